@@ -1,0 +1,38 @@
+# Every target works on a fresh machine with Python 3.11 and make: it makes its own .venv.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help demo serve test check bench docs lint types imports clean
+
+help: ## List the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
+
+$(VENV)/run.stamp: requirements/run.txt pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --require-hashes -r requirements/build.txt -r requirements/run.txt
+	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
+	touch $@
+
+$(VENV)/dev.stamp: $(VENV)/run.stamp requirements/dev.txt
+	$(BIN)/pip install --quiet --require-hashes -r requirements/dev.txt
+	touch $@
+
+test: $(VENV)/dev.stamp ## Run the tests
+	$(BIN)/pytest -n auto
+
+lint: $(VENV)/dev.stamp ## Style and defects
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/dev.stamp ## Strict types
+	$(BIN)/pyright
+
+imports: $(VENV)/dev.stamp ## The import contracts
+	$(BIN)/lint-imports
+
+check: lint types imports ## Lint, types and import contracts
+
+clean: ## Remove everything that make made
+	rm -rf $(VENV) .cache build dist

@@ -1,0 +1,1 @@
+"""The OAuth server, one module per RFC."""

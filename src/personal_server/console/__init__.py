@@ -1,0 +1,1 @@
+"""The pages of the owner: rendered on the server, complete without scripts."""

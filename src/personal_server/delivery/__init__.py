@@ -1,0 +1,1 @@
+"""Event subscriptions out: worker, signing, address guard."""

@@ -1,0 +1,1 @@
+"""The nouns of the field, frozen. A value that exists is valid; nothing here does I/O."""

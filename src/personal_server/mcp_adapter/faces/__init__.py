@@ -1,0 +1,1 @@
+"""Resource-server bodies become the two faces of a tool result."""

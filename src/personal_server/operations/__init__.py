@@ -1,0 +1,1 @@
+"""Effects that several surfaces share: reading, resolving, declaring, ingesting, granting."""

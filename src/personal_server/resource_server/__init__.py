@@ -1,0 +1,1 @@
+"""The routes under /v1: parameters, bearer, responses; one module per resource."""

@@ -1,0 +1,1 @@
+"""What every SQL backend shares: one compiler, one schema, the migrations."""

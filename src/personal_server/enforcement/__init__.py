@@ -1,1 +1,1 @@
-"""Pure decisions of the resource server: the one door in (authorize), the one door out (disclose)."""
+"""Pure decisions of the resource server: one door in (authorize), one door out (disclose)."""

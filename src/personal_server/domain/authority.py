@@ -1,0 +1,155 @@
+"""The read authority: what a token stands for.
+
+Rule: every read is a function of the authority, the request and the store; an empty allow-list
+means deny, so a readable source without fields cannot be constructed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from personal_server.domain.declaration import Stream
+from personal_server.errors import GrantInvalid
+
+
+class TokenKind(StrEnum):
+    """The kinds of bearer token.  `client` and `mcp_package` are *client-class*."""
+
+    CLIENT = "client"
+    PACKAGE = "mcp_package"
+    OWNER = "owner"
+
+
+@dataclass(frozen=True, slots=True)
+class SourceId:
+    """The identity that grants name: kind and absolute URI, stable for ever."""
+
+    kind: str
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class TimeConstraint:
+    """Frozen time bound on the consent-time field: since inclusive, until exclusive, UTC ns.
+
+    `since` and `until` keep the text of the grant for display.
+    """
+
+    field: str
+    since_ns: int | None = None
+    until_ns: int | None = None
+    since: str | None = None
+    until: str | None = None
+
+    def __post_init__(self) -> None:
+        """A constraint without a bound, or with an empty window, is malformed."""
+        if self.since_ns is None and self.until_ns is None:
+            raise GrantInvalid("A time constraint needs a bound.")
+        if None not in (self.since_ns, self.until_ns) and self.since_ns >= self.until_ns:  # type: ignore[operator]
+            raise GrantInvalid("A time constraint ends after it begins.")
+
+    def holds(self, instant_ns: int | None) -> bool:
+        """Whether a record with this consent-time instant is inside the window."""
+        if instant_ns is None:
+            return False
+        after = self.since_ns is None or self.since_ns <= instant_ns
+        return after and (self.until_ns is None or instant_ns < self.until_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadableSource:
+    """One (grant, connection, stream) of a read authority.
+
+    Shapes: `fields` is a non-empty tuple in schema order; `resources` is `None` (no restriction)
+        or a non-empty set of canonical keys; `declared` is the current declaration of the stream.
+    """
+
+    grant_id: str | None
+    source: SourceId
+    connector_key: str
+    connection_id: str
+    display_name: str | None
+    declared: Stream
+    fields: tuple[str, ...]
+    time_constraint: TimeConstraint | None = None
+    resources: frozenset[str] | None = None
+    declaration_version: str = ""
+
+    def __post_init__(self) -> None:
+        """An empty allow-list means deny: such a source does not exist."""
+        if not self.fields or (self.resources is not None and not self.resources):
+            raise GrantInvalid("A readable source has fields and resources.")
+
+    @property
+    def stream(self) -> str:
+        """The name of the stream."""
+        return self.declared.name
+
+    @property
+    def order(self) -> tuple[str, str]:
+        """Sources stand by connection, then stream."""
+        return (self.connection_id, self.stream)
+
+    @property
+    def cursor_field(self) -> str | None:
+        """The field that orders the stream, if its value may be known."""
+        name = self.declared.cursor_field
+        return name if name in self.fields else None
+
+
+@dataclass(frozen=True, slots=True)
+class Unavailable:
+    """A granted connection that cannot be read now, and why."""
+
+    connection_id: str
+    reason: str
+    connector_key: str | None = None
+    grant_id: str | None = None
+    stream: str | None = None
+    display_name: str | None = None
+
+    @property
+    def next_step(self) -> str:
+        """Ask again for grant reasons, otherwise choose another source."""
+        return "reapprove" if self.reason.startswith("grant_") else "choose_another"
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """The terms that a client is told about its own access (schema `bearer`)."""
+
+    expires_at: str | None
+    access_mode: str
+    purpose_code: str
+    purpose_description: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReadAuthority:
+    """The readable sources a token stands for, and the ones it cannot read now.
+
+    Shapes: `sources` sorted by `order`, at most one per (connection, stream); `granted_streams`
+        are all stream names the grants name, readable or not.
+    """
+
+    kind: TokenKind
+    subject_id: str
+    sources: tuple[ReadableSource, ...]
+    client_id: str | None = None
+    package_id: str | None = None
+    grant_ids: tuple[str, ...] = ()
+    unavailable: tuple[Unavailable, ...] = ()
+    granted_streams: frozenset[str] = field(default_factory=frozenset[str])
+    access: Access | None = None
+
+    @property
+    def holder(self) -> str:
+        """What cursors are bound to: the grant, the package or the owner, never the token."""
+        match self.kind:
+            case TokenKind.CLIENT:
+                return f"grant:{self.grant_ids[0]}"
+            case TokenKind.PACKAGE:
+                return f"package:{self.package_id}"
+            case TokenKind.OWNER:
+                return f"owner:{self.subject_id}"

@@ -1,0 +1,193 @@
+"""Source declarations: what a source ships about its streams, as values.
+
+Rule: a declaration that exists is valid (section 17 of the wire contract); `declaration_parsing`
+is the only maker.  Declarations are not personal data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+
+from personal_server.domain.values import ValueKind
+
+RANGE_OPERATORS = ("gte", "gt", "lte", "lt")
+
+
+class Semantics(StrEnum):
+    """Whether records may change."""
+
+    MUTABLE = "mutable_state"
+    APPEND_ONLY = "append_only"
+
+
+class Cardinality(StrEnum):
+    """How many related records one record may have."""
+
+    HAS_ONE = "has_one"
+    HAS_MANY = "has_many"
+
+
+@dataclass(frozen=True, slots=True)
+class Property:
+    """One top-level property of a stream schema.
+
+    Shapes: `schema` is the property's JSON Schema; `kind` is `None` unless the property is a
+        scalar (nullable or not) and therefore comparable; `type` is `x_pdpp_type`, `role`
+        `x_pdpp_role`.
+    """
+
+    name: str
+    schema: Mapping[str, object]
+    kind: ValueKind | None
+    type: str | None = None
+    role: str | None = None
+
+    @property
+    def is_blob(self) -> bool:
+        """A blob field holds a reference to bytes.  Source: RS contract 12."""
+        return self.type == "blob" or self.name == "blob_ref"
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A named projection."""
+
+    id: str
+    label: str
+    fields: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Relationship:
+    """A relation to another stream of the same source.
+
+    `foreign_key_on` is "target" (the related record holds this record's key) or "self".
+    """
+
+    name: str
+    stream: str
+    foreign_key: str
+    cardinality: Cardinality
+    foreign_key_on: str = "target"
+
+
+@dataclass(frozen=True, slots=True)
+class Expansion:
+    """A relation that reads may expand, with its limits (has_many only)."""
+
+    relationship: Relationship
+    default_limit: int = 10
+    max_limit: int = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregations:
+    """What may be aggregated, by metric or grouping: tuples of property names."""
+
+    count: bool = False
+    sum: tuple[str, ...] = ()
+    min: tuple[str, ...] = ()
+    max: tuple[str, ...] = ()
+    count_distinct: tuple[str, ...] = ()
+    group_by: tuple[str, ...] = ()
+    group_by_time: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Stream:
+    """One stream of a source.
+
+    Shapes: `properties` in schema order; `raw` is the stream object as it was declared, in the
+        declaration's own spelling (what full schema bodies show).
+    """
+
+    name: str
+    semantics: Semantics
+    label: str
+    properties: Mapping[str, Property]
+    primary_key: tuple[str, ...]
+    raw: Mapping[str, object] = field(repr=False)
+    detail: str | None = None
+    cursor_field: str | None = None
+    consent_time_field: str | None = None
+    required: tuple[str, ...] = ()
+    selectable_fields: bool = False
+    selectable_resources: bool = False
+    views: tuple[View, ...] = ()
+    relationships: tuple[Relationship, ...] = ()
+    range_filters: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    expansions: tuple[Expansion, ...] = ()
+    lexical_fields: tuple[str, ...] = ()
+    semantic_fields: tuple[str, ...] = ()
+    aggregations: Aggregations = field(default_factory=Aggregations)
+
+    @cached_property
+    def floor(self) -> tuple[str, ...]:
+        """Fields that are part of every well-formed grant, in schema order.
+
+        Source: AS contract 4.3, step 3 (what identifies, orders and dates a record).
+        """
+        named = {*self.required, *self.primary_key, self.cursor_field, self.consent_time_field}
+        return tuple(name for name in self.properties if name in named)
+
+    @cached_property
+    def sortable(self) -> tuple[str, ...]:
+        """Cursor field, consent-time field and every range-filterable field, in schema order."""
+        named = {self.cursor_field, self.consent_time_field, *self.range_filters}
+        return tuple(name for name in self.properties if name in named)
+
+    @cached_property
+    def indexed(self) -> tuple[str, ...]:
+        """Fields that get an index: range-filter, sort, group and time fields, in schema order."""
+        grouped = {*self.aggregations.group_by, *self.aggregations.group_by_time}
+        named = {*self.sortable, *grouped, *self.aggregations.count_distinct}
+        return tuple(name for name in self.properties if name in named)
+
+    @cached_property
+    def title_field(self) -> str | None:
+        """The property with role `primary-title`."""
+        return self._with_role("primary-title")
+
+    @cached_property
+    def event_time_field(self) -> str | None:
+        """The property with role `event-time`, else the consent-time field."""
+        return self._with_role("event-time") or self.consent_time_field
+
+    @cached_property
+    def blob_fields(self) -> tuple[str, ...]:
+        """Properties that hold blob references."""
+        return tuple(p.name for p in self.properties.values() if p.is_blob)
+
+    def expansion(self, name: str) -> Expansion | None:
+        """The declared expansion of a relation, if there is one."""
+        return next((e for e in self.expansions if e.relationship.name == name), None)
+
+    def view(self, view_id: str) -> View | None:
+        """The declared view of that id."""
+        return next((v for v in self.views if v.id == view_id), None)
+
+    def _with_role(self, role: str) -> str | None:
+        return next((p.name for p in self.properties.values() if p.role == role), None)
+
+
+@dataclass(frozen=True)
+class SourceDeclaration:
+    """The versioned description of a source.
+
+    Shapes: `raw` is the accepted JSON object; `digest` is `sha256:<hex>` over its exact bytes.
+    """
+
+    source_kind: str
+    source_id: str
+    connector_key: str
+    version: str
+    display_name: str
+    streams: Mapping[str, Stream]
+    raw: Mapping[str, object] = field(repr=False)
+    digest: str = ""
+    display_detail: str | None = None
+    publisher_id: str | None = None
+    maximum_staleness_seconds: int | None = None

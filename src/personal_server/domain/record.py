@@ -1,0 +1,76 @@
+"""Records and their keys.
+
+Rule: the canonical key string is the identity of a record within a connection and stream.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from personal_server.errors import InvalidRequest
+
+MAX_KEY_CODE_POINTS = 1_024
+
+JsonObject = Mapping[str, object]
+KeyPart = str | int | bool
+
+
+def key_text(part: object) -> str:
+    """One key value in its string form; booleans as JSON writes them."""
+    if isinstance(part, bool):
+        return "true" if part else "false"
+    if isinstance(part, str | int):
+        return str(part)
+    raise InvalidRequest("A key value is a string, an integer or a boolean.", param="key")
+
+
+def canonical_key(parts: Sequence[object]) -> str:
+    """The canonical key of the values of a primary key, in its order.
+
+    Shapes: one field: its string form; several: minified JSON array of strings.
+    Source: RS contract 2.4.
+    """
+    texts = [key_text(part) for part in parts]
+    if len(texts) == 1:
+        return texts[0]
+    return json.dumps(texts, ensure_ascii=False, separators=(",", ":"))
+
+
+@dataclass(frozen=True, slots=True)
+class FieldChange:
+    """When a field of a record last got another value: the write's number and `emitted_at` (ns)."""
+
+    sequence: int
+    emitted_at_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A record as a backend hands it to `disclose`: whole, with what dates its fields.
+
+    `created` dates the write that created the record; `field_changes` holds only the fields that
+    changed after it.  Nothing of a row may leave the server but through `enforcement.disclose`.
+    """
+
+    connection_id: str
+    stream: str
+    key: str
+    data: JsonObject
+    created: FieldChange
+    field_changes: Mapping[str, FieldChange]
+
+
+@dataclass(frozen=True, slots=True)
+class TombstoneRow:
+    """What is left of a record that left the visible set.
+
+    `left_at_ns` and `emitted_at_ns` are those of the change by which it left.
+    """
+
+    connection_id: str
+    stream: str
+    key: str
+    left_at_ns: int
+    emitted_at_ns: int

@@ -1,0 +1,120 @@
+"""Comparable values: how stored JSON scalars are ordered, equal and bounded.
+
+Rule: a stored value is never changed; it only gets a *comparable* beside it, the same on every
+store.  Missing, `null` and unparsable values have none (`None`): they are null values.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from enum import StrEnum
+
+NANOSECONDS = 1_000_000_000
+DAY_NANOSECONDS = 86_400 * NANOSECONDS
+COMPARED_CODE_POINTS = 256
+MAX_INTEGER = 2**63 - 1
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
+_INSTANT = re.compile(
+    r"(\d{4}-\d{2}-\d{2})[Tt ](\d{2}:\d{2}:\d{2})(?:\.(\d{1,9})\d*)?([Zz]|[+-]\d{2}:\d{2})\Z"
+)
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}\Z")
+
+Comparable = bool | int | float | str
+
+
+class ValueKind(StrEnum):
+    """How a scalar property is compared."""
+
+    BOOLEAN = "boolean"
+    INTEGER = "integer"
+    NUMBER = "number"
+    STRING = "string"
+    DATE = "date"
+    INSTANT = "date-time"
+
+
+def instant_ns(text: str) -> int | None:
+    """Nanoseconds since 1970 of an RFC 3339 date-time with offset, or `None`.
+
+    Source: RS contract 2.8 ("instants compare as instants (nanoseconds)").
+    """
+    match = _INSTANT.match(text)
+    if match is None:
+        return None
+    day, clock, fraction, offset = match.groups()
+    offset = "+00:00" if offset in "Zz" else offset
+    leap = clock.endswith(":60")
+    try:
+        moment = datetime.fromisoformat(f"{day}T{clock[:-2] + '59' if leap else clock}{offset}")
+    except ValueError:
+        return None
+    delta = moment - _EPOCH
+    seconds = delta.days * 86_400 + delta.seconds + leap
+    return seconds * NANOSECONDS + int((fraction or "").ljust(9, "0") or 0)
+
+
+def day_number(text: str) -> int | None:
+    """Days since 1970-01-01 of a `YYYY-MM-DD` calendar day, or `None`."""
+    if _DATE.match(text) is None:
+        return None
+    try:
+        return date.fromisoformat(text).toordinal() - _EPOCH_ORDINAL
+    except ValueError:
+        return None
+
+
+def comparable(value: object, kind: ValueKind) -> Comparable | None:
+    """The value that stands for `value` in order and equality, or `None` for a null value.
+
+    Shapes: instants are nanoseconds and dates days since 1970 (int); strings stay whole here,
+        ordering looks at their first 256 code points only; the rest is itself.
+    Source: RS contract 2.8.
+    """
+    match kind:
+        case ValueKind.STRING:
+            return value if isinstance(value, str) else None
+        case ValueKind.INSTANT:
+            return instant_ns(value) if isinstance(value, str) else None
+        case ValueKind.DATE:
+            return day_number(value) if isinstance(value, str) else None
+        case ValueKind.BOOLEAN:
+            return value if isinstance(value, bool) else None
+        case ValueKind.INTEGER | ValueKind.NUMBER:
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                return None
+            return value
+
+
+def order_key(value: Comparable) -> Comparable:
+    """The part of a comparable that takes part in ordering."""
+    return value[:COMPARED_CODE_POINTS] if isinstance(value, str) else value
+
+
+def event_instant_ns(value: object, kind: ValueKind) -> int | None:
+    """The instant of a consent-time value: a date counts as 00:00:00Z of its day.
+
+    Source: RS contract 4.3, `in_window`.
+    """
+    point = comparable(value, kind)
+    if not isinstance(point, int) or isinstance(point, bool):
+        return None
+    return point * DAY_NANOSECONDS if kind is ValueKind.DATE else point
+
+
+def render_instant(ns: int) -> str:
+    """RFC 3339, UTC, milliseconds, `Z` (rounded down).  Source: RS contract 2.8."""
+    moment = _EPOCH + timedelta(microseconds=ns // 1_000)
+    return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1_000:03d}Z"
+
+
+def exact_sum(values: list[Decimal]) -> int | float:
+    """The decimal sum as a JSON number: integral sums are integers.
+
+    Source: RS contract 10, "exact decimal arithmetic".
+    """
+    total = sum(values, Decimal(0))
+    return int(total) if total == total.to_integral_value() else float(total)

@@ -1,1 +1,1 @@
-"""Pure decisions of the authorization server: what was asked becomes what is agreed, never wider."""
+"""Pure decisions of the authorization server: what was asked becomes what is agreed."""

@@ -1,1 +1,261 @@
-"""Settings: the only reader of the environment."""
+"""Settings: the only reader of the environment.
+
+Rule: a `Settings` that exists can be started with; every invalid value is refused here, in one
+sentence that names the variable.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from pathlib import Path
+from typing import TypeVar
+from urllib.parse import urlsplit
+
+FORWARDED = "forwarded"
+DEFAULT_ORIGIN = "http://127.0.0.1:7662"
+_LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
+_NETLOC = re.compile(r"[A-Za-z0-9.-]+(:\d{1,5})?\Z|\[[0-9A-Fa-f:]+\](:\d{1,5})?\Z")
+
+Network = IPv4Network | IPv6Network
+T = TypeVar("T")
+
+
+class InvalidSetting(Exception):
+    """A variable with a value that cannot be used; the process ends with 78."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Rates and quotas per grant.  Units: cost units, bytes, records; 0 switches a limit off.
+
+    Source: RS contract 16.
+    """
+
+    requests_per_second: int = 20
+    burst: int = 200
+    in_flight: int = 8
+    records_per_day: int = 200_000
+    bytes_per_day: int = 2 * 1024**3
+    failed_tokens_per_minute: int = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How a server runs.
+
+    Shapes: `public_url` is an origin without trailing slash, or `"forwarded"`; `trusted_hosts`
+    are `host[:port]` of forwarded origins.  Source: AS contract 1; RS contract 19.
+    """
+
+    public_url: str = DEFAULT_ORIGIN
+    bind_host: str = "127.0.0.1"
+    bind_port: int = 7662
+    data_dir: Path = Path("~/.pdpp/data")
+    server_name: str = "Personal server"
+    trusted_proxies: tuple[Network, ...] = ()
+    trusted_hosts: tuple[str, ...] = ()
+    allowed_origins: tuple[str, ...] = ()
+    dynamic_registration: bool = True
+    client_metadata_documents: bool = True
+    extra_redirect_schemes: tuple[str, ...] = ("cursor", "vscode", "vscode-insiders", "windsurf")
+    refresh_overlap_seconds: int = 0
+    owner_password_file: Path | None = None
+    change_history_days: int = 180
+    disclosure_log_days: int = 400
+    max_blob_bytes: int = 50 * 1024**2
+    mcp_resource_links: str = "auto"
+    mcp_max_blob_bytes: int = 5 * 1024**2
+    log_level: str = "info"
+    limits: Limits = Limits()
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether both the public origin and the listening address are loopback ones."""
+        if self.public_url == FORWARDED:
+            return False
+        host = urlsplit(self.public_url).hostname or ""
+        return host in _LOOPBACK_NAMES and self.bind_host in _LOOPBACK_NAMES
+
+    @property
+    def database_path(self) -> Path:
+        """The one SQLite file."""
+        return self.data_dir / "personal-server.sqlite3"
+
+
+@dataclass(frozen=True, slots=True)
+class AdapterSettings:
+    """What the stdio adapter reads from the environment; flags win over it.
+
+    `owner_variables` names the owner credentials present there (never their values).
+    """
+
+    provider_url: str | None = None
+    cache_root: Path = Path(".pdpp")
+    server_name: str = "pdpp-mcp-server"
+    resource_links: str = "auto"
+    max_blob_bytes: int = 5 * 1024**2
+    log_level: str = "warning"
+    owner_variables: tuple[str, ...] = ()
+
+
+def from_env(environ: Mapping[str, str] = os.environ) -> Settings:  # noqa: TID251 (the one reader)
+    """Settings from the environment.  Raises: InvalidSetting."""
+    read = _Reader(environ)
+    if read.text("PDPP_DATABASE_URL"):
+        raise InvalidSetting(
+            "PDPP_DATABASE_URL is set, but this build stores in SQLite only; unset it."
+        )
+    bind_host, bind_port = read.parsed("PDPP_BIND", _parse_bind, ("127.0.0.1", 7662))
+    default_url = DEFAULT_ORIGIN if bind_port == 7662 else f"http://127.0.0.1:{bind_port}"
+    password_file = read.text("PDPP_OWNER_PASSWORD_FILE")
+    settings = Settings(
+        public_url=read.parsed("PDPP_PUBLIC_URL", _parse_public_url, default_url),
+        bind_host=bind_host,
+        bind_port=bind_port,
+        data_dir=Path(read.text("PDPP_DATA_DIR") or "~/.pdpp/data").expanduser(),
+        server_name=read.text("PDPP_SERVER_NAME") or "Personal server",
+        trusted_proxies=tuple(read.each("PDPP_TRUSTED_PROXIES", _parse_network)),
+        trusted_hosts=tuple(read.each("PDPP_TRUSTED_HOSTS", _parse_netloc)),
+        allowed_origins=tuple(read.each("PDPP_ALLOWED_ORIGINS", _parse_origin)),
+        dynamic_registration=read.switch("PDPP_DCR"),
+        client_metadata_documents=read.switch("PDPP_CIMD"),
+        extra_redirect_schemes=tuple(
+            read.each("PDPP_EXTRA_REDIRECT_SCHEMES", str.lower, Settings().extra_redirect_schemes)
+        ),
+        refresh_overlap_seconds=read.integer("PDPP_REFRESH_OVERLAP_SECONDS", 0, 0, 30),
+        owner_password_file=Path(password_file) if password_file else None,
+        change_history_days=read.integer("PDPP_CHANGE_HISTORY_DAYS", 180, 0, 36_500),
+        disclosure_log_days=read.integer("PDPP_DISCLOSURE_LOG_DAYS", 400, 1, 36_500),
+        max_blob_bytes=read.integer("PDPP_MAX_BLOB_BYTES", 50 * 1024**2, 1, 2**40),
+        mcp_resource_links=read.choice("PDPP_MCP_RESOURCE_LINKS", ("auto", "always", "never")),
+        mcp_max_blob_bytes=read.integer("PDPP_MCP_MAX_BLOB_BYTES", 5 * 1024**2, 1, 2**30),
+        log_level=read.choice("PDPP_LOG_LEVEL", ("info", "debug", "warning", "error")),
+        limits=_limits(read),
+    )
+    if settings.public_url == FORWARDED and not (
+        settings.trusted_proxies and settings.trusted_hosts
+    ):
+        raise InvalidSetting(
+            "PDPP_PUBLIC_URL=forwarded needs PDPP_TRUSTED_PROXIES and PDPP_TRUSTED_HOSTS."
+        )
+    return settings
+
+
+def adapter_from_env(environ: Mapping[str, str] = os.environ) -> AdapterSettings:  # noqa: TID251
+    """Settings of the stdio adapter.  Raises: InvalidSetting."""
+    read = _Reader(environ)
+    owner = ("PDPP_OWNER_TOKEN", "PDPP_OWNER_SESSION_COOKIE")
+    return AdapterSettings(
+        provider_url=read.text("PDPP_PROVIDER_URL") or None,
+        cache_root=Path(read.text("PDPP_CACHE_ROOT") or ".pdpp"),
+        server_name=read.text("PDPP_MCP_SERVER_NAME") or "pdpp-mcp-server",
+        resource_links=read.choice("PDPP_MCP_RESOURCE_LINKS", ("auto", "always", "never")),
+        max_blob_bytes=read.integer("PDPP_MCP_MAX_BLOB_BYTES", 5 * 1024**2, 1, 2**30),
+        log_level=read.choice("PDPP_LOG_LEVEL", ("warning", "debug", "info", "error")),
+        owner_variables=tuple(name for name in owner if read.text(name)),
+    )
+
+
+def _limits(read: _Reader) -> Limits:
+    default = Limits()
+    return Limits(
+        requests_per_second=read.integer(
+            "PDPP_RATE_PER_SECOND", default.requests_per_second, 0, 10**6
+        ),
+        burst=read.integer("PDPP_RATE_BURST", default.burst, 0, 10**6),
+        in_flight=read.integer("PDPP_MAX_IN_FLIGHT", default.in_flight, 0, 10**4),
+        records_per_day=read.integer(
+            "PDPP_QUOTA_RECORDS_PER_DAY", default.records_per_day, 0, 10**12
+        ),
+        bytes_per_day=read.integer("PDPP_QUOTA_BYTES_PER_DAY", default.bytes_per_day, 0, 10**15),
+        failed_tokens_per_minute=read.integer(
+            "PDPP_FAILED_TOKENS_PER_MINUTE", default.failed_tokens_per_minute, 0, 10**6
+        ),
+    )
+
+
+class _Reader:
+    """Typed look-ups in one environment; an empty value counts as unset."""
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self._environ = environ
+
+    def text(self, name: str) -> str:
+        return self._environ.get(name, "").strip()
+
+    def parsed(self, name: str, parse: Callable[[str], T], default: T) -> T:
+        text = self.text(name)
+        if not text:
+            return default
+        try:
+            return parse(text)
+        except ValueError as error:
+            raise InvalidSetting(f"{name} is not usable: {error}") from None
+
+    def each(
+        self, name: str, parse: Callable[[str], T], default: tuple[T, ...] = ()
+    ) -> tuple[T, ...]:
+        def all_of(text: str) -> tuple[T, ...]:
+            return tuple(parse(part.strip()) for part in text.split(",") if part.strip())
+
+        return self.parsed(name, all_of, default)
+
+    def integer(self, name: str, default: int, least: int, most: int) -> int:
+        def within(text: str) -> int:
+            if not text.isdecimal() or not least <= int(text) <= most:
+                raise ValueError(f"a whole number from {least} to {most} is needed.")
+            return int(text)
+
+        return self.parsed(name, within, default)
+
+    def choice(self, name: str, allowed: tuple[str, ...]) -> str:
+        def one(text: str) -> str:
+            if text not in allowed:
+                raise ValueError(f"one of {', '.join(allowed)} is needed.")
+            return text
+
+        return self.parsed(name, one, allowed[0])
+
+    def switch(self, name: str) -> bool:
+        return self.choice(name, ("on", "off")) == "on"
+
+
+def _parse_bind(text: str) -> tuple[str, int]:
+    host, separator, port = text.rpartition(":")
+    if not separator or not port.isdecimal() or not 0 <= int(port) <= 65_535:
+        raise ValueError("an address and a port are needed, such as 127.0.0.1:7662.")
+    host = host.strip("[]")
+    if host != "localhost":
+        ip_address(host)
+    return ("127.0.0.1" if host == "localhost" else host, int(port))
+
+
+def _parse_public_url(text: str) -> str:
+    return text if text == FORWARDED else _parse_origin(text)
+
+
+def _parse_origin(text: str) -> str:
+    parts = urlsplit(text)
+    loopback = (parts.hostname or "") in _LOOPBACK_NAMES
+    if parts.scheme not in ("https", "http") or not _NETLOC.match(parts.netloc):
+        raise ValueError("an origin is needed, such as https://me.example.")
+    if parts.path or parts.query or parts.fragment:
+        raise ValueError("an origin has no path, query or trailing slash.")
+    if parts.scheme == "http" and not loopback:
+        raise ValueError("http is for loopback hosts only; use https.")
+    default_port = ":443" if parts.scheme == "https" else ":80"
+    return f"{parts.scheme}://{parts.netloc.lower().removesuffix(default_port)}"
+
+
+def _parse_netloc(text: str) -> str:
+    if not _NETLOC.match(text):
+        raise ValueError("hosts are needed, such as me.example or me.example:8443.")
+    return text.lower()
+
+
+def _parse_network(text: str) -> Network:
+    return ip_network(text, strict=False)

@@ -1,0 +1,116 @@
+"""House rules that no linter has."""
+
+import ast
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCE = ROOT / "src" / "personal_server"
+NOT_MIRRORED = {"house", "requirements", "properties", "journeys", "browser", "soak", "crash"}
+
+
+def modules() -> Iterator[tuple[Path, ast.Module]]:
+    for path in sorted(SOURCE.rglob("*.py")):
+        yield path, ast.parse(path.read_text(encoding="utf-8"))
+
+
+def callers_of(name: str) -> set[str]:
+    return {
+        path.relative_to(SOURCE).as_posix()
+        for path, tree in modules()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and (
+            (isinstance(node.func, ast.Name) and node.func.id == name)
+            or (isinstance(node.func, ast.Attribute) and node.func.attr == name)
+        )
+    }
+
+
+def test_only_authorize_makes_an_authorized_read() -> None:
+    assert callers_of("AuthorizedRead") == {"enforcement/authorize.py"}
+
+
+def test_only_the_settings_module_reads_the_environment() -> None:
+    readers = {
+        path.relative_to(SOURCE).as_posix()
+        for path, tree in modules()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and node.attr in ("environ", "getenv")
+    }
+    assert readers <= {"settings.py"}
+
+
+def test_no_module_outgrows_four_hundred_lines() -> None:
+    grown = {
+        path.relative_to(SOURCE).as_posix(): lines
+        for path in SOURCE.rglob("*.py")
+        if (lines := len(path.read_text(encoding="utf-8").splitlines())) > 400
+    }
+    assert grown == {}
+
+
+def test_no_module_has_a_name_that_says_nothing() -> None:
+    empty = re.compile(r"(util|helper|manager|service|handler|base|common|misc)s?\Z")
+    assert [p for p in SOURCE.rglob("*.py") if empty.match(p.stem)] == []
+
+
+def test_each_test_module_mirrors_a_source_module() -> None:
+    strays = [
+        path.relative_to(ROOT).as_posix()
+        for path in sorted((ROOT / "tests").rglob("test_*.py"))
+        if (parts := path.relative_to(ROOT / "tests").parts)[0] not in NOT_MIRRORED
+        and not mirrored(parts)
+    ]
+    assert strays == []
+
+
+def mirrored(parts: tuple[str, ...]) -> bool:
+    room = SOURCE.joinpath(*parts[:-1])
+    stem = parts[-1].removeprefix("test_").removesuffix(".py")
+    candidates = [room / f"{stem}.py", room / stem, room if stem == "contract" else room / "-"]
+    return any(candidate.exists() for candidate in candidates)
+
+
+def test_each_setting_is_documented() -> None:
+    named = re.findall(r'"(PDPP_[A-Z_]+)"', (SOURCE / "settings.py").read_text(encoding="utf-8"))
+    page = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
+    assert [name for name in sorted(set(named)) if f"`{name}`" not in page] == []
+
+
+def test_each_error_code_is_documented() -> None:
+    codes = re.findall(
+        r'code, status = "([a-z_]+)"', (SOURCE / "errors.py").read_text(encoding="utf-8")
+    )
+    page = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8")
+    assert [code for code in codes if f"`{code}`" not in page] == []
+
+
+def tracked_files() -> list[Path]:
+    listed = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    return [ROOT / line for line in listed.stdout.splitlines() if (ROOT / line).is_file()]
+
+
+@pytest.mark.parametrize(
+    "forbidden",
+    [
+        r"\.\./shared" + r"\b",
+        r"/work" + r"/(main|wt|shared)",
+        r"(pypi\.org|pythonhosted\.org|registry\.npmjs|deb\.debian)" + r"\b",
+    ],
+)
+def test_nothing_points_outside_the_project(forbidden: str) -> None:
+    pattern = re.compile(forbidden)
+    guilty = [
+        path.relative_to(ROOT).as_posix()
+        for path in tracked_files()
+        if path != Path(__file__).resolve()
+        and pattern.search(path.read_text(encoding="utf-8", errors="ignore"))
+    ]
+    assert guilty == []

@@ -1,0 +1,58 @@
+from pathlib import Path
+
+import pytest
+
+from personal_server.settings import InvalidSetting, Settings, adapter_from_env, from_env
+
+
+def test_an_empty_environment_gives_a_loopback_server() -> None:
+    settings = from_env({})
+    assert settings.public_url == "http://127.0.0.1:7662"
+    assert settings.is_loopback
+    assert (settings.bind_host, settings.bind_port) == ("127.0.0.1", 7662)
+
+
+def test_another_port_moves_the_default_origin() -> None:
+    assert from_env({"PDPP_BIND": "127.0.0.1:9000"}).public_url == "http://127.0.0.1:9000"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("PDPP_PUBLIC_URL", "http://me.example"),
+        ("PDPP_PUBLIC_URL", "https://me.example/"),
+        ("PDPP_PUBLIC_URL", "https://me.example?x=1"),
+        ("PDPP_PUBLIC_URL", "ftp://me.example"),
+        ("PDPP_PUBLIC_URL", "forwarded"),
+        ("PDPP_BIND", "7662"),
+        ("PDPP_BIND", "127.0.0.1:99999"),
+        ("PDPP_BIND", "me.example:80"),
+        ("PDPP_TRUSTED_PROXIES", "10.0.0.0/99"),
+        ("PDPP_TRUSTED_HOSTS", "me.example/path"),
+        ("PDPP_REFRESH_OVERLAP_SECONDS", "31"),
+        ("PDPP_MCP_RESOURCE_LINKS", "sometimes"),
+        ("PDPP_DCR", "yes"),
+        ("PDPP_DATABASE_URL", "postgresql:///records"),
+    ],
+)
+def test_an_unusable_value_is_refused_by_name(name: str, value: str) -> None:
+    with pytest.raises(InvalidSetting) as raised:
+        from_env({name: value})
+    assert name in str(raised.value)
+
+
+def test_a_public_origin_is_not_a_loopback_one() -> None:
+    settings = from_env({"PDPP_PUBLIC_URL": "https://me.example:443"})
+    assert settings.public_url == "https://me.example"
+    assert not settings.is_loopback
+
+
+def test_the_database_is_one_file_in_the_data_directory() -> None:
+    assert Settings(data_dir=Path("x")).database_path == Path("x/personal-server.sqlite3")
+
+
+def test_the_adapter_learns_which_owner_variables_are_present_but_not_their_values() -> None:
+    settings = adapter_from_env({"PDPP_OWNER_TOKEN": "secret", "PDPP_CACHE_ROOT": "cache"})
+    assert settings.owner_variables == ("PDPP_OWNER_TOKEN",)
+    assert settings.cache_root == Path("cache")
+    assert "secret" not in repr(settings)

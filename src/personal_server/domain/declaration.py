@@ -36,7 +36,7 @@ class Property:
 
     Shapes: `schema` is the property's JSON Schema; `kind` is `None` unless the property is a
         scalar (nullable or not) and therefore comparable; `type` is `x_pdpp_type`, `role`
-        `x_pdpp_role`.
+        `x_pdpp_role`; `nullable`: `null` is among its types.
     """
 
     name: str
@@ -44,6 +44,7 @@ class Property:
     kind: ValueKind | None
     type: str | None = None
     role: str | None = None
+    nullable: bool = False
 
     @property
     def is_blob(self) -> bool:
@@ -177,7 +178,8 @@ class Stream:
 class SourceDeclaration:
     """The versioned description of a source.
 
-    Shapes: `raw` is the accepted JSON object; `digest` is `sha256:<hex>` over its exact bytes.
+    Shapes: `raw` is the accepted JSON object; `digest` is `sha256:<hex>` over its minimal JSON
+        text (member order kept), so that white space is no other content.
     """
 
     source_kind: str

@@ -1,0 +1,25 @@
+import json
+
+from personal_server.domain.hosts import host_connections, mcp_url
+
+ORIGIN = "https://me.example"
+
+
+def test_every_host_is_given_the_one_address() -> None:
+    assert all(mcp_url(ORIGIN) in connection.text for connection in host_connections(ORIGIN))
+
+
+def test_hosts_are_named_once() -> None:
+    names = [connection.host for connection in host_connections(ORIGIN)]
+    assert len(names) == len(set(names))
+    assert {"Claude Code", "Codex", "VS Code", "ChatGPT"} <= set(names)
+
+
+def test_configurations_are_json() -> None:
+    *_, other = host_connections(ORIGIN)
+    assert json.loads(other.text)["mcpServers"]["personal-data"]["url"] == mcp_url(ORIGIN)
+
+
+def test_nothing_asks_for_a_token_or_a_choice_of_surface() -> None:
+    words = " ".join(c.instruction + c.text for c in host_connections(ORIGIN)).lower()
+    assert not {"profile", "toolset", "token", "bearer"} & set(words.split())

@@ -1,0 +1,134 @@
+"""Stored grants are read strictly, or not at all."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from personal_server.domain.authority import SourceId, TimeConstraint
+from personal_server.domain.grant import Grant, StreamGrant
+from personal_server.domain.grant_parsing import bound_ns, parse_grant, render_grant
+from personal_server.errors import GrantInvalid
+
+GRANT = Grant(
+    grant_id="grt_1",
+    issued_at="2026-11-21T21:00:00Z",
+    subject_id="own_1",
+    client_id="cli_1",
+    client_display={"name": "Notes app"},
+    source=SourceId("connector", "https://registry.pdpp.dev/connectors/gmail"),
+    declaration_version="2026-05-01",
+    purpose_code="https://pdpp.dev/purpose/agent_context",
+    purpose_description="Answer questions",
+    access_mode="continuous",
+    streams=(
+        StreamGrant(
+            name="messages",
+            instance_ids=("cin_home",),
+            fields=("id", "received_at"),
+            time_constraint=TimeConstraint(
+                field="received_at",
+                since="2026-08-23",
+                since_ns=bound_ns("2026-08-23"),
+            ),
+            resources=("m1",),
+        ),
+    ),
+    expires_at=None,
+    selection_preset="titles",
+    retention={"max_duration": "P30D", "on_expiry": "delete"},
+)
+
+
+def raw() -> dict[str, Any]:
+    return json.loads(render_grant(GRANT))
+
+
+def test_a_rendered_grant_parses_to_itself() -> None:
+    assert parse_grant(render_grant(GRANT)) == GRANT
+
+
+def test_a_day_means_midnight_utc() -> None:
+    assert bound_ns("1970-01-02") == 86_400 * 10**9
+    assert bound_ns("1970-01-02T00:00:00+01:00") == 82_800 * 10**9
+    assert bound_ns("1970-01-02T00:00:00") is None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"version": "0.2.0"},
+        {"streams": []},
+        {"streams": {}},
+        {"extra": 1},
+        {"expires_at": "tomorrow"},
+        {"expires_at": 5},
+        {"issued_at": None},
+        {"access_mode": "twice"},
+        {"access_mode": ""},
+        {"source": {"kind": "connector"}},
+        {"source": None},
+        {"client": {"client_id": "c", "client_display": "x"}},
+        {"retention": ["P30D"]},
+        {"purpose_description": ""},
+    ],
+)
+def test_any_other_shape_is_grant_invalid(change: dict[str, object]) -> None:
+    with pytest.raises(GrantInvalid):
+        parse_grant(json.dumps(raw() | change).encode())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"fields": []},
+        {"instance_ids": []},
+        {"resources": []},
+        {"resources": None},
+        {"fields": ["id", "id"]},
+        {"fields": ["id", 1]},
+        {"time_constraint": None},
+        {"time_constraint": {"field": "received_at"}},
+        {"time_constraint": {"field": "at", "since": "2026-01-02", "until": "2026-01-01"}},
+        {"time_constraint": {"field": "at", "since": "noon"}},
+        {"view": "titles"},
+    ],
+)
+def test_an_empty_list_or_strange_stream_denies(change: dict[str, object]) -> None:
+    grant = raw()
+    grant["streams"][0] |= change
+    with pytest.raises(GrantInvalid):
+        parse_grant(json.dumps(grant).encode())
+
+
+@pytest.mark.parametrize("missing", sorted(raw().keys() - {"purpose_description"}))
+def test_a_missing_member_is_grant_invalid_unless_it_is_optional(missing: str) -> None:
+    grant = raw()
+    del grant[missing]
+    stored = json.dumps(grant).encode()
+    if missing in ("selection_preset", "retention"):
+        assert parse_grant(stored).grant_id == "grt_1"
+    else:
+        with pytest.raises(GrantInvalid):
+            parse_grant(stored)
+
+
+@pytest.mark.parametrize("stored", [b"", b"null", b"[]", b"\xff", b'{"version":"0.1.0"', b"1e999"])
+def test_bytes_that_are_no_json_object_are_grant_invalid(stored: bytes) -> None:
+    with pytest.raises(GrantInvalid):
+        parse_grant(stored)
+
+
+def test_a_member_given_twice_is_grant_invalid() -> None:
+    stored = render_grant(GRANT).replace(b'{"version"', b'{"version":"0.1.0","version"', 1)
+    with pytest.raises(GrantInvalid):
+        parse_grant(stored)
+
+
+def test_a_stream_named_twice_is_grant_invalid() -> None:
+    grant = raw()
+    grant["streams"] *= 2
+    with pytest.raises(GrantInvalid):
+        parse_grant(json.dumps(grant).encode())

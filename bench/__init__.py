@@ -1,0 +1,1 @@
+"""Measurements: a deterministic archive, the real ingest path, the real doors."""

@@ -1,0 +1,136 @@
+"""The frame of every command: one table of exit codes, and one place where errors are printed.
+
+Rule: data goes to standard output, words to standard error; a failure is one sentence and a next
+step, never a traceback and never a stored value.  Source: AS contract 14.3.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TextIO
+
+import cyclopts
+
+from personal_server.errors import PersonalServerError
+from personal_server.rs_client.credentials import CredentialError
+
+INTERRUPTED = 130
+
+EXIT_OF_CODE: Mapping[str, int] = {
+    "internal_error": 1,
+    "token_rejected": 3,
+    "approval_denied": 4,
+    "grant_revoked": 4,
+    "grant_expired": 4,
+    "grant_invalid": 4,
+    "permission_error": 4,
+    "not_found": 5,
+    "connection_not_found": 5,
+    "ambiguous_connection": 6,
+    "approval_expired": 7,
+    "usage": 64,
+    "invalid_provider_url": 64,
+    "metadata_failure": 69,
+    "connect_not_supported": 69,
+    "unavailable": 69,
+    "owner_token_refused": 77,
+    "not_connected": 78,
+    "credential_invalid": 78,
+    "credential_insecure": 78,
+    "credential_mismatch": 78,
+    "credential_expired": 78,
+    "config": 78,
+}
+
+EXIT_OF_STATUS: Mapping[int, int] = {401: 3, 403: 4, 404: 5, 409: 6, 410: 4, 429: 69}
+
+
+class CommandError(Exception):
+    """A command that cannot go on; `code` is a word of the exit-code table."""
+
+    def __init__(self, code: str, message: str, next_step: str = "") -> None:
+        super().__init__(message)
+        self.failure = Failure(code, message, next_step)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What is printed of an error."""
+
+    code: str
+    message: str
+    next_step: str = ""
+    status: int | None = None
+
+    @property
+    def exit_code(self) -> int:
+        """By the code; a wire error that the table does not name, by its status."""
+        if self.code in EXIT_OF_CODE or self.status is None:
+            return EXIT_OF_CODE.get(self.code, 1)
+        return EXIT_OF_STATUS.get(self.status, 69 if self.status >= 500 else 64)
+
+
+def failure_of(error: Exception) -> Failure:
+    """What an error means to the person at the terminal."""
+    match error:
+        case CommandError():
+            return error.failure
+        case CredentialError():
+            return Failure(error.code, error.message, error.next_step)
+        case PersonalServerError():
+            return Failure(error.code, error.message, _step(error), error.status)
+        case cyclopts.CycloptsError():
+            return Failure("usage", _one_line(str(error)), "See `pdpp --help`.")
+        case _:
+            name = type(error).__name__
+            return Failure(
+                "internal_error",
+                f"Something unexpected happened ({name}).",
+                "Run it again with PDPP_LOG_LEVEL=debug and report what it prints.",
+            )
+
+
+def print_failure(failure: Failure, *, as_json: bool, out: TextIO, err: TextIO) -> None:
+    """`pdpp: CODE: sentence` and the next step on `err`; with `--json` an object on `out`."""
+    if as_json:
+        members = {"code": failure.code, "message": failure.message}
+        if failure.next_step:
+            members["next_step"] = failure.next_step
+        print(json.dumps({"error": members}, ensure_ascii=False), file=out)
+        return
+    print(f"pdpp: {failure.code}: {failure.message}", file=err)
+    if failure.next_step:
+        print(f"  {failure.next_step}", file=err)
+
+
+def run_app(app: cyclopts.App, arguments: Sequence[str]) -> int:
+    """Run a command line to its exit code; the only place where errors become words."""
+    as_json = "--json" in arguments
+    try:
+        result: object = app(
+            list(arguments), exit_on_error=False, print_error=False, result_action="return_value"
+        )
+    except (KeyboardInterrupt, SystemExit):  # cyclopts exits by itself on an interrupt
+        return INTERRUPTED
+    except Exception as error:  # noqa: BLE001 (the boundary of the command line)
+        failure = failure_of(error)
+        print_failure(failure, as_json=as_json, out=sys.stdout, err=sys.stderr)
+        return failure.exit_code
+    return result if isinstance(result, int) and not isinstance(result, bool) else 0
+
+
+def print_json(value: object) -> None:
+    """One JSON document on standard output."""
+    print(json.dumps(value, ensure_ascii=False, indent=2))  # noqa: T201 (data)
+
+
+def _step(error: PersonalServerError) -> str:
+    step = error.members.get("next_step")
+    return step if isinstance(step, str) else ""
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

@@ -10,6 +10,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from personal_server.domain.authority import TimeConstraint
+from personal_server.domain.criteria import Condition as Condition
+from personal_server.domain.criteria import Granularity as Granularity
+from personal_server.domain.criteria import Grouping as Grouping
+from personal_server.domain.criteria import Metric as Metric
+from personal_server.domain.criteria import Operator as Operator
+from personal_server.domain.criteria import Order as Order
+from personal_server.domain.criteria import Term as Term
 from personal_server.domain.declaration import Stream
 from personal_server.domain.record import Row, TombstoneRow
 from personal_server.domain.values import Comparable, ValueKind
@@ -28,41 +35,6 @@ class Scope:
     fields: tuple[str, ...]
     window: TimeConstraint | None = None
     resources: frozenset[str] | None = None
-
-
-class Operator(StrEnum):
-    """Comparison operators of conditions; null values satisfy none."""
-
-    EQ = "eq"
-    GTE = "gte"
-    GT = "gt"
-    LTE = "lte"
-    LT = "lt"
-
-
-@dataclass(frozen=True, slots=True)
-class Condition:
-    """`field operator value`; all conditions of a plan hold together.
-
-    Exact conditions on strings compare whole strings; on `date-time`, instants; on `date`, days.
-    """
-
-    field: str
-    kind: ValueKind
-    operator: Operator
-    value: Comparable
-
-
-@dataclass(frozen=True, slots=True)
-class Order:
-    """Total order (sort value, key, connection); nulls last in both directions.
-
-    `field` `None`: (key, connection) alone.  Key and connection follow `descending`.
-    """
-
-    field: str | None
-    kind: ValueKind | None
-    descending: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,38 +185,6 @@ class FieldWindow:
     match_end_chars: int | None = None
 
 
-class Metric(StrEnum):
-    """Aggregate metrics."""
-
-    COUNT = "count"
-    SUM = "sum"
-    MIN = "min"
-    MAX = "max"
-    COUNT_DISTINCT = "count_distinct"
-
-
-class Granularity(StrEnum):
-    """Time buckets; weeks are ISO weeks."""
-
-    MINUTE = "minute"
-    HOUR = "hour"
-    DAY = "day"
-    WEEK = "week"
-    MONTH = "month"
-    QUARTER = "quarter"
-    YEAR = "year"
-
-
-@dataclass(frozen=True, slots=True)
-class Grouping:
-    """By a scalar field's values, or (with `granularity`) by time buckets in `time_zone`."""
-
-    field: str
-    kind: ValueKind
-    granularity: Granularity | None = None
-    time_zone: str = "UTC"
-
-
 @dataclass(frozen=True, slots=True)
 class AggregatePlan:
     """A metric over the visible records of all scopes, exact; RS contract 10 gives the order."""
@@ -280,17 +220,6 @@ class Aggregation:
     group_count: int = 0
     other_count: int = 0
     other_value: int | float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Term:
-    """One search term: adjacent tokens (a phrase if several); `prefix`: the last token begins so.
-
-    Tokens are normalized (`domain.tokens`).
-    """
-
-    tokens: tuple[str, ...]
-    prefix: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,202 @@
+"""From a resolved token to its read authority.
+
+Rule: the current declaration may narrow what a grant names and never widens it; whatever cannot
+be read is named with a reason, never silently dropped.
+Source: RS contract 4.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from personal_server.domain.authority import (
+    Access,
+    ReadableSource,
+    ReadAuthority,
+    SourceId,
+    TokenKind,
+    Unavailable,
+)
+from personal_server.domain.connection import Connection, ConnectionStatus
+from personal_server.domain.declaration import SourceDeclaration, Stream
+from personal_server.domain.grant import ACTIVE, Grant, MemberGrant, Resolved, StreamGrant
+
+_TIMES = frozenset({"date", "date-time"})
+
+Connections = Mapping[str, Connection]
+Declarations = Mapping[str, SourceDeclaration]
+
+
+def read_authority(
+    resolved: Resolved, connections: Iterable[Connection], declarations: Declarations
+) -> ReadAuthority:
+    """The readable sources that a token stands for now.
+
+    Shapes: `connections` are those of the token's subject that are not deleted; `declarations`
+        are the current ones by connector key.
+    """
+    by_id = {connection.connection_id: connection for connection in connections}
+    kind = TokenKind(resolved.kind)
+    if kind is TokenKind.OWNER:
+        return _owner_authority(resolved, by_id, declarations)
+    built = _Built({}, {})
+    for member in resolved.grants:
+        _add_member(built, member, by_id, declarations)
+    grants = [member.grant for member in resolved.grants if member.grant is not None]
+    return ReadAuthority(
+        kind=kind,
+        subject_id=resolved.subject_id,
+        client_id=resolved.client_id,
+        package_id=resolved.package_id,
+        grant_ids=tuple(member.grant_id for member in resolved.grants),
+        sources=built.sources(),
+        unavailable=tuple(sorted(built.unavailable, key=_unavailable_order)),
+        granted_streams=frozenset(gs.name for grant in grants for gs in grant.streams),
+        access=_access(grants),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Built:
+    """What the member grants came to so far: per (connection, stream) the latest issued wins."""
+
+    readable: dict[tuple[str, str], tuple[tuple[str, str], ReadableSource]]
+    unavailable: dict[Unavailable, None]
+
+    def add(self, issued: tuple[str, str], source: ReadableSource) -> None:
+        """Field lists are never united: a later grant replaces an earlier one."""
+        present = self.readable.get(source.order)
+        if present is None or present[0] < issued:
+            self.readable[source.order] = (issued, source)
+
+    def sources(self) -> tuple[ReadableSource, ...]:
+        """In source order."""
+        return tuple(self.readable[order][1] for order in sorted(self.readable))
+
+
+def _owner_authority(
+    resolved: Resolved, connections: Connections, declarations: Declarations
+) -> ReadAuthority:
+    found = [
+        _source(None, connection, declaration, stream, tuple(stream.properties))
+        for connection in connections.values()
+        if (declaration := declarations.get(connection.connector_key)) is not None
+        for stream in declaration.streams.values()
+    ]
+    return ReadAuthority(
+        kind=TokenKind.OWNER,
+        subject_id=resolved.subject_id,
+        client_id=resolved.client_id,
+        sources=tuple(sorted(found, key=lambda source: source.order)),
+        granted_streams=frozenset(source.stream for source in found),
+    )
+
+
+def _add_member(
+    built: _Built, member: MemberGrant, connections: Connections, declarations: Declarations
+) -> None:
+    grant = member.grant
+    if grant is None:
+        entry = Unavailable("", "grant_invalid", member.connector_key, member.grant_id)
+        built.unavailable[entry] = None
+        return
+    for named, connection_id in _named(grant):
+        connection = connections.get(connection_id)
+        found = _readable(member, grant, named, connection, declarations)
+        if isinstance(found, ReadableSource):
+            built.add((grant.issued_at, grant.grant_id), found)
+            continue
+        entry = Unavailable(
+            connection_id=connection_id,
+            reason=found,
+            connector_key=connection.connector_key if connection else member.connector_key,
+            grant_id=grant.grant_id,
+            stream=named.name if found == "stream_not_declared" else None,
+            display_name=connection.display_name if connection else None,
+        )
+        built.unavailable[entry] = None
+
+
+def _named(grant: Grant) -> Iterator[tuple[StreamGrant, str]]:
+    for named in grant.streams:
+        for connection_id in named.instance_ids:
+            yield named, connection_id
+
+
+def _readable(
+    member: MemberGrant,
+    grant: Grant,
+    named: StreamGrant,
+    connection: Connection | None,
+    declarations: Declarations,
+) -> ReadableSource | str:
+    """The readable source of one stream grant on one connection, or why there is none."""
+    if member.status != ACTIVE:
+        return member.status
+    if connection is None:
+        return "connection_deleted"
+    if connection.status is ConnectionStatus.REVOKED:
+        return "connection_revoked"
+    if connection.source_id != grant.source.id:
+        return "source_mismatch"
+    declaration = declarations.get(connection.connector_key)
+    stream = declaration.streams.get(named.name) if declaration is not None else None
+    if declaration is None or stream is None:
+        return "stream_not_declared"
+    fields = tuple(name for name in stream.properties if name in named.fields)
+    if not fields:
+        return "stream_not_declared"
+    if not _is_well_formed(named, stream, fields):
+        return "grant_invalid"
+    return _source(named, connection, declaration, stream, fields, grant.grant_id)
+
+
+def _is_well_formed(named: StreamGrant, stream: Stream, fields: tuple[str, ...]) -> bool:
+    """The key is granted (records show it), and the constraint bounds a declared time."""
+    if not set(stream.primary_key) <= set(fields):
+        return False
+    if named.time_constraint is None:
+        return True
+    bounded = stream.properties.get(named.time_constraint.field)
+    return bounded is not None and bounded.kind is not None and bounded.kind.value in _TIMES
+
+
+def _source(
+    named: StreamGrant | None,
+    connection: Connection,
+    declaration: SourceDeclaration,
+    stream: Stream,
+    fields: tuple[str, ...],
+    grant_id: str | None = None,
+) -> ReadableSource:
+    resources = named.resources if named is not None else None
+    return ReadableSource(
+        grant_id=grant_id,
+        source=SourceId(declaration.source_kind, declaration.source_id),
+        connector_key=declaration.connector_key,
+        connection_id=connection.connection_id,
+        display_name=connection.display_name,
+        declared=stream,
+        fields=fields,
+        time_constraint=named.time_constraint if named is not None else None,
+        resources=None if resources is None else frozenset(resources),
+        declaration_version=declaration.version,
+    )
+
+
+def _access(grants: list[Grant]) -> Access | None:
+    """The terms shown to the client; the members of a package share mode and end."""
+    if not grants:
+        return None
+    grant = grants[0]
+    return Access(
+        expires_at=grant.expires_at,
+        access_mode=grant.access_mode,
+        purpose_code=grant.purpose_code,
+        purpose_description=grant.purpose_description,
+    )
+
+
+def _unavailable_order(entry: Unavailable) -> tuple[str, str, str]:
+    return (entry.connection_id, entry.stream or "", entry.grant_id or "")

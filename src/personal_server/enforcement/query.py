@@ -1,0 +1,156 @@
+"""Queries: what was asked, typed, before anybody looked at what is allowed.
+
+Rule: a query holds the caller's words only; names of fields, views and relations are unchecked
+text until `authorize` has met them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Selectors:
+    """Which connections a read is narrowed to.  Source: RS contract 2.5."""
+
+    connection_id: str | None = None
+    connector_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FilterText:
+    """One condition as written: `filter[field]=text` or `filter[field][operator]=text`."""
+
+    field: str
+    operator: str | None
+    text: str
+
+    @property
+    def param(self) -> str:
+        """How errors name the condition."""
+        return f"filter[{self.field}]"
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """`fields` or `view`: what of `data` is shown.  Both empty: all granted fields."""
+
+    fields: tuple[str, ...] = ()
+    view: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Expand:
+    """`expand` and `expand_limit[relation]`."""
+
+    names: tuple[str, ...] = ()
+    limits: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RecordsQuery:
+    """A record list.  Source: RS contract 7.1."""
+
+    stream: str
+    selectors: Selectors = Selectors()
+    limit: int = 25
+    cursor: str | None = None
+    order: str | None = None
+    sort: str | None = None
+    filters: tuple[FilterText, ...] = ()
+    cut: Cut = Cut()
+    expand: Expand = Expand()
+    count: bool = False
+    window: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ChangesQuery:
+    """A change feed.  Source: RS contract 8."""
+
+    stream: str
+    selectors: Selectors = Selectors()
+    limit: int = 25
+    cursor: str | None = None
+    changes_since: str | None = None
+    cut: Cut = Cut()
+
+
+@dataclass(frozen=True, slots=True)
+class RecordQuery:
+    """One record.  Source: RS contract 9.1."""
+
+    stream: str
+    key: str
+    selectors: Selectors = Selectors()
+    cut: Cut = Cut()
+    expand: Expand = Expand()
+
+
+@dataclass(frozen=True, slots=True)
+class FieldWindowQuery:
+    """A stretch of one field.  `None` where the caller said nothing.  Source: RS contract 9.2."""
+
+    stream: str
+    key: str
+    field: str
+    selectors: Selectors = Selectors()
+    offset_chars: int | None = None
+    limit_chars: int | None = None
+    text: str | None = None
+    before_chars: int | None = None
+    after_chars: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateQuery:
+    """An aggregate.  Source: RS contract 10."""
+
+    stream: str
+    metric: str
+    selectors: Selectors = Selectors()
+    field: str | None = None
+    group_by: str | None = None
+    group_by_time: str | None = None
+    granularity: str | None = None
+    time_zone: str | None = None
+    limit: int = 10
+    filters: tuple[FilterText, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SearchQuery:
+    """A search.  Source: RS contract 11.1."""
+
+    text: str
+    selectors: Selectors = Selectors()
+    streams: tuple[str, ...] = ()
+    limit: int = 25
+    cursor: str | None = None
+    filters: tuple[FilterText, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaQuery:
+    """A schema.  `detail` is `full` when one full body was asked for.  Source: RS contract 6.2."""
+
+    compact: bool = False
+    full_detail: bool = False
+    stream: str | None = None
+    selectors: Selectors = Selectors()
+
+
+@dataclass(frozen=True, slots=True)
+class StreamQuery:
+    """The metadata of one stream.  Source: RS contract 6.5."""
+
+    stream: str
+    selectors: Selectors = Selectors()
+
+
+@dataclass(frozen=True, slots=True)
+class BlobQuery:
+    """The bytes behind a blob reference.  Source: RS contract 12.1."""
+
+    blob_id: str
+    selectors: Selectors = Selectors()

@@ -134,6 +134,18 @@ class InvalidCallback(PersonalServerError):
     code, status = "invalid_callback", 400
 
 
+class InvalidUserCode(PersonalServerError):
+    """Device code entry: wrong, expired or used; one wording for all."""
+
+    code, status = "invalid_user_code", 400
+
+
+class SignInLinkInvalid(PersonalServerError):
+    """A sign-in link that is unknown, used or past its ten minutes."""
+
+    code, status = "sign_in_link_invalid", 400
+
+
 # 401, 403 -------------------------------------------------------------------------------------
 class AuthenticationRequired(PersonalServerError):
     """No bearer credentials."""
@@ -145,6 +157,24 @@ class InvalidToken(PersonalServerError):
     """Token unknown, expired, revoked, superseded, of a wrong audience or kind."""
 
     code, status = "invalid_token", 401
+
+
+class OwnerSessionRequired(PersonalServerError):
+    """An owner page without a signed-in owner."""
+
+    code, status = "owner_session_required", 401
+
+
+class SignInFailed(PersonalServerError):
+    """Wrong password, or none is set."""
+
+    code, status = "sign_in_failed", 401
+
+
+class CsrfFailed(PersonalServerError):
+    """A form that did not come from our own page in this session."""
+
+    code, status = "csrf_failed", 403
 
 
 class GrantRevoked(PersonalServerError):

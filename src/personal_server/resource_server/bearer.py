@@ -1,0 +1,57 @@
+"""Bearer credentials: from the `Authorization` header to what the token stands for.
+
+Rule: only the injected `Identify` port knows tokens; this module knows the header's syntax and the
+challenge.  Cookies and query parameters are never credentials.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from personal_server.domain.authority import ReadAuthority
+from personal_server.errors import AuthenticationRequired, InvalidToken, PersonalServerError
+
+_CREDENTIALS = re.compile(r"(?i:bearer) +([A-Za-z0-9._~+/=-]{1,4096}) *\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Identified:
+    """What a token stands for; `refusal` says why its grant or package cannot be read at all.
+
+    A refusal is one of GrantRevoked, GrantExpired, GrantInvalid.  Source: RS contract 3.
+    """
+
+    authority: ReadAuthority
+    refusal: PersonalServerError | None = None
+
+
+Identify = Callable[[str], Identified]
+"""A token and what it stands for now.  Raises: InvalidToken, StorageUnavailable."""
+
+
+def bearer_token(authorization: str | None) -> str:
+    """The token of an `Authorization` header.
+
+    Raises: AuthenticationRequired (none, or another scheme), InvalidToken (bearer, not a token).
+    """
+    if authorization is None or authorization[:7].lower() not in ("bearer", "bearer "):
+        raise AuthenticationRequired("Send an access token: Authorization: Bearer <token>.")
+    match = _CREDENTIALS.match(authorization)
+    if match is None:
+        raise InvalidToken("The bearer token is malformed; authorize again.")
+    return match.group(1)
+
+
+def metadata_url(origin: str) -> str:
+    """Where the protected resource describes itself."""
+    return f"{origin}/.well-known/oauth-protected-resource"
+
+
+def challenge(error: PersonalServerError, origin: str) -> str:
+    """`WWW-Authenticate` of a 401.  Source: RS contract 3."""
+    text = f'Bearer resource_metadata="{metadata_url(origin)}", scope="pdpp:read"'
+    if isinstance(error, InvalidToken):
+        text += ', error="invalid_token", error_description="The access token is not valid here."'
+    return text

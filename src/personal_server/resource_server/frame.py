@@ -1,0 +1,329 @@
+"""The frame of `/v1`: one ASGI application that takes every request through the same steps.
+
+Rule: the order of checks of section 1.5 is the order of this module; the first step that fails
+answers, and nothing touches stored records before a route is called.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import BinaryIO, TypeVar, TypeVarTuple, Unpack
+
+import anyio.to_thread
+from anyio import CapacityLimiter
+from starlette.types import Receive, Scope, Send
+
+from personal_server.domain.authority import ReadAuthority, TokenKind
+from personal_server.domain.values import NANOSECONDS
+from personal_server.errors import (
+    MethodNotAllowed,
+    NotPermitted,
+    PersonalServerError,
+    StorageUnavailable,
+    UnsupportedVersion,
+)
+from personal_server.operations.disclosing import (
+    Call,
+    DisclosureLog,
+    denied_entry,
+    served_entries,
+    shared_out,
+)
+from personal_server.resource_server.bearer import Identified, Identify, bearer_token
+from personal_server.resource_server.bodies import check_head, read_body, spool_body
+from personal_server.resource_server.boundary import error_body, error_headers, translate
+from personal_server.resource_server.limits import Amount, Limits, amounts_by_grant
+from personal_server.resource_server.parameters import Parameters
+from personal_server.resource_server.query_syntax import parse_query
+from personal_server.resource_server.rendering import (
+    is_json,
+    is_unchanged,
+    preflight,
+    rendered,
+    unchanged,
+)
+from personal_server.resource_server.replies import JSON_TYPE, Reply
+from personal_server.resource_server.requests import DEFAULT_ORIGIN, Request
+from personal_server.resource_server.routing import Caching, Match, Route, RouteTable, Tokens
+from personal_server.resource_server.sending import (
+    CORS_HEADERS,
+    PDPP_VERSION,
+    Answer,
+    close_chunks,
+    compress,
+    fixed_headers,
+    rate_headers,
+    send_answer,
+)
+
+DEADLINE_NS = 15 * NANOSECONDS
+
+T = TypeVar("T")
+A = TypeVarTuple("A")
+
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}\Z")
+_NOBODY = ReadAuthority(TokenKind.OWNER, "", ())
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """How much is worked on at once; beyond `waiting` the server refuses instead of queueing."""
+
+    threads: int = 8
+    waiting: int = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """What the frame needs from outside.  `clock` is UTC nanoseconds."""
+
+    identify: Identify
+    limits: Limits
+    log: DisclosureLog
+    clock: Callable[[], int]
+    random_bytes: Callable[[int], bytes]
+    capacity: Capacity = field(default_factory=Capacity)
+
+
+@dataclass(slots=True)
+class _Call:
+    """One request on its way: what the steps have found out so far."""
+
+    method: str
+    raw_path: bytes
+    raw_query: bytes
+    headers: dict[str, str]
+    origin: str
+    request_id: str
+    now_ns: int
+    match: Match | None = None
+    route: Route | None = None
+    authority: ReadAuthority = _NOBODY
+    admitted: bool = False
+    identified: bool = False
+
+    @property
+    def bodiless(self) -> bool:
+        return self.method == "HEAD"
+
+
+class ResourceServer:
+    """The ASGI application of a route table."""
+
+    def __init__(self, table: RouteTable, ports: Ports) -> None:
+        self.table = table
+        self._ports = ports
+        self._waiting = 0
+        self._limiter: CapacityLimiter | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one HTTP request."""
+        if scope["type"] != "http":
+            return
+        call = self._call(scope)
+        try:
+            answer = await self._answered(call, receive)
+            await send_answer(
+                answer, bodiless=call.bodiless, receive=receive, send=send, limiter=self._threads
+            )
+        finally:
+            if call.admitted:
+                self._ports.limits.leave(call.authority)
+
+    @property
+    def _threads(self) -> CapacityLimiter:
+        if self._limiter is None:
+            self._limiter = CapacityLimiter(self._ports.capacity.threads)
+        return self._limiter
+
+    def _call(self, scope: Scope) -> _Call:
+        state = scope.get("state", {})
+        headers = {k.decode("latin-1"): v.decode("latin-1") for k, v in scope["headers"]}
+        return _Call(
+            scope["method"],
+            scope.get("raw_path") or scope["path"].encode(),
+            scope.get("query_string", b""),
+            headers,
+            state.get("origin") or DEFAULT_ORIGIN,
+            state.get("request_id") or self._request_id(headers),
+            self._ports.clock(),
+        )
+
+    def _request_id(self, headers: dict[str, str]) -> str:
+        sent = headers.get("request-id") or headers.get("x-request-id") or ""
+        return sent if _REQUEST_ID.match(sent) else f"req_{self._ports.random_bytes(12).hex()}"
+
+    async def _answered(self, call: _Call, receive: Receive) -> Answer:
+        try:
+            answer = await self._steps(call, receive)
+        except Exception as error:  # noqa: BLE001 (the one boundary)
+            answer = self._failed(call, error)
+        return self._finished(call, answer)
+
+    async def _steps(self, call: _Call, receive: Receive) -> Answer:
+        call.match = match = self.table.match(call.raw_path)
+        if call.method == "OPTIONS" and match.cors_methods:
+            return preflight(match)
+        call.route = route = match.route(call.method)
+        _check_version(call.headers)
+        if route.tokens is not Tokens.NONE:
+            await self._identify(call)
+        parameters = self._admit(call, route)
+        request = await self._request(call, route, parameters, receive)
+        try:
+            return await self._in_thread(self._work, call, request)
+        finally:
+            if request.spool is not None:
+                request.spool.close()
+
+    async def _identify(self, call: _Call) -> None:
+        """Steps 4 and 5: credentials, then the state of the grant."""
+        token = bearer_token(call.headers.get("authorization"))
+        identified: Identified = await self._in_thread(self._ports.identify, token)
+        call.authority = identified.authority
+        call.identified = True
+        if identified.refusal is not None:
+            raise identified.refusal
+        if identified.authority.kind is not TokenKind.OWNER:
+            self._ports.log.check()
+
+    def _admit(self, call: _Call, route: Route) -> Parameters:
+        """Steps 6 to 8: rate, kind of token, syntax."""
+        parsed = _parsed(call.raw_query, route)
+        if call.identified:
+            known = parsed if isinstance(parsed, Parameters) else Parameters()
+            self._ports.limits.enter(call.authority, route.cost(known))
+            call.admitted = True
+            if route.tokens is Tokens.OWNER and call.authority.kind is not TokenKind.OWNER:
+                raise NotPermitted("This route takes the owner's tokens only.")
+        if not isinstance(parsed, Parameters):
+            raise parsed
+        return parsed
+
+    async def _request(
+        self, call: _Call, route: Route, parameters: Parameters, receive: Receive
+    ) -> Request:
+        body, spool = b"", None
+        if route.body is not None:
+            check_head(route.body, call.headers)
+            if route.body.spooled:
+                spool = await spool_body(route.body, receive)
+            else:
+                body = await read_body(route.body, receive)
+        return _request_of(call, route, parameters, body, spool)
+
+    def _work(self, call: _Call, request: Request) -> Answer:
+        """In a worker thread: the route, then what follows from its reply."""
+        reply = request.route.answer_request(request)
+        answer = rendered(request.route, reply)
+        try:
+            if is_unchanged(call.headers, answer):
+                close_chunks(answer.chunks)
+                return unchanged(answer)
+            self._disclose(call, reply, answer)
+        except PersonalServerError:
+            close_chunks(answer.chunks)
+            raise
+        if is_json(answer):
+            compress(answer, call.headers.get("accept-encoding", ""))
+        return answer
+
+    def _disclose(self, call: _Call, reply: Reply, answer: Answer) -> None:
+        if not reply.disclosed:
+            return
+        sent = answer.length_bytes if answer.chunks is not None else len(answer.body)
+        size_bytes = 0 if call.bodiless else sent or 0
+        sizes = shared_out(size_bytes, [part.record_count for part in reply.disclosed])
+        amounts = amounts_by_grant(
+            (part.source.grant_id, Amount(part.record_count, size))
+            for part, size in zip(reply.disclosed, sizes, strict=True)
+        )
+        self._ports.limits.disclose(amounts)
+        entries = served_entries(_facts(call), reply.disclosed, size_bytes, self._entry_id)
+        self._ports.log.enter(entries)
+
+    def _failed(self, call: _Call, error: Exception) -> Answer:
+        failure = translate(error, call.request_id)
+        if call.identified and failure.status < 500:
+            self._ports.log.enter([denied_entry(_facts(call), failure, self._entry_id)])
+        headers = [("Content-Type", JSON_TYPE), *error_headers(failure, call.origin)]
+        if isinstance(failure, MethodNotAllowed) and call.match is not None:
+            headers.append(("Allow", ", ".join(call.match.methods)))
+        body = error_body(failure, call.request_id, call.origin)
+        headers.append(("Cache-Control", Caching.NO_STORE.value))
+        return Answer(failure.status, headers, body)
+
+    def _finished(self, call: _Call, answer: Answer) -> Answer:
+        answer.headers.extend(fixed_headers(call.request_id))
+        if call.route is None or call.route.tokens is not Tokens.NONE:
+            answer.headers.append(("Vary", "Authorization, Accept-Encoding"))
+        if call.route is not None and call.route.cors:
+            answer.headers.extend(CORS_HEADERS)
+        if call.identified:
+            answer.headers.extend(rate_headers(self._ports.limits.standing(call.authority)))
+        return answer
+
+    def _entry_id(self) -> str:
+        return f"dis_{self._ports.random_bytes(12).hex()}"
+
+    async def _in_thread(self, work: Callable[[Unpack[A]], T], *args: *A) -> T:
+        """Run in a worker thread; a full queue refuses.
+
+        Raises: StorageUnavailable.
+        """
+        if self._waiting >= self._ports.capacity.waiting:
+            raise StorageUnavailable("The server is busy; try again.", retry_after_seconds=1)
+        self._waiting += 1
+        try:
+            return await anyio.to_thread.run_sync(work, *args, limiter=self._threads)
+        finally:
+            self._waiting -= 1
+
+
+def _check_version(headers: dict[str, str]) -> None:
+    if headers.get("pdpp-version", PDPP_VERSION) != PDPP_VERSION:
+        raise UnsupportedVersion(
+            f"This server speaks PDPP-Version {PDPP_VERSION}.",
+            param="PDPP-Version",
+            allowed_values=[PDPP_VERSION],
+        )
+
+
+def _parsed(raw_query: bytes, route: Route) -> Parameters | PersonalServerError:
+    try:
+        return parse_query(raw_query, route.declared)
+    except PersonalServerError as error:
+        return error
+
+
+def _request_of(
+    call: _Call, route: Route, parameters: Parameters, body: bytes, spool: BinaryIO | None
+) -> Request:
+    return Request(
+        route=route,
+        authority=call.authority,
+        parameters=parameters,
+        path=call.match.path if call.match is not None else {},
+        raw_path=call.raw_path.decode("latin-1"),
+        raw_query=call.raw_query.decode("latin-1"),
+        origin=call.origin,
+        request_id=call.request_id,
+        now_ns=call.now_ns,
+        deadline_ns=call.now_ns + DEADLINE_NS if route.has_deadline else None,
+        headers=call.headers,
+        body=body,
+        spool=spool,
+    )
+
+
+def _facts(call: _Call) -> Call:
+    return Call(
+        call.authority,
+        call.route.name if call.route is not None else "",
+        call.request_id,
+        call.now_ns,
+        call.headers.get("pdpp-tool"),
+        call.match.path.get("stream") if call.match is not None else None,
+    )

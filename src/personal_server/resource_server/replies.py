@@ -1,0 +1,33 @@
+"""The reply of a route: a status and a JSON body, or bytes, or a stream of them.
+
+Rule: a reply that gives records away names the sources they came from (`disclosed`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from personal_server.domain.disclosure import Disclosed
+
+JSON_TYPE = "application/json; charset=utf-8"
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a route answers.
+
+    Shapes: exactly one of `body` (a JSON value), `content` (bytes) and `chunks` (a lazy stream of
+        bytes, `length_bytes` long if known), or none (no body).  `etag` is the validator as sent;
+        routes with `etag=True` and a JSON body get theirs from the body.
+    """
+
+    body: object = None
+    status: int = 200
+    headers: tuple[tuple[str, str], ...] = ()
+    content: bytes | None = None
+    chunks: Iterator[bytes] | None = None
+    length_bytes: int | None = None
+    content_type: str = JSON_TYPE
+    etag: str | None = None
+    disclosed: Sequence[Disclosed] = ()

@@ -1,0 +1,57 @@
+"""The request as a route sees it: authorized, parsed, dated.
+
+Rule: a `Request` that exists has passed steps 1 to 8 of section 1.5; routes do the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import BinaryIO
+from urllib.parse import quote
+
+from personal_server.domain.authority import ReadAuthority
+from personal_server.resource_server.parameters import Parameters
+from personal_server.resource_server.routing import Route
+
+DEFAULT_ORIGIN = "http://127.0.0.1:7662"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One call of a route.
+
+    Shapes: `path` holds the decoded variable segments; `raw_path` and `raw_query` are as received;
+        `body` is the whole body, `spool` a file of it for spooled routes; `headers` have lower-case
+        names.
+    Units: `now_ns` UTC nanoseconds; `deadline_ns` on the same clock, `None` without one.
+    """
+
+    route: Route
+    authority: ReadAuthority
+    parameters: Parameters
+    path: Mapping[str, str]
+    raw_path: str
+    raw_query: str
+    origin: str
+    request_id: str
+    now_ns: int
+    deadline_ns: int | None
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    body: bytes = b""
+    spool: BinaryIO | None = None
+
+    @property
+    def self_link(self) -> str:
+        """Path and query as received.  Source: RS contract 2.2."""
+        return f"{self.raw_path}?{self.raw_query}" if self.raw_query else self.raw_path
+
+    def next_link(self, cursor: str) -> str:
+        """The same with `cursor` set and `changes_since` removed.  Source: RS contract 2.2."""
+        kept = [
+            piece
+            for piece in self.raw_query.split("&")
+            if piece and piece.partition("=")[0] not in ("cursor", "changes_since")
+        ]
+        query = "&".join([*kept, f"cursor={quote(cursor, safe='')}"])
+        return f"{self.raw_path}?{query}"

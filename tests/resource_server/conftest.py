@@ -1,0 +1,109 @@
+"""A frame around a few routes, with fakes behind its ports."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import httpx2
+import pytest
+
+from personal_server.domain.authority import ReadAuthority, TokenKind
+from personal_server.domain.disclosure import DisclosureEntry
+from personal_server.domain.values import NANOSECONDS
+from personal_server.errors import InvalidToken, PersonalServerError
+from personal_server.resource_server.bearer import Identified
+from personal_server.resource_server.frame import Capacity, Ports, ResourceServer
+from personal_server.resource_server.limits import LimitRules, Limits
+from personal_server.resource_server.routing import Route, RouteTable
+
+NOON_NS = 1_775_476_800 * NANOSECONDS
+
+
+@dataclass
+class FakeLog:
+    entries: list[DisclosureEntry] = field(default_factory=list[DisclosureEntry])
+    failure: PersonalServerError | None = None
+
+    def enter(self, entries: Sequence[DisclosureEntry]) -> None:
+        self.entries.extend(entries)
+
+    def check(self) -> None:
+        if self.failure is not None:
+            raise self.failure
+
+
+@dataclass
+class FakeClock:
+    now_ns: int = NOON_NS
+
+    def __call__(self) -> int:
+        return self.now_ns
+
+    def advance(self, seconds: float) -> None:
+        self.now_ns += int(seconds * NANOSECONDS)
+
+
+def client_authority(**members: object) -> ReadAuthority:
+    values: dict[str, object] = {
+        "kind": TokenKind.CLIENT,
+        "subject_id": "sub_1",
+        "sources": (),
+        "client_id": "planner",
+        "grant_ids": ("grt_1",),
+        "granted_streams": frozenset({"entries"}),
+    }
+    return ReadAuthority(**{**values, **members})  # type: ignore[arg-type]
+
+
+OWNER = ReadAuthority(TokenKind.OWNER, "sub_1", (), client_id="pdpp-cli")
+
+
+@dataclass
+class Bench:
+    """A resource server under test and its fakes; tokens are keys of `tokens`."""
+
+    table: RouteTable
+    tokens: dict[str, Identified] = field(
+        default_factory=lambda: {
+            "client": Identified(client_authority()),
+            "owner": Identified(OWNER),
+        }
+    )
+    rules: LimitRules = field(default_factory=LimitRules)
+    capacity: Capacity = field(default_factory=Capacity)
+    log: FakeLog = field(default_factory=FakeLog)
+    clock: FakeClock = field(default_factory=FakeClock)
+
+    def identify(self, token: str) -> Identified:
+        if token not in self.tokens:
+            raise InvalidToken("This token is not known here.")
+        return self.tokens[token]
+
+    def app(self) -> ResourceServer:
+        ports = Ports(
+            self.identify,
+            Limits(self.rules, self.clock),
+            self.log,
+            self.clock,
+            lambda n: b"\x5b" * n,
+            self.capacity,
+        )
+        return ResourceServer(self.table, ports)
+
+    def client(self, token: str | None = "client") -> httpx2.AsyncClient:  # noqa: S107 (a fake)
+        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        return httpx2.AsyncClient(
+            transport=httpx2.ASGITransport(self.app()),
+            base_url="http://127.0.0.1:7662",
+            headers=headers,
+        )
+
+
+MakeBench = Callable[..., Bench]
+
+
+@pytest.fixture
+def make_bench() -> MakeBench:
+    def make(*routes: Route, **members: object) -> Bench:
+        return Bench(RouteTable(routes), **members)  # type: ignore[arg-type]
+
+    return make

@@ -1,0 +1,441 @@
+"""What the rest of the program asks of a store: small ports, the same for every backend.
+
+Rule: a backend receives plans and values, never grants or tokens.  All methods are synchronous;
+surfaces call them in worker threads.
+
+Units:  `*_ns` are UTC nanoseconds since 1970; `timeout_seconds` counts from the call.
+Raises: QueryTimeout past the time limit, StorageUnavailable when the backend cannot answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Protocol
+
+from personal_server.domain.connection import Connection
+from personal_server.domain.declaration import SourceDeclaration, Stream
+from personal_server.domain.record import JsonObject, Row
+from personal_server.planning.plans import (
+    AggregatePlan,
+    Aggregation,
+    BlobPlan,
+    BlobReference,
+    ChangesPlan,
+    Children,
+    ChildrenPlan,
+    CountPlan,
+    Feed,
+    FieldWindow,
+    FieldWindowPlan,
+    Matches,
+    Page,
+    PagePlan,
+    RecordPlan,
+    SearchPlan,
+    Span,
+    SpanPlan,
+    Summary,
+    SummaryPlan,
+)
+
+READ_DEADLINE_SECONDS = 15.0
+
+
+# Values ---------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class StoredDeclaration:
+    """One accepted revision of a source declaration; `raw` is its exact JSON text."""
+
+    connector_key: str
+    source_kind: str
+    source_id: str
+    version: str
+    digest: str
+    raw: bytes = field(repr=False)
+    registered_at_ns: int
+    current: bool
+
+
+@dataclass(frozen=True, slots=True)
+class StoredStream:
+    """A stream of a connection that holds, or held, records (declared today or not)."""
+
+    connection_id: str
+    connector_key: str
+    stream: str
+    record_count: int
+
+
+class RunStatus(StrEnum):
+    """How a collection run stands."""
+
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The latest word about one collection run of a connection."""
+
+    run_id: str
+    status: RunStatus
+    at_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """What freshness is made of: the newest run, and the end of the last successful one."""
+
+    last_run: Run | None = None
+    last_succeeded_at_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RecordWrite:
+    """One accepted ingest line: `data` replaces the record, `None` deletes it."""
+
+    key: str
+    data: JsonObject | None = field(repr=False)
+    emitted_at_ns: int
+
+
+class WriteOutcome(StrEnum):
+    """What a write did.  `conflict`: an append-only record cannot change; nothing was written."""
+
+    CHANGED = "changed"
+    UNCHANGED = "unchanged"
+    CONFLICT = "conflict"
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """The receipt of a refused line: codes and a pointer, never content."""
+
+    receipt_id: str
+    stream: str
+    code: str
+    path: str | None
+    run_id: str | None
+    at_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """The lines of one ingest call, committed together and in order.
+
+    Shapes: `writes` may be lazy and is consumed once, before the write transaction begins;
+        `receipts` then turns the outcomes into the receipts stored with the batch.
+    """
+
+    connection_id: str
+    stream: Stream
+    writes: Iterable[RecordWrite]
+    now_ns: int
+    receipts: Callable[[Sequence[WriteOutcome]], Sequence[Rejection]] = lambda _: ()
+
+
+@dataclass(frozen=True, slots=True)
+class StreamState:
+    """Collector bookmarks of one connection: JSON values by stream."""
+
+    state: Mapping[str, object]
+    updated_at_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class BlobUpload:
+    """Bytes that a connection has handed in; the bytes themselves are files."""
+
+    blob_id: str
+    connection_id: str
+    size_bytes: int
+    mime_type: str
+    uploaded_at_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class SealingKey:
+    """A server key that seals cursors; retired keys still open what they sealed."""
+
+    key_id: int
+    secret: bytes = field(repr=False)
+    created_at_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class RankedHit:
+    """One place of a stored search ranking: no text."""
+
+    connection_id: str
+    stream: str
+    key: str
+    score: float
+
+
+# Reading --------------------------------------------------------------------------------------
+class CatalogReads(Protocol):
+    """What exists: declarations, connections, streams, runs."""
+
+    def declarations(self) -> tuple[StoredDeclaration, ...]:
+        """The current revision of every source, by connector key."""
+        ...
+
+    def connections(self) -> tuple[Connection, ...]:
+        """All connections that are not erased, by id."""
+        ...
+
+    def stored_streams(self) -> tuple[StoredStream, ...]:
+        """Streams with their stored record counts, by (connection, stream)."""
+        ...
+
+    def collections(self) -> Mapping[str, Collection]:
+        """Freshness inputs by connection id; connections without runs are absent."""
+        ...
+
+
+class RecordReads(Protocol):
+    """Rows by place, key and relation."""
+
+    def page(self, plan: PagePlan) -> Page:
+        """The rows after a position, in order."""
+        ...
+
+    def record(self, plan: RecordPlan) -> tuple[Row, ...]:
+        """The visible rows with a key, by connection."""
+        ...
+
+    def children(self, plan: ChildrenPlan) -> Mapping[str, Children]:
+        """Children by parent value; parents without any are absent."""
+        ...
+
+    def field_window(self, plan: FieldWindowPlan) -> tuple[FieldWindow, ...]:
+        """One window per visible record with the key, by connection."""
+        ...
+
+
+class FigureReads(Protocol):
+    """Exact numbers over visible records."""
+
+    def count(self, plan: CountPlan) -> int:
+        """How many."""
+        ...
+
+    def span(self, plan: SpanPlan) -> Span:
+        """How many, and the extreme stored values of a field."""
+        ...
+
+    def summary(self, plan: SummaryPlan) -> Summary:
+        """How many, and when the newest granted change came."""
+        ...
+
+    def aggregate(self, plan: AggregatePlan) -> Aggregation:
+        """A metric, perhaps grouped."""
+        ...
+
+
+class FeedReads(Protocol):
+    """The change feed and what its bookmarks are judged by."""
+
+    @property
+    def epoch(self) -> str:
+        """A random id made with the store; a restored store has another."""
+        ...
+
+    @property
+    def horizon(self) -> int:
+        """The highest committed change number of this snapshot (0 before the first)."""
+        ...
+
+    @property
+    def retained_from(self) -> int:
+        """Feeds with `since` below this number cannot be answered any more (0: all can)."""
+        ...
+
+    def changes(self, plan: ChangesPlan) -> Feed:
+        """Relevant changes in order of their number."""
+        ...
+
+
+class FindReads(Protocol):
+    """Search, blobs, and the whole of a stream."""
+
+    def search(self, plan: SearchPlan) -> Matches:
+        """Candidates for ranking, with exact document frequencies."""
+        ...
+
+    def blob(self, plan: BlobPlan) -> tuple[BlobReference, ...]:
+        """References of visible records to a blob uploaded for their connection, in order."""
+        ...
+
+    def export(self, connection_id: str, stream: str) -> Iterator[Row]:
+        """Every stored row of a stream by key, declared today or not.  The owner's export only."""
+        ...
+
+
+class ReadSnapshot(CatalogReads, RecordReads, FigureReads, FeedReads, FindReads, Protocol):
+    """One consistent state of the store.  Used by one thread at a time."""
+
+
+class Snapshots(Protocol):
+    """The door of every read."""
+
+    @property
+    def subject_id(self) -> str:
+        """The owner whose records these are."""
+        ...
+
+    def snapshot(
+        self, timeout_seconds: float | None = READ_DEADLINE_SECONDS
+    ) -> AbstractContextManager[ReadSnapshot]:
+        """A snapshot whose reads together may take that long (`None`: as long as they take)."""
+        ...
+
+
+# Writing --------------------------------------------------------------------------------------
+class DeclarationStore(Protocol):
+    """Source declarations and their revisions."""
+
+    def put_declaration(self, declaration: SourceDeclaration, raw: bytes, now_ns: int) -> bool:
+        """Make a revision current, with its columns and indexes; whether it is new.
+
+        Raises: DeclarationConflict for a known version with another digest, or a connector key
+            that belongs to another source.
+        """
+        ...
+
+    def declaration(self, connector_key: str, version: str | None) -> StoredDeclaration | None:
+        """One revision; the current one without a version."""
+        ...
+
+    def delete_declaration(self, connector_key: str) -> bool:
+        """Forget a source; whether it existed.  Raises InvalidState while connections exist."""
+        ...
+
+
+class ConnectionStore(Protocol):
+    """Connections."""
+
+    def add_connection(self, connection: Connection) -> None:
+        """Store a new connection.  Raises NotFound for an unknown connector."""
+        ...
+
+    def update_connection(
+        self, connection_id: str, change: Callable[[Connection], Connection]
+    ) -> Connection:
+        """Apply a pure change in one transaction.  Raises ConnectionNotFound."""
+        ...
+
+    def erase_connection(self, connection_id: str) -> int:
+        """Erase everything of a connection; how many records it held.
+
+        Raises: ConnectionNotFound, ConnectionBusy during a write.
+        """
+        ...
+
+
+class RecordWriter(Protocol):
+    """Writes of records."""
+
+    def commit(self, batch: Batch) -> tuple[WriteOutcome, ...]:
+        """Write a batch in one transaction; one outcome per write, in order.
+
+        Raises: ConnectionNotFound, ConnectionNotWritable when revoked.
+        """
+        ...
+
+    def delete_record(self, connection_id: str, stream: str, key: str, now_ns: int) -> bool:
+        """Erase one record and leave a tombstone; whether it existed."""
+        ...
+
+    def delete_stream(self, connection_id: str, stream: str, now_ns: int) -> int:
+        """Erase all records of a stream, a tombstone each; how many there were."""
+        ...
+
+    def prune_history(self, before_ns: int) -> None:
+        """Forget changes written before an instant; `beginning` stays complete."""
+        ...
+
+
+class CollectorStore(Protocol):
+    """What collectors leave beside records."""
+
+    def record_run(self, connection_id: str, run: Run) -> None:
+        """Store the newest word about a run.  Raises ConnectionNotFound."""
+        ...
+
+    def state(self, connection_id: str) -> StreamState:
+        """Collector bookmarks.  Raises ConnectionNotFound."""
+        ...
+
+    def put_state(
+        self, connection_id: str, changes: Mapping[str, object], now_ns: int
+    ) -> StreamState:
+        """Replace per stream (`None` removes) and return the whole.  Raises ConnectionNotFound."""
+        ...
+
+    def rejections(
+        self, connection_id: str, limit: int, before: int | None
+    ) -> tuple[tuple[int, Rejection], ...]:
+        """Receipts with their numbers, newest first, numbers below `before`."""
+        ...
+
+
+class BlobStore(Protocol):
+    """What is known of blobs; the bytes are files (`storage.blob_files`)."""
+
+    def add_blob(self, upload: BlobUpload) -> bool:
+        """Remember an upload; whether it is new for this connection.
+
+        Raises: ConnectionNotFound, ConnectionNotWritable when revoked.
+        """
+        ...
+
+    def blob_upload(self, connection_id: str, blob_id: str) -> BlobUpload | None:
+        """What is known of a connection's blob."""
+        ...
+
+    def sweep_blobs(self, before_ns: int) -> tuple[str, ...]:
+        """Forget unreferenced uploads older than that; ids whose bytes nobody holds any more."""
+        ...
+
+    def held_blobs(self) -> frozenset[str]:
+        """Ids of all blobs that some connection holds."""
+        ...
+
+
+class ServerStore(Protocol):
+    """What the server keeps for itself."""
+
+    def sealing_keys(self) -> tuple[SealingKey, ...]:
+        """All keys, newest first."""
+        ...
+
+    def add_sealing_key(self, secret: bytes, now_ns: int) -> SealingKey:
+        """Store a new newest key."""
+        ...
+
+    def put_ranking(self, ranking_id: str, hits: Sequence[RankedHit], expires_at_ns: int) -> None:
+        """Keep a search ranking until an instant."""
+        ...
+
+    def ranking(self, ranking_id: str, now_ns: int) -> tuple[RankedHit, ...] | None:
+        """A kept ranking, or `None` when it is gone."""
+        ...
+
+
+class RecordStore(
+    Snapshots,
+    DeclarationStore,
+    ConnectionStore,
+    RecordWriter,
+    CollectorStore,
+    BlobStore,
+    ServerStore,
+    Protocol,
+):
+    """Everything a backend does for records."""

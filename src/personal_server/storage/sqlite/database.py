@@ -1,0 +1,251 @@
+"""The SQLite file: who may open it, how it is read and written, and which tables it has.
+
+Rule: one server per file, one writer at a time, readers on their own connections (WAL).  Tables
+come from numbered migrations of schema modules; a file that knows more than we do is refused.
+
+Raises: DatabaseInUse, DatabaseTooNew, StorageUnavailable, QueryTimeout.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import queue
+import threading
+import time
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import apsw
+
+from personal_server.errors import QueryTimeout, StorageUnavailable
+from personal_server.storage.sqlite.session import Session
+
+BUSY_MS = 5_000
+PROGRESS_STEPS = 20_000
+STATEMENT_CACHE = 400
+READER_CACHE_KIB = 8_192
+WRITER_CACHE_KIB = 49_152
+
+Migration = str | Callable[[Session], None]
+Setup = Callable[[Session], None]
+
+
+class DatabaseInUse(StorageUnavailable):
+    """Another server works on this file."""
+
+
+class DatabaseTooNew(StorageUnavailable):
+    """The file was written by a newer version of this program."""
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaModule:
+    """The tables of one part of the program: migration i brings version i to i + 1."""
+
+    name: str
+    migrations: Sequence[Migration]
+
+
+class Database:
+    """An open SQLite file.
+
+    `setup` prepares each new connection (functions of our own); `readers` bounds how many reads
+    run at once, further ones wait.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        modules: Sequence[SchemaModule],
+        *,
+        setup: Setup | None = None,
+        readers: int = 8,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.path = path
+        self._setup = setup
+        self._monotonic = monotonic
+        self._write_lock = threading.Lock()
+        self._idle: queue.LifoQueue[Session | None] = queue.LifoQueue()
+        for _ in range(readers):
+            self._idle.put(None)
+        _make_private(path)
+        self._lock_file = _claim(path)
+        try:
+            self._writer = self._open(WRITER_CACHE_KIB)
+            with translated():
+                self._writer.pragma("journal_mode", "wal")
+            _migrate(self._writer, modules)
+        except BaseException:
+            os.close(self._lock_file)
+            raise
+
+    @contextmanager
+    def write(self) -> Generator[Session, None, None]:
+        """One write transaction: committed when the block ends, undone when it raises."""
+        with self._write_lock, translated(), _transaction(self._writer, "BEGIN IMMEDIATE"):
+            yield self._writer
+
+    @contextmanager
+    def read(self, timeout_seconds: float | None = None) -> Generator[Session, None, None]:
+        """One read snapshot, interrupted when its statements pass the time limit."""
+        reader = self._idle.get()
+        try:
+            with translated():
+                reader = reader or self._open(READER_CACHE_KIB, reader=True)
+                _limit(reader, timeout_seconds, self._monotonic)
+                with _transaction(reader, "BEGIN"):
+                    yield reader
+        finally:
+            if reader is not None:
+                reader.driver.set_progress_handler(None)
+            self._idle.put(reader)
+
+    def pragma(self, name: str, value: int | str | bool) -> None:
+        """Set a pragma of the writing connection, outside any transaction."""
+        with self._write_lock, translated():
+            self._writer.pragma(name, value)
+
+    def close(self) -> None:
+        """Close every connection.  Call when no read or write is under way."""
+        while not self._idle.empty():
+            reader = self._idle.get_nowait()
+            if reader is not None:
+                reader.driver.close()
+        self._writer.driver.close()
+        os.close(self._lock_file)
+
+    def _open(self, cache_kib: int, *, reader: bool = False) -> Session:
+        with translated():
+            connection = Session(
+                apsw.Connection(str(self.path), statementcachesize=STATEMENT_CACHE)
+            )
+            connection.driver.set_busy_timeout(BUSY_MS)
+            connection.pragma("cache_size", -cache_kib)
+            connection.pragma("foreign_keys", True)
+            connection.pragma("secure_delete", "fast")
+            connection.pragma("synchronous", "full")
+            connection.pragma("temp_store", "memory")
+            if reader:
+                connection.pragma("query_only", True)
+            if self._setup is not None:
+                self._setup(connection)
+            return connection
+
+
+@contextmanager
+def translated() -> Generator[None, None, None]:
+    """Turn the driver's errors into ours, without its text."""
+    try:
+        yield
+    except apsw.InterruptError:
+        raise QueryTimeout(
+            "The read took too long. Narrow it with filters or a smaller limit.",
+            retry_after_seconds=1,
+        ) from None
+    except (apsw.FullError, apsw.IOError) as error:
+        raise StorageUnavailable(
+            "The store cannot write: the disk is full or failing. Free space and repeat.",
+            retry_after_seconds=30,
+        ) from error
+    except (apsw.CorruptError, apsw.NotADBError) as error:
+        raise StorageUnavailable(
+            "The database file is damaged. Restore it from a backup."
+        ) from error
+    except (
+        apsw.BusyError,
+        apsw.LockedError,
+        apsw.CantOpenError,
+        apsw.ReadOnlyError,
+        apsw.PermissionsError,
+        apsw.NoMemError,
+    ) as error:
+        raise StorageUnavailable(
+            "The store cannot be used now. Repeat the call shortly.", retry_after_seconds=1
+        ) from error
+
+
+@contextmanager
+def _transaction(connection: Session, begin: str) -> Generator[None, None, None]:
+    connection.run(begin)
+    try:
+        yield
+        connection.run("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.driver.set_progress_handler(None)
+            connection.run("ROLLBACK")
+        raise
+
+
+def _limit(
+    connection: Session, timeout_seconds: float | None, monotonic: Callable[[], float]
+) -> None:
+    if timeout_seconds is None:
+        connection.driver.set_progress_handler(None)
+        return
+    end = monotonic() + timeout_seconds
+    connection.driver.set_progress_handler(lambda: monotonic() > end, PROGRESS_STEPS)
+
+
+def _make_private(path: Path) -> None:
+    """The file is 0600 in a 0700 directory: no other account reads these records."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        path.parent.chmod(0o700)
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        path.chmod(0o600)
+    except OSError as error:
+        raise StorageUnavailable(
+            "The data directory cannot be used. Check that it is yours and writable."
+        ) from error
+
+
+def _claim(path: Path) -> int:
+    """An advisory lock beside the file, held while the server lives."""
+    try:
+        descriptor = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise StorageUnavailable("The data directory cannot be written.") from error
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(descriptor)
+        raise DatabaseInUse(
+            "Another server already works on this data directory. Stop it, or choose another."
+        ) from error
+    return descriptor
+
+
+def _migrate(connection: Session, modules: Sequence[SchemaModule]) -> None:
+    """Bring every module to its newest version, all in one transaction."""
+    with translated(), _transaction(connection, "BEGIN IMMEDIATE"):
+        connection.run(
+            "CREATE TABLE IF NOT EXISTS schema_version"
+            " (module TEXT PRIMARY KEY, version INTEGER NOT NULL) STRICT, WITHOUT ROWID"
+        )
+        rows = connection.run("SELECT module, version FROM schema_version")
+        versions = {str(name): int(str(version)) for name, version in rows}
+        known = {module.name: len(module.migrations) for module in modules}
+        if any(version > known.get(name, 0) for name, version in versions.items()):
+            raise DatabaseTooNew(
+                "This database was written by a newer version of pdpp. Install that version."
+            )
+        for module in modules:
+            _apply(connection, module, versions.get(module.name, 0))
+
+
+def _apply(connection: Session, module: SchemaModule, version: int) -> None:
+    for migration in module.migrations[version:]:
+        if isinstance(migration, str):
+            connection.run(migration)
+        else:
+            migration(connection)
+    connection.run(
+        "INSERT INTO schema_version VALUES (?, ?)"
+        " ON CONFLICT (module) DO UPDATE SET version = excluded.version",
+        (module.name, len(module.migrations)),
+    )

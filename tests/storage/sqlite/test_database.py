@@ -15,6 +15,7 @@ from personal_server.storage.sqlite.database import (
     DatabaseTooNew,
     SchemaModule,
 )
+from personal_server.storage.sqlite.session import Session
 
 NOTES = SchemaModule("notes", ("CREATE TABLE note (text TEXT)",))
 ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
@@ -31,12 +32,16 @@ def test_a_write_is_seen_by_the_next_read_and_an_undone_one_is_not(tmp_path: Pat
     database = Database(tmp_path / "a.db", [NOTES])
     with database.write() as session:
         session.run("INSERT INTO note VALUES ('kept')")
-    with pytest.raises(ZeroDivisionError), database.write() as session:
-        session.run("INSERT INTO note VALUES ('undone')")
-        raise ZeroDivisionError
+    with pytest.raises(StorageUnavailable), database.write() as session:
+        _insert_and_fail(session)
     with database.read() as session:
         assert session.rows("SELECT text FROM note") == [("kept",)]
     database.close()
+
+
+def _insert_and_fail(session: Session) -> None:
+    session.run("INSERT INTO note VALUES ('undone')")
+    raise StorageUnavailable("as if the disk were full")
 
 
 def test_a_snapshot_does_not_see_later_writes(tmp_path: Path) -> None:
@@ -116,8 +121,8 @@ def test_a_killed_migration_leaves_the_old_version(tmp_path: Path) -> None:
         def die(session):
             session.run("INSERT INTO other VALUES (1)")
             os.kill(os.getpid(), signal.SIGKILL)
-        notes = SchemaModule("notes", ("CREATE TABLE note (text TEXT)", "CREATE TABLE other (x)", die))
-        Database(Path(sys.argv[1]), [notes])
+        steps = ("CREATE TABLE note (text TEXT)", "CREATE TABLE other (x)", die)
+        Database(Path(sys.argv[1]), [SchemaModule("notes", steps)])
         """
     )
     done = subprocess.run([sys.executable, "-c", script, str(tmp_path / "a.db")], check=False)

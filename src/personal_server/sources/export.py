@@ -1,0 +1,212 @@
+"""An export as its owner has it: one file, a folder, or a zip that is read in place.
+
+The one rule: bytes are only ever streamed out of a member. Nothing is extracted, no symbolic link
+is followed, no name leads out of the export, and no archive unpacks to more than its bounds.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import stat
+import zipfile
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO, Self, cast
+
+from personal_server.sources.archive import safe_entries
+from personal_server.sources.errors import ExportNotFound, ExportTruncated, ExportUnreadable
+from personal_server.sources.guarded import guarded
+from personal_server.sources.item import Skipped
+
+HEAD_BYTES = 8192
+MOST_FILES = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One file of an export.
+
+    Units: `offset` is where this member begins if all members are laid end to end, in bytes.
+    """
+
+    name: str
+    size_bytes: int
+    offset: int
+    opener: Callable[[], BinaryIO] = field(repr=False)
+    modified_at: datetime
+
+    def open(self, at: int = 0) -> BinaryIO:
+        """The bytes of this member from `at` on. Raises: MemberDamaged, also while reading."""
+        return guarded(self.opener, at)
+
+    def head(self, size: int = HEAD_BYTES) -> bytes:
+        """The first bytes, for recognition by content. Raises: MemberDamaged."""
+        with self.open() as stream:
+            return stream.read(size)
+
+    @property
+    def end(self) -> int:
+        """The position right after this member."""
+        return self.offset + self.size_bytes
+
+    @property
+    def suffix(self) -> str:
+        """The lower-case ending of the name, with its dot; a hint that only ever narrows."""
+        return Path(self.name).suffix.lower()
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """What one path of the owner holds.
+
+    Shapes: `members` are ordered by name, so that positions mean the same on every read.
+    """
+
+    path: Path
+    members: tuple[Member, ...]
+    captured_at: datetime
+    refused: tuple[Skipped, ...] = ()
+    archive: zipfile.ZipFile | None = field(default=None, repr=False)
+
+    @property
+    def total_bytes(self) -> int:
+        """The length of all members laid end to end."""
+        return self.members[-1].end if self.members else 0
+
+    def only(self, members: Iterable[Member]) -> Export:
+        """The same export narrowed to some members; positions keep their meaning."""
+        kept = frozenset(member.name for member in members)
+        return replace(self, members=tuple(m for m in self.members if m.name in kept))
+
+    def member(self, name: str) -> Member | None:
+        """The member of exactly that name."""
+        return next((member for member in self.members if member.name == name), None)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self.archive is not None:
+            self.archive.close()
+
+
+def open_export(path: Path) -> Export:
+    """Look at a path and list what it holds, without reading it.
+
+    Raises: ExportNotFound, ExportUnreadable, ExportTruncated, ExportUnsafe.
+    """
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        raise ExportNotFound(
+            "There is no such file or folder.", "Check the path and try again."
+        ) from None
+    except OSError:
+        raise _unreadable() from None
+    if stat.S_ISDIR(mode):
+        return _folder(path)
+    if not stat.S_ISREG(mode):
+        raise ExportUnreadable(
+            "This is neither a file nor a folder.", "Give the export as a file or a folder."
+        )
+    try:
+        with path.open("rb") as stream:
+            magic = stream.read(4)
+    except OSError:
+        raise _unreadable() from None
+    return _archive(path) if magic == b"PK\x03\x04" else _single_file(path)
+
+
+def _unreadable() -> ExportUnreadable:
+    return ExportUnreadable(
+        "The file cannot be read.", "Check that your user may read it, then try again."
+    )
+
+
+def _modified_at(path: Path) -> datetime:
+    return datetime.fromtimestamp(int(path.stat().st_mtime), UTC)
+
+
+def _single_file(path: Path) -> Export:
+    modified_at = _modified_at(path)
+    member = Member(path.name, path.stat().st_size, 0, _file_opener(path), modified_at)
+    return Export(path, (member,), modified_at)
+
+
+def _file_opener(path: Path) -> Callable[[], BinaryIO]:
+    return lambda: path.open("rb", buffering=io.DEFAULT_BUFFER_SIZE * 8)
+
+
+def _folder(path: Path) -> Export:
+    members: list[Member] = []
+    offset = 0
+    for file in _regular_files(path):
+        size = file.stat().st_size
+        name = file.relative_to(path).as_posix()
+        members.append(Member(name, size, offset, _file_opener(file), _modified_at(file)))
+        offset += size
+    captured_at = max((member.modified_at for member in members), default=_modified_at(path))
+    return Export(path, tuple(members), captured_at)
+
+
+def _regular_files(path: Path) -> list[Path]:
+    found: list[Path] = []
+    for folder, folders, names in os.walk(path, followlinks=False):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in names:
+            file = Path(folder, name)
+            if not name.startswith(".") and stat.S_ISREG(file.lstat().st_mode):
+                found.append(file)
+        if len(found) > MOST_FILES:
+            raise ExportUnreadable(
+                f"The folder holds more than {MOST_FILES:,} files.",
+                "Import a folder further down instead.",
+            )
+    return sorted(found)
+
+
+def _archive(path: Path) -> Export:
+    try:
+        archive = zipfile.ZipFile(path)
+    except zipfile.BadZipFile:
+        raise ExportTruncated(
+            "The zip file is incomplete: its table of contents is missing.",
+            "Download or copy the export again.",
+        ) from None
+    try:
+        entries, refused = safe_entries(archive)
+    except BaseException:
+        archive.close()
+        raise
+    members = tuple(_zip_members(archive, entries))
+    captured_at = max((member.modified_at for member in members), default=_modified_at(path))
+    return Export(path, members, captured_at, refused, archive)
+
+
+def _zip_members(archive: zipfile.ZipFile, entries: list[zipfile.ZipInfo]) -> Iterator[Member]:
+    offset = 0
+    for entry in sorted(entries, key=lambda entry: entry.filename):
+        yield Member(
+            entry.filename, entry.file_size, offset, _entry_opener(archive, entry), _dated(entry)
+        )
+        offset += entry.file_size
+
+
+def _entry_opener(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Callable[[], BinaryIO]:
+    return lambda: cast(BinaryIO, archive.open(entry))
+
+
+def _dated(entry: zipfile.ZipInfo) -> datetime:
+    try:
+        return datetime(*entry.date_time, tzinfo=UTC)
+    except ValueError:
+        return datetime(1980, 1, 1, tzinfo=UTC)

@@ -1,0 +1,92 @@
+"""What a reader yields: records with their blobs, and a report of what it passed over."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO
+
+Json = Any
+Data = dict[str, Json]
+
+LARGEST_BLOB_BYTES = 50 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class SourceBlob:
+    """Bytes that a record points to, named by their content.
+
+    Source: resource server contract, section 12 (blob field, content address).
+    """
+
+    json_path: str
+    mime_type: str
+    sha256: str
+    size_bytes: int
+    filename: str | None
+    open: Callable[[], BinaryIO] = field(repr=False)
+
+    @property
+    def value(self) -> Data:
+        """The value of the blob field in its record."""
+        value: Data = {
+            "blob_id": f"blob_sha256_{self.sha256}",
+            "mime_type": self.mime_type,
+            "size_bytes": self.size_bytes,
+            "sha256": self.sha256,
+        }
+        return value | ({"filename": self.filename} if self.filename else {})
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRecord:
+    """One record of one stream.
+
+    Units: `position` is where in the export the part begins that this record was read from;
+    positions never fall, and reading again from one repeats at most that part.
+    """
+
+    stream: str
+    data: Data
+    position: int
+    blobs: tuple[SourceBlob, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """Something that was not read: where, a stable code, and a reason without any content."""
+
+    where: str
+    code: str
+    reason: str
+    position: int
+
+
+SourceItem = SourceRecord | Skipped
+
+
+def blob_of_bytes(
+    content: bytes, mime_type: str, filename: str | None, json_path: str = "/blob_ref"
+) -> SourceBlob:
+    """A blob whose bytes are at hand."""
+    sha256 = hashlib.sha256(content).hexdigest()
+    return SourceBlob(
+        json_path, mime_type, sha256, len(content), filename, lambda: io.BytesIO(content)
+    )
+
+
+def blob_of_stream(
+    opener: Callable[[], BinaryIO],
+    mime_type: str,
+    filename: str | None,
+    json_path: str = "/blob_ref",
+) -> SourceBlob:
+    """A blob that is read twice: once here for its address, once by whoever stores it."""
+    digest, size = hashlib.sha256(), 0
+    with opener() as stream:
+        while chunk := stream.read(262_144):
+            digest.update(chunk)
+            size += len(chunk)
+    return SourceBlob(json_path, mime_type, digest.hexdigest(), size, filename, opener)

@@ -1,0 +1,96 @@
+"""Cut an mbox into messages while it streams by.
+
+A separator is a `From ` line with a clock time and a year, at the start or after an empty line.
+Memory holds one message; one beyond the limit is passed over, not loaded.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import BinaryIO
+
+CHUNK_BYTES = 1024 * 1024
+LARGEST_MESSAGE_BYTES = 192 * 1024 * 1024
+SEPARATOR = re.compile(rb"From [^\r\n]*\d:\d\d[^\r\n]*\b(?:19|20)\d\d\b[^\r\n]*\r?\n")
+_BOUNDARY = re.compile(rb"\n\r?\n(?=From [^\r\n]*\d:\d\d[^\r\n]*\b(?:19|20)\d\d\b[^\r\n]*\r?\n)")
+_LONGEST_SEPARATOR_BYTES = 1024
+_QUOTED_FROM = re.compile(rb"^>(>*From )", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class RawMessage:
+    """One message as it stands in the mailbox.
+
+    Units: `offset` in bytes from the start of the file, at the separator line. `raw` is None for a
+    message too large to read; `complete` is False where the file ends in the middle of a line.
+    """
+
+    offset: int
+    envelope: bytes
+    raw: bytes | None
+    complete: bool = True
+
+
+def split_mbox(stream: BinaryIO, offset: int = 0) -> Iterator[RawMessage]:
+    """The messages of an mbox from a separator on; `offset` is where the stream stands."""
+    window = _Window(stream, offset)
+    while (message := window.next_message()) is not None:
+        yield message
+
+
+class _Window:
+    """A stretch of the file that grows until it holds one whole message."""
+
+    def __init__(self, stream: BinaryIO, offset: int) -> None:
+        self._stream = stream
+        self._offset = offset  # of the first byte in the buffer
+        self._buffer = bytearray()
+        self._start = 0
+        self._ended = False
+
+    def next_message(self) -> RawMessage | None:
+        searched, dropped = self._start, 0
+        while (found := _BOUNDARY.search(self._buffer, max(self._start, searched))) is None:
+            if self._ended:
+                return self._last(dropped)
+            searched = max(self._start, len(self._buffer) - _LONGEST_SEPARATOR_BYTES)
+            if len(self._buffer) - self._start > LARGEST_MESSAGE_BYTES:
+                dropped += self._drop(searched)
+                searched = self._start
+            searched -= self._refill()
+        return self._cut(found.end(), dropped, complete=True)
+
+    def _refill(self) -> int:
+        """Read on, forgetting what was handed out. Returns: by how much the buffer moved."""
+        moved = self._start
+        del self._buffer[:moved]
+        self._offset += moved
+        self._start = 0
+        chunk = self._stream.read(CHUNK_BYTES)
+        self._ended = not chunk
+        self._buffer += chunk
+        return moved
+
+    def _drop(self, upto: int) -> int:
+        """Forget the beginning of a message that is too large."""
+        dropped = upto - self._start
+        self._start = upto
+        return dropped
+
+    def _last(self, dropped: int) -> RawMessage | None:
+        if not dropped and not self._buffer[self._start :].strip():
+            return None
+        return self._cut(len(self._buffer), dropped, complete=self._buffer.endswith(b"\n"))
+
+    def _cut(self, end: int, dropped: int, *, complete: bool) -> RawMessage:
+        begin, self._start = self._start, end
+        offset = self._offset + begin - dropped
+        if dropped:
+            return RawMessage(offset, b"", None, complete)
+        content = bytes(self._buffer[begin:end])
+        separator = SEPARATOR.match(content)
+        envelope = separator.group() if separator else b""
+        body = content[len(envelope) :]
+        return RawMessage(offset, envelope.strip(), _QUOTED_FROM.sub(rb"\1", body), complete)

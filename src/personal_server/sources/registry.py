@@ -1,0 +1,55 @@
+"""Every source there is, and which of them reads an export."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from personal_server.sources.bank import BankSource
+from personal_server.sources.errors import ExportNotRecognized
+from personal_server.sources.export import Export
+from personal_server.sources.mail import MailSource
+from personal_server.sources.port import Claim, Source
+
+SOURCES: tuple[Source, ...] = (MailSource(), BankSource())
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A source, and the part of an export that it reads."""
+
+    source: Source
+    export: Export
+    why: str
+
+
+def source_named(connector_key: str) -> Source | None:
+    """The source of that key."""
+    return next((each for each in SOURCES if each.connector_key == connector_key), None)
+
+
+def readings(export: Export) -> tuple[Reading, ...]:
+    """Who reads what: the surest source takes its members first, the others what is left.
+
+    Raises: ExportNotRecognized.
+    """
+    claims = [(source, source.recognize(export)) for source in SOURCES]
+    made = [(source, claim) for source, claim in claims if claim is not None]
+    taken: set[str] = set()
+    chosen: list[Reading] = []
+    for source, claim in sorted(made, key=lambda pair: -pair[1].confidence):
+        members = [member for member in claim.members if member.name not in taken]
+        if members:
+            taken.update(member.name for member in members)
+            chosen.append(Reading(source, export.only(members), claim.why))
+    if not chosen:
+        raise ExportNotRecognized(
+            "No source knows this content.",
+            "See `pdpp sources` for what can be read, or name one with `--as KEY`.",
+        )
+    return tuple(chosen)
+
+
+def reading_as(export: Export, source: Source) -> Reading:
+    """Let one source read what it claims, or everything if it claims nothing by itself."""
+    found = source.recognize(export) or Claim(1, export.members, "you said so")
+    return Reading(source, export.only(found.members), found.why)

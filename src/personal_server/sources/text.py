@@ -1,0 +1,55 @@
+"""Bytes and strings from anywhere, made into printable Unicode without ever failing."""
+
+from __future__ import annotations
+
+import re
+
+_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufeff]")
+_SUPERSETS = {
+    "us-ascii": "utf-8",
+    "ascii": "utf-8",
+    "iso-8859-1": "cp1252",
+    "latin-1": "cp1252",
+    "gb2312": "gb18030",
+    "gbk": "gb18030",
+    "x-gbk": "gb18030",
+    "ks_c_5601-1987": "cp949",
+    "euc-kr": "cp949",
+    "shift_jis": "cp932",
+    "iso-8859-8-i": "iso-8859-8",
+}
+
+
+def printable(text: str) -> str:
+    """The text without control characters and half surrogates."""
+    text = _CONTROLS.sub("", text)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+    return text
+
+
+def decoded(content: bytes, charset: str | None = None) -> str:
+    """Bytes as text: by the charset named, else UTF-8, else the Western superset of ASCII."""
+    for candidate in (_codec(charset), "utf-8"):
+        try:
+            return printable(content.decode(candidate))
+        except (LookupError, ValueError):
+            continue
+    return printable(content.decode("cp1252", "replace"))
+
+
+def _codec(charset: str | None) -> str:
+    name = (charset or "utf-8").strip("\"' ").lower()
+    return _SUPERSETS.get(name, name)
+
+
+def one_line(text: str, longest: int = 1000) -> str:
+    """White space folded to single blanks, cut at a length."""
+    return " ".join(text.split())[:longest]
+
+
+def or_none(text: str | None) -> str | None:
+    """None instead of an empty string."""
+    return text or None

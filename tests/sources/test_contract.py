@@ -1,0 +1,185 @@
+"""What every source promises, whoever wrote it."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import jsonschema_rs
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from personal_server.sources.errors import ExportError
+from personal_server.sources.export import open_export
+from personal_server.sources.item import Data, SourceItem, SourceRecord
+from personal_server.sources.port import Source
+from personal_server.sources.registry import SOURCES, readings
+from tests.sources.reading import read_if_known, read_path, skips_of
+from tests.sources.specimens import SPECIMENS, Files, as_folder, as_zip
+
+every_source = pytest.mark.parametrize("source", SOURCES, ids=lambda each: each.connector_key)
+modest = settings(
+    max_examples=25,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+
+
+def specimen(source: Source) -> Files:
+    return SPECIMENS[source.connector_key]
+
+
+def records(items: list[tuple[str, SourceItem]]) -> list[SourceRecord]:
+    return [item for _, item in items if isinstance(item, SourceRecord)]
+
+
+def facts(items: list[tuple[str, SourceItem]]) -> list[tuple[Any, ...]]:
+    """What two readings of one export have in common."""
+    return [
+        (key, item.stream, item.data, item.position)
+        if isinstance(item, SourceRecord)
+        else (key, item)
+        for key, item in items
+    ]
+
+
+def assert_valid(items: list[tuple[str, SourceItem]]) -> None:
+    """Every record fits its schema, its key is usable, its blobs are what they say."""
+    validators: dict[tuple[str, str], jsonschema_rs.Validator] = {
+        (source.connector_key, stream["name"]): jsonschema_rs.validator_for(
+            stream["schema"], validate_formats=True
+        )
+        for source in SOURCES
+        for stream in source.declaration["streams"]
+    }
+    for key, item in items:
+        if isinstance(item, SourceRecord):
+            validators[key, item.stream].validate(item.data)
+            assert 0 < len(item.data["id"]) <= 1024
+            assert_blobs(item)
+
+
+def assert_blobs(item: SourceRecord) -> None:
+    for blob in item.blobs:
+        with blob.open() as stream:
+            content = stream.read()
+        assert hashlib.sha256(content).hexdigest() == blob.sha256
+        assert len(content) == blob.size_bytes
+        assert item.data[blob.json_path.lstrip("/")] == blob.value
+
+
+@every_source
+def test_it_recognizes_its_export_alone(source: Source, tmp_path: Path) -> None:
+    path = as_folder(specimen(source), tmp_path)
+    with open_export(path) as export:
+        assert [each.source.connector_key for each in readings(export)] == [source.connector_key]
+
+
+@every_source
+def test_every_stream_that_it_declares_has_a_record_in_the_specimen(
+    source: Source, tmp_path: Path
+) -> None:
+    declared = {stream["name"] for stream in source.declaration["streams"]}
+    seen = {item.stream for item in records(read_path(as_folder(specimen(source), tmp_path)))}
+    assert seen <= declared
+    assert seen
+
+
+@every_source
+def test_every_record_fits_its_schema(source: Source, tmp_path: Path) -> None:
+    items = read_path(as_folder(specimen(source), tmp_path))
+    assert_valid(items)
+
+
+@every_source
+def test_a_zip_says_the_same_as_the_folder(source: Source, tmp_path: Path) -> None:
+    folder = read_path(as_folder(specimen(source), tmp_path / "folder"))
+    archive = read_path(as_zip(specimen(source), tmp_path / "export.zip"))
+    assert [(i.stream, i.data) for i in records(folder)] == [
+        (i.stream, i.data) for i in records(archive)
+    ]
+
+
+@every_source
+def test_reading_again_says_the_same(source: Source, tmp_path: Path) -> None:
+    path = as_zip(specimen(source), tmp_path / "export.zip")
+    assert facts(read_path(path)) == facts(read_path(path))
+
+
+@every_source
+def test_reading_from_a_position_continues_there(source: Source, tmp_path: Path) -> None:
+    path = as_zip(specimen(source), tmp_path / "export.zip")
+    whole = facts(read_path(path))
+    positions = [item.position for _, item in read_path(path)]
+    assert positions == sorted(positions)
+    for start in sorted(set(positions)):
+        rest = [fact for fact, at in zip(whole, positions, strict=True) if at >= start]
+        assert facts(read_path(path, start)) == rest
+
+
+@every_source
+def test_no_key_has_two_values_in_one_export(source: Source, tmp_path: Path) -> None:
+    twice = {f"{copy}/{name}": body for copy in "ab" for name, body in specimen(source).items()}
+    known: dict[tuple[str, str], Data] = {}
+    for path in (as_folder(specimen(source), tmp_path / "1"), as_folder(twice, tmp_path / "2")):
+        known.clear()
+        for item in records(read_path(path)):
+            assert known.setdefault((item.stream, item.data["id"]), item.data) == item.data
+
+
+@every_source
+@pytest.mark.parametrize("kept", [0.9, 0.5, 0.1])
+def test_a_truncated_file_is_reported_and_never_stops_the_others(
+    source: Source, kept: float, tmp_path: Path
+) -> None:
+    cut = {name: body[: int(len(body) * kept)] for name, body in specimen(source).items()}
+    items = read_if_known(as_folder(cut, tmp_path))
+    assert_valid(items)
+
+
+@every_source
+def test_a_truncated_zip_is_refused_by_name(source: Source, tmp_path: Path) -> None:
+    whole = as_zip(specimen(source), tmp_path / "export.zip")
+    whole.write_bytes(whole.read_bytes()[:-40])
+    with pytest.raises(ExportError) as caught:
+        read_path(whole)
+    assert caught.value.code == "export_truncated"
+
+
+@every_source
+@modest
+@given(data=st.data())
+def test_no_damage_to_the_bytes_makes_it_fail(
+    source: Source, tmp_path: Path, data: st.DataObject
+) -> None:
+    files = dict(specimen(source))
+    name = data.draw(st.sampled_from(sorted(files)))
+    body = bytearray(files[name])
+    for _ in range(data.draw(st.integers(1, 6))):
+        at = data.draw(st.integers(0, len(body) - 1))
+        body[at] = data.draw(st.integers(0, 255))
+    files[name] = bytes(body)
+    assert_valid(read_if_known(as_zip(files, tmp_path / "export.zip")))
+
+
+@every_source
+def test_a_damaged_zip_entry_is_reported(source: Source, tmp_path: Path) -> None:
+    path = as_zip(specimen(source), tmp_path / "export.zip")
+    content = bytearray(path.read_bytes())
+    name = max(specimen(source)).encode()
+    begin = content.index(name) + len(name)
+    content[begin + 8 : begin + 12] = b"\xff\xff\xff\xff"
+    path.write_bytes(bytes(content))
+    items = read_if_known(path)
+    assert_valid(items)
+    assert skips_of(items) or not items or len(specimen(source)) > 1
+
+
+@every_source
+def test_it_says_how_to_get_the_export_and_what_the_streams_are(source: Source) -> None:
+    assert len(source.how_to_export) > 40
+    for stream in source.declaration["streams"]:
+        assert stream["display"]["label"]
+        assert stream["display"]["detail"]

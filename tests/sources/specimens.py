@@ -1,6 +1,6 @@
 """Small exports of every kind, shaped as the platforms' own descriptions say.
 
-They are written by us. Where real files that others made can be had, `test_real_files` reads those.
+They are written by us. Where real files that others made can be had, `test_registry` reads those.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from personal_server.domain.declaration_parsing import parse_declaration
 from personal_server.sources.errors import ExportError
 from personal_server.sources.export import open_export
 from personal_server.sources.item import Data, SourceItem, SourceRecord
@@ -183,3 +184,9 @@ def test_it_says_how_to_get_the_export_and_what_the_streams_are(source: Source) 
     for stream in source.declaration["streams"]:
         assert stream["display"]["label"]
         assert stream["display"]["detail"]
+
+
+@every_source
+def test_its_declaration_is_valid(source: Source) -> None:
+    declared = parse_declaration(source.declaration)
+    assert declared.connector_key == source.connector_key

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from personal_server.sources.errors import BadRecord, MemberDamaged
 from personal_server.sources.export import Export, Member
-from personal_server.sources.item import Data, Skipped, SourceItem, SourceRecord
+from personal_server.sources.item import Data, Skipped, SourceItem
 
 CERTAIN = 90
 LIKELY = 60
@@ -100,15 +100,14 @@ def beginning_at(start: int, items: Iterable[SourceItem]) -> Iterator[SourceItem
 
 
 def one_record(
-    where: str, position: int, build: Callable[[], SourceRecord | Iterable[SourceRecord]]
+    where: str, position: int, build: Callable[[], Iterable[SourceItem]]
 ) -> Iterator[SourceItem]:
-    """The records that `build` makes, or a report of why it could not make them."""
+    """The items that `build` makes, or a report of why it could not make them."""
     try:
-        built = build()
-        records = (built,) if isinstance(built, SourceRecord) else tuple(built)
+        items = tuple(build())
     except BadRecord as bad:
         yield Skipped(where, bad.code, bad.reason, position)
     except RecursionError:
         yield Skipped(where, "bad_record", "it is nested too deeply", position)
     else:
-        yield from records
+        yield from items

@@ -10,6 +10,8 @@ from personal_server.sources.identity import stable_id
 from personal_server.sources.item import (
     LARGEST_BLOB_BYTES,
     Data,
+    Skipped,
+    SourceItem,
     SourceRecord,
     blob_of_bytes,
 )
@@ -25,7 +27,7 @@ _BLANK_LINE = re.compile(rb"\n\r?\n")
 
 def mail_records(
     message: Message, raw: bytes, envelope: bytes, mailbox: str, position: int
-) -> Iterator[SourceRecord]:
+) -> Iterator[SourceItem]:
     """The records of one message.
 
     Two copies of a message are one record; two messages that wrongly share a Message-ID are two.
@@ -39,7 +41,7 @@ def mail_records(
     data |= when | {"size_bytes": len(raw)}
     yield SourceRecord("messages", data, position)
     for number, attachment in enumerate(body.attachments, 1):
-        yield _attachment_record(attachment, number, record_id, when, position)
+        yield from _attachment_items(attachment, number, record_id, when, position)
 
 
 def _message_data(headers: Headers, body: Body, record_id: str, mailbox: str) -> Data:
@@ -83,9 +85,9 @@ def _record_id(headers: Headers, raw: bytes) -> str:
     return stable_id("msg", *(headers.raw(name) for name in _IDENTIFYING), body)
 
 
-def _attachment_record(
+def _attachment_items(
     attachment: Attachment, number: int, message_id: str, when: Data, position: int
-) -> SourceRecord:
+) -> Iterator[SourceItem]:
     content = attachment.content
     data: Data = {
         "id": f"{message_id}.{number}",
@@ -95,6 +97,10 @@ def _attachment_record(
         "size_bytes": len(content),
     } | when
     if len(content) > LARGEST_BLOB_BYTES:
-        return SourceRecord("attachments", data, position)
+        limit = LARGEST_BLOB_BYTES // 1024 // 1024
+        reason = f"over {limit} MB: recorded without its content"
+        yield SourceRecord("attachments", data, position)
+        yield Skipped("attachments", "attachment_too_large", reason, position)
+        return
     blob = blob_of_bytes(content, attachment.mime_type, attachment.filename)
-    return SourceRecord("attachments", data | {"blob_ref": blob.value}, position, (blob,))
+    yield SourceRecord("attachments", data | {"blob_ref": blob.value}, position, (blob,))

@@ -33,9 +33,11 @@ class RawMessage:
     complete: bool = True
 
 
-def split_mbox(stream: BinaryIO, offset: int = 0) -> Iterator[RawMessage]:
+def split_mbox(
+    stream: BinaryIO, offset: int = 0, largest_bytes: int = LARGEST_MESSAGE_BYTES
+) -> Iterator[RawMessage]:
     """The messages of an mbox from a separator on; `offset` is where the stream stands."""
-    window = _Window(stream, offset)
+    window = _Window(stream, offset, largest_bytes)
     while (message := window.next_message()) is not None:
         yield message
 
@@ -43,8 +45,9 @@ def split_mbox(stream: BinaryIO, offset: int = 0) -> Iterator[RawMessage]:
 class _Window:
     """A stretch of the file that grows until it holds one whole message."""
 
-    def __init__(self, stream: BinaryIO, offset: int) -> None:
+    def __init__(self, stream: BinaryIO, offset: int, largest_bytes: int) -> None:
         self._stream = stream
+        self._largest_bytes = largest_bytes
         self._offset = offset  # of the first byte in the buffer
         self._buffer = bytearray()
         self._start = 0
@@ -56,7 +59,7 @@ class _Window:
             if self._ended:
                 return self._last(dropped)
             searched = max(self._start, len(self._buffer) - _LONGEST_SEPARATOR_BYTES)
-            if len(self._buffer) - self._start > LARGEST_MESSAGE_BYTES:
+            if len(self._buffer) - self._start > self._largest_bytes:
                 dropped += self._drop(searched)
                 searched = self._start
             searched -= self._refill()
@@ -87,10 +90,12 @@ class _Window:
     def _cut(self, end: int, dropped: int, *, complete: bool) -> RawMessage:
         begin, self._start = self._start, end
         offset = self._offset + begin - dropped
-        if dropped:
+        if dropped or end - begin > self._largest_bytes:
             return RawMessage(offset, b"", None, complete)
-        content = bytes(self._buffer[begin:end])
-        separator = SEPARATOR.match(content)
-        envelope = separator.group() if separator else b""
-        body = content[len(envelope) :]
-        return RawMessage(offset, envelope.strip(), _QUOTED_FROM.sub(rb"\1", body), complete)
+        separator = SEPARATOR.match(self._buffer, begin, end)
+        envelope = bytes(separator.group()) if separator else b""
+        with memoryview(self._buffer) as view, view[begin + len(envelope) : end] as part:
+            body = bytes(part)
+        if b">From " in body:
+            body = _QUOTED_FROM.sub(rb"\1", body)
+        return RawMessage(offset, envelope.strip(), body, complete)

@@ -1,0 +1,56 @@
+from pathlib import Path
+
+from tests.sources.reading import read_path, records_of, skips_of
+from tests.sources.specimens import BANK
+
+
+def test_a_statement_of_the_first_version(tmp_path: Path) -> None:
+    (tmp_path / "statement").write_bytes(BANK)
+    items = read_path(tmp_path / "statement")
+    (account,) = records_of(items, "accounts")
+    assert account["name"] == "Bank of Nowhere checking …5678"
+    first, *_ = records_of(items, "transactions")
+    assert first["posted_on"] == "2024-01-05"
+    assert first["payee"] == "Bäcker & Co"
+    assert first["memo"] is None
+    assert (first["amount"], first["amount_minor"]) == (-1234.56, -123456)
+    assert first["account_id"] == account["id"]
+    (balance,) = records_of(items, "balances")
+    assert balance["amount_minor"] == 126224
+
+
+def test_the_second_version_says_the_same(tmp_path: Path) -> None:
+    leaves = {"CURDEF": "JPY", "DTPOSTED": "20240131", "TRNAMT": "-500", "FITID": "1", "NAME": "A"}
+    leaf = {name: f"<{name}>{value}</{name}>" for name, value in leaves.items()}
+    entry = f"<STMTTRN>{leaf['DTPOSTED']}{leaf['TRNAMT']}{leaf['FITID']}{leaf['NAME']}</STMTTRN>"
+    account = "<CCACCTFROM><ACCTID>1234</ACCTID></CCACCTFROM>"
+    (tmp_path / "statement").write_text(
+        '<?xml version="1.0"?>\n<?OFX OFXHEADER="200"?><OFX><CCSTMTRS>'
+        f"{leaf['CURDEF']}{account}<BANKTRANLIST>{entry}</BANKTRANLIST></CCSTMTRS></OFX>"
+    )
+    items = read_path(tmp_path / "statement")
+    assert [t["amount_minor"] for t in records_of(items, "transactions")] == [-500]
+    assert [a["kind"] for a in records_of(items, "accounts")] == ["credit_card"]
+
+
+def test_two_entries_that_share_an_id_are_both_kept(tmp_path: Path) -> None:
+    (tmp_path / "statement").write_bytes(BANK)
+    coffees = [
+        entry
+        for entry in records_of(read_path(tmp_path / "statement"), "transactions")
+        if entry["payee"] == "Coffee"
+    ]
+    assert [coffee["memo"] for coffee in coffees] == ["one", "two"]
+    assert len({coffee["id"] for coffee in coffees}) == 2
+
+
+def test_an_entry_without_a_date_is_reported_and_the_rest_kept(tmp_path: Path) -> None:
+    (tmp_path / "statement").write_bytes(BANK.replace(b"<DTPOSTED>20240131", b"<DTPOSTED>soon", 1))
+    items = read_path(tmp_path / "statement")
+    assert skips_of(items) == ["bad_date"]
+    assert len(records_of(items, "transactions")) == 3
+
+
+def test_an_answer_without_accounts_says_so(tmp_path: Path) -> None:
+    (tmp_path / "statement").write_bytes(b"OFXHEADER:100\n\n<OFX></OFX>")
+    assert skips_of(read_path(tmp_path / "statement")) == ["empty_statement"]

@@ -1,0 +1,27 @@
+"""Files that nobody in the project wrote, fetched from package registries by version and hash."""
+
+from bench import samples
+from personal_server.sources.item import Skipped
+from tests.sources.reading import read_path, records_of
+from tests.sources.test_contract import assert_valid
+
+
+def test_4150_real_mails_are_all_read() -> None:
+    items = read_path(samples.mailbox().path)
+    assert_valid(items)
+    assert not [item for _, item in items if isinstance(item, Skipped)]
+    messages = records_of(items, "messages")
+    assert len({message["id"] for message in messages}) == 4150
+    assert len(records_of(items, "attachments")) == 158
+    assert all(message["sent_at"] and message["body_text"] for message in messages)
+    assert len({message["thread_id"] for message in messages}) < 3000
+
+
+def test_every_real_statement_gives_its_accounts_or_says_why_not() -> None:
+    items = read_path(samples.statements().path)
+    assert_valid(items)
+    assert len(records_of(items, "accounts")) >= 15
+    assert len(records_of(items, "transactions")) >= 18
+    assert len(records_of(items, "holdings")) >= 10
+    reasons = {item.code for _, item in items if isinstance(item, Skipped)}
+    assert reasons <= {"bad_date", "bad_amount", "empty_statement", "duplicate_id"}

@@ -47,14 +47,20 @@ def near(name: str, names: Iterable[str]) -> list[str] | None:
     return get_close_matches(name, list(names), n=MAX_SUGGESTIONS) or None
 
 
+def check_cut(cut: Cut) -> None:
+    """`fields` and `view` exclude each other.  Raises: InvalidRequest."""
+    if cut.view is not None and cut.fields:
+        raise InvalidRequest("'fields' and 'view' exclude each other; send one.", param="view")
+
+
 def shown_fields(sources: Sources, cut: Cut) -> tuple[tuple[str, ...], ...]:
     """Per source the fields of `data`, in schema order.
 
     Source: RS contract 7.4.
-    Raises: UnknownField, FieldNotGranted, InvalidRequest (both given; unusable view).
+    Raises: UnknownField, FieldNotGranted, InvalidRequest (unusable view).
     """
     if cut.view is not None:
-        return tuple(_of_view(source, cut.view, bool(cut.fields)) for source in sources)
+        return tuple(_of_view(source, cut.view) for source in sources)
     for name in cut.fields:
         require_field(sources, name, "fields")
     if not cut.fields:
@@ -62,9 +68,7 @@ def shown_fields(sources: Sources, cut: Cut) -> tuple[tuple[str, ...], ...]:
     return tuple(_cut(source, cut.fields) for source in sources)
 
 
-def _of_view(source: ReadableSource, view_id: str, with_fields: bool) -> tuple[str, ...]:
-    if with_fields:
-        raise InvalidRequest("'fields' and 'view' exclude each other; send one.", param="view")
+def _of_view(source: ReadableSource, view_id: str) -> tuple[str, ...]:
     view = source.declared.view(view_id)
     if view is None or not set(view.fields) & set(source.fields):
         usable = [v.id for v in source.declared.views if set(v.fields) & set(source.fields)]

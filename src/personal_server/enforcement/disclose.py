@@ -1,0 +1,106 @@
+"""The only door out: rows become wire records here and nowhere else.
+
+Rule: a row is whole, a record is its projection; every member of a record, its `emitted_at`
+included, is computed from granted fields of its own source.
+Source: RS contract 2.4, 4.3, 7.4, 12.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import cast
+from urllib.parse import quote
+
+from personal_server.domain.authority import ReadableSource, ReadAuthority, TokenKind
+from personal_server.domain.record import Row, TombstoneRow
+from personal_server.domain.values import render_instant
+
+WireRecord = dict[str, object]
+Discloser = Callable[[Row], WireRecord]
+
+
+def identity(authority: ReadAuthority, source: ReadableSource) -> dict[str, object]:
+    """The members that say where something came from.  Source: RS contract 2.4, 2.5."""
+    members: dict[str, object] = {
+        "connection_id": source.connection_id,
+        "connector_key": source.connector_key,
+    }
+    if source.display_name is not None:
+        members["display_name"] = source.display_name
+    if authority.kind is TokenKind.PACKAGE:
+        members["grant_id"] = source.grant_id
+    return members
+
+
+def discloser(
+    authority: ReadAuthority, source: ReadableSource, shown: tuple[str, ...]
+) -> Discloser:
+    """A function from the rows of one source to records with the shown fields.
+
+    Shapes: `shown` is a subset of the source's fields; everything that does not depend on the row
+        is settled here, once per read.
+    """
+    stream = source.stream
+    granted = frozenset(source.fields)
+    names = tuple(name for name in shown if name in granted)
+    blobs = tuple(name for name in source.declared.blob_fields if name in names)
+    where = identity(authority, source)
+
+    def disclose(row: Row) -> WireRecord:
+        stored = row.data
+        data = {name: stored[name] for name in names if name in stored}
+        for name in blobs:
+            if name in data:
+                data[name] = _with_fetch_url(data[name], source.connection_id)
+        return {
+            "object": "record",
+            "id": row.key,
+            "record_id": row.key,
+            "stream": stream,
+            "data": data,
+            "emitted_at": render_instant(granted_emitted_at_ns(row, granted)),
+            **where,
+        }
+
+    return disclose
+
+
+def disclose_tombstone(
+    authority: ReadAuthority, source: ReadableSource, row: TombstoneRow
+) -> WireRecord:
+    """What is said of a record that left the visible set."""
+    return {
+        "object": "record",
+        "id": row.key,
+        "record_id": row.key,
+        "stream": source.stream,
+        "deleted": True,
+        "deleted_at": render_instant(row.left_at_ns),
+        "emitted_at": render_instant(row.emitted_at_ns),
+        **identity(authority, source),
+    }
+
+
+def granted_emitted_at_ns(row: Row, granted: frozenset[str]) -> int:
+    """`emitted_at` of the write that last changed a granted field, or created the record."""
+    latest = row.created
+    for name, change in row.field_changes.items():
+        if change.sequence > latest.sequence and name in granted:
+            latest = change
+    return latest.emitted_at_ns
+
+
+def granted_value(row: Row, source: ReadableSource, name: str | None) -> object:
+    """One stored value, `None` unless its field is granted."""
+    return row.data.get(name) if name is not None and name in source.fields else None
+
+
+def _with_fetch_url(value: object, connection_id: str) -> object:
+    if not isinstance(value, Mapping):
+        return value
+    reference = cast("Mapping[str, object]", value)
+    blob_id = reference.get("blob_id")
+    if not isinstance(blob_id, str):
+        return reference
+    place = f"/v1/blobs/{quote(blob_id, safe='')}?connection_id={quote(connection_id, safe='')}"
+    return {**reference, "fetch_url": place}

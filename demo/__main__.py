@@ -21,7 +21,7 @@ from bench.samples import Sample, mailbox, statement
 from demo.agent import Agent, over_http, over_stdio
 from demo.story import Story
 
-MAIL_FIELDS = "id,sent_at,subject,from_name,from_address,body_text"
+MAIL_FIELDS = ("id", "sent_at", "subject", "from_name", "from_address", "body_text")
 LEFT_OUT = "to"
 STARTING_SECONDS = 30
 
@@ -150,7 +150,7 @@ def take_in(home: Home, sample: Sample, name: str) -> None:
 def selection(home: Home) -> Path:
     """The selection of the grant, as a file of `authorization_details`."""
     details = [
-        _entry("mail", "messages", MAIL_FIELDS.split(","), {"since": "2002-09-01"}),
+        _entry("mail", "messages", list(MAIL_FIELDS), {"since": "2002-09-01"}),
         _entry(
             "bank",
             "transactions",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,7 +54,7 @@ class Agent:
 
 
 @asynccontextmanager
-async def over_stdio(command: Path, cache: Path, story: Story) -> AsyncIterator[Agent]:
+async def over_stdio(command: Path, cache: Path, story: Story) -> AsyncGenerator[Agent, None]:
     """A session with the local adapter, started as a host starts it."""
     server = StdioServerParameters(command=str(command), args=["--cache-root", str(cache)])
     async with Client(stdio_client(server)) as client:
@@ -62,7 +62,7 @@ async def over_stdio(command: Path, cache: Path, story: Story) -> AsyncIterator[
 
 
 @asynccontextmanager
-async def over_http(url: str, token: str, story: Story) -> AsyncIterator[Agent]:
+async def over_http(url: str, token: str, story: Story) -> AsyncGenerator[Agent, None]:
     """A session with the hosted endpoint."""
     headers = {"Authorization": f"Bearer {token}"}
     async with (

@@ -65,12 +65,15 @@ def test_a_read_past_its_time_limit_is_query_timeout_and_the_reader_lives_on(
     database.close()
 
 
-def test_a_second_server_on_the_same_file_is_told_so(tmp_path: Path) -> None:
-    database = Database(tmp_path / "a.db", [NOTES])
+def test_a_second_server_is_refused_and_commands_are_let_in_beside_the_first(
+    tmp_path: Path,
+) -> None:
+    server = Database(tmp_path / "a.db", [NOTES], serving=True)
     with pytest.raises(DatabaseInUse):
-        Database(tmp_path / "a.db", [NOTES])
-    database.close()
+        Database(tmp_path / "a.db", [NOTES], serving=True)
     Database(tmp_path / "a.db", [NOTES]).close()
+    server.close()
+    Database(tmp_path / "a.db", [NOTES], serving=True).close()
 
 
 def test_a_file_of_a_newer_version_is_refused(tmp_path: Path) -> None:

@@ -1,7 +1,9 @@
 """The SQLite file: who may open it, how it is read and written, and which tables it has.
 
-Rule: one server per file, one writer at a time, readers on their own connections (WAL).  Tables
-come from numbered migrations of schema modules; a file that knows more than we do is refused.
+Rule: one *server* per file; commands of the owner (import, grant, link) open it beside the server,
+so nothing that another process may write is remembered between transactions.  One writer at a
+time, readers on their own connections (WAL).  Tables come from numbered migrations of schema
+modules; a file that knows more than we do is refused.
 
 Raises: DatabaseInUse, DatabaseTooNew, StorageUnavailable, QueryTimeout.
 """
@@ -53,7 +55,7 @@ class Database:
     """An open SQLite file.
 
     `setup` prepares each new connection (functions of our own); `readers` bounds how many reads
-    run at once, further ones wait.
+    run at once, further ones wait; `serving` claims the file for the one server.
     """
 
     def __init__(
@@ -63,6 +65,7 @@ class Database:
         *,
         setup: Setup | None = None,
         readers: int = 8,
+        serving: bool = False,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self.path = path
@@ -73,14 +76,14 @@ class Database:
         for _ in range(readers):
             self._idle.put(None)
         _make_private(path)
-        self._lock_file = _claim(path)
+        self._claimed = _claim(path) if serving else None
         try:
             self._writer = self._open(WRITER_CACHE_KIB)
             with translated():
                 self._writer.pragma("journal_mode", "wal")
             _migrate(self._writer, modules)
         except BaseException:
-            os.close(self._lock_file)
+            self._release()
             raise
 
     @contextmanager
@@ -116,7 +119,12 @@ class Database:
             if reader is not None:
                 reader.driver.close()
         self._writer.driver.close()
-        os.close(self._lock_file)
+        self._release()
+
+    def _release(self) -> None:
+        if self._claimed is not None:
+            os.close(self._claimed)
+            self._claimed = None
 
     def _open(self, cache_kib: int, *, reader: bool = False) -> Session:
         with translated():

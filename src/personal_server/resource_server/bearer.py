@@ -8,23 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 
-from personal_server.domain.authority import ReadAuthority
 from personal_server.errors import AuthenticationRequired, InvalidToken, PersonalServerError
+from personal_server.operations.identifying import Identified
 
 _CREDENTIALS = re.compile(r"(?i:bearer) +([A-Za-z0-9._~+/=-]{1,4096}) *\Z")
-
-
-@dataclass(frozen=True, slots=True)
-class Identified:
-    """What a token stands for; `refusal` says why its grant or package cannot be read at all.
-
-    A refusal is one of GrantRevoked, GrantExpired, GrantInvalid.  Source: RS contract 3.
-    """
-
-    authority: ReadAuthority
-    refusal: PersonalServerError | None = None
 
 
 Identify = Callable[[str], Identified]

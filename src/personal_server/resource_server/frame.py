@@ -31,7 +31,8 @@ from personal_server.operations.disclosing import (
     served_entries,
     shared_out,
 )
-from personal_server.resource_server.bearer import Identified, Identify, bearer_token
+from personal_server.operations.identifying import Identified
+from personal_server.resource_server.bearer import Identify, bearer_token
 from personal_server.resource_server.bodies import check_head, read_body, spool_body
 from personal_server.resource_server.boundary import error_body, error_headers, translate
 from personal_server.resource_server.limits import Amount, Limits, amounts_by_grant

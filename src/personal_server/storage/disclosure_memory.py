@@ -1,0 +1,57 @@
+"""The disclosure log in memory: the meaning of the port."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+
+from personal_server.domain.disclosure import SERVED, DisclosureEntry
+from personal_server.storage.disclosure_ports import DisclosureQuery
+
+
+class MemoryDisclosures:
+    """Entries in the order they came."""
+
+    def __init__(self) -> None:
+        self._entries: list[tuple[int, DisclosureEntry]] = []
+        self._number = 0
+        self._lock = threading.Lock()
+
+    def append_disclosures(self, entries: Sequence[DisclosureEntry]) -> None:
+        """Write entries, in order."""
+        with self._lock:
+            for entry in entries:
+                self._number += 1
+                self._entries.append((self._number, entry))
+
+    def disclosures(self, query: DisclosureQuery) -> tuple[tuple[int, DisclosureEntry], ...]:
+        """Entries with their numbers, newest first."""
+        with self._lock:
+            found = [item for item in reversed(self._entries) if _matches(query, *item)]
+        return tuple(found[: query.limit])
+
+    def disclosed_since(self, grant_id: str, since_ns: int) -> tuple[int, int]:
+        """Records and bytes served for a grant since an instant."""
+        with self._lock:
+            served = [
+                entry
+                for _, entry in self._entries
+                if entry.grant_id == grant_id
+                and entry.outcome == SERVED
+                and entry.at_ns >= since_ns
+            ]
+        return sum(e.record_count for e in served), sum(e.size_bytes for e in served)
+
+    def forget_disclosures(self, before_ns: int) -> None:
+        """Remove entries older than the time they are kept."""
+        with self._lock:
+            self._entries = [item for item in self._entries if item[1].at_ns >= before_ns]
+
+
+def _matches(query: DisclosureQuery, number: int, entry: DisclosureEntry) -> bool:
+    return (
+        (query.below is None or number < query.below)
+        and (query.since_ns is None or entry.at_ns >= query.since_ns)
+        and (query.until_ns is None or entry.at_ns < query.until_ns)
+        and all(getattr(entry, member) == value for member, value in query.equal)
+    )

@@ -1,0 +1,82 @@
+"""What every store of disclosures does."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from personal_server.domain.disclosure import DENIED, SERVED, DisclosureEntry
+from personal_server.storage.disclosure_memory import MemoryDisclosures
+from personal_server.storage.disclosure_ports import DisclosureQuery, DisclosureStore
+from personal_server.storage.sqlite.database import Database
+from personal_server.storage.sqlite.disclosures import SCHEMA, SqliteDisclosures
+
+FIRST = DisclosureEntry(
+    disclosure_id="dis_1",
+    subject_id="sub_1",
+    at_ns=100,
+    request_id="req_1",
+    outcome=SERVED,
+    token_kind="client",
+    channel="mcp",
+    route="GET /v1/search",
+    client_id="planner",
+    grant_id="grt_1",
+    tool="search",
+    connector_key="mail",
+    connection_id="cin_1",
+    stream="messages",
+    fields=("id", "subject"),
+    record_count=7,
+    size_bytes=512,
+)
+SECOND = replace(FIRST, disclosure_id="dis_2", at_ns=200, grant_id="grt_2", record_count=1)
+REFUSED = replace(
+    FIRST, disclosure_id="dis_3", at_ns=300, outcome=DENIED, error_code="field_not_granted"
+)
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[DisclosureStore]:
+    if request.param == "memory":
+        yield MemoryDisclosures()
+        return
+    database = Database(tmp_path / "store" / "db.sqlite3", [SCHEMA])
+    yield SqliteDisclosures(database, "sub_1")
+    database.close()
+
+
+def ids(store: DisclosureStore, query: DisclosureQuery) -> list[str]:
+    return [entry.disclosure_id for _, entry in store.disclosures(query)]
+
+
+def test_entries_come_back_whole_newest_first(store: DisclosureStore) -> None:
+    store.append_disclosures([FIRST, SECOND])
+    store.append_disclosures([REFUSED])
+    assert [e for _, e in store.disclosures(DisclosureQuery(10))] == [REFUSED, SECOND, FIRST]
+
+
+def test_queries_narrow_by_member_and_time(store: DisclosureStore) -> None:
+    store.append_disclosures([FIRST, SECOND, REFUSED])
+    assert ids(store, DisclosureQuery(10, (("grant_id", "grt_1"),))) == ["dis_3", "dis_1"]
+    assert ids(store, DisclosureQuery(10, (("outcome", "denied"),))) == ["dis_3"]
+    assert ids(store, DisclosureQuery(10, since_ns=200, until_ns=300)) == ["dis_2"]
+
+
+def test_pages_continue_below_the_last_number(store: DisclosureStore) -> None:
+    store.append_disclosures([FIRST, SECOND, REFUSED])
+    ((number, _), *_) = store.disclosures(DisclosureQuery(1))
+    assert ids(store, DisclosureQuery(1, below=number)) == ["dis_2"]
+
+
+def test_day_totals_count_what_was_served(store: DisclosureStore) -> None:
+    store.append_disclosures([FIRST, SECOND, REFUSED])
+    assert store.disclosed_since("grt_1", 0) == (7, 512)
+    assert store.disclosed_since("grt_1", 101) == (0, 0)
+
+
+def test_old_entries_are_forgotten(store: DisclosureStore) -> None:
+    store.append_disclosures([FIRST, SECOND])
+    store.forget_disclosures(150)
+    assert ids(store, DisclosureQuery(10)) == ["dis_2"]

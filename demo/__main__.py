@@ -16,8 +16,8 @@ from time import monotonic, sleep
 from typing import Any
 
 import anyio
-from bench.samples import Sample, mailbox, statement
 
+from bench.samples import Sample, mailbox, statement
 from demo.agent import Agent, over_http, over_stdio
 from demo.story import Story
 

@@ -1,4 +1,6 @@
 import json
+from collections.abc import AsyncGenerator, MutableMapping
+from contextlib import asynccontextmanager
 
 import httpx2
 import pytest
@@ -84,3 +86,32 @@ async def test_refused_bearers_are_limited_by_address() -> None:
     assert limited.json()["error"]["limit"] == "auth"
     assert int(limited.headers["Retry-After"]) >= 1
     assert anonymous.status_code == 401
+
+
+@pytest.mark.anyio
+async def test_what_the_parts_need_lives_as_long_as_the_server() -> None:
+    events: list[str] = []
+
+    @asynccontextmanager
+    async def lifetime() -> AsyncGenerator[None, None]:
+        events.append("open")
+        yield
+        events.append("closed")
+
+    received = iter(["lifespan.startup", "lifespan.shutdown"])
+
+    async def receive() -> dict[str, str]:
+        return {"type": next(received)}
+
+    async def send(message: MutableMapping[str, object]) -> None:
+        events.append(str(message["type"]))
+
+    limits = FailedBearers(1, lambda: 0)
+    app = Outermost(origin_policy(from_env({})), [], echoing("rs"), limits, lifetime)
+    await app({"type": "lifespan"}, receive, send)
+    assert events == [
+        "open",
+        "lifespan.startup.complete",
+        "closed",
+        "lifespan.shutdown.complete",
+    ]

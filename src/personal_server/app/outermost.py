@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
 from secrets import token_hex
 
@@ -20,6 +21,7 @@ from personal_server.errors import PersonalServerError, RateLimitExceeded
 
 PDPP_VERSION = "2026-04-06"
 NANOSECONDS = 1_000_000_000
+Lifetime = Callable[[], AbstractAsyncContextManager[None]]
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}\Z")
 
 
@@ -79,16 +81,29 @@ class Outermost:
         parts: Sequence[tuple[frozenset[str], ASGIApp]],
         otherwise: ASGIApp,
         failed_bearers: FailedBearers,
+        lifetime: Lifetime = nullcontext,
     ) -> None:
         self._policy = policy
+        self._lifetime = lifetime
         self._parts = {segment: part for segments, part in parts for segment in segments}
         self._otherwise = otherwise
         self._failed = failed_bearers
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request; only HTTP gets in."""
-        if scope["type"] != "http":
-            return
+        """Answer one request, or live as long as the server; nothing else gets in."""
+        if scope["type"] == "lifespan":
+            await self._live(receive, send)
+        elif scope["type"] == "http":
+            await self._respond(scope, receive, send)
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        await receive()
+        async with self._lifetime():
+            await send({"type": "lifespan.startup.complete"})
+            await receive()
+        await send({"type": "lifespan.shutdown.complete"})
+
+    async def _respond(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = {k.decode("latin-1"): v.decode("latin-1") for k, v in scope["headers"]}
         request_id = request_id_of(headers)
         address = ""

@@ -1,0 +1,95 @@
+"""Search tokens: how text becomes the words that are matched, and where they stand in it.
+
+Rule: every code point is folded on its own, so that tokens keep their place in the source text
+and the same text gives the same tokens on every store.
+Source: RS contract 11.2 (NFKC, case folding, removal of combining marks; maximal runs of letters
+and digits; characters of scripts without word spaces are tokens of their own).
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass
+
+# Prefixes of Unicode character names: Han, Hiragana, Katakana, Thai, Lao, Khmer, Myanmar.
+_UNSPACED_SCRIPTS = (
+    "CJK UNIFIED IDEOGRAPH",
+    "CJK COMPATIBILITY IDEOGRAPH",
+    "IDEOGRAPHIC",
+    "HIRAGANA",
+    "KATAKANA",
+    "THAI",
+    "LAO",
+    "KHMER",
+    "MYANMAR",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TokenSpan:
+    """A token and the stretch of source text [start, end) that it came from, in code points."""
+
+    token: str
+    start: int
+    end: int
+
+
+def spaced(text: str) -> str:
+    """The tokens of a text with white space between them: what an index is fed with."""
+    if text.isascii():
+        return text.encode().translate(_ASCII).decode()
+    return text.translate(_FOLDED)
+
+
+def tokens(text: str) -> list[str]:
+    """The tokens of a text, in order."""
+    return spaced(text).split()
+
+
+def spans(text: str) -> list[TokenSpan]:
+    """The tokens of a text with their places."""
+    found: list[TokenSpan] = []
+    letters, start, end = "", 0, 0
+    for place, code_point in enumerate(map(ord, text)):
+        folded = _FOLDED[code_point]
+        end = place + 1 if letters and not folded else end
+        for letter in folded:
+            if letter != " ":
+                start = start if letters else place
+                letters, end = letters + letter, place + 1
+            elif letters:
+                found.append(TokenSpan(letters, start, end))
+                letters = ""
+    if letters:
+        found.append(TokenSpan(letters, start, end))
+    return found
+
+
+class _Folding(dict[int, str]):
+    """Code point → its folded letters and digits, a space where it separates; made on demand."""
+
+    def __missing__(self, code_point: int) -> str:
+        folded = _fold(chr(code_point))
+        self[code_point] = folded
+        return folded
+
+
+def _fold(character: str) -> str:
+    text = character
+    for _ in range(3):
+        text = unicodedata.normalize("NFKD", text).casefold()
+    return "".join(_part(each) for each in unicodedata.normalize("NFKD", text))
+
+
+def _part(character: str) -> str:
+    kind = unicodedata.category(character)[0]
+    if kind == "M":
+        return ""
+    if kind not in "LN":
+        return " "
+    unspaced = unicodedata.name(character, "").startswith(_UNSPACED_SCRIPTS)
+    return f" {character} " if unspaced else character
+
+
+_FOLDED = _Folding()
+_ASCII = bytes(ord(_FOLDED[code_point]) if code_point < 128 else 32 for code_point in range(256))

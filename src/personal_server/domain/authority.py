@@ -62,7 +62,8 @@ class ReadableSource:
     """One (grant, connection, stream) of a read authority.
 
     Shapes: `fields` is a non-empty tuple in schema order; `resources` is `None` (no restriction)
-        or a non-empty set of canonical keys; `declared` is the current declaration of the stream.
+        or a non-empty set of canonical keys; `declared` is the current declaration of the stream;
+        `source_name` and `maximum_staleness_seconds` are what the source declares of itself.
     """
 
     grant_id: str | None
@@ -75,6 +76,8 @@ class ReadableSource:
     time_constraint: TimeConstraint | None = None
     resources: frozenset[str] | None = None
     declaration_version: str = ""
+    source_name: str = ""
+    maximum_staleness_seconds: int | None = None
 
     def __post_init__(self) -> None:
         """An empty allow-list means deny: such a source does not exist."""

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from personal_server.domain.authority import Unavailable
+from personal_server.domain.disclosure import Disclosed
 
 MAX_NAMED_CONNECTIONS = 12
 
@@ -55,7 +56,8 @@ class Answer:
     """What an operation hands to the surface: rendered data and what is said about it.
 
     Shapes: `data` is a list of wire items for lists, the members of a single object otherwise;
-        `count` is `None` when it was not asked for; `meta` holds further members of `meta`.
+        `count` is `None` when it was not asked for; `meta` holds further members of `meta`;
+        `disclosed` names the sources it came from.
     """
 
     data: object
@@ -64,6 +66,7 @@ class Answer:
     count: Mapping[str, object] | None = None
     warnings: Sequence[Warning] = ()
     meta: Mapping[str, object] = field(default_factory=dict[str, object])
+    disclosed: Sequence[Disclosed] = ()
 
 
 def render_unavailable(entries: Iterable[Unavailable]) -> dict[str, object]:

@@ -182,6 +182,8 @@ def _source(
         time_constraint=named.time_constraint if named is not None else None,
         resources=None if resources is None else frozenset(resources),
         declaration_version=declaration.version,
+        source_name=declaration.display_name,
+        maximum_staleness_seconds=declaration.maximum_staleness_seconds,
     )
 
 

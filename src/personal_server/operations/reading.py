@@ -1,0 +1,237 @@
+"""Reading records: authorize, plan, fetch, disclose, in one snapshot.
+
+Rule: these functions take (ports, authority, query) and nothing else decides what is read; the
+answer names the sources it came from, for the caller to record.
+Source: RS contract 7, 9.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice
+
+import orjson
+
+from personal_server.domain.authority import ReadableSource, ReadAuthority
+from personal_server.domain.cursor import (
+    Place,
+    TokenUse,
+    open_place,
+    request_digest,
+    seal_place,
+    sources_changed,
+    sources_digest,
+)
+from personal_server.domain.disclosure import Disclosed
+from personal_server.domain.envelope import Answer, render_unavailable
+from personal_server.domain.record import Row
+from personal_server.domain.values import Comparable
+from personal_server.enforcement.ambiguity import ambiguous
+from personal_server.enforcement.authorize import authorize_record, authorize_records
+from personal_server.enforcement.disclose import Discloser, discloser
+from personal_server.enforcement.query import RecordQuery, RecordsQuery, Selectors
+from personal_server.enforcement.terms import AuthorizedRead, RecordsTerms, Shown
+from personal_server.errors import NotFound
+from personal_server.operations.expanding import Expansions, expand
+from personal_server.operations.freshness import least_fresh
+from personal_server.operations.read_ports import ReadPorts
+from personal_server.planning.plans import Page, Position
+from personal_server.planning.reads import plan_count, plan_page, plan_record, plan_span
+from personal_server.storage.ports import READ_DEADLINE_SECONDS, ReadSnapshot
+
+MAX_PAGE_BYTES = 4 * 1024 * 1024
+
+
+def read_records(
+    ports: ReadPorts,
+    authority: ReadAuthority,
+    query: RecordsQuery,
+    timeout_seconds: float | None = READ_DEADLINE_SECONDS,
+) -> Answer:
+    """A page of records.
+
+    Raises: what `authorize_records` raises, InvalidCursor, QueryTimeout.
+    """
+    read = authorize_records(authority, query)
+    after = _position(ports, read)
+    with ports.snapshot(timeout_seconds) as snapshot:
+        page = snapshot.page(plan_page(read, after))
+        expansions = expand(
+            snapshot, authority, read.terms.expansions, [placed.row for placed in page.rows]
+        )
+        count, meta = _figures(snapshot, read)
+        freshness = least_fresh(snapshot, ports.capture_times, read.sources, ports.clock())
+    if freshness is not None:
+        meta["freshness"] = freshness
+    meta |= unavailable_meta(authority, query.selectors)
+    records = _disclosed_page(read, page, expansions)
+    following = page.more or len(records) < len(page.rows)
+    return Answer(
+        data=records,
+        next_cursor=_cursor(ports, read, page, len(records)) if following else None,
+        count=count,
+        warnings=read.warnings,
+        meta=meta,
+        disclosed=_page_disclosed(read, page, len(records), expansions),
+    )
+
+
+def read_record(
+    ports: ReadPorts,
+    authority: ReadAuthority,
+    query: RecordQuery,
+    timeout_seconds: float | None = READ_DEADLINE_SECONDS,
+) -> Answer:
+    """One record.
+
+    Raises: what `authorize_record` raises, NotFound, AmbiguousConnection.
+    """
+    read = authorize_record(authority, query)
+    with ports.snapshot(timeout_seconds) as snapshot:
+        row = the_one(authority, read.sources, snapshot.record(plan_record(read)))
+        expansions = expand(snapshot, authority, read.terms.expansions, [row])
+    source = next(s for s in read.sources if s.connection_id == row.connection_id)
+    shown = read.terms.shown[source.connection_id]
+    record = discloser(authority, source, shown)(row)
+    if read.terms.expansions:
+        record["expanded"] = expansions.by_parent[row.connection_id, row.key]
+    disclosed = [Disclosed(source, shown, 1), *children_disclosed(expansions)]
+    return Answer(data=record, warnings=read.warnings, disclosed=disclosed)
+
+
+def the_one(
+    authority: ReadAuthority, sources: Sequence[ReadableSource], rows: Sequence[Row]
+) -> Row:
+    """The only visible row with a key.
+
+    Raises: NotFound (hidden and absent alike), AmbiguousConnection naming exactly the holders.
+    """
+    if not rows:
+        raise no_such_record()
+    if len(rows) > 1:
+        holders = {row.connection_id for row in rows}
+        raise ambiguous(
+            authority, [s for s in sources if s.connection_id in holders], rows[0].stream
+        )
+    return rows[0]
+
+
+def no_such_record() -> NotFound:
+    """The one answer for records that are absent, deleted or hidden."""
+    return NotFound("No such record here.")
+
+
+def unavailable_meta(authority: ReadAuthority, selectors: Selectors) -> dict[str, object]:
+    """`meta.unavailable_connections` of reads that name no connection.  Source: 4.7."""
+    if selectors.connection_id is not None or not authority.unavailable:
+        return {}
+    return render_unavailable(authority.unavailable)
+
+
+def children_disclosed(expansions: Expansions) -> list[Disclosed]:
+    """The sources that children came from."""
+    return [
+        Disclosed(source, source.fields, expansions.counts[order])
+        for order, source in sorted(expansions.sources.items())
+    ]
+
+
+def _figures(
+    snapshot: ReadSnapshot, read: AuthorizedRead[RecordsTerms]
+) -> tuple[dict[str, object] | None, dict[str, object]]:
+    """`meta.count` and `meta.window`, as far as they were asked for."""
+    terms = read.terms
+    meta: dict[str, object] = {}
+    total: int | None = None
+    if terms.windowed:
+        span = snapshot.span(plan_span(read))
+        total = span.total
+        meta["window"] = {
+            "total": span.total,
+            "earliest_at": span.earliest,
+            "latest_at": span.latest,
+        }
+    if not terms.counted:
+        return None, meta
+    total = snapshot.count(plan_count(read)) if total is None else total
+    return {"kind": "exact", "value": total}, meta
+
+
+def _disclosed_page(
+    read: AuthorizedRead[RecordsTerms], page: Page, expansions: Expansions
+) -> list[object]:
+    """The records that fit into a body, each already JSON; at least one."""
+    disclosers = _disclosers(read)
+    records: list[object] = []
+    size_bytes = 0
+    for placed in page.rows:
+        row = placed.row
+        record = disclosers[row.connection_id](row)
+        if read.terms.expansions:
+            record["expanded"] = expansions.by_parent[row.connection_id, row.key]
+        text = orjson.dumps(record)
+        size_bytes += len(text) + 1
+        if records and size_bytes > MAX_PAGE_BYTES:
+            break
+        records.append(orjson.Fragment(text))
+    return records
+
+
+def _disclosers(read: AuthorizedRead[RecordsTerms]) -> dict[str, Discloser]:
+    return {
+        source.connection_id: discloser(
+            read.authority, source, read.terms.shown[source.connection_id]
+        )
+        for source in read.sources
+    }
+
+
+def _page_disclosed(
+    read: AuthorizedRead[RecordsTerms], page: Page, shown_count: int, expansions: Expansions
+) -> list[Disclosed]:
+    counts: dict[str, int] = {}
+    for placed in islice(page.rows, shown_count):
+        cid = placed.row.connection_id
+        counts[cid] = counts.get(cid, 0) + 1
+    figured = read.terms.counted or read.terms.windowed
+    used = tuple(condition.field for condition in read.terms.conditions) if figured else ()
+    entries = [
+        Disclosed(source, _names(read.terms.shown, source, used), counts.get(cid, 0))
+        for source in read.sources
+        if (cid := source.connection_id) in counts or figured
+    ]
+    return [*entries, *children_disclosed(expansions)]
+
+
+def _names(shown: Shown, source: ReadableSource, used: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*shown[source.connection_id], *used)))
+
+
+def _request(read: AuthorizedRead[RecordsTerms]) -> str:
+    return request_digest(read.authority.holder, "records", read.terms.asked)
+
+
+def _position(ports: ReadPorts, read: AuthorizedRead[RecordsTerms]) -> Position | None:
+    token = read.terms.cursor
+    if token is None:
+        return None
+    place = open_place(ports.sealer, TokenUse.PAGE, token, _request(read), param="cursor")
+    if place.sources != sources_digest(read.sources):
+        raise sources_changed()
+    value, key, connection_id = place.position
+    return Position(_comparable(value), str(key), str(connection_id))
+
+
+def _comparable(value: object) -> Comparable | None:
+    return value if isinstance(value, bool | int | float | str) else None
+
+
+def _cursor(ports: ReadPorts, read: AuthorizedRead[RecordsTerms], page: Page, shown: int) -> str:
+    """A cursor right after the last record shown."""
+    position = page.rows[shown - 1].position
+    place = Place(
+        _request(read),
+        sources_digest(read.sources),
+        (position.value, position.key, position.connection_id),
+    )
+    return seal_place(ports.sealer, TokenUse.PAGE, place)

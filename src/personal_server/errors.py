@@ -134,12 +134,6 @@ class InvalidCallback(PersonalServerError):
     code, status = "invalid_callback", 400
 
 
-class InvalidUserCode(PersonalServerError):
-    """Device code entry: wrong, expired or used; one wording for all."""
-
-    code, status = "invalid_user_code", 400
-
-
 class SignInLinkInvalid(PersonalServerError):
     """A sign-in link that is unknown, used or past its ten minutes."""
 

@@ -1,0 +1,28 @@
+"""The console put together: every page on its frame.  The composition root mounts it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from personal_server.console.assets import ASSET_ROUTES
+from personal_server.console.frame import Frame
+from personal_server.console.pages import Pages
+from personal_server.console.sign_in import SignInPages
+from personal_server.console.throttle import SignInThrottle
+from personal_server.operations.signing_in import Clock, OwnerSignIn
+
+
+@dataclass(frozen=True, slots=True)
+class ConsoleParts:
+    """What the pages stand on."""
+
+    server_name: str
+    clock: Clock
+    sign_in: OwnerSignIn
+
+
+def console_app(parts: ConsoleParts) -> Frame:
+    """The ASGI application of `frame.SEGMENTS`."""
+    pages = Pages(parts.server_name)
+    sign_in = SignInPages(parts.sign_in, pages, SignInThrottle(parts.clock))
+    return Frame(parts.sign_in, pages, (*ASSET_ROUTES, *sign_in.routes()))

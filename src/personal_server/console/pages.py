@@ -1,0 +1,150 @@
+"""Pages: templates, their headers, and the answer in JSON where a program asks.
+
+Rule: every page is whole without a script and loads nothing from elsewhere; every value in a
+template is escaped.  Source: AS contract 0, 13.4.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from importlib.resources import files
+from urllib.parse import urlsplit
+
+import orjson
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from personal_server.console import words
+from personal_server.console.visits import Visit
+from personal_server.errors import PersonalServerError
+
+_STATIC = files("personal_server.console") / "static"
+STYLESHEET = (_STATIC / "console.css").read_bytes()
+ICON = (_STATIC / "icon.svg").read_bytes()
+STYLESHEET_NAME = f"console-{hashlib.sha256(STYLESHEET).hexdigest()[:12]}.css"
+
+_templates = Environment(
+    loader=PackageLoader("personal_server.console", "templates"),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+_FILTERS: dict[str, Callable[..., str]] = {
+    "shown": words.shown,
+    "day": words.day_of,
+    "minute": words.minute_of,
+    "number": words.number,
+    "counted": words.counted,
+    "field_words": words.field_words,
+    "monogram": words.monogram,
+}
+_templates.filters.update(_FILTERS)
+
+TITLES: Mapping[int, str] = {
+    400: "That did not work",
+    401: "Sign in first",
+    403: "Not allowed",
+    404: "Nothing here",
+    405: "Not like this",
+    409: "Something changed",
+    410: "This request is closed",
+    413: "Too much at once",
+    429: "Too many tries",
+}
+
+
+def page_headers(origin: str, form_target: str | None = None) -> dict[str, str]:
+    """The headers of every page.  `form_target` is where a form may be redirected to."""
+    target = "" if form_target is None else f" {form_target}"
+    headers = {
+        "Content-Security-Policy": (
+            "default-src 'none'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
+            f"form-action 'self'{target}; frame-ancestors 'none'; base-uri 'none'"
+        ),
+        "Referrer-Policy": "same-origin",
+        "X-Frame-Options": "DENY",
+        "Cross-Origin-Resource-Policy": "same-origin",
+        "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
+        "X-Content-Type-Options": "nosniff",
+        "Cache-Control": "no-store",
+        "Pragma": "no-cache",
+    }
+    if origin.startswith("https:"):
+        headers["Strict-Transport-Security"] = "max-age=31536000"
+    return headers
+
+
+def form_target(redirect_uri: str | None) -> str | None:
+    """Origin (or scheme) of a checked redirect URI, for `form-action`."""
+    if redirect_uri is None:
+        return None
+    parts = urlsplit(redirect_uri)
+    if parts.scheme in ("http", "https"):
+        return f"{parts.scheme}://{parts.netloc}"
+    return f"{parts.scheme}:"
+
+
+class Pages:
+    """Renders pages for one server."""
+
+    def __init__(self, server_name: str) -> None:
+        self._server_name = server_name
+
+    def show(
+        self,
+        visit: Visit,
+        template: str,
+        values: Mapping[str, object],
+        *,
+        status: int = 200,
+        target: str | None = None,
+    ) -> Response:
+        """A page; `target` as in `page_headers`."""
+        body = _templates.get_template(template).render(
+            {
+                "server_name": self._server_name,
+                "stylesheet": f"/assets/{STYLESHEET_NAME}",
+                "visit": visit,
+                **values,
+            }
+        )
+        return HTMLResponse(body, status, page_headers(visit.origin, target))
+
+    def go(self, visit: Visit, location: str) -> Response:
+        """Send the browser on with 303, so that a reload repeats nothing."""
+        return RedirectResponse(location, 303, page_headers(visit.origin))
+
+    def failure(self, visit: Visit, error: PersonalServerError, *, as_json: bool) -> Response:
+        """An error as a page, or in the server family."""
+        response = self._json(visit, error) if as_json else self._page(visit, error)
+        wait = error.members.get("retry_after_seconds")
+        if wait is not None:
+            response.headers["Retry-After"] = str(wait)
+        return response
+
+    def _page(self, visit: Visit, error: PersonalServerError) -> Response:
+        return self.show(
+            visit,
+            "failure.html",
+            {
+                "title": TITLES.get(error.status, "Something went wrong"),
+                "code": error.code,
+                "message": error.message,
+                "next_step": error.members.get("next_step"),
+            },
+            status=error.status,
+        )
+
+    def _json(self, visit: Visit, error: PersonalServerError) -> Response:
+        members: dict[str, object] = {
+            "type": error.type,
+            "code": error.code,
+            "message": error.message,
+        }
+        if error.param is not None:
+            members["param"] = error.param
+        body = {"error": {**members, **error.members, "request_id": visit.request_id}}
+        headers = page_headers(visit.origin)
+        return Response(orjson.dumps(body), error.status, headers, "application/json")

@@ -1,0 +1,144 @@
+"""Signing in and out: the link, the password, and the sessions of the owner.
+
+Rule: `GET` never spends a link (scanners and prefetch follow links); before sign-in a cookie of its
+own carries the form secret.  Source: AS contract 13.
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+
+from starlette.responses import Response
+
+from personal_server.console.frame import PageRoute
+from personal_server.console.pages import Pages
+from personal_server.console.throttle import SignInThrottle
+from personal_server.console.visits import (
+    OWNER_HOME,
+    Visit,
+    cookie_attributes,
+    entry_cookie,
+    safe_next,
+    session_cookie,
+)
+from personal_server.errors import NotFound, SignInFailed
+from personal_server.operations.signing_in import ABSOLUTE_SECONDS, OwnerSignIn
+
+_CSRF_BYTES = 32
+
+
+@dataclass(frozen=True, slots=True)
+class SignInPages:
+    """The pages of 13.1 and the sign-ins of 13.5."""
+
+    sign_in: OwnerSignIn
+    pages: Pages
+    throttle: SignInThrottle
+
+    def routes(self) -> tuple[PageRoute, ...]:
+        """Where they stand."""
+        entry = frozenset({"next"})
+        link = frozenset({"t", "next"})
+        return (
+            PageRoute("GET", "/owner/login", self.login, entry, open_to_all=True),
+            PageRoute("POST", "/owner/login", self.log_in, open_to_all=True),
+            PageRoute("GET", "/owner/enter", self.enter, link, open_to_all=True),
+            PageRoute("POST", "/owner/enter", self.spend_link, open_to_all=True),
+            PageRoute("POST", "/owner/logout", self.log_out),
+            PageRoute("GET", "/owner/sign-ins", self.sign_ins),
+            PageRoute("POST", "/owner/sign-ins/{reference}/end", self.end_sign_in),
+        )
+
+    def login(self, visit: Visit) -> Response:
+        """The form for the password, and how to get a link."""
+        return self._login(visit, safe_next(visit.query.get("next")))
+
+    def log_in(self, visit: Visit) -> Response:
+        """Open a session by password.  Raises: RateLimitExceeded."""
+        address = visit.visitor.address or "unknown"
+        destination = safe_next(visit.value("next"))
+        self.throttle.check(address)
+        try:
+            cookie = self.sign_in.enter_by_password(visit.value("password") or "", visit.visitor)
+        except SignInFailed as error:
+            self.throttle.failed(address)
+            return self._login(visit, destination, error)
+        return self._entered(visit, cookie, destination)
+
+    def enter(self, visit: Visit) -> Response:
+        """A button, nothing else."""
+        return self._with_entry_secret(
+            visit,
+            "enter.html",
+            200,
+            secret=visit.query.get("t", ""),
+            destination=safe_next(visit.query.get("next")),
+        )
+
+    def spend_link(self, visit: Visit) -> Response:
+        """Spend the link and open a session.  Raises: SignInLinkInvalid."""
+        cookie = self.sign_in.enter_by_link(visit.value("t") or "", visit.visitor)
+        return self._entered(visit, cookie, safe_next(visit.value("next")))
+
+    def log_out(self, visit: Visit) -> Response:
+        """End this session."""
+        if visit.cookie is not None:
+            self.sign_in.sign_out(visit.cookie)
+        response = self.pages.go(visit, "/owner/login")
+        response.delete_cookie(session_cookie(visit.origin), **cookie_attributes(visit.origin))
+        return response
+
+    def sign_ins(self, visit: Visit) -> Response:
+        """Every live session."""
+        sessions = self.sign_in.sessions()
+        return self.pages.show(
+            visit, "sign_ins.html", {"sessions": sessions, "current": visit.owner().reference}
+        )
+
+    def end_sign_in(self, visit: Visit) -> Response:
+        """End one session.  Raises: NotFound."""
+        if not self.sign_in.end_session(visit.path["reference"]):
+            raise NotFound("That sign-in has ended already.")
+        return self.pages.go(visit, "/owner/sign-ins")
+
+    def _login(self, visit: Visit, destination: str, error: SignInFailed | None = None) -> Response:
+        if visit.session is not None and error is None:
+            return self.pages.go(visit, destination)
+        return self._with_entry_secret(
+            visit,
+            "login.html",
+            200 if error is None else error.status,
+            destination=destination,
+            has_password=self.sign_in.has_password(),
+            error=error,
+        )
+
+    def _with_entry_secret(
+        self, visit: Visit, template: str, status: int, **values: object
+    ) -> Response:
+        """A page with a form before sign-in."""
+        csrf = visit.entry_csrf if visit.session is None else visit.session.csrf
+        fresh = csrf or secrets.token_urlsafe(_CSRF_BYTES)
+        response = self.pages.show(visit, template, {**values, "csrf": fresh}, status=status)
+        if csrf is None:
+            response.set_cookie(
+                entry_cookie(visit.origin),
+                fresh,
+                **cookie_attributes(visit.origin),
+            )
+        return response
+
+    def _entered(self, visit: Visit, cookie: str, destination: str) -> Response:
+        if visit.cookie is not None:
+            self.sign_in.sign_out(visit.cookie)
+        response = self.pages.go(visit, destination or OWNER_HOME)
+        attributes = cookie_attributes(visit.origin)
+        response.set_cookie(
+            session_cookie(visit.origin),
+            cookie,
+            max_age=ABSOLUTE_SECONDS,
+            **attributes,
+        )
+        response.delete_cookie(entry_cookie(visit.origin), **attributes)
+        return response

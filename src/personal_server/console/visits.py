@@ -1,0 +1,185 @@
+"""A visit: one request to an owner page, with what is known of who makes it.
+
+Rule: a state-changing visit proves that its form came from our own page in this session before
+anything else is looked at.  Source: AS contract 13.2, 13.3.
+"""
+
+from __future__ import annotations
+
+import hmac
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypedDict
+from urllib.parse import parse_qsl, urlsplit
+
+from starlette.requests import Request
+
+from personal_server.errors import (
+    BodyTooLarge,
+    CsrfFailed,
+    InvalidRequest,
+    OwnerSessionRequired,
+    UnsupportedVersion,
+)
+from personal_server.operations.signing_in import SignedIn, Visitor
+
+PDPP_VERSION = "2026-04-06"
+MAX_FORM_BYTES = 512 * 1024
+MAX_FORM_FIELDS = 10_000
+FORM_TYPE = "application/x-www-form-urlencoded"
+_NEXT = re.compile(r"/(consent|device|owner)([/?]|\Z)")
+_FORBIDDEN_IN_NEXT = re.compile(r"//|\\|[\x00-\x20\x7f-\x9f]")
+
+OWNER_HOME = "/owner/"
+
+Form = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """What a page may know.  `path` holds the parameters of the route, `query` the known ones."""
+
+    method: str
+    origin: str
+    request_id: str
+    visitor: Visitor
+    path: Mapping[str, str]
+    query: Mapping[str, str]
+    target: str
+    form: Form = ()
+    session: SignedIn | None = None
+    cookie: str | None = field(default=None, repr=False)
+    entry_csrf: str | None = field(default=None, repr=False)
+
+    def owner(self) -> SignedIn:
+        """The session of the owner.  Raises: OwnerSessionRequired."""
+        if self.session is None:
+            raise OwnerSessionRequired("Sign in as the owner first.")
+        return self.session
+
+    def value(self, name: str) -> str | None:
+        """The only value of a form field.  Raises: InvalidRequest if there are several."""
+        found = [value for key, value in self.form if key == name]
+        if len(found) > 1:
+            raise InvalidRequest("This form field was sent twice.", param=name)
+        return found[0] if found else None
+
+
+def session_cookie(origin: str) -> str:
+    """The name of the cookie that holds the session."""
+    return _cookie_name(origin, "owner")
+
+
+def entry_cookie(origin: str) -> str:
+    """The name of the cookie that holds the form secret before sign-in."""
+    return _cookie_name(origin, "entry")
+
+
+class CookieAttributes(TypedDict):
+    """What our cookies have in common."""
+
+    httponly: bool
+    samesite: Literal["lax"]
+    path: str
+    secure: bool
+
+
+def cookie_attributes(origin: str) -> CookieAttributes:
+    """`HttpOnly; SameSite=Lax; Path=/`, `Secure` with https.
+
+    Lax, because the redirect from a client must find the session.
+    """
+    secure = origin.startswith("https:")
+    return {"httponly": True, "samesite": "lax", "path": "/", "secure": secure}
+
+
+def safe_next(target: str | None) -> str:
+    """Where to go after sign-in: a page of ours, else the owner's home."""
+    if target and _NEXT.match(target) and not _FORBIDDEN_IN_NEXT.search(target):
+        return target
+    return OWNER_HOME
+
+
+def check_version(request: Request) -> None:
+    """Raise: UnsupportedVersion."""
+    version = request.headers.get("pdpp-version")
+    if version is not None and version != PDPP_VERSION:
+        raise UnsupportedVersion(f"This server speaks PDPP {PDPP_VERSION}.", param="PDPP-Version")
+
+
+def known_query(request: Request, known: frozenset[str]) -> dict[str, str]:
+    """The query, each parameter once and known.  Raises: InvalidRequest."""
+    query: dict[str, str] = {}
+    for name, value in request.query_params.multi_items():
+        if name not in known:
+            raise InvalidRequest("This page takes no such parameter.", param=name[:80])
+        if name in query:
+            raise InvalidRequest("This parameter was sent twice.", param=name)
+        query[name] = value
+    return query
+
+
+async def read_form(request: Request) -> Form:
+    """The fields of a form in their order.  Raises: BodyTooLarge, InvalidRequest."""
+    if request.headers.get("content-type", "").split(";")[0].strip().lower() != FORM_TYPE:
+        return ()
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > MAX_FORM_BYTES:
+            raise BodyTooLarge("The form is too large.")
+    try:
+        pairs = parse_qsl(
+            body.decode("utf-8"),
+            keep_blank_values=True,
+            max_num_fields=MAX_FORM_FIELDS,
+            errors="strict",
+        )
+    except ValueError:
+        raise InvalidRequest("The form cannot be read.") from None
+    return tuple(pairs)
+
+
+def check_csrf(request: Request, visit: Visit) -> None:
+    """The form's secret is the session's, and the browser says that the page was ours.
+
+    Source: AS contract 13.3.  Raises: CsrfFailed.
+    """
+    expected = visit.entry_csrf if visit.session is None else visit.session.csrf
+    sent = request.headers.get("x-csrf-token") or next(
+        (value for name, value in visit.form if name == "_csrf"), ""
+    )
+    fits = expected is not None and hmac.compare_digest(sent.encode(), expected.encode())
+    if not fits or not _same_origin(request.headers, visit.origin):
+        raise CsrfFailed("This form is too old or did not come from this server. Load it again.")
+
+
+def prefers_json(accept: str) -> bool:
+    """Whether `Accept` ranks JSON above HTML."""
+    return _quality(accept, "application/json") > _quality(accept, "text/html")
+
+
+def _same_origin(headers: Mapping[str, str], origin: str) -> bool:
+    sent = headers.get("origin")
+    if sent is not None:
+        return sent.lower() == origin
+    return headers.get("sec-fetch-site") == "same-origin"
+
+
+def _quality(accept: str, media_type: str) -> float:
+    best = 0.0
+    for part in accept.split(","):
+        name, *parameters = (piece.strip().lower() for piece in part.split(";"))
+        if name != media_type:
+            continue
+        weight = next((p[2:] for p in parameters if p.startswith("q=")), "1")
+        best = max(best, float(weight) if re.fullmatch(r"[01](\.\d*)?", weight) else 0.0)
+    return best
+
+
+def _cookie_name(origin: str, word: str) -> str:
+    parts = urlsplit(origin)
+    if parts.scheme == "https":
+        return f"__Host-pdpp_{word}"
+    return f"pdpp_{word}_{parts.port or 80}"

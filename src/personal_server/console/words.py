@@ -1,0 +1,92 @@
+"""Words for people: dates, counts, and foreign text made safe to show.  Pure.
+
+Rule: foreign text reaches a page only through `shown`, which takes away what can mislead the eye;
+escaping is the template's.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from datetime import UTC, datetime
+from urllib.parse import urlsplit
+
+from personal_server.domain.values import NANOSECONDS, instant_ns
+
+MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+_HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+
+PURPOSES = {
+    "https://pdpp.dev/purpose/agent_context": "To give an AI agent context about you",
+    "https://pdpp.dev/purpose/ai_training": "To train AI models",
+    "https://pdpp.dev/purpose/personal_export": "To make you a copy of your data",
+    "https://pdpp.dev/purpose/analytics": "To analyse your data",
+    "https://pdpp.dev/purpose/research": "For research",
+    "https://pdpp.dev/purpose/service_delivery": "To deliver a service to you",
+}
+
+
+def shown(text: str, limit: int) -> str:
+    """Foreign text without control, format and bidirectional characters, cut at `limit`."""
+    kept = "".join(
+        " " if character.isspace() else character
+        for character in text
+        if character.isspace() or unicodedata.category(character) not in _HIDDEN_CATEGORIES
+    )
+    words = " ".join(kept.split())
+    return words if len(words) <= limit else words[: limit - 1].rstrip() + "…"
+
+
+def day_of(ns: int) -> str:
+    """A calendar day in UTC: `23 Aug 2026`."""
+    moment = datetime.fromtimestamp(ns // NANOSECONDS, UTC)
+    return f"{moment.day} {MONTHS[moment.month - 1]} {moment.year}"
+
+
+def minute_of(ns: int) -> str:
+    """A minute in UTC: `23 Aug 2026, 14:05 UTC`."""
+    moment = datetime.fromtimestamp(ns // NANOSECONDS, UTC)
+    return f"{day_of(ns)}, {moment:%H:%M} UTC"
+
+
+def day_of_text(text: str) -> str:
+    """The day of a stored time or date; other text as it is."""
+    ns = instant_ns(text if len(text) > len("YYYY-MM-DD") else f"{text}T00:00:00Z")
+    return shown(text, 40) if ns is None else day_of(ns)
+
+
+def number(value: int) -> str:
+    """With thin groups of three: `12,345`."""
+    return f"{value:,}"
+
+
+def counted(value: int, one: str, many: str | None = None) -> str:
+    """`1 record`, `2,000 records`."""
+    return f"{number(value)} {one if value == 1 else many or one + 's'}"
+
+
+def purpose_label(code: str) -> str | None:
+    """What a known purpose means, in words; `None` for a URI we do not know."""
+    return PURPOSES.get(code)
+
+
+def monogram(name: str) -> str:
+    """One or two capitals that stand for a name."""
+    letters = [word[0] for word in shown(name, 80).split() if word[0].isalnum()]
+    return "".join(letters[:2]).upper() or "?"
+
+
+def field_words(name: str) -> str:
+    """A property name as words: `received_at` → `received at`."""
+    return shown(name.replace("_", " ").replace(".", " "), 80)
+
+
+def redirect_place(uri: str | None) -> str:
+    """Where a redirect leads, for people.  Source: AS contract 7, item 1."""
+    if uri is None:
+        return "another device"
+    parts = urlsplit(uri)
+    if parts.scheme not in ("http", "https"):
+        return "another app on this device"
+    if parts.hostname in ("127.0.0.1", "localhost", "::1"):
+        return "an app on this computer"
+    return shown(parts.hostname or "", 255)

@@ -1,0 +1,109 @@
+"""A browser without a screen: keeps cookies, sends what browsers send, reads forms."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+from typing import Any
+from urllib.parse import urlencode
+
+import anyio
+import httpx2
+from argon2 import PasswordHasher
+
+CHEAP_HASHER = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+ORIGIN = "http://127.0.0.1:7662"
+SECOND = 1_000_000_000
+
+
+@dataclass
+class Clock:
+    now_ns: int = 1_795_000_000 * SECOND
+
+    def __call__(self) -> int:
+        return self.now_ns
+
+
+class _FormReader(HTMLParser):
+    """Every form of a page with the fields that a browser would send."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.forms: list[tuple[str, list[tuple[str, str]]]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = dict(attrs)
+        if tag == "form":
+            self.forms.append((values.get("action") or "", []))
+        elif tag == "input" and self.forms and values.get("name"):
+            kind = values.get("type") or "text"
+            if kind not in ("checkbox", "radio", "submit") or "checked" in values:
+                self.forms[-1][1].append((str(values["name"]), values.get("value") or ""))
+        elif tag == "option" and "selected" in values and self.forms:
+            self.forms[-1][1].append((self._select, values.get("value") or ""))
+        elif tag == "select":
+            self._select = str(values.get("name"))
+
+
+@dataclass
+class Page:
+    status: int
+    headers: httpx2.Headers
+    text: str
+
+    @property
+    def error(self) -> str | None:
+        found = re.search(r'data-error="([a-z_]+)"', self.text)
+        return found[1] if found else None
+
+    def form(self, action: str) -> list[tuple[str, str]]:
+        """The fields of the only form with this action."""
+        reader = _FormReader()
+        reader.feed(self.text)
+        (fields,) = [fields for where, fields in reader.forms if where == action]
+        return fields
+
+
+@dataclass
+class Browser:
+    app: Any
+    origin: str = ORIGIN
+    cookies: dict[str, str] = field(default_factory=dict[str, str])
+
+    def get(self, path: str, **headers: str) -> Page:
+        return self._send("GET", path, None, headers)
+
+    def post(self, path: str, fields: list[tuple[str, str]], **headers: str) -> Page:
+        """Post a form as a page of ours would."""
+        sent = {"origin": self.origin, **headers}
+        return self._send("POST", path, urlencode(fields).encode(), sent)
+
+    def submit(self, page: Page, action: str, **changes: str) -> Page:
+        """Post a form of a page with some fields set."""
+        fields = [(name, value) for name, value in page.form(action) if name not in changes]
+        return self.post(action, [*fields, *changes.items()])
+
+    def _send(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> Page:
+        response = anyio.run(self._exchange, method, path, body, headers)
+        for line in response.headers.get_list("set-cookie"):
+            name, _, rest = line.partition("=")
+            value = rest.split(";")[0].strip('"')
+            if value:
+                self.cookies[name] = value
+            else:
+                self.cookies.pop(name, None)
+        return Page(response.status_code, response.headers, response.text)
+
+    async def _exchange(
+        self, method: str, path: str, body: bytes | None, headers: dict[str, str]
+    ) -> httpx2.Response:
+        sent = {"accept": "text/html,application/xhtml+xml;q=0.9,*/*;q=0.8"}
+        if body is not None:
+            sent["content-type"] = "application/x-www-form-urlencoded"
+        if self.cookies:
+            sent["cookie"] = "; ".join(f"{n}={v}" for n, v in self.cookies.items())
+        sent |= {name.replace("_", "-"): value for name, value in headers.items() if value}
+        transport = httpx2.ASGITransport(app=self.app, client=("203.0.113.7", 1))
+        async with httpx2.AsyncClient(transport=transport, base_url=self.origin) as client:
+            return await client.request(method, path, content=body, headers=sent)

@@ -1,0 +1,214 @@
+"""Discovery: the index and the two documents that describe this server as a protected resource.
+
+Rule: nothing is advertised that is not built; a capability that is off says `supported: false`.
+Source: RS contract 5; AS contract 2.2, 2.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from personal_server.resource_server.pages import Pages, prefers_html
+from personal_server.resource_server.replies import Reply
+from personal_server.resource_server.requests import Request
+from personal_server.resource_server.routing import Caching, Route, Tokens
+
+HTML_TYPE = "text/html; charset=utf-8"
+WELL_KNOWN = "/.well-known/oauth-protected-resource"
+
+Document = Callable[[], Mapping[str, object]]
+
+LEXICAL_RETRIEVAL: Mapping[str, object] = {
+    "supported": True,
+    "endpoint": "/v1/search",
+    "cursor_supported": True,
+    "count_supported": True,
+    "cross_stream": True,
+    "snippets": True,
+    "default_limit": 25,
+    "max_limit": 100,
+    "query_syntax": {"phrases": True, "prefix": True, "all_terms_required": True},
+    "score": {
+        "kind": "bm25",
+        "order": "lower_is_better",
+        "value_semantics": "implementation_relative",
+    },
+}
+CAPABILITIES: Mapping[str, object] = {
+    "lexical_retrieval": LEXICAL_RETRIEVAL,
+    "semantic_retrieval": {"supported": False},
+    "hybrid_retrieval": {"supported": False},
+    "client_event_subscriptions": {"supported": False},
+}
+DISCOVERY_HINTS: Mapping[str, object] = {
+    "schema_endpoint": "/v1/schema",
+    "query_base": "/v1",
+    "connectors_endpoint": "/v1/connectors",
+    "streams_endpoint_template": "/v1/streams/{stream}",
+    "aggregate": {"endpoint_template": "/v1/streams/{stream}/aggregate"},
+    "changes_since_bootstrap": "beginning",
+    "blob_indirection": "data.blob_ref.fetch_url",
+    "search": {
+        "endpoint": "/v1/search",
+        "scope_param": "streams[]",
+        "filter_requires_single_stream": True,
+    },
+}
+
+
+def protected_resource(origin: str, name: str) -> dict[str, object]:
+    """The origin as a protected resource.  Source: RS contract 5.1."""
+    return {
+        "resource": origin,
+        "resource_name": name,
+        **_shared(origin),
+        "pdpp_self_export_supported": True,
+        "pdpp_token_kinds_supported": ["owner", "client", "mcp_package"],
+        "pdpp_agent_discovery": {"advisory": True, "mcp": _mcp(origin)},
+        "capabilities": CAPABILITIES,
+        "pdpp_discovery_hints": DISCOVERY_HINTS,
+    }
+
+
+def protected_mcp_resource(origin: str, name: str) -> dict[str, object]:
+    """The MCP endpoint as a protected resource.  Source: RS contract 5.2; AS contract 2.3."""
+    return {
+        "resource": f"{origin}/mcp",
+        "resource_name": f"{name} (MCP)",
+        **_shared(origin),
+        "pdpp_token_kinds_supported": ["client", "mcp_package"],
+        "pdpp_agent_discovery": {
+            "advisory": True,
+            "mcp": {**_mcp(origin), "authorization": _mcp_authorization(origin)},
+        },
+    }
+
+
+def discovery_index(origin: str, name: str) -> dict[str, object]:
+    """The entry points.  Source: RS contract 5."""
+    return {
+        "object": "pdpp_discovery_index",
+        "role": "resource_server",
+        "resource_name": name,
+        "links": {
+            "well_known": f"{origin}{WELL_KNOWN}",
+            "mcp_well_known": f"{origin}{WELL_KNOWN}/mcp",
+            "authorization_server": f"{origin}/.well-known/oauth-authorization-server",
+            "schema": f"{origin}/v1/schema",
+            "connectors": f"{origin}/v1/connectors",
+            "openapi": f"{origin}/v1/openapi.json",
+            "mcp": f"{origin}/mcp",
+            "core_query_base": "/v1",
+        },
+    }
+
+
+def _shared(origin: str) -> dict[str, object]:
+    return {
+        "authorization_servers": [origin],
+        "bearer_methods_supported": ["header"],
+        "scopes_supported": ["pdpp:read"],
+        "authorization_details_types_supported": ["https://pdpp.dev/data-access"],
+        "resource_documentation": f"{origin}/docs",
+        "pdpp_core_query_base": f"{origin}/v1",
+    }
+
+
+def _mcp(origin: str) -> dict[str, object]:
+    return {
+        "endpoint": f"{origin}/mcp",
+        "transport": "streamable_http",
+        "tool_surface": "profile_free_normal_read",
+        "setup_intent": "grant_scoped_read",
+        "no_owner_token": True,
+    }
+
+
+def _mcp_authorization(origin: str) -> dict[str, object]:
+    return {
+        "authorization_code_pkce": {
+            "authorization_endpoint": f"{origin}/oauth/authorize",
+            "token_endpoint": f"{origin}/oauth/token",
+            "pdpp_token_kind": "client",
+            "resource": f"{origin}/mcp",
+        },
+        "device_code": {
+            "device_authorization_endpoint": f"{origin}/oauth/device_authorization",
+            "token_endpoint": f"{origin}/oauth/token",
+            "grant_type": "urn:ietf:params:oauth:grant-type:device_code",
+            "resource": f"{origin}/mcp",
+            "owner_bearer_accepted": False,
+        },
+    }
+
+
+class Discovery:
+    """The public routes.  `document` gives the OpenAPI description of all routes."""
+
+    def __init__(self, server_name: str, document: Document) -> None:
+        self._name = server_name
+        self._document = document
+        self._pages = Pages(server_name)
+
+    def routes(self) -> tuple[Route, ...]:
+        """Every public route of section 5."""
+        return (
+            _public("/", self.front_page, "The entry points, or a page for people.", "Index"),
+            _public("/v1", self.index, "The entry points.", "Index"),
+            _public("/docs", self.docs, "How to connect, and this reference as a page.", None),
+            _public(WELL_KNOWN, self.resource, "This server as a protected resource.", "Resource"),
+            _public(f"{WELL_KNOWN}/mcp", self.mcp_resource, "The MCP endpoint.", "Resource"),
+            _public("/v1/openapi.json", self.openapi, "This description.", "OpenApi"),
+        )
+
+    def front_page(self, request: Request) -> Reply:
+        """`/`: HTML for people, the index for programs."""
+        if prefers_html(request.headers.get("accept", "")):
+            return self._html(self._pages.front(request.origin))
+        return self.index(request)
+
+    def index(self, request: Request) -> Reply:
+        """`/v1`."""
+        return Reply(discovery_index(request.origin, self._name), headers=(("Vary", "Accept"),))
+
+    def docs(self, request: Request) -> Reply:
+        """`/docs`."""
+        return self._html(self._pages.docs(request.origin, self._document()))
+
+    def resource(self, request: Request) -> Reply:
+        """`/.well-known/oauth-protected-resource`."""
+        return Reply(protected_resource(request.origin, self._name))
+
+    def mcp_resource(self, request: Request) -> Reply:
+        """`/.well-known/oauth-protected-resource/mcp`."""
+        return Reply(protected_mcp_resource(request.origin, self._name))
+
+    def openapi(self, request: Request) -> Reply:
+        """`/v1/openapi.json`."""
+        del request
+        return Reply(self._document())
+
+    def _html(self, page: str) -> Reply:
+        policy = (
+            "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+        )
+        headers = (("Vary", "Accept"), ("Content-Security-Policy", policy))
+        return Reply(content=page.encode(), content_type=HTML_TYPE, headers=headers)
+
+
+def _public(
+    pattern: str, answer: Callable[[Request], Reply], summary: str, shape: str | None
+) -> Route:
+    return Route(
+        "GET",
+        pattern,
+        answer,
+        summary,
+        "5",
+        tokens=Tokens.NONE,
+        answer=shape,
+        media_type="text/html" if pattern in ("/", "/docs") else "application/json",
+        cors=pattern not in ("/", "/v1", "/docs"),
+        caching=Caching.PUBLIC,
+        etag=pattern == "/v1/openapi.json",
+    )

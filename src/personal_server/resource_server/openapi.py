@@ -1,0 +1,273 @@
+"""The OpenAPI 3.1 description of `/v1`, read from the route table.
+
+Rule: nothing is written here about a route that its declaration does not say; the document and the
+routes cannot disagree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from http import HTTPStatus
+
+from personal_server import errors as family
+from personal_server.errors import (
+    AuthenticationRequired,
+    BodyTooLarge,
+    GrantExpired,
+    GrantInvalid,
+    GrantRevoked,
+    InternalError,
+    InvalidRequest,
+    InvalidToken,
+    NotPermitted,
+    PersonalServerError,
+    QueryTimeout,
+    QueryTooLong,
+    QuotaExceeded,
+    RateLimitExceeded,
+    StorageUnavailable,
+    UnsupportedMediaType,
+    UnsupportedVersion,
+)
+from personal_server.resource_server.parameters import Form, Kind, Parameter
+from personal_server.resource_server.routing import Route, RouteTable, Tokens
+from personal_server.resource_server.sending import PDPP_VERSION
+from personal_server.resource_server.shapes import SHARED, Shape, error_shape
+from personal_server.resource_server.shapes_owner import OWNER_SHAPES
+from personal_server.resource_server.shapes_reads import READ_SHAPES
+
+ErrorClass = type[PersonalServerError]
+
+TAGS: Mapping[str, str] = {
+    "5": "Discovery",
+    "6": "Schema",
+    "7": "Records",
+    "8": "Records",
+    "9": "Records",
+    "10": "Aggregates",
+    "11": "Search",
+    "12": "Blobs",
+    "13": "Writes",
+    "14": "Owner",
+    "15": "Event subscriptions",
+}
+TOKEN_WORDS: Mapping[Tokens, str] = {
+    Tokens.NONE: "none",
+    Tokens.ANY: "client, mcp_package or owner",
+    Tokens.OWNER: "owner",
+}
+_TOKEN_ERRORS: tuple[ErrorClass, ...] = (
+    AuthenticationRequired,
+    InvalidToken,
+    GrantRevoked,
+    GrantExpired,
+    GrantInvalid,
+    RateLimitExceeded,
+    QuotaExceeded,
+)
+
+
+def openapi_document(table: RouteTable, server_name: str) -> dict[str, object]:
+    """The whole document."""
+    return {
+        "openapi": "3.1.0",
+        "jsonSchemaDialect": "https://json-schema.org/draft/2020-12/schema",
+        "info": {
+            "title": f"{server_name}: PDPP resource server",
+            "version": PDPP_VERSION,
+            "description": "One person's records, and bounded read-only slices of them.",
+        },
+        "servers": [{"url": "/"}],
+        "security": [{"bearer": []}],
+        "tags": [{"name": name} for name in dict.fromkeys(TAGS.values())],
+        "paths": _paths(table.routes),
+        "components": {
+            "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},
+            "schemas": {
+                "Error": error_shape(sorted({e.code for e in error_classes()})),
+                **SHARED,
+                **READ_SHAPES,
+                **OWNER_SHAPES,
+            },
+        },
+    }
+
+
+def error_classes() -> Iterator[ErrorClass]:
+    """Every class of the error family that has a code of its own."""
+    for member in vars(family).values():
+        if (
+            isinstance(member, type)
+            and issubclass(member, PersonalServerError)
+            and "code" in vars(member)
+            and member is not PersonalServerError
+        ):
+            yield member
+    yield InternalError
+
+
+def errors_of(route: Route) -> tuple[ErrorClass, ...]:
+    """The classes a route can answer with: those of its kind, and its own."""
+    found: list[ErrorClass] = [
+        InvalidRequest,
+        UnsupportedVersion,
+        QueryTooLong,
+        InternalError,
+        StorageUnavailable,
+    ]
+    if route.tokens is not Tokens.NONE:
+        found.extend(_TOKEN_ERRORS)
+    if route.tokens is Tokens.OWNER:
+        found.append(NotPermitted)
+    if route.body is not None:
+        found.extend((BodyTooLarge, UnsupportedMediaType))
+    if route.tokens is not Tokens.NONE and route.has_deadline:
+        found.append(QueryTimeout)
+    found.extend(parameter.error for parameter in route.parameters)
+    return tuple(dict.fromkeys((*found, *route.errors)))
+
+
+def _paths(routes: Iterable[Route]) -> dict[str, object]:
+    paths: dict[str, dict[str, object]] = {}
+    for route in routes:
+        paths.setdefault(route.pattern, {})[route.method.lower()] = _operation(route)
+    return dict(paths)
+
+
+def _operation(route: Route) -> dict[str, object]:
+    operation: dict[str, object] = {
+        "operationId": _operation_id(route),
+        "summary": route.summary,
+        "tags": [TAGS[route.section.split(".")[0]]],
+        "x-pdpp-tokens": TOKEN_WORDS[route.tokens],
+        "parameters": [
+            *_path_parameters(route.pattern),
+            *[_query_parameter(parameter) for parameter in route.parameters],
+        ],
+        "responses": {
+            **{str(status): r for status, r in _successes(route)},
+            **{str(status): r for status, r in _failures(route)},
+        },
+    }
+    if route.tokens is Tokens.NONE:
+        operation["security"] = []
+    if route.body is not None:
+        operation["requestBody"] = _request_body(route)
+    return operation
+
+
+def _operation_id(route: Route) -> str:
+    words = [w.strip("{}").replace("-", "_").replace(".", "_") for w in route.pattern.split("/")]
+    return "_".join([route.method.lower(), *filter(None, words)])
+
+
+def _path_parameters(pattern: str) -> Iterator[dict[str, object]]:
+    for segment in pattern.split("/"):
+        if segment.startswith("{"):
+            yield {
+                "name": segment[1:-1],
+                "in": "path",
+                "required": True,
+                "schema": {"type": "string", "minLength": 1, "maxLength": 4_096},
+            }
+
+
+def _query_parameter(parameter: Parameter) -> dict[str, object]:
+    described: dict[str, object] = {
+        "name": parameter.name,
+        "in": "query",
+        "required": parameter.required,
+        "description": parameter.description,
+        "schema": _parameter_schema(parameter),
+    }
+    if parameter.form is Form.KEYED:
+        described |= {"style": "deepObject", "explode": True}
+    if parameter.form is Form.LIST:
+        described |= {"style": "form", "explode": True}
+    if parameter.alias_of is not None:
+        described["deprecated"] = True
+    if parameter.example is not None and parameter.form is Form.SCALAR:
+        described["example"] = parameter.example
+    return described
+
+
+def _parameter_schema(parameter: Parameter) -> Shape:
+    if parameter.form is Form.LIST:
+        items: dict[str, object] = {"type": "string", "minLength": 1, "pattern": "^[^,]+$"}
+        return _sized({"type": "array", "items": items}, parameter.max_items, "maxItems")
+    if parameter.form is Form.KEYED:
+        kind = "integer" if parameter.kind is Kind.INTEGER else "string"
+        values = _with_bounds({"type": kind}, parameter)
+        whole: dict[str, object] = {"type": "object", "additionalProperties": values}
+        return _sized(whole, parameter.max_items, "maxProperties")
+    return _with_bounds(_scalar_schema(parameter), parameter)
+
+
+def _scalar_schema(parameter: Parameter) -> dict[str, object]:
+    match parameter.kind:
+        case Kind.INTEGER:
+            return {"type": "integer"}
+        case Kind.BOOLEAN:
+            return {"type": "boolean"}
+        case Kind.INSTANT:
+            return {"type": "string", "format": "date-time"}
+        case Kind.TEXT:
+            return {"type": "string"}
+
+
+def _with_bounds(schema: dict[str, object], parameter: Parameter) -> dict[str, object]:
+    bounds: dict[str, object | None] = {
+        "enum": list(parameter.choices) or None,
+        "default": parameter.default,
+        "minimum": parameter.minimum,
+        "maximum": None if parameter.clamps else parameter.maximum,
+        "maxLength": parameter.max_chars,
+    }
+    return {**schema, **{name: value for name, value in bounds.items() if value is not None}}
+
+
+def _sized(schema: dict[str, object], size: int | None, word: str) -> dict[str, object]:
+    return schema if size is None else {**schema, word: size}
+
+
+def _request_body(route: Route) -> dict[str, object]:
+    rule = route.body
+    if rule is None:
+        return {}
+    media: dict[str, object] = {"schema": rule.schema}
+    if rule.example is not None:
+        media["example"] = rule.example
+    types = rule.media_types or ("application/octet-stream",)
+    return {"required": True, "content": dict.fromkeys(types, media)}
+
+
+def _successes(route: Route) -> Iterator[tuple[int, dict[str, object]]]:
+    for status, shape in {route.success: route.answer, **route.also}.items():
+        if status < 400:
+            yield status, _answer(status, shape, route.media_type)
+    if route.etag:
+        yield 304, {"description": "Not modified"}
+
+
+def _answer(status: int, shape: str | None, media_type: str) -> dict[str, object]:
+    described: dict[str, object] = {"description": HTTPStatus(status).phrase}
+    content: dict[str, object] = {} if status == 204 else {media_type: {}}
+    if shape is not None:
+        content["application/json"] = {"schema": _component(shape)}
+    return {**described, "content": content} if content else described
+
+
+def _component(name: str) -> dict[str, object]:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def _failures(route: Route) -> Iterator[tuple[int, dict[str, object]]]:
+    codes: dict[int, list[str]] = {}
+    for error in errors_of(route):
+        codes.setdefault(error.status, []).append(error.code)
+    for status in sorted(codes):
+        known = sorted(set(codes[status]))
+        narrowed = {"properties": {"error": {"properties": {"code": {"enum": known}}}}}
+        schema = {"allOf": [_component("Error"), narrowed]}
+        content = {"application/json": {"schema": schema}}
+        yield status, {"description": ", ".join(known), "content": content}

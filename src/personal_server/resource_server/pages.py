@@ -1,0 +1,103 @@
+"""The two public pages for people: the front page and the documentation.
+
+Rule: the reference is drawn from the OpenAPI document, so it cannot disagree with the routes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+MCP_NAME = "personal-data"
+HOSTS: tuple[Mapping[str, str], ...] = (
+    {"name": "Claude Code", "command": "claude mcp add --transport http {name} {url}"},
+    {"name": "Codex", "command": "codex mcp add {name} --url {url}"},
+    {
+        "name": "VS Code",
+        "command": 'code --add-mcp \'{{"name":"{name}","type":"http","url":"{url}"}}\'',
+    },
+    {"name": "Cursor", "words": 'Add {{"{name}": {{"url": "{url}"}}}} to mcpServers in mcp.json.'},
+    {"name": "Claude, ChatGPT", "words": "Settings, Connectors, add a custom connector: {url}"},
+)
+METHODS = ("get", "post", "put", "patch", "delete")
+
+
+def prefers_html(accept: str) -> bool:
+    """Whether HTML is asked for before JSON."""
+    return _quality(accept, "text/html") > max(
+        _quality(accept, "application/json"), _quality(accept, "*/*")
+    )
+
+
+def _quality(accept: str, media_type: str) -> float:
+    for part in accept.split(","):
+        name, _, parameters = part.partition(";")
+        if name.strip().lower() == media_type:
+            quality = parameters.strip().removeprefix("q=")
+            try:
+                return float(quality) if quality else 1.0
+            except ValueError:
+                return 1.0
+    return 0.0
+
+
+class Pages:
+    """Renders the pages of one server."""
+
+    def __init__(self, server_name: str) -> None:
+        self._name = server_name
+        self._templates = Environment(
+            loader=PackageLoader("personal_server.resource_server"),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+        )
+
+    def front(self, origin: str) -> str:
+        """The page of `/`."""
+        return self._templates.get_template("front.html").render(name=self._name, origin=origin)
+
+    def docs(self, origin: str, document: Mapping[str, Any]) -> str:
+        """The page of `/docs`."""
+        return self._templates.get_template("docs.html").render(
+            name=self._name,
+            origin=origin,
+            hosts=list(_hosts(f"{origin}/mcp")),
+            groups=list(_groups(document)),
+        )
+
+
+def _hosts(url: str) -> Iterator[dict[str, str]]:
+    for host in HOSTS:
+        filled = {key: text.format(name=MCP_NAME, url=url) for key, text in host.items()}
+        yield {"command": "", "words": "", **filled, "name": host["name"]}
+
+
+def _groups(document: Mapping[str, Any]) -> Iterator[dict[str, object]]:
+    for tag in document["tags"]:
+        operations = [
+            _operation(path, method, operation)
+            for path, methods in document["paths"].items()
+            for method in METHODS
+            if (operation := methods.get(method)) is not None and tag["name"] in operation["tags"]
+        ]
+        yield {
+            "id": tag["name"].lower().replace(" ", "-"),
+            "title": tag["name"],
+            "operations": operations,
+        }
+
+
+def _operation(path: str, method: str, operation: Mapping[str, Any]) -> dict[str, object]:
+    content = operation.get("requestBody", {}).get("content", {})
+    return {
+        "method": method.upper(),
+        "path": path,
+        "summary": operation["summary"],
+        "tokens": operation["x-pdpp-tokens"],
+        "body": ", ".join(content),
+        "parameters": [p for p in operation.get("parameters", []) if p["in"] == "query"],
+        "answers": [(code, a["description"]) for code, a in operation["responses"].items()],
+    }

@@ -1,0 +1,163 @@
+"""What stored rows mean: visibility, change, dates.  Pure, and the same for every backend.
+
+Rule: these definitions are those of RS contract 4.3, 7.2 and 8; a backend that computes them
+another way (indexes, SQL) must give the same answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import orjson
+
+from personal_server.domain.criteria import Condition, Operator
+from personal_server.domain.record import FieldChange, JsonObject, Row
+from personal_server.domain.values import (
+    Comparable,
+    ValueKind,
+    comparable,
+    event_instant_ns,
+    order_key,
+)
+from personal_server.planning.plans import Scope
+
+TIME_KINDS = (ValueKind.DATE, ValueKind.INSTANT)
+
+
+def canonical_json(value: object) -> bytes:
+    """One text per JSON value: members sorted, no blanks."""
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+
+
+def changed_fields(before: JsonObject, after: JsonObject) -> frozenset[str]:
+    """Top-level properties that have another value (or came, or went)."""
+    names = before.keys() | after.keys()
+    return frozenset(name for name in names if _differs(name, before, after))
+
+
+def _differs(name: str, before: JsonObject, after: JsonObject) -> bool:
+    if name not in before or name not in after:
+        return True
+    old, new = before[name], after[name]
+    if isinstance(old, str) and isinstance(new, str):
+        return old != new
+    return canonical_json(old) != canonical_json(new)
+
+
+def latest_change(
+    created: FieldChange, changes: Mapping[str, FieldChange], fields: Iterable[str]
+) -> FieldChange:
+    """The write that last changed one of `fields`, or created the record."""
+    relevant = [changes[name] for name in fields if name in changes]
+    return max((created, *relevant), key=lambda change: change.sequence)
+
+
+def window_kind(scope: Scope) -> ValueKind | None:
+    """How the constrained field is compared; `None` when it cannot be, and nothing is visible."""
+    if scope.window is None:
+        return None
+    declared = scope.stream.properties.get(scope.window.field)
+    return declared.kind if declared is not None and declared.kind in TIME_KINDS else None
+
+
+def in_window(data: JsonObject, scope: Scope) -> bool:
+    """Source: RS contract 4.3, `in_window`."""
+    if scope.window is None:
+        return True
+    kind = window_kind(scope)
+    if kind is None:
+        return False
+    return scope.window.holds(event_instant_ns(data.get(scope.window.field), kind))
+
+
+def is_visible(key: str, data: JsonObject, scope: Scope) -> bool:
+    """Source: RS contract 4.3, `visible`."""
+    return (scope.resources is None or key in scope.resources) and in_window(data, scope)
+
+
+def holds(condition: Condition, data: JsonObject) -> bool:
+    """Whether a record satisfies a condition; null values satisfy none."""
+    found = comparable(data.get(condition.field), condition.kind)
+    if found is None:
+        return False
+    if condition.operator is Operator.EQ:
+        return found == condition.value
+    return _beyond(condition.operator, order_key(found), order_key(condition.value))
+
+
+def _beyond(operator: Operator, found: Any, bound: Any) -> bool:
+    match operator:
+        case Operator.LT:
+            return found < bound
+        case Operator.LTE:
+            return found <= bound
+        case Operator.GT:
+            return found > bound
+        case _:
+            return found >= bound
+
+
+def foreign_value(text: str, kind: ValueKind | None) -> Comparable | None:
+    """The comparable of a key's string form in a foreign-key field of that kind."""
+    match kind:
+        case ValueKind.INTEGER | ValueKind.NUMBER:
+            return int(text) if _is_canonical_integer(text) else None
+        case ValueKind.BOOLEAN:
+            return {"true": True, "false": False}.get(text)
+        case None:
+            return None
+        case _:
+            return comparable(text, kind)
+
+
+def _is_canonical_integer(text: str) -> bool:
+    digits = text.removeprefix("-")
+    return digits.isascii() and digits.isdigit() and str(int(text)) == text
+
+
+def sort_value(data: JsonObject, field: str | None, kind: ValueKind | None) -> Comparable | None:
+    """The value a record is ordered by, `None` for null values and orders by key."""
+    if field is None or kind is None:
+        return None
+    value = comparable(data.get(field), kind)
+    return None if value is None else order_key(value)
+
+
+def fold(text: str) -> str:
+    """Each code point in its one-code-point lower case.  Source: RS contract 9.2."""
+    lower = text.lower()
+    if len(lower) == len(text):
+        return lower
+    return "".join(low if len(low := each.lower()) == 1 else each for each in text)
+
+
+def own_event_time(row: Row, scope: Scope) -> int | None:
+    """The instant of the event-time field, if that field is granted and has one."""
+    name = scope.stream.event_time_field
+    if name is None or name not in scope.fields:
+        return None
+    kind = scope.stream.properties[name].kind
+    return event_instant_ns(row.data.get(name), kind) if kind is not None else None
+
+
+def granted_lexical_fields(scope: Scope) -> tuple[str, ...]:
+    """Fields whose words may be matched in this scope."""
+    return tuple(name for name in scope.stream.lexical_fields if name in scope.fields)
+
+
+def blob_ids(row_data: JsonObject, blob_fields: Iterable[str]) -> dict[str, str]:
+    """Blob id by blob field."""
+    found: dict[str, str] = {}
+    for name in blob_fields:
+        reference = row_data.get(name)
+        if isinstance(reference, dict):
+            blob_id: object = reference.get("blob_id")  # type: ignore[union-attr]
+            if isinstance(blob_id, str):
+                found[name] = blob_id
+    return found
+
+
+def stored_text(value: object) -> str:
+    """A stored time value as it stands in the record."""
+    return value if isinstance(value, str) else canonical_json(value).decode()

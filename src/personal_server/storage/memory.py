@@ -1,0 +1,346 @@
+"""The memory store: what every plan means.  The oracle of the other backends, and a test double.
+
+Rule: plain and obviously right; slow is fine.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+
+from personal_server.domain.connection import Connection, ConnectionStatus
+from personal_server.domain.declaration import Semantics, SourceDeclaration
+from personal_server.domain.record import Row
+from personal_server.errors import (
+    ConnectionNotFound,
+    ConnectionNotWritable,
+    DeclarationConflict,
+    InvalidState,
+    NotFound,
+)
+from personal_server.storage.meaning import blob_ids
+from personal_server.storage.memory_snapshot import MemorySnapshot
+from personal_server.storage.memory_state import Place, State
+from personal_server.storage.ports import (
+    READ_DEADLINE_SECONDS,
+    Batch,
+    BlobUpload,
+    Collection,
+    RankedHit,
+    RecordWrite,
+    Rejection,
+    Run,
+    RunStatus,
+    SealingKey,
+    StoredDeclaration,
+    StreamState,
+    WriteOutcome,
+)
+
+KEPT_REJECTIONS = 1_000
+
+
+class MemoryStore:
+    """Everything in one state; `released` hears of blobs that nobody holds any more."""
+
+    def __init__(
+        self,
+        subject_id: str = "owner",
+        *,
+        epoch: str = "memory",
+        released: Callable[[Sequence[str]], None] = lambda _: None,
+    ) -> None:
+        self.subject_id = subject_id
+        self._state = State(epoch)
+        self._lock = threading.RLock()
+        self._released = released
+
+    @contextmanager
+    def snapshot(
+        self,
+        timeout_seconds: float | None = READ_DEADLINE_SECONDS,  # noqa: ARG002  # the port's
+    ) -> Generator[MemorySnapshot, None, None]:
+        """See the port."""
+        with self._lock:
+            state = self._state.copy()
+        yield MemorySnapshot(state)
+
+    # Declarations -----------------------------------------------------------------------------
+    def put_declaration(self, declaration: SourceDeclaration, raw: bytes, now_ns: int) -> bool:
+        """See the port."""
+        key, version = declaration.connector_key, declaration.version
+        with self._write() as state:
+            revisions = [each for each in state.declarations.values() if each.connector_key == key]
+            if any(each.source_id != declaration.source_id for each in revisions):
+                raise DeclarationConflict("This connector key belongs to another source.")
+            known = state.declarations.get((key, version))
+            if known is not None and known.digest != declaration.digest:
+                raise DeclarationConflict("This version was declared with other content.")
+            for each in revisions:
+                state.declarations[key, each.version] = replace(each, current=False)
+            state.declarations[key, version] = StoredDeclaration(
+                connector_key=key,
+                source_kind=declaration.source_kind,
+                source_id=declaration.source_id,
+                version=version,
+                digest=declaration.digest,
+                raw=raw if known is None else known.raw,
+                registered_at_ns=now_ns if known is None else known.registered_at_ns,
+                current=True,
+            )
+            return known is None
+
+    def declaration(self, connector_key: str, version: str | None) -> StoredDeclaration | None:
+        """See the port."""
+        with self._lock:
+            for each in self._state.declarations.values():
+                wanted = each.current if version is None else each.version == version
+                if each.connector_key == connector_key and wanted:
+                    return each
+            return None
+
+    def delete_declaration(self, connector_key: str) -> bool:
+        """See the port."""
+        with self._write() as state:
+            if any(c.connector_key == connector_key for c in state.connections.values()):
+                raise InvalidState("Connections of this source exist. Delete them first.")
+            found = [key for key in state.declarations if key[0] == connector_key]
+            for key in found:
+                del state.declarations[key]
+            return bool(found)
+
+    # Connections ------------------------------------------------------------------------------
+    def add_connection(self, connection: Connection) -> None:
+        """See the port."""
+        with self._write() as state:
+            if not any(key == connection.connector_key for key, _ in state.declarations):
+                raise NotFound("No source with this connector key is declared here.")
+            state.connections[connection.connection_id] = connection
+
+    def update_connection(
+        self, connection_id: str, change: Callable[[Connection], Connection]
+    ) -> Connection:
+        """See the port."""
+        with self._write() as state:
+            changed = change(_connection(state, connection_id))
+            state.connections[connection_id] = changed
+            return changed
+
+    def erase_connection(self, connection_id: str) -> int:
+        """See the port."""
+        with self._write() as state:
+            _connection(state, connection_id)
+            places = [place for place in state.rows if place[0] == connection_id]
+            count = sum(len(state.rows.pop(place)) for place in places)
+            state.history = tuple(h for h in state.history if h.place[0] != connection_id)
+            for table in (
+                state.connections,
+                state.collections,
+                state.bookmarks,
+                state.rejections,
+            ):
+                table.pop(connection_id, None)
+            for key in [key for key in state.uploads if key[0] == connection_id]:
+                del state.uploads[key]
+            return count
+
+    # Records ----------------------------------------------------------------------------------
+    def commit(self, batch: Batch) -> tuple[WriteOutcome, ...]:
+        """See the port."""
+        writes = list(batch.writes)
+        with self._write() as state:
+            connection = _connection(state, batch.connection_id)
+            if connection.status is ConnectionStatus.REVOKED:
+                raise ConnectionNotWritable("This connection was revoked.")
+            place = (batch.connection_id, batch.stream.name)
+            state.blob_fields[place] = batch.stream.blob_fields
+            outcomes = tuple(_write_one(state, place, batch, write) for write in writes)
+            if any(outcome is not WriteOutcome.CONFLICT for outcome in outcomes):
+                _wake(state, connection, batch.now_ns)
+            _keep_receipts(state, batch.connection_id, batch.receipts(outcomes))
+            return outcomes
+
+    def delete_record(self, connection_id: str, stream: str, key: str, now_ns: int) -> bool:
+        """See the port."""
+        with self._write() as state:
+            _connection(state, connection_id)
+            write = RecordWrite(key, None, now_ns)
+            return state.delete((connection_id, stream), write, now_ns)
+
+    def delete_stream(self, connection_id: str, stream: str, now_ns: int) -> int:
+        """See the port."""
+        with self._write() as state:
+            _connection(state, connection_id)
+            keys = sorted(state.rows.get((connection_id, stream), {}))
+            for key in keys:
+                state.delete((connection_id, stream), RecordWrite(key, None, now_ns), now_ns)
+            return len(keys)
+
+    def prune_history(self, before_ns: int) -> None:
+        """See the port."""
+        with self._write() as state:
+            old = [h.sequence for h in state.history if h.written_at_ns < before_ns]
+            state.retained_from = max(state.retained_from, *old, 0)
+
+    # Collectors -------------------------------------------------------------------------------
+    def record_run(self, connection_id: str, run: Run) -> None:
+        """See the port."""
+        with self._write() as state:
+            _connection(state, connection_id)
+            known = state.collections.get(connection_id, Collection())
+            succeeded = known.last_succeeded_at_ns
+            if run.status is RunStatus.SUCCEEDED:
+                succeeded = run.at_ns if succeeded is None else max(succeeded, run.at_ns)
+            state.collections[connection_id] = Collection(run, succeeded)
+
+    def state(self, connection_id: str) -> StreamState:
+        """See the port."""
+        with self._lock:
+            _connection(self._state, connection_id)
+            return self._state.bookmarks.get(connection_id, StreamState({}, None))
+
+    def put_state(
+        self, connection_id: str, changes: Mapping[str, object], now_ns: int
+    ) -> StreamState:
+        """See the port."""
+        with self._write() as state:
+            _connection(state, connection_id)
+            known = state.bookmarks.get(connection_id, StreamState({}, None))
+            merged = {**known.state, **changes}
+            kept = {stream: value for stream, value in merged.items() if value is not None}
+            state.bookmarks[connection_id] = StreamState(kept, now_ns)
+            return state.bookmarks[connection_id]
+
+    def rejections(
+        self, connection_id: str, limit: int, before: int | None
+    ) -> tuple[tuple[int, Rejection], ...]:
+        """See the port."""
+        with self._lock:
+            _connection(self._state, connection_id)
+            kept = self._state.rejections.get(connection_id, ())
+            return tuple(each for each in kept if before is None or each[0] < before)[:limit]
+
+    # Blobs ------------------------------------------------------------------------------------
+    def add_blob(self, upload: BlobUpload) -> bool:
+        """See the port."""
+        with self._write() as state:
+            connection = _connection(state, upload.connection_id)
+            if connection.status is ConnectionStatus.REVOKED:
+                raise ConnectionNotWritable("This connection was revoked.")
+            key = (upload.connection_id, upload.blob_id)
+            new = key not in state.uploads
+            state.uploads[key] = upload
+            return new
+
+    def blob_upload(self, connection_id: str, blob_id: str) -> BlobUpload | None:
+        """See the port."""
+        with self._lock:
+            return self._state.uploads.get((connection_id, blob_id))
+
+    def sweep_blobs(self, before_ns: int) -> tuple[str, ...]:
+        """See the port."""
+        with self._write() as state:
+            held = _held(state)
+            referenced = _references(state)
+            for key, upload in list(state.uploads.items()):
+                if key not in referenced and upload.uploaded_at_ns < before_ns:
+                    del state.uploads[key]
+            return tuple(sorted(held - _held(state)))
+
+    def held_blobs(self) -> frozenset[str]:
+        """See the port."""
+        with self._lock:
+            return _held(self._state)
+
+    # The server -------------------------------------------------------------------------------
+    def sealing_keys(self) -> tuple[SealingKey, ...]:
+        """See the port."""
+        with self._lock:
+            return self._state.sealing_keys
+
+    def add_sealing_key(self, secret: bytes, now_ns: int) -> SealingKey:
+        """See the port."""
+        with self._write() as state:
+            key = SealingKey(len(state.sealing_keys) + 1, secret, now_ns)
+            state.sealing_keys = (key, *state.sealing_keys)
+            return key
+
+    def put_ranking(self, ranking_id: str, hits: Sequence[RankedHit], expires_at_ns: int) -> None:
+        """See the port."""
+        with self._write() as state:
+            state.rankings[ranking_id] = (expires_at_ns, tuple(hits))
+
+    def ranking(self, ranking_id: str, now_ns: int) -> tuple[RankedHit, ...] | None:
+        """See the port."""
+        with self._lock:
+            kept = self._state.rankings.get(ranking_id)
+            return kept[1] if kept is not None and now_ns < kept[0] else None
+
+    @contextmanager
+    def _write(self) -> Generator[State, None, None]:
+        """All or nothing: the new state takes the old one's place when the block ends."""
+        with self._lock:
+            state = self._state.copy()
+            held, referenced = _held(state), _references(state)
+            yield state
+            for key in referenced - _references(state):
+                state.uploads.pop(key, None)
+            self._state = state
+            gone = tuple(sorted(held - _held(state)))
+        if gone:
+            self._released(gone)
+
+
+def _connection(state: State, connection_id: str) -> Connection:
+    found = state.connections.get(connection_id)
+    if found is None:
+        raise ConnectionNotFound("No such connection.", param="connection_id")
+    return found
+
+
+def _write_one(state: State, place: Place, batch: Batch, write: RecordWrite) -> WriteOutcome:
+    fixed = batch.stream.semantics is Semantics.APPEND_ONLY
+    old: Row | None = state.rows.get(place, {}).get(write.key)
+    if fixed and write.data is None:
+        return WriteOutcome.CONFLICT
+    if write.data is None:
+        changed = state.delete(place, write, batch.now_ns)
+    else:
+        before = (state.sequence, state.history, dict(state.rows.get(place, {})))
+        changed = state.upsert(place, write, write.data, batch.now_ns)
+        if changed and fixed and old is not None:
+            state.sequence, state.history, state.rows[place] = before
+            return WriteOutcome.CONFLICT
+    return WriteOutcome.CHANGED if changed else WriteOutcome.UNCHANGED
+
+
+def _wake(state: State, connection: Connection, now_ns: int) -> None:
+    """The first accepted line turns a draft connection active."""
+    if connection.status is ConnectionStatus.DRAFT:
+        state.connections[connection.connection_id] = replace(
+            connection, status=ConnectionStatus.ACTIVE, updated_at_ns=now_ns
+        )
+
+
+def _keep_receipts(state: State, connection_id: str, receipts: Sequence[Rejection]) -> None:
+    kept = state.rejections.get(connection_id, ())
+    for receipt in receipts:
+        number = kept[0][0] + 1 if kept else 1
+        kept = ((number, receipt), *kept)[:KEPT_REJECTIONS]
+    state.rejections[connection_id] = kept
+
+
+def _held(state: State) -> frozenset[str]:
+    return frozenset(blob_id for _, blob_id in state.uploads)
+
+
+def _references(state: State) -> frozenset[tuple[str, str]]:
+    """(connection, blob) pairs that some record references."""
+    return frozenset(
+        (place[0], blob_id)
+        for place, rows in state.rows.items()
+        for row in rows.values()
+        for blob_id in blob_ids(row.data, state.blob_fields.get(place, ())).values()
+    )

@@ -1,0 +1,75 @@
+"""The change feed by its definition: each record's whole history, looked at with today's eyes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from personal_server.domain.record import JsonObject, TombstoneRow
+from personal_server.planning.plans import Change, ChangesPlan, Feed, Scope
+from personal_server.storage.meaning import changed_fields, is_visible
+from personal_server.storage.memory_state import Happened, State
+
+
+def feed(plan: ChangesPlan, state: State) -> Feed:
+    """Items after `plan.after`, in order of their number."""
+    items = [item for scope in plan.scopes for item in _items(scope, plan, state)]
+    items = sorted((i for i in items if i.sequence > plan.after), key=lambda item: item.sequence)
+    return Feed(tuple(items[: plan.limit]), len(items) > plan.limit)
+
+
+def _items(scope: Scope, plan: ChangesPlan, state: State) -> list[Change]:
+    place = (scope.connection_id, scope.stream.name)
+    histories: dict[str, list[Happened]] = {}
+    for happened in state.history:
+        if happened.place == place:
+            histories.setdefault(happened.key, []).append(happened)
+    items = [_item(_Record(scope, each), plan, state) for each in histories.values()]
+    return [item for item in items if item is not None]
+
+
+def _item(record: _Record, plan: ChangesPlan, state: State) -> Change | None:
+    since = plan.since or 0
+    relevant = record.relevant()
+    reached = [each for each in relevant if since < each.sequence <= plan.horizon]
+    if not reached:
+        return None
+    last = reached[-1]
+    moved_on = any(each.sequence > plan.horizon for each in relevant)
+    if record.visible_at(plan.horizon):
+        if moved_on:
+            return None  # in the next feed, whatever it has become
+        row = state.rows[last.place][last.key]
+        return Change(last.sequence, row)
+    if plan.since is None or not record.visible_at(since):
+        return None
+    tombstone = TombstoneRow(*last.place, last.key, last.written_at_ns, last.emitted_at_ns)
+    return Change(last.sequence, tombstone)
+
+
+@dataclass(frozen=True, slots=True)
+class _Record:
+    """One record of a scope through time."""
+
+    scope: Scope
+    history: list[Happened]
+
+    def visible_at(self, sequence: int) -> bool:
+        """Whether the record was visible after that change."""
+        past = [each for each in self.history if each.sequence <= sequence]
+        return bool(past) and self._visible(past[-1].after, past[-1].key)
+
+    def relevant(self) -> list[Happened]:
+        """Changes that the scope can notice."""
+        return [each for each in self.history if self._is_relevant(each)]
+
+    def _visible(self, data: JsonObject | None, key: str) -> bool:
+        return data is not None and is_visible(key, data, self.scope)
+
+    def _is_relevant(self, happened: Happened) -> bool:
+        before = self._visible(happened.before, happened.key)
+        after = self._visible(happened.after, happened.key)
+        if before != after:
+            return True
+        if not before or happened.before is None or happened.after is None:
+            return False
+        return not changed_fields(happened.before, happened.after).isdisjoint(self.scope.fields)

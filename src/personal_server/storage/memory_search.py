@@ -1,0 +1,90 @@
+"""Lexical search by its definition: every visible record's tokens, one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from personal_server.domain.criteria import Term
+from personal_server.domain.record import Row
+from personal_server.domain.tokens import tokens
+from personal_server.planning.plans import Candidate, Matches, Scope, SearchPlan
+from personal_server.storage.meaning import (
+    granted_lexical_fields,
+    holds,
+    latest_change,
+    own_event_time,
+)
+
+Words = Mapping[str, Sequence[str]]
+
+
+def search(plan: SearchPlan, visible: Mapping[int, Sequence[Row]]) -> Matches:
+    """`visible` holds the visible rows of each scope, by the scope's identity."""
+    found: list[Candidate] = []
+    truncated: set[tuple[str, str]] = set()
+    frequencies = [0] * len(plan.terms)
+    for scope in plan.scopes:
+        texts = [(row, _words(row, scope)) for row in visible[id(scope)]]
+        for place, term in enumerate(plan.terms):
+            frequencies[place] += sum(_total(term, words) > 0 for _, words in texts)
+        matching = [
+            (row, words)
+            for row, words in texts
+            if all(_total(term, words) for term in plan.terms)
+            and all(holds(condition, row.data) for condition in plan.conditions)
+        ]
+        matching.sort(key=lambda each: recency(each[0], scope), reverse=True)
+        if len(matching) > plan.window:
+            truncated.add((scope.connection_id, scope.stream.name))
+        found += [_candidate(*each, scope, plan) for each in matching[: plan.window]]
+    found.sort(key=lambda each: (each.connection_id, each.stream, each.key))
+    limit = plan.frequency_limit
+    return Matches(tuple(found), tuple(min(n, limit) for n in frequencies), frozenset(truncated))
+
+
+def recency(row: Row, scope: Scope) -> tuple[bool, int]:
+    """How new a record is when only the newest are ranked.
+
+    Records without an event time are the oldest where the stream has one that may be known.
+    """
+    name = scope.stream.event_time_field
+    if name is None or name not in scope.fields:
+        return (True, row.created.emitted_at_ns)
+    own = own_event_time(row, scope)
+    return (own is not None, row.created.emitted_at_ns if own is None else own)
+
+
+def occurrences(term: Term, words: Sequence[str]) -> int:
+    """At how many places of a text a term stands."""
+    size = len(term.tokens)
+    return sum(_matches(term, words[at : at + size]) for at in range(len(words) - size + 1))
+
+
+def _matches(term: Term, words: Sequence[str]) -> bool:
+    *head, last = term.tokens
+    same = words[-1].startswith(last) if term.prefix else words[-1] == last
+    return same and list(words[:-1]) == head
+
+
+def _words(row: Row, scope: Scope) -> Words:
+    values = {name: row.data.get(name) for name in granted_lexical_fields(scope)}
+    return {name: tokens(text) for name, text in values.items() if isinstance(text, str)}
+
+
+def _total(term: Term, words: Words) -> int:
+    return sum(occurrences(term, each) for each in words.values())
+
+
+def _candidate(row: Row, words: Words, scope: Scope, plan: SearchPlan) -> Candidate:
+    title = words.get(scope.stream.title_field or "", ())
+    counts = [_total(term, words) + occurrences(term, title) for term in plan.terms]
+    own = own_event_time(row, scope)
+    changed = latest_change(row.created, row.field_changes, scope.fields)
+    return Candidate(
+        row.connection_id,
+        row.stream,
+        row.key,
+        tuple(counts),
+        sum(len(each) for each in words.values()),
+        changed.emitted_at_ns if own is None else own,
+    )

@@ -1,0 +1,269 @@
+"""Reads of the memory store: every plan by its definition, over all visible records."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+
+from personal_server.domain.connection import Connection
+from personal_server.domain.criteria import Condition
+from personal_server.domain.record import Row
+from personal_server.domain.values import Comparable, comparable
+from personal_server.planning.plans import (
+    AggregatePlan,
+    Aggregation,
+    BlobPlan,
+    BlobReference,
+    ChangesPlan,
+    Children,
+    ChildrenPlan,
+    CountPlan,
+    Feed,
+    FieldWindow,
+    FieldWindowPlan,
+    Matches,
+    Page,
+    PagePlan,
+    PlacedRow,
+    Position,
+    RecordPlan,
+    Scope,
+    SearchPlan,
+    Span,
+    SpanPlan,
+    Summary,
+    SummaryPlan,
+    WindowOutcome,
+)
+from personal_server.storage.meaning import (
+    blob_ids,
+    fold,
+    foreign_value,
+    holds,
+    is_visible,
+    latest_change,
+    sort_value,
+    stored_text,
+)
+from personal_server.storage.memory_feed import feed
+from personal_server.storage.memory_figures import aggregate
+from personal_server.storage.memory_search import search
+from personal_server.storage.memory_state import State
+from personal_server.storage.ports import Collection, StoredDeclaration, StoredStream
+
+
+class MemorySnapshot:
+    """One state, never written to."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    @property
+    def epoch(self) -> str:
+        """See the port."""
+        return self._state.epoch
+
+    @property
+    def horizon(self) -> int:
+        """See the port."""
+        return self._state.sequence
+
+    @property
+    def retained_from(self) -> int:
+        """See the port."""
+        return self._state.retained_from
+
+    def declarations(self) -> tuple[StoredDeclaration, ...]:
+        """See the port."""
+        current = [each for each in self._state.declarations.values() if each.current]
+        return tuple(sorted(current, key=lambda each: each.connector_key))
+
+    def connections(self) -> tuple[Connection, ...]:
+        """See the port."""
+        found = self._state.connections.values()
+        return tuple(sorted(found, key=lambda each: each.connection_id))
+
+    def stored_streams(self) -> tuple[StoredStream, ...]:
+        """See the port."""
+        connectors = {c.connection_id: c.connector_key for c in self.connections()}
+        return tuple(
+            StoredStream(connection_id, connectors[connection_id], stream, len(rows))
+            for (connection_id, stream), rows in sorted(self._state.rows.items())
+        )
+
+    def collections(self) -> Mapping[str, Collection]:
+        """See the port."""
+        return self._state.collections
+
+    def page(self, plan: PagePlan) -> Page:
+        """See the port."""
+        placed = [
+            PlacedRow(row, _position(row, plan))
+            for row in self._matching(plan.scopes, plan.conditions)
+        ]
+        down = plan.order.descending
+        placed.sort(key=lambda each: _tie(each.position), reverse=down)
+        valued = [each for each in placed if each.position.value is not None]
+        valued.sort(key=lambda each: _present(each.position.value), reverse=down)
+        empty = [each for each in placed if each.position.value is None]
+        after = plan.after
+        if after is not None:
+            valued = [each for each in valued if _follows(each.position, after, down=down)]
+            empty = [each for each in empty if _follows(each.position, after, down=down)]
+        rows = valued + empty
+        return Page(tuple(rows[: plan.limit]), len(rows) > plan.limit)
+
+    def count(self, plan: CountPlan) -> int:
+        """See the port."""
+        return len(self._matching(plan.scopes, plan.conditions))
+
+    def span(self, plan: SpanPlan) -> Span:
+        """See the port."""
+        rows = self._matching(plan.scopes, plan.conditions)
+        name = plan.field
+        if name is None:
+            return Span(len(rows), None, None)
+        kind = plan.scopes[0].stream.properties[name].kind
+        dated = [
+            (point, stored_text(row.data[name]))
+            for row in rows
+            if kind is not None and (point := comparable(row.data.get(name), kind)) is not None
+        ]
+        if not dated:
+            return Span(len(rows), None, None)
+        earliest = min(dated, key=lambda each: each[0])
+        latest = max(dated, key=lambda each: each[0])
+        return Span(len(rows), earliest[1], latest[1])
+
+    def summary(self, plan: SummaryPlan) -> Summary:
+        """See the port."""
+        rows = self._visible(plan.scope)
+        fields = plan.scope.fields
+        times = [latest_change(r.created, r.field_changes, fields).emitted_at_ns for r in rows]
+        return Summary(len(rows), max(times, default=None))
+
+    def record(self, plan: RecordPlan) -> tuple[Row, ...]:
+        """See the port."""
+        return tuple(row for row in self._matching(plan.scopes) if row.key == plan.key)
+
+    def children(self, plan: ChildrenPlan) -> Mapping[str, Children]:
+        """See the port."""
+        found: dict[str, Children] = {}
+        page = self.page(PagePlan((plan.scope,), plan.order, limit=2**62))
+        for parent in plan.parent_values:
+            rows = [each.row for each in page.rows if _is_child(each.row, parent, plan)]
+            if rows:
+                limit = plan.limit_each
+                found[parent] = Children(tuple(rows[:limit]), len(rows) > limit)
+        return found
+
+    def field_window(self, plan: FieldWindowPlan) -> tuple[FieldWindow, ...]:
+        """See the port."""
+        rows = self.record(RecordPlan(plan.scopes, plan.key))
+        return tuple(_window(row.connection_id, row.data.get(plan.field), plan) for row in rows)
+
+    def aggregate(self, plan: AggregatePlan) -> Aggregation:
+        """See the port."""
+        return aggregate(plan, self._matching(plan.scopes, plan.conditions))
+
+    def search(self, plan: SearchPlan) -> Matches:
+        """See the port."""
+        return search(plan, {id(scope): self._visible(scope) for scope in plan.scopes})
+
+    def changes(self, plan: ChangesPlan) -> Feed:
+        """See the port."""
+        return feed(plan, self._state)
+
+    def blob(self, plan: BlobPlan) -> tuple[BlobReference, ...]:
+        """See the port."""
+        found: list[BlobReference] = []
+        for scope in sorted(plan.scopes, key=lambda s: (s.connection_id, s.stream.name)):
+            if (scope.connection_id, plan.blob_id) not in self._state.uploads:
+                continue
+            fields = [name for name in scope.stream.blob_fields if name in scope.fields]
+            for row in self._visible(scope):
+                for name, blob_id in sorted(blob_ids(row.data, fields).items()):
+                    if blob_id == plan.blob_id:
+                        found.append(_reference(row, name))
+        return tuple(found)
+
+    def export(self, connection_id: str, stream: str) -> Iterator[Row]:
+        """See the port."""
+        rows = self._state.rows.get((connection_id, stream), {})
+        return iter([rows[key] for key in sorted(rows)])
+
+    def _visible(self, scope: Scope) -> list[Row]:
+        rows = self._state.rows.get((scope.connection_id, scope.stream.name), {})
+        return [rows[key] for key in sorted(rows) if is_visible(key, rows[key].data, scope)]
+
+    def _matching(self, scopes: Iterable[Scope], conditions: Iterable[Condition] = ()) -> list[Row]:
+        """Visible records that satisfy all conditions, by (key, connection)."""
+        rows = [row for scope in scopes for row in self._visible(scope)]
+        kept = [row for row in rows if all(holds(condition, row.data) for condition in conditions)]
+        return sorted(kept, key=lambda row: (row.key, row.connection_id))
+
+
+def _present(value: Comparable | None) -> Comparable:
+    assert value is not None  # noqa: S101  # only called on rows that have one
+    return value
+
+
+def _tie(position: Position) -> tuple[str, str]:
+    return (position.key, position.connection_id)
+
+
+def _position(row: Row, plan: PagePlan) -> Position:
+    value = sort_value(row.data, plan.order.field, plan.order.kind)
+    return Position(value, row.key, row.connection_id)
+
+
+def _follows(position: Position, after: Position, *, down: bool) -> bool:
+    """Whether a row stands strictly after a position; null values are last both ways."""
+    if (position.value is None) != (after.value is None):
+        return position.value is None
+    mine, other = (_sortable(position), _sortable(after))
+    return mine < other if down else mine > other
+
+
+def _sortable(position: Position) -> tuple[Comparable, str, str]:
+    value = 0 if position.value is None else position.value
+    return (value, position.key, position.connection_id)
+
+
+def _is_child(row: Row, parent: str, plan: ChildrenPlan) -> bool:
+    if plan.foreign_key is None:
+        return row.key == parent
+    kind = plan.scope.stream.properties[plan.foreign_key].kind
+    if kind is None:
+        return False
+    value = comparable(row.data.get(plan.foreign_key), kind)
+    return value is not None and value == foreign_value(parent, kind)
+
+
+def _window(connection_id: str, value: object, plan: FieldWindowPlan) -> FieldWindow:
+    if value is None:
+        return FieldWindow(connection_id, WindowOutcome.NO_VALUE)
+    if not isinstance(value, str):
+        return FieldWindow(connection_id, WindowOutcome.NOT_TEXT)
+    start, match = min(plan.offset_chars, len(value)), None
+    if plan.match is not None:
+        match = fold(value).find(fold(plan.match))
+        if match < 0:
+            return FieldWindow(connection_id, WindowOutcome.NO_MATCH)
+        start = max(0, match - plan.before_chars)
+    return FieldWindow(
+        connection_id,
+        WindowOutcome.FOUND,
+        text=value[start : start + plan.limit_chars],
+        start_chars=start,
+        total_chars=len(value),
+        digest=hashlib.sha256(value.encode()).hexdigest(),
+        match_start_chars=match,
+        match_end_chars=None if match is None else match + len(plan.match or ""),
+    )
+
+
+def _reference(row: Row, field: str) -> BlobReference:
+    reference = row.data[field]
+    assert isinstance(reference, dict)  # noqa: S101  # blob_ids found an object here
+    return BlobReference(row.connection_id, row.stream, row.key, field, dict(reference))  # type: ignore[arg-type]

@@ -1,0 +1,119 @@
+"""What the memory store holds, and how one write changes it.  Plain: the meaning, not the speed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from personal_server.domain.connection import Connection
+from personal_server.domain.record import FieldChange, JsonObject, Row
+from personal_server.storage.meaning import changed_fields
+from personal_server.storage.ports import (
+    BlobUpload,
+    Collection,
+    RankedHit,
+    RecordWrite,
+    Rejection,
+    SealingKey,
+    StoredDeclaration,
+    StreamState,
+)
+
+Place = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Happened:
+    """One committed change: the record before and after it (`None`: absent)."""
+
+    sequence: int
+    place: Place
+    key: str
+    before: JsonObject | None
+    after: JsonObject | None
+    emitted_at_ns: int
+    written_at_ns: int
+
+
+@dataclass
+class State:
+    """Everything, by the keys it is asked for."""
+
+    epoch: str
+    sequence: int = 0
+    retained_from: int = 0
+    declarations: dict[tuple[str, str], StoredDeclaration] = field(
+        default_factory=dict[tuple[str, str], StoredDeclaration]
+    )
+    blob_fields: dict[Place, tuple[str, ...]] = field(default_factory=dict[Place, tuple[str, ...]])
+    connections: dict[str, Connection] = field(default_factory=dict[str, Connection])
+    rows: dict[Place, dict[str, Row]] = field(default_factory=dict[Place, dict[str, Row]])
+    history: tuple[Happened, ...] = ()
+    collections: dict[str, Collection] = field(default_factory=dict[str, Collection])
+    bookmarks: dict[str, StreamState] = field(default_factory=dict[str, StreamState])
+    rejections: dict[str, tuple[tuple[int, Rejection], ...]] = field(
+        default_factory=dict[str, tuple[tuple[int, Rejection], ...]]
+    )
+    uploads: dict[tuple[str, str], BlobUpload] = field(
+        default_factory=dict[tuple[str, str], BlobUpload]
+    )
+    sealing_keys: tuple[SealingKey, ...] = ()
+    rankings: dict[str, tuple[int, tuple[RankedHit, ...]]] = field(
+        default_factory=dict[str, tuple[int, tuple[RankedHit, ...]]]
+    )
+
+    def copy(self) -> State:
+        """A state that later writes to this one leave alone."""
+        rows = {place: dict(rows) for place, rows in self.rows.items()}
+        return replace(
+            self,
+            rows=rows,
+            declarations=dict(self.declarations),
+            blob_fields=dict(self.blob_fields),
+            connections=dict(self.connections),
+            collections=dict(self.collections),
+            bookmarks=dict(self.bookmarks),
+            rejections=dict(self.rejections),
+            uploads=dict(self.uploads),
+            rankings=dict(self.rankings),
+        )
+
+    def upsert(self, place: Place, write: RecordWrite, data: JsonObject, now_ns: int) -> bool:
+        """Replace a record; whether that changed anything."""
+        old = self.rows.setdefault(place, {}).get(write.key)
+        changed = changed_fields(old.data, data) if old is not None else frozenset[str]()
+        if old is not None and not changed:
+            return False
+        change = self._record(place, write, old.data if old else None, data, now_ns)
+        fields: Mapping[str, FieldChange] = dict.fromkeys(changed, change)
+        self.rows[place][write.key] = Row(
+            *place,
+            key=write.key,
+            data=dict(data),
+            created=old.created if old else change,
+            field_changes={**old.field_changes, **fields} if old else {},
+        )
+        return True
+
+    def delete(self, place: Place, write: RecordWrite, now_ns: int) -> bool:
+        """Remove a record; whether it was there."""
+        old = self.rows.get(place, {}).pop(write.key, None)
+        if old is None:
+            return False
+        self._record(place, write, old.data, None, now_ns)
+        return True
+
+    def _record(
+        self,
+        place: Place,
+        write: RecordWrite,
+        before: JsonObject | None,
+        after: JsonObject | None,
+        now_ns: int,
+    ) -> FieldChange:
+        self.sequence += 1
+        happened = Happened(
+            self.sequence, place, write.key, before, after, write.emitted_at_ns, now_ns
+        )
+        self.history = (*self.history, happened)
+        return FieldChange(self.sequence, write.emitted_at_ns)

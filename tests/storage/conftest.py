@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ from tests.storage.worlds import furnish
 
 
 @pytest.fixture(params=["memory"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[RecordStore]:
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> RecordStore:
     found = MemoryStore()
     furnish(found, "cin_a", "cin_b")
-    yield found
+    return found

@@ -1,4 +1,4 @@
-"""A small invented source for the storage contract: notes of all kinds of fields, and their files."""
+"""A small invented source for the storage contract: notes with all kinds of fields, and files."""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from datetime import date
 from typing import cast
 
 from personal_server.domain.authority import SourceId, TimeConstraint
@@ -16,6 +17,9 @@ from personal_server.domain.values import DAY_NANOSECONDS, day_number, instant_n
 from personal_server.errors import GrantInvalid
 
 Json = Mapping[str, object]
+
+FIRST_NS = (date.min.toordinal() - date(1970, 1, 1).toordinal()) * DAY_NANOSECONDS
+END_NS = (date.max.toordinal() + 1 - date(1970, 1, 1).toordinal()) * DAY_NANOSECONDS
 
 _GRANT_REQUIRED = frozenset(
     {"version", "grant_id", "issued_at", "subject", "client", "source", "source_declaration"}
@@ -28,10 +32,12 @@ _NONE: frozenset[str] = frozenset()
 def bound_ns(text: str) -> int | None:
     """Nanoseconds of a time bound: RFC 3339 with offset, or a day meaning midnight UTC.
 
+    `None` if it is neither, or lies outside the years 1 to 9999.
     Source: AS contract 4.1.
     """
     day = day_number(text)
-    return instant_ns(text) if day is None else day * DAY_NANOSECONDS
+    bound = instant_ns(text) if day is None else day * DAY_NANOSECONDS
+    return bound if bound is not None and FIRST_NS <= bound < END_NS else None
 
 
 def parse_grant(stored: bytes) -> Grant:

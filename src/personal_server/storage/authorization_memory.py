@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -71,7 +71,7 @@ class MemoryTransaction:
             _refuse_duplicate(rows, row, columns)
         rows.append(row)
 
-    def change(self, table: type[Row], to: dict[str, object], **where: object) -> int:
+    def change(self, table: type[Row], to: Mapping[str, object], **where: object) -> int:
         """Set columns where the conditions hold."""
         rows = self._of(table)
         hits = [index for index, row in enumerate(rows) if meets(row, where)]

@@ -6,6 +6,7 @@ the number that a conditional `change` returns, nothing is read first and decide
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
@@ -68,7 +69,7 @@ class AuthorizationWriter(AuthorizationReader, Protocol):
         """Add a row; a duplicate key is a defect and raises."""
         ...
 
-    def change(self, table: type[Row], to: dict[str, object], **where: Condition) -> int:
+    def change(self, table: type[Row], to: Mapping[str, object], **where: Condition) -> int:
         """Set columns of the rows that meet the conditions; how many there were."""
         ...
 

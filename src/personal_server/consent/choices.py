@@ -1,0 +1,121 @@
+"""The owner's choices, as a form posts them or a command line gives them.
+
+Rule: choices are only words here; `narrowing` judges them.  What a form shows and does not post
+is *not chosen*; `None` means that the question was not put.  Source: AS contract 6.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from urllib.parse import unquote
+
+from personal_server.consent.refusals import NotANarrowing
+
+DEFAULT_EXPIRY = {"continuous": "90d", "single_use": "24h"}
+
+
+@dataclass(frozen=True, slots=True)
+class StreamChoice:
+    """What is chosen of one stream; empty time texts leave the bound as asked."""
+
+    wanted: bool = False
+    fields: frozenset[str] | None = None
+    since: str = ""
+    until: str = ""
+    resources: frozenset[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EntryChoice:
+    """What is chosen of one entry."""
+
+    keep: bool = False
+    connections: frozenset[str] | None = None
+    streams: Mapping[str, StreamChoice] = field(default_factory=dict[str, StreamChoice])
+
+    def stream(self, name: str) -> StreamChoice:
+        """The choice for a stream; nothing posted is nothing chosen."""
+        return self.streams.get(name, StreamChoice())
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """All choices of a decision.  `mode` and `expiry` are `None` for what was asked and usual."""
+
+    entries: Mapping[int, EntryChoice] = field(default_factory=dict[int, EntryChoice])
+    mode: str | None = None
+    expiry: str | None = None
+    ai_training: bool = False
+    ends: tuple[str, ...] = ()
+
+    def entry(self, index: int) -> EntryChoice:
+        """The choice for an entry; nothing posted is nothing chosen."""
+        return self.entries.get(index, EntryChoice())
+
+
+def parse_choices(pairs: Iterable[tuple[str, str]]) -> Choices:
+    """The choices of a posted consent form; other fields are not looked at.
+
+    Raises: NotANarrowing, if a field names an impossible entry.
+    """
+    form = _Form(pairs)
+    return Choices(
+        entries={index: form.entry(index) for index in form.indexes},
+        mode=form.single.get("mode") or None,
+        expiry=form.single.get("expiry") or None,
+        ai_training=form.single.get("ai_training") == "yes",
+        ends=tuple(dict.fromkeys(form.ends)),
+    )
+
+
+class _Form:
+    def __init__(self, pairs: Iterable[tuple[str, str]]) -> None:
+        self.single: dict[str, str] = {}
+        self.ends: list[str] = []
+        self.fields: dict[tuple[str, int, str], list[str]] = {}
+        for name, value in pairs:
+            self._add(name, value)
+
+    @property
+    def indexes(self) -> set[int]:
+        return {index for _, index, _ in self.fields}
+
+    def entry(self, index: int) -> EntryChoice:
+        names = {name for _, at, name in self.fields if at == index and name}
+        return EntryChoice(
+            keep=("keep", index, "") in self.fields,
+            connections=frozenset(self.fields.get(("conn", index, ""), ())),
+            streams={name: self._stream(index, name) for name in names},
+        )
+
+    def _stream(self, index: int, name: str) -> StreamChoice:
+        shown = ("fieldset", index, name) in self.fields
+        return StreamChoice(
+            wanted=("stream", index, name) in self.fields,
+            fields=frozenset(self.fields.get(("field", index, name), ())) if shown else None,
+            since=self._last("since", index, name),
+            until=self._last("until", index, name),
+            resources=frozenset(self.fields.get(("resource", index, name), ())),
+        )
+
+    def _last(self, kind: str, index: int, name: str) -> str:
+        return self.fields.get((kind, index, name), [""])[-1].strip()
+
+    def _add(self, name: str, value: str) -> None:
+        kind, _, rest = name.partition(".")
+        if kind == "end" and not rest:
+            self.ends.append(value)
+        elif kind in ("keep", "conn"):
+            self.fields.setdefault((kind, _index(rest), ""), []).append(value)
+        elif kind in ("stream", "fieldset", "field", "since", "until", "resource"):
+            index, _, stream = rest.partition(".")
+            self.fields.setdefault((kind, _index(index), unquote(stream)), []).append(value)
+        elif not rest:
+            self.single[name] = value
+
+
+def _index(text: str) -> int:
+    if not text.isascii() or not text.isdecimal() or len(text) > 3:
+        raise NotANarrowing("The form names an entry that the request does not have.")
+    return int(text)

@@ -1,0 +1,220 @@
+"""The owner's choices applied to offers: terms that are never wider than what was asked.
+
+Rule: in sources, streams, connections, fields, records and time, terms are a subset of the
+offers, or the choices are refused; what is left open stands in `missing` and cannot be approved.
+Source: AS contract 6.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from personal_server.consent.choices import DEFAULT_EXPIRY, Choices, EntryChoice, StreamChoice
+from personal_server.consent.refusals import NotANarrowing
+from personal_server.consent.resolution import EntryOffer, StreamOffer, Ungrantable
+from personal_server.domain.authority import TimeConstraint
+from personal_server.domain.grant import StreamGrant
+from personal_server.domain.grant_parsing import bound_ns
+from personal_server.domain.instants import instant_text
+from personal_server.domain.selection import CONTINUOUS, SINGLE_USE
+from personal_server.domain.values import DAY_NANOSECONDS, NANOSECONDS
+
+MAX_KEPT = 64
+_ENDS: dict[str, dict[str, int | None]] = {
+    CONTINUOUS: {
+        "30d": 30 * DAY_NANOSECONDS,
+        "90d": 90 * DAY_NANOSECONDS,
+        "1y": 365 * DAY_NANOSECONDS,
+        "none": None,
+    },
+    SINGLE_USE: {"1h": 3_600 * NANOSECONDS, "24h": DAY_NANOSECONDS},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """Something the owner must still choose: `what` is entry, stream, connection or record."""
+
+    what: str
+    index: int
+    stream: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EntryTerms:
+    """One kept entry with its final streams."""
+
+    offer: EntryOffer
+    streams: tuple[StreamGrant, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a decision would fix.  Complete, and so approvable, if nothing is `missing`.
+
+    `expires_at_ns` is `None` for no end.
+    """
+
+    entries: tuple[EntryTerms, ...]
+    access_mode: str
+    expires_at_ns: int | None
+    ends: tuple[str, ...] = ()
+    missing: tuple[Missing, ...] = ()
+
+
+def narrow(
+    offers: Sequence[EntryOffer | Ungrantable], choices: Choices, opened_at_ns: int
+) -> Terms:
+    """The terms of these choices.
+
+    Units: `opened_at_ns` is when the request was first opened; ends count from there.
+    Raises: NotANarrowing.
+    """
+    _refuse_strangers(offers, choices)
+    missing: list[Missing] = []
+    kept: list[EntryTerms] = []
+    for offer in offers:
+        if isinstance(offer, EntryOffer) and (len(offers) == 1 or choices.entry(offer.index).keep):
+            streams = _entry_streams(offer, choices.entry(offer.index), missing)
+            kept.append(EntryTerms(offer, streams))
+    if len(kept) > MAX_KEPT:
+        raise NotANarrowing(f"At most {MAX_KEPT} sources can be allowed at once.")
+    if not kept:
+        missing.append(Missing("entry", 0))
+    mode = _mode(offers, choices)
+    return Terms(
+        entries=tuple(kept),
+        access_mode=mode,
+        expires_at_ns=_end(mode, choices, opened_at_ns),
+        ends=choices.ends,
+        missing=tuple(missing),
+    )
+
+
+def _refuse_strangers(offers: Sequence[EntryOffer | Ungrantable], choices: Choices) -> None:
+    by_index = {offer.index: offer for offer in offers}
+    for index, choice in choices.entries.items():
+        offer = by_index.get(index)
+        if offer is None or (isinstance(offer, Ungrantable) and choice.keep):
+            raise NotANarrowing("The form keeps an entry that cannot be granted.")
+        if isinstance(offer, EntryOffer) and any(offer.stream(n) is None for n in choice.streams):
+            raise NotANarrowing("The form names a stream outside of the request.")
+
+
+def _entry_streams(
+    offer: EntryOffer, choice: EntryChoice, missing: list[Missing]
+) -> tuple[StreamGrant, ...]:
+    eligible = {connection.connection_id for connection in offer.connections}
+    if not (choice.connections or frozenset()) <= eligible:
+        raise NotANarrowing("The form names a connection outside of the request.")
+    wanted = [s for s in offer.streams if s.required or choice.stream(s.name).wanted]
+    if not wanted:
+        missing.append(Missing("stream", offer.index))
+    granted: list[StreamGrant] = []
+    for stream in wanted:
+        connections = _connections(stream, choice.connections)
+        resources = _resources(stream, choice.stream(stream.name))
+        if not connections:
+            missing.append(Missing("connection", offer.index, stream.name))
+        if resources == ():
+            missing.append(Missing("record", offer.index, stream.name))
+        if connections and resources != ():
+            granted.append(_grant(stream, choice.stream(stream.name), connections, resources))
+    return tuple(granted)
+
+
+def _connections(offer: StreamOffer, chosen: frozenset[str] | None) -> tuple[str, ...]:
+    if len(offer.connections) == 1 and not chosen:
+        return offer.connections
+    if chosen is None:
+        return offer.connections if offer.settled else ()
+    return tuple(connection for connection in offer.connections if connection in chosen)
+
+
+def _resources(offer: StreamOffer, choice: StreamChoice) -> tuple[str, ...] | None:
+    chosen = choice.resources
+    if not (chosen or frozenset()) <= set(offer.resources or ()):
+        raise NotANarrowing("The form names a record outside of the request.")
+    if offer.resources is None or chosen is None:
+        return offer.resources
+    return tuple(key for key in offer.resources if key in chosen)
+
+
+def _grant(
+    offer: StreamOffer,
+    choice: StreamChoice,
+    connections: tuple[str, ...],
+    resources: tuple[str, ...] | None,
+) -> StreamGrant:
+    return StreamGrant(
+        name=offer.name,
+        instance_ids=connections,
+        fields=_fields(offer, choice.fields),
+        time_constraint=_window(offer, choice),
+        resources=resources,
+    )
+
+
+def _fields(offer: StreamOffer, ticked: frozenset[str] | None) -> tuple[str, ...]:
+    if ticked is None:
+        return offer.fields
+    if not ticked <= set(offer.fields):
+        raise NotANarrowing("The form names a field outside of the request.")
+    kept = ticked | set(offer.stream.floor)
+    if not offer.stream.selectable_fields and not set(offer.fields) <= kept:
+        raise NotANarrowing("The fields of this stream are given together.")
+    return tuple(name for name in offer.fields if name in kept)
+
+
+def _window(offer: StreamOffer, choice: StreamChoice) -> TimeConstraint | None:
+    asked = offer.time_range
+    asked_since = None if asked is None else asked.since_ns
+    asked_until = None if asked is None else asked.until_ns
+    since = asked_since if not choice.since else _typed(choice.since)
+    until = asked_until if not choice.until else _typed(choice.until)
+    if since is None and until is None:
+        return None
+    if asked_since is not None and (since is None or since < asked_since):
+        raise NotANarrowing("The form asks for an earlier start than the request.")
+    if asked_until is not None and (until is None or until > asked_until):
+        raise NotANarrowing("The form asks for a later end than the request.")
+    if offer.stream.consent_time_field is None:
+        raise NotANarrowing("This stream cannot be limited in time.")
+    if since is not None and until is not None and since >= until:
+        raise NotANarrowing("The chosen time ends before it begins.")
+    return TimeConstraint(
+        field=offer.stream.consent_time_field,
+        since_ns=since,
+        until_ns=until,
+        since=None if since is None else instant_text(since),
+        until=None if until is None else instant_text(until),
+    )
+
+
+def _typed(text: str) -> int:
+    bound = bound_ns(text)
+    if bound is None:
+        raise NotANarrowing("A time is a day, such as 2026-11-21, or has an offset.")
+    return bound
+
+
+def _mode(offers: Sequence[EntryOffer | Ungrantable], choices: Choices) -> str:
+    asked = offers[0].selection.access_mode if offers else CONTINUOUS
+    if choices.mode not in (None, SINGLE_USE, CONTINUOUS):
+        raise NotANarrowing("The mode is once or standing.")
+    if choices.mode == CONTINUOUS and asked == SINGLE_USE:
+        raise NotANarrowing("The app asked for one use only.")
+    return choices.mode or asked
+
+
+def _end(mode: str, choices: Choices, opened_at_ns: int) -> int | None:
+    allowed = _ENDS[mode]
+    expiry = choices.expiry or DEFAULT_EXPIRY[mode]
+    if mode == SINGLE_USE and expiry in _ENDS[CONTINUOUS]:
+        expiry = DEFAULT_EXPIRY[mode]
+    if expiry not in allowed:
+        raise NotANarrowing(f"The end is one of {', '.join(allowed)}.")
+    duration = allowed[expiry]
+    whole_second = opened_at_ns - opened_at_ns % NANOSECONDS
+    return None if duration is None else whole_second + duration

@@ -1,0 +1,169 @@
+"""What clients hold: grants and packages as the owner sees them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from personal_server.consent import lifecycle
+from personal_server.domain.grant import Grant
+from personal_server.operations.resolving import (
+    grant_standing,
+    package_grant_rows,
+    readable_grant,
+)
+from personal_server.storage.authorization_ports import AuthorizationReader
+from personal_server.storage.authorization_rows import (
+    ClientRow,
+    FamilyRow,
+    GrantRow,
+    PackageMemberRow,
+    PackageRow,
+    TokenRow,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class HeldGrant:
+    """One grant and how it stands; `grant` is `None` if its stored form cannot be read."""
+
+    grant_id: str
+    grant: Grant | None
+    connector_key: str
+    standing: str
+    revoked_at_ns: int | None
+    reason: str | None
+
+    @property
+    def status(self) -> str:
+        """`active`, `revoked`, `expired` or `unreadable`, in words for people."""
+        return _STATUS[self.standing]
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A grant or package of a client.  `kind` is `client` or `mcp_package` like its token's.
+
+    Units: `*_ns` UTC nanoseconds; `expires_at_ns` `None` for no end.
+    """
+
+    id: str
+    kind: str
+    client_id: str
+    client_name: str
+    registration: str | None
+    standing: str
+    access_mode: str
+    issued_at_ns: int
+    expires_at_ns: int | None
+    revoked_at_ns: int | None
+    reason: str | None
+    last_used_at_ns: int | None
+    revision: str
+    grants: tuple[HeldGrant, ...]
+
+    @property
+    def status(self) -> str:
+        """`active`, `revoked`, `expired` or `unreadable`, in words for people."""
+        return _STATUS[self.standing]
+
+
+_STATUS = {
+    lifecycle.ACTIVE: "active",
+    lifecycle.REVOKED: "revoked",
+    lifecycle.DISCONNECTED: "revoked",
+    lifecycle.EXPIRED: "expired",
+    lifecycle.INVALID: "unreadable",
+}
+
+
+def list_held(
+    reader: AuthorizationReader, now_ns: int, *, client_id: str | None = None
+) -> tuple[Held, ...]:
+    """All grants and packages, newest first; members stand in their package only."""
+    where: dict[str, Any] = {} if client_id is None else {"client_id": client_id}
+    members = {row.grant_id for row in reader.rows(PackageMemberRow)}
+    grants = [row for row in reader.rows(GrantRow, **where) if row.grant_id not in members]
+    held = [_of_grant(reader, row, now_ns) for row in grants]
+    held += [_of_package(reader, row, now_ns) for row in reader.rows(PackageRow, **where)]
+    return tuple(sorted(held, key=lambda found: (-found.issued_at_ns, found.id)))
+
+
+def show_held(reader: AuthorizationReader, held_id: str, now_ns: int) -> Held | None:
+    """The grant or package of that id; a member grant is shown alone."""
+    package = reader.get(PackageRow, package_id=held_id)
+    if package is not None:
+        return _of_package(reader, package, now_ns)
+    grant = reader.get(GrantRow, grant_id=held_id)
+    return None if grant is None else _of_grant(reader, grant, now_ns)
+
+
+def active_held(reader: AuthorizationReader, client_id: str, now_ns: int) -> tuple[Held, ...]:
+    """What a client holds now."""
+    held = list_held(reader, now_ns, client_id=client_id)
+    return tuple(found for found in held if found.standing == lifecycle.ACTIVE)
+
+
+def _of_grant(reader: AuthorizationReader, row: GrantRow, now_ns: int) -> Held:
+    name, registration = _client(reader, row.client_id)
+    return Held(
+        id=row.grant_id,
+        kind="client",
+        client_id=row.client_id,
+        client_name=name,
+        registration=registration,
+        standing=grant_standing(row, now_ns),
+        access_mode=row.access_mode,
+        issued_at_ns=row.issued_at_ns,
+        expires_at_ns=row.expires_at_ns,
+        revoked_at_ns=row.revoked_at_ns,
+        reason=row.reason,
+        last_used_at_ns=_last_used(reader, grant_id=row.grant_id),
+        revision=row.revision,
+        grants=(_held_grant(row, now_ns),),
+    )
+
+
+def _of_package(reader: AuthorizationReader, row: PackageRow, now_ns: int) -> Held:
+    name, registration = _client(reader, row.client_id)
+    members = package_grant_rows(reader, row.package_id)
+    standings = [grant_standing(member, now_ns) for member in members]
+    return Held(
+        id=row.package_id,
+        kind="mcp_package",
+        client_id=row.client_id,
+        client_name=name,
+        registration=registration,
+        standing=lifecycle.package_standing(row.reason, standings),
+        access_mode=members[0].access_mode,
+        issued_at_ns=row.created_at_ns,
+        expires_at_ns=members[0].expires_at_ns,
+        revoked_at_ns=row.revoked_at_ns,
+        reason=row.reason,
+        last_used_at_ns=_last_used(reader, package_id=row.package_id),
+        revision=row.revision,
+        grants=tuple(_held_grant(member, now_ns) for member in members),
+    )
+
+
+def _held_grant(row: GrantRow, now_ns: int) -> HeldGrant:
+    return HeldGrant(
+        grant_id=row.grant_id,
+        grant=readable_grant(row),
+        connector_key=row.connector_key,
+        standing=grant_standing(row, now_ns),
+        revoked_at_ns=row.revoked_at_ns,
+        reason=row.reason,
+    )
+
+
+def _client(reader: AuthorizationReader, client_id: str) -> tuple[str, str | None]:
+    row = reader.get(ClientRow, client_id=client_id)
+    return (client_id, None) if row is None else (row.name or client_id, row.registration)
+
+
+def _last_used(reader: AuthorizationReader, **held: str) -> int | None:
+    where: dict[str, Any] = dict(held)
+    used = [row.last_used_at_ns for row in reader.rows(TokenRow, **where)]
+    used += [row.last_used_at_ns for row in reader.rows(FamilyRow, **where)]
+    return max((at for at in used if at is not None), default=None)

@@ -1,0 +1,67 @@
+"""The audit trail: what happened, who did it, to what; in the transaction of the change.
+
+Rule: details are enums, counts and ids; never a secret, a record value or another's words.
+Source: AS contract 16.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from personal_server.storage.authorization_ports import AuthorizationWriter
+from personal_server.storage.authorization_rows import AuditRow
+
+
+@dataclass(frozen=True, slots=True)
+class Acting:
+    """Who acts: `owner`, `client`, `server`, `local_cli` or `introspection_client`, and whence.
+
+    `user` is the operating-system user of a local command.
+    """
+
+    actor: str
+    request_id: str | None = None
+    address: str | None = None
+    user: str | None = None
+    user_agent: str | None = None
+
+
+SERVER = Acting("server")
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What an event is about."""
+
+    client_id: str | None = None
+    grant_id: str | None = None
+    package_id: str | None = None
+
+
+NOTHING = Subject()
+
+
+def audit(
+    writer: AuthorizationWriter,
+    event: str,
+    acting: Acting,
+    now_ns: int,
+    subject: Subject = NOTHING,
+    **detail: object,
+) -> None:
+    """Append one event."""
+    if acting.user is not None:
+        detail["user"] = acting.user
+    writer.insert(
+        AuditRow(
+            event=event,
+            at_ns=now_ns,
+            actor=acting.actor,
+            client_id=subject.client_id,
+            grant_id=subject.grant_id,
+            package_id=subject.package_id,
+            request_id=acting.request_id,
+            address=acting.address,
+            detail={name: value for name, value in detail.items() if value is not None},
+        )
+    )

@@ -1,0 +1,43 @@
+"""What could be granted here: the accepted declarations and the connections, as they are now."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from personal_server.domain.connection import Connection
+from personal_server.domain.declaration import SourceDeclaration
+from personal_server.operations.known_declarations import KnownDeclarations
+from personal_server.storage.ports import Snapshots
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """One look at the sources.  Shapes: `declarations` by `source.id`."""
+
+    declarations: Mapping[str, SourceDeclaration]
+    connections: tuple[Connection, ...]
+
+
+class Catalogs(Protocol):
+    """Looks at the sources."""
+
+    def __call__(self) -> Catalog:
+        """The sources now."""
+        ...
+
+
+class StoredCatalogs:
+    """Looks into the record store."""
+
+    def __init__(self, records: Snapshots, declarations: KnownDeclarations) -> None:
+        self._records = records
+        self._declarations = declarations
+
+    def __call__(self) -> Catalog:
+        """The sources now."""
+        with self._records.snapshot() as snapshot:
+            connections = snapshot.connections()
+            current = self._declarations.current(snapshot.declarations())
+        return Catalog({found.source_id: found for found in current.values()}, connections)

@@ -1,0 +1,257 @@
+"""From a request to a decision: opened, previewed, approved or denied.
+
+Rule: `approve` is one transaction; what it fixes is exactly the artifact that was shown, or
+nothing is written.  No token exists after it.  Source: AS contract 6; decision C16.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from personal_server.consent.choices import Choices
+from personal_server.consent.credentials import (
+    AUTHORIZATION_CODE,
+    RandomBytes,
+    new_secret,
+    secret_hash,
+)
+from personal_server.consent.redirects import with_parameters
+from personal_server.consent.refusals import (
+    AccessDenied,
+    AiTrainingConsentRequired,
+    ApprovalConflict,
+    NotANarrowing,
+    OAuthRefusal,
+    RequestClosed,
+    ReviewChanged,
+    ReviewStale,
+)
+from personal_server.consent.resolution import picker_details, picker_selections
+from personal_server.domain.values import NANOSECONDS
+from personal_server.errors import NotFound
+from personal_server.operations.accessing import active_held
+from personal_server.operations.auditing import Acting, Subject, audit
+from personal_server.operations.catalog import Catalogs
+from personal_server.operations.issuing_grants import GrantIds, issue_grants
+from personal_server.operations.reviewing import Review, asked_of, facts_of, review_of
+from personal_server.storage.authorization_ports import (
+    AuthorizationReader,
+    AuthorizationStore,
+    AuthorizationWriter,
+)
+from personal_server.storage.authorization_rows import ClientRow, CodeRow, RequestRow
+
+CODE_NS = 120 * NANOSECONDS
+PENDING_NS = 15 * 60 * NANOSECONDS
+ERASED = {"state": None, "redirect_uri": None, "code_challenge": None}
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """How a decision goes back: by redirect (code flow), or to a device that polls."""
+
+    flow: str
+    redirect_to: str | None = field(repr=False, default=None)
+
+
+class Granting:
+    """Reviews and decides requests.  `catalogs` looks at the sources, `clock` gives UTC ns."""
+
+    def __init__(
+        self,
+        store: AuthorizationStore,
+        catalogs: Catalogs,
+        clock: Callable[[], int],
+        random_bytes: RandomBytes,
+    ) -> None:
+        self._store = store
+        self._catalogs = catalogs
+        self._clock = clock
+        self._random_bytes = random_bytes
+
+    def view(self, request_id: str, acting: Acting) -> Review:
+        """The request as the page first shows it; the first look opens it.
+
+        Raises: NotFound, RequestClosed.
+        """
+        return self._show(request_id, None, acting)
+
+    def preview(self, request_id: str, choices: Choices, acting: Acting) -> Review:
+        """The request under these choices.  Raises: NotFound, RequestClosed, NotANarrowing."""
+        return self._show(request_id, choices, acting)
+
+    def approve(self, request_id: str, choices: Choices, revision: str, acting: Acting) -> Decided:
+        """Fix exactly what was shown.
+
+        Raises: NotFound, RequestClosed, ApprovalConflict, ReviewChanged, ReviewStale,
+            NotANarrowing, AiTrainingConsentRequired.
+        """
+        now_ns = self._clock()
+        with self._store.write() as writer:
+            row = self._decidable(writer, request_id, now_ns)
+            review = self._review(writer, row, choices, now_ns)
+            _check(review, row, revision)
+            if not writer.change(
+                RequestRow,
+                {"status": "approved", "decided_at_ns": now_ns, **ERASED},
+                request_id=request_id,
+                status="pending",
+            ):
+                raise ApprovalConflict("This request was decided already.")
+            ids = issue_grants(writer, review, acting, "page", self._random_bytes, now_ns)
+            subject = Subject(row.client_id, ids.grant_id, ids.package_id)
+            audit(writer, "request.approved", acting, now_ns, subject, request=request_id)
+            if row.flow == "code":
+                return self._with_code(writer, row, ids, now_ns)
+            self._for_device(writer, row, ids, now_ns)
+            return Decided(row.flow)
+
+    def deny(self, request_id: str, acting: Acting) -> Decided:
+        """Refuse, or go back from a request that cannot be granted.
+
+        Raises: NotFound, RequestClosed, ApprovalConflict.
+        """
+        now_ns = self._clock()
+        with self._store.write() as writer:
+            row = self._decidable(writer, request_id, now_ns)
+            impossible = self._review(writer, row, None, now_ns).impossible
+            refusal = AccessDenied("The owner denied the request.")
+            answer = refusal if impossible is None else impossible.for_client
+            to = {"status": "denied", "decided_at_ns": now_ns, **ERASED}
+            writer.change(RequestRow, to, request_id=request_id, status="pending")
+            subject = Subject(client_id=row.client_id)
+            audit(writer, "request.denied", acting, now_ns, subject, request=request_id)
+        return Decided(row.flow, refused_redirect(row, answer))
+
+    def _show(self, request_id: str, choices: Choices | None, acting: Acting) -> Review:
+        now_ns = self._clock()
+        with self._store.write() as writer:
+            row = self._open(writer, request_id, acting, now_ns)
+            review = self._review(writer, row, choices, now_ns)
+            to = {"revision": review.revision, "facts": facts_of(review)}
+            writer.change(RequestRow, to, request_id=request_id, status="pending")
+            if choices is not None:
+                subject = Subject(client_id=row.client_id)
+                audit(writer, "request.previewed", acting, now_ns, subject, request=request_id)
+        return review
+
+    def _open(
+        self, writer: AuthorizationWriter, request_id: str, acting: Acting, now_ns: int
+    ) -> RequestRow:
+        row = self._pending(writer, request_id, now_ns)
+        if row.opened_at_ns is not None:
+            return row
+        to: dict[str, object] = {"opened_at_ns": now_ns}
+        if row.picker:
+            catalog = self._catalogs()
+            picked = picker_selections(catalog.declarations, catalog.connections)
+            to["details"] = picker_details(picked)
+        if row.flow == "code":
+            to["expires_at_ns"] = max(row.expires_at_ns, now_ns + PENDING_NS)
+        writer.change(RequestRow, to, request_id=request_id, opened_at_ns=None)
+        subject = Subject(client_id=row.client_id)
+        audit(writer, "request.opened", acting, now_ns, subject, request=request_id)
+        return replace(row, **to)  # pyright: ignore[reportArgumentType]
+
+    def _pending(self, reader: AuthorizationReader, request_id: str, now_ns: int) -> RequestRow:
+        row = reader.get(RequestRow, request_id=request_id)
+        if row is None:
+            raise NotFound("There is no such request. Start again from the app.")
+        if row.status != "pending":
+            raise RequestClosed("This request was decided already. Start again from the app.")
+        if row.expires_at_ns <= now_ns:
+            raise _expired(row)
+        return row
+
+    def _decidable(self, reader: AuthorizationReader, request_id: str, now_ns: int) -> RequestRow:
+        row = reader.get(RequestRow, request_id=request_id)
+        if row is not None and row.status in ("approved", "denied", "redeemed"):
+            raise ApprovalConflict("This request was decided already.")
+        return self._pending(reader, request_id, now_ns)
+
+    def _review(
+        self,
+        reader: AuthorizationReader,
+        row: RequestRow,
+        choices: Choices | None,
+        now_ns: int,
+    ) -> Review:
+        client = reader.get(ClientRow, client_id=row.client_id)
+        if client is None or client.blocked_at_ns is not None:
+            raise RequestClosed("This app may not ask any more.")
+        catalog = self._catalogs()
+        asked = asked_of(self._store.subject_id, row, client)
+        earlier = active_held(reader, row.client_id, now_ns)
+        return review_of(asked, catalog, choices, earlier=earlier, request=row)
+
+    def _with_code(
+        self, writer: AuthorizationWriter, row: RequestRow, ids: GrantIds, now_ns: int
+    ) -> Decided:
+        code = new_secret(AUTHORIZATION_CODE, self._random_bytes)
+        writer.insert(
+            CodeRow(
+                code_hash=secret_hash(code),
+                request_id=row.request_id,
+                client_id=row.client_id,
+                redirect_uri=row.redirect_uri or "",
+                code_challenge=row.code_challenge or "",
+                resource=row.resource,
+                scope=row.scope,
+                origin=row.origin,
+                expires_at_ns=now_ns + CODE_NS,
+                grant_id=ids.grant_id,
+                package_id=ids.package_id,
+            )
+        )
+        answer = {"code": code, "state": row.state, "iss": row.origin}
+        return Decided(row.flow, with_parameters(row.redirect_uri or "", answer))
+
+    def _for_device(
+        self, writer: AuthorizationWriter, row: RequestRow, ids: GrantIds, now_ns: int
+    ) -> None:
+        to = {
+            "grant_id": ids.grant_id,
+            "package_id": ids.package_id,
+            "collect_until_ns": max(row.expires_at_ns, now_ns + CODE_NS),
+        }
+        writer.change(RequestRow, to, request_id=row.request_id)
+
+
+def _check(review: Review, row: RequestRow, revision: str) -> None:
+    """Refuse to approve anything but the complete artifact that was shown last."""
+    if row.facts is not None and facts_of(review) != row.facts:
+        raise ReviewStale("A source or the app changed. Look again, then decide.")
+    if review.missing:
+        raise NotANarrowing("Something must still be chosen before this can be allowed.")
+    if review.trains and not review.choices.ai_training:
+        raise AiTrainingConsentRequired("Training needs its own tick.", param="ai_training")
+    if not revision == review.revision == row.revision:
+        raise ReviewChanged("The choices are not those that were shown. Look again.")
+
+
+def refused_redirect(row: RequestRow, refusal: OAuthRefusal) -> str | None:
+    """Where a refused browser goes: back to the app with the error, `state` and `iss`."""
+    if row.redirect_uri is None:
+        return None
+    return with_parameters(row.redirect_uri, refusal_parameters(refusal, row.state, row.origin))
+
+
+def refusal_parameters(
+    refusal: OAuthRefusal, state: str | None, issuer: str
+) -> dict[str, str | None]:
+    """The parameters of an error redirect; reason and pointer stand first in the description."""
+    marks = [mark for mark in (refusal.reason, refusal.param) if mark]
+    description = f"{' '.join(marks)}: {refusal.message}" if marks else refusal.message
+    return {
+        "error": refusal.code,
+        "error_description": description,
+        "state": state,
+        "iss": issuer,
+    }
+
+
+def _expired(row: RequestRow) -> RequestClosed:
+    closed = RequestClosed("This request is too old. Start again from the app.")
+    back = refused_redirect(row, AccessDenied("The request expired."))
+    return closed if back is None else RequestClosed(closed.message, back_to_app=back)

@@ -65,6 +65,13 @@ OFXPARSE = Package(
     "057ab68d31270dece4d1a47662096aa76341968aaee145ffc711cb44cbd5c4a7",
     "MIT",
 )
+CLAUDE_EXPORT_HTML = Package(
+    "PyPI",
+    "claude-export-html",
+    "1.0.0",
+    "aa66ac9ee31bc66c020ea6cd6192bbb674e157bdd9e7645eb4d77e10e7eca506",
+    "MIT",
+)
 
 
 def mailbox() -> Sample:
@@ -83,6 +90,12 @@ def statement() -> Sample:
 def statements() -> Sample:
     """All statements of banks, cards and brokers that come with ofxparse, some of them broken."""
     return Sample(unpacked(OFXPARSE) / "tests" / "fixtures", OFXPARSE.title)
+
+
+def claude_export() -> Sample:
+    """A small export of Claude, as the author of a converter wrote it down."""
+    folder = unpacked(CLAUDE_EXPORT_HTML) / "tests" / "fixtures" / "backup"
+    return Sample(folder, CLAUDE_EXPORT_HTML.title)
 
 
 def fetch(package: Package) -> Path:

@@ -5,8 +5,11 @@ They are written by us. Where real files that others made can be had, `test_regi
 
 from __future__ import annotations
 
+import json
 import zipfile
 from pathlib import Path
+
+from personal_server.sources.item import Data
 
 Files = dict[str, bytes]
 
@@ -74,9 +77,141 @@ CHARSET:1252
 </BANKTRANLIST><LEDGERBAL><BALAMT>1262.24<DTASOF>20240131</LEDGERBAL></STMTRS></STMTTRNRS></BANKMSGSRSV1></OFX>
 """
 
+CHATGPT: list[Data] = [
+    {
+        "title": "Sourdough",
+        "create_time": 1700000000.5,
+        "update_time": 1700000100.25,
+        "mapping": {
+            "root": {"id": "root", "message": None, "parent": None, "children": ["q"]},
+            "q": {
+                "id": "q",
+                "parent": "root",
+                "children": ["a1", "a2"],
+                "message": {
+                    "id": "q",
+                    "author": {"role": "user", "name": None, "metadata": {}},
+                    "create_time": 1700000000.5,
+                    "content": {
+                        "content_type": "multimodal_text",
+                        "parts": [
+                            {
+                                "content_type": "image_asset_pointer",
+                                "asset_pointer": "file-service://file-AbC123",
+                                "size_bytes": 4,
+                            },
+                            "Why is my loaf flat?",
+                        ],
+                    },
+                    "metadata": {
+                        "attachments": [
+                            {"id": "file-AbC123", "name": "loaf.png", "mimeType": "image/png"},
+                            {"id": "file-Gone99", "name": "gone.pdf", "size": 12},
+                        ]
+                    },
+                },
+            },
+            "a1": {
+                "id": "a1",
+                "parent": "q",
+                "children": [],
+                "message": {
+                    "id": "a1",
+                    "author": {"role": "assistant"},
+                    "create_time": None,
+                    "content": {"content_type": "text", "parts": ["Replaced answer"]},
+                },
+            },
+            "a2": {
+                "id": "a2",
+                "parent": "q",
+                "children": [],
+                "message": {
+                    "id": "a2",
+                    "author": {"role": "assistant"},
+                    "create_time": 1700000050,
+                    "content": {"content_type": "text", "parts": ["Too little \ud83d heat."]},
+                    "metadata": {"model_slug": "gpt-4o"},
+                },
+            },
+        },
+        "current_node": "a2",
+        "conversation_id": "c-1",
+    },
+    {"title": "Without id", "mapping": {}, "current_node": None},
+    {"title": "Empty", "create_time": 1700000200, "mapping": {}, "id": "c-2"},
+]
+
+CLAUDE: list[Data] = [
+    {
+        "uuid": "c-1",
+        "name": "Garden",
+        "created_at": "2024-05-01T10:00:00.123456Z",
+        "updated_at": "2024-05-01T10:05:00Z",
+        "chat_messages": [
+            {
+                "uuid": "m-1",
+                "sender": "human",
+                "text": "When to sow beans?",
+                "content": [{"type": "text", "text": "When to sow beans?"}],
+                "created_at": "2024-05-01T10:00:01Z",
+                "attachments": [
+                    {"file_name": "bed.txt", "file_size": 9, "extracted_content": "South bed"}
+                ],
+                "files": [{"file_name": "photo.jpg"}],
+            },
+            {
+                "uuid": "m-2",
+                "sender": "assistant",
+                "text": "",
+                "content": [
+                    {"type": "thinking", "thinking": "Frost ends in May."},
+                    {"type": "tool_use", "name": "web_search", "input": {}},
+                    {"type": "something_new", "payload": 1},
+                    {"type": "text", "text": "After the last frost."},
+                ],
+                "created_at": "2024-05-01T10:00:09Z",
+                "attachments": [],
+                "files": [],
+            },
+        ],
+    }
+]
+
+CLAUDE_PROJECT: Data = {
+    "uuid": "p-1",
+    "name": "Allotment",
+    "description": "Plans",
+    "prompt_template": "Be brief",
+    "created_at": "2024-04-01T00:00:00Z",
+    "docs": [{"uuid": "d-1", "filename": "plan.md", "content": "# Plan"}],
+}
+
+CLAUDE_MEMORIES: list[Data] = [
+    {"conversations_memory": "Grows beans.", "project_memories": {"p-1": "South bed."}}
+]
+
+
+def as_json(value: object) -> bytes:
+    """JSON as platforms write it, with escapes beyond ASCII."""
+    return json.dumps(value).encode()
+
+
 SPECIMENS: dict[str, Files] = {
     "mail": {"Takeout/Mail/All mail.mbox": MAIL},
     "bank": {"statement.ofx": BANK},
+    "chatgpt": {
+        "conversations.json": as_json(CHATGPT),
+        "file-AbC123-loaf.png": b"\x89PNG",
+        "chat.html": b"<html></html>",
+        "user.json": b'{"id": "user-1"}',
+    },
+    "claude": {
+        "conversations.json": as_json(CLAUDE),
+        "projects/p-1.json": as_json(CLAUDE_PROJECT),
+        "memories.json": as_json(CLAUDE_MEMORIES),
+        "users.json": b'[{"uuid": "u-1", "full_name": "Ada"}]',
+    },
 }
 
 

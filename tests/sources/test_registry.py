@@ -25,3 +25,12 @@ def test_every_real_statement_gives_its_accounts_or_says_why_not() -> None:
     assert len(records_of(items, "holdings")) >= 10
     reasons = {item.code for _, item in items if isinstance(item, Skipped)}
     assert reasons <= {"bad_date", "bad_amount", "empty_statement", "duplicate_id"}
+
+
+def test_an_export_of_claude_that_others_wrote() -> None:
+    items = read_path(samples.claude_export().path)
+    assert_valid(items)
+    assert not [item for _, item in items if isinstance(item, Skipped)]
+    assert len(records_of(items, "conversations")) == 3
+    assert len(records_of(items, "messages")) == 4
+    assert len(records_of(items, "projects")) == 1

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
+import orjson
+
 from personal_server.sources.errors import BadRecord, MemberDamaged
 from personal_server.sources.export import Export, Member
 from personal_server.sources.item import Data, Skipped, SourceItem
@@ -97,6 +99,23 @@ def each_member(
 def beginning_at(start: int, items: Iterable[SourceItem]) -> Iterator[SourceItem]:
     """The items from a position on, for readers that cannot leap."""
     return (item for item in items if item.position >= start)
+
+
+def without_repeats(items: Iterable[SourceItem]) -> Iterator[SourceItem]:
+    """Give each key once; report one that comes again with other data. 16 bytes remember each."""
+    seen: dict[int, int] = {}
+    for item in items:
+        if isinstance(item, Skipped):
+            yield item
+            continue
+        key = hash((item.stream, item.data["id"]))
+        data = hash(orjson.dumps(item.data, option=orjson.OPT_SORT_KEYS))
+        if key not in seen:
+            seen[key] = data
+            yield item
+        elif seen[key] != data:
+            reason = "an entry of the same id was read before; the first was kept"
+            yield Skipped(item.stream, "duplicate_id", reason, item.position)
 
 
 def one_record(

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from personal_server.sources.bank import BankSource
+from personal_server.sources.chatgpt import ChatGptSource
+from personal_server.sources.claude import ClaudeSource
 from personal_server.sources.errors import ExportNotRecognized
 from personal_server.sources.export import Export
 from personal_server.sources.mail import MailSource
 from personal_server.sources.port import Claim, Source
 
-SOURCES: tuple[Source, ...] = (MailSource(), BankSource())
+SOURCES: tuple[Source, ...] = (MailSource(), BankSource(), ChatGptSource(), ClaudeSource())
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ from personal_server.sources.port import (
     each_member,
     matching,
     one_record,
+    without_repeats,
 )
 
 _OFX = re.compile(
@@ -54,21 +55,7 @@ class BankSource:
 
     def read(self, export: Export, start: int = 0) -> Iterator[SourceItem]:
         """Yield the statements of all members; one seen twice is given once."""
-        return beginning_at(start, _without_repeats(each_member(export, _read_member)))
-
-
-def _without_repeats(items: Iterator[SourceItem]) -> Iterator[SourceItem]:
-    seen: dict[str, Data] = {}
-    for item in items:
-        if isinstance(item, Skipped):
-            yield item
-            continue
-        known = seen.setdefault(item.data["id"], item.data)
-        if known is item.data:
-            yield item
-        elif known != item.data and item.stream != "accounts":
-            reason = "the same entry was read before with other words; the first was kept"
-            yield Skipped(item.stream, "duplicate_id", reason, item.position)
+        return beginning_at(start, without_repeats(each_member(export, _read_member)))
 
 
 def _read_member(member: Member) -> Iterator[SourceItem]:

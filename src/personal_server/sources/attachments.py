@@ -1,0 +1,51 @@
+"""Give a record the file it speaks of, or say why it comes without."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from mimetypes import guess_type
+
+from personal_server.sources.errors import MemberDamaged
+from personal_server.sources.export import Member
+from personal_server.sources.item import (
+    LARGEST_BLOB_BYTES,
+    Skipped,
+    SourceItem,
+    SourceRecord,
+    blob_of_stream,
+)
+
+UNKNOWN_KIND = "application/octet-stream"
+
+
+def kind_of(filename: str | None) -> str | None:
+    """The MIME type that a file's ending stands for."""
+    return guess_type(filename or "")[0]
+
+
+def with_file(record: SourceRecord, member: Member | None) -> Iterator[SourceItem]:
+    """The record with the member's bytes in `blob_ref`; without them, and a report, if they fail.
+
+    Shapes: the record has `filename`, `mime_type` and `size_bytes`.
+    """
+    code = _obstacle(member)
+    if member is not None and code is None:
+        try:
+            kind = record.data["mime_type"] or UNKNOWN_KIND
+            blob = blob_of_stream(member.open, kind, record.data["filename"])
+        except MemberDamaged:
+            code = "damaged_file"
+        else:
+            facts = {"size_bytes": blob.size_bytes, "blob_ref": blob.value}
+            yield replace(record, data=record.data | facts, blobs=(blob,))
+            return
+    yield record
+    where = member.name if member else record.stream
+    yield Skipped(where, code or "", "recorded without its content", record.position)
+
+
+def _obstacle(member: Member | None) -> str | None:
+    if member is None:
+        return "missing_attachment"
+    return "attachment_too_large" if member.size_bytes > LARGEST_BLOB_BYTES else None

@@ -1,0 +1,192 @@
+"""ChatGPT: the zip that OpenAI mails, with its tree of messages for each conversation."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+
+from personal_server.sources import shape
+from personal_server.sources.attachments import kind_of, with_file
+from personal_server.sources.chatgpt_content import asset_pointers, thinking_of, words_of
+from personal_server.sources.conversations import ATTACHMENTS, CONVERSATIONS, MESSAGES
+from personal_server.sources.declaration import declaration
+from personal_server.sources.export import Export, Member
+from personal_server.sources.identity import stable_id
+from personal_server.sources.item import (
+    Data,
+    Skipped,
+    SourceItem,
+    SourceRecord,
+)
+from personal_server.sources.json_stream import Element, json_elements
+from personal_server.sources.port import (
+    CERTAIN,
+    Claim,
+    beginning_at,
+    claim,
+    each_member,
+    matching,
+    one_record,
+    without_repeats,
+)
+
+_CONVERSATION = re.compile(rb"^\s*\[\s*\{.*\"(?:mapping|current_node)\"\s*:", re.DOTALL)
+_ASSET = re.compile(r"(file[-_][A-Za-z0-9]+)")
+
+
+class ChatGptSource:
+    """Reads conversations.json, or its numbered parts, and the files beside it."""
+
+    connector_key = "chatgpt"
+    declaration: Data = declaration(
+        "chatgpt",
+        "ChatGPT",
+        "Conversations with ChatGPT, with files and pictures.",
+        [CONVERSATIONS, MESSAGES, ATTACHMENTS],
+    )
+    how_to_export = (
+        "In ChatGPT choose Settings > Data controls > Export data. A mail brings a link to a zip; "
+        "import the zip as it is."
+    )
+
+    def recognize(self, export: Export) -> Claim | None:
+        """Claim lists of conversations with a message tree, and the files they point to."""
+        found = list(matching(export, lambda head: bool(_CONVERSATION.match(head)), ".json"))
+        files = [m for m in export.members if found and _asset_id(m.name)]
+        return claim(CERTAIN, found + files, "it holds conversations as ChatGPT exports them")
+
+    def read(self, export: Export, start: int = 0) -> Iterator[SourceItem]:
+        """Yield each conversation, then its messages, each with its files."""
+        files = {name: m for m in export.members if (name := _asset_id(m.name))}
+        lists = export.only(m for m in export.members if _asset_id(m.name) is None)
+        items = each_member(lists, lambda member: _read_list(member, files))
+        return beginning_at(start, without_repeats(items))
+
+
+def _asset_id(name: str) -> str | None:
+    found = _ASSET.match(PurePosixPath(name).name)
+    return found.group(1) if found else None
+
+
+def _read_list(member: Member, files: dict[str, Member]) -> Iterator[SourceItem]:
+    for element in json_elements(member):
+        if isinstance(element, Skipped):
+            yield element
+            continue
+        where = f"{member.name} at byte {element.position - member.offset}"
+        conversation = _Conversation(element, files)
+        yield from one_record(where, element.position, conversation.items)
+
+
+class _Conversation:
+    """One conversation on its way to records."""
+
+    def __init__(self, element: Element, files: dict[str, Member]) -> None:
+        self._value = element.value
+        self._position = element.position
+        self._files = files
+
+    def items(self) -> Iterator[SourceItem]:
+        value = self._value
+        self._id = shape.required(value, "conversation_id", "id")
+        self._title = shape.line(value, "title")
+        self._created = _time("created_at", shape.instant(value, "create_time", "update_time"))
+        mapping = shape.inner(value, "mapping")
+        messages = [item for node in mapping for item in self._message(shape.inner(mapping, node))]
+        count = sum(isinstance(i, SourceRecord) and i.stream == "messages" for i in messages)
+        yield self._record("conversations", self._conversation(count))
+        yield from messages
+
+    def _conversation(self, message_count: int) -> Data:
+        value = self._value
+        return {
+            "id": self._id,
+            "title": self._title,
+            **self._created,
+            "updated_at": shape.instant(value, "update_time"),
+            "project_id": shape.line(value, "conversation_template_id", "gizmo_id"),
+            "model": shape.line(value, "default_model_slug"),
+            "message_count": message_count,
+            "is_archived": shape.truth(value, "is_archived"),
+            "url": f"https://chatgpt.com/c/{self._id}",
+        }
+
+    def _message(self, node: Data) -> Iterator[SourceItem]:
+        message = shape.inner(node, "message")
+        content, metadata = shape.inner(message, "content"), shape.inner(message, "metadata")
+        words, thinking = words_of(content), thinking_of(content)
+        attached = self._attached(content, metadata)
+        if not (words or thinking or attached):
+            return
+        message_id = self._node_id(shape.required(node, "id"))
+        parent = shape.line(node, "parent")
+        created = _time("created_at", shape.instant(message, "create_time")) or self._created
+        data: Data = {
+            "id": message_id,
+            "conversation_id": self._id,
+            "parent_id": self._node_id(parent) if parent else None,
+            **created,
+            "conversation_title": self._title,
+            "role": shape.line(shape.inner(message, "author"), "role"),
+            "text": words,
+            "thinking": thinking,
+            "tools": list(filter(None, [shape.line(shape.inner(message, "author"), "name")])),
+            "kind": shape.line(content, "content_type"),
+            "model": shape.line(metadata, "model_slug"),
+            "is_current": shape.line(node, "id") in self._current(),
+            "attachment_count": len(attached),
+        }
+        yield self._record("messages", data)
+        for asset, facts in attached.items():
+            yield from self._attachment(asset, facts, message_id, created)
+
+    def _current(self) -> frozenset[str]:
+        """The branch that is shown: from the current node up to the root."""
+        if not hasattr(self, "_branch"):
+            nodes, branch = shape.inner(self._value, "mapping"), list[str]()
+            name = shape.line(self._value, "current_node")
+            while name and name not in branch and len(branch) <= len(nodes):
+                branch.append(name)
+                name = shape.line(shape.inner(nodes, name), "parent")
+            self._branch = frozenset(branch)
+        return self._branch
+
+    def _attached(self, content: Data, metadata: Data) -> dict[str, Data]:
+        """Files by their id: those the message lists, and the pictures it shows."""
+        found: dict[str, Data] = {}
+        for facts in shape.objects(metadata, "attachments"):
+            if name := shape.line(facts, "id"):
+                found[name] = facts
+        for name, facts in asset_pointers(content):
+            found.setdefault(name, facts)
+        return found
+
+    def _attachment(
+        self, asset: str, facts: Data, message_id: str, created: Data
+    ) -> Iterator[SourceItem]:
+        member = self._files.get(_asset_id(asset) or asset)
+        filename = shape.line(facts, "name") or (
+            PurePosixPath(member.name).name if member else None
+        )
+        data: Data = {
+            "id": stable_id("att", message_id, asset),
+            "message_id": message_id,
+            "conversation_id": self._id,
+            **created,
+            "filename": filename,
+            "mime_type": shape.line(facts, "mime_type", "mimeType") or kind_of(filename),
+            "size_bytes": shape.whole(facts, "size") or shape.whole(facts, "size_bytes"),
+            "extracted_text": None,
+        }
+        yield from with_file(self._record("attachments", data), member)
+
+    def _node_id(self, node: str) -> str:
+        return stable_id("msg", self._id, node)
+
+    def _record(self, stream: str, data: Data) -> SourceRecord:
+        return SourceRecord(stream, data, self._position)
+
+
+def _time(name: str, instant: str | None) -> Data:
+    return {name: instant} if instant else {}

@@ -1,0 +1,269 @@
+"""Claude: the zip that Anthropic mails, with conversations, projects and memories."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+
+from personal_server.sources import shape
+from personal_server.sources.conversations import ATTACHMENTS, CONVERSATIONS, MESSAGES
+from personal_server.sources.declaration import (
+    Stream,
+    declaration,
+    key,
+    moment,
+    plain,
+    reference,
+    text,
+)
+from personal_server.sources.export import Export, Member
+from personal_server.sources.identity import stable_id
+from personal_server.sources.item import Data, Skipped, SourceItem, SourceRecord
+from personal_server.sources.json_stream import Element, json_elements, json_lines, parse_object
+from personal_server.sources.port import (
+    CERTAIN,
+    Claim,
+    beginning_at,
+    claim,
+    each_member,
+    matching,
+    one_record,
+    without_repeats,
+)
+from personal_server.sources.text import or_none
+
+_CONVERSATION = re.compile(rb"^\s*\[?\s*\{.*\"chat_messages\"\s*:", re.DOTALL)
+_PROJECT = re.compile(rb"^\s*\[?\s*\{.*\"prompt_template\"\s*:", re.DOTALL)
+_MEMORIES = re.compile(rb"^\s*\[?\s*\{.*\"conversations_memory\"\s*:", re.DOTALL)
+
+PROJECTS = Stream(
+    "projects",
+    "Your projects",
+    "Name, description and instructions of each project.",
+    [
+        key(),
+        text("name", "Name of the project", title=True),
+        text("description", "What it is for"),
+        text("instructions", "Instructions given to the assistant"),
+        moment("created_at", "When it was made", event=True),
+        moment("updated_at", "When it last changed"),
+    ],
+    time_field="created_at",
+    children={"documents": ("documents", "project_id")},
+)
+
+DOCUMENTS = Stream(
+    "documents",
+    "Documents in your projects",
+    "Name and text of every document given to a project.",
+    [
+        key(),
+        reference("project_id", "The project", required=True),
+        text("filename", "Name of the document", title=True),
+        text("text", "Its text"),
+        moment("created_at", "When it was added", event=True),
+    ],
+    time_field="created_at",
+    parents={"project": ("projects", "project_id")},
+    semantic=["text"],
+)
+
+MEMORIES = Stream(
+    "memories",
+    "What the assistant remembers of you",
+    "Notes the assistant keeps about you and your projects.",
+    [
+        key(),
+        plain("project_id", "The project it belongs to, if any"),
+        text("text", "The note", title=True),
+    ],
+)
+
+
+class ClaudeSource:
+    """Reads conversations, projects and memories, as arrays or as lines."""
+
+    connector_key = "claude"
+    declaration: Data = declaration(
+        "claude",
+        "Claude",
+        "Conversations with Claude, with files, projects and memories.",
+        [CONVERSATIONS, MESSAGES, ATTACHMENTS, PROJECTS, DOCUMENTS, MEMORIES],
+    )
+    how_to_export = (
+        "In Claude choose Settings > Privacy > Export data. A mail brings links to one or more "
+        "zips; import each as it is."
+    )
+
+    def recognize(self, export: Export) -> Claim | None:
+        """Claim files of conversations, projects or memories."""
+        found = list(matching(export, lambda head: _kind(head) is not None, ".json", ".jsonl"))
+        return claim(CERTAIN, found, "it holds conversations as Claude exports them")
+
+    def read(self, export: Export, start: int = 0) -> Iterator[SourceItem]:
+        """Yield each conversation with its messages, each project with its documents."""
+        return beginning_at(start, without_repeats(each_member(export, _read_member)))
+
+
+def _kind(head: bytes) -> str | None:
+    kinds = {"conversations": _CONVERSATION, "memories": _MEMORIES, "projects": _PROJECT}
+    return next((kind for kind, pattern in kinds.items() if pattern.match(head)), None)
+
+
+def _elements(member: Member, head: bytes) -> Iterator[Element | Skipped]:
+    """One array, one object in a file of its own, or one object on each line."""
+    if head.lstrip().startswith(b"["):
+        return json_elements(member)
+    with member.open() as stream:
+        first = stream.readline(1_000_000)
+    return json_lines(member) if _is_object(first) else _single(member)
+
+
+def _is_object(line: bytes) -> bool:
+    return line.rstrip().endswith(b"}") and line.count(b'"chat_messages"') == 1
+
+
+def _single(member: Member) -> Iterator[Element | Skipped]:
+    with member.open() as stream:
+        yield Element(member.offset, parse_object(stream.read(64 * 1024 * 1024)))
+
+
+def _read_member(member: Member) -> Iterator[SourceItem]:
+    head = member.head()
+    kind = _kind(head)
+    for element in _elements(member, head):
+        if isinstance(element, Skipped):
+            yield element
+            continue
+        where = f"{member.name} at byte {element.position - member.offset}"
+        build = {"conversations": _conversation, "projects": _project}.get(kind or "", _memories)
+        yield from one_record(where, element.position, lambda e=element, b=build: b(e))
+
+
+def _conversation(element: Element) -> Iterator[SourceItem]:
+    value = element.value
+    conversation_id = shape.required(value, "uuid")
+    title = shape.line(value, "name")
+    messages = shape.objects(value, "chat_messages")
+    created = _time(shape.instant(value, "created_at", "updated_at"))
+    data: Data = {
+        "id": conversation_id,
+        "title": title,
+        **created,
+        "updated_at": shape.instant(value, "updated_at"),
+        "project_id": shape.line(shape.inner(value, "project"), "uuid"),
+        "model": shape.line(value, "model"),
+        "message_count": len(messages),
+        "is_archived": shape.truth(value, "is_archived"),
+        "url": f"https://claude.ai/chat/{conversation_id}",
+    }
+    yield SourceRecord("conversations", data, element.position)
+    ids = [_message_id(conversation_id, message) for message in messages]
+    known = {shape.line(m, "uuid"): own for m, own in zip(messages, ids, strict=True)}
+    before = dict(pairwise(ids))
+    previous = {after: first for first, after in before.items()}
+    for message, own in zip(messages, ids, strict=True):
+        named = known.get(shape.line(message, "parent_message_uuid"))
+        facts: Data = {
+            "id": own,
+            "conversation_id": conversation_id,
+            "parent_id": named or previous.get(own),
+            "conversation_title": title,
+        } | (_time(shape.instant(message, "created_at")) or created)
+        yield from _message(message, facts, element.position)
+
+
+def _message_id(conversation_id: str, message: Data) -> str:
+    own = shape.line(message, "uuid") or json.dumps(message, sort_keys=True)
+    return stable_id("msg", conversation_id, own)
+
+
+def _message(message: Data, facts: Data, position: int) -> Iterator[SourceItem]:
+    blocks = shape.objects(message, "content")
+    attached = shape.objects(message, "attachments") + [
+        each for name in ("files", "files_v2") for each in shape.objects(message, name)
+    ]
+    sender = shape.line(message, "sender")
+    distinct = {json.dumps(each, sort_keys=True): each for each in attached}
+    yield SourceRecord(
+        "messages",
+        facts
+        | {
+            "role": "user" if sender == "human" else sender,
+            "text": _said(blocks, "text") or shape.text(message, "text"),
+            "thinking": _said(blocks, "thinking"),
+            "tools": [n for b in blocks if _is(b, "tool_use") and (n := shape.line(b, "name"))],
+            "kind": "message",
+            "model": shape.line(message, "model"),
+            "is_current": True,
+            "attachment_count": len(distinct),
+        },
+        position,
+    )
+    for mark, each in distinct.items():
+        yield SourceRecord("attachments", _attachment(each, mark, facts), position)
+
+
+def _attachment(value: Data, mark: str, message: Data) -> Data:
+    created = _time(message.get("created_at"))
+    return {
+        "id": stable_id("att", message["id"], mark),
+        "message_id": message["id"],
+        "conversation_id": message["conversation_id"],
+        **created,
+        "filename": shape.line(value, "file_name"),
+        "mime_type": shape.line(value, "file_type", "file_kind"),
+        "size_bytes": shape.whole(value, "file_size"),
+        "extracted_text": shape.text(value, "extracted_content"),
+    }
+
+
+def _is(block: Data, kind: str) -> bool:
+    return block.get("type") == kind
+
+
+def _said(blocks: list[Data], kind: str) -> str | None:
+    pieces = [shape.text(block, kind) for block in blocks if _is(block, kind)]
+    return or_none("\n\n".join(filter(None, pieces)))
+
+
+def _project(element: Element) -> Iterator[SourceItem]:
+    value = element.value
+    project_id = shape.required(value, "uuid")
+    created = _time(shape.instant(value, "created_at", "updated_at"))
+    data: Data = {
+        "id": project_id,
+        "name": shape.line(value, "name"),
+        "description": shape.text(value, "description"),
+        "instructions": shape.text(value, "prompt_template"),
+        **created,
+        "updated_at": shape.instant(value, "updated_at"),
+    }
+    yield SourceRecord("projects", data, element.position)
+    for document in shape.objects(value, "docs"):
+        content = shape.text(document, "content")
+        own = shape.line(document, "uuid") or stable_id("doc", str(content))
+        data = {
+            "id": stable_id("doc", project_id, own, shape.line(document, "filename")),
+            "project_id": project_id,
+            "filename": shape.line(document, "filename"),
+            "text": content,
+        } | (_time(shape.instant(document, "created_at")) or created)
+        yield SourceRecord("documents", data, element.position)
+
+
+def _memories(element: Element) -> Iterator[SourceItem]:
+    value = element.value
+    notes: list[tuple[str | None, str | None]] = [(None, shape.text(value, "conversations_memory"))]
+    projects = shape.inner(value, "project_memories")
+    notes += [(project, shape.text(projects, project)) for project in sorted(projects)]
+    for project, note in notes:
+        if note:
+            data = {"id": stable_id("mem", project, note), "project_id": project, "text": note}
+            yield SourceRecord("memories", data, element.position)
+
+
+def _time(instant: str | None) -> Data:
+    return {"created_at": instant} if instant else {}

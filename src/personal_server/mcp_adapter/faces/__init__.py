@@ -1,1 +1,1 @@
-"""Resource-server bodies become the two faces of a tool result."""
+"""The two halves of a result: equal in what they tell, each bounded and complete on its own."""

@@ -1,1 +1,1 @@
-"""One module per tool: validate, read, render."""
+"""The six tools, one module each: check, read, render."""

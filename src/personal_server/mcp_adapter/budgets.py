@@ -1,0 +1,58 @@
+"""How large each thing may be. Units: characters (code points) unless the name says bytes.
+
+Source: MCP adapter contract 6.1; decisions C20, C21, C26.
+"""
+
+text_aim = 12_000
+structured_aim = 32_000
+ceiling = 45_000
+
+schema_structured_aim = 32_000
+schema_structured_bytes = 60_000
+schema_text_aim = 8_000
+schema_text_limit = 12_000
+schema_connection_lines = 50
+
+document_text = 24_000
+document_field = 300
+document_fields = 4_000
+document_children = 20
+json_read_limit = 24_000
+
+error_text = 4_000
+error_structured = 6_000
+quoted_value = 80
+title = 160
+label = 80
+group_key = 120
+evidence = 200
+evidence_per_hit = 2
+unusual_id = 200
+
+string_argument = 2_000
+handle_argument = 8_192
+list_argument = 100
+filter_conditions = 32
+
+previews = (8_000, 2_400, 1_200, 600, 300, 120)
+refit_preview = 300
+short_preview = 120
+shortest_preview = 60
+compound_floor = 300
+refit_rows = 5
+page_reads = 3
+
+next_calls = 4
+links = 5
+link_fields = 600
+
+tool_list_bytes = 16_384
+instructions = 2_000
+prompt_argument = 500
+completions = 100
+record_resource_bytes = 1024 * 1024
+blob_bytes = 5 * 1024 * 1024
+
+tool_seconds = 45.0
+aside_seconds = 3.0
+"""Deadline of the schema read behind an expand gate or a completion."""

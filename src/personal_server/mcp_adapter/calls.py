@@ -1,0 +1,79 @@
+"""One tool call as the tools see it: a port, and what the transport knows about the caller."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from personal_server.mcp_adapter import budgets
+from personal_server.rs_client.json_values import Json
+from personal_server.rs_client.port import RsPort
+
+LinkRule = Literal["auto", "always", "never"]
+
+
+@dataclass(frozen=True, slots=True)
+class AdapterSettings:
+    """The two tuning variables of the adapter."""
+
+    link_rule: LinkRule = "auto"
+    max_blob_bytes: int = budgets.blob_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """Everything one call may use.
+
+    Shapes: provider_url is the public origin; openai chooses a format and nothing else.
+    """
+
+    tool: str
+    port: RsPort
+    provider_url: str
+    nonce: Callable[[], str]
+    openai: bool = False
+    settings: AdapterSettings = field(default_factory=AdapterSettings)
+
+    @property
+    def link_rule(self) -> LinkRule:
+        """When resource links are sent."""
+        return self.settings.link_rule
+
+    @property
+    def links_allowed(self) -> bool:
+        """Whether links for cut values are sent to this caller."""
+        if self.link_rule == "auto":
+            return not self.openai
+        return self.link_rule == "always"
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One resource link."""
+
+    name: str
+    uri: str
+    mime_type: str | None = None
+    size_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Both faces of one result."""
+
+    structured: Json
+    text: str
+    links: tuple[Link, ...] = ()
+    untrusted: tuple[str, ...] = ()
+    request_id: str | None = None
+    is_error: bool = False
+    page_reads: int = 1
+    rows: int | None = None
+
+
+Tool = Callable[[Call, Mapping[str, Any]], Any]
+
+
+def adapter_settings(link_rule: str, max_blob_bytes: int) -> AdapterSettings:
+    """Settings from words already checked; anything unknown counts as `auto`."""
+    rules: dict[str, LinkRule] = {"auto": "auto", "always": "always", "never": "never"}
+    return AdapterSettings(rules.get(link_rule, "auto"), max_blob_bytes)

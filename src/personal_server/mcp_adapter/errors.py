@@ -1,0 +1,96 @@
+"""A refusal an agent can act on: a stable code, the argument at fault, and the call that works.
+
+Source: MCP adapter contract 5.1, 5.2; decision C25. Raised where the decision falls, rendered at
+one place (faces.refusal), never holding record text.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from personal_server.rs_client.json_values import Json
+
+conflict_codes = frozenset({"stale_cursor", "ambiguous_schema_detail"})
+argument_codes = frozenset(
+    {
+        "invalid_arguments",
+        "invalid_filter",
+        "invalid_expand",
+        "invalid_id",
+        "conflicting_connection_id",
+        "invalid_request",
+        "invalid_field_window_selector",
+        "invalid_cursor",
+    }
+)
+adapter_codes = (
+    argument_codes
+    | conflict_codes
+    | {
+        "field_window_unsupported",
+        "result_too_large",
+        "rs_timeout",
+        "rs_unreachable",
+        "rs_invalid_response",
+        "internal_error",
+        "resource_too_large",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class NextCall:
+    """A complete, legal call."""
+
+    tool: str
+    arguments: Mapping[str, Any]
+    why: str = ""
+
+    def as_json(self) -> Json:
+        """The call as it stands in `next`."""
+        call: Json = {"tool": self.tool, "arguments": dict(self.arguments)}
+        return {**call, "why": self.why} if self.why else call
+
+
+class ToolError(Exception):
+    """One typed refusal; `error` is its structured form."""
+
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        *,
+        param: str | None = None,
+        expected: str | None = None,
+        example: Json | None = None,
+        next_call: NextCall | None = None,
+        members: Json | None = None,
+    ) -> None:
+        super().__init__(code)
+        self.code = code
+        self.error: Json = {"type": type_of(code), "code": code, "message": message}
+        optional: Json = {"param": param, "expected": expected, "example": example}
+        self.error.update({name: value for name, value in optional.items() if value is not None})
+        self.error.update(members or {})
+        if next_call is not None:
+            self.error["next_call"] = {
+                "tool": next_call.tool,
+                "arguments": dict(next_call.arguments),
+            }
+        self.error.setdefault("origin", "adapter")
+
+    def with_next(self, next_call: NextCall | None) -> "ToolError":
+        """The same refusal with a ready-made call."""
+        if next_call is not None:
+            self.error["next_call"] = {
+                "tool": next_call.tool,
+                "arguments": dict(next_call.arguments),
+            }
+        return self
+
+
+def type_of(code: str) -> str:
+    """The type of an adapter code."""
+    if code in argument_codes:
+        return "invalid_request_error"
+    return "conflict_error" if code in conflict_codes else "api_error"

@@ -1,0 +1,252 @@
+"""One record as a document: bounded text, what else it holds, and the way to what was cut.
+
+Source: MCP adapter contract 10.5, 8.4, 8.5. With `fields` nothing of an unrequested field occurs
+anywhere; identity stays.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from personal_server.mcp_adapter import budgets
+from personal_server.mcp_adapter.calls import Call
+from personal_server.mcp_adapter.cleaning import escaped_json
+from personal_server.mcp_adapter.evidence.binary import binary_facts
+from personal_server.mcp_adapter.evidence.cutting import (
+    Cut,
+    Measure,
+    cut_payload,
+    cut_position,
+    cut_value,
+    everything,
+)
+from personal_server.mcp_adapter.evidence.ladder import Holder, ladder_entry
+from personal_server.mcp_adapter.evidence.naming import record_address, record_title
+from personal_server.mcp_adapter.faces import text
+from personal_server.mcp_adapter.faces.rows import Place, holder_of, payload_of
+from personal_server.mcp_adapter.handles import RecordRef, record_uri
+from personal_server.rs_client.json_values import (
+    Json,
+    as_count,
+    as_text,
+    compact,
+    is_list,
+    is_object,
+    objects_in,
+)
+from personal_server.rs_client.normalize import connection_of, connector_key_of, record_key_of
+
+text_names = ("text", "content", "body", "summary")
+wrapper_names = frozenset(
+    {"display_name", "connector_key", "connector_id", "emitted_at", "record_url"}
+)
+ladder_chars = 9_000
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """What was asked for and what came back."""
+
+    id: str
+    asked: RecordRef
+    body: Json
+    fields: tuple[str, ...]
+
+    @property
+    def payload(self) -> Json:
+        """The record's own members, only the requested ones when some were requested."""
+        payload = payload_of(self.body)
+        if not self.fields:
+            return payload
+        return {name: value for name, value in payload.items() if name in self.fields}
+
+    @property
+    def wrapper(self) -> Json:
+        """Members beside the payload that may name or date the record."""
+        if not self.fields:
+            return self.body
+        return {name: value for name, value in self.body.items() if name in wrapper_names}
+
+    @property
+    def record(self) -> RecordRef:
+        """Where the record is, as answered."""
+        return RecordRef(
+            connection_of(self.body) or self.asked.connection_id,
+            as_text(self.body.get("stream")) or self.asked.stream,
+            record_key_of(self.body) or self.asked.record_id,
+        )
+
+
+def render_document(call: Call, document: Document) -> Json:
+    """The document with as much text as both faces hold."""
+    whole = _Parts.of(call, document)
+    low, high = 0, budgets.document_text
+    full = whole.at(high)
+    if _fits(full):
+        return full
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if _fits(whole.at(middle)) else (low, middle - 1)
+    return whole.at(low)
+
+
+def _fits(structured: Json) -> bool:
+    return len(escaped_json(structured)) <= budgets.ceiling - 200
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """Everything but the text, made once; the text is cut to measure."""
+
+    call: Call
+    document: Document
+    holder: Holder
+    text_field: str | None
+    fields: Json
+    cuts: tuple[Cut, ...]
+    expanded: Json
+
+    @classmethod
+    def of(cls, call: Call, document: Document) -> "_Parts":
+        payload = document.payload
+        field = next((name for name in text_names if _is_text(payload.get(name))), None)
+        rest = {name: value for name, value in payload.items() if name != field} if field else {}
+        fields, cuts = _fields(rest)
+        expanded = _expanded(call, document)
+        return cls(
+            call,
+            document,
+            Holder(document.id, document.record),
+            field,
+            fields,
+            tuple(cuts),
+            expanded,
+        )
+
+    def at(self, limit_chars: int) -> Json:
+        """The document with at most limit_chars of text."""
+        document, wrapper, payload = self.document, self.document.wrapper, self.document.payload
+        shown, total, cuts = self._text(limit_chars)
+        record = document.record
+        address = record_address(self.call.provider_url, wrapper, payload, record)
+        metadata: Json = self._identity(record, wrapper)
+        if self.text_field:
+            metadata["text_field"] = self.text_field
+        if self.fields:
+            metadata["fields"] = self.fields
+        if self.expanded:
+            metadata["expanded"] = self.expanded
+        metadata["truncated"] = bool(cuts)
+        metadata["total_chars"] = total
+        metadata["content_ladder"] = self._ladder([*cuts, *self.cuts])
+        warnings = text.server_warnings(document.body)
+        if warnings:
+            metadata["warnings"] = warnings
+        metadata["notice"] = text.notice
+        title = record_title(wrapper, payload, record, document.id)
+        return {
+            "id": document.id,
+            "title": title,
+            "text": shown,
+            "url": address or record_uri(record),
+            "metadata": metadata,
+        }
+
+    def _identity(self, record: RecordRef, wrapper: Json) -> Json:
+        found: Json = {
+            "stream": record.stream,
+            "record_id": record.record_id,
+            "connection_id": record.connection_id,
+            "connector_key": connector_key_of(wrapper),
+        }
+        for name in ("display_name", "emitted_at"):
+            if as_text(self.document.body.get(name)):
+                found[name] = self.document.body[name]
+        return found
+
+    def _text(self, limit_chars: int) -> tuple[str, int, list[Cut]]:
+        if self.text_field is None:
+            return _json_text(self.document.payload, limit_chars)
+        value: str = self.document.payload[self.text_field]
+        if len(value) <= limit_chars:
+            return value, len(value), []
+        shown = value[: cut_position(value, limit_chars)] if limit_chars else ""
+        return (
+            shown,
+            len(value),
+            [Cut(self.text_field, "text", "truncated", len(shown), len(value))],
+        )
+
+    def _ladder(self, cuts: list[Cut]) -> list[Json]:
+        entries = [ladder_entry(self.call, self.holder, cut) for cut in cuts]
+        if len(compact(entries)) <= ladder_chars:
+            return entries
+        total = len(self.document.payload)
+        rest = Cut(everything, "json", "omitted", max(total - len(cuts), 0), total, 1 << 30)
+        return [*entries[:1], ladder_entry(self.call, self.holder, rest)]
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip()) and binary_facts(value) is None
+
+
+def _json_text(payload: Json, limit_chars: int) -> tuple[str, int, list[Cut]]:
+    """The payload as JSON, values cut until it fits; it stays valid JSON."""
+    total = len(compact(payload))
+    for preview in (budgets.document_text, *budgets.previews, budgets.shortest_preview):
+        shown, cuts = cut_payload(payload, Measure.of(preview))
+        if len(compact(shown)) <= limit_chars:
+            return compact(shown), total, cuts
+    low, high = 0, len(payload)
+    while low < high:
+        middle = (low + high + 1) // 2
+        shown, _ = cut_payload(payload, Measure(budgets.shortest_preview, 0, middle))
+        low, high = (middle, high) if len(compact(shown)) <= limit_chars else (low, middle - 1)
+    shown, cuts = cut_payload(payload, Measure(budgets.shortest_preview, 0, low))
+    return compact(shown), total, cuts
+
+
+def _fields(rest: Json) -> tuple[Json, list[Cut]]:
+    """The other members, short, as many as fit."""
+    measure = Measure(budgets.document_field, budgets.document_field)
+    shown: Json = {}
+    cuts: list[Cut] = []
+    left = budgets.document_fields
+    for name, value in rest.items():
+        short, noted = cut_value(name, value, measure)
+        size = len(compact(short)) + len(compact(name)) + 2
+        if size <= left:
+            shown[name] = short
+            cuts += noted
+            left -= size
+        else:
+            cuts += cut_payload({name: value}, Measure(0, 0, 0))[1]
+    return shown, cuts
+
+
+def _expanded(call: Call, document: Document) -> Json:
+    expanded = document.body.get("expanded")
+    if not is_object(expanded):
+        return {}
+    return {name: _relation(call, document, name, value) for name, value in expanded.items()}
+
+
+def _relation(call: Call, document: Document, relation: str, value: Any) -> Any:
+    if not is_object(value):
+        return value
+    if not is_list(value.get("data")):
+        return _child(call, document, relation, value)
+    rows = objects_in(value["data"])
+    shown = [_child(call, document, relation, row) for row in rows[: budgets.document_children]]
+    more = value.get("has_more") is True or len(rows) > len(shown)
+    found: Json = {"data": shown, "has_more": more}
+    total = as_count(value.get("total"))
+    return {**found, "total": total} if total is not None else found
+
+
+def _child(call: Call, document: Document, relation: str, row: Json) -> Json:
+    place = Place(as_text(row.get("stream")) or relation, document.record.connection_id)
+    holder = holder_of(call, row, place)
+    payload = payload_of(row)
+    address = record_address(call.provider_url, row, payload, holder.record)
+    title = record_title(row, payload, holder.record, holder.id)
+    return {"id": holder.id, "title": title, "url": address or holder.id}

@@ -1,0 +1,218 @@
+"""Ids and URIs: self-contained names that say where, while the bearer says whether.
+
+Source: MCP adapter contract 9.1, 9.2; decision C24. `parse_id(format_id(x)) == x`; ids are never
+cut, rewritten or normalised.
+"""
+
+import json
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote
+
+from personal_server.mcp_adapter.cleaning import has_steering, quoted
+from personal_server.mcp_adapter.errors import ToolError
+from personal_server.rs_client.json_values import Json, as_count, compact, is_object
+
+record_prefix = "pdpp://record/"
+window_prefix = "pdpp://field-window/"
+blob_prefix = "pdpp://blob/"
+handle_chars = 8_150
+id_forms = "connection_id/stream:record_id, stream:record_id or pdpp://record/{handle}"
+
+
+@dataclass(frozen=True, slots=True)
+class RecordRef:
+    """One record: where it is, and the connection when it is known."""
+
+    connection_id: str | None
+    stream: str
+    record_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class WindowRef:
+    """One stretch of one text field."""
+
+    record: RecordRef
+    field_path: str
+    offset_chars: int
+    limit_chars: int
+    digest: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BlobRef:
+    """One blob, through the connection it belongs to."""
+
+    connection_id: str | None
+    blob_id: str
+
+
+def parse_id(text: str) -> RecordRef:
+    """Read any of the three forms.
+
+    Raises: ToolError invalid_id.
+    """
+    if text.startswith(record_prefix):
+        return parse_record_handle(text.removeprefix(record_prefix))
+    connection, slash, rest = text.rpartition("/")
+    stream, colon, record = rest.partition(":")
+    parts = [connection] * bool(slash) + [stream, record]
+    if not colon or not all(_is_part(part) for part in parts) or ":" in connection:
+        raise _invalid(text)
+    return RecordRef(connection if slash else None, stream, record)
+
+
+def _is_part(part: str) -> bool:
+    if not part or part == "." or ".." in part or "/" in part or "\\" in part:
+        return False
+    decoded = unquote(part)
+    if "/" in decoded or "\\" in decoded or ".." in decoded:
+        return False
+    return not has_steering(part) and _is_unicode(part)
+
+
+def _is_unicode(text: str) -> bool:
+    return not any("\ud800" <= char <= "\udfff" for char in text)
+
+
+def _invalid(text: str) -> ToolError:
+    return ToolError(
+        "invalid_id",
+        f"`{quoted(text)}` is not a record id. Pass an id exactly as a result showed it.",
+        param="id",
+        expected=id_forms,
+        example={"id": "cin_a/messages:m8"},
+    )
+
+
+def format_id(record: RecordRef) -> str:
+    """The canonical id: spelled out when that reads back unchanged, a URI otherwise."""
+    if record.connection_id is None:
+        spelled = f"{record.stream}:{record.record_id}"
+    else:
+        spelled = f"{record.connection_id}/{record.stream}:{record.record_id}"
+    return spelled if _reads_back(record, spelled) else record_uri(record)
+
+
+def _reads_back(record: RecordRef, spelled: str) -> bool:
+    parts = (record.connection_id or "", record.stream, record.record_id)
+    if any(part != part.strip() for part in parts):
+        return False
+    try:
+        return parse_id(spelled) == record
+    except ToolError:
+        return False
+
+
+def spells_connection(text: str) -> bool:
+    """Whether an id shows its connection to a reader."""
+    return "/" in text and "://" not in text
+
+
+def record_uri(record: RecordRef) -> str:
+    """The URI form of a record."""
+    return record_prefix + _encode({"v": 1, "kind": "record", **_where(record)})
+
+
+def window_uri(window: WindowRef) -> str:
+    """The URI of a stretch of a field."""
+    body: Json = {"v": 1, "kind": "field-window", **_where(window.record)}
+    body["field_path"] = window.field_path
+    body["offset_chars"] = window.offset_chars
+    body["limit_chars"] = window.limit_chars
+    if window.digest:
+        body["digest"] = window.digest
+    return window_prefix + _encode(body)
+
+
+def blob_uri(blob: BlobRef) -> str:
+    """The URI of a blob."""
+    body: Json = {"v": 1, "kind": "blob", "connection_id": blob.connection_id}
+    return blob_prefix + _encode({**body, "blob_id": blob.blob_id})
+
+
+def _where(record: RecordRef) -> Json:
+    return {
+        "connection_id": record.connection_id,
+        "stream": record.stream,
+        "record_id": record.record_id,
+    }
+
+
+def _encode(body: Json) -> str:
+    return urlsafe_b64encode(compact(body).encode()).decode().rstrip("=")
+
+
+def parse_record_handle(handle: str) -> RecordRef:
+    """Read a record handle.
+
+    Raises: ToolError invalid_id.
+    """
+    body = _decode(handle, "record", ("connection_id", "stream", "record_id"))
+    return _record(body, handle)
+
+
+def parse_window_handle(handle: str) -> WindowRef:
+    """Read a field-window handle.
+
+    Raises: ToolError invalid_id.
+    """
+    names = ("connection_id", "stream", "record_id", "field_path", "offset_chars", "limit_chars")
+    body = _decode(handle, "field-window", names, optional="digest")
+    field, digest = body["field_path"], body.get("digest")
+    offset, limit = as_count(body["offset_chars"]), as_count(body["limit_chars"])
+    if not isinstance(field, str) or not field or not isinstance(digest, str | None):
+        raise _invalid(handle)
+    if offset is None or limit is None or offset < 0 or limit < 1:
+        raise _invalid(handle)
+    return WindowRef(_record(body, handle), field, offset, limit, digest)
+
+
+def parse_blob_handle(handle: str) -> BlobRef:
+    """Read a blob handle.
+
+    Raises: ToolError invalid_id.
+    """
+    body = _decode(handle, "blob", ("connection_id", "blob_id"))
+    connection, blob_id = body["connection_id"], body["blob_id"]
+    if not isinstance(blob_id, str) or blob_id in {"", ".", ".."} or not _is_connection(connection):
+        raise _invalid(handle)
+    return BlobRef(connection, blob_id)
+
+
+def _record(body: Json, handle: str) -> RecordRef:
+    connection, stream, record = body["connection_id"], body["stream"], body["record_id"]
+    if not _is_connection(connection) or not isinstance(record, str) or not record:
+        raise _invalid(handle)
+    if not isinstance(stream, str) or not _is_part(stream):
+        raise _invalid(handle)
+    return RecordRef(connection, stream, record)
+
+
+def _is_connection(value: Any) -> bool:
+    return value is None or (isinstance(value, str) and bool(value))
+
+
+def _decode(handle: str, kind: str, names: tuple[str, ...], optional: str = "") -> Json:
+    body = _json_of(handle)
+    members = ("v", "kind", *names)
+    allowed = (members, (*members, optional)) if optional else (members,)
+    if body is None or tuple(body) not in allowed or _encode(body) != handle:
+        raise _invalid(handle)
+    if type(body["v"]) is not int or body["v"] != 1 or body["kind"] != kind:
+        raise _invalid(handle)
+    return body
+
+
+def _json_of(handle: str) -> Json | None:
+    if not handle or len(handle) > handle_chars or not handle.isascii():
+        return None
+    try:
+        raw = urlsafe_b64decode(handle + "=" * (-len(handle) % 4))
+        body: Any = json.loads(raw.decode())
+        compact(body).encode()
+    except (ValueError, RecursionError):
+        return None
+    return body if is_object(body) else None

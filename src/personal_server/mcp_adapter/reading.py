@@ -1,0 +1,148 @@
+"""One read of the resource server → its body, or a typed refusal with the way on.
+
+Source: MCP adapter contract 3.5, 5.2, 5.3. Codes of the resource server pass unchanged; no other
+credential and no wider scope is ever tried.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import anyio
+
+from personal_server.mcp_adapter import budgets
+from personal_server.mcp_adapter.calls import Call
+from personal_server.mcp_adapter.errors import NextCall, ToolError
+from personal_server.rs_client.json_values import Json, as_object, as_text, is_object
+from personal_server.rs_client.normalize import error_of
+from personal_server.rs_client.port import (
+    Path,
+    Query,
+    RsFailure,
+    RsInvalidResponse,
+    RsResponse,
+    RsTimeout,
+)
+
+more_access = "The person must approve more access; do not retry."
+ended_access = "The person must approve access again, or choose another source."
+never_retried = frozenset({"field_not_granted", "grant_stream_not_allowed", "insufficient_scope"})
+ended_codes = frozenset({"grant_revoked", "grant_expired", "grant_invalid"})
+
+
+async def read(call: Call, path: Path, query: Query, asked: Mapping[str, Any]) -> RsResponse:
+    """Read one JSON object.
+
+    Raises: ToolError, for every status but success and for every failure of the port.
+    """
+    response = await answer(call, path, query, asked)
+    if not response.ok:
+        raise refusal(call, response, asked)
+    if not is_object(response.body):
+        raise _failure("rs_invalid_response", call, asked)
+    return response
+
+
+async def answer(call: Call, path: Path, query: Query, asked: Mapping[str, Any]) -> RsResponse:
+    """Read, whatever the status.
+
+    Raises: ToolError for a failure of the port.
+    """
+    try:
+        return await call.port.get(path, query)
+    except RsFailure as failure:
+        raise failed(failure, call, asked) from None
+
+
+def failed(failure: RsFailure, call: Call, asked: Mapping[str, Any]) -> ToolError:
+    """The refusal of a read that had no usable answer."""
+    if isinstance(failure, RsTimeout):
+        return _failure("rs_timeout", call, asked)
+    if isinstance(failure, RsInvalidResponse):
+        return _failure("rs_invalid_response", call, asked)
+    return _failure("rs_unreachable", call, asked)
+
+
+messages = {
+    "rs_timeout": "The resource server did not answer in time.",
+    "rs_unreachable": "The resource server could not be reached.",
+    "rs_invalid_response": "The resource server gave an answer that is not usable JSON.",
+}
+
+
+def _failure(code: str, call: Call, asked: Mapping[str, Any]) -> ToolError:
+    return ToolError(code, messages[code], next_call=NextCall(call.tool, asked))
+
+
+def refusal(call: Call, response: RsResponse, asked: Mapping[str, Any]) -> ToolError:
+    """The server's own refusal, with its code and a hint."""
+    error = error_of(response)
+    code = str(error["code"])
+    members = {name: value for name, value in error.items() if name not in {"code", "message"}}
+    members["origin"] = "resource_server"
+    members["http_status"] = response.status
+    if response.request_id:
+        members["request_id"] = response.request_id
+    if response.retry_after_seconds is not None:
+        members["retry_after_seconds"] = response.retry_after_seconds
+    if code.startswith("ambiguous_"):
+        members["discovery_hint"] = "Call `schema` to list every stream with its connections."
+    message = f"{error['message']}{_sentence(call, code, response.status)}"
+    hint = _next_call(call.tool, code, error, asked)
+    return ToolError(code, message, members=members, next_call=hint)
+
+
+def _sentence(call: Call, code: str, status: int) -> str:
+    if code in never_retried:
+        return f" {more_access}"
+    if code in ended_codes or code == "connection_not_found":
+        return f" {ended_access}"
+    return f" Run `pdpp connect {call.provider_url}` to approve again." if status == 401 else ""
+
+
+def _next_call(tool: str, code: str, error: Json, asked: Mapping[str, Any]) -> NextCall | None:
+    if code in never_retried or code in ended_codes:
+        return None
+    recovery = error.get("recovery")
+    if is_object(recovery) and recovery:
+        return NextCall(tool, _recovered(asked, recovery))
+    stream = as_text(asked.get("stream"))
+    if code.startswith("ambiguous_"):
+        return NextCall("schema", {"stream": stream} if stream and tool != "schema" else {})
+    if code in {"unknown_field", "invalid_sort"} and stream:
+        return NextCall("schema", {"stream": stream})
+    return _repaired(tool, code, error, asked)
+
+
+def _recovered(asked: Mapping[str, Any], recovery: Json) -> Json:
+    names = {**asked, **recovery}
+    return {name: value for name, value in names.items() if value is not None}
+
+
+def _repaired(tool: str, code: str, error: Json, asked: Mapping[str, Any]) -> NextCall | None:
+    if code in {"invalid_cursor", "cursor_expired"} and "cursor" in asked:
+        return NextCall(tool, _less(asked, "cursor"))
+    if code == "invalid_expand":
+        return NextCall(tool, _less(asked, "expand", "expand_limit"))
+    if code == "unsupported_search_mode" or (tool == "search" and code == "http_404"):
+        return NextCall(tool, {**_less(asked, "cursor"), "mode": "lexical"})
+    if error.get("param") == "limit" and "limit" in asked:
+        return NextCall(tool, {**asked, "limit": min(int(asked["limit"]), 100)})
+    return None
+
+
+def _less(asked: Mapping[str, Any], *names: str) -> Json:
+    return {name: value for name, value in asked.items() if name not in names}
+
+
+async def read_catalog(call: Call, query: Query) -> Json | None:
+    """The compact schema for a check of ours, live; None when it cannot be had in time."""
+    compact_query = (("view", "compact"), *query)
+    try:
+        with anyio.move_on_after(budgets.aside_seconds):
+            response = await call.port.get(("v1", "schema"), compact_query)
+            if response.status == 400:
+                response = await call.port.get(("v1", "schema"), query)
+            return as_object(response.body) if response.ok else None
+    except RsFailure:
+        return None
+    return None

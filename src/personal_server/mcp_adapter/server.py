@@ -1,0 +1,227 @@
+"""The `Server`: six tools, resources, prompts and completions over one port per call.
+
+Source: MCP adapter contract 2.4, 4.1, 15. Both transports and both protocol eras are built from
+this table; no exception but `MCPError` leaves a handler.
+"""
+
+import logging
+import secrets
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any, Protocol
+
+import anyio
+import mcp_types as types
+from mcp.server.caching import CacheHint
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
+
+from personal_server.mcp_adapter import budgets
+from personal_server.mcp_adapter.calls import AdapterSettings, Call, Outcome
+from personal_server.mcp_adapter.cleaning import quoted
+from personal_server.mcp_adapter.clients import is_openai
+from personal_server.mcp_adapter.contract import contract, replacement_of, tool_names
+from personal_server.mcp_adapter.errors import NextCall, ToolError
+from personal_server.mcp_adapter.faces.refusal import render_refusal
+from personal_server.mcp_adapter.published import list_tools_result
+from personal_server.mcp_adapter.results import call_result
+from personal_server.mcp_adapter.tools.aggregate import aggregate
+from personal_server.mcp_adapter.tools.fetch import fetch
+from personal_server.mcp_adapter.tools.query_records import query_records
+from personal_server.mcp_adapter.tools.read_record_field import read_record_field
+from personal_server.mcp_adapter.tools.schema import schema
+from personal_server.mcp_adapter.tools.search import search
+from personal_server.rs_client.json_values import as_object, compact
+from personal_server.rs_client.port import RsPort
+
+log = logging.getLogger("personal_server.mcp_adapter")
+
+Context = ServerRequestContext[Any, Any]
+ToolFunction = Callable[[Call, Mapping[str, Any] | None], Awaitable[Outcome]]
+tools: dict[str, ToolFunction] = {
+    "schema": schema,
+    "query_records": query_records,
+    "aggregate": aggregate,
+    "search": search,
+    "fetch": fetch,
+    "read_record_field": read_record_field,
+}
+public_hint = CacheHint(ttl_ms=300_000, scope="public")
+internal_message = "The adapter failed. The request id finds the log line."
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """What one request brings: a way to open ports, and who asks.
+
+    Shapes: provider_url is the public origin of the request; client_id is the token's, if known.
+    """
+
+    open_port: Callable[[str], RsPort]
+    provider_url: str
+    request_id: str | None = None
+    client_id: str | None = None
+    grant_id: str | None = None
+    user_agent: str | None = None
+
+
+class Callers(Protocol):
+    """Who is behind a request; the transport knows."""
+
+    def __call__(self, request: Any) -> Caller:
+        """The caller of one request (a Starlette request, or None on stdio)."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Adapter:
+    """The handlers of one server."""
+
+    callers: Callers
+    settings: AdapterSettings = field(default_factory=AdapterSettings)
+
+    def call_for(self, context: Context, tool: str) -> tuple[Call, Caller]:
+        """The call of one request, bound to one tool."""
+        caller = self.callers(context.request)
+        call = Call(
+            tool=tool,
+            port=caller.open_port(tool),
+            provider_url=caller.provider_url,
+            nonce=draw_nonce,
+            openai=is_openai(
+                client_name(context), context.meta, caller.user_agent, caller.client_id
+            ),
+            settings=self.settings,
+        )
+        return call, caller
+
+    async def list_tools(self, context: Context, params: Any) -> types.ListToolsResult:
+        """The six tools, the same for everyone."""
+        del context, params
+        return list_tools_result()
+
+    async def call_tool(
+        self, context: Context, params: types.CallToolRequestParams
+    ) -> types.CallToolResult:
+        """One tool call; every failure is a typed result."""
+        function = tools.get(params.name)
+        if function is None:
+            raise MCPError(types.INVALID_PARAMS, unknown_tool_message(params.name))
+        call, caller = self.call_for(context, params.name)
+        started = perf_counter()
+        outcome = await guarded(function, call, params.arguments, caller)
+        result, sizes = call_result(call, outcome)
+        write_log_line(call, caller, outcome, sizes, perf_counter() - started)
+        return result
+
+
+async def guarded(
+    function: ToolFunction, call: Call, arguments: Mapping[str, Any] | None, caller: Caller
+) -> Outcome:
+    """Run a tool; a refusal, a deadline or a defect of ours becomes a typed outcome."""
+    try:
+        with anyio.fail_after(budgets.tool_seconds):
+            outcome = await function(call, arguments)
+    except ToolError as error:
+        return render_refusal(error)
+    except TimeoutError:
+        again = NextCall(call.tool, arguments or {})
+        return render_refusal(ToolError("rs_timeout", "The call took too long.", next_call=again))
+    except Exception as error:  # noqa: BLE001 - the one boundary: nothing but a typed result leaves
+        return render_refusal(_defect(error, caller))
+    return _within_ceiling(call, outcome)
+
+
+def _defect(error: Exception, caller: Caller) -> ToolError:
+    request_id = caller.request_id or f"req_{secrets.token_hex(12)}"
+    places: list[str] = []
+    trace = error.__traceback__
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        places.append(f"{code.co_filename.rsplit('/', 1)[-1]}:{trace.tb_lineno}")
+        trace = trace.tb_next
+    log.error(
+        "internal_error request_id=%s kind=%s at=%s", request_id, type(error).__name__, places
+    )
+    return ToolError("internal_error", internal_message, members={"request_id": request_id})
+
+
+def _within_ceiling(call: Call, outcome: Outcome) -> Outcome:
+    if max(len(outcome.text), len(compact(outcome.structured))) <= budgets.ceiling:
+        return outcome
+    message = "The result passes the limit whatever is cut; ask for less."
+    return render_refusal(ToolError("result_too_large", message, members={"tool": call.tool}))
+
+
+def unknown_tool_message(name: str) -> str:
+    """What to call instead."""
+    listed = f"Tools: {', '.join(tool_names())}."
+    instead = replacement_of(name)
+    if instead is None:
+        return f"Unknown tool {quoted(name)}. {listed}"
+    return f"Unknown tool {quoted(name)}: use {instead}. {listed}"
+
+
+def draw_nonce() -> str:
+    """Twelve hex digits from the system's random source."""
+    return secrets.token_hex(6)
+
+
+def client_name(context: Context) -> str | None:
+    """How the client names itself, where the era says it."""
+    params = context.session.client_params
+    return params.client_info.name if params is not None else None
+
+
+def write_log_line(
+    call: Call, caller: Caller, outcome: Outcome, sizes: tuple[int, int], seconds: float
+) -> None:
+    """One line for each call: sizes and codes, never what was asked or said."""
+    error = as_object(outcome.structured.get("error")) if outcome.is_error else {}
+    log.info(
+        "tool=%s error=%s ms=%d rows=%s text_chars=%d structured_chars=%d refits=%d"
+        " request_id=%s client_id=%s grant_id=%s",
+        call.tool,
+        error.get("code"),
+        int(seconds * 1000),
+        outcome.rows,
+        sizes[0],
+        sizes[1],
+        outcome.page_reads - 1,
+        caller.request_id,
+        caller.client_id,
+        caller.grant_id,
+    )
+
+
+def build_server(
+    callers: Callers,
+    *,
+    name: str,
+    version: str,
+    icon_url: str | None = None,
+    settings: AdapterSettings | None = None,
+) -> Server[dict[str, Any]]:
+    """The server of one origin (hosted) or one process (stdio)."""
+    adapter = Adapter(callers, settings or AdapterSettings())
+    icons = None
+    if icon_url is not None:
+        icons = [types.Icon(src=icon_url, mime_type="image/svg+xml", sizes=["any"])]
+    return Server(
+        name,
+        version=version,
+        title="Personal data",
+        instructions=contract().instructions,
+        icons=icons,
+        cache_hints={"server/discover": public_hint, "tools/list": public_hint},
+        get_tool_input_schema=no_header_parameters,
+        on_list_tools=adapter.list_tools,
+        on_call_tool=adapter.call_tool,
+    )
+
+
+def no_header_parameters(name: str) -> None:
+    """No tool takes an argument by header, so there is nothing to look up."""
+    del name

@@ -1,0 +1,93 @@
+"""The adapter as a process: standard input and output carry MCP and nothing else.
+
+Source: MCP adapter contract 2.1; decision C18. Until the kind of a credential is known no record
+is read; an owner's ends the process.
+"""
+
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import anyio
+from mcp.server.stdio import stdio_server
+
+from personal_server.mcp_adapter.calls import AdapterSettings
+from personal_server.mcp_adapter.server import Caller, build_server
+from personal_server.rs_client.json_values import as_object, as_text
+from personal_server.rs_client.port import Path, Query, RsPort, RsResponse
+
+OpenPort = Callable[[str, str], RsPort]
+"""(tool, request id) → port."""
+
+
+@dataclass(slots=True)
+class KindCheck:
+    """Whether the credential's kind is known yet, and what to do when it is an owner's."""
+
+    known: bool
+    refuse_owner: Callable[[], None]
+    lock: anyio.Lock = field(default_factory=anyio.Lock)
+
+    async def settle(self, port: RsPort) -> RsResponse | None:
+        """Ask once; the answer to a question that failed, so that the read fails the same way."""
+        async with self.lock:
+            if self.known:
+                return None
+            response = await port.get(("v1", "schema"), (("view", "compact"),))
+            if not response.ok:
+                return response
+            bearer = as_object(as_object(response.body).get("bearer"))
+            if as_text(bearer.get("token_kind")) == "owner":
+                self.refuse_owner()
+                await anyio.sleep_forever()
+            self.known = True
+            return None
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedPort:
+    """A port that reads nothing before the kind of its credential is known."""
+
+    port: RsPort
+    check: KindCheck
+
+    async def get(
+        self, path: Path, query: Query = (), *, max_bytes: int | None = None
+    ) -> RsResponse:
+        """Read one path.
+
+        Raises: RsTimeout, RsUnreachable, RsInvalidResponse.
+        """
+        if not self.check.known:
+            refused = await self.check.settle(self.port)
+            if refused is not None:
+                return refused
+        return await self.port.get(path, query, max_bytes=max_bytes)
+
+
+async def serve_stdio(
+    open_port: OpenPort,
+    *,
+    provider_url: str,
+    server_name: str,
+    version: str,
+    kind_known: bool,
+    refuse_owner: Callable[[], None],
+    settings: AdapterSettings | None = None,
+) -> None:
+    """Serve until the input ends; refuse_owner ends the process."""
+    check = KindCheck(kind_known, refuse_owner)
+
+    def callers(request: Any) -> Caller:
+        del request
+        request_id = f"req_{secrets.token_hex(12)}"
+        return Caller(
+            open_port=lambda tool: CheckedPort(open_port(tool, request_id), check),
+            provider_url=provider_url,
+            request_id=request_id,
+        )
+
+    server = build_server(callers, name=server_name, version=version, settings=settings)
+    async with stdio_server() as (incoming, outgoing):
+        await server.run(incoming, outgoing, server.create_initialization_options())

@@ -1,0 +1,78 @@
+"""fetch: one record as a document {id, title, text, url, metadata}; the text face is the same JSON.
+
+Source: MCP adapter contract 10.5; decisions C2, C21.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from personal_server.mcp_adapter.arguments import legal_or_none, parse_arguments
+from personal_server.mcp_adapter.calls import Call, Outcome
+from personal_server.mcp_adapter.cleaning import escaped_json
+from personal_server.mcp_adapter.contract import contract
+from personal_server.mcp_adapter.errors import NextCall, ToolError
+from personal_server.mcp_adapter.expansion import encode_expand
+from personal_server.mcp_adapter.faces.document import Document, render_document
+from personal_server.mcp_adapter.faces.rows import links_of
+from personal_server.mcp_adapter.handles import RecordRef
+from personal_server.mcp_adapter.reading import read
+from personal_server.mcp_adapter.tools.gate import pass_expand_gate
+from personal_server.mcp_adapter.tools.identity import record_of
+from personal_server.rs_client.json_values import as_object, objects_in
+from personal_server.rs_client.port import Path, Query
+
+untrusted = ("/title", "/text", "/url", "/metadata/fields", "/metadata/expanded")
+
+
+async def fetch(call: Call, raw: Mapping[str, Any] | None) -> Outcome:
+    """Check, read and render.
+
+    Raises: ToolError.
+    """
+    asked = parse_arguments(contract().tools["fetch"], raw)
+    record = record_of("fetch", asked)
+    relations = _relations(asked)
+    await pass_expand_gate(call, asked, record.stream, record.connection_id)
+    fields: tuple[str, ...] = tuple(asked.get("fields", ()))
+    query = (*_scope(record), *(("fields", name) for name in fields), *relations)
+    response = await read(call, record_path(record), query, asked)
+    document = Document(asked["id"], record, as_object(response.body), fields)
+    structured = render_document(call, document)
+    ladder = objects_in(structured["metadata"]["content_ladder"])
+    return Outcome(
+        structured=structured,
+        text=escaped_json(structured),
+        links=links_of(call, ladder),
+        untrusted=untrusted,
+        rows=1,
+    )
+
+
+def record_path(record: RecordRef) -> Path:
+    """Where a record is read."""
+    return ("v1", "streams", record.stream, "records", record.record_id)
+
+
+def _scope(record: RecordRef) -> Query:
+    return (("connection_id", record.connection_id),) if record.connection_id else ()
+
+
+def _relations(asked: dict[str, Any]) -> Query:
+    try:
+        return encode_expand(asked)
+    except ToolError as error:
+        rest = {name: value for name, value in asked.items() if not name.startswith("expand")}
+        raise error.with_next(_legal(rest)) from None
+
+
+def _legal(arguments: dict[str, Any]) -> NextCall | None:
+    return legal_or_none(contract().tools["fetch"], arguments, check_shape)
+
+
+def check_shape(asked: dict[str, Any]) -> Query:
+    """The checks of this tool that need no resource server.
+
+    Raises: ToolError.
+    """
+    record_of("fetch", asked)
+    return encode_expand(asked)

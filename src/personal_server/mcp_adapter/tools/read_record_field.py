@@ -1,0 +1,179 @@
+"""read_record_field: a bounded window of one text field, and the way on and back.
+
+Source: MCP adapter contract 10.6; decision C22. Windows come from the field-window route only.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from personal_server.mcp_adapter.arguments import is_unroutable, legal_or_none, parse_arguments
+from personal_server.mcp_adapter.calls import Call, Outcome
+from personal_server.mcp_adapter.contract import contract
+from personal_server.mcp_adapter.errors import NextCall, ToolError
+from personal_server.mcp_adapter.faces.window import Asked, render_window
+from personal_server.mcp_adapter.handles import RecordRef, format_id
+from personal_server.mcp_adapter.reading import answer, refusal
+from personal_server.mcp_adapter.tools.fetch import record_path
+from personal_server.mcp_adapter.tools.identity import record_of
+from personal_server.mcp_adapter.window_cursors import (
+    WindowCursor,
+    field_key,
+    parse_cursor,
+    short_digest,
+)
+from personal_server.rs_client.json_values import Json, as_object, as_text, is_object
+from personal_server.rs_client.normalize import error_of
+from personal_server.rs_client.port import Query, RsResponse
+
+choosing = ("offset_chars", "q", "before_chars", "after_chars")
+window_names = (*choosing, "limit_chars")
+tool_name = "read_record_field"
+
+
+async def read_record_field(call: Call, raw: Mapping[str, Any] | None) -> Outcome:
+    """Check, read and render.
+
+    Raises: ToolError.
+    """
+    asked = parse_arguments(contract().tools[tool_name], raw)
+    record, cursor = check_shape(asked)
+    window = Asked(record, asked, cursor)
+    return await read_window(call, window)
+
+
+async def read_window(call: Call, window: Asked) -> Outcome:
+    """Read one window, for the tool and for the resource alike.
+
+    Raises: ToolError.
+    """
+    path = (*record_path(window.record), "field-window")
+    response = await answer(call, path, window_query(window), window.arguments)
+    if not response.ok:
+        raise _refused(call, response, window)
+    body = response.body
+    if not is_object(body) or not isinstance(as_object(body.get("window")).get("text"), str):
+        raise ToolError(
+            "rs_invalid_response",
+            "The resource server gave no window.",
+            next_call=NextCall(tool_name, window.arguments),
+        )
+    _check_digest(body, window)
+    return render_window(call, body, window, response.request_id)
+
+
+def check_shape(asked: dict[str, Any]) -> tuple[RecordRef, WindowCursor | None]:
+    """Record and cursor of a call, or the first refusal.
+
+    Raises: ToolError.
+    """
+    record = _record(asked)
+    _check_window(asked)
+    return record, _cursor(asked, record)
+
+
+def _record(asked: dict[str, Any]) -> RecordRef:
+    parts = [name for name in ("stream", "record_id") if name in asked]
+    if "id" in asked:
+        if parts:
+            rest = _less(asked, *parts)
+            raise _identity_error(parts[0], "`id` excludes `stream` and `record_id`.", _legal(rest))
+        return record_of(tool_name, asked)
+    for name in ("connection_id", "stream", "record_id"):
+        if name not in asked:
+            message = "Name the record by `id`, or by connection_id, stream and record_id together."
+            raise _identity_error("id" if not parts else name, message, None)
+    if is_unroutable(asked["stream"]):
+        raise _identity_error("stream", "No stream has such a name.", None)
+    return RecordRef(asked["connection_id"], asked["stream"], asked["record_id"])
+
+
+def _identity_error(param: str, message: str, advice: NextCall | None) -> ToolError:
+    return ToolError("invalid_arguments", message, param=param, next_call=advice)
+
+
+def _check_window(asked: dict[str, Any]) -> None:
+    chosen = [name for name in choosing if name in asked]
+    if "cursor" in asked and chosen:
+        message = (
+            f"`cursor` continues by itself and excludes choosing a window: leave out {chosen[0]}."
+        )
+        raise _selector_error(chosen[0], message, _less(asked, *chosen))
+    if "q" in asked and "offset_chars" in asked:
+        message = "`q` and `offset_chars` each choose a window: use one."
+        raise _selector_error("offset_chars", message, _less(asked, "offset_chars"))
+    context = [name for name in ("before_chars", "after_chars") if name in asked]
+    if context and "q" not in asked:
+        message = f"`{context[0]}` goes with `q` only."
+        raise _selector_error(context[0], message, _less(asked, *context))
+
+
+def _selector_error(param: str, message: str, rest: dict[str, Any]) -> ToolError:
+    code = "invalid_field_window_selector"
+    return ToolError(code, message, param=param, next_call=_legal(rest))
+
+
+def _cursor(asked: dict[str, Any], record: RecordRef) -> WindowCursor | None:
+    if "cursor" not in asked:
+        return None
+    text = asked["cursor"]
+    cursor = parse_cursor(text, field_key(record, asked["field_path"]))
+    if cursor is None:
+        offset = int(text) if text.isdecimal() and len(text) < 12 else 0
+        raise ToolError(
+            "invalid_cursor",
+            "This cursor is damaged, or belongs to another record or field.",
+            param="cursor",
+            next_call=NextCall(tool_name, {**_less(asked, "cursor"), "offset_chars": offset}),
+        )
+    return cursor
+
+
+def _legal(arguments: dict[str, Any]) -> NextCall | None:
+    return legal_or_none(contract().tools[tool_name], arguments, check_shape)
+
+
+def _less(asked: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    return {name: value for name, value in asked.items() if name not in names}
+
+
+def window_query(window: Asked) -> Query:
+    """The parameters of the route; only what was given."""
+    pairs = [("field", window.field_path)]
+    if window.record.connection_id is not None:
+        pairs.insert(0, ("connection_id", window.record.connection_id))
+    chosen = {name: window.arguments[name] for name in window_names if name in window.arguments}
+    if window.cursor is not None:
+        chosen = {"limit_chars": window.cursor.limit_chars, **chosen}
+        chosen["offset_chars"] = window.cursor.offset_chars
+    ordered = [(name, str(chosen[name])) for name in window_names if name in chosen]
+    return (*pairs, *ordered)
+
+
+def _check_digest(body: Json, window: Asked) -> None:
+    digest = short_digest(as_text(as_object(body.get("field")).get("digest")))
+    if window.cursor is None or not window.cursor.digest or not digest:
+        return
+    if window.cursor.digest != digest:
+        raise ToolError(
+            "stale_cursor",
+            "The field has changed since this cursor was made; start again.",
+            param="cursor",
+            next_call=NextCall(tool_name, window.restarted()),
+        )
+
+
+def _refused(call: Call, response: RsResponse, window: Asked) -> ToolError:
+    code = str(error_of(response)["code"])
+    one_field = {"id": format_id(window.record), "fields": [window.field_path]}
+    if response.status in {404, 405} and code.startswith("http_"):
+        return ToolError(
+            "field_window_unsupported",
+            "This resource server has no field windows; `fetch` shows the start of the field.",
+            next_call=NextCall("fetch", one_field),
+        )
+    error = refusal(call, response, window.arguments)
+    if code == "field_not_text":
+        return error.with_next(NextCall("fetch", one_field))
+    if code == "query_not_found":
+        return error.with_next(NextCall(tool_name, window.restarted()))
+    return error

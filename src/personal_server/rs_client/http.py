@@ -1,0 +1,216 @@
+"""The port over HTTP: one class, the transport injected (network, or ASGI in process).
+
+Source: MCP adapter contract 3.2 to 3.4. The client's own timeouts do nothing in process, so every
+read runs under `anyio.fail_after`. Answers are values; only the port's three failures are raised.
+"""
+
+import logging
+import random
+import re
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+import anyio
+import httpx2
+
+from personal_server.rs_client.json_values import parse_json
+from personal_server.rs_client.normalize import request_id_of, retry_after_of
+from personal_server.rs_client.paths import encode_path, encode_query
+from personal_server.rs_client.port import (
+    BearerSource,
+    Path,
+    Query,
+    RsInvalidResponse,
+    RsResponse,
+    RsTimeout,
+    RsUnreachable,
+)
+
+for noisy in ("httpx2", "httpcore2"):
+    logging.getLogger(noisy).setLevel(logging.WARNING)  # they log whole URLs at INFO
+
+connect_seconds = 3.0
+read_seconds = 16.0
+blob_seconds = 30.0
+in_flight_reads = 4
+json_bytes = 32 * 1024 * 1024
+retry_statuses = frozenset({502, 503, 504})
+retry_pause_seconds = (0.2, 0.4)
+
+
+@dataclass(frozen=True, slots=True)
+class RsClient:
+    """A resource server that ports are opened on.
+
+    Shapes: base_url is an origin without trailing slash; encoding is what `Accept-Encoding` says
+            (identity in process).
+    """
+
+    http: httpx2.AsyncClient
+    base_url: str
+    bearer: BearerSource
+    version: str
+    encoding: str = "gzip"
+    limiter: anyio.CapacityLimiter = field(
+        default_factory=lambda: anyio.CapacityLimiter(in_flight_reads)
+    )
+
+    def port(self, tool: str, request_id: str | None = None) -> "HttpRsPort":
+        """A port for one call of one tool; request_id is the id its reads are numbered under."""
+        return HttpRsPort(self, tool, request_id)
+
+
+@dataclass(slots=True)
+class HttpRsPort:
+    """`RsPort` on an HTTP client; the only state is the number of reads made."""
+
+    client: RsClient
+    tool: str
+    request_id: str | None
+    reads: int = 0
+
+    async def get(
+        self, path: Path, query: Query = (), *, max_bytes: int | None = None
+    ) -> RsResponse:
+        """Read one path under the deadline of its kind.
+
+        Raises: RsTimeout, RsUnreachable, RsInvalidResponse; ValueError for a path that is refused.
+        """
+        target = (
+            self.client.base_url + encode_path(path) + (f"?{encode_query(query)}" if query else "")
+        )
+        self.reads += 1
+        try:
+            with anyio.fail_after(read_seconds if max_bytes is None else blob_seconds):
+                async with self.client.limiter:
+                    return await self._with_bearer(target, max_bytes)
+        except (TimeoutError, httpx2.TimeoutException) as error:
+            raise RsTimeout from error
+        except httpx2.TransportError as error:
+            raise RsUnreachable from error
+        except httpx2.HTTPError as error:
+            raise RsInvalidResponse from error
+
+    async def _with_bearer(self, target: str, max_bytes: int | None) -> RsResponse:
+        token = await self.client.bearer.bearer()
+        response = await self._with_retry(target, token, max_bytes)
+        if response.status != 401:
+            return response
+        renewed = await self.client.bearer.renew(token)
+        return response if renewed is None else await self._with_retry(target, renewed, max_bytes)
+
+    async def _with_retry(self, target: str, token: str, max_bytes: int | None) -> RsResponse:
+        try:
+            response = await self._send(target, token, max_bytes)
+            if response.status not in retry_statuses or response.retry_after_seconds is not None:
+                return response
+        except (
+            httpx2.ConnectError,
+            httpx2.ReadError,
+            httpx2.WriteError,
+            httpx2.RemoteProtocolError,
+        ):
+            pass  # refused or reset: the one repeat below answers or fails
+        await anyio.sleep(random.uniform(*retry_pause_seconds))  # noqa: S311 - spreads repeats, hides nothing
+        return await self._send(target, token, max_bytes)
+
+    async def _send(self, target: str, token: str, max_bytes: int | None) -> RsResponse:
+        request = self.client.http.build_request(
+            "GET", target, headers=self._headers(token, max_bytes)
+        )
+        response = await self.client.http.send(request, stream=True, follow_redirects=False)
+        try:
+            if max_bytes is not None and response.status_code in {200, 206}:
+                return await _blob(response, max_bytes)
+            return await _document(response)
+        finally:
+            await response.aclose()
+
+    def _headers(self, token: str, max_bytes: int | None) -> dict[str, str]:
+        headers = {
+            "Authorization": f"Bearer {token}",
+            "Accept": "application/json" if max_bytes is None else "*/*",
+            "Accept-Encoding": self.client.encoding if max_bytes is None else "identity",
+            "User-Agent": f"pdpp-mcp-server/{self.client.version}",
+            "PDPP-Tool": self.tool,
+        }
+        if self.request_id is not None:
+            headers["Request-Id"] = f"{self.request_id}.{self.reads}"
+        if max_bytes is not None:
+            headers["Range"] = f"bytes=0-{max(max_bytes - 1, 0)}"
+        return headers
+
+
+async def _document(response: httpx2.Response) -> RsResponse:
+    raw = bytearray()
+    async for chunk in response.aiter_bytes():
+        raw += chunk
+        if len(raw) > json_bytes:
+            raise RsInvalidResponse
+    content_type = response.headers.get("content-type")
+    body = _parsed(bytes(raw), content_type, response.status_code)
+    return RsResponse(
+        status=response.status_code,
+        body=body,
+        content_type=content_type,
+        request_id=request_id_of(response.headers, body),
+        retry_after_seconds=_retry_after(response),
+    )
+
+
+def _parsed(raw: bytes, content_type: str | None, status: int) -> object:
+    if not raw or "json" not in (content_type or ""):
+        return None
+    try:
+        return parse_json(raw)
+    except ValueError as error:
+        if 200 <= status < 300:
+            raise RsInvalidResponse from error
+        return None
+
+
+async def _blob(response: httpx2.Response, max_bytes: int) -> RsResponse:
+    total = _total_bytes(response)
+    raw = bytearray()
+    if total is None or total <= max_bytes:
+        async for chunk in response.aiter_bytes():
+            raw += chunk
+            if len(raw) > max_bytes:
+                break
+    too_large = (total is not None and total > max_bytes) or len(raw) > max_bytes
+    return RsResponse(
+        status=response.status_code,
+        content=None if too_large else bytes(raw),
+        total_bytes=total if total is not None else len(raw),
+        content_type=response.headers.get("content-type"),
+        request_id=request_id_of(response.headers, None),
+    )
+
+
+def _total_bytes(response: httpx2.Response) -> int | None:
+    ranged = re.fullmatch(r"bytes \d+-\d+/(\d+)", response.headers.get("content-range", ""))
+    if ranged:
+        return int(ranged[1])
+    length = response.headers.get("content-length", "")
+    return int(length) if response.status_code == 200 and length.isdigit() else None
+
+
+def _retry_after(response: httpx2.Response) -> int | None:
+    return retry_after_of(
+        response.status_code, response.headers.get("retry-after"), datetime.now(UTC)
+    )
+
+
+def network_client() -> httpx2.AsyncClient:
+    """A client for the network: keep-alive, environment proxies, redirects not followed."""
+    return httpx2.AsyncClient(
+        timeout=httpx2.Timeout(blob_seconds, connect=connect_seconds),
+        follow_redirects=False,
+        trust_env=True,
+    )
+
+
+def in_process_client(app: object) -> httpx2.AsyncClient:
+    """A client that calls an ASGI application in this process; its failures are 500 answers."""
+    transport = httpx2.ASGITransport(app=app, raise_app_exceptions=False, client=("in-process", 0))  # type: ignore[arg-type]
+    return httpx2.AsyncClient(transport=transport, follow_redirects=False, trust_env=False)

@@ -1,0 +1,57 @@
+from collections.abc import Mapping
+from typing import Any
+
+import jsonschema_rs
+import pytest
+
+from personal_server.mcp_adapter.calls import Call, Outcome
+from personal_server.mcp_adapter.contract import contract
+from personal_server.mcp_adapter.server import Caller, draw_nonce, guarded, tools
+from personal_server.rs_client.http import RsClient, in_process_client
+from personal_server.rs_client.port import FixedBearer
+from tests.mcp_adapter.fake_rs import FakeRs
+from tests.mcp_adapter.seed import world
+
+origin = "http://127.0.0.1:7662"
+calls: list[tuple[str, Mapping[str, Any]]] = [
+    ("schema", {}),
+    ("schema", {"stream": "messages"}),
+    ("schema", {"stream": "messages", "connection_id": "cin_a", "detail": "full"}),
+    ("query_records", {"stream": "messages", "limit": 4, "count": "exact"}),
+    ("query_records", {"stream": "messages", "expand": ["attachments"]}),
+    ("aggregate", {"stream": "transactions", "metric": "sum", "field": "amount"}),
+    ("aggregate", {"stream": "transactions", "metric": "count", "group_by": "category"}),
+    ("search", {"query": "invoice"}),
+    ("fetch", {"id": "cin_a/messages:m8"}),
+    ("read_record_field", {"id": "cin_a/messages:m8", "field_path": "body"}),
+]
+
+
+async def ask(rs: FakeRs, tool: str, arguments: Mapping[str, Any] | None) -> Outcome:
+    client = RsClient(in_process_client(rs), origin, FixedBearer("tok"), "0")
+    call = Call(tool, client.port(tool, "req_1"), origin, draw_nonce)
+    return await guarded(tools[tool], call, arguments, Caller(client.port, origin))
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(("tool", "arguments"), calls)
+async def test_every_tool_answers_within_its_schema(
+    tool: str, arguments: Mapping[str, Any]
+) -> None:
+    outcome = await ask(world(), tool, arguments)
+    assert not outcome.is_error
+    schema = contract().tools[tool].output_schema
+    jsonschema_rs.validator_for(schema).validate(outcome.structured)
+
+
+@pytest.mark.anyio
+async def test_a_defect_is_a_typed_error_without_its_text() -> None:
+    async def broken(call: Call, arguments: Mapping[str, Any] | None) -> Outcome:
+        raise RuntimeError("secret words")
+
+    client = RsClient(in_process_client(world()), origin, FixedBearer("tok"), "0")
+    call = Call("schema", client.port("schema"), origin, draw_nonce)
+    outcome = await guarded(broken, call, {}, Caller(client.port, origin, "req_7"))
+    assert outcome.structured["error"]["code"] == "internal_error"
+    assert outcome.structured["error"]["request_id"] == "req_7"
+    assert "secret words" not in outcome.text

@@ -63,7 +63,8 @@ class ReadableSource:
 
     Shapes: `fields` is a non-empty tuple in schema order; `resources` is `None` (no restriction)
         or a non-empty set of canonical keys; `declared` is the current declaration of the stream;
-        `source_name` and `maximum_staleness_seconds` are what the source declares of itself.
+        `source_name`, `maximum_staleness_seconds` and `sibling_streams` (all stream names) are
+        what the source declares of itself.
     """
 
     grant_id: str | None
@@ -78,6 +79,7 @@ class ReadableSource:
     declaration_version: str = ""
     source_name: str = ""
     maximum_staleness_seconds: int | None = None
+    sibling_streams: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         """An empty allow-list means deny: such a source does not exist."""

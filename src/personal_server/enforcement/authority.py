@@ -184,6 +184,7 @@ def _source(
         declaration_version=declaration.version,
         source_name=declaration.display_name,
         maximum_staleness_seconds=declaration.maximum_staleness_seconds,
+        sibling_streams=frozenset(declaration.streams),
     )
 
 

@@ -69,7 +69,8 @@ def reach(authority: ReadAuthority, source: ReadableSource, declared: Expansion)
         None,
     )
     if child is None:
-        return Reach(None, STREAM_NOT_GRANTED)
+        known = relation.stream in source.sibling_streams
+        return Reach(None, STREAM_NOT_GRANTED if known else STREAM_UNKNOWN)
     holder = source if relation.foreign_key_on == "self" else child
     if relation.foreign_key not in holder.fields:
         return Reach(None, FIELD_NOT_GRANTED)
@@ -146,7 +147,7 @@ def _refused(
     declared: Expansion, reasons: Iterable[str]
 ) -> GrantStreamNotAllowed | FieldNotGranted:
     relation = declared.relationship
-    if STREAM_NOT_GRANTED in reasons:
+    if FIELD_NOT_GRANTED not in reasons:
         return GrantStreamNotAllowed(
             f"The related stream '{relation.stream}' is not part of this grant.", param="expand"
         )

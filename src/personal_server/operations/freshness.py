@@ -35,6 +35,11 @@ class Freshness:
     captured_at_ns: int | None
     last_attempted_at_ns: int | None
 
+    @property
+    def order(self) -> tuple[int, int]:
+        """Least fresh first."""
+        return (_WORST_FIRST.index(self.status), self.captured_at_ns or 0)
+
     def render(self) -> dict[str, object]:
         """The wire form."""
         captured, attempted = self.captured_at_ns, self.last_attempted_at_ns
@@ -97,7 +102,7 @@ def least_fresh(
     found = [source_freshness(snapshot, times, s, collections, now_ns) for s in sources]
     if not found:
         return None
-    return min(found, key=_freshness_order).render()
+    return min(found, key=lambda f: f.order).render()
 
 
 def source_freshness(
@@ -112,7 +117,3 @@ def source_freshness(
     known = collection is not None and collection.last_succeeded_at_ns is not None
     newest = None if known else times.newest(snapshot, source)
     return freshness_of(source, collection, newest, now_ns)
-
-
-def _freshness_order(freshness: Freshness) -> tuple[int, int]:
-    return (_WORST_FIRST.index(freshness.status), freshness.captured_at_ns or 0)

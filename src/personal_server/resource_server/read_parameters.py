@@ -1,0 +1,163 @@
+"""The parameters of the read routes, and the queries that they spell.
+
+Rule: syntax only; whether a name is declared or granted is decided in `enforcement`.
+Source: RS contract 6.2, 7.1, 8, 9, 10, 11.1.
+"""
+
+from __future__ import annotations
+
+from personal_server.domain.criteria import Granularity, Metric
+from personal_server.domain.values import NANOSECONDS
+from personal_server.enforcement.query import Cut, Expand, FilterText, Selectors
+from personal_server.errors import InvalidExpand, InvalidFilter, InvalidRequest, InvalidWindow
+from personal_server.resource_server.parameters import (
+    CURSOR,
+    SELECTORS,
+    Form,
+    Kind,
+    Parameter,
+    Parameters,
+    page_limit,
+)
+from personal_server.resource_server.requests import Request
+
+FIELDS = Parameter(
+    "fields", "Only these fields, and the primary key.", form=Form.LIST, max_items=256
+)
+VIEW = Parameter("view", "A declared view instead of `fields`.")
+EXPAND = Parameter("expand", "Relations to read along.", form=Form.LIST, max_items=8)
+EXPAND_LIMIT = Parameter(
+    "expand_limit",
+    "How many children of a relation; asks for the relation too.",
+    form=Form.KEYED,
+    kind=Kind.INTEGER,
+    error=InvalidExpand,
+    example="expand_limit[comments]=3",
+)
+FILTER = Parameter(
+    "filter",
+    "Conditions on granted fields: equal, or a declared range operator.",
+    form=Form.KEYED,
+    depth=2,
+    max_items=32,
+    error=InvalidFilter,
+    example="filter[created_at][gte]=2026-01-01T00:00:00Z",
+)
+
+RECORDS = (
+    page_limit(25, 100),
+    CURSOR,
+    Parameter("changes_since", "`beginning` or a bookmark: what changed since."),
+    *SELECTORS,
+    Parameter("order", "Direction; with `sort` they must agree.", choices=("asc", "desc")),
+    Parameter("sort", "`field` ascending, `-field` descending.", example="-created_at"),
+    FILTER,
+    EXPAND,
+    EXPAND_LIMIT,
+    FIELDS,
+    VIEW,
+    Parameter(
+        "count", "Also count the list.", choices=("none", "estimated", "exact"), default="none"
+    ),
+    Parameter("window", "Also the list's extent.", choices=("none", "exact"), default="none"),
+)
+RECORD = (FIELDS, VIEW, EXPAND, EXPAND_LIMIT, *SELECTORS)
+FIELD_WINDOW = (
+    Parameter("field", "One granted top-level property."),
+    Parameter(
+        "offset_chars",
+        "Where the window begins.",
+        kind=Kind.INTEGER,
+        minimum=0,
+        error=InvalidWindow,
+    ),
+    Parameter(
+        "limit_chars",
+        "How long it is; 4 096 unless told.",
+        kind=Kind.INTEGER,
+        minimum=1,
+        maximum=16_384,
+        clamps=True,
+        error=InvalidWindow,
+    ),
+    Parameter(
+        "q", "Window around the first match of this text.", max_chars=256, error=InvalidWindow
+    ),
+    *(
+        Parameter(
+            name,
+            f"Characters {side} the match.",
+            kind=Kind.INTEGER,
+            minimum=0,
+            maximum=8_192,
+            error=InvalidWindow,
+        )
+        for name, side in (("before_chars", "before"), ("after_chars", "after"))
+    ),
+    *SELECTORS,
+)
+AGGREGATE = (
+    Parameter("metric", "What is computed.", required=True, choices=tuple(m.value for m in Metric)),
+    Parameter("field", "Of which field; not for `count`."),
+    Parameter("group_by", "Group by a scalar field."),
+    Parameter("group_by_time", "Group by a time field; needs `granularity`."),
+    Parameter("granularity", "Size of time groups.", choices=tuple(g.value for g in Granularity)),
+    Parameter("time_zone", "IANA name for time groups; UTC unless told.", example="Europe/Rome"),
+    Parameter("limit", "Groups returned.", kind=Kind.INTEGER, default=10, minimum=1, maximum=100),
+    FILTER,
+    *SELECTORS,
+)
+SEARCH = (
+    Parameter("q", 'Terms, "phrases" and prefix*; all must match.', required=True),
+    page_limit(25, 100),
+    Parameter("streams", "Only these streams.", form=Form.LIST, max_items=64),
+    FILTER,
+    CURSOR,
+    *SELECTORS,
+)
+SCHEMA = (
+    Parameter("view", "`compact` for flags instead of objects.", choices=("full", "compact")),
+    Parameter("detail", "`full` needs `stream`.", choices=("full", "compact")),
+    Parameter("stream", "Only rows of this stream."),
+    *SELECTORS,
+)
+
+_NOT_WITH_CHANGES = ("filter", "sort", "order", "count", "window", "expand", "expand_limit")
+
+
+def selectors_of(parameters: Parameters) -> Selectors:
+    """Which connections are asked."""
+    return Selectors(parameters.text("connection_id"), parameters.text("connector_id"))
+
+
+def cut_of(parameters: Parameters) -> Cut:
+    """What of the data is shown."""
+    return Cut(parameters.names("fields"), parameters.text("view"))
+
+
+def expand_of(parameters: Parameters) -> Expand:
+    """Which relations are followed."""
+    limits = tuple((each.path[0], int(each.value)) for each in parameters.keyed("expand_limit"))
+    return Expand(parameters.names("expand"), limits)
+
+
+def filters_of(parameters: Parameters) -> tuple[FilterText, ...]:
+    """The conditions as written."""
+    return tuple(
+        FilterText(each.path[0], each.path[1] if len(each.path) > 1 else None, each.value)
+        for each in parameters.keyed("filter")
+    )
+
+
+def refuse_beside_changes(parameters: Parameters) -> None:
+    """A change feed has its own order and takes no conditions.  Raises: InvalidRequest."""
+    for name in _NOT_WITH_CHANGES:
+        if name in parameters.sent:
+            raise InvalidRequest(f"'{name}' does not go with 'changes_since'.", param=name)
+
+
+def timeout_seconds(request: Request) -> float | None:
+    """How long the read may take."""
+    if request.deadline_ns is None:
+        return None
+    return (request.deadline_ns - request.now_ns) / NANOSECONDS

@@ -14,7 +14,7 @@ from personal_server.domain.authority import ReadableSource, ReadAuthority
 from personal_server.domain.values import render_instant
 from personal_server.enforcement.authorize import authorize_schema, authorize_stream
 from personal_server.enforcement.query import SchemaQuery, StreamQuery
-from personal_server.operations.freshness import Freshness, freshness_of, source_freshness
+from personal_server.operations.freshness import Freshness, freshness_of, least_of, source_freshness
 from personal_server.operations.read_ports import ReadPorts
 from personal_server.planning.reads import plan_summary
 from personal_server.storage.ports import READ_DEADLINE_SECONDS
@@ -60,7 +60,7 @@ class StreamSummary:
     source: ReadableSource
     record_count: int
     last_updated: str | None
-    freshness: Mapping[str, object]
+    freshness: Freshness
 
 
 def describe_schema(
@@ -113,7 +113,7 @@ def summarize_streams(
             collection = collections.get(source.connection_id)
             freshness = freshness_of(source, collection, newest, now_ns)
             updated = None if newest is None else render_instant(newest)
-            found.append(StreamSummary(source, summary.record_count, updated, freshness.render()))
+            found.append(StreamSummary(source, summary.record_count, updated, freshness))
     return found
 
 
@@ -145,5 +145,5 @@ def _dated(
 
 
 def _with_freshness(entry: StreamEntry, dated: Mapping[tuple[str, str], Freshness]) -> StreamEntry:
-    least = min((dated[s.order] for s in entry.sources), key=lambda f: f.order)
+    least = least_of(dated[s.order] for s in entry.sources)
     return StreamEntry(entry.sources, least.render())

@@ -102,7 +102,12 @@ def least_fresh(
     found = [source_freshness(snapshot, times, s, collections, now_ns) for s in sources]
     if not found:
         return None
-    return min(found, key=lambda f: f.order).render()
+    return least_of(found).render()
+
+
+def least_of(found: Iterable[Freshness]) -> Freshness:
+    """The least fresh of several."""
+    return min(found, key=lambda freshness: freshness.order)
 
 
 def source_freshness(

@@ -192,6 +192,55 @@ CLAUDE_MEMORIES: list[Data] = [
 ]
 
 
+SLACK_USERS: list[Data] = [
+    {"id": "U1", "name": "ada", "profile": {"display_name": "Ada", "email": "ada@example.org"}},
+    {"id": "U2", "name": "byron", "deleted": True, "profile": {"real_name": "Ann Byron"}},
+]
+
+SLACK_DAY: list[Data] = [
+    {
+        "type": "message",
+        "user": "U1",
+        "ts": "1700000000.000100",
+        "text": "Hi <@U2>, see <https://example.org|the plan> &amp; <#C1|general>",
+        "reactions": [{"name": "tada", "users": ["U2"], "count": 1}],
+        "files": [
+            {
+                "id": "F1",
+                "name": "plan.pdf",
+                "mimetype": "application/pdf",
+                "size": 9,
+                "url_private": "https://files.example.org/F1/plan.pdf?t=secret",
+            }
+        ],
+        "reply_count": 1,
+        "thread_ts": "1700000000.000100",
+    },
+    {
+        "type": "message",
+        "subtype": "thread_broadcast",
+        "user": "U2",
+        "ts": "1700000060.000200",
+        "thread_ts": "1700000000.000100",
+        "text": "Fine",
+        "edited": {"user": "U2", "ts": "1700000090.000000"},
+    },
+    {"type": "something_new", "payload": [1]},
+    {"type": "message", "subtype": "bot_message", "username": "robot", "ts": "1700000061.000000"},
+]
+
+WHATSAPP = """\
+\u200e[13/01/24, 9:05:00\u202fPM] Ada & Ann: \u200eMessages and calls are end-to-end encrypted.
+[13/01/24, 9:05:10\u202fPM] Ada: Good evening
+on two lines: yes
+[13/01/24, 9:06:00\u202fPM] ~\u202fAnn Byron: \u200e<attached: 00000003-PHOTO.jpg>
+[13/01/24, 9:06:00\u202fPM] Ada: ok
+[13/01/24, 9:06:00\u202fPM] Ada: ok
+[2/02/24, 12:00:00\u202fAM] Ada: <Media omitted>
+[31/02/24, 12:00:00\u202fAM] Ada: on no day at all
+""".encode()
+
+
 def as_json(value: object) -> bytes:
     """JSON as platforms write it, with escapes beyond ASCII."""
     return json.dumps(value).encode()
@@ -211,6 +260,18 @@ SPECIMENS: dict[str, Files] = {
         "projects/p-1.json": as_json(CLAUDE_PROJECT),
         "memories.json": as_json(CLAUDE_MEMORIES),
         "users.json": b'[{"uuid": "u-1", "full_name": "Ada"}]',
+    },
+    "slack": {
+        "Workspace/users.json": as_json(SLACK_USERS),
+        "Workspace/channels.json": as_json([{"id": "C1", "name": "general", "members": ["U1"]}]),
+        "Workspace/dms.json": as_json([{"id": "D1", "created": 1690000000, "members": ["U1"]}]),
+        "Workspace/general/2023-11-14.json": as_json(SLACK_DAY),
+        "Workspace/general/2023-11-15.json": b"[]",
+        "Workspace/D1/2023-11-14.json": as_json(SLACK_DAY[1:2]),
+    },
+    "whatsapp": {
+        "WhatsApp Chat - Ada & Ann/_chat.txt": WHATSAPP,
+        "WhatsApp Chat - Ada & Ann/00000003-PHOTO.jpg": b"\xff\xd8",
     },
 }
 

@@ -24,6 +24,11 @@ def kind_of(filename: str | None) -> str | None:
     return guess_type(filename or "")[0]
 
 
+def is_media(name: str) -> bool:
+    """Whether a file is a picture, recording or document, by its ending."""
+    return (kind_of(name) or "").startswith(("image/", "video/", "audio/", "application/pdf"))
+
+
 def with_file(record: SourceRecord, member: Member | None) -> Iterator[SourceItem]:
     """The record with the member's bytes in `blob_ref`; without them, and a report, if they fail.
 

@@ -11,8 +11,17 @@ from personal_server.sources.errors import ExportNotRecognized
 from personal_server.sources.export import Export
 from personal_server.sources.mail import MailSource
 from personal_server.sources.port import Claim, Source
+from personal_server.sources.slack import SlackSource
+from personal_server.sources.whatsapp import WhatsAppSource
 
-SOURCES: tuple[Source, ...] = (MailSource(), BankSource(), ChatGptSource(), ClaudeSource())
+SOURCES: tuple[Source, ...] = (
+    MailSource(),
+    BankSource(),
+    ChatGptSource(),
+    ClaudeSource(),
+    SlackSource(),
+    WhatsAppSource(),
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TextIO
+from typing import TextIO, cast
 
 import cyclopts
 
@@ -128,9 +128,17 @@ def print_json(value: object) -> None:
 
 
 def _step(error: PersonalServerError) -> str:
+    """The error's own next step, or what there is to choose from."""
     step = error.members.get("next_step")
-    return step if isinstance(step, str) else ""
+    if isinstance(step, str):
+        return step
+    connections = error.members.get("available_connections")
+    if not isinstance(connections, list):
+        return ""
+    named = cast("list[dict[str, object]]", connections)
+    shown = [f"{one.get('connection_id')} ({one.get('display_name') or '–'})" for one in named]
+    return _one_line(f"Choose among {', '.join(shown)}.")
 
 
 def _one_line(text: str) -> str:
-    return " ".join(text.split())
+    return "".join(c if c.isprintable() else " " for c in " ".join(text.split()))

@@ -1,0 +1,96 @@
+"""`pdpp disclosures`: who read what, when; never what it said.  Source: RS contract 14.3."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import asdict
+from typing import Annotated
+
+import cyclopts
+from cyclopts import Parameter
+from rich.text import Text
+
+from personal_server.app.owner_store import OwnerStore
+from personal_server.cli.exits import print_json
+from personal_server.cli.tables import console, minute, plain, table
+from personal_server.domain.disclosure import DENIED, DisclosureEntry
+from personal_server.domain.values import render_instant
+from personal_server.operations.accessing import list_held
+from personal_server.storage.disclosure_ports import DisclosureQuery
+
+Opener = Callable[[], AbstractContextManager[OwnerStore]]
+COLUMNS = ("when (UTC)", "who", "how", "stream", "records", "bytes", "fields")
+
+
+def disclosures_command(open_store: Opener) -> Callable[..., None]:
+    """The command `pdpp disclosures`."""
+
+    def disclosures(
+        *,
+        limit: Annotated[
+            int, Parameter(validator=cyclopts.validators.Number(gte=1, lte=1000))
+        ] = 25,
+        grant: str | None = None,
+        client: str | None = None,
+        stream: str | None = None,
+        json: bool = False,
+    ) -> None:
+        """Show what was read from your records, newest first.
+
+        Parameters
+        ----------
+        limit
+            How many entries.
+        grant
+            Only of this grant.
+        client
+            Only of this client id.
+        stream
+            Only of this stream.
+        json
+            Print JSON.
+        """
+        given = {"grant_id": grant, "client_id": client, "stream": stream}
+        equal = tuple((name, value) for name, value in given.items() if value is not None)
+        with open_store() as store:
+            found = store.disclosures.disclosures(DisclosureQuery(limit=limit, equal=equal))
+            names = _names(store)
+        entries = [entry for _, entry in found]
+        if json:
+            print_json([_json(entry) for entry in entries])
+        elif not entries:
+            console().print("Nothing has been read yet.")
+        else:
+            console().print(table(COLUMNS, (_line(entry, names) for entry in entries)))
+
+    return disclosures
+
+
+def _names(store: OwnerStore) -> dict[str, str]:
+    with store.authorization.read() as reader:
+        return {held.client_id: held.client_name for held in list_held(reader, store.clock())}
+
+
+def _line(entry: DisclosureEntry, names: Mapping[str, str]) -> tuple[object, ...]:
+    refused = entry.outcome == DENIED
+    who = names.get(entry.client_id or "", entry.client_id or "you")
+    how = f"{entry.channel} {entry.tool or entry.route}"
+    records = Text(f"refused: {entry.error_code}", style="red") if refused else entry.record_count
+    return (
+        minute(entry.at_ns),
+        who,
+        how,
+        entry.stream or "–",
+        records,
+        "–" if refused else f"{entry.size_bytes:,}",
+        plain(", ".join(entry.fields)),
+    )
+
+
+def _json(entry: DisclosureEntry) -> dict[str, object]:
+    members: dict[str, object] = asdict(entry)
+    members.pop("subject_id")
+    members["at"] = render_instant(entry.at_ns)
+    del members["at_ns"]
+    return members

@@ -1,0 +1,53 @@
+"""What commands print for people: one look for tables, and text that cannot steer a terminal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import TextIO
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from personal_server.domain.values import NANOSECONDS
+
+NO_END = "no end"
+
+
+def console(stream: TextIO | None = None) -> Console:
+    """A console on that stream (else standard output); plain when it is not a terminal."""
+    return Console(file=stream or sys.stdout, highlight=False, soft_wrap=False)
+
+
+def words() -> Console:
+    """The console for words: standard error."""
+    return console(sys.stderr)
+
+
+def plain(text: object) -> Text:
+    """Foreign text as it is, without markup and control characters."""
+    return Text("".join(c if c.isprintable() else " " for c in str(text)))
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
+    """A quiet table; the last column wraps."""
+    made = Table(box=None, pad_edge=False, header_style="bold")
+    for name in columns:
+        made.add_column(name, overflow="fold")
+    for row in rows:
+        made.add_row(*(cell if isinstance(cell, Text) else plain(cell) for cell in row))
+    return made
+
+
+def day(ns: int | None) -> str:
+    """`2026-11-21`, or that there is no end."""
+    return NO_END if ns is None else f"{datetime.fromtimestamp(ns // NANOSECONDS, UTC):%Y-%m-%d}"
+
+
+def minute(ns: int | None) -> str:
+    """`2026-11-21 14:05`, or a dash."""
+    if ns is None:
+        return "–"
+    return f"{datetime.fromtimestamp(ns // NANOSECONDS, UTC):%Y-%m-%d %H:%M}"

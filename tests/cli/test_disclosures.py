@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+from typing import Any
+
+from personal_server.domain.disclosure import DENIED, SERVED, DisclosureEntry
+
+
+def entry(number: int, **members: Any) -> DisclosureEntry:
+    facts: dict[str, Any] = {
+        "disclosure_id": f"dsc_{number}",
+        "subject_id": "own_test",
+        "at_ns": 1_795_000_000_000_000_000 + number,
+        "request_id": f"req_{number}",
+        "outcome": SERVED,
+        "token_kind": "client",
+        "channel": "mcp",
+        "route": "records",
+        "client_id": "local_my-agent",
+        "grant_id": "grt_1",
+        "tool": "query_records",
+        "stream": "messages",
+        "fields": ("id", "subject"),
+        "record_count": 12,
+        "size_bytes": 3_456,
+    }
+    return DisclosureEntry(**{**facts, **members})
+
+
+def test_what_was_read_is_a_readable_table(terminal: Any) -> None:
+    refusal = entry(2, outcome=DENIED, error_code="field_not_granted", fields=(), record_count=0)
+    terminal.house.disclosures.append_disclosures([entry(1), refusal])
+    assert terminal.run("disclosures") == 0
+    _, refused, served = terminal.out.splitlines()
+    assert "refused: field_not_granted" in refused
+    assert "mcp query_records" in served
+    assert "3,456" in served
+    assert "id, subject" in served
+
+
+def test_entries_can_be_narrowed_and_counted_out(terminal: Any) -> None:
+    terminal.house.disclosures.append_disclosures(
+        [entry(1), entry(2, grant_id="grt_2"), entry(3, stream="payments")]
+    )
+    assert [e["request_id"] for e in terminal.json("disclosures", "--limit", "2")] == [
+        "req_3",
+        "req_2",
+    ]
+    assert [e["request_id"] for e in terminal.json("disclosures", "--grant", "grt_2")] == ["req_2"]
+    assert terminal.json("disclosures", "--stream", "nothing") == []
+    assert terminal.run("disclosures", "--limit", "0") == 64
+
+
+def test_without_entries_it_says_so(terminal: Any) -> None:
+    assert terminal.run("disclosures") == 0
+    assert "Nothing has been read yet." in terminal.out

@@ -1,0 +1,194 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from personal_server.errors import GrantRevoked, InvalidToken
+from personal_server.operations.resolving import TokenResolver
+from personal_server.rs_client.credential_cache import CredentialCache
+from personal_server.storage.authorization_rows import GrantRow, TokenRow
+from tests.console.browsing import ORIGIN
+from tests.console.household import BANK_SOURCE, CHECKING, HOME, bank_request, mail_request
+
+AGENT = ("grant", "create", "--client", "My agent")
+
+
+def resolved(terminal: Any) -> Any:
+    """What the cached token stands for."""
+    token = CredentialCache(terminal.cache).load(ORIGIN).access_token
+    return TokenResolver(terminal.house.authorization, terminal.house.clock).resolve(token)
+
+
+def test_a_grant_is_shown_made_and_its_credential_cached(terminal: Any) -> None:
+    options = ("--source", "bank", "--stream", "transactions:amount,currency", "--yes")
+    assert terminal.run(*AGENT, *options) == 0
+    assert "30 records, 2026-08-23 to 2026-11-18" in terminal.err
+    assert "Checking account" in terminal.err
+    found = resolved(terminal)
+    (stream,) = found.grants[0].grant.streams
+    assert stream.fields == ("id", "account_id", "posted_on", "amount", "currency")
+    assert stream.instance_ids == (CHECKING,)
+    assert found.grants[0].grant_id in terminal.out
+
+
+def test_nothing_printed_holds_a_token(terminal: Any) -> None:
+    printed = ""
+    for arguments in (
+        (*AGENT, "--source", "bank", "--yes"),
+        (*AGENT, "--source", "bank", "--yes", "--json"),
+        ("grant", "list"),
+        ("grant", "list", "--json"),
+    ):
+        assert terminal.run(*arguments) == 0
+        printed += terminal.out + terminal.err
+    assert "pdpp_" not in printed
+
+
+def test_two_entries_of_a_file_make_a_package(terminal: Any) -> None:
+    file = terminal.file([*mail_request(), *bank_request()])
+    made = terminal.json(*AGENT, "--from", file, "--yes")
+    assert made["kind"] == "mcp_package"
+    assert made["grant_package_id"].startswith("gpkg_")
+    assert resolved(terminal).package_id == made["grant_package_id"]
+
+
+def test_it_ends_after_ninety_days_unless_told(terminal: Any) -> None:
+    made = terminal.json(*AGENT, "--source", "bank", "--yes")
+    assert terminal.json("grant", "show", made["grant_id"])["expires_at"] == "2027-02-16T11:06:40Z"
+    made = terminal.json(*AGENT, "--source", "bank", "--expires", "none", "--yes")
+    assert terminal.json("grant", "show", made["grant_id"])["expires_at"] is None
+
+
+def test_single_use_lasts_a_day_and_has_no_refresh_token(terminal: Any) -> None:
+    made = terminal.json(*AGENT, "--source", "bank", "--single-use", "--yes")
+    shown = terminal.json("grant", "show", made["grant_id"])
+    assert (shown["access_mode"], shown["expires_at"]) == ("single_use", "2026-11-19T11:06:40Z")
+    assert CredentialCache(terminal.cache).load(ORIGIN).refresh_token is None
+
+
+def test_several_connections_and_none_named_need_a_choice(terminal: Any) -> None:
+    assert terminal.run(*AGENT, "--source", "mail", "--stream", "messages", "--yes") == 6
+    assert "cin_home" in terminal.err
+    assert "Home mailbox" in terminal.err
+    assert terminal.run(*AGENT, "--source", "mail", "--connection", HOME, "--yes") == 0
+
+
+def test_without_a_terminal_consent_must_be_given_beforehand(terminal: Any) -> None:
+    assert terminal.run(*AGENT, "--source", "bank") == 64
+    assert not terminal.cache.exists()
+
+
+@pytest.mark.parametrize(("answer", "code"), [("y\n", 0), ("n\n", 4), ("\n", 4), ("", 4)])
+def test_a_person_at_the_terminal_is_asked(terminal: Any, answer: str, code: int) -> None:
+    terminal.types(answer)
+    assert terminal.run(*AGENT, "--source", "bank") == code
+    assert terminal.cached.exists() is (code == 0)
+
+
+def test_training_needs_its_own_flag(terminal: Any) -> None:
+    training = ("--source", "bank", "--purpose", "https://pdpp.dev/purpose/ai_training")
+    assert terminal.run(*AGENT, *training, "--yes") == 64
+    assert "ai_training_consent_required" in terminal.err
+    assert terminal.run(*AGENT, *training, "--yes", "--ai-training-consent") == 0
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        (),
+        ("--stream", "transactions"),
+        ("--source", "nothing"),
+        ("--source", "bank", "--preset", "x", "--since", "2026-01-01"),
+        ("--source", "bank", "--from", "request.json"),
+        ("--from", "missing.json"),
+        ("--source", "bank", "--stream", "nothing"),
+        ("--source", "bank", "--stream", "transactions:nothing"),
+        ("--source", "bank", "--stream", "transactions", "--since", "yesterday"),
+        ("--source", "bank", "--expires", "2y"),
+        ("--source", "bank", "--purpose", "fun"),
+    ],
+)
+def test_a_request_that_cannot_be_meant_is_usage(terminal: Any, options: tuple[str, ...]) -> None:
+    assert terminal.run(*AGENT, *options, "--yes") == 64
+    assert not terminal.cached.exists()
+
+
+@pytest.mark.parametrize("content", ["", "{", "{}", "[]", "[1]", '[{"type": "x"}]'])
+def test_a_file_that_is_no_request_is_usage(terminal: Any, content: str) -> None:
+    path = terminal.folder / "request.json"
+    path.write_text(content)
+    assert terminal.run(*AGENT, "--from", path, "--yes") == 64
+
+
+def test_a_credential_that_cannot_be_written_leaves_no_usable_grant(terminal: Any) -> None:
+    terminal.cache.write_text("in the way")
+    assert terminal.run(*AGENT, "--source", "bank", "--yes") == 78
+    with terminal.house.authorization.read() as reader:
+        (grant,) = reader.rows(GrantRow)
+        (token,) = reader.rows(TokenRow)
+    assert grant.reason == "not_collected"
+    assert token.grant_id == grant.grant_id
+
+
+def test_a_revoked_grant_is_closed_to_its_token(terminal: Any) -> None:
+    made = terminal.json(*AGENT, "--source", "bank", "--yes")
+    assert terminal.run("grant", "revoke", made["grant_id"]) == 0
+    with pytest.raises(GrantRevoked):
+        resolved(terminal)
+    assert terminal.json("grant", "list") == []
+    (ended,) = terminal.json("grant", "list", "--all")
+    assert (ended["status"], ended["reason"]) == ("revoked", "owner")
+    again = terminal.json("grant", "revoke", made["grant_id"])
+    assert again["revoked_at"] == ended["revoked_at"]
+
+
+def test_ending_a_package_ends_its_members(terminal: Any) -> None:
+    file = terminal.file([*mail_request(), *bank_request()])
+    made = terminal.json(*AGENT, "--from", file, "--yes")
+    assert terminal.run("grant", "revoke", made["grant_package_id"]) == 0
+    for grant_id in made["grant_ids"]:
+        assert terminal.json("grant", "show", grant_id)["status"] == "revoked"
+
+
+@pytest.mark.parametrize("command", ["show", "revoke"])
+def test_an_unknown_grant_is_not_found(terminal: Any, command: str) -> None:
+    assert terminal.run("grant", command, "grt_unknown") == 5
+
+
+def test_lists_and_pages_are_readable(terminal: Any) -> None:
+    assert terminal.run("grant", "list") == 0
+    assert "Nobody has access." in terminal.out
+    made = terminal.json(
+        *AGENT, "--source", "bank", "--stream", "transactions", "--since", "2026-09-01", "--yes"
+    )
+    assert terminal.run("grant", "list") == 0
+    assert "bank/transactions" in terminal.out
+    assert "2027-02-16" in terminal.out
+    assert terminal.run("grant", "show", made["grant_id"]) == 0
+    assert "posted_on from 2026-09-01" in terminal.out
+    assert BANK_SOURCE not in terminal.out
+
+
+def test_names_from_elsewhere_cannot_steer_the_terminal(terminal: Any) -> None:
+    hostile = "Evil\x1b[2J[bold]"
+    arguments = ("grant", "create", "--client", hostile, "--source", "bank", "--yes")
+    assert terminal.run(*arguments) == 0
+    assert "\x1b" not in terminal.err
+    assert terminal.run("grant", "list") == 0
+    assert "\x1b" not in terminal.out
+    assert "[bold]" in terminal.out
+
+
+def test_the_credential_is_in_the_shared_layout(terminal: Any) -> None:
+    terminal.json(*AGENT, "--source", "bank", "--yes")
+    document = json.loads(terminal.cached.read_text())
+    assert document["provider_url"] == document["issuer"] == ORIGIN
+    assert document["client"]["client_id"] == "local_my-agent"
+    credential = document["credential"]
+    assert credential["token_kind"] == "client"
+    assert credential["access_token"].startswith("pdpp_at_")
+    assert credential["authorization_details"][0]["source"]["id"] == BANK_SOURCE
+    with pytest.raises(InvalidToken):
+        TokenResolver(terminal.house.authorization, terminal.house.clock).resolve("pdpp_at_x")

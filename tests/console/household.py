@@ -1,0 +1,162 @@
+"""A house full of records: two mailboxes and a bank account, in memory."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from personal_server.app.owner_store import OwnerStore
+from personal_server.domain.connection import Connection, ConnectionStatus
+from personal_server.domain.declaration_parsing import parse_declaration, render_declaration
+from personal_server.domain.values import render_instant
+from personal_server.operations.known_declarations import KnownDeclarations
+from personal_server.operations.read_ports import ReadPorts
+from personal_server.operations.sealing import store_sealer
+from personal_server.sources.bank.declaration import DECLARATION as BANK
+from personal_server.sources.mail.declaration import DECLARATION as MAIL
+from personal_server.storage.authorization_memory import MemoryAuthorizationStore
+from personal_server.storage.disclosure_memory import MemoryDisclosures
+from personal_server.storage.memory import MemoryStore
+from personal_server.storage.ports import Batch, RecordWrite, Run, RunStatus
+from tests.console.browsing import ORIGIN, SECOND, Clock
+
+DAY = 86_400 * SECOND
+MAIL_SOURCE = "https://registry.pdpp.dev/connectors/mail"
+BANK_SOURCE = "https://registry.pdpp.dev/connectors/bank"
+HOME, WORK, CHECKING = "cin_home", "cin_work", "cin_checking"
+PEOPLE = ("Grace Hopper", "Alan Turing", "Mary Anning", "Emmy Noether", "Karl Popper")
+SUBJECTS = ("Lunch on Thursday?", "Your invoice", "Re: holiday plans", "Minutes of the meeting")
+
+
+@dataclass
+class Randomness:
+    drawn: int = 0
+
+    def __call__(self, size: int) -> bytes:
+        self.drawn += 1
+        return hashlib.shake_256(str(self.drawn).encode()).digest(size)
+
+
+@dataclass
+class Household:
+    """The stores and the owner's view of them."""
+
+    clock: Clock = field(default_factory=Clock)
+    origin: str = ORIGIN
+    random_bytes: Any = secrets.token_bytes
+
+    def __post_init__(self) -> None:
+        self.records = MemoryStore("own_test")
+        self.authorization = MemoryAuthorizationStore("own_test")
+        self.disclosures = MemoryDisclosures()
+        for raw in (MAIL, BANK):
+            self.declare(raw)
+        self.connect(HOME, "mail", MAIL_SOURCE, "Home mailbox")
+        self.connect(WORK, "mail", MAIL_SOURCE, "Work mailbox")
+        self.connect(CHECKING, "bank", BANK_SOURCE, "Checking account")
+        self.fill(HOME, "messages", mails(self.clock.now_ns, 40))
+        self.fill(WORK, "messages", mails(self.clock.now_ns, 12))
+        self.fill(CHECKING, "transactions", payments(self.clock.now_ns, 30))
+        sealer = store_sealer(self.records, self.random_bytes, self.clock.now_ns)
+        self.reads = ReadPorts(self.records, sealer, self.clock, self.random_bytes)
+        self.store = OwnerStore(
+            origin=self.origin,
+            authorization=self.authorization,
+            disclosures=self.disclosures,
+            reads=self.reads,
+            declarations=KnownDeclarations(),
+            random_bytes=self.random_bytes,
+        )
+
+    def declare(self, raw: Mapping[str, object]) -> None:
+        declaration = parse_declaration(raw)
+        self.records.put_declaration(declaration, render_declaration(raw), self.clock.now_ns)
+
+    def connect(self, connection_id: str, key: str, source_id: str, name: str | None) -> None:
+        self.records.add_connection(
+            Connection(
+                connection_id=connection_id,
+                connector_key=key,
+                source_id=source_id,
+                display_name=name,
+                status=ConnectionStatus.ACTIVE,
+                created_at_ns=self.clock.now_ns,
+                updated_at_ns=self.clock.now_ns,
+            )
+        )
+        run = Run("run_1", RunStatus.SUCCEEDED, self.clock.now_ns - DAY)
+        self.records.record_run(connection_id, run)
+
+    def fill(self, connection_id: str, stream: str, records: Iterable[dict[str, Any]]) -> None:
+        connection = next(c for c in self._connections() if c.connection_id == connection_id)
+        raw = MAIL if connection.connector_key == "mail" else BANK
+        declared = parse_declaration(raw).streams[stream]
+        writes = [RecordWrite(r["id"], r, self.clock.now_ns) for r in records]
+        self.records.commit(Batch(connection_id, declared, writes, self.clock.now_ns))
+
+    def _connections(self) -> tuple[Connection, ...]:
+        with self.records.snapshot() as snapshot:
+            return snapshot.connections()
+
+
+def mails(now_ns: int, count: int) -> list[dict[str, Any]]:
+    return [
+        {
+            "id": f"m{number:03}",
+            "thread_id": f"t{number // 3}",
+            "sent_at": render_instant(now_ns - number * 5 * DAY),
+            "subject": SUBJECTS[number % len(SUBJECTS)],
+            "from_name": PEOPLE[number % len(PEOPLE)],
+            "from_address": f"{PEOPLE[number % len(PEOPLE)].split()[0].lower()}@example.org",
+            "to": ["Ada <ada@example.org>"],
+            "body_text": f"Dear Ada, secret number {number} stays between us.",
+            "is_reply": number % 2 == 0,
+            "size_bytes": 1_000 + number,
+        }
+        for number in range(count)
+    ]
+
+
+def payments(now_ns: int, count: int) -> list[dict[str, Any]]:
+    return [
+        {
+            "id": f"p{number:03}",
+            "account_id": "a1",
+            "posted_on": render_instant(now_ns - number * 3 * DAY)[:10],
+            "payee": ("Bakery", "Rent", "Railway", "Pharmacy")[number % 4],
+            "amount": -12.5 * (number + 1),
+            "amount_minor": -1_250 * (number + 1),
+            "currency": "EUR",
+            "direction": "out",
+        }
+        for number in range(count)
+    ]
+
+
+def mail_request(**stream: object) -> list[dict[str, object]]:
+    """A request for messages of the mail source."""
+    return [
+        {
+            "type": "https://pdpp.dev/data-access",
+            "source": {"id": MAIL_SOURCE},
+            "purpose_code": "https://pdpp.dev/purpose/agent_context",
+            "access_mode": "continuous",
+            "streams": [{"name": "messages", "instance_ids": [HOME], **stream}],
+        }
+    ]
+
+
+def bank_request(**stream: object) -> list[dict[str, object]]:
+    """A request for payments of the bank source."""
+    return [
+        {
+            "type": "https://pdpp.dev/data-access",
+            "source": {"id": BANK_SOURCE},
+            "purpose_code": "https://pdpp.dev/purpose/agent_context",
+            "access_mode": "continuous",
+            "streams": [{"name": "transactions", **stream}],
+        }
+    ]

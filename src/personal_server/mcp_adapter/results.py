@@ -6,12 +6,20 @@ Source: MCP adapter contract 4.2, 4.4, 8.1.
 from typing import Any
 
 import mcp_types as types
+from mcp.shared.exceptions import MCPError
 
 from personal_server.mcp_adapter import budgets
 from personal_server.mcp_adapter.calls import Call, Link, Outcome
-from personal_server.rs_client.json_values import compact
+from personal_server.mcp_adapter.contract import tool_names
+from personal_server.mcp_adapter.errors import ToolError
+from personal_server.mcp_adapter.faces.refusal import render_refusal
+from personal_server.mcp_adapter.resources import Content, Resource
+from personal_server.rs_client.json_values import Json, as_object, compact
 
 prefix = "pdpp.dev/"
+resource_not_found = -32002
+handshake_eras = ("2024-", "2025-")
+our_failures = frozenset({"rs_timeout", "rs_unreachable", "rs_invalid_response", "internal_error"})
 without_origin = frozenset({"fetch"})
 """Tools whose results name neither request nor provider."""
 
@@ -51,3 +59,39 @@ def resource_link(link: Link) -> types.ResourceLink:
         size=link.size_bytes,
         annotations=types.Annotations(audience=["user"], priority=0.1),
     )
+
+
+def resource_result(uri: str, found: Resource) -> types.ReadResourceResult:
+    """The contents of a resource."""
+    return types.ReadResourceResult(
+        contents=[_contents(uri, item) for item in found.contents],
+        ttl_ms=found.ttl_ms,
+        cache_scope="private",
+    )
+
+
+def _contents(uri: str, item: Content) -> types.TextResourceContents | types.BlobResourceContents:
+    meta: dict[str, Any] = {f"{prefix}untrusted": True} if item.untrusted else {}
+    for name, value in (("next_uri", item.next_uri), ("previous_uri", item.previous_uri)):
+        if value is not None:
+            meta[f"{prefix}{name}"] = value
+    if item.blob is not None:
+        return types.BlobResourceContents(
+            uri=uri, mime_type=item.mime_type, blob=item.blob, _meta=meta or None
+        )
+    return types.TextResourceContents(
+        uri=uri, mime_type=item.mime_type, text=item.text or "", _meta=meta or None
+    )
+
+
+def resource_error(uri: str, error: ToolError, protocol_version: str) -> MCPError:
+    """A refused resource as a JSON-RPC error; the code follows the protocol era."""
+    body: Json = as_object(render_refusal(error).structured["error"])
+    if as_object(body.get("next_call")).get("tool") not in tool_names():
+        body.pop("next_call", None)
+    code = types.INVALID_PARAMS
+    if error.code in our_failures:
+        code = types.INTERNAL_ERROR
+    elif protocol_version.startswith(handshake_eras):
+        code = resource_not_found
+    return MCPError(code, str(body["message"]), data={"uri": uri, "error": body})

@@ -18,15 +18,17 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
-from personal_server.mcp_adapter import budgets
+from personal_server.mcp_adapter import budgets, published
 from personal_server.mcp_adapter.calls import AdapterSettings, Call, Outcome
 from personal_server.mcp_adapter.cleaning import quoted
 from personal_server.mcp_adapter.clients import is_openai
+from personal_server.mcp_adapter.completions import complete, nothing
 from personal_server.mcp_adapter.contract import contract, replacement_of, tool_names
 from personal_server.mcp_adapter.errors import NextCall, ToolError
 from personal_server.mcp_adapter.faces.refusal import render_refusal
-from personal_server.mcp_adapter.published import list_tools_result
-from personal_server.mcp_adapter.results import call_result
+from personal_server.mcp_adapter.prompts import UnusableArguments, prompts
+from personal_server.mcp_adapter.resources import read_resource
+from personal_server.mcp_adapter.results import call_result, resource_error, resource_result
 from personal_server.mcp_adapter.tools.aggregate import aggregate
 from personal_server.mcp_adapter.tools.fetch import fetch
 from personal_server.mcp_adapter.tools.query_records import query_records
@@ -100,7 +102,7 @@ class Adapter:
     async def list_tools(self, context: Context, params: Any) -> types.ListToolsResult:
         """The six tools, the same for everyone."""
         del context, params
-        return list_tools_result()
+        return published.list_tools_result()
 
     async def call_tool(
         self, context: Context, params: types.CallToolRequestParams
@@ -115,6 +117,87 @@ class Adapter:
         result, sizes = call_result(call, outcome)
         write_log_line(call, caller, outcome, sizes, perf_counter() - started)
         return result
+
+    async def list_resources(self, context: Context, params: Any) -> types.ListResourcesResult:
+        """The two fixed resources."""
+        del context, params
+        return published.list_resources_result()
+
+    async def list_templates(
+        self, context: Context, params: Any
+    ) -> types.ListResourceTemplatesResult:
+        """The four templates."""
+        del context, params
+        return published.list_templates_result()
+
+    async def read_resource(
+        self, context: Context, params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
+        """One resource; every failure is a JSON-RPC error with a typed refusal in `data`."""
+        call, caller = self.call_for(context, "resource")
+        started = perf_counter()
+        try:
+            with anyio.fail_after(budgets.tool_seconds):
+                found = await read_resource(call, params.uri)
+        except Exception as error:  # noqa: BLE001 - the one boundary: nothing untyped leaves
+            refusal = refusal_of(error, caller)
+            write_log_line(call, caller, render_refusal(refusal), (0, 0), perf_counter() - started)
+            raise resource_error(params.uri, refusal, context.protocol_version) from None
+        done = Outcome({}, "", rows=len(found.contents))
+        write_log_line(call, caller, done, (0, 0), perf_counter() - started)
+        return resource_result(params.uri, found)
+
+    async def list_prompts(self, context: Context, params: Any) -> types.ListPromptsResult:
+        """The four prompts."""
+        del context, params
+        return published.list_prompts_result()
+
+    async def get_prompt(
+        self, context: Context, params: types.GetPromptRequestParams
+    ) -> types.GetPromptResult:
+        """One prompt with its arguments; no read is made."""
+        del context
+        prompt = prompts.get(params.name)
+        if prompt is None:
+            known = ", ".join(prompts)
+            raise MCPError(types.INVALID_PARAMS, f"Unknown prompt {quoted(params.name)}: {known}.")
+        try:
+            text = prompt.render(params.arguments or {})
+        except UnusableArguments as error:
+            raise MCPError(types.INVALID_PARAMS, error.message) from None
+        return published.prompt_result(prompt, text)
+
+    async def complete(
+        self, context: Context, params: types.CompleteRequestParams
+    ) -> types.CompleteResult:
+        """Values for one argument; nothing when anything goes wrong."""
+        call, _ = self.call_for(context, "completion")
+        reference = params.ref
+        chosen = params.context.arguments if params.context is not None else None
+        try:
+            found = await complete(
+                call,
+                prompt=reference.name if isinstance(reference, types.PromptReference) else None,
+                uri=None if isinstance(reference, types.PromptReference) else reference.uri,
+                name=params.argument.name,
+                typed=params.argument.value,
+                chosen=chosen or {},
+            )
+        except Exception as error:  # noqa: BLE001 - completing never fails a client
+            log.warning("completion failed kind=%s", type(error).__name__)
+            found = nothing
+        more = found.total > len(found.values)
+        completion = types.Completion(values=found.values, total=found.total, has_more=more)
+        return types.CompleteResult(completion=completion)
+
+
+def refusal_of(error: Exception, caller: Caller) -> ToolError:
+    """What a failure is to the client."""
+    if isinstance(error, ToolError):
+        return error
+    if isinstance(error, TimeoutError):
+        return ToolError("rs_timeout", "The read took too long.")
+    return _defect(error, caller)
 
 
 async def guarded(
@@ -215,10 +298,16 @@ def build_server(
         title="Personal data",
         instructions=contract().instructions,
         icons=icons,
-        cache_hints={"server/discover": public_hint, "tools/list": public_hint},
+        cache_hints={"server/discover": public_hint},
         get_tool_input_schema=no_header_parameters,
         on_list_tools=adapter.list_tools,
         on_call_tool=adapter.call_tool,
+        on_list_resources=adapter.list_resources,
+        on_list_resource_templates=adapter.list_templates,
+        on_read_resource=adapter.read_resource,
+        on_list_prompts=adapter.list_prompts,
+        on_get_prompt=adapter.get_prompt,
+        on_completion=adapter.complete,
     )
 
 

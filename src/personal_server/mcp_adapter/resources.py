@@ -1,0 +1,218 @@
+"""Resources: the same reads as the tools, named by URI; every use is a fresh read.
+
+Source: MCP adapter contract 11, 13. Failures are refusals, never a success whose text is an error.
+"""
+
+from base64 import b64encode
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from urllib.parse import unquote
+
+from personal_server.mcp_adapter import budgets
+from personal_server.mcp_adapter.arguments import is_unroutable
+from personal_server.mcp_adapter.calls import AdapterSettings, Call
+from personal_server.mcp_adapter.catalog import all_connections, catalog_rows, unavailable_in
+from personal_server.mcp_adapter.errors import ToolError
+from personal_server.mcp_adapter.evidence.ladder import blob_url, record_url
+from personal_server.mcp_adapter.faces.window import Asked
+from personal_server.mcp_adapter.handles import (
+    blob_prefix,
+    format_id,
+    parse_blob_handle,
+    parse_record_handle,
+    parse_window_handle,
+    record_prefix,
+    window_prefix,
+)
+from personal_server.mcp_adapter.reading import failed, read, refusal
+from personal_server.mcp_adapter.tools.fetch import record_path
+from personal_server.mcp_adapter.tools.read_record_field import read_window
+from personal_server.mcp_adapter.tools.schema import index_data, read_compact, stream_data
+from personal_server.mcp_adapter.window_cursors import WindowCursor, field_key, short_digest
+from personal_server.rs_client.json_values import Json, as_object, as_text, compact
+from personal_server.rs_client.port import Query, RsFailure
+
+json_type = "application/json"
+stream_prefix = "pdpp://stream/"
+schema_ttl_ms = 30_000
+meta_prefix = "pdpp.dev/"
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """One item of a resource: text, or base64 of bytes."""
+
+    mime_type: str
+    text: str | None = None
+    blob: str | None = None
+    untrusted: bool = False
+    next_uri: str | None = None
+    previous_uri: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """What was read, and how long it may be kept."""
+
+    contents: tuple[Content, ...]
+    ttl_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A resource or template as it is listed."""
+
+    uri: str
+    name: str
+    title: str
+    description: str
+    mime_type: str | None
+
+
+fixed = (
+    Listed(
+        "pdpp://schema", "schema", "Granted data", "Index of what this access covers.", json_type
+    ),
+    Listed("pdpp://grant", "grant", "This access", "Terms of this access and its end.", json_type),
+)
+templates = (
+    Listed("pdpp://stream/{name}", "stream", "Stream", "Fields and abilities.", json_type),
+    Listed("pdpp://record/{handle}", "record", "Record", "One record as JSON.", json_type),
+    Listed(
+        "pdpp://field-window/{handle}",
+        "field-window",
+        "Part of a field",
+        "One bounded window of a text field.",
+        "text/plain",
+    ),
+    Listed("pdpp://blob/{handle}", "blob", "File", "Bytes of one file.", None),
+)
+
+
+async def read_resource(call: Call, uri: str) -> Resource:
+    """Read one URI.
+
+    Raises: ToolError.
+    """
+    if uri == "pdpp://schema":
+        catalog, _ = await read_compact(call, {})
+        return Resource((_json(index_data(catalog)),), schema_ttl_ms)
+    if uri == "pdpp://grant":
+        return await _grant(call)
+    for prefix, reader in readers.items():
+        if uri.startswith(prefix):
+            return await reader(call, _only_segment(uri.removeprefix(prefix)))
+    raise not_found()
+
+
+def not_found() -> ToolError:
+    """The refusal of a URI that names nothing."""
+    expected = ", ".join(item.uri for item in (*fixed, *templates))
+    return ToolError("not_found", "No such resource.", param="uri", expected=expected)
+
+
+def _only_segment(rest: str) -> str:
+    if not rest or any(char in "/?#" for char in rest):
+        raise ToolError("invalid_id", "This URI is malformed.", param="uri")
+    return rest
+
+
+def _json(value: object, *, untrusted: bool = False) -> Content:
+    return Content(json_type, compact(value), untrusted=untrusted)
+
+
+async def _grant(call: Call) -> Resource:
+    catalog, _ = await read_compact(call, {})
+    bearer = as_object(catalog.get("bearer"))
+    manage = as_text(bearer.get("manage_url")) or call.provider_url
+    rows = catalog_rows(catalog)
+    found: Json = {
+        "bearer": bearer,
+        "connector_count": len({row.connector_key for row in rows}),
+        "stream_count": len({(row.connector_key, row.name) for row in rows}),
+        "connections": [
+            {
+                "connection_id": connection.connection_id,
+                "connector_key": key,
+                **({"display_name": connection.display_name} if connection.display_name else {}),
+            }
+            for connection, key in all_connections(catalog).values()
+        ],
+        "unavailable_connections": unavailable_in(catalog),
+        "how_to_change": f"The person ends this access or approves another one at {manage}.",
+    }
+    return Resource((_json(found),))
+
+
+async def _stream(call: Call, name: str) -> Resource:
+    stream = unquote(name)
+    if not stream or is_unroutable(stream) or "%" in stream:
+        raise ToolError("invalid_id", "This URI is malformed.", param="uri")
+    catalog, _ = await read_compact(call, {"stream": stream})
+    if not catalog_rows(catalog):
+        raise not_found()
+    return Resource((_json(stream_data(catalog)),), schema_ttl_ms)
+
+
+async def _record(call: Call, handle: str) -> Resource:
+    record = parse_record_handle(handle)
+    response = await read(call, record_path(record), _scope(record.connection_id), {})
+    content = _json(response.body, untrusted=True)
+    size = len((content.text or "").encode())
+    if size > budgets.record_resource_bytes:
+        raise _too_large(size, record_url(call.provider_url, record))
+    return Resource((content,))
+
+
+def _scope(connection_id: str | None) -> Query:
+    return (("connection_id", connection_id),) if connection_id else ()
+
+
+async def _window(call: Call, handle: str) -> Resource:
+    window = parse_window_handle(handle)
+    key = field_key(window.record, window.field_path)
+    digest = short_digest(window.digest)
+    cursor = WindowCursor(key, window.offset_chars, window.limit_chars, digest)
+    arguments = {"id": format_id(window.record), "field_path": window.field_path}
+    linking = replace(call, settings=AdapterSettings("always", call.settings.max_blob_bytes))
+    outcome = await read_window(linking, Asked(window.record, arguments, cursor))
+    structured = outcome.structured
+    held, around = structured["window"], structured["resource"]
+    following, before = as_text(around["next_uri"]), as_text(around["previous_uri"])
+    header: Json = {"record": structured["record"], "field": structured["field"]}
+    header["window"] = {
+        name: value for name, value in held.items() if name not in {"text", "match"}
+    }
+    header["next_uri"], header["previous_uri"] = following, before
+    text = Content("text/plain", held["text"], None, True, following, before)
+    return Resource((text, _json(header, untrusted=True)))
+
+
+async def _blob(call: Call, handle: str) -> Resource:
+    blob = parse_blob_handle(handle)
+    cap = call.settings.max_blob_bytes
+    path = ("v1", "blobs", blob.blob_id)
+    try:
+        response = await call.port.get(path, _scope(blob.connection_id), max_bytes=cap)
+    except RsFailure as failure:
+        raise failed(failure, call, {}) from None
+    if not response.ok:
+        raise refusal(call, response, {})
+    if response.content is None:
+        url = blob_url(call.provider_url, blob.blob_id, blob.connection_id)
+        raise _too_large(response.total_bytes or 0, url)
+    kind = (response.content_type or "application/octet-stream").split(";")[0].strip()
+    return Resource((Content(kind, None, b64encode(response.content).decode(), True),))
+
+
+def _too_large(size_bytes: int, url: str) -> ToolError:
+    members: Json = {"size_bytes": size_bytes, "url": url}
+    return ToolError("resource_too_large", "Too large for MCP; read it over REST.", members=members)
+
+
+readers: dict[str, Callable[[Call, str], Awaitable[Resource]]] = {
+    stream_prefix: _stream,
+    record_prefix: _record,
+    window_prefix: _window,
+    blob_prefix: _blob,
+}

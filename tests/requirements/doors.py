@@ -37,6 +37,7 @@ token = "pdpp_at_client"
 door_names = ("memory", "http-2025", "http-2026", "stdio")
 eras = {"http-2025": "2025-11-25", "http-2026": "2026-07-28"}
 wait_seconds = 30.0
+raw_result: Any = TypeAdapter(dict[str, Any])
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +141,7 @@ class MemoryWire:
     async def request(self, method: str, params: Json | None = None) -> Json:
         message = types.Request[Any, Any](method=method, params=params or {})
         try:
-            return await self.client.session.send_request(message, TypeAdapter(dict[str, Any]))
+            return await self.client.session.send_request(message, raw_result)
         except MCPError as error:
             raise RpcError(error.code, error.message, error.data) from None
 

@@ -38,7 +38,7 @@ class AdmissionUnavailable(Exception):
 class Admission(Protocol):
     """Judges bearers."""
 
-    async def judge(self, token: str) -> Admitted | Refused:
+    async def judge(self, token: str, /) -> Admitted | Refused:
         """What a bearer stands for at this moment.
 
         Raises: AdmissionUnavailable.

@@ -5,13 +5,16 @@ Rule: the canonical key string is the identity of a record within a connection a
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from urllib.parse import quote
 
 from personal_server.errors import InvalidRequest
 
 MAX_KEY_CODE_POINTS = 1_024
+ENCODED_KEY_PREFIX = "~b64."
 
 JsonObject = Mapping[str, object]
 KeyPart = str | int | bool
@@ -36,6 +39,17 @@ def canonical_key(parts: Sequence[object]) -> str:
     if len(texts) == 1:
         return texts[0]
     return json.dumps(texts, ensure_ascii=False, separators=(",", ":"))
+
+
+def key_segment(key: str) -> str:
+    """A record key as one path segment; keys that paths damage are sent as base64url.
+
+    Source: RS contract 9.1.
+    """
+    if key in (".", "..") or key.startswith(ENCODED_KEY_PREFIX):
+        encoded = base64.urlsafe_b64encode(key.encode()).rstrip(b"=").decode("ascii")
+        return ENCODED_KEY_PREFIX + encoded
+    return quote(key, safe="")
 
 
 @dataclass(frozen=True, slots=True)

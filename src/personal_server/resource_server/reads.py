@@ -23,6 +23,7 @@ from personal_server.errors import (
     NotFound,
     QueryNotFound,
     UnknownField,
+    UnsupportedSearchMode,
 )
 from personal_server.operations.read_ports import ReadPorts
 from personal_server.resource_server.aggregates import AggregateRoute
@@ -33,10 +34,12 @@ from personal_server.resource_server.read_parameters import (
     RECORD,
     RECORDS,
     SCHEMA,
+    SEARCH,
 )
 from personal_server.resource_server.records import RecordRoutes
 from personal_server.resource_server.routing import Caching, Route
 from personal_server.resource_server.schema import SchemaRoutes
+from personal_server.resource_server.search import SearchRoutes
 
 STREAM = "/v1/streams/{stream}"
 RECORD_KEY = STREAM + "/records/{record_key}"
@@ -48,7 +51,11 @@ _FIELDS = (UnknownField, FieldNotGranted)
 
 def read_routes(ports: ReadPorts) -> tuple[Route, ...]:
     """Every route that reads."""
-    return (*_schema_routes(SchemaRoutes(ports)), *_record_routes(ports))
+    return (
+        *_schema_routes(SchemaRoutes(ports)),
+        *_record_routes(ports),
+        *_search_routes(SearchRoutes(ports)),
+    )
 
 
 def counting_cost(parameters: Parameters) -> int:
@@ -176,3 +183,44 @@ def _record_routes(ports: ReadPorts) -> tuple[Route, ...]:
             cors=True,
         ),
     )
+
+
+def _search_routes(routes: SearchRoutes) -> tuple[Route, ...]:
+    errors = (
+        *_SELECTION,
+        *_FIELDS,
+        GrantStreamNotAllowed,
+        NotFound,
+        InvalidFilter,
+        InvalidCursor,
+        CursorExpired,
+        UnsupportedSearchMode,
+    )
+    lexical = Route(
+        "GET",
+        "/v1/search",
+        routes.search,
+        "Records that hold all the words, best first.",
+        "11",
+        parameters=SEARCH,
+        cost=lambda _: 3,
+        answer="SearchResults",
+        errors=errors,
+        cors=True,
+    )
+    absent = (
+        Route(
+            "GET",
+            f"/v1/search/{mode}",
+            routes.refuse,
+            f"The {mode} mode is not installed on this server.",
+            "11.6",
+            parameters=SEARCH,
+            cost=lambda _: 5,
+            answer="SearchResults",
+            errors=errors,
+            cors=True,
+        )
+        for mode in ("semantic", "hybrid")
+    )
+    return (lexical, *absent)

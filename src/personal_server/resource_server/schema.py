@@ -119,7 +119,8 @@ def schema_query(sent: Parameters) -> SchemaQuery:
 
 def _connector(described: Described, entry: ConnectorEntry, *, compact: bool) -> Row:
     render = compact_row if compact else full_row
-    row = connector_row(entry, [render(described.authority, each) for each in entry.streams])
+    authority = described.authority
+    row = connector_row(authority, entry, [render(authority, each) for each in entry.streams])
     if compact:
         lift_connections(row)
     return row
@@ -161,7 +162,7 @@ def _connector_entry(
         _connector_stream(request, [summaries[source.order] for source in stream.sources])
         for stream in entry.streams
     ]
-    row = connector_row(entry, rows)
+    row = connector_row(request.authority, entry, rows)
     del row["declaration_version"]
     first_of_each = {s.connection_id: s for each in entry.streams for s in each.sources}
     connections = [first_of_each[cid] for cid in sorted(first_of_each)]

@@ -71,7 +71,7 @@ def package_meta(authority: ReadAuthority) -> Row:
     return {"package": {"member_count": len(authority.grant_ids), "partial": partial}}
 
 
-def connector_row(entry: ConnectorEntry, streams: Sequence[Row]) -> Row:
+def connector_row(authority: ReadAuthority, entry: ConnectorEntry, streams: Sequence[Row]) -> Row:
     """One source with its stream rows."""
     source = entry.first
     row: Row = {
@@ -83,7 +83,7 @@ def connector_row(entry: ConnectorEntry, streams: Sequence[Row]) -> Row:
         "declaration_version": source.declaration_version,
         "stream_count": len(streams),
     }
-    if source.grant_id is not None:
+    if authority.kind is TokenKind.PACKAGE:
         row["grant_id"] = source.grant_id
     row["streams"] = list(streams)
     return row

@@ -1,0 +1,216 @@
+"""Evidence: where a search matched in a text, as verbatim excerpts and a marked snippet.
+
+Rule: only granted fields are given to this module; an excerpt is exactly a stretch of the stored
+value, and marks are balanced and everything else escaped.
+Source: RS contract 11.2, 11.4.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from personal_server.domain.criteria import Term
+from personal_server.domain.tokens import spans, tokens
+
+EXCERPT_CHARS = 200
+SNIPPET_CHARS = 120
+MAX_RANGES = 8
+MAX_EXCERPTS = 2
+
+_BLOCK_CHARS = 2_000
+_LEAD_CHARS = 40
+_SNIPPET_LEAD_CHARS = 24
+_LOCATED_MATCHES = 64
+_MAX_LOCATED = 128
+_BLANK = re.compile(r"[ \t\n\r]")
+
+Range = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class FieldMatches:
+    """The matches in one field.
+
+    Shapes: `ranges` are matched tokens [start, end) in code points, ascending, of the first
+        matches; `terms` are the indexes of the terms that matched; `occurrences` counts all.
+    """
+
+    field: str
+    text: str
+    terms: frozenset[int]
+    occurrences: int
+    ranges: tuple[Range, ...]
+
+
+def find_matches(field: str, text: str, terms: Sequence[Term]) -> FieldMatches | None:
+    """Where the terms match in a text, or `None`."""
+    blocks = _blocks(text)
+    words_of = [tokens(text[start:end]) for start, end in blocks]
+    words = [word for block in words_of for word in block]
+    matched: set[int] = set()
+    places: set[int] = set()
+    count = 0
+    for index, term in enumerate(terms):
+        found = _places(words, term)
+        if found:
+            matched.add(index)
+            count += len(found)
+            for at in found[:_LOCATED_MATCHES]:
+                places.update(range(at, at + len(term.tokens)))
+    if not matched:
+        return None
+    ranges = _located(text, blocks, words_of, sorted(places))
+    return FieldMatches(field, text, frozenset(matched), count, ranges)
+
+
+def strongest_first(found: Iterable[FieldMatches], title_field: str | None) -> list[FieldMatches]:
+    """More different terms first, then more occurrences (the title's count double)."""
+
+    def strength(each: FieldMatches) -> tuple[int, int]:
+        doubled = each.occurrences * (2 if each.field == title_field else 1)
+        return (-len(each.terms), -doubled)
+
+    return sorted(found, key=strength)
+
+
+def render_excerpts(found: Sequence[FieldMatches]) -> list[dict[str, object]]:
+    """One excerpt of each of the strongest fields, no passage twice."""
+    excerpts: list[dict[str, object]] = []
+    seen: set[str] = set()
+    for each in found:
+        if len(excerpts) == MAX_EXCERPTS:
+            break
+        start, end = _window(each, EXCERPT_CHARS, _LEAD_CHARS)
+        preview = each.text[start:end]
+        if preview in seen:
+            continue
+        seen.add(preview)
+        inside = _inside(each.ranges, start, end)[:MAX_RANGES]
+        excerpts.append(
+            {
+                "object": "evidence_excerpt",
+                "field_path": each.field,
+                "provenance": "lexical_match",
+                "preview_text": preview,
+                "start_chars": start,
+                "end_chars": end,
+                "match_ranges": [list(r) for r in inside],
+                "total_chars": len(each.text),
+                "truncated": end - start < len(each.text),
+            }
+        )
+    return excerpts
+
+
+def render_snippet(found: FieldMatches) -> dict[str, object]:
+    """The short, escaped and marked form of the first excerpt."""
+    outer = _window(found, EXCERPT_CHARS, _LEAD_CHARS)
+    start, end = _window(found, SNIPPET_CHARS, _SNIPPET_LEAD_CHARS, within=outer)
+    parts = ["…"] if start > 0 else []
+    at = start
+    for begin, stop in _inside(found.ranges, start, end):
+        parts.append(_escaped(found.text[at:begin]))
+        parts.append(f"<mark>{_escaped(found.text[begin:stop])}</mark>")
+        at = stop
+    parts.append(_escaped(found.text[at:end]))
+    if end < len(found.text):
+        parts.append("…")
+    return {"field": found.field, "text": "".join(parts)}
+
+
+def _escaped(text: str) -> str:
+    return html.escape(text, quote=True)
+
+
+def _blocks(text: str) -> list[Range]:
+    """The text in stretches that end at blanks, so that no token is cut."""
+    found: list[Range] = []
+    start = 0
+    while start < len(text):
+        end = len(text)
+        if end - start > _BLOCK_CHARS:
+            blank = _BLANK.search(text, start + _BLOCK_CHARS)
+            end = blank.end() if blank else end
+        found.append((start, end))
+        start = end
+    return found
+
+
+def _places(words: Sequence[str], term: Term) -> list[int]:
+    """The token positions at which a term matches."""
+    *head, last = term.tokens
+    size = len(term.tokens)
+    if not head and not term.prefix:
+        return [i for i, word in enumerate(words) if word == last]
+    ends = (
+        (i for i, word in enumerate(words) if word.startswith(last))
+        if term.prefix
+        else (i for i, word in enumerate(words) if word == last)
+    )
+    starts = (i - size + 1 for i in ends)
+    return [i for i in starts if i >= 0 and list(words[i : i + size - 1]) == head]
+
+
+def _located(
+    text: str, blocks: Sequence[Range], words_of: Sequence[Sequence[str]], places: Sequence[int]
+) -> tuple[Range, ...]:
+    """The stretches of the tokens at these positions; only their blocks are looked at closely."""
+    found: list[Range] = []
+    first, at = 0, 0
+    for (start, end), words in zip(blocks, words_of, strict=True):
+        after = first + len(words)
+        inside: list[int] = []
+        while at < len(places) and places[at] < after:
+            inside.append(places[at] - first)
+            at += 1
+        if inside:
+            located = spans(text[start:end])
+            found += [(start + located[i].start, start + located[i].end) for i in inside]
+        first = after
+        if at == len(places) or len(found) >= _MAX_LOCATED:
+            break
+    return _apart(found)[:_MAX_LOCATED]
+
+
+def _apart(ranges: Sequence[Range]) -> tuple[Range, ...]:
+    """Each stretch once: one code point may hold several tokens."""
+    found: list[Range] = []
+    for begin, end in ranges:
+        if not found or begin >= found[-1][1]:
+            found.append((begin, end))
+    return tuple(found)
+
+
+def _window(found: FieldMatches, size: int, lead: int, within: Range | None = None) -> Range:
+    """The stretch of at most `size` with the most matches, beginning a little before the first."""
+    low, high = within or (0, len(found.text))
+    ranges = _inside(found.ranges, low, high)
+    best, most = low, -1
+    for begin, _ in ranges:
+        start = max(low, min(begin - lead, high - size))
+        held = sum(start <= b and e <= start + size for b, e in ranges)
+        if held > most:
+            best, most = start, held
+    start, end = best, min(high, best + size)
+    return _at_blanks(found.text, start, end, ranges, (low, high))
+
+
+def _at_blanks(text: str, start: int, end: int, ranges: Sequence[Range], bounds: Range) -> Range:
+    """Move the cuts to blanks where that loses no match."""
+    first = next((b for b, _ in ranges if b >= start), end)
+    last = max((e for _, e in ranges if e <= end), default=start)
+    if start > bounds[0]:
+        blank = text.find(" ", start, min(first, start + _LEAD_CHARS))
+        start = blank + 1 if blank >= 0 else start
+    if end < bounds[1]:
+        blank = text.rfind(" ", max(last, start + 1), end)
+        end = blank if blank > start else end
+    return start, end
+
+
+def _inside(ranges: Iterable[Range], start: int, end: int) -> list[Range]:
+    """The ranges within a stretch, cut at its ends."""
+    return [(max(b, start), min(e, end)) for b, e in ranges if b < end and e > start]

@@ -1,0 +1,107 @@
+"""A short way to a route: the frame's steps without sockets, threads and limits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from personal_server.domain.authority import ReadAuthority
+from personal_server.domain.disclosure import Disclosed
+from personal_server.domain.values import NANOSECONDS
+from personal_server.errors import PersonalServerError
+from personal_server.operations.read_ports import ReadPorts
+from personal_server.operations.sealing import KeyedSealer
+from personal_server.resource_server.boundary import error_body
+from personal_server.resource_server.query_syntax import parse_query
+from personal_server.resource_server.reads import read_routes
+from personal_server.resource_server.rendering import rendered
+from personal_server.resource_server.requests import Request
+from personal_server.resource_server.routing import Route, RouteTable
+from personal_server.storage.ports import RecordStore, SealingKey
+
+NOW_NS = 1_790_000_000 * NANOSECONDS
+ORIGIN = "http://127.0.0.1:7662"
+
+
+class Counter:
+    """Distinct bytes, the same in each run."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def __call__(self, size: int) -> bytes:
+        self._count += 1
+        return self._count.to_bytes(size, "big")
+
+
+@dataclass
+class Reply:
+    status: int
+    body: Any
+    text: bytes
+    disclosed: tuple[Disclosed, ...] = ()
+
+    @property
+    def code(self) -> str:
+        return "" if self.status < 400 else self.body["error"]["code"]
+
+    @property
+    def error(self) -> dict[str, Any]:
+        return self.body["error"]
+
+    @property
+    def data(self) -> list[dict[str, Any]]:
+        return self.body["data"]
+
+    @property
+    def keys(self) -> list[str]:
+        return [each["id"] for each in self.data]
+
+    @property
+    def warnings(self) -> list[str]:
+        return [each["code"] for each in self.body["meta"]["warnings"]]
+
+
+@dataclass
+class Door:
+    """Reads through the route table; `now_ns` may be moved."""
+
+    store: RecordStore
+    now_ns: int = NOW_NS
+    extra: Iterable[Route] = ()
+    table: RouteTable = field(init=False)
+    ports: ReadPorts = field(init=False)
+
+    def __post_init__(self) -> None:
+        random_bytes = Counter()
+        sealer = KeyedSealer([SealingKey(1, b"k" * 32, 0)], random_bytes)
+        self.ports = ReadPorts(self.store, sealer, lambda: self.now_ns, random_bytes)
+        self.table = RouteTable([*read_routes(self.ports), *self.extra])
+
+    def get(self, target: str, authority: ReadAuthority) -> Reply:
+        path, _, query = target.partition("?")
+        try:
+            match = self.table.match(path.encode())
+            route = match.route("GET")
+            parameters = parse_query(query.encode(), route.declared)
+            request = Request(
+                route=route,
+                authority=authority,
+                parameters=parameters,
+                path=match.path,
+                raw_path=path,
+                raw_query=query,
+                origin=ORIGIN,
+                request_id="req_test",
+                now_ns=self.now_ns,
+                deadline_ns=None,
+            )
+            reply = route.answer_request(request)
+        except PersonalServerError as error:
+            text = error_body(error, "req_test", ORIGIN)
+            return Reply(error.status, orjson.loads(text), text)
+        answer = rendered(route, reply)
+        return Reply(200, orjson.loads(answer.body), answer.body, tuple(reply.disclosed))

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping
-from typing import BinaryIO, TypeVar, cast
+from typing import Any, BinaryIO, TypeVar, cast
 
 import msgspec
 from starlette.types import Receive
 
 from personal_server.errors import BodyTooLarge, InvalidRequest, UnsupportedMediaType
-from personal_server.resource_server.routing import BodyRule
+from personal_server.resource_server.routing import JSON_BODY_BYTES, BodyRule
 
 SPOOLED_ABOVE_BYTES = 1_048_576
 
@@ -89,6 +89,31 @@ def parse_body(body: bytes, shape: type[T]) -> T:
         ) from None
     except (msgspec.DecodeError, UnicodeDecodeError):
         raise InvalidRequest("The body is not JSON.", param="body") from None
+
+
+def json_body(
+    shape: type[msgspec.Struct], example: object, *, limit_bytes: int = JSON_BODY_BYTES
+) -> BodyRule:
+    """The rule of a JSON body of a closed shape."""
+    return BodyRule(limit_bytes=limit_bytes, schema=_inlined(shape), example=example)
+
+
+def _inlined(shape: type[msgspec.Struct]) -> Mapping[str, object]:
+    schema = msgspec.json.schema(shape)
+    definitions = schema.pop("$defs", {})
+
+    def resolved(node: Any) -> Any:
+        if isinstance(node, dict):
+            members = cast(dict[str, Any], node)
+            reference = members.get("$ref")
+            if isinstance(reference, str):
+                return resolved(definitions[reference.rpartition("/")[2]])
+            return {name: resolved(value) for name, value in members.items()}
+        if isinstance(node, list):
+            return [resolved(item) for item in cast(list[Any], node)]
+        return node
+
+    return resolved(schema)
 
 
 def _fault_path(message: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 from urllib.parse import unquote_to_bytes
@@ -95,6 +95,11 @@ class Route:
     def name(self) -> str:
         """How logs and documents name the route."""
         return f"{self.method} {self.pattern}"
+
+
+def owner(route: Route) -> Route:
+    """The route for the owner's tokens only."""
+    return replace(route, tokens=Tokens.OWNER)
 
 
 @dataclass(slots=True)

@@ -1,0 +1,186 @@
+"""Connections: made, named, paused, revoked and erased by their owner.
+
+Rule: what may follow what is the table `TRANSITIONS`; a change is one transaction of the store.
+Source: RS contract 14.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from personal_server.domain.authority import ReadableSource
+from personal_server.domain.connection import TRANSITIONS, Connection, ConnectionStatus
+from personal_server.errors import (
+    AmbiguousConnection,
+    ConnectionNotFound,
+    InvalidRequest,
+    InvalidState,
+    NotFound,
+)
+from personal_server.operations.freshness import UNKNOWN, CaptureTimes, Freshness, freshness_of
+from personal_server.storage.ports import (
+    CatalogReads,
+    Collection,
+    ConnectionStore,
+    ReadSnapshot,
+    StoredDeclaration,
+)
+
+MAX_NAME_CODE_POINTS = 200
+ID_BYTES = 12
+OWNER_ACTIONS = ("pause", "resume", "revoke", "reactivate")
+
+
+def create_connection(
+    store: ConnectionStore,
+    declaration: StoredDeclaration | None,
+    display_name: str | None,
+    now_ns: int,
+    random_bytes: Callable[[int], bytes],
+) -> Connection:
+    """A new connection of a declared source, in status `draft`.
+
+    Raises: NotFound (unknown connector), InvalidRequest (name).
+    """
+    if declaration is None:
+        raise NotFound("No such connector; declare it first.", param="connector_key")
+    connection = Connection(
+        connection_id=f"cin_{random_bytes(ID_BYTES).hex()}",
+        connector_key=declaration.connector_key,
+        source_id=declaration.source_id,
+        display_name=checked_name(display_name),
+        status=ConnectionStatus.DRAFT,
+        created_at_ns=now_ns,
+        updated_at_ns=now_ns,
+    )
+    store.add_connection(connection)
+    return connection
+
+
+def rename_connection(
+    store: ConnectionStore, connection_id: str, display_name: str | None, now_ns: int
+) -> Connection:
+    """Another name, or none.  Raises: ConnectionNotFound, InvalidRequest."""
+    name = checked_name(display_name)
+    return store.update_connection(
+        connection_id, lambda c: replace(c, display_name=name, updated_at_ns=now_ns)
+    )
+
+
+def move_connection(
+    store: ConnectionStore, connection_id: str, action: str, now_ns: int
+) -> Connection:
+    """Pause, resume, revoke or reactivate.  Raises: ConnectionNotFound, InvalidState."""
+    return store.update_connection(connection_id, lambda c: moved(c, action, now_ns))
+
+
+def moved(connection: Connection, action: str, now_ns: int) -> Connection:
+    """The connection after an action.  Raises: InvalidState."""
+    status = TRANSITIONS.get((action, connection.status))
+    if status is None:
+        possible = ", ".join(possible_actions(connection.status)) or "nothing"
+        raise InvalidState(
+            f"A connection that is {connection.status.value} cannot {action}; possible: {possible}."
+        )
+    revoked_at = now_ns if status is ConnectionStatus.REVOKED else None
+    return replace(connection, status=status, updated_at_ns=now_ns, revoked_at_ns=revoked_at)
+
+
+def possible_actions(status: ConnectionStatus) -> tuple[str, ...]:
+    """What the owner may do with a connection in this status."""
+    return tuple(action for action in OWNER_ACTIONS if (action, status) in TRANSITIONS)
+
+
+def checked_name(display_name: str | None) -> str | None:
+    """A trimmed name of 1 to 200 characters, or none.  Raises: InvalidRequest."""
+    if display_name is None:
+        return None
+    name = display_name.strip()
+    if not 1 <= len(name) <= MAX_NAME_CODE_POINTS:
+        raise InvalidRequest(
+            f"A name has 1 to {MAX_NAME_CODE_POINTS} characters, or is null.",
+            param="display_name",
+        )
+    return name
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a write names: a connection, or a connector that has exactly one."""
+
+    connection_id: str | None = None
+    connector: str | None = None
+
+
+def write_target(catalog: CatalogReads, target: Target) -> Connection:
+    """The connection that a write goes to.
+
+    Source: RS contract 13.
+    Raises: InvalidRequest (neither given), ConnectionNotFound, AmbiguousConnection.
+    """
+    if target.connection_id is None and target.connector is None:
+        raise InvalidRequest(
+            "Say where to write: connection_id, or connector_id.", param="connection_id"
+        )
+    found = [
+        connection
+        for connection in catalog.connections()
+        if target.connector in (None, connection.connector_key, connection.source_id)
+    ]
+    if target.connection_id is not None:
+        found = [c for c in found if c.connection_id == target.connection_id]
+        if not found:
+            raise ConnectionNotFound("No such connection.", param="connection_id")
+        return found[0]
+    open_ones = [c for c in found if c.status is not ConnectionStatus.REVOKED]
+    if not open_ones:
+        raise ConnectionNotFound("No such connection of this connector.", param="connector_id")
+    if len(open_ones) > 1:
+        raise _several(open_ones)
+    return open_ones[0]
+
+
+def _several(connections: list[Connection]) -> AmbiguousConnection:
+    named = [_candidate(connection) for connection in connections[:12]]
+    return AmbiguousConnection(
+        f"{len(connections)} connections could be meant; pass connection_id to name one.",
+        param="connection_id",
+        retry_with="connection_id",
+        available_connections=named,
+        available_connection_count=len(connections),
+        available_connections_truncated=len(named) < len(connections),
+        available_connections_omitted=len(connections) - len(named) or None,
+        discovery_hint=(
+            "GET /v1/owner/connections lists every connection."
+            if len(named) < len(connections)
+            else None
+        ),
+    )
+
+
+def _candidate(connection: Connection) -> dict[str, object]:
+    members: dict[str, object] = {
+        "connection_id": connection.connection_id,
+        "connector_key": connection.connector_key,
+    }
+    if connection.display_name is not None:
+        members["display_name"] = connection.display_name
+    return members
+
+
+def connection_freshness(
+    snapshot: ReadSnapshot,
+    times: CaptureTimes,
+    sources: Sequence[ReadableSource],
+    collection: Collection | None,
+    now_ns: int,
+) -> Freshness:
+    """The freshness of a whole connection: of the newest record in any of its streams."""
+    if not sources:
+        last = None if collection is None or collection.last_run is None else collection.last_run
+        succeeded = None if collection is None else collection.last_succeeded_at_ns
+        return Freshness(UNKNOWN, succeeded, None if last is None else last.at_ns)
+    newest = [times.newest(snapshot, source) for source in sources]
+    known = [at_ns for at_ns in newest if at_ns is not None]
+    return freshness_of(sources[0], collection, max(known, default=None), now_ns)

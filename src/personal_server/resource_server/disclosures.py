@@ -1,0 +1,117 @@
+"""Who read what, when: the owner's view of the disclosure log.  Source: RS contract 14.3."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from personal_server.domain.cursor import Sealer
+from personal_server.domain.disclosure import DENIED, SERVED, DisclosureEntry
+from personal_server.domain.values import instant_ns, render_instant
+from personal_server.errors import InvalidCursor
+from personal_server.resource_server.envelopes import list_body
+from personal_server.resource_server.owner_lists import cursor_after, page_start
+from personal_server.resource_server.parameters import CURSOR, Kind, Parameter, page_limit
+from personal_server.resource_server.replies import Reply
+from personal_server.resource_server.requests import Request
+from personal_server.resource_server.routing import Route, owner
+from personal_server.storage.disclosure_ports import DisclosureQuery, DisclosureStore
+
+MEMBER_OF = {
+    "client_id": "client_id",
+    "grant_id": "grant_id",
+    "grant_package_id": "package_id",
+    "connection_id": "connection_id",
+    "stream": "stream",
+    "route": "route",
+    "outcome": "outcome",
+}
+PARAMETERS = (
+    Parameter("client_id", "Only reads by this client."),
+    Parameter("grant_id", "Only reads under this grant."),
+    Parameter("grant_package_id", "Only reads under this package."),
+    Parameter("connection_id", "Only reads of this connection.", empty_is_absent=True),
+    Parameter("stream", "Only reads of this stream."),
+    Parameter("route", "Only this route.", example="GET /v1/search"),
+    Parameter("outcome", "Only served or denied reads.", choices=(SERVED, DENIED)),
+    Parameter("since", "From this instant on.", kind=Kind.INSTANT),
+    Parameter("until", "Before this instant.", kind=Kind.INSTANT),
+    page_limit(100, 500),
+    CURSOR,
+)
+
+
+class Disclosures:
+    """The route; `flush` makes what was just read visible."""
+
+    def __init__(self, store: DisclosureStore, sealer: Sealer, flush: Callable[[], bool]) -> None:
+        self._store = store
+        self._sealer = sealer
+        self._flush = flush
+
+    def routes(self) -> tuple[Route, ...]:
+        """`GET /v1/owner/disclosures`."""
+        return (
+            owner(
+                Route(
+                    "GET",
+                    "/v1/owner/disclosures",
+                    self.list,
+                    "Who read what, when; newest first.",
+                    "14.3",
+                    answer="DisclosureList",
+                    parameters=PARAMETERS,
+                    errors=(InvalidCursor,),
+                )
+            ),
+        )
+
+    def list(self, request: Request) -> Reply:
+        """One page of the log."""
+        self._flush()
+        limit = request.parameters.integer("limit") or 1
+        found = self._store.disclosures(_query(request, page_start(request, self._sealer), limit))
+        shown = found[:limit]
+        following = (
+            cursor_after(request, self._sealer, shown[-1][0]) if len(found) > limit else None
+        )
+        rows = [render_disclosure(entry) for _, entry in shown]
+        return Reply(list_body(request, rows, next_cursor=following))
+
+
+def _query(request: Request, start: object, limit: int) -> DisclosureQuery:
+    texts = {name: request.parameters.text(name) for name in (*MEMBER_OF, "since", "until")}
+    equal = tuple(
+        (member, value) for name, member in MEMBER_OF.items() if (value := texts[name]) is not None
+    )
+    return DisclosureQuery(
+        limit + 1,
+        equal,
+        since_ns=instant_ns(texts["since"] or ""),
+        until_ns=instant_ns(texts["until"] or ""),
+        below=start if isinstance(start, int) else None,
+    )
+
+
+def render_disclosure(entry: DisclosureEntry) -> dict[str, object]:
+    """The wire form of an entry."""
+    return {
+        "object": "disclosure",
+        "disclosure_id": entry.disclosure_id,
+        "at": render_instant(entry.at_ns),
+        "request_id": entry.request_id,
+        "outcome": entry.outcome,
+        "error_code": entry.error_code,
+        "token_kind": entry.token_kind,
+        "client_id": entry.client_id,
+        "grant_id": entry.grant_id,
+        "grant_package_id": entry.package_id,
+        "channel": entry.channel,
+        "tool": entry.tool,
+        "route": entry.route,
+        "connector_key": entry.connector_key,
+        "connection_id": entry.connection_id,
+        "stream": entry.stream,
+        "fields": list(entry.fields),
+        "record_count": entry.record_count,
+        "bytes": entry.size_bytes,
+    }

@@ -1,0 +1,63 @@
+"""The target of a write: which connection, which declared stream.  Source: RS contract 13."""
+
+from __future__ import annotations
+
+from personal_server.domain.connection import Connection, ConnectionStatus
+from personal_server.domain.declaration import SourceDeclaration, Stream
+from personal_server.errors import (
+    AmbiguousConnection,
+    ConnectionNotFound,
+    ConnectionNotWritable,
+    NotFound,
+)
+from personal_server.operations.connections import Target, write_target
+from personal_server.operations.known_declarations import KnownDeclarations
+from personal_server.resource_server.parameters import Parameter
+from personal_server.resource_server.requests import Request
+from personal_server.storage.ports import ReadSnapshot
+
+CONNECTION_TARGET = Parameter("connection_id", "The connection.", empty_is_absent=True)
+TARGET = (
+    CONNECTION_TARGET,
+    Parameter(
+        "connector_id",
+        "Instead: a connector with exactly one connection that is not revoked.",
+        empty_is_absent=True,
+    ),
+)
+TARGET_ERRORS = (ConnectionNotFound, AmbiguousConnection)
+
+
+def target_of(request: Request, snapshot: ReadSnapshot, connector: str | None = None) -> Connection:
+    """The connection a request names in its query; `connector` if the path names one.
+
+    Raises: InvalidRequest, ConnectionNotFound, AmbiguousConnection.
+    """
+    named = request.parameters.text("connector_id") if connector is None else connector
+    return write_target(snapshot, Target(request.parameters.text("connection_id"), named))
+
+
+def declaration_of(
+    snapshot: ReadSnapshot, known: KnownDeclarations, connection: Connection
+) -> SourceDeclaration | None:
+    """The current declaration of a connection's source."""
+    for stored in snapshot.declarations():
+        if stored.connector_key == connection.connector_key:
+            return known.one(stored)
+    return None
+
+
+def declared_stream(declaration: SourceDeclaration | None, stream: str, param: str) -> Stream:
+    """A stream that the source declares now.  Raises: NotFound."""
+    found = None if declaration is None else declaration.streams.get(stream)
+    if found is None:
+        raise NotFound("The source declares no such stream.", param=param)
+    return found
+
+
+def check_writable(connection: Connection) -> None:
+    """Raise: ConnectionNotWritable."""
+    if connection.status is ConnectionStatus.REVOKED:
+        raise ConnectionNotWritable(
+            "This connection is revoked; reactivate it before writing.", param="connection_id"
+        )

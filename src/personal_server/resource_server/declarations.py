@@ -1,0 +1,153 @@
+"""Source declarations: accepted, listed, forgotten.  Source: RS contract 14.1."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import orjson
+
+from personal_server.domain.values import render_instant
+from personal_server.errors import (
+    DeclarationConflict,
+    DeclarationIncompatible,
+    InvalidCursor,
+    InvalidDeclaration,
+    InvalidState,
+    NotFound,
+)
+from personal_server.operations.declaring import declare
+from personal_server.operations.known_declarations import KnownDeclarations
+from personal_server.operations.read_ports import ReadPorts
+from personal_server.resource_server.envelopes import list_body, object_body
+from personal_server.resource_server.owner_lists import named_page
+from personal_server.resource_server.parameters import CURSOR, Parameter, page_limit
+from personal_server.resource_server.replies import Reply
+from personal_server.resource_server.requests import Request
+from personal_server.resource_server.routing import BodyRule, Route, owner
+from personal_server.storage.ports import READ_DEADLINE_SECONDS, StoredDeclaration
+
+ROOT = "/v1/owner/declarations"
+ONE = f"{ROOT}/{{connector_key}}"
+MAX_DECLARATION_BYTES = 4 * 1024 * 1024
+VERSION = Parameter("version", "A revision; without it, the current one.", max_chars=64)
+BODY_SHAPE = {
+    "type": "object",
+    "required": ["protocol_version", "streams"],
+    "properties": {"protocol_version": {"const": "0.1.0"}, "streams": {"type": "array"}},
+}
+
+
+class Declarations:
+    """The routes of one store; `known` keeps parsed declarations."""
+
+    def __init__(self, ports: ReadPorts, known: KnownDeclarations) -> None:
+        self._ports = ports
+        self._known = known
+
+    def routes(self) -> tuple[Route, ...]:
+        """All of 14.1."""
+        listed = Route(
+            "GET",
+            ROOT,
+            self.list,
+            "The sources declared here.",
+            "14.1",
+            answer="DeclarationList",
+            parameters=(page_limit(25, 100), CURSOR),
+            errors=(InvalidCursor,),
+        )
+        accepted = Route(
+            "POST",
+            ROOT,
+            self.accept,
+            "Declares a source, or a new version of one.",
+            "14.1",
+            answer="Declaration",
+            also={201: "Declaration"},
+            body=BodyRule(limit_bytes=MAX_DECLARATION_BYTES, schema=BODY_SHAPE),
+            errors=(InvalidDeclaration, DeclarationConflict, DeclarationIncompatible),
+        )
+        one = _one("GET", self.get, "One declaration.", "Declaration", (VERSION,))
+        forgotten = _one("DELETE", self.forget, "Forgets a source without connections.", None)
+        return tuple(owner(route) for route in (listed, accepted, one, forgotten))
+
+    def list(self, request: Request) -> Reply:
+        """`GET /v1/owner/declarations`."""
+        with self._ports.snapshot(READ_DEADLINE_SECONDS) as snapshot:
+            stored = snapshot.declarations()
+            connectors = [connection.connector_key for connection in snapshot.connections()]
+        page, cursor = named_page(
+            request, self._ports.sealer, [(found.connector_key, found) for found in stored]
+        )
+        rows = [self._summary(found, connectors.count(found.connector_key)) for found in page]
+        return Reply(list_body(request, rows, next_cursor=cursor))
+
+    def accept(self, request: Request) -> Reply:
+        """`POST /v1/owner/declarations`."""
+        accepted = declare(self._ports.store, request.body, request.now_ns)
+        declared = accepted.declaration
+        stored = self._ports.store.declaration(declared.connector_key, declared.version)
+        if stored is None:
+            raise NotFound("The declaration was deleted meanwhile.", param="connector_key")
+        return _reply(request, stored, 201 if accepted.is_new else 200)
+
+    def get(self, request: Request) -> Reply:
+        """`GET /v1/owner/declarations/{connector_key}`."""
+        version = request.parameters.text("version")
+        stored = self._ports.store.declaration(request.path["connector_key"], version)
+        if stored is None:
+            raise _unknown()
+        return _reply(request, stored, 200)
+
+    def forget(self, request: Request) -> Reply:
+        """`DELETE /v1/owner/declarations/{connector_key}`."""
+        if not self._ports.store.delete_declaration(request.path["connector_key"]):
+            raise _unknown()
+        return Reply(status=204)
+
+    def _summary(self, stored: StoredDeclaration, connection_count: int) -> dict[str, object]:
+        return {
+            "object": "source_declaration_summary",
+            "connector_key": stored.connector_key,
+            "source": {"kind": stored.source_kind, "id": stored.source_id},
+            "declaration_version": stored.version,
+            "digest": stored.digest,
+            "stream_count": len(self._known.one(stored).streams),
+            "connection_count": connection_count,
+            "registered_at": render_instant(stored.registered_at_ns),
+        }
+
+
+def _one(
+    method: str,
+    answer: Callable[[Request], Reply],
+    summary: str,
+    shape: str | None,
+    parameters: tuple[Parameter, ...] = (),
+) -> Route:
+    return Route(
+        method,
+        ONE,
+        answer,
+        summary,
+        "14.1",
+        answer=shape,
+        success=200 if shape else 204,
+        parameters=parameters,
+        errors=(NotFound,) if shape else (NotFound, InvalidState),
+    )
+
+
+def _unknown() -> NotFound:
+    return NotFound("No such declaration here.", param="connector_key")
+
+
+def _reply(request: Request, stored: StoredDeclaration, status: int) -> Reply:
+    members = {
+        "object": "source_declaration",
+        "connector_key": stored.connector_key,
+        "declaration_version": stored.version,
+        "digest": stored.digest,
+        "declaration": orjson.Fragment(stored.raw),
+    }
+    return Reply(object_body(request, members), status=status)

@@ -1,0 +1,122 @@
+"""The owner's export of everything.  Source: RS contract 14.4."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+from personal_server.domain.disclosure import Disclosed
+from personal_server.errors import ConnectionNotFound, NotFound
+from personal_server.operations.exporting import (
+    Enclosures,
+    Extent,
+    export_archive,
+    export_lines,
+    extent_of,
+)
+from personal_server.operations.read_ports import ReadPorts
+from personal_server.resource_server.parameters import Kind, Parameter
+from personal_server.resource_server.replies import Reply
+from personal_server.resource_server.requests import Request
+from personal_server.resource_server.routing import Route, owner
+from personal_server.resource_server.sending import close_chunks
+
+PARAMETERS = (
+    Parameter(
+        "format", "Lines, or an archive with blobs.", choices=("ndjson", "tar"), default="ndjson"
+    ),
+    Parameter("connection_id", "Only this connection.", empty_is_absent=True),
+    Parameter("stream", "Only this stream."),
+    Parameter("include_blobs", "Archives only.", kind=Kind.BOOLEAN, default=True),
+)
+MEDIA_TYPES = {"ndjson": "application/x-ndjson", "tar": "application/x-tar"}
+
+
+class Export:
+    """The route of one store."""
+
+    def __init__(self, ports: ReadPorts, enclosures: Enclosures) -> None:
+        self._ports = ports
+        self._enclosures = enclosures
+
+    def routes(self) -> tuple[Route, ...]:
+        """`GET /v1/owner/export`."""
+        return (
+            owner(
+                Route(
+                    "GET",
+                    "/v1/owner/export",
+                    self.export,
+                    "Everything you have, as NDJSON lines or a tar archive.",
+                    "14.4",
+                    parameters=PARAMETERS,
+                    media_type="application/x-ndjson",
+                    errors=(ConnectionNotFound, NotFound),
+                    has_deadline=False,
+                )
+            ),
+        )
+
+    def export(self, request: Request) -> Reply:
+        """Open the snapshot, then stream from it."""
+        with ExitStack() as opening:
+            snapshot = opening.enter_context(self._ports.snapshot(None))
+            connection_id = request.parameters.text("connection_id")
+            stream = request.parameters.text("stream")
+            extent = extent_of(snapshot, connection_id, stream)
+            _check(extent, connection_id, stream)
+            form = str(request.parameters.text("format"))
+            if form == "ndjson":
+                chunks = export_lines(snapshot, extent, request.now_ns)
+            else:
+                enclosures = self._enclosed(request.parameters.flag("include_blobs"))
+                chunks = export_archive(snapshot, extent, enclosures, request.now_ns)
+            held = opening.pop_all()
+        name = f"personal-data.{'ndjson' if form == 'ndjson' else 'tar'}"
+        return Reply(
+            chunks=HeldStream(chunks, held),
+            content_type=MEDIA_TYPES[form],
+            headers=(("Content-Disposition", f'attachment; filename="{name}"'),),
+            disclosed=_disclosed(request, extent),
+        )
+
+    def _enclosed(self, include_blobs: bool) -> Enclosures:
+        enclosures = self._enclosures
+        if include_blobs:
+            return enclosures
+        return Enclosures(grants=enclosures.grants, disclosures=enclosures.disclosures)
+
+
+class HeldStream:
+    """Chunks, and what must stay open until the last of them is read."""
+
+    def __init__(self, chunks: Iterator[bytes], held: ExitStack) -> None:
+        self._chunks = chunks
+        self._held = held
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self
+
+    def __next__(self) -> bytes:
+        return next(self._chunks)
+
+    def close(self) -> None:
+        """Release what is held, read to the end or not."""
+        close_chunks(self._chunks)
+        self._held.close()
+
+
+def _check(extent: Extent, connection_id: str | None, stream: str | None) -> None:
+    if connection_id is not None and not extent.connections:
+        raise ConnectionNotFound("No such connection.", param="connection_id")
+    if stream is not None and not extent.streams:
+        raise NotFound("No connection holds records of this stream.", param="stream")
+
+
+def _disclosed(request: Request, extent: Extent) -> list[Disclosed]:
+    counts = {(s.connection_id, s.stream): s.record_count for s in extent.streams}
+    return [
+        Disclosed(source, source.fields, counts[source.order])
+        for source in request.authority.sources
+        if counts.get(source.order)
+    ]

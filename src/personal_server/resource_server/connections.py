@@ -210,7 +210,7 @@ class OwnerConnections:
 
     def move(self, request: Request) -> Reply:
         """`POST …/{id}/pause`, `/resume`, `/revoke`, `/reactivate`."""
-        action = request.route.pattern.rpartition("/")[2]
+        action = request.route_name.rpartition("/")[2]
         move_connection(self._ports.store, request.path["id"], action, request.now_ns)
         return self._row(request, request.path["id"])
 

@@ -174,7 +174,7 @@ class ResourceServer:
         parameters = self._admit(call, route)
         request = await self._request(call, route, parameters, receive)
         try:
-            return await self._in_thread(self._work, call, request)
+            return await self._in_thread(self._work, call, route, request)
         finally:
             if request.spool is not None:
                 request.spool.close()
@@ -215,10 +215,10 @@ class ResourceServer:
                 body = await read_body(route.body, receive)
         return _request_of(call, route, parameters, body, spool)
 
-    def _work(self, call: _Call, request: Request) -> Answer:
+    def _work(self, call: _Call, route: Route, request: Request) -> Answer:
         """In a worker thread: the route, then what follows from its reply."""
-        reply = request.route.answer_request(request)
-        answer = rendered(request.route, reply)
+        reply = route.answer_request(request)
+        answer = rendered(route, reply)
         try:
             if is_unchanged(call.headers, answer):
                 close_chunks(answer.chunks)
@@ -303,7 +303,7 @@ def _request_of(
     call: _Call, route: Route, parameters: Parameters, body: bytes, spool: BinaryIO | None
 ) -> Request:
     return Request(
-        route=route,
+        route_name=route.name,
         authority=call.authority,
         parameters=parameters,
         path=call.match.path if call.match is not None else {},

@@ -54,4 +54,4 @@ def named_page(
 def _asked(request: Request) -> str:
     filters = {k: v for k, v in request.parameters.scalars.items() if k not in PAGED}
     asked = (sorted(request.path.items()), sorted(filters.items()))
-    return request_digest(request.authority.holder, request.route.name, asked)
+    return request_digest(request.authority.holder, request.route_name, asked)

@@ -12,7 +12,6 @@ from urllib.parse import quote
 
 from personal_server.domain.authority import ReadAuthority
 from personal_server.resource_server.parameters import Parameters
-from personal_server.resource_server.routing import Route
 
 DEFAULT_ORIGIN = "http://127.0.0.1:7662"
 
@@ -21,13 +20,13 @@ DEFAULT_ORIGIN = "http://127.0.0.1:7662"
 class Request:
     """One call of a route.
 
-    Shapes: `path` holds the decoded variable segments; `raw_path` and `raw_query` are as received;
-        `body` is the whole body, `spool` a file of it for spooled routes; `headers` have lower-case
-        names.
+    Shapes: `route_name` is method and pattern; `path` holds the decoded variable segments;
+        `raw_path` and `raw_query` are as received; `body` is the whole body, `spool` a file of it
+        for spooled routes; `headers` have lower-case names.
     Units: `now_ns` UTC nanoseconds; `deadline_ns` on the same clock, `None` without one.
     """
 
-    route: Route
+    route_name: str
     authority: ReadAuthority
     parameters: Parameters
     path: Mapping[str, str]

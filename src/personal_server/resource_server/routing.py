@@ -11,15 +11,12 @@ import binascii
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING
 from urllib.parse import unquote_to_bytes
 
 from personal_server.errors import InvalidRequest, MethodNotAllowed, NotFound, PersonalServerError
 from personal_server.resource_server.parameters import Parameter, Parameters, by_name
-
-if TYPE_CHECKING:
-    from personal_server.resource_server.replies import Reply
-    from personal_server.resource_server.requests import Request
+from personal_server.resource_server.replies import Reply
+from personal_server.resource_server.requests import Request
 
 ENCODED_KEY_PREFIX = "~b64."
 JSON_BODY_BYTES = 1_048_576

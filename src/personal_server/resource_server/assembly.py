@@ -1,0 +1,68 @@
+"""The resource server put together: every route module on one table, in one frame."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from personal_server.operations.exporting import Enclosures
+from personal_server.operations.known_declarations import KnownDeclarations
+from personal_server.operations.read_ports import ReadPorts
+from personal_server.resource_server import absent
+from personal_server.resource_server.collector_state import CollectorState
+from personal_server.resource_server.connections import OwnerConnections
+from personal_server.resource_server.declarations import Declarations
+from personal_server.resource_server.deleting import Deletes
+from personal_server.resource_server.disclosures import Disclosures
+from personal_server.resource_server.discovery import Discovery
+from personal_server.resource_server.exporting import Export
+from personal_server.resource_server.frame import Ports, ResourceServer
+from personal_server.resource_server.ingest import Ingest
+from personal_server.resource_server.openapi import openapi_document
+from personal_server.resource_server.reads import read_routes
+from personal_server.resource_server.routing import RouteTable
+from personal_server.storage.disclosure_ports import DisclosureStore
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What the routes work with.  `flush` makes fresh disclosures readable."""
+
+    reads: ReadPorts
+    disclosures: DisclosureStore
+    flush: Callable[[], bool]
+    declarations: KnownDeclarations = field(default_factory=KnownDeclarations)
+    enclosures: Enclosures = field(default_factory=Enclosures)
+    server_name: str = "Personal server"
+
+
+def resource_server(parts: Parts, ports: Ports) -> ResourceServer:
+    """The application that answers `/`, `/docs`, `/v1` and the protected-resource documents."""
+    return ResourceServer(route_table(parts), ports)
+
+
+def route_table(parts: Parts) -> RouteTable:
+    """Every route of this server."""
+    made: dict[str, Mapping[str, object]] = {}
+
+    def document() -> Mapping[str, object]:
+        if "document" not in made:
+            made["document"] = openapi_document(table, parts.server_name)
+        return made["document"]
+
+    reads, declarations = parts.reads, parts.declarations
+    table = RouteTable(
+        [
+            *Discovery(parts.server_name, document).routes(),
+            *read_routes(reads),
+            *Ingest(reads, declarations).routes(),
+            *CollectorState(reads, declarations).routes(),
+            *Deletes(reads, declarations).routes(),
+            *Declarations(reads, declarations).routes(),
+            *OwnerConnections(reads).routes(),
+            *Disclosures(parts.disclosures, reads.sealer, parts.flush).routes(),
+            *Export(reads, parts.enclosures).routes(),
+            *absent.routes(),
+        ]
+    )
+    return table

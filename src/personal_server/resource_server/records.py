@@ -10,10 +10,12 @@ from typing import cast
 
 from personal_server.domain.envelope import Answer
 from personal_server.enforcement.query import (
+    ChangesQuery,
     FieldWindowQuery,
     RecordQuery,
     RecordsQuery,
 )
+from personal_server.operations.following import follow, is_feed_cursor
 from personal_server.operations.read_ports import ReadPorts
 from personal_server.operations.reading import read_record, read_records
 from personal_server.operations.windowing import read_field_window
@@ -22,6 +24,7 @@ from personal_server.resource_server.read_parameters import (
     cut_of,
     expand_of,
     filters_of,
+    refuse_beside_changes,
     selectors_of,
     timeout_seconds,
 )
@@ -39,6 +42,9 @@ class RecordRoutes:
     def list_records(self, request: Request) -> Reply:
         """`GET /v1/streams/{stream}/records`."""
         sent = request.parameters
+        feed = is_feed_cursor(self._ports.sealer, sent.text("cursor"))
+        if feed or "changes_since" in sent.sent:
+            return self._follow(request)
         query = RecordsQuery(
             stream=request.path["stream"],
             selectors=selectors_of(sent),
@@ -53,6 +59,20 @@ class RecordRoutes:
             window=sent.text("window") != "none",
         )
         answer = read_records(self._ports, request.authority, query, timeout_seconds(request))
+        return list_reply(request, answer)
+
+    def _follow(self, request: Request) -> Reply:
+        sent = request.parameters
+        refuse_beside_changes(sent)
+        query = ChangesQuery(
+            stream=request.path["stream"],
+            selectors=selectors_of(sent),
+            limit=sent.integer("limit") or 25,
+            cursor=sent.text("cursor"),
+            changes_since=sent.text("changes_since"),
+            cut=cut_of(sent),
+        )
+        answer = follow(self._ports, request.authority, query, timeout_seconds(request))
         return list_reply(request, answer)
 
     def read_record(self, request: Request) -> Reply:

@@ -6,6 +6,7 @@ is followed, no name leads out of the export, and no archive unpacks to more tha
 
 from __future__ import annotations
 
+import hashlib
 import io
 import os
 import stat
@@ -76,6 +77,15 @@ class Export:
     def total_bytes(self) -> int:
         """The length of all members laid end to end."""
         return self.members[-1].end if self.members else 0
+
+    @property
+    def fingerprint(self) -> str:
+        """Equal for the same files: names, sizes and times, not the path they lie under."""
+        digest = hashlib.sha256()
+        for member in self.members:
+            facts = (member.name, member.size_bytes, member.modified_at.isoformat())
+            digest.update(repr(facts).encode())
+        return digest.hexdigest()[:32]
 
     def only(self, members: Iterable[Member]) -> Export:
         """The same export narrowed to some members; positions keep their meaning."""

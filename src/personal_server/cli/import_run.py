@@ -1,0 +1,245 @@
+"""One import: the items of a source become records of a connection, batch by batch.
+
+Rule: blobs are stored before the records that point to them, and the place is noted after both;
+whatever ends the process, reading on from the place noted repeats at most a batch and loses none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol, cast
+
+import orjson
+
+from personal_server.domain.connection import Connection
+from personal_server.domain.declaration import SourceDeclaration
+from personal_server.operations.ingesting import ingest
+from personal_server.operations.line_checking import LineChecker, LineRefused
+from personal_server.sources.item import Data, Skipped, SourceBlob, SourceItem, SourceRecord
+from personal_server.sources.registry import Reading
+from personal_server.storage.ports import RecordStore, Run, RunStatus
+
+BATCH_RECORDS = 2_000
+BATCH_BYTES = 16 * 1024 * 1024
+STATE_MEMBER = "import"
+ID_BYTES = 12
+
+
+class BlobKeeper(Protocol):
+    """Where the bytes of attachments go."""
+
+    def keep(self, connection_id: str, blob: SourceBlob) -> None:
+        """Store the bytes, unless they are there already."""
+        ...
+
+
+@dataclass(slots=True)
+class StreamTally:
+    """What became of the records of one stream."""
+
+    read: int = 0
+    changed: int = 0
+    rejected: int = 0
+    new: int = 0
+
+    @property
+    def updated(self) -> int:
+        """Records that were there with other data."""
+        return self.changed - self.new
+
+    @property
+    def unchanged(self) -> int:
+        """Records that were there with the same data."""
+        return self.read - self.changed - self.rejected
+
+
+@dataclass(slots=True)
+class Tally:
+    """What an import did."""
+
+    streams: dict[str, StreamTally] = field(default_factory=dict[str, StreamTally])
+    skipped: list[Skipped] = field(default_factory=list[Skipped])
+    skipped_count: dict[str, int] = field(default_factory=dict[str, int])
+    blobs: int = 0
+
+    def of(self, stream: str) -> StreamTally:
+        """The tally of one stream."""
+        return self.streams.setdefault(stream, StreamTally())
+
+    def skip(self, item: Skipped) -> None:
+        """Count a skipped thing; the first of each kind are kept as examples."""
+        count = self.skipped_count.get(item.code, 0) + 1
+        self.skipped_count[item.code] = count
+        if count <= 5:
+            self.skipped.append(item)
+
+
+@dataclass(frozen=True, slots=True)
+class ImportPorts:
+    """What an import needs of the rest."""
+
+    store: RecordStore
+    blobs: BlobKeeper
+    clock: Callable[[], int]
+    random_bytes: Callable[[int], bytes]
+
+    def new_id(self) -> str:
+        """An id for a run or a receipt."""
+        return self.random_bytes(ID_BYTES).hex()
+
+
+@dataclass(slots=True)
+class _Batch:
+    """Items that are stored together."""
+
+    lines: dict[str, list[Mapping[str, object]]] = field(
+        default_factory=dict[str, list[Mapping[str, object]]]
+    )
+    blobs: list[SourceBlob] = field(default_factory=list[SourceBlob])
+    records: int = 0
+    size_bytes: int = 0
+
+    def add(self, record: SourceRecord, emitted_at: str) -> None:
+        line = {"data": record.data, "emitted_at": emitted_at}
+        self.lines.setdefault(record.stream, []).append(line)
+        self.blobs.extend(record.blobs)
+        self.records += 1
+        self.size_bytes += sum(len(v) for v in record.data.values() if isinstance(v, str))
+        self.size_bytes += sum(blob.size_bytes for blob in record.blobs)
+
+    @property
+    def is_full(self) -> bool:
+        return self.records >= BATCH_RECORDS or self.size_bytes >= BATCH_BYTES
+
+
+class ImportRun:
+    """The import of one reading into one connection."""
+
+    def __init__(
+        self,
+        ports: ImportPorts,
+        reading: Reading,
+        connection: Connection,
+        declaration: SourceDeclaration,
+    ) -> None:
+        self._ports = ports
+        self._reading = reading
+        self._connection_id = connection.connection_id
+        self._declaration = declaration
+        self._run_id = ports.new_id()
+        self._emitted_at = reading.export.captured_at.isoformat()
+        self.tally = Tally()
+        self.start = self._noted_place()
+
+    def run(self, moved: Callable[[int], None]) -> Tally:
+        """Read to the end; `moved` hears the place reached after each batch."""
+        before = self._stored()
+        self._say(RunStatus.RUNNING)
+        try:
+            for place in self._batches(self._items()):
+                self._note(place)
+                moved(place)
+        except BaseException:
+            self._say(RunStatus.CANCELLED)
+            raise
+        self._note(None)
+        self._say(RunStatus.SUCCEEDED)
+        for stream, count in self._stored().items():
+            self.tally.of(stream).new = count - before.get(stream, 0)
+        return self.tally
+
+    def _items(self) -> Iterator[SourceItem]:
+        return self._reading.source.read(self._reading.export, self.start)
+
+    def _batches(self, items: Iterator[SourceItem]) -> Iterator[int]:
+        """Store batch after batch; yield the place from which reading would go on."""
+        batch, place = _Batch(), self.start
+        for item in items:
+            if batch.is_full and item.position > place:
+                self._store(batch)
+                yield item.position
+                batch = _Batch()
+            place = item.position
+            if isinstance(item, Skipped):
+                self.tally.skip(item)
+            else:
+                batch.add(item, self._emitted_at)
+        self._store(batch)
+        yield place
+
+    def _store(self, batch: _Batch) -> None:
+        for blob in batch.blobs:
+            self._ports.blobs.keep(self._connection_id, blob)
+            self.tally.blobs += 1
+        for stream, lines in batch.lines.items():
+            result = ingest(
+                self._ports.store,
+                self._connection_id,
+                self._declaration.streams[stream],
+                lines,
+                now_ns=self._ports.clock(),
+                new_receipt_id=self._ports.new_id,
+                run_id=self._run_id,
+            )
+            tally = self.tally.of(stream)
+            tally.read += result.records_attempted
+            tally.changed += result.records_changed
+            tally.rejected += result.records_rejected
+            for each in result.rejections:
+                where = f"{stream}{each.path or ''}"
+                self.tally.skip(Skipped(where, each.code, each.message, 0))
+
+    def _stored(self) -> dict[str, int]:
+        with self._ports.store.snapshot() as snapshot:
+            return {
+                held.stream: held.record_count
+                for held in snapshot.stored_streams()
+                if held.connection_id == self._connection_id
+            }
+
+    def _say(self, status: RunStatus) -> None:
+        run = Run(self._run_id, status, self._ports.clock())
+        self._ports.store.record_run(self._connection_id, run)
+
+    @property
+    def _state_stream(self) -> str:
+        return next(iter(self._declaration.streams))
+
+    def _noted_place(self) -> int:
+        """Where an import of these very bytes was interrupted, or the beginning."""
+        state = self._ports.store.state(self._connection_id).state.get(self._state_stream)
+        noted = cast(Data, state).get(STATE_MEMBER) if isinstance(state, dict) else None
+        if isinstance(noted, dict):
+            facts = cast(Data, noted)
+            if facts.get("export") == self._reading.export.fingerprint:
+                return int(facts["position"])
+        return 0
+
+    def _note(self, place: int | None) -> None:
+        """Remember the place, or forget it when everything is read."""
+        facts = {"export": self._reading.export.fingerprint, "position": place}
+        change = {STATE_MEMBER: facts} if place is not None else None
+        now = self._ports.clock()
+        self._ports.store.put_state(self._connection_id, {self._state_stream: change}, now)
+
+
+def survey(reading: Reading, declaration: SourceDeclaration, moved: Callable[[int], None]) -> Tally:
+    """Read and check everything, store nothing: what an import would bring."""
+    tally = Tally()
+    emitted_at = reading.export.captured_at.isoformat()
+    checkers = {name: LineChecker(stream) for name, stream in declaration.streams.items()}
+    for item in reading.source.read(reading.export):
+        moved(item.position)
+        if isinstance(item, Skipped):
+            tally.skip(item)
+            continue
+        tally.of(item.stream).read += 1
+        try:
+            line = orjson.dumps({"data": item.data, "emitted_at": emitted_at})
+            checkers[item.stream].check(line)
+        except LineRefused as refused:
+            tally.of(item.stream).rejected += 1
+            where = f"{item.stream}{refused.path or ''}"
+            tally.skip(Skipped(where, refused.code, refused.message, item.position))
+    return tally

@@ -1,0 +1,176 @@
+"""`pdpp import` and `pdpp sources`: real exports in, with an honest report of what was read.
+
+Rule: safe to repeat (what is there already does not change) and safe to interrupt (the same command
+goes on where it stopped).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import cyclopts
+from cyclopts import Parameter
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+from personal_server.cli.exits import CommandError, print_json
+from personal_server.cli.import_report import (
+    UNFINISHED,
+    print_sources,
+    print_tally,
+    sources_json,
+    tally_json,
+)
+from personal_server.cli.import_run import ImportPorts, ImportRun, Tally, survey
+from personal_server.cli.import_target import connection_for
+from personal_server.cli.tables import console, plain, words
+from personal_server.domain.declaration_parsing import parse_declaration
+from personal_server.operations.declaring import accept
+from personal_server.sources.errors import ExportError
+from personal_server.sources.export import Export, open_export
+from personal_server.sources.item import Data
+from personal_server.sources.registry import Reading, reading_as, readings, source_named
+
+Opener = Callable[[], AbstractContextManager[ImportPorts]]
+Moved = Callable[[int], None]
+
+
+def add_import_commands(app: cyclopts.App, open_ports: Opener) -> None:
+    """Put `import` and `sources` on the command line."""
+
+    @app.command(name="import")
+    def import_(
+        *paths: Path,
+        connection: str | None = None,
+        as_: Annotated[str | None, Parameter(name="--as")] = None,
+        dry_run: Annotated[bool, Parameter(negative="")] = False,
+        json: Annotated[bool, Parameter(negative="")] = False,
+    ) -> int:
+        """Import exports: files, folders or zips as they were downloaded.
+
+        Parameters
+        ----------
+        paths
+            What to import. The format is recognized by content.
+        connection
+            Name of the account it belongs to; made when it is new.
+        as_
+            Read it as this source (see `pdpp sources`).
+        dry_run
+            Read and check everything, store nothing.
+        json
+            Print the report as JSON.
+        """
+        if not paths:
+            raise CommandError(
+                "usage",
+                "Nothing to import was named.",
+                "Run `pdpp import PATH`, see `pdpp sources`.",
+            )
+        reports = [
+            report
+            for path in paths
+            for report in _import_path(path, as_, connection, None if dry_run else open_ports, json)
+        ]
+        if json:
+            print_json({"imports": reports})
+        return UNFINISHED if any(report["unfinished"] for report in reports) else 0
+
+    @app.command
+    def sources(*, json: Annotated[bool, Parameter(negative="")] = False) -> None:
+        """List what can be imported, how to get each export, and what it holds.
+
+        Parameters
+        ----------
+        json
+            Print JSON.
+        """
+        if json:
+            print_json(sources_json())
+        else:
+            print_sources(console())
+
+
+def _import_path(
+    path: Path,
+    connector_key: str | None,
+    name: str | None,
+    open_ports: Opener | None,
+    as_json: bool,
+) -> Iterator[Data]:
+    """Import one path; the report of each source that read a part of it."""
+    try:
+        with open_export(path.expanduser()) as export:
+            for reading in _readings(export, connector_key):
+                yield _import_reading(reading, name, open_ports, as_json=as_json)
+    except ExportError as error:
+        raise CommandError(error.code, f"{path.name}: {error.sentence}", error.next_step) from None
+
+
+def _readings(export: Export, connector_key: str | None) -> tuple[Reading, ...]:
+    if connector_key is None:
+        return readings(export)
+    source = source_named(connector_key)
+    if source is None:
+        raise CommandError("usage", "There is no source of that name.", "See `pdpp sources`.")
+    return (reading_as(export, source),)
+
+
+def _import_reading(
+    reading: Reading, name: str | None, open_ports: Opener | None, *, as_json: bool
+) -> Data:
+    title = reading.source.declaration["display"]["name"]
+    words().print(plain(f"{reading.export.path.name}: {title} ({reading.why})"))
+    if open_ports is None:
+        declaration = parse_declaration(reading.source.declaration)
+        with _progress(reading.export) as moved:
+            tally = survey(reading, declaration, moved)
+        return _report(reading, tally, None, stored=False, as_json=as_json)
+    with open_ports() as ports:
+        declaration = accept(ports.store, reading.source.declaration, ports.clock())
+        connection = connection_for(ports, declaration, name)
+        run = ImportRun(ports, reading, connection, declaration)
+        if run.start:
+            share = run.start * 100 // max(1, reading.export.total_bytes)
+            words().print(f"  going on where it was interrupted, at {share} %")
+        with _progress(reading.export, run.start) as moved:
+            tally = _run_through(run, moved)
+    target = {"connection_id": connection.connection_id, "name": connection.display_name}
+    return _report(reading, tally, target, stored=True, as_json=as_json)
+
+
+def _run_through(run: ImportRun, moved: Moved) -> Tally:
+    try:
+        return run.run(moved)
+    except KeyboardInterrupt:
+        words().print("Interrupted. What was read is stored; the same command goes on from here.")
+        raise
+
+
+def _report(
+    reading: Reading, tally: Tally, target: Data | None, *, stored: bool, as_json: bool
+) -> Data:
+    if not as_json:
+        print_tally(tally, reading.export.refused, target, console(), stored=stored)
+    facts = {"path": str(reading.export.path), "connector_key": reading.source.connector_key}
+    return facts | {"connection": target} | tally_json(tally, reading.export.refused, stored=stored)
+
+
+@contextmanager
+def _progress(export: Export, start: int = 0) -> Generator[Moved]:
+    """A bar on standard error, by bytes of the export; nothing where nobody watches."""
+    first = export.members[0].offset if export.members else 0
+    bar = Progress(
+        TextColumn("  "),
+        BarColumn(),
+        DownloadColumn(),
+        TimeRemainingColumn(),
+        console=words(),
+        transient=True,
+        disable=not words().is_terminal,
+    )
+    with bar:
+        task = bar.add_task("", total=export.total_bytes - first, completed=max(0, start - first))
+        yield lambda place: bar.update(task, completed=place - first)

@@ -1,0 +1,213 @@
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+import cyclopts
+import pytest
+
+from personal_server.cli import import_run
+from personal_server.cli.exits import run_app
+from personal_server.cli.import_run import ImportPorts
+from personal_server.cli.importing import add_import_commands
+from personal_server.sources.item import Data, SourceBlob
+from personal_server.storage.memory import MemoryStore
+from personal_server.storage.ports import Batch
+from tests.sources.specimens import BANK, MAIL, SPECIMENS, as_folder, as_zip
+
+
+class Kept:
+    """A blob keeper that remembers."""
+
+    def __init__(self) -> None:
+        self.ids: list[str] = []
+
+    def keep(self, connection_id: str, blob: SourceBlob) -> None:
+        self.ids.append(blob.sha256)
+
+
+class Machine:
+    """A store with the two commands in front of it."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        counter = itertools.count(1)
+        self.store = MemoryStore()
+        self.kept = Kept()
+        self.ports = ImportPorts(
+            self.store,
+            self.kept,
+            lambda: next(counter) * 1_000_000_000,
+            lambda size: next(counter).to_bytes(size, "big"),
+        )
+        self._capsys = capsys
+        self.app = cyclopts.App()
+        add_import_commands(self.app, lambda: nullcontext(self.ports))
+
+    def run(self, *arguments: str | Path) -> tuple[int, Data]:
+        """The exit code and the JSON printed."""
+        code = run_app(self.app, [*map(str, arguments), "--json"])
+        return code, json.loads(self._capsys.readouterr().out or "{}")
+
+    def streams(self, *arguments: str | Path) -> Data:
+        """The tallies of the one import made."""
+        _, printed = self.run("import", *arguments)
+        (report,) = printed["imports"]
+        return report["streams"]
+
+    def count(self) -> int:
+        """Records stored."""
+        with self.store.snapshot() as snapshot:
+            return sum(held.record_count for held in snapshot.stored_streams())
+
+
+@pytest.fixture
+def machine(capsys: pytest.CaptureFixture[str]) -> Machine:
+    return Machine(capsys)
+
+
+@pytest.fixture
+def mbox(tmp_path: Path) -> Path:
+    (tmp_path / "Inbox").write_bytes(MAIL)
+    return tmp_path / "Inbox"
+
+
+def test_a_mailbox_is_stored_with_its_files(machine: Machine, mbox: Path) -> None:
+    streams = machine.streams(mbox, "--connection", "Home mail")
+    assert streams["messages"] == {
+        "read": 2,
+        "rejected": 0,
+        "new": 2,
+        "updated": 0,
+        "unchanged": 0,
+    }
+    assert len(machine.kept.ids) == 1
+    with machine.store.snapshot() as snapshot:
+        (connection,) = snapshot.connections()
+    assert connection.display_name == "Home mail"
+
+
+def test_importing_again_changes_nothing(machine: Machine, mbox: Path) -> None:
+    machine.streams(mbox)
+    again = machine.streams(mbox)
+    assert {(each["new"], each["updated"]) for each in again.values()} == {(0, 0)}
+    assert machine.count() == 3
+
+
+def test_a_changed_record_is_told_apart_from_a_new_one(machine: Machine, mbox: Path) -> None:
+    machine.streams(mbox)
+    mbox.write_bytes(MAIL.replace(b"Inbox,Wichtig", b"Archive,Wichtig"))
+    assert machine.streams(mbox)["messages"] == {
+        "read": 2,
+        "rejected": 0,
+        "new": 0,
+        "updated": 1,
+        "unchanged": 1,
+    }
+
+
+def test_an_interrupted_import_goes_on_where_it_stopped(
+    machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(import_run, "BATCH_RECORDS", 10)
+    message = b"From a Mon Jan  1 00:00:00 2024\nFrom: a@b\nMessage-ID: <%d>\n\ntext %d\n\n"
+    (tmp_path / "Inbox").write_bytes(b"".join(message % (n, n) for n in range(100)))
+    with interrupted_after(machine, 55):
+        code, _ = machine.run("import", tmp_path / "Inbox")
+        assert code == 130
+    assert 0 < machine.count() < 100
+    before = machine.count()
+    streams = machine.streams(tmp_path / "Inbox")
+    assert machine.count() == 100
+    assert streams["messages"]["read"] <= 100 - before + 10
+    assert machine.streams(tmp_path / "Inbox")["messages"]["unchanged"] == 100
+
+
+@contextmanager
+def interrupted_after(machine: Machine, records: int) -> Generator[None]:
+    """An owner who presses Ctrl-C when so many records are stored."""
+    commit: Callable[..., Any] = machine.store.commit
+
+    def impatient(batch: Batch) -> Any:
+        if machine.count() >= records:
+            raise KeyboardInterrupt
+        return commit(batch)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(machine.store, "commit", impatient)
+        yield
+
+
+def test_a_dry_run_stores_nothing(machine: Machine, mbox: Path) -> None:
+    streams = machine.streams(mbox, "--dry-run")
+    assert streams["messages"] == {"read": 2, "rejected": 0}
+    assert machine.count() == 0
+
+
+def test_one_archive_of_many_sources_fills_a_connection_for_each(
+    machine: Machine, tmp_path: Path
+) -> None:
+    files = {"mail/Inbox": MAIL, "bank/january.ofx": BANK}
+    _, printed = machine.run("import", as_zip(files, tmp_path / "all.zip"))
+    assert sorted(each["connector_key"] for each in printed["imports"]) == ["bank", "mail"]
+
+
+def test_two_accounts_of_one_source_need_a_name(machine: Machine, mbox: Path) -> None:
+    machine.run("import", mbox, "--connection", "Home")
+    machine.run("import", mbox, "--connection", "Work")
+    code, printed = machine.run("import", mbox)
+    assert code == 6
+    assert printed["error"]["code"] == "ambiguous_connection"
+
+
+@pytest.mark.parametrize(
+    ("content", "wanted"),
+    [
+        (None, "export_not_found"),
+        (b"just some words", "export_not_recognized"),
+        (b"PK\x03\x04 cut short", "export_truncated"),
+    ],
+)
+def test_a_path_that_cannot_be_imported_is_named(
+    machine: Machine, tmp_path: Path, content: bytes | None, wanted: str
+) -> None:
+    if content is not None:
+        (tmp_path / "export").write_bytes(content)
+    code, printed = machine.run("import", tmp_path / "export")
+    assert printed["error"]["code"] == wanted
+    assert code == (5 if content is None else 65)
+
+
+def test_a_mailbox_cut_short_ends_with_its_own_code(machine: Machine, mbox: Path) -> None:
+    mbox.write_bytes(MAIL[:-10])
+    code, printed = machine.run("import", mbox)
+    assert code == 65
+    assert printed["imports"][0]["skipped"][0]["code"] == "truncated"
+    assert machine.count() == 2
+
+
+@pytest.mark.parametrize("key", sorted(SPECIMENS))
+def test_every_specimen_is_accepted_whole(machine: Machine, key: str, tmp_path: Path) -> None:
+    streams = machine.streams(as_folder(SPECIMENS[key], tmp_path))
+    assert sum(each["rejected"] for each in streams.values()) == 0
+    assert sum(each["new"] for each in streams.values()) == machine.count()
+
+
+def test_the_report_for_people_says_what_was_read(
+    machine: Machine, mbox: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_app(machine.app, ["import", str(mbox), "--connection", "Home mail"]) == 0
+    printed = capsys.readouterr()
+    assert "Home mail" in printed.out
+    assert "messages" in printed.out
+
+
+def test_sources_are_listed_with_the_way_to_each_export(
+    machine: Machine, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_app(machine.app, ["sources"]) == 0
+    printed = capsys.readouterr().out
+    assert all(key in printed for key in SPECIMENS)

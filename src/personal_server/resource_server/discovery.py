@@ -207,7 +207,7 @@ def _public(
         "5",
         tokens=Tokens.NONE,
         answer=shape,
-        media_type="text/html" if pattern in ("/", "/docs") else "application/json",
+        media_types=("text/html",) if pattern in ("/", "/docs") else ("application/json",),
         cors=pattern not in ("/", "/v1", "/docs"),
         caching=Caching.PUBLIC,
         etag=pattern == "/v1/openapi.json",

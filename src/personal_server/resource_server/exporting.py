@@ -50,7 +50,7 @@ class Export:
                     "Everything you have, as NDJSON lines or a tar archive.",
                     "14.4",
                     parameters=PARAMETERS,
-                    media_type="application/x-ndjson",
+                    media_types=tuple(MEDIA_TYPES.values()),
                     errors=(ConnectionNotFound, NotFound),
                     has_deadline=False,
                 )

@@ -216,7 +216,9 @@ def _scalar_schema(parameter: Parameter) -> dict[str, object]:
 
 
 def _with_bounds(schema: dict[str, object], parameter: Parameter) -> dict[str, object]:
+    filled = parameter.form is Form.SCALAR and schema["type"] == "string"
     bounds: dict[str, object | None] = {
+        "minLength": 1 if filled and not parameter.empty_is_absent else None,
         "enum": list(parameter.choices) or None,
         "default": parameter.default,
         "minimum": parameter.minimum,
@@ -244,14 +246,14 @@ def _request_body(route: Route) -> dict[str, object]:
 def _successes(route: Route) -> Iterator[tuple[int, dict[str, object]]]:
     for status, shape in {route.success: route.answer, **route.also}.items():
         if status < 400:
-            yield status, _answer(status, shape, route.media_type)
+            yield status, _answer(status, shape, route.media_types)
     if route.etag:
         yield 304, {"description": "Not modified"}
 
 
-def _answer(status: int, shape: str | None, media_type: str) -> dict[str, object]:
+def _answer(status: int, shape: str | None, media_types: tuple[str, ...]) -> dict[str, object]:
     described: dict[str, object] = {"description": HTTPStatus(status).phrase}
-    content: dict[str, object] = {} if status == 204 else {media_type: {}}
+    content: dict[str, object] = {} if status == 204 else {name: {} for name in media_types}
     if shape is not None:
         content["application/json"] = {"schema": _component(shape)}
     return {**described, "content": content} if content else described

@@ -59,7 +59,8 @@ class Route:
 
     Shapes: `pattern` has `{name}` segments; `answer` names a schema of the OpenAPI document
         (`None`: no JSON body) for status `success`; `also` are further statuses with their
-        schemas; `errors` are the classes beyond those every route of its kind can raise.
+        schemas; `media_types` are those of a success; `errors` are the classes beyond
+        those that every route of its kind can raise.
     Units: `cost` in cost units of section 16, from the parameters.
     """
 
@@ -75,7 +76,7 @@ class Route:
     answer: str | None = None
     success: int = 200
     also: Mapping[int, str | None] = field(default_factory=dict[int, "str | None"])
-    media_type: str = "application/json"
+    media_types: tuple[str, ...] = ("application/json",)
     errors: tuple[type[PersonalServerError], ...] = ()
     cors: bool = False
     caching: Caching = Caching.NO_STORE

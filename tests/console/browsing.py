@@ -36,7 +36,7 @@ class _FormReader(HTMLParser):
         values = dict(attrs)
         if tag == "form":
             self.forms.append((values.get("action") or "", []))
-        elif tag == "input" and self.forms and values.get("name"):
+        elif tag == "input" and self.forms and values.get("name") and "disabled" not in values:
             kind = values.get("type") or "text"
             if kind not in ("checkbox", "radio", "submit") or "checked" in values:
                 self.forms[-1][1].append((str(values["name"]), values.get("value") or ""))
@@ -79,10 +79,10 @@ class Browser:
         sent = {"origin": self.origin, **headers}
         return self._send("POST", path, urlencode(fields).encode(), sent)
 
-    def submit(self, page: Page, action: str, **changes: str) -> Page:
+    def submit(self, page: Page, where: str, /, **changes: str) -> Page:
         """Post a form of a page with some fields set."""
-        fields = [(name, value) for name, value in page.form(action) if name not in changes]
-        return self.post(action, [*fields, *changes.items()])
+        fields = [(name, value) for name, value in page.form(where) if name not in changes]
+        return self.post(where, [*fields, *changes.items()])
 
     def _send(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> Page:
         response = anyio.run(self._exchange, method, path, body, headers)

@@ -9,19 +9,24 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from personal_server.app.owner_store import OwnerStore
+from personal_server.console.app import ConsoleParts, console_app
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.declaration_parsing import parse_declaration, render_declaration
 from personal_server.domain.values import render_instant
+from personal_server.operations.granting import Granting
 from personal_server.operations.known_declarations import KnownDeclarations
 from personal_server.operations.read_ports import ReadPorts
 from personal_server.operations.sealing import store_sealer
+from personal_server.operations.signing_in import OwnerSignIn
 from personal_server.sources.bank.declaration import DECLARATION as BANK
 from personal_server.sources.mail.declaration import DECLARATION as MAIL
 from personal_server.storage.authorization_memory import MemoryAuthorizationStore
+from personal_server.storage.authorization_ports import R
+from personal_server.storage.authorization_rows import ClientRow, RequestRow
 from personal_server.storage.disclosure_memory import MemoryDisclosures
 from personal_server.storage.memory import MemoryStore
 from personal_server.storage.ports import Batch, RecordWrite, Run, RunStatus
-from tests.console.browsing import ORIGIN, SECOND, Clock
+from tests.console.browsing import CHEAP_HASHER, ORIGIN, SECOND, Browser, Clock
 
 DAY = 86_400 * SECOND
 MAIL_SOURCE = "https://registry.pdpp.dev/connectors/mail"
@@ -70,6 +75,73 @@ class Household:
             declarations=KnownDeclarations(),
             random_bytes=self.random_bytes,
         )
+        self.sign_in = OwnerSignIn(self.authorization, self.clock, self.random_bytes, CHEAP_HASHER)
+        self.granting = Granting(
+            self.authorization, self.store.catalogs, self.clock, self.random_bytes
+        )
+        self.app = console_app(
+            ConsoleParts(
+                server_name="Ada's server",
+                clock=self.clock,
+                sign_in=self.sign_in,
+                granting=self.granting,
+                evidence=self.store.evidence,
+            )
+        )
+
+    def browser(self, origin: str | None = None) -> Browser:
+        return Browser(self.app, origin or self.origin)
+
+    def signed_in(self, origin: str | None = None) -> Browser:
+        browser = self.browser(origin)
+        page = browser.get(f"/owner/enter?t={self.sign_in.make_link()}")
+        assert browser.submit(page, "/owner/enter").status == 303
+        return browser
+
+    def client(self, client_id: str = "cli_notes", **members: Any) -> str:
+        facts: dict[str, Any] = {
+            "client_id": client_id,
+            "client_ref": f"clr_{len(client_id)}{client_id[-6:]}",
+            "registration": "dynamic",
+            "name": "Notes app",
+            "redirect_uris": ("https://app.example/cb",),
+            "registered_at_ns": self.clock.now_ns,
+        }
+        with self.authorization.write() as writer:
+            writer.insert(ClientRow(**{**facts, **members}))
+        return client_id
+
+    def ask(
+        self, details: list[dict[str, object]] | None, client_id: str = "cli_notes", **members: Any
+    ) -> str:
+        """A pending request; the path of its consent page."""
+        with self.authorization.read() as reader:
+            known = reader.get(ClientRow, client_id=client_id)
+            number = reader.count(RequestRow)
+        if known is None:
+            self.client(client_id)
+        facts: dict[str, Any] = {
+            "request_id": f"ar_{number}",
+            "flow": "code",
+            "client_id": client_id,
+            "origin": self.origin,
+            "resource": f"{self.origin}/mcp",
+            "scope": "pdpp:read",
+            "redirect_uri": "https://app.example/cb?kept=1",
+            "state": "state-of-the-app",
+            "code_challenge": "c" * 43,
+            "details": details,
+            "picker": details is None,
+            "created_at_ns": self.clock.now_ns,
+            "expires_at_ns": self.clock.now_ns + 900 * SECOND,
+        }
+        with self.authorization.write() as writer:
+            writer.insert(RequestRow(**{**facts, **members}))
+        return f"/consent/ar_{number}"
+
+    def rows(self, table: type[R]) -> list[R]:
+        with self.authorization.read() as reader:
+            return reader.rows(table)
 
     def declare(self, raw: Mapping[str, object]) -> None:
         declaration = parse_declaration(raw)

@@ -1,43 +1,19 @@
 from __future__ import annotations
 
-import secrets
-from dataclasses import dataclass, field
-
 import pytest
 
-from personal_server.console.app import ConsoleParts, console_app
-from personal_server.operations.signing_in import OwnerSignIn
-from personal_server.storage.authorization_memory import MemoryAuthorizationStore
-from tests.console.browsing import CHEAP_HASHER, Browser, Clock, Page
+from tests.console.browsing import Page
+from tests.console.household import Household
 
 PASSWORD = "correct horse battery"
 
 
-@dataclass
-class House:
-    clock: Clock = field(default_factory=Clock)
-
-    def __post_init__(self) -> None:
-        self.store = MemoryAuthorizationStore("own_test")
-        self.sign_in = OwnerSignIn(self.store, self.clock, secrets.token_bytes, CHEAP_HASHER)
-        self.app = console_app(ConsoleParts("Ada's server", self.clock, self.sign_in))
-
-    def browser(self, origin: str = "http://127.0.0.1:7662") -> Browser:
-        return Browser(self.app, origin)
-
-    def signed_in(self, origin: str = "http://127.0.0.1:7662") -> Browser:
-        browser = self.browser(origin)
-        page = browser.get(f"/owner/enter?t={self.sign_in.make_link()}")
-        assert browser.submit(page, "/owner/enter").status == 303
-        return browser
-
-
 @pytest.fixture
-def house() -> House:
-    return House()
+def house() -> Household:
+    return Household()
 
 
-def test_a_link_shows_a_button_and_only_pressing_it_spends_the_link(house: House) -> None:
+def test_a_link_shows_a_button_and_only_pressing_it_spends_the_link(house: Household) -> None:
     browser = house.browser()
     path = f"/owner/enter?t={house.sign_in.make_link()}"
     assert [browser.get(path).status for _ in range(2)] == [200, 200]
@@ -47,7 +23,7 @@ def test_a_link_shows_a_button_and_only_pressing_it_spends_the_link(house: House
     assert browser.get("/owner/sign-ins").status == 200
 
 
-def test_a_spent_link_opens_nothing(house: House) -> None:
+def test_a_spent_link_opens_nothing(house: Household) -> None:
     browser = house.browser()
     page = browser.get(f"/owner/enter?t={house.sign_in.make_link()}")
     browser.submit(page, "/owner/enter")
@@ -58,7 +34,7 @@ def test_a_spent_link_opens_nothing(house: House) -> None:
     assert (spent.status, spent.error) == (400, "sign_in_link_invalid")
 
 
-def test_the_password_signs_in_and_leads_on(house: House) -> None:
+def test_the_password_signs_in_and_leads_on(house: Household) -> None:
     house.sign_in.set_password(PASSWORD)
     browser = house.browser()
     page = browser.get("/owner/login?next=%2Fconsent%2Far_x")
@@ -66,7 +42,7 @@ def test_the_password_signs_in_and_leads_on(house: House) -> None:
     assert (entered.status, entered.headers["location"]) == (303, "/consent/ar_x")
 
 
-def test_a_wrong_password_says_so_and_shows_the_form_again(house: House) -> None:
+def test_a_wrong_password_says_so_and_shows_the_form_again(house: Household) -> None:
     house.sign_in.set_password(PASSWORD)
     browser = house.browser()
     wrong = browser.submit(browser.get("/owner/login"), "/owner/login", password="no")
@@ -74,13 +50,13 @@ def test_a_wrong_password_says_so_and_shows_the_form_again(house: House) -> None
     assert browser.submit(wrong, "/owner/login", password=PASSWORD).status == 303
 
 
-def test_without_a_password_the_page_tells_how_to_get_a_link(house: House) -> None:
+def test_without_a_password_the_page_tells_how_to_get_a_link(house: Household) -> None:
     page = house.browser().get("/owner/login")
     assert "pdpp owner link" in page.text
     assert 'type="password"' not in page.text
 
 
-def test_guessing_is_slowed_from_the_fifth_failure(house: House) -> None:
+def test_guessing_is_slowed_from_the_fifth_failure(house: Household) -> None:
     house.sign_in.set_password(PASSWORD)
     browser = house.browser()
     page = browser.get("/owner/login")
@@ -104,7 +80,7 @@ def test_guessing_is_slowed_from_the_fifth_failure(house: House) -> None:
     ],
 )
 def test_the_session_cookie_is_kept_from_scripts_and_other_sites(
-    house: House, origin: str, session: str, secure: bool
+    house: Household, origin: str, session: str, secure: bool
 ) -> None:
     browser = house.browser(origin)
     page = browser.get(f"/owner/enter?t={house.sign_in.make_link()}")
@@ -117,14 +93,14 @@ def test_the_session_cookie_is_kept_from_scripts_and_other_sites(
     assert "Domain" not in line
 
 
-def test_a_sign_in_replaces_the_session_that_the_browser_brought(house: House) -> None:
+def test_a_sign_in_replaces_the_session_that_the_browser_brought(house: Household) -> None:
     browser = house.signed_in()
     page = browser.get(f"/owner/enter?t={house.sign_in.make_link()}")
     assert browser.submit(page, "/owner/enter").status == 303
     assert len(house.sign_in.sessions()) == 1
 
 
-def test_signing_out_ends_the_session_on_the_server(house: House) -> None:
+def test_signing_out_ends_the_session_on_the_server(house: Household) -> None:
     browser = house.signed_in()
     kept = dict(browser.cookies)
     assert browser.submit(browser.get("/owner/sign-ins"), "/owner/logout").status == 303
@@ -132,7 +108,7 @@ def test_signing_out_ends_the_session_on_the_server(house: House) -> None:
     assert browser.get("/owner/sign-ins").status == 303
 
 
-def test_another_sign_in_can_be_ended(house: House) -> None:
+def test_another_sign_in_can_be_ended(house: Household) -> None:
     browser, other = house.signed_in(), house.signed_in()
     reference = next(
         s.reference
@@ -146,7 +122,9 @@ def test_another_sign_in_can_be_ended(house: House) -> None:
     assert browser.get("/owner/sign-ins").status == 200
 
 
-def test_without_a_session_people_are_led_to_sign_in_and_programs_are_told(house: House) -> None:
+def test_without_a_session_people_are_led_to_sign_in_and_programs_are_told(
+    house: Household,
+) -> None:
     browser = house.browser()
     page = browser.get("/owner/sign-ins")
     assert page.headers["location"] == "/owner/login?next=%2Fowner%2Fsign-ins"
@@ -170,7 +148,7 @@ FORGED: list[dict[str, str]] = [
 
 
 @pytest.mark.parametrize("headers", FORGED)
-def test_a_form_from_elsewhere_does_nothing(house: House, headers: dict[str, str]) -> None:
+def test_a_form_from_elsewhere_does_nothing(house: Household, headers: dict[str, str]) -> None:
     browser = house.signed_in()
     page = browser.get("/owner/sign-ins")
     refused = browser.post("/owner/logout", page.form("/owner/logout"), **headers)
@@ -178,7 +156,7 @@ def test_a_form_from_elsewhere_does_nothing(house: House, headers: dict[str, str
     assert browser.get("/owner/sign-ins").status == 200
 
 
-def test_a_form_without_origin_needs_a_browser_that_says_same_origin(house: House) -> None:
+def test_a_form_without_origin_needs_a_browser_that_says_same_origin(house: Household) -> None:
     browser = house.signed_in()
     fields = browser.get("/owner/sign-ins").form("/owner/logout")
     headers = {"origin": "", "sec_fetch_site": "same-origin"}
@@ -187,20 +165,20 @@ def test_a_form_without_origin_needs_a_browser_that_says_same_origin(house: Hous
 
 @pytest.mark.parametrize("secret", [None, "", "x", "ü"])
 def test_a_form_without_the_secret_of_the_session_does_nothing(
-    house: House, secret: str | None
+    house: Household, secret: str | None
 ) -> None:
     browser = house.signed_in()
     fields = [] if secret is None else [("_csrf", secret)]
     assert browser.post("/owner/logout", fields).error == "csrf_failed"
 
 
-def test_the_secret_may_come_in_a_header(house: House) -> None:
+def test_the_secret_may_come_in_a_header(house: Household) -> None:
     browser = house.signed_in()
     csrf = dict(browser.get("/owner/sign-ins").form("/owner/logout"))["_csrf"]
     assert browser.post("/owner/logout", [], x_csrf_token=csrf).status == 303
 
 
-def test_before_sign_in_the_form_secret_is_that_of_the_cookie(house: House) -> None:
+def test_before_sign_in_the_form_secret_is_that_of_the_cookie(house: Household) -> None:
     browser = house.browser()
     page = browser.get(f"/owner/enter?t={house.sign_in.make_link()}")
     browser.cookies.clear()
@@ -225,7 +203,7 @@ NEXT = [
 
 
 @pytest.mark.parametrize(("target", "led_to"), NEXT)
-def test_sign_in_leads_only_to_our_own_pages(house: House, target: str, led_to: str) -> None:
+def test_sign_in_leads_only_to_our_own_pages(house: Household, target: str, led_to: str) -> None:
     house.sign_in.set_password(PASSWORD)
     browser = house.browser()
     page = browser.get("/owner/login")
@@ -233,7 +211,7 @@ def test_sign_in_leads_only_to_our_own_pages(house: House, target: str, led_to: 
     assert entered.headers["location"] == led_to
 
 
-def pages_of(house: House) -> list[Page]:
+def pages_of(house: Household) -> list[Page]:
     browser = house.signed_in("https://me.example")
     stranger = house.browser("https://me.example")
     return [
@@ -246,7 +224,7 @@ def pages_of(house: House) -> list[Page]:
     ]
 
 
-def test_every_page_carries_the_strict_headers(house: House) -> None:
+def test_every_page_carries_the_strict_headers(house: Household) -> None:
     for page in pages_of(house):
         policy = page.headers["content-security-policy"]
         assert policy.startswith("default-src 'none'; style-src 'self'; img-src 'self' data:")
@@ -262,7 +240,7 @@ def test_every_page_carries_the_strict_headers(house: House) -> None:
         assert "<script" not in page.text
 
 
-def test_bad_requests_are_pages_with_their_code(house: House) -> None:
+def test_bad_requests_are_pages_with_their_code(house: Household) -> None:
     browser = house.signed_in()
     assert browser.get("/owner/sign-ins?x=1").error == "invalid_request"
     assert browser.get("/owner/login?next=/a&next=/b").error == "invalid_request"
@@ -272,7 +250,7 @@ def test_bad_requests_are_pages_with_their_code(house: House) -> None:
     assert (refused.error, refused.headers["allow"]) == ("method_not_allowed", "POST")
 
 
-def test_a_form_that_is_too_large_is_refused(house: House) -> None:
+def test_a_form_that_is_too_large_is_refused(house: Household) -> None:
     browser = house.signed_in()
     large = browser.post("/owner/logout", [("x", "y" * 600_000)])
     assert (large.status, large.error) == (413, "resource_limit")
@@ -280,7 +258,7 @@ def test_a_form_that_is_too_large_is_refused(house: House) -> None:
     assert (many.status, many.error) == (400, "invalid_request")
 
 
-def test_the_icon_is_public_and_readable_from_anywhere(house: House) -> None:
+def test_the_icon_is_public_and_readable_from_anywhere(house: Household) -> None:
     icon = house.browser().get("/icon.svg")
     assert icon.headers["content-type"].startswith("image/svg+xml")
     assert icon.headers["access-control-allow-origin"] == "*"

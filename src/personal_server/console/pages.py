@@ -133,6 +133,7 @@ class Pages:
                 "code": error.code,
                 "message": error.message,
                 "next_step": error.members.get("next_step"),
+                "back_to_app": error.members.get("back_to_app"),
             },
             status=error.status,
         )
@@ -145,6 +146,7 @@ class Pages:
         }
         if error.param is not None:
             members["param"] = error.param
-        body = {"error": {**members, **error.members, "request_id": visit.request_id}}
+        shown = {name: v for name, v in error.members.items() if name != "back_to_app"}
+        body = {"error": {**members, **shown, "request_id": visit.request_id}}
         headers = page_headers(visit.origin)
         return Response(orjson.dumps(body), error.status, headers, "application/json")

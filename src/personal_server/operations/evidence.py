@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, cast
 
 import orjson
@@ -39,13 +39,15 @@ class Evidence:
     """What one connection's stream would open.
 
     Shapes: `earliest` and `latest` are stored values of the consent-time field; `samples` hold
-        granted fields only.  `at_least`: there may be more than `count`.
+        granted fields only.  `at_least`: there may be more than `count`; `synced_at_ns` is the
+        end of the last successful collection, if collections are reported.
     """
 
     count: int
     at_least: bool = False
     earliest: str | None = None
     latest: str | None = None
+    synced_at_ns: int | None = None
     samples: tuple[Mapping[str, object], ...] = field(default=(), repr=False)
 
 
@@ -60,14 +62,21 @@ class EvidenceReader:
     def gather(self, prospective: Resolved) -> dict[Place, Evidence]:
         """The evidence of every readable source, within one budget."""
         until = self.monotonic() + BUDGET_SECONDS
-        authority = self._authority(prospective)
-        return {source.order: self._of(authority, source, until) for source in authority.sources}
+        authority, synced = self._authority(prospective)
+        return {
+            source.order: replace(
+                self._of(authority, source, until), synced_at_ns=synced.get(source.connection_id)
+            )
+            for source in authority.sources
+        }
 
-    def _authority(self, prospective: Resolved) -> ReadAuthority:
+    def _authority(self, prospective: Resolved) -> tuple[ReadAuthority, dict[str, int | None]]:
         with self.ports.snapshot(BUDGET_SECONDS) as snapshot:
             connections = snapshot.connections()
             declarations = self.declarations.current(snapshot.declarations())
-        return read_authority(prospective, connections, declarations)
+            collections = snapshot.collections()
+        synced = {name: found.last_succeeded_at_ns for name, found in collections.items()}
+        return read_authority(prospective, connections, declarations), synced
 
     def _of(self, authority: ReadAuthority, source: ReadableSource, until: float) -> Evidence:
         left = until - self.monotonic()

@@ -1,0 +1,121 @@
+"""The consent form's shortcuts: buttons that fill in choices, since no script runs.  Pure.
+
+Rule: a shortcut only changes what a person could have typed; narrowing judges the result like any
+other form.  Source: AS contract 7, item 6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from personal_server.consent.choices import Choices, EntryChoice, StreamChoice, parse_choices
+from personal_server.consent.refusals import NotANarrowing
+from personal_server.consent.resolution import EntryOffer, StreamOffer
+from personal_server.console.visits import Form
+from personal_server.domain.grant import StreamGrant
+from personal_server.domain.instants import instant_text
+from personal_server.domain.values import DAY_NANOSECONDS
+from personal_server.operations.accessing import Held
+from personal_server.operations.reviewing import Review
+
+QUICK_DAYS = (("30", "Last 30 days"), ("90", "Last 90 days"), ("365", "Last year"))
+SEVERAL = "several"
+Change = Callable[[StreamOffer, StreamChoice], StreamChoice]
+
+
+def posted_choices(form: Form) -> Choices:
+    """The choices of a posted form.  Raises: NotANarrowing."""
+    return parse_choices(form)
+
+
+def leaves_all_out(form: Form, choices: Choices) -> bool:
+    """Whether every entry of several was left out: a denial.  Source: AS contract 6.2."""
+    several = any(name == SEVERAL for name, _ in form)
+    return several and not any(entry.keep for entry in choices.entries.values())
+
+
+def with_last_days(review: Review, days: str, now_ns: int) -> Choices:
+    """Every stream that has a time: only the last days, as far as they were asked for."""
+    if days not in dict(QUICK_DAYS):
+        raise NotANarrowing("That is not one of the quick choices.")
+    start = (now_ns // DAY_NANOSECONDS - int(days)) * DAY_NANOSECONDS
+    return _each_stream(review, lambda stream, choice: _since(stream, choice, start))
+
+
+def with_view(review: Review, name: str) -> Choices:
+    """One stream cut to a declared view; `name` is `{entry}.{stream}.{view}`."""
+    index, _, rest = name.partition(".")
+    stream_name, _, view_id = rest.rpartition(".")
+
+    def cut(stream: StreamOffer, choice: StreamChoice) -> StreamChoice:
+        view = stream.stream.view(view_id)
+        if stream.name != stream_name or view is None:
+            return choice
+        fields = frozenset(view.fields) & frozenset(stream.fields)
+        return replace(choice, fields=fields | frozenset(stream.stream.floor))
+
+    return _each_stream(review, cut, only=index)
+
+
+def like_earlier(review: Review, held: Held) -> Choices:
+    """The choices of an earlier grant, as far as this request has them."""
+    earlier = {
+        (held_grant.grant.source.id, stream.name): stream
+        for held_grant in held.grants
+        if held_grant.grant is not None
+        for stream in held_grant.grant.streams
+    }
+    entries: dict[int, EntryChoice] = {}
+    for offer in review.offers:
+        if isinstance(offer, EntryOffer):
+            source_id = offer.selection.source_id
+            entries[offer.index] = _entry_like(offer, source_id, earlier)
+    return replace(review.choices, entries=entries)
+
+
+def _entry_like(
+    offer: EntryOffer, source_id: str, earlier: dict[tuple[str, str], StreamGrant]
+) -> EntryChoice:
+    found = {s.name: g for s in offer.streams if (g := earlier.get((source_id, s.name)))}
+    connections = {c for grant in found.values() for c in grant.instance_ids}
+    eligible = {c.connection_id for c in offer.connections}
+    return EntryChoice(
+        keep=bool(found),
+        connections=frozenset(connections & eligible) or None,
+        streams={s.name: _stream_like(s, found.get(s.name)) for s in offer.streams},
+    )
+
+
+def _stream_like(stream: StreamOffer, earlier: StreamGrant | None) -> StreamChoice:
+    if earlier is None:
+        return StreamChoice(wanted=stream.required)
+    fields = frozenset(earlier.fields) & frozenset(stream.fields)
+    window = earlier.time_constraint
+    choice = StreamChoice(wanted=True, fields=fields if stream.stream.selectable_fields else None)
+    if window is None or window.since_ns is None:
+        return choice
+    return _since(stream, choice, window.since_ns)
+
+
+def _since(stream: StreamOffer, choice: StreamChoice, start_ns: int) -> StreamChoice:
+    asked = stream.time_range
+    if stream.stream.consent_time_field is None:
+        return choice
+    if asked is not None and asked.since_ns is not None and asked.since_ns >= start_ns:
+        return choice
+    if asked is not None and asked.until_ns is not None and asked.until_ns <= start_ns:
+        return choice
+    text = instant_text(start_ns)
+    return replace(choice, since=text[:10] if text.endswith("T00:00:00Z") else text)
+
+
+def _each_stream(review: Review, change: Change, *, only: str | None = None) -> Choices:
+    entries = dict(review.choices.entries)
+    for offer in review.offers:
+        if not isinstance(offer, EntryOffer) or only not in (None, str(offer.index)):
+            continue
+        entry = review.choices.entry(offer.index)
+        streams = {s.name: change(s, entry.stream(s.name)) for s in offer.streams}
+        entries[offer.index] = replace(entry, streams=streams)
+    return replace(review.choices, entries=entries)

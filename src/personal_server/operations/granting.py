@@ -43,7 +43,6 @@ from personal_server.storage.authorization_ports import (
 from personal_server.storage.authorization_rows import ClientRow, CodeRow, RequestRow
 
 CODE_NS = 120 * NANOSECONDS
-PENDING_NS = 15 * 60 * NANOSECONDS
 ERASED = {"state": None, "redirect_uri": None, "code_challenge": None}
 
 
@@ -147,8 +146,6 @@ class Granting:
             catalog = self._catalogs()
             picked = picker_selections(catalog.declarations, catalog.connections)
             to["details"] = picker_details(picked)
-        if row.flow == "code":
-            to["expires_at_ns"] = max(row.expires_at_ns, now_ns + PENDING_NS)
         writer.change(RequestRow, to, request_id=request_id, opened_at_ns=None)
         subject = Subject(client_id=row.client_id)
         audit(writer, "request.opened", acting, now_ns, subject, request=request_id)

@@ -1,0 +1,110 @@
+"""The authorization endpoint (RFC 6749 4.1.1, RFC 9207) and pushed requests (RFC 9126).
+
+Rule: before client and redirect URI are known to fit, nothing is redirected; afterwards every
+refusal is.  Source: AS contract 5.1, 5.2.
+"""
+
+from __future__ import annotations
+
+import anyio.to_thread
+from starlette.responses import RedirectResponse, Response
+
+from personal_server.authorization_server.answers import NO_STORE, answer
+from personal_server.authorization_server.calls import Call
+from personal_server.authorization_server.clients import Clients
+from personal_server.authorization_server.configuration import Configuration
+from personal_server.authorization_server.limits import Limits
+from personal_server.consent.authorization_requests import CodeRequest, parse_code_request
+from personal_server.consent.redirects import matches, with_parameters
+from personal_server.consent.refusals import BadRequest, InvalidRedirectUri, OAuthRefusal
+from personal_server.operations.granting import refusal_parameters
+from personal_server.operations.requesting import PUSHED_NS, Asking, Requesting
+from personal_server.storage.authorization_rows import ClientRow
+
+PUSHED_SECONDS = PUSHED_NS // 1_000_000_000
+_NEVER_TWICE = frozenset({"client_id", "redirect_uri", "request_uri"})
+
+
+class Authorizing:
+    """`GET /oauth/authorize` and `POST /oauth/par`."""
+
+    def __init__(
+        self,
+        clients: Clients,
+        requesting: Requesting,
+        configuration: Configuration,
+        limits: Limits,
+    ) -> None:
+        self._clients = clients
+        self._requesting = requesting
+        self._configuration = configuration
+        self._limits = limits
+
+    async def get(self, call: Call) -> Response:
+        """Store a pending request and show it to the owner.
+
+        Raises: InvalidClient, InvalidRequestUri, InvalidRedirectUri, RequestClosed (as pages).
+        """
+        self._limits.authorization.take(call.address)
+        repeated = call.repeated & _NEVER_TWICE
+        if repeated:
+            raise BadRequest("A parameter is given twice.", param=min(repeated))
+        client = await self._clients.find(call.needed("client_id"), call)
+        pushed = call.parameters.get("request_uri")
+        if pushed is not None:
+            handle = await anyio.to_thread.run_sync(
+                self._requesting.open_pushed, client.client_id, pushed
+            )
+            return _see_other(f"/consent/{handle}")
+        redirect_uri = _redirect_uri(client, call)
+        try:
+            request = self._parse(call)
+            handle = await anyio.to_thread.run_sync(
+                self._requesting.ask_for_code,
+                Asking(client, call.origin),
+                request,
+                redirect_uri,
+                call.acting(),
+            )
+        except OAuthRefusal as refusal:
+            state = None if "state" in call.repeated else call.parameters.get("state")
+            answered = refusal_parameters(refusal, state, call.origin)
+            return _see_other(with_parameters(redirect_uri, answered))
+        return _see_other(f"/consent/{handle}")
+
+    async def push(self, call: Call) -> Response:
+        """Store a pushed request."""
+        self._limits.authorization.take(call.address)
+        caller = await self._clients.authenticate(call)
+        if "request_uri" in call.parameters:
+            raise BadRequest("A pushed request has no request_uri.", param="request_uri")
+        try:
+            redirect_uri = _redirect_uri(caller.client, call)
+        except InvalidRedirectUri as refusal:
+            raise BadRequest(refusal.message, param="redirect_uri") from None
+        request = self._parse(call)
+        asking = Asking(caller.client, call.origin, caller.auth_method)
+        uri = await anyio.to_thread.run_sync(
+            self._requesting.push, asking, request, redirect_uri, call.acting()
+        )
+        return answer({"request_uri": uri, "expires_in": PUSHED_SECONDS}, 201)
+
+    def _parse(self, call: Call) -> CodeRequest:
+        if call.repeated:
+            raise BadRequest("A parameter is given twice.", param=min(call.repeated)[:64])
+        return parse_code_request(
+            call.parameters, call.resources, call.origin, self._configuration.origins
+        )
+
+
+def _redirect_uri(client: ClientRow, call: Call) -> str:
+    uri = call.parameters.get("redirect_uri")
+    if uri is None or not matches(client.redirect_uris, uri):
+        raise InvalidRedirectUri(
+            "The redirect URI is missing or is not registered for this app.", param="redirect_uri"
+        )
+    return uri
+
+
+def _see_other(location: str) -> Response:
+    return RedirectResponse(location, 303, NO_STORE)

@@ -1,0 +1,74 @@
+"""Device authorization (RFC 8628).  Source: AS contract 8.1."""
+
+from __future__ import annotations
+
+import anyio.to_thread
+from starlette.responses import Response
+
+from personal_server.authorization_server.answers import answer
+from personal_server.authorization_server.calls import Call
+from personal_server.authorization_server.clients import Clients
+from personal_server.authorization_server.configuration import Configuration
+from personal_server.authorization_server.limits import Limits
+from personal_server.consent.authorization_requests import SCOPE_OWNER, Wanted, parse_wanted
+from personal_server.consent.clients import DEVICE_CODE, OWNER_PROFILE
+from personal_server.consent.refusals import BadRequest, InvalidTarget, UnauthorizedClient
+from personal_server.consent.resources import MCP_PATH, QUERY_PATH
+from personal_server.operations.requesting import Asking, Requesting
+from personal_server.storage.authorization_rows import ClientRow
+
+
+class DeviceAuthorizing:
+    """`POST /oauth/device_authorization`."""
+
+    def __init__(
+        self,
+        clients: Clients,
+        requesting: Requesting,
+        configuration: Configuration,
+        limits: Limits,
+    ) -> None:
+        self._clients = clients
+        self._requesting = requesting
+        self._configuration = configuration
+        self._limits = limits
+
+    async def post(self, call: Call) -> Response:
+        """Give a device its codes."""
+        self._limits.authorization.take(call.address)
+        caller = await self._clients.authenticate(call)
+        wanted = self._wanted(call, caller.client)
+        asking = Asking(caller.client, call.origin, caller.auth_method)
+        codes = await anyio.to_thread.run_sync(
+            self._requesting.ask_for_device, asking, wanted, call.acting()
+        )
+        return answer(
+            {
+                "device_code": codes.device_code,
+                "user_code": codes.user_code,
+                "verification_uri": f"{call.origin}/device",
+                "verification_uri_complete": f"{call.origin}/device?user_code={codes.user_code}",
+                "expires_in": codes.expires_in_seconds,
+                "interval": codes.interval_seconds,
+            }
+        )
+
+    def _wanted(self, call: Call, client: ClientRow) -> Wanted:
+        owner = SCOPE_OWNER in call.parameters.get("scope", "").split()
+        if DEVICE_CODE not in client.grant_types or (
+            owner and OWNER_PROFILE not in client.grant_types
+        ):
+            raise UnauthorizedClient("This app may not use this flow.")
+        default = call.origin + QUERY_PATH if owner else call.origin
+        wanted = parse_wanted(
+            call.parameters,
+            call.resources,
+            call.origin,
+            self._configuration.origins,
+            default=default,
+        )
+        if owner and wanted.details is not None:
+            raise BadRequest("The owner profile has no details.", param="authorization_details")
+        if owner and wanted.resource.endswith(MCP_PATH):
+            raise InvalidTarget("Owner tokens do not reach this resource.", param="resource")
+        return wanted

@@ -1,0 +1,129 @@
+"""Client documents and key sets, fetched and kept.
+
+Rule: a new authorization needs a document within its time; a refresh or revocation may use a copy
+that is up to 24 hours older.  Source: AS contract 3.3 (caching), 17.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from urllib.parse import urlsplit
+
+import anyio.to_thread
+
+from personal_server.authorization_server.configuration import Configuration
+from personal_server.authorization_server.guarded_fetch import (
+    MAX_DOCUMENT,
+    MAX_KEYS,
+    GuardedFetch,
+)
+from personal_server.authorization_server.limits import Limits
+from personal_server.consent.client_documents import (
+    ClientDocument,
+    check_document_url,
+    check_public_keys,
+    parse_client_document,
+    parse_json,
+)
+from personal_server.consent.refusals import InvalidClient
+from personal_server.domain.values import DAY_NANOSECONDS, NANOSECONDS
+from personal_server.errors import RateLimitExceeded
+from personal_server.operations.auditing import SERVER, Subject, audit
+from personal_server.storage.authorization_ports import AuthorizationStore
+from personal_server.storage.authorization_rows import ClientDocumentRow
+
+LEAST_SECONDS, MOST_SECONDS = 300, 86_400
+STALE_NS = DAY_NANOSECONDS
+FAILURE_NS = 60 * NANOSECONDS
+REFETCH_NS = 60 * NANOSECONDS
+
+
+class Documents:
+    """Keeps what strangers publish."""
+
+    def __init__(
+        self,
+        store: AuthorizationStore,
+        configuration: Configuration,
+        limits: Limits,
+        clock: Callable[[], int],
+        fetch: GuardedFetch,
+    ) -> None:
+        self._store = store
+        self._configuration = configuration
+        self._limits = limits
+        self._clock = clock
+        self._fetch = fetch
+        self._failures: dict[str, tuple[int, InvalidClient]] = {}
+
+    async def client(self, url: str, origin: str, *, stale: bool) -> ClientDocument:
+        """The document of a client.  Raises: InvalidClient, RateLimitExceeded."""
+        hosts = [urlsplit(own).netloc for own in (origin, *self._configuration.origins)]
+        check_document_url(url, hosts)
+        body = await self._body(url, MAX_DOCUMENT, stale=stale)
+        return parse_client_document(url, body, self._configuration.redirect_schemes)
+
+    async def keys(self, document: ClientDocument, *, anew: bool = False) -> dict[str, object]:
+        """The key set of a client; `anew` fetches it, at most once a minute.
+
+        Raises: InvalidClient, RateLimitExceeded.
+        """
+        if document.keys is not None:
+            return dict(document.keys)
+        if document.jwks_uri is None:
+            raise InvalidClient("This client publishes no keys.")
+        hosts = [urlsplit(own).netloc for own in self._configuration.origins]
+        url = check_document_url(document.jwks_uri, hosts)
+        body = await self._body(url, MAX_KEYS, stale=True, anew=anew)
+        return dict(check_public_keys(parse_json(body)))
+
+    async def _body(self, url: str, limit: int, *, stale: bool, anew: bool = False) -> bytes:
+        now_ns = self._clock()
+        kept = await anyio.to_thread.run_sync(self._kept, url)
+        if kept is not None:
+            fresh = now_ns < kept.fresh_until_ns
+            if fresh and not (anew and now_ns >= kept.fetched_at_ns + REFETCH_NS):
+                return kept.body
+        try:
+            return await self._fetched(url, limit, now_ns)
+        except (InvalidClient, RateLimitExceeded):
+            if kept is not None and stale and now_ns < kept.fresh_until_ns + STALE_NS:
+                return kept.body
+            raise
+
+    async def _fetched(self, url: str, limit: int, now_ns: int) -> bytes:
+        failed_at_ns, failure = self._failures.get(url, (0, InvalidClient("")))
+        if failed_at_ns and now_ns < failed_at_ns + FAILURE_NS:
+            raise failure
+        self._limits.fetch.take(urlsplit(url).hostname)
+        self._limits.fetch_all.take("all")
+        try:
+            fetched = await self._fetch(url, limit)
+        except InvalidClient as refusal:
+            if len(self._failures) > 1_000:
+                self._failures.clear()
+            self._failures[url] = (now_ns, refusal)
+            raise
+        age = fetched.max_age_seconds or LEAST_SECONDS
+        fresh_seconds = max(LEAST_SECONDS, min(MOST_SECONDS, age))
+        row = ClientDocumentRow(
+            url=url,
+            body=fetched.body,
+            digest="sha256:" + hashlib.sha256(fetched.body).hexdigest(),
+            fetched_at_ns=now_ns,
+            fresh_until_ns=now_ns + fresh_seconds * NANOSECONDS,
+        )
+        await anyio.to_thread.run_sync(self._keep, row)
+        return fetched.body
+
+    def _kept(self, url: str) -> ClientDocumentRow | None:
+        with self._store.read() as reader:
+            return reader.get(ClientDocumentRow, url=url)
+
+    def _keep(self, row: ClientDocumentRow) -> None:
+        with self._store.write() as writer:
+            writer.delete(ClientDocumentRow, url=row.url)
+            writer.insert(row)
+            subject = Subject(client_id=row.url)
+            audit(writer, "client.document_fetched", SERVER, row.fetched_at_ns, subject)

@@ -1,0 +1,195 @@
+"""What a token stands for, and ending it.  Source: AS contract 10.3, 10.4."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import anyio.to_thread
+from starlette.requests import Request
+from starlette.responses import Response
+
+from personal_server.authorization_server.answers import answer
+from personal_server.authorization_server.bearers import bearer_of, challenged
+from personal_server.authorization_server.calls import Call
+from personal_server.consent import lifecycle
+from personal_server.domain.envelope import render_unavailable
+from personal_server.domain.grant import MemberGrant
+from personal_server.domain.grant_parsing import render_stream_grant
+from personal_server.domain.instants import instant_text
+from personal_server.enforcement.authority import read_authority
+from personal_server.errors import (
+    AuthenticationRequired,
+    InvalidToken,
+    NotFound,
+    NotPermitted,
+)
+from personal_server.operations.auditing import Acting
+from personal_server.operations.catalog import Catalogs
+from personal_server.operations.resolving import Judged, judge, resolved
+from personal_server.operations.revoking import Ended, end_grant, end_package
+from personal_server.storage.authorization_ports import AuthorizationReader, AuthorizationStore
+from personal_server.storage.authorization_rows import ClientRow
+
+OwnerSession = Callable[[Request], bool]
+"""Whether a request comes from a signed-in owner and passes the cross-site checks.
+
+Raises what those checks raise.
+"""
+
+_STATUS = {
+    lifecycle.ACTIVE: "active",
+    lifecycle.REVOKED: "revoked",
+    lifecycle.DISCONNECTED: "revoked",
+    lifecycle.EXPIRED: "expired",
+    lifecycle.INVALID: "invalid",
+}
+
+
+class Grants:
+    """`GET /grants/current` and the two ways to end."""
+
+    def __init__(
+        self,
+        store: AuthorizationStore,
+        catalogs: Catalogs,
+        clock: Callable[[], int],
+        owner_session: OwnerSession,
+    ) -> None:
+        self._store = store
+        self._catalogs = catalogs
+        self._clock = clock
+        self._owner_session = owner_session
+
+    async def current(self, call: Call) -> Response:
+        """What the presented token stands for, also when a person or the agreed end closed it."""
+        token = bearer_of(call.request)
+        if token is None:
+            return challenged(call, AuthenticationRequired("A bearer token is needed."))
+        body = await anyio.to_thread.run_sync(self._current, token)
+        if body is None:
+            return challenged(call, InvalidToken("The access token is not valid."))
+        return answer(body)
+
+    async def end_grant(self, call: Call) -> Response:
+        """End one grant."""
+        return await self._end(call, str(call.request.path_params["grant_id"]), "grant")
+
+    async def end_package(self, call: Call) -> Response:
+        """End one package."""
+        return await self._end(call, str(call.request.path_params["package_id"]), "package")
+
+    async def _end(self, call: Call, held_id: str, kind: str) -> Response:
+        token = bearer_of(call.request)
+        if token is None:
+            if not await anyio.to_thread.run_sync(self._owner_session, call.request):
+                return challenged(call, AuthenticationRequired("A bearer token is needed."))
+            found = await anyio.to_thread.run_sync(
+                self._end_as, held_id, kind, "owner", call.acting("owner")
+            )
+            return answer(found)
+        judged = await anyio.to_thread.run_sync(self._judged, token)
+        if judged is None or not may_end(judged):
+            return challenged(call, InvalidToken("The access token is not valid."))
+        owner = judged.row.kind == "owner"
+        own = judged.row.grant_id if kind == "grant" else judged.row.package_id
+        if not owner and own != held_id:
+            raise NotFound("There is no such grant or package.")
+        reason, acting = "owner", call.acting("owner")
+        if not owner:
+            reason, acting = "client_disconnected", call.acting()
+        return answer(await anyio.to_thread.run_sync(self._end_as, held_id, kind, reason, acting))
+
+    def _end_as(self, held_id: str, kind: str, reason: str, acting: Acting) -> dict[str, object]:
+        now_ns = self._clock()
+        with self._store.write() as writer:
+            end = end_grant if kind == "grant" else end_package
+            ended = end(writer, held_id, reason, acting, now_ns)
+        if ended is None:
+            raise NotFound("There is no such grant or package.")
+        return _render_ended(ended)
+
+    def _judged(self, token: str) -> Judged | None:
+        with self._store.read() as reader:
+            return judge(reader, token, self._clock())
+
+    def _current(self, token: str) -> dict[str, object] | None:
+        with self._store.read() as reader:
+            judged = judge(reader, token, self._clock())
+            if judged is None or judged.standing == lifecycle.DISCONNECTED:
+                return None
+            if judged.standing == lifecycle.ACTIVE and not judged.usable:
+                return None
+            if judged.row.kind == "owner":
+                raise NotPermitted("This answers client tokens; the owner has pages for it.")
+            name = _client_name(reader, judged.row.client_id)
+        return {
+            **_access(judged, name),
+            **unavailable_members(self._store.subject_id, judged, self._catalogs),
+        }
+
+
+def may_end(judged: Judged) -> bool:
+    """Whether a token may end what it stands for: while it is good, or after that has ended."""
+    return judged.usable or judged.standing != lifecycle.ACTIVE
+
+
+def unavailable_members(
+    subject_id: str, judged: Judged, catalogs: Catalogs
+) -> Mapping[str, object]:
+    """`unavailable_connections` of a token, as the resource server tells them."""
+    catalog = catalogs()
+    declarations = {found.connector_key: found for found in catalog.declarations.values()}
+    authority = read_authority(resolved(subject_id, judged), catalog.connections, declarations)
+    return render_unavailable(authority.unavailable)
+
+
+def _access(judged: Judged, client_name: str) -> dict[str, object]:
+    row = judged.row
+    body: dict[str, object] = {
+        "object": "access",
+        "kind": row.kind,
+        "client_id": row.client_id,
+        "client_name": client_name,
+        "status": _STATUS[judged.standing],
+        "resource": row.resource,
+        "token_expires_at": instant_text(row.expires_at_ns),
+    }
+    if row.package_id is not None:
+        body["grant_package_id"] = row.package_id
+    else:
+        body["grant_id"] = row.grant_id
+    body["grants"] = [_render_member(member) for member in judged.grants]
+    return body
+
+
+def _render_member(member: MemberGrant) -> dict[str, object]:
+    status = _STATUS[member.status]
+    grant = member.grant
+    if grant is None:
+        return {"grant_id": member.grant_id, "status": status, "streams": []}
+    return {
+        "grant_id": member.grant_id,
+        "status": status,
+        "issued_at": grant.issued_at,
+        "expires_at": grant.expires_at,
+        "access_mode": grant.access_mode,
+        "connector_key": member.connector_key,
+        "source": {"kind": grant.source.kind, "id": grant.source.id},
+        "purpose_code": grant.purpose_code,
+        "purpose_description": grant.purpose_description,
+        "retention": grant.retention,
+        "streams": [render_stream_grant(stream) for stream in grant.streams],
+    }
+
+
+def _client_name(reader: AuthorizationReader, client_id: str) -> str:
+    row = reader.get(ClientRow, client_id=client_id)
+    return client_id if row is None else row.name or client_id
+
+
+def _render_ended(ended: Ended) -> dict[str, object]:
+    member = "grant_id" if ended.kind == "grant" else "grant_package_id"
+    name = "grant_state" if ended.kind == "grant" else "grant_package_state"
+    revoked_at = None if ended.revoked_at_ns is None else instant_text(ended.revoked_at_ns)
+    status = "expired" if ended.expired else "revoked"
+    return {"object": name, member: ended.id, "status": status, "revoked_at": revoked_at}

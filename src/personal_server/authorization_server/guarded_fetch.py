@@ -1,0 +1,108 @@
+"""Fetching a stranger's JSON without being led astray.
+
+Rule: we resolve the name, every answer must be a global address, and the connection goes to the
+very address that was checked, with the name as SNI and Host; no redirect, no proxy, no
+credentials, a small body, five seconds in all.  Source: AS contract 3.3.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+import anyio
+import httpx2
+
+from personal_server.consent.refusals import InvalidClient
+from personal_server.domain.addresses import is_public
+
+TIMEOUT_SECONDS = 5.0
+MAX_DOCUMENT, MAX_KEYS = 16 * 1024, 64 * 1024
+_JSON_TYPE = re.compile(r"application/(json|[a-z0-9.+-]+\+json)\Z")
+_MAX_AGE = re.compile(r"max-age\s*=\s*\"?(\d{1,9})")
+
+Resolver = Callable[[str], Awaitable[Sequence[str]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """A body and how long it says it may be kept (`None`: it does not say)."""
+
+    body: bytes
+    max_age_seconds: int | None
+
+
+async def resolve_name(host: str) -> Sequence[str]:
+    """All addresses of a name."""
+    answers = await anyio.getaddrinfo(host, 443, type=socket.SOCK_STREAM)
+    return [str(answer[4][0]) for answer in answers]
+
+
+class GuardedFetch:
+    """Fetches one URL.  `transport` and `resolver` are the network, and fakes in tests."""
+
+    def __init__(
+        self,
+        resolver: Resolver = resolve_name,
+        transport: httpx2.AsyncBaseTransport | None = None,
+    ) -> None:
+        self._resolver = resolver
+        self._transport = transport
+
+    async def __call__(self, url: str, limit_bytes: int) -> Fetched:
+        """The JSON at a checked https URL.  Raises: InvalidClient."""
+        unreachable = InvalidClient("The client's document cannot be fetched.")
+        try:
+            with anyio.fail_after(TIMEOUT_SECONDS):
+                return await self._fetch(url, limit_bytes)
+        except (TimeoutError, OSError, httpx2.HTTPError, httpx2.InvalidURL):
+            raise unreachable from None
+
+    async def _fetch(self, url: str, limit_bytes: int) -> Fetched:
+        host = urlsplit(url).hostname or ""
+        address = await self._checked_address(host)
+        bracketed = f"[{address}]" if ":" in address else address
+        parts = urlsplit(url)
+        target = parts._replace(netloc=bracketed).geturl()
+        headers = {"Host": host, "Accept": "application/json", "User-Agent": "personal-server"}
+        async with (
+            httpx2.AsyncClient(
+                transport=self._transport,
+                trust_env=False,
+                follow_redirects=False,
+                timeout=TIMEOUT_SECONDS,
+            ) as client,
+            client.stream(
+                "GET", target, headers=headers, extensions={"sni_hostname": host}
+            ) as response,
+        ):
+            _check_answer(response)
+            body = await _bounded(response, limit_bytes)
+        found = _MAX_AGE.search(response.headers.get("cache-control", "").lower())
+        return Fetched(body, int(found.group(1)) if found else None)
+
+    async def _checked_address(self, host: str) -> str:
+        addresses = await self._resolver(host)
+        if not addresses or not all(is_public(address) for address in addresses):
+            raise InvalidClient("The client's document is not at a public address.")
+        return addresses[0]
+
+
+def _check_answer(response: httpx2.Response) -> None:
+    if response.status_code != 200:
+        raise InvalidClient("The client's document was not answered with 200.")
+    content_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if not _JSON_TYPE.match(content_type):
+        raise InvalidClient("The client's document is not JSON.")
+
+
+async def _bounded(response: httpx2.Response, limit_bytes: int) -> bytes:
+    body = bytearray()
+    async for chunk in response.aiter_bytes():
+        body += chunk
+        if len(body) > limit_bytes:
+            raise InvalidClient("The client's document is too large.")
+    return bytes(body)

@@ -1,0 +1,39 @@
+"""Token revocation (RFC 7009).  Source: AS contract 10.2."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import anyio.to_thread
+from starlette.responses import Response
+
+from personal_server.authorization_server.answers import answer
+from personal_server.authorization_server.calls import Call
+from personal_server.authorization_server.clients import Clients
+from personal_server.operations.disconnecting import disconnect
+from personal_server.storage.authorization_ports import AuthorizationStore
+
+
+class Revoking:
+    """`POST /oauth/revoke`."""
+
+    def __init__(
+        self, clients: Clients, store: AuthorizationStore, clock: Callable[[], int]
+    ) -> None:
+        self._clients = clients
+        self._store = store
+        self._clock = clock
+
+    async def post(self, call: Call) -> Response:
+        """End the client's own token; the answer is the same for every token."""
+        token = call.needed("token")
+        caller = await self._clients.authenticate(call, stale=True)
+        await anyio.to_thread.run_sync(
+            disconnect,
+            self._store,
+            token,
+            caller.client.client_id,
+            call.acting(),
+            self._clock(),
+        )
+        return answer(None)

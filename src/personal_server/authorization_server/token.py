@@ -1,0 +1,129 @@
+"""The token endpoint (RFC 6749, 8628, 8707).  Source: AS contract 9."""
+
+from __future__ import annotations
+
+import anyio.to_thread
+from starlette.responses import Response
+
+from personal_server.authorization_server.answers import answer
+from personal_server.authorization_server.calls import Call
+from personal_server.authorization_server.clients import Caller, Clients
+from personal_server.authorization_server.configuration import Configuration
+from personal_server.authorization_server.limits import Limits
+from personal_server.consent.clients import AUTHORIZATION_CODE, DEVICE_CODE, REFRESH_TOKEN
+from personal_server.consent.refusals import (
+    AuthorizationPending,
+    BadRequest,
+    OAuthRefusal,
+    SlowDown,
+    UnauthorizedClient,
+    UnsupportedGrantType,
+)
+from personal_server.consent.resources import canonical_resource
+from personal_server.operations.minting import Issued
+from personal_server.operations.redeeming import Redeeming, Redemption
+from personal_server.operations.rotating import Refresh, Rotating
+
+
+class TokenEndpoint:
+    """`POST /oauth/token`."""
+
+    def __init__(
+        self,
+        clients: Clients,
+        redeeming: Redeeming,
+        rotating: Rotating,
+        configuration: Configuration,
+        limits: Limits,
+    ) -> None:
+        self._clients = clients
+        self._redeeming = redeeming
+        self._rotating = rotating
+        self._configuration = configuration
+        self._limits = limits
+
+    async def post(self, call: Call) -> Response:
+        """Give tokens for a code, a device code or a refresh token."""
+        key = (call.parameters.get("client_id"), call.address)
+        self._limits.token_failures.check(key)
+        try:
+            return answer(render_issued(await self._issue(call)))
+        except (AuthorizationPending, SlowDown):
+            raise
+        except OAuthRefusal:
+            self._limits.token_failures.spend(key)
+            raise
+
+    async def _issue(self, call: Call) -> Issued:
+        grant_type = call.needed("grant_type")
+        flows = {
+            AUTHORIZATION_CODE: self._from_code,
+            REFRESH_TOKEN: self._from_refresh_token,
+            DEVICE_CODE: self._from_device_code,
+        }
+        flow = flows.get(grant_type)
+        if flow is None:
+            raise UnsupportedGrantType("This grant type is not supported.", param="grant_type")
+        caller = await self._clients.authenticate(call, stale=grant_type == REFRESH_TOKEN)
+        return await flow(call, caller)
+
+    async def _from_code(self, call: Call, caller: Caller) -> Issued:
+        asked = Redemption(
+            client_id=caller.client.client_id,
+            code=call.needed("code"),
+            auth_method=caller.auth_method,
+            resource=self._resource(call),
+            redirect_uri=call.parameters.get("redirect_uri"),
+            verifier=call.needed("code_verifier"),
+        )
+        return await anyio.to_thread.run_sync(self._redeeming.redeem_code, asked, call.acting())
+
+    async def _from_refresh_token(self, call: Call, caller: Caller) -> Issued:
+        if "authorization_details" in call.parameters:
+            raise BadRequest(
+                "A refresh cannot change what was granted.", param="authorization_details"
+            )
+        asked = Refresh(
+            client_id=caller.client.client_id,
+            refresh_token=call.needed("refresh_token"),
+            auth_method=caller.auth_method,
+            resource=self._resource(call),
+        )
+        return await anyio.to_thread.run_sync(self._rotating.rotate, asked, call.acting())
+
+    async def _from_device_code(self, call: Call, caller: Caller) -> Issued:
+        if DEVICE_CODE not in caller.client.grant_types:
+            raise UnauthorizedClient("This app may not use the device flow.")
+        asked = Redemption(
+            client_id=caller.client.client_id,
+            code=call.needed("device_code"),
+            auth_method=caller.auth_method,
+            resource=self._resource(call),
+        )
+        return await anyio.to_thread.run_sync(
+            self._redeeming.redeem_device_code, asked, call.acting()
+        )
+
+    def _resource(self, call: Call) -> str | None:
+        return canonical_resource(call.resources, call.origin, self._configuration.origins)
+
+
+def render_issued(issued: Issued) -> dict[str, object]:
+    """A token answer."""
+    body: dict[str, object] = {
+        "access_token": issued.access_token,
+        "token_type": "Bearer",
+        "expires_in": issued.expires_in_seconds,
+        "scope": issued.scope,
+        "resource": issued.resource,
+    }
+    if issued.refresh_token is not None:
+        body["refresh_token"] = issued.refresh_token
+    if issued.package_id is not None:
+        body["grant_package_id"] = issued.package_id
+        body["grant_ids"] = list(issued.grant_ids)
+    if issued.grant_id is not None:
+        body["grant_id"] = issued.grant_id
+    if issued.kind != "owner":
+        body["authorization_details"] = list(issued.details)
+    return body

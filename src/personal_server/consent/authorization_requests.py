@@ -1,0 +1,129 @@
+"""The parameters of an authorization request, judged in the contract's order.
+
+Rule: pure; what is refused here is safe to tell the client at its (already checked) redirect URI.
+Source: AS contract 5.1 (checks 4 to 10), 5.3.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import orjson
+
+from personal_server.consent.json_shapes import Shaped, ShapeFault
+from personal_server.consent.refusals import (
+    BadRequest,
+    InteractionRequired,
+    InvalidScope,
+    RequestNotSupported,
+    UnsupportedResponseType,
+)
+from personal_server.consent.resources import canonical_resource
+from personal_server.consent.selection_parsing import MAX_BYTES, parse_selections
+
+SCOPE_READ, SCOPE_OFFLINE, SCOPE_OWNER = "pdpp:read", "offline_access", "pdpp:owner"
+MAX_STATE = 2_048
+_CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")
+_DISPLAY_LIMITS = {"name": 200, "uri": 2_048, "logo_uri": 2_048, "policy_uri": 2_048}
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What every flow asks for: where it may be used, which scopes, which selection.
+
+    `details` is `None` for a picker request.
+    """
+
+    resource: str
+    scope: str
+    details: list[dict[str, object]] | None
+    display: dict[str, object] | None
+
+
+@dataclass(frozen=True, slots=True)
+class CodeRequest:
+    """A request of the code flow that passed all checks."""
+
+    wanted: Wanted
+    state: str | None
+    code_challenge: str
+
+
+def parse_code_request(
+    parameters: Mapping[str, str],
+    resources: Sequence[str],
+    origin: str,
+    origins: Collection[str],
+) -> CodeRequest:
+    """The code request of these parameters.
+
+    Raises: RequestNotSupported, BadRequest, UnsupportedResponseType, InvalidScope, InvalidTarget,
+        InvalidAuthorizationDetails.
+    """
+    if "request" in parameters:
+        raise RequestNotSupported("Request objects are not supported.", param="request")
+    if parameters.get("response_mode", "query") != "query":
+        raise BadRequest("Only the response mode query is supported.", param="response_mode")
+    if parameters.get("response_type") != "code":
+        raise UnsupportedResponseType("Only the response type code is supported.")
+    challenge = parameters.get("code_challenge", "")
+    if not _CHALLENGE.fullmatch(challenge):
+        raise BadRequest("A code challenge of 43 characters is needed.", param="code_challenge")
+    if parameters.get("code_challenge_method") != "S256":
+        raise BadRequest("The challenge method is S256.", param="code_challenge_method")
+    state = parameters.get("state")
+    if state is not None and len(state) > MAX_STATE:
+        raise BadRequest(f"At most {MAX_STATE} characters.", param="state")
+    if SCOPE_OWNER in parameters.get("scope", "").split():
+        raise InvalidScope("The owner scope is not available here.", param="scope")
+    wanted = parse_wanted(parameters, resources, origin, origins, default=origin)
+    if "none" in parameters.get("prompt", "").split():
+        raise InteractionRequired("The owner is always asked.")
+    return CodeRequest(wanted, state, challenge)
+
+
+def parse_wanted(
+    parameters: Mapping[str, str],
+    resources: Sequence[str],
+    origin: str,
+    origins: Collection[str],
+    *,
+    default: str,
+) -> Wanted:
+    """Resource, scopes and selection of any flow.
+
+    Raises: InvalidTarget, InvalidAuthorizationDetails, BadRequest.
+    """
+    resource = canonical_resource(resources, origin, origins) or default
+    details = parameters.get("authorization_details")
+    if details is not None:
+        parse_selections(details)
+    return Wanted(
+        resource=resource,
+        scope=_scope(parameters.get("scope", "")),
+        details=None if details is None else orjson.loads(details),
+        display=_display(parameters.get("client_display")),
+    )
+
+
+def _scope(asked: str) -> str:
+    words = asked.split()
+    if SCOPE_OWNER in words:
+        return SCOPE_OWNER
+    return f"{SCOPE_READ} {SCOPE_OFFLINE}" if SCOPE_OFFLINE in words else SCOPE_READ
+
+
+def _display(text: str | None) -> dict[str, object] | None:
+    if text is None:
+        return None
+    malformed = BadRequest("The client display is a small JSON object.", param="client_display")
+    if len(text) > MAX_BYTES:
+        raise malformed
+    try:
+        display = Shaped(orjson.loads(text), "")
+        display.close((), (*_DISPLAY_LIMITS, "tos_uri"))
+        return {n: display[n].text(_DISPLAY_LIMITS.get(n, 2_048)) for n in display.members()}
+    except (orjson.JSONDecodeError, ShapeFault):
+        raise malformed from None

@@ -1,0 +1,134 @@
+"""Dynamic client registration: what is taken from a client's own words (RFC 7591).
+
+Rule: the server replaces rather than refuses; what it replaced stands in the answer.  No secret is
+ever issued.  Source: AS contract 3.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import cast
+from urllib.parse import urlsplit
+
+from personal_server.consent.clients import (
+    AUTHORIZATION_CODE,
+    DEVICE_CODE,
+    GRANT_TYPES,
+    REFRESH_TOKEN,
+    UNNAMED,
+)
+from personal_server.consent.redirects import MAX_URIS, is_native, is_usable
+from personal_server.consent.refusals import InvalidClientMetadata, InvalidRedirectUri
+
+MAX_NAME = 200
+SCOPES = ("pdpp:read", "offline_access")
+DISPLAY_MEMBERS = {
+    "client_uri": "uri",
+    "logo_uri": "logo_uri",
+    "policy_uri": "policy_uri",
+    "tos_uri": "tos_uri",
+}
+_TEXTS = ("client_name", "application_type", "scope", "software_id", "software_version")
+_LISTS = ("redirect_uris", "grant_types", "response_types", "contacts")
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """A client as it is registered.
+
+    Shapes: `display` by our member names, https addresses only; `echoed` are the further members
+        of the answer, by their wire names.
+    """
+
+    name: str
+    redirect_uris: tuple[str, ...]
+    grant_types: tuple[str, ...]
+    application_type: str
+    scope: str
+    display: Mapping[str, object]
+    echoed: Mapping[str, object]
+
+
+def register(metadata: object, schemes: Collection[str]) -> Registration:
+    """What is registered of these metadata.
+
+    Raises: InvalidClientMetadata, InvalidRedirectUri.
+    """
+    members = _used_members(metadata)
+    grant_types = _grant_types(cast("list[str]", members.get("grant_types") or []))
+    asked = cast("list[str]", members.get("redirect_uris") or [])
+    usable = tuple(dict.fromkeys(uri for uri in asked if is_usable(uri, schemes)))
+    if AUTHORIZATION_CODE in grant_types and not usable:
+        raise InvalidRedirectUri(
+            "Register at least one redirect URI: https, loopback http or a private scheme.",
+            param="redirect_uris",
+        )
+    if len(usable) > MAX_URIS:
+        raise InvalidRedirectUri(f"At most {MAX_URIS} redirect URIs.", param="redirect_uris")
+    addresses = {name: members[name] for name in DISPLAY_MEMBERS if _is_https(members.get(name))}
+    kept = {"software_id", "software_version", "contacts"} & members.keys()
+    native = bool(usable) and all(is_native(uri) for uri in usable)
+    return Registration(
+        name=_shown_name(members.get("client_name")),
+        redirect_uris=usable,
+        grant_types=grant_types,
+        application_type="native" if native else "web",
+        scope=_scope(members.get("scope")),
+        display={DISPLAY_MEMBERS[name]: address for name, address in addresses.items()},
+        echoed={**addresses, **{name: members[name] for name in sorted(kept)}},
+    )
+
+
+def _used_members(metadata: object) -> dict[str, object]:
+    if not isinstance(metadata, dict):
+        raise InvalidClientMetadata("Client metadata are a JSON object.")
+    used = {*_TEXTS, *_LISTS, *DISPLAY_MEMBERS}
+    raw = cast("dict[str, object]", metadata)
+    members = {n: v for n, v in raw.items() if n in used and v is not None and v != ""}
+    for name, value in members.items():
+        well_typed = _is_texts(value) if name in _LISTS else isinstance(value, str)
+        if not well_typed:
+            raise InvalidClientMetadata("The member has a wrong type.", param=name)
+    if len(str(members.get("client_name", ""))) > MAX_NAME:
+        raise InvalidClientMetadata(f"At most {MAX_NAME} characters.", param="client_name")
+    return members
+
+
+def _is_texts(value: object) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(item, str) for item in cast("list[object]", value)
+    )
+
+
+def _grant_types(asked: list[str]) -> tuple[str, ...]:
+    supported = [name for name in dict.fromkeys(asked) if name in GRANT_TYPES]
+    if asked and not supported:
+        raise InvalidClientMetadata("None of these grant types is supported.", param="grant_types")
+    supported = supported or [AUTHORIZATION_CODE]
+    obtains = AUTHORIZATION_CODE in supported or DEVICE_CODE in supported
+    if not obtains:
+        raise InvalidClientMetadata("A refresh needs a way to begin.", param="grant_types")
+    if REFRESH_TOKEN not in supported:
+        supported.append(REFRESH_TOKEN)
+    return tuple(supported)
+
+
+def _shown_name(name: object) -> str:
+    text = str(name or "").strip()
+    return text or UNNAMED
+
+
+def _scope(asked: object) -> str:
+    known = [scope for scope in SCOPES if scope in str(asked or "").split()]
+    return " ".join(known) or " ".join(SCOPES)
+
+
+def _is_https(value: object) -> bool:
+    if not isinstance(value, str) or len(value) > 2_048:
+        return False
+    try:
+        parts = urlsplit(value)
+    except ValueError:
+        return False
+    return parts.scheme == "https" and bool(parts.hostname)

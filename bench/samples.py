@@ -65,6 +65,34 @@ OFXPARSE = Package(
     "057ab68d31270dece4d1a47662096aa76341968aaee145ffc711cb44cbd5c4a7",
     "MIT",
 )
+ICALENDAR = Package(
+    "PyPI",
+    "icalendar",
+    "7.3.0",
+    "7bd001c8e648205e1bde5c6a5b77096598e8d0893dcf57755c6c597635620132",
+    "BSD-2-Clause",
+)
+VOBJECT = Package(
+    "PyPI",
+    "vobject",
+    "0.9.8",
+    "db00a7f4db49397155dd8a6871e8a2a0175a6eba5a654c30e910f82b29514b58",
+    "Apache-2.0",
+)
+KHARD = Package(
+    "PyPI",
+    "khard",
+    "0.21.0",
+    "67a99a4655ceec9520ec4bb282845f83cc6c6efd29daf9b3208e5ed50270affb",
+    "GPL-3.0, read by tests only",
+)
+WHATSTK = Package(
+    "PyPI",
+    "whatstk",
+    "0.9.1",
+    "e6a93a3cc8687c13222022fadb9fc5c0830526e3c04d00d3d615449fd81f9d9d",
+    "GPL-3.0, read by tests only",
+)
 CLAUDE_EXPORT_HTML = Package(
     "PyPI",
     "claude-export-html",
@@ -96,6 +124,26 @@ def claude_export() -> Sample:
     """A small export of Claude, as the author of a converter wrote it down."""
     folder = unpacked(CLAUDE_EXPORT_HTML) / "tests" / "fixtures" / "backup"
     return Sample(folder, CLAUDE_EXPORT_HTML.title)
+
+
+def calendars() -> tuple[Sample, ...]:
+    """Calendars of many programs, some of them broken, from two libraries' own tests."""
+    tests = unpacked(ICALENDAR) / "src" / "icalendar" / "tests"
+    return (
+        Sample(tests / "calendars", ICALENDAR.title),
+        Sample(tests / "events", ICALENDAR.title),
+        Sample(unpacked(VOBJECT) / "test_files", VOBJECT.title),
+    )
+
+
+def address_books() -> Sample:
+    """Cards of several address books, one of them broken."""
+    return Sample(unpacked(KHARD) / "test" / "fixture", KHARD.title)
+
+
+def chats() -> Sample:
+    """Exported chats in five date formats."""
+    return Sample(unpacked(WHATSTK) / "chats" / "whatsapp", WHATSTK.title)
 
 
 def fetch(package: Package) -> Path:

@@ -241,6 +241,87 @@ on two lines: yes
 """.encode()
 
 
+CALENDAR = """\
+BEGIN:VCALENDAR\r
+X-WR-CALNAME:Home\r
+X-WR-TIMEZONE:Europe/Rome\r
+BEGIN:VTIMEZONE\r
+TZID:/vendor/Custom\r
+BEGIN:STANDARD\r
+DTSTART:16010101T000000\r
+TZOFFSETFROM:+0500\r
+TZOFFSETTO:+0500\r
+END:STANDARD\r
+END:VTIMEZONE\r
+BEGIN:VEVENT\r
+UID:1@example.org\r
+DTSTART;TZID=/vendor/Custom:20240105T100000\r
+DURATION:PT90M\r
+SUMMARY:Caffè\\, and a very long title that goes on and on until the line has\r
+  to be folded\r
+ATTENDEE;CN="Byron, Ann":mailto:ann@example.org\r
+CATEGORIES:work,coffee\r
+RRULE:FREQ=WEEKLY;COUNT=4\r
+BEGIN:VALARM\r
+TRIGGER:-PT5M\r
+END:VALARM\r
+END:VEVENT\r
+BEGIN:VEVENT\r
+UID:1@example.org\r
+RECURRENCE-ID;TZID=/vendor/Custom:20240112T100000\r
+DTSTART:20240112T110000\r
+SUMMARY:Floating, so Rome\r
+END:VEVENT\r
+BEGIN:VEVENT\r
+UID:2@example.org\r
+DTSTART;VALUE=DATE:20240201\r
+SUMMARY:All day\r
+END:VEVENT\r
+BEGIN:VEVENT\r
+UID:3@example.org\r
+SUMMARY:Never begins\r
+END:VEVENT\r
+BEGIN:VTODO\r
+UID:4@example.org\r
+SUMMARY:Sow beans\r
+DUE:20240501T080000Z\r
+STATUS:COMPLETED\r
+END:VTODO\r
+BEGIN:VJOURNAL\r
+UID:5@example.org\r
+END:VJOURNAL\r
+END:VCALENDAR\r
+""".encode()
+
+CONTACTS = b"""\
+BEGIN:VCARD
+VERSION:2.1
+N;CHARSET=UTF-8;ENCODING=QUOTED-PRINTABLE:M=C3=BCller;J=C3=BCrgen;;;
+TEL;CELL:+49 30 1234
+PHOTO;ENCODING=BASE64;JPEG:/9j/
+ 4AAQ
+
+NOTE;ENCODING=QUOTED-PRINTABLE:first line=0D=0A=
+second line
+END:VCARD
+BEGIN:VCARD
+VERSION:3.0
+FN:Ada Lovelace
+N:Lovelace;Ada;;;
+item1.EMAIL;TYPE=INTERNET:ada@example.org
+item1.X-ABLabel:Mine
+ORG:Analytical Engines\\, Ltd;Notes
+ADR;TYPE=home:;;12 St James's Square;London;;SW1Y;England
+BDAY:1815-12-10
+CATEGORIES:friends,mathematics
+UID:urn:uuid:1
+END:VCARD
+BEGIN:VCARD
+VERSION:4.0
+END:VCARD
+"""
+
+
 def as_json(value: object) -> bytes:
     """JSON as platforms write it, with escapes beyond ASCII."""
     return json.dumps(value).encode()
@@ -269,6 +350,8 @@ SPECIMENS: dict[str, Files] = {
         "Workspace/general/2023-11-15.json": b"[]",
         "Workspace/D1/2023-11-14.json": as_json(SLACK_DAY[1:2]),
     },
+    "calendar": {"Calendar/Home.ics": CALENDAR},
+    "contacts": {"Contacts/All.vcf": CONTACTS},
     "whatsapp": {
         "WhatsApp Chat - Ada & Ann/_chat.txt": WHATSAPP,
         "WhatsApp Chat - Ada & Ann/00000003-PHOTO.jpg": b"\xff\xd8",

@@ -34,3 +34,25 @@ def test_an_export_of_claude_that_others_wrote() -> None:
     assert len(records_of(items, "conversations")) == 3
     assert len(records_of(items, "messages")) == 4
     assert len(records_of(items, "projects")) == 1
+
+
+def test_real_calendars_give_their_events_or_say_why_not() -> None:
+    items = [item for sample in samples.calendars() for item in read_path(sample.path)]
+    assert_valid(items)
+    assert len(records_of(items, "events")) > 100
+    reasons = {item.code for _, item in items if isinstance(item, Skipped)}
+    assert reasons <= {"bad_record", "bad_date", "truncated", "duplicate_id", "unknown_record_type"}
+
+
+def test_real_address_books_give_their_people() -> None:
+    items = read_path(samples.address_books().path)
+    assert_valid(items)
+    assert len(records_of(items, "contacts")) == 19
+
+
+def test_real_chats_are_read_in_every_order_of_dates() -> None:
+    items = read_path(samples.chats().path)
+    assert_valid(items)
+    assert not [item for _, item in items if isinstance(item, Skipped)]
+    assert len(records_of(items, "messages")) == 3120
+    assert len(records_of(items, "chats")) == 5

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from personal_server.sources.bank import BankSource
+from personal_server.sources.calendar import CalendarSource
 from personal_server.sources.chatgpt import ChatGptSource
 from personal_server.sources.claude import ClaudeSource
+from personal_server.sources.contacts import ContactsSource
 from personal_server.sources.errors import ExportNotRecognized
 from personal_server.sources.export import Export
 from personal_server.sources.mail import MailSource
@@ -21,6 +23,8 @@ SOURCES: tuple[Source, ...] = (
     ClaudeSource(),
     SlackSource(),
     WhatsAppSource(),
+    CalendarSource(),
+    ContactsSource(),
 )
 
 

@@ -1,0 +1,50 @@
+"""Cut iCalendar and vCard files at their BEGIN and END lines while they stream by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import BinaryIO
+
+LONGEST_LINE_BYTES = 4 * 1024 * 1024
+LARGEST_COMPONENT_BYTES = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A wanted component with everything inside it, or (without a name) one line outside any.
+
+    Units: `offset` in bytes from the start of the file. `raw` is None for one that is too large or
+    that the file ends in.
+    """
+
+    offset: int
+    name: str
+    raw: bytes | None
+
+
+def cut_components(stream: BinaryIO, wanted: frozenset[str]) -> Iterator[Piece]:
+    """The wanted components, and the lines outside of them, in their order."""
+    offset, begin, name, depth = 0, 0, "", 0
+    lines: list[bytes] = []
+    size = 0
+    while line := stream.readline(LONGEST_LINE_BYTES):
+        head, _, label = line[:80].decode("ascii", "replace").strip().upper().partition(":")
+        if head == "BEGIN" and not name and label in wanted:
+            name, begin, depth, size = label, offset, 0, 0
+            lines = []
+        if name:
+            size += len(line)
+            if size <= LARGEST_COMPONENT_BYTES:
+                lines.append(line)
+            depth += (head == "BEGIN") - (head == "END")
+            if depth == 0 or (head == "END" and label == name):
+                yield Piece(
+                    begin, name, b"".join(lines) if size <= LARGEST_COMPONENT_BYTES else None
+                )
+                name = ""
+        else:
+            yield Piece(offset, "", line)
+        offset += len(line)
+    if name:
+        yield Piece(begin, name, None)

@@ -1,0 +1,176 @@
+"""Contacts: vCard files of any version, with their pictures."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from personal_server.sources.components import cut_components
+from personal_server.sources.declaration import (
+    Stream,
+    blob,
+    declaration,
+    key,
+    moment,
+    names,
+    plain,
+    text,
+    word,
+)
+from personal_server.sources.errors import BadRecord
+from personal_server.sources.export import Export, Member
+from personal_server.sources.identity import stable_id
+from personal_server.sources.item import (
+    LARGEST_BLOB_BYTES,
+    Data,
+    Skipped,
+    SourceItem,
+    SourceRecord,
+    blob_of_bytes,
+)
+from personal_server.sources.port import (
+    CERTAIN,
+    Claim,
+    beginning_at,
+    claim,
+    each_member,
+    matching,
+    one_record,
+    without_repeats,
+)
+from personal_server.sources.text import one_line, or_none
+from personal_server.sources.times import from_iso
+from personal_server.sources.vcard import Property, properties
+
+_VCARD = re.compile(rb"^\s*(\xef\xbb\xbf)?BEGIN:VCARD", re.IGNORECASE)
+
+CONTACTS = Stream(
+    "contacts",
+    "Your contacts",
+    "Names, addresses, numbers, birthdays and notes of the people you know.",
+    [
+        key(),
+        text("display_name", "Full name", title=True),
+        plain("given_name", "Given name"),
+        word("family_name", "Family name"),
+        names("nicknames", "Other names"),
+        names("emails", "E-mail addresses"),
+        names("phones", "Telephone numbers"),
+        text("reachable_at", "All e-mail addresses and numbers, to search in"),
+        text("organization", "Company or organization"),
+        text("job_title", "What they do there"),
+        names("addresses", "Postal addresses"),
+        plain("birthday", "Birthday as written; the year may be missing"),
+        text("note", "Notes about the person"),
+        names("urls", "Web addresses"),
+        names("categories", "Groups and labels"),
+        moment("updated_at", "When it was last changed"),
+        blob("photo", "Picture"),
+    ],
+    views={"names": ("Names only", ["id", "display_name", "organization"])},
+)
+
+
+class ContactsSource:
+    """Reads every vCard of every file."""
+
+    connector_key = "contacts"
+    declaration: Data = declaration(
+        "contacts", "Contacts", "People of your address books.", [CONTACTS]
+    )
+    how_to_export = (
+        "Google: takeout.google.com or contacts.google.com > Export > vCard. Apple: select all, "
+        "then File > Export > Export vCard. Outlook and phones: any .vcf file or folder of them."
+    )
+
+    def recognize(self, export: Export) -> Claim | None:
+        """Claim what begins as a vCard."""
+        suffixes = (".vcf", ".vcard", ".txt", "")
+        mine = list(matching(export, lambda head: bool(_VCARD.match(head)), *suffixes))
+        return claim(CERTAIN, mine, "it begins as a vCard")
+
+    def read(self, export: Export, start: int = 0) -> Iterator[SourceItem]:
+        """Yield one record for each card."""
+        return beginning_at(start, without_repeats(each_member(export, _read_member)))
+
+
+def _read_member(member: Member) -> Iterator[SourceItem]:
+    with member.open() as stream:
+        for piece in cut_components(stream, frozenset({"VCARD"})):
+            position = member.offset + piece.offset
+            where = f"{member.name} at byte {piece.offset}"
+            if piece.raw is not None and piece.name:
+                raw = piece.raw
+                yield from one_record(where, position, lambda r=raw, p=position: [_contact(r, p)])
+            elif piece.name:
+                reason = "the file ends in the middle of this card"
+                yield Skipped(where, "truncated", reason, position)
+
+
+def _contact(raw: bytes, position: int) -> SourceRecord:
+    card = properties(raw)
+    named = _Card(card)
+    name_parts = named.first_parts("N")
+    emails, phones = named.texts("EMAIL"), named.texts("TEL")
+    display = named.text("FN") or or_none(" ".join(filter(None, name_parts[1:2] + name_parts[:1])))
+    organization = or_none(", ".join(filter(None, named.first_parts("ORG"))))
+    shown = display or organization or next(iter([*emails, *phones]), None)
+    if shown is None:
+        raise BadRecord("bad_record", "the card names nobody")
+    uid = named.text("UID")
+    data: Data = {
+        "id": stable_id("person", uid) if uid else stable_id("person", shown, *emails, *phones),
+        "display_name": shown,
+        "given_name": name_parts[1] if len(name_parts) > 1 else None,
+        "family_name": name_parts[0] if name_parts else None,
+        "nicknames": named.texts("NICKNAME"),
+        "emails": emails,
+        "phones": phones,
+        "reachable_at": or_none(" ".join([*emails, *phones])),
+        "organization": organization,
+        "job_title": named.text("TITLE") or named.text("ROLE"),
+        "addresses": [one_line(", ".join(filter(None, p.parts))) for p in named.all("ADR")],
+        "birthday": named.text("BDAY"),
+        "note": named.text("NOTE"),
+        "urls": named.texts("URL"),
+        "categories": [each for p in named.all("CATEGORIES") for each in p.listed],
+        "updated_at": _instant(named.text("REV")),
+    }
+    return _with_photo(SourceRecord("contacts", data, position), named.all("PHOTO"))
+
+
+class _Card:
+    """The properties of one card, asked by name."""
+
+    def __init__(self, card: list[Property]) -> None:
+        self._card = card
+
+    def all(self, name: str) -> list[Property]:
+        return [each for each in self._card if each.name == name and each.value.strip()]
+
+    def texts(self, name: str) -> list[str]:
+        found = (one_line(each.text).removeprefix("tel:") for each in self.all(name))
+        return list(dict.fromkeys(filter(None, found)))
+
+    def text(self, name: str) -> str | None:
+        return next((each.text.strip() for each in self.all(name)), None)
+
+    def first_parts(self, name: str) -> list[str | None]:
+        return [or_none(part) for each in self.all(name)[:1] for part in each.parts]
+
+
+def _with_photo(record: SourceRecord, photos: list[Property]) -> SourceRecord:
+    for photo in photos:
+        content = photo.binary
+        if content and len(content) <= LARGEST_BLOB_BYTES:
+            made = blob_of_bytes(content, photo.image_type, None, "/photo")
+            return replace(record, data=record.data | {"photo": made.value}, blobs=(made,))
+    return record
+
+
+def _instant(value: str | None) -> str | None:
+    try:
+        return from_iso(value) if value else None
+    except BadRecord:
+        return None

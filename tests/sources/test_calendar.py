@@ -1,0 +1,34 @@
+from pathlib import Path
+
+from tests.sources.reading import read_path, records_of, skips_of
+from tests.sources.specimens import CALENDAR, SPECIMENS, as_zip
+
+
+def test_times_are_read_in_the_zones_the_calendar_means(tmp_path: Path) -> None:
+    items = read_path(as_zip(SPECIMENS["calendar"], tmp_path / "export.zip"))
+    first, replaced, whole_day = records_of(items, "events")
+    assert (first["starts_at"], first["ends_at"]) == (
+        "2024-01-05T05:00:00Z",
+        "2024-01-05T06:30:00Z",
+    )
+    assert first["is_recurring"]
+    assert first["title"].startswith("Caffè, and")
+    assert first["title"].endswith("line has to be folded")
+    assert first["attendees"] == ["Byron, Ann <ann@example.org>"]
+    assert first["categories"] == ["work", "coffee"]
+    assert replaced["starts_at"] == "2024-01-12T10:00:00Z"
+    assert replaced["replaces_occurrence_at"] == "2024-01-12T05:00:00Z"
+    assert (whole_day["starts_on"], whole_day["all_day"]) == ("2024-02-01", True)
+    assert records_of(items, "tasks")[0]["is_completed"]
+
+
+def test_what_cannot_be_read_is_reported(tmp_path: Path) -> None:
+    items = read_path(as_zip(SPECIMENS["calendar"], tmp_path / "export.zip"))
+    assert skips_of(items) == ["bad_date", "unknown_record_type"]
+
+
+def test_a_calendar_cut_short_keeps_its_whole_events(tmp_path: Path) -> None:
+    (tmp_path / "Home.ics").write_bytes(CALENDAR[: CALENDAR.index(b"UID:2@")])
+    items = read_path(tmp_path)
+    assert len(records_of(items, "events")) == 2
+    assert skips_of(items) == ["truncated"]

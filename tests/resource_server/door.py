@@ -88,7 +88,7 @@ class Door:
             route = match.route("GET")
             parameters = parse_query(query.encode(), route.declared)
             request = Request(
-                route=route,
+                route_name=route.name,
                 authority=authority,
                 parameters=parameters,
                 path=match.path,

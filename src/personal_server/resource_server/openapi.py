@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from http import HTTPStatus
 
-from personal_server import errors as family
 from personal_server.errors import (
     AuthenticationRequired,
     BodyTooLarge,
@@ -19,6 +18,9 @@ from personal_server.errors import (
     InternalError,
     InvalidRequest,
     InvalidToken,
+    MethodNotAllowed,
+    MisdirectedRequest,
+    NotFound,
     NotPermitted,
     PersonalServerError,
     QueryTimeout,
@@ -59,6 +61,9 @@ TOKEN_WORDS: Mapping[Tokens, str] = {
 _TOKEN_ERRORS: tuple[ErrorClass, ...] = (
     AuthenticationRequired,
     InvalidToken,
+    MethodNotAllowed,
+    MisdirectedRequest,
+    NotFound,
     GrantRevoked,
     GrantExpired,
     GrantInvalid,
@@ -84,7 +89,7 @@ def openapi_document(table: RouteTable, server_name: str) -> dict[str, object]:
         "components": {
             "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},
             "schemas": {
-                "Error": error_shape(sorted({e.code for e in error_classes()})),
+                "Error": error_shape(sorted({e.code for e in error_classes(table.routes)})),
                 **SHARED,
                 **READ_SHAPES,
                 **OWNER_SHAPES,
@@ -93,17 +98,10 @@ def openapi_document(table: RouteTable, server_name: str) -> dict[str, object]:
     }
 
 
-def error_classes() -> Iterator[ErrorClass]:
-    """Every class of the error family that has a code of its own."""
-    for member in vars(family).values():
-        if (
-            isinstance(member, type)
-            and issubclass(member, PersonalServerError)
-            and "code" in vars(member)
-            and member is not PersonalServerError
-        ):
-            yield member
-    yield InternalError
+def error_classes(routes: Iterable[Route]) -> tuple[ErrorClass, ...]:
+    """Every class that some call of the server can be answered with."""
+    raised = [error for route in routes for error in errors_of(route)]
+    return tuple(dict.fromkeys([*raised, NotFound, MethodNotAllowed, MisdirectedRequest]))
 
 
 def errors_of(route: Route) -> tuple[ErrorClass, ...]:

@@ -1,0 +1,72 @@
+from typing import Any
+
+import orjson
+import pytest
+
+from tests.resource_server.living import JOURNAL, Living
+
+pytestmark = pytest.mark.anyio
+
+ROOT = "/v1/owner/declarations"
+
+
+def journal(**changes: Any) -> dict[str, Any]:
+    return {**orjson.loads(JOURNAL.read_bytes()), **changes}
+
+
+@pytest.fixture
+def living() -> Living:
+    return Living()
+
+
+async def test_a_declaration_is_new_once(living: Living) -> None:
+    async with living.client() as owner:
+        first = await owner.post(ROOT, json=journal())
+        again = await owner.post(ROOT, json=journal())
+    assert (first.status_code, again.status_code) == (201, 200)
+    assert first.json()["declaration"] == journal()
+    assert first.json()["digest"] == again.json()["digest"]
+
+
+async def test_revisions_are_kept_and_the_newest_is_current(living: Living) -> None:
+    async with living.client() as owner:
+        old = (await owner.post(ROOT, json=journal())).json()
+        await owner.post(ROOT, json=journal(declaration_version="next"))
+        current = (await owner.get(f"{ROOT}/journal")).json()
+        version = old["declaration_version"]
+        earlier = (await owner.get(f"{ROOT}/journal?version={version}")).json()
+        listed = (await owner.get(ROOT)).json()["data"]
+        unknown = await owner.get(f"{ROOT}/journal?version=never")
+    assert current["declaration_version"] == "next"
+    assert earlier["digest"] == old["digest"]
+    assert [(row["connector_key"], row["declaration_version"]) for row in listed] == [
+        ("journal", "next")
+    ]
+    assert unknown.json()["error"]["code"] == "not_found"
+
+
+async def test_bad_declarations_say_where(living: Living) -> None:
+    async with living.client() as owner:
+        await owner.post(ROOT, json=journal())
+        faulty = await owner.post(ROOT, json=journal(streams=[]))
+        changed = await owner.post(ROOT, json=journal(display={"name": "Another"}))
+        not_json = await owner.post(
+            ROOT, content=b"{", headers={"Content-Type": "application/json"}
+        )
+    assert faulty.json()["error"]["code"] == "invalid_declaration"
+    assert faulty.json()["error"]["errors"][0]["path"]
+    assert changed.json()["error"]["code"] == "declaration_conflict"
+    assert not_json.status_code == 400
+
+
+async def test_a_source_is_forgotten_only_without_connections(living: Living) -> None:
+    async with living.client() as owner:
+        await owner.post(ROOT, json=journal())
+        connection_id = await living.connect()
+        kept = await owner.delete(f"{ROOT}/journal")
+        await owner.delete(f"/v1/owner/connections/{connection_id}?confirm={connection_id}")
+        gone = await owner.delete(f"{ROOT}/journal")
+        again = await owner.delete(f"{ROOT}/journal")
+    assert kept.json()["error"]["code"] == "invalid_state"
+    assert (gone.status_code, gone.content) == (204, b"")
+    assert again.json()["error"]["code"] == "not_found"

@@ -53,7 +53,7 @@ class Property:
         packed = self.value[inline.end() :] if inline else self.value
         try:
             return binascii.a2b_base64("".join(packed.split()))
-        except binascii.Error:
+        except ValueError:
             return None
 
     @property

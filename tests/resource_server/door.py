@@ -9,6 +9,7 @@ from typing import Any
 import orjson
 
 from personal_server.domain.authority import ReadAuthority
+from personal_server.domain.cursor import TokenUse
 from personal_server.domain.disclosure import Disclosed
 from personal_server.domain.values import NANOSECONDS
 from personal_server.errors import PersonalServerError
@@ -80,6 +81,11 @@ class Door:
         sealer = KeyedSealer([SealingKey(1, b"k" * 32, 0)], random_bytes)
         self.ports = ReadPorts(self.store, sealer, lambda: self.now_ns, random_bytes)
         self.table = RouteTable([*read_routes(self.ports), *self.extra])
+
+    def unseal(self, token: str) -> bytes:
+        """What a token holds."""
+        found = [self.ports.sealer.open(use, token) for use in TokenUse]
+        return next(content for content in found if content is not None)
 
     def get(self, target: str, authority: ReadAuthority) -> Reply:
         path, _, query = target.partition("?")

@@ -61,6 +61,10 @@ def check_combination(query: AggregateQuery) -> None:
         for name, value in (("granularity", query.granularity), ("time_zone", query.time_zone)):
             if value is not None:
                 raise InvalidRequest(f"'{name}' needs 'group_by_time'.", param=name)
+    if query.time_zone is not None and query.time_zone not in time_zones():
+        raise InvalidRequest(
+            "'time_zone' is an IANA name, such as Europe/Rome or UTC.", param="time_zone"
+        )
 
 
 def grouping_of(sources: Sources, query: AggregateQuery) -> Grouping | None:
@@ -107,12 +111,7 @@ def _time_grouping(sources: Sources, query: AggregateQuery, name: str) -> Groupi
             param="granularity",
             allowed_values=words,
         )
-    zone = query.time_zone or "UTC"
-    if zone not in time_zones():
-        raise InvalidRequest(
-            "'time_zone' is an IANA name, such as Europe/Rome or UTC.", param="time_zone"
-        )
-    return Grouping(name, kind, Granularity(query.granularity), zone)
+    return Grouping(name, kind, Granularity(query.granularity), query.time_zone or "UTC")
 
 
 @cache

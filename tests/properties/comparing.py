@@ -1,0 +1,343 @@
+"""One request at the server and at the reference; what must be equal."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import orjson
+
+from personal_server.domain.authority import ReadAuthority, SourceId, TimeConstraint
+from personal_server.domain.connection import Connection, ConnectionStatus
+from personal_server.domain.declaration_parsing import parse_declaration
+from personal_server.domain.grant import Grant, MemberGrant, Resolved, StreamGrant
+from personal_server.domain.values import NANOSECONDS, instant_ns
+from personal_server.enforcement.authority import read_authority
+from personal_server.storage.ports import Batch, RecordStore, RecordWrite
+from tests.properties import answers
+from tests.properties.reference import Json, Reader, Refused, letters, nanoseconds, terms_of
+from tests.properties.requests import Ask, Place
+from tests.properties.worlds import (
+    CONNECTIONS,
+    NAMES,
+    SOURCES,
+    GrantSpec,
+    TokenSpec,
+    World,
+    Write,
+)
+from tests.resource_server.door import Door, Reply
+
+DECLARATIONS = {key: parse_declaration(raw) for key, raw in SOURCES.items()}
+MARKER = re.compile(rb"mk(\d+)x")
+
+
+# Staging --------------------------------------------------------------------------------------
+def furnish(store: RecordStore, world: World) -> None:
+    for declaration in DECLARATIONS.values():
+        store.put_declaration(declaration, orjson.dumps(declaration.raw), 1)
+    for connection in connections(world):
+        active = Connection(
+            connection.connection_id,
+            connection.connector_key,
+            connection.source_id,
+            connection.display_name,
+            ConnectionStatus.ACTIVE,
+            1,
+            1,
+        )
+        store.add_connection(active)
+    apply(store, world.writes)
+    for connection in connections(world):
+        if connection.status is ConnectionStatus.REVOKED:
+            store.update_connection(connection.connection_id, lambda _, to=connection: to)
+
+
+def apply(store: RecordStore, writes: Iterable[Write]) -> None:
+    """Commit writes in their order, runs of one place together."""
+    batch: list[Write] = []
+    for write in writes:
+        if batch and (batch[0].connection_id, batch[0].stream) != (
+            write.connection_id,
+            write.stream,
+        ):
+            _commit(store, batch)
+            batch = []
+        batch.append(write)
+    if batch:
+        _commit(store, batch)
+
+
+def _commit(store: RecordStore, writes: list[Write]) -> None:
+    first = writes[0]
+    stream = DECLARATIONS[CONNECTIONS[first.connection_id]].streams[first.stream]
+    lines = [RecordWrite(w.key, w.data, w.emitted_s * NANOSECONDS) for w in writes]
+    at_ns = writes[-1].emitted_s * NANOSECONDS
+    store.commit(Batch(first.connection_id, stream, lines, at_ns))
+
+
+def connections(world: World) -> list[Connection]:
+    return [
+        Connection(
+            cid,
+            key,
+            SOURCES[key]["source"]["id"],
+            NAMES.get(cid),
+            ConnectionStatus(world.statuses[cid]),
+            1,
+            1,
+        )
+        for cid, key in CONNECTIONS.items()
+    ]
+
+
+def authority(world: World, token: TokenSpec) -> ReadAuthority:
+    members = tuple(MemberGrant(g.grant_id, _grant(g), g.source, g.status) for g in token.grants)
+    resolved = Resolved(
+        token.kind,
+        "owner",
+        "planner",
+        "tok",
+        "http://127.0.0.1:7662",
+        2**62,
+        members,
+        "gpkg_1" if token.kind == "mcp_package" else None,
+    )
+    return read_authority(resolved, connections(world), DECLARATIONS)
+
+
+def _grant(spec: GrantSpec) -> Grant:
+    streams = tuple(
+        StreamGrant(s.name, s.connections, s.fields, _bounds(s.since, s.until), s.resources)
+        for s in spec.streams
+    )
+    return Grant(
+        grant_id=spec.grant_id,
+        issued_at=f"{spec.issued}T00:00:00Z",
+        subject_id="owner",
+        client_id="planner",
+        source=SourceId("connector", SOURCES[spec.source]["source"]["id"]),
+        declaration_version="1",
+        purpose_code="https://pdpp.dev/purpose/agent_context",
+        access_mode="continuous",
+        streams=streams,
+        expires_at=None,
+    )
+
+
+def _bounds(since: str | None, until: str | None) -> TimeConstraint | None:
+    if since is None and until is None:
+        return None
+    points = [instant_ns(text) if text else None for text in (since, until)]
+    return TimeConstraint("at", points[0], points[1], since, until)
+
+
+# Comparing ------------------------------------------------------------------------------------
+class Session:
+    """A token at a server's door, beside its reference."""
+
+    def __init__(self, door: Door, world: World, token: TokenSpec) -> None:
+        self.door = door
+        self.world = world
+        self.token = token
+        self.authority = authority(world, token)
+        self.reader = Reader(world, token)
+        self.allowed = self._allowed_markers()
+
+    @property
+    def places(self) -> list[Place]:
+        """What requests may aim at."""
+        sources = self.reader.authority.sources
+        return [Place(s.connection, s.stream, s.fields) for s in sources]
+
+    def check(self, ask: Ask) -> None:
+        """The server answers as the reference does, and nothing leaks."""
+        reply = self.door.get(ask.target, self.authority)
+        self.no_leak(reply)
+        try:
+            self._compare(ask, reply)
+        except Refused as refused:
+            self._same_refusal(refused, reply)
+
+    def no_leak(self, reply: Reply) -> None:
+        for marker in MARKER.findall(reply.text + self._opened(reply)):
+            assert int(marker) in self.allowed, f"leaked {self.world.markers[int(marker)]}"
+
+    def _opened(self, reply: Reply) -> bytes:
+        """What the tokens of an answer hold, unsealed."""
+        tokens = [reply.body.get(name) for name in ("next_cursor", "next_changes_since")]
+        return b"".join(self.door.unseal(token) for token in tokens if token)
+
+    def _allowed_markers(self) -> set[int]:
+        visible = {
+            (row.source.connection, row.source.stream, row.key, name): row.data[name]
+            for source in self.reader.authority.sources
+            for row in self.reader.visible(source)
+            for name in row.data
+        }
+        return {
+            marker
+            for marker, place in self.world.markers.items()
+            if f"mk{marker}x" in orjson.dumps(visible.get(place)).decode()
+        }
+
+    def _same_refusal(self, refused: Refused, reply: Reply) -> None:
+        found = (reply.status, reply.code)
+        param = reply.error.get("param") if reply.status >= 400 else None
+        assert any(
+            found == (status, code) and expected in (None, param)
+            for status, code, expected in refused.errors
+        ), (found, param, refused.errors)
+        if refused.connections is not None:
+            offered = {c["connection_id"] for c in reply.error["available_connections"]}
+            assert offered == refused.connections
+
+    def _compare(self, ask: Ask, reply: Reply) -> None:
+        match ask.kind:
+            case "list":
+                self._compare_list(ask, reply)
+            case "record":
+                expected = answers.expected_record(self.reader, ask)
+                assert reply.status == 200, reply.body
+                body = {k: v for k, v in reply.body.items() if k not in ("links", "meta")}
+                assert body == expected
+            case "window":
+                expected = answers.expected_window(self.reader, ask)
+                assert reply.status == 200, reply.body
+                assert reply.body["window"] == expected
+            case "aggregate":
+                expected = answers.expected_aggregate(self.reader, ask)
+                assert reply.status == 200, reply.body
+                _same_aggregate(expected, reply.body)
+            case "search":
+                self._compare_search(ask, reply)
+            case "streams":
+                rows = answers.expected_streams(self.reader, ask)
+                assert reply.status == 200, reply.body
+                assert rows == [
+                    (r["connection_id"], r["name"], r["record_count"], r["last_updated"])
+                    for r in reply.data
+                ]
+            case _:
+                self._compare_schema(ask, reply)
+
+    def _compare_list(self, ask: Ask, reply: Reply) -> None:
+        expected = answers.expected_list(self.reader, ask)
+        assert reply.status == 200, reply.body
+        limit = int(ask.scalars.get("limit", 25))
+        assert reply.data == expected.records[:limit]
+        assert reply.body["meta"]["count"] == expected.count
+        _same_window(expected.window, reply.body["meta"].get("window"))
+        at = limit
+        while reply.body["has_more"]:
+            reply = self.door.get(reply.body["links"]["next"], self.authority)
+            self.no_leak(reply)
+            assert reply.data == expected.records[at : at + limit]
+            at += limit
+        assert at >= len(expected.records)
+        assert "next_cursor" not in reply.body
+
+    def _compare_search(self, ask: Ask, reply: Reply) -> None:
+        expected = answers.expected_search(self.reader, ask)
+        assert reply.status == 200, reply.body
+        limit = int(ask.scalars.get("limit", 25))
+        first = answers.first_page(expected, limit)
+        rest = [hit for hit in expected if not any(hit is each for each in first)]
+        assert reply.body["meta"]["count"] == {"kind": "exact", "value": len(expected)}
+        remaining = first + rest
+        while True:
+            for hit, found in zip(reply.data, remaining[:limit], strict=True):
+                self._same_hit(ask, hit, found)
+            remaining = remaining[limit:]
+            if not reply.body["has_more"]:
+                break
+            reply = self.door.get(reply.body["links"]["next"], self.authority)
+            self.no_leak(reply)
+        assert remaining == []
+
+    def _same_hit(self, ask: Ask, hit: Json, found: answers.Found) -> None:
+        row = found.row
+        place = (hit["connection_id"], hit["stream"], hit["id"])
+        assert place == (row.source.connection, row.source.stream, row.key)
+        assert abs(hit["score"]["value"] - found.score) < 2e-6
+        assert set(hit["matched_fields"]) == found.matched
+        title = row.data.get("title" if row.source.stream == "notes" else "name")
+        if row.source.stream != "books":
+            assert hit.get("title") == (title[:200] if title else title)
+        assert hit.get("authored_at") == row.data.get("at")
+        words = {w for term in terms_of(ask.scalars["q"]) for w in term.words}
+        for excerpt in hit["evidence_excerpts"]:
+            _verbatim(excerpt, row.data[excerpt["field_path"]], words)
+        _marked(hit["snippet"], row.data[hit["snippet"]["field"]])
+
+    def _compare_schema(self, ask: Ask, reply: Reply) -> None:
+        _, sources = self.reader.candidates(ask.scalars)
+        assert reply.status == 200, reply.body
+        granted = {
+            (each["connection_id"], row["name"]): {
+                name for name, can in row["field_capabilities"].items() if can["granted"]
+            }
+            for connector in reply.body["connectors"]
+            for row in connector["streams"]
+            for each in row["granted_connections"]
+        }
+        assert granted == {(s.connection, s.stream): set(s.fields) for s in sources}
+
+
+def _same_window(expected: Json | None, found: Json | None) -> None:
+    if expected is None:
+        assert found is None
+        return
+    assert found is not None
+    for name in ("earliest_at", "latest_at"):
+        text = found[name]
+        assert (None if text is None else nanoseconds(text)) == expected[name]
+    assert found["total"] == expected["total"]
+
+
+def _same_aggregate(expected: Json, body: Json) -> None:
+    for name, value in expected.items():
+        if name == "groups":
+            assert len(body["groups"]) == len(value)
+            for one, other in zip(value, body["groups"], strict=True):
+                assert one.keys() == other.keys()
+                for member in one:
+                    _same_value(one[member], other[member])
+        else:
+            _same_value(value, body[name])
+
+
+def _same_value(expected: Any, found: Any) -> None:
+    if isinstance(expected, dict) and "about" in expected:
+        assert abs(found - expected["about"]) <= 1e-9 * max(1, abs(expected["about"]))
+    elif isinstance(expected, dict):
+        assert found in expected["any_of"]
+    elif isinstance(expected, int) and abs(expected) >= 2**63:
+        assert found == float(expected)
+    else:
+        assert found == expected
+
+
+def _verbatim(excerpt: Json, value: str, words: set[str]) -> None:
+    start, end = excerpt["start_chars"], excerpt["end_chars"]
+    assert excerpt["preview_text"] == value[start:end]
+    assert 0 < end - start <= 200
+    assert excerpt["total_chars"] == len(value)
+    assert excerpt["truncated"] == (end - start < len(value))
+    assert 1 <= len(excerpt["match_ranges"]) <= 8
+    for low, high in excerpt["match_ranges"]:
+        assert start <= low < high <= end
+        matched = letters(value[low:high])
+        assert all(any(m.startswith(word) for word in words) for m in matched)
+
+
+def _marked(snippet: Json, value: str) -> None:
+    text = snippet["text"]
+    plain = text.replace("<mark>", "").replace("</mark>", "")
+    shown = html.unescape(plain)
+    assert shown.strip("…") in value
+    assert len(shown.strip("…")) <= 120
+    assert text.count("<mark>") == text.count("</mark>") >= 1
+    assert "<" not in plain

@@ -1,0 +1,261 @@
+"""Random requests: mostly sensible ones, each kind of slip now and then."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+from urllib.parse import quote
+
+from tests.properties.worlds import CONNECTIONS, DAYS, INSTANTS, MOODS, STREAM_NOTES, WORDS
+
+FIELDS = (*STREAM_NOTES["schema"]["properties"], "name", "size", "note_id", "price", "nowhere")
+_OPERATORS: dict[str, tuple[str | None, ...]] = {
+    name: (None, None, *operators, "lt")
+    for name, operators in STREAM_NOTES["query"]["range_filters"].items()
+}
+_WHOLE = ("0", "1", "2", "3", "-5", "1e9", "9007199254740993", "2.0")
+_BROKEN = ("0", "0.1", "0.2", "2.5", "-3.25", "1e-9", "1000000000000000")
+_FILTER_VALUES: dict[str, tuple[str, ...]] = {
+    "at": (*INSTANTS, *DAYS),
+    "seen_at": (*INSTANTS, *DAYS),
+    "day": DAYS,
+    "mood": tuple(mood for mood in MOODS if mood),
+    "words": _WHOLE,
+    "size": _WHOLE,
+    "cost": _BROKEN,
+    "price": _BROKEN,
+    "pinned": ("true", "false"),
+}
+NOTE_FIELDS = tuple(STREAM_NOTES["schema"]["properties"])
+
+
+_AGGREGATED = {
+    "sum": ("words", "cost", "size"),
+    "min": ("words", "cost", "at", "day"),
+    "max": ("words", "cost", "at", "day", "seen_at"),
+    "count_distinct": ("mood", "words", "at", "pinned", "seen_at"),
+}
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A request as decoded parameters; `key` is the record key where there is one."""
+
+    kind: str
+    stream: str
+    key: str | None = None
+    scalars: dict[str, str] = field(default_factory=dict[str, str])
+    filters: tuple[tuple[str, str | None, str], ...] = ()
+    fields: tuple[str, ...] = ()
+    expand: tuple[str, ...] = ()
+    limits: tuple[tuple[str, int], ...] = ()
+    streams: tuple[str, ...] = ()
+
+    @property
+    def path(self) -> str:
+        place = f"/v1/streams/{self.stream}"
+        match self.kind:
+            case "list" | "changes":
+                return f"{place}/records"
+            case "record":
+                return f"{place}/records/{self.key}"
+            case "window":
+                return f"{place}/records/{self.key}/field-window"
+            case "aggregate":
+                return f"{place}/aggregate"
+            case "search":
+                return "/v1/search"
+            case "streams":
+                return "/v1/streams"
+            case _:
+                return "/v1/schema"
+
+    @property
+    def target(self) -> str:
+        pieces = [f"{name}={quote(value, safe='')}" for name, value in self.scalars.items()]
+        for name, operator, value in self.filters:
+            place = f"filter[{name}]" + (f"[{operator}]" if operator else "")
+            pieces.append(f"{quote(place, safe='')}={quote(value, safe='')}")
+        for name in ("fields", "expand", "streams"):
+            values = getattr(self, name)
+            if values:
+                pieces.append(f"{name}={quote(','.join(values), safe=',')}")
+        pieces += [f"expand_limit[{name}]={limit}" for name, limit in self.limits]
+        return f"{self.path}?{'&'.join(pieces)}" if pieces else self.path
+
+
+@dataclass(frozen=True)
+class Place:
+    """A readable source, as a request would aim at it."""
+
+    connection_id: str
+    stream: str
+    fields: tuple[str, ...]
+
+
+def make_ask(rng: random.Random, places: list[Place]) -> Ask:
+    """A request that mostly aims at something readable."""
+    weights = [4 if place.stream == "notes" else 1 for place in places]
+    aim = rng.choices(places, weights)[0] if places and rng.random() < 0.85 else None
+    fields = aim.fields if aim is not None and rng.random() < 0.8 else FIELDS
+    return Asker(rng, fields).ask(aim)
+
+
+@dataclass(frozen=True)
+class Asker:
+    """Draws requests about fields."""
+
+    rng: random.Random
+    fields: tuple[str, ...]
+
+    def ask(self, aim: Place | None) -> Ask:
+        rng = self.rng
+        kind = rng.choices(
+            ("list", "record", "window", "aggregate", "search", "streams", "schema"),
+            (40, 12, 10, 20, 12, 3, 3),
+        )[0]
+        stream = rng.choices(("notes", "files", "books", "absent"), (75, 12, 10, 3))[0]
+        scalars: dict[str, str] = {}
+        if aim is not None:
+            stream = aim.stream
+        if aim is not None and rng.random() < 0.6:
+            scalars["connection_id"] = aim.connection_id
+        elif rng.random() < 0.2:
+            scalars["connection_id"] = rng.choice((*CONNECTIONS, "cin_gone", "cin_nobody"))
+        if rng.random() < 0.05:
+            scalars["connector_id"] = rng.choice(
+                ("alpha", "beta", "https://connectors.example/beta", "gamma")
+            )
+        match kind:
+            case "list":
+                return self._list(stream, scalars)
+            case "record":
+                key = f"{stream[0]}{rng.randint(1, 10)}"
+                chosen = self._fields() if rng.random() < 0.3 else ()
+                expand = self._expand() if rng.random() < 0.3 else ()
+                return Ask(kind, stream, key, scalars, fields=chosen, expand=expand)
+            case "window":
+                return self._window(stream, scalars)
+            case "aggregate":
+                return self._aggregate(stream, scalars)
+            case "search":
+                return self._search(scalars)
+            case _:
+                return Ask(kind, stream, scalars=scalars)
+
+    def _list(self, stream: str, scalars: dict[str, str]) -> Ask:
+        rng = self.rng
+        if rng.random() < 0.6:
+            scalars["limit"] = str(rng.choice((1, 2, 3, 5, 100)))
+        if rng.random() < 0.35:
+            name = self._field("at", "words", "cost", "seen_at", "day")
+            scalars["sort"] = rng.choice((name, f"-{name}"))
+        if rng.random() < 0.3:
+            scalars["order"] = rng.choice(("asc", "desc"))
+        if rng.random() < 0.3:
+            scalars["count"] = rng.choice(("none", "estimated", "exact"))
+        if rng.random() < 0.2:
+            scalars["window"] = "exact"
+        chosen: tuple[str, ...] = ()
+        if rng.random() < 0.25:
+            chosen = self._fields()
+        elif rng.random() < 0.1:
+            scalars["view"] = rng.choice(("short", "numbers", "nothing"))
+        expand = self._expand() if rng.random() < 0.2 else ()
+        limits: tuple[tuple[str, int], ...] = ()
+        if rng.random() < 0.1:
+            limits = ((rng.choice(("files", "files", "book")), rng.choice((0, 1, 3, 4, 5))),)
+        filters = self._filters() if rng.random() < 0.5 else ()
+        return Ask("list", stream, None, scalars, filters, chosen, expand, limits)
+
+    def _fields(self) -> tuple[str, ...]:
+        rng = self.rng
+        pool = FIELDS if rng.random() < 0.1 else self.fields
+        return tuple(dict.fromkeys(rng.choice(pool) for _ in range(rng.randint(1, 3))))
+
+    def _expand(self) -> tuple[str, ...]:
+        rng = self.rng
+        return tuple(dict.fromkeys(rng.choices(("files", "book", "nothing"), (6, 5, 1), k=2)))
+
+    def _filters(self) -> tuple[tuple[str, str | None, str], ...]:
+        rng = self.rng
+        found: dict[tuple[str, str | None], str] = {}
+        for _ in range(rng.randint(1, 3)):
+            name = rng.choice(FIELDS if rng.random() < 0.1 else self.fields)
+            if name in ("labels", "blob_ref") and rng.random() < 0.8:
+                name = "id"
+            operator = rng.choice(_OPERATORS.get(name, (None,)))
+            found[name, operator] = self._filter_value(name)
+        return tuple((name, operator, value) for (name, operator), value in found.items())
+
+    def _filter_value(self, name: str) -> str:
+        rng = self.rng
+        if rng.random() < 0.08:
+            return rng.choice(("", "x", "true", "1.5", "2026-13-01", "01", "1e2", "NaN"))
+        return rng.choice(_FILTER_VALUES.get(name, ("n1", "n2", "b1", "rain")))
+
+    def _window(self, stream: str, scalars: dict[str, str]) -> Ask:
+        rng = self.rng
+        key = f"{stream[0]}{rng.randint(1, 10)}"
+        scalars["field"] = self._field("body", "body", "title", "name", "words", "labels")
+        if rng.random() < 0.5:
+            scalars["q"] = rng.choice((*WORDS, "RAIN", "mk", "nothing here"))
+            if rng.random() < 0.4:
+                scalars["before_chars"] = str(rng.choice((0, 1, 5, 8192)))
+            if rng.random() < 0.4:
+                scalars["after_chars"] = str(rng.choice((0, 1, 5)))
+        elif rng.random() < 0.6:
+            scalars["offset_chars"] = str(rng.choice((0, 1, 7, 40, 10**6)))
+        if rng.random() < 0.5:
+            scalars["limit_chars"] = str(rng.choice((1, 3, 10, 4096)))
+        return Ask("window", stream, key, scalars)
+
+    def _aggregate(self, stream: str, scalars: dict[str, str]) -> Ask:
+        rng = self.rng
+        scalars["metric"] = rng.choice(("count", "sum", "min", "max", "count_distinct"))
+        if scalars["metric"] != "count" or rng.random() < 0.05:
+            scalars["field"] = self._field(*_AGGREGATED.get(scalars["metric"], ("words",)))
+        choice = rng.random()
+        if choice < 0.35:
+            scalars["group_by"] = self._field("mood", "pinned", "words", "cost", "title")
+        elif choice < 0.75:
+            scalars["group_by_time"] = self._field("at", "day", "seen_at")
+            scalars["granularity"] = rng.choice(
+                ("minute", "hour", "day", "week", "month", "quarter", "year")
+            )
+            if rng.random() < 0.6:
+                scalars["time_zone"] = rng.choice(
+                    ("UTC", "Europe/Rome", "America/New_York", "Asia/Kolkata", "Mars/Base")
+                )
+        if rng.random() < 0.5:
+            scalars["limit"] = str(rng.choice((1, 2, 3, 100)))
+        filters = self._filters() if rng.random() < 0.3 else ()
+        return Ask("aggregate", stream, None, scalars, filters)
+
+    def _search(self, scalars: dict[str, str]) -> Ask:
+        rng = self.rng
+        words = [rng.choice(WORDS) for _ in range(rng.randint(1, 2))]
+        text = " ".join(words)
+        choice = rng.random()
+        if choice < 0.15:
+            text = f'"{text}"'
+        elif choice < 0.3:
+            text = f"{words[0][:3]}*"
+        scalars["q"] = text
+        if rng.random() < 0.5:
+            scalars["limit"] = str(rng.choice((1, 2, 3, 100)))
+        streams: tuple[str, ...] = ()
+        filters: tuple[tuple[str, str | None, str], ...] = ()
+        if rng.random() < 0.4:
+            names = rng.choices(("notes", "files", "books", "absent"), (8, 3, 2, 1), k=2)
+            streams = tuple(dict.fromkeys(names))
+        if rng.random() < 0.25:
+            streams, filters = ("notes",), self._filters()
+        return Ask("search", "notes", None, scalars, filters, streams=streams)
+
+    def _field(self, *wanted: str) -> str:
+        """One of these, mostly one that is granted."""
+        usable = [name for name in wanted if name in self.fields]
+        if usable and self.rng.random() < 0.9:
+            return self.rng.choice(usable)
+        return self.rng.choice((*wanted, "nowhere", "mood"))

@@ -2,7 +2,7 @@ import copy
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import event, given
@@ -25,9 +25,7 @@ def journal() -> Json:
 def faults(document: object) -> list[dict[str, str]]:
     with pytest.raises(InvalidDeclaration) as caught:
         parse_declaration(json.dumps(document).encode())
-    errors = caught.value.members["errors"]
-    assert isinstance(errors, list)
-    return errors
+    return cast("list[dict[str, str]]", caught.value.members["errors"])
 
 
 def fault_paths(change: Callable[[Json], object]) -> set[str]:
@@ -239,13 +237,13 @@ JSON = st.recursive(
 )
 
 
-def _paths(value: Any, path: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
+def _paths(value: object, path: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
     found = [path] if path else []
     if isinstance(value, dict):
-        for name, member in value.items():
-            found += _paths(member, (*path, str(name)))
+        for name, member in cast("dict[str, object]", value).items():
+            found += _paths(member, (*path, name))
     elif isinstance(value, list):
-        for i, member in enumerate(value):
+        for i, member in enumerate(cast("list[object]", value)):
             found += _paths(member, (*path, i))
     return found
 

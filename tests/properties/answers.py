@@ -186,7 +186,7 @@ def _children(reader: Reader, ask: Ask, row: Row, name: str) -> Any:
     if not many:
         return records[0] if records else None
     declared = next(e for e in row.source.raw["query"]["expand"] if e["name"] == name)
-    limit = dict(ask.limits).get(name, declared["default_limit"])
+    limit: int = dict(ask.limits).get(name) or declared["default_limit"]
     answer: Json = {
         "object": "list",
         "data": records[:limit],
@@ -356,9 +356,8 @@ def _measure(source: Source, rows: list[Row], metric: str, name: str | None) -> 
 
 
 def rank_of(value: Any, kind: str | None) -> Any:
-    if isinstance(value, dict):
-        value = value["any_of"][0]
-    return comparable(value, kind or "integer")
+    shown: Any = value["any_of"][0] if isinstance(value, dict) else value
+    return comparable(shown, kind or "integer")
 
 
 def _grouped(groups: list[Json], metric: str, limit: int, kept: list[Json]) -> Json:
@@ -468,7 +467,8 @@ def expected_search(reader: Reader, ask: Ask) -> list[Found]:
         raise Refused((400, "invalid_request", "filter"))
     sources = [s for s in sources if not ask.streams or s.stream in ask.streams]
     sources = [s for s in sources if _searchable(s)]
-    usable, errors = [], list[Error]()
+    usable: list[Source] = []
+    errors: list[Error] = []
     for source in sources:
         found = filter_errors(reader, [source], ask.filters)
         errors += found

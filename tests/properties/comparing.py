@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import orjson
+import pytest
 
 from personal_server.domain.authority import ReadAuthority, SourceId, TimeConstraint
 from personal_server.domain.connection import Connection, ConnectionStatus
@@ -310,10 +311,12 @@ def _same_aggregate(expected: Json, body: Json) -> None:
 
 
 def _same_value(expected: Any, found: Any) -> None:
-    if isinstance(expected, dict) and "about" in expected:
-        assert abs(found - expected["about"]) <= 1e-9 * max(1, abs(expected["about"]))
-    elif isinstance(expected, dict):
-        assert found in expected["any_of"]
+    if isinstance(expected, dict):
+        wanted: Json = expected
+        if "any_of" in wanted:
+            assert found in wanted["any_of"]
+        else:
+            assert found == pytest.approx(wanted["about"])
     elif isinstance(expected, int) and abs(expected) >= 2**63:
         assert found == float(expected)
     else:

@@ -138,7 +138,7 @@ class Frame:
         response = render(error, call.request_id)
         allow = (cause.headers or {}).get("Allow") if cause else None
         if allow:
-            response.headers["Allow"] = allow
+            response.headers["Allow"] = ", ".join(sorted(allow.split(", ")))
         route = self._routes.get(path)
         if route is not None and route.cross_origin:
             response.headers.update(CROSS_ORIGIN)

@@ -1,0 +1,109 @@
+"""What time ends: requests, codes, idle families, and rows that nobody needs any more.
+
+Rule: grants, packages and artifacts stay until the owner deletes them; a grant that can never again
+have a token does not linger as active.  Source: AS contract 11.1, 18 (sweep).
+"""
+
+from __future__ import annotations
+
+from personal_server.domain.values import DAY_NANOSECONDS, NANOSECONDS
+from personal_server.operations.auditing import SERVER, Subject, audit
+from personal_server.operations.registering import purge_clients
+from personal_server.operations.revoking import end_access, end_family
+from personal_server.storage.authorization_ports import (
+    AuthorizationStore,
+    AuthorizationWriter,
+    Before,
+)
+from personal_server.storage.authorization_rows import (
+    AssertionIdRow,
+    CodeRow,
+    FamilyRow,
+    GrantRow,
+    OwnerLinkRow,
+    OwnerSessionRow,
+    RefreshTokenRow,
+    RequestRow,
+    TokenRow,
+)
+
+EVERY_SECONDS = 600
+KEPT_NS = DAY_NANOSECONDS
+KEPT_TOKENS_NS = 30 * DAY_NANOSECONDS
+SESSION_NS = 7 * DAY_NANOSECONDS
+ERASED = {"state": None, "redirect_uri": None, "code_challenge": None}
+
+
+def sweep(store: AuthorizationStore, now_ns: int) -> None:
+    """End what is over and forget what ended long ago."""
+    with store.write() as writer:
+        _expire_requests(writer, now_ns)
+        _expire_codes(writer, now_ns)
+        _expire_collections(writer, now_ns)
+        _end_idle_families(writer, now_ns)
+        _note_expired_grants(writer, now_ns)
+        _forget(writer, now_ns)
+        _forget_tokens(writer, now_ns)
+        purge_clients(writer, now_ns)
+
+
+def _expire_requests(writer: AuthorizationWriter, now_ns: int) -> None:
+    for row in writer.rows(RequestRow, status="pending", expires_at_ns=Before(now_ns)):
+        to = {"status": "expired", **ERASED}
+        if writer.change(RequestRow, to, request_id=row.request_id, status="pending"):
+            subject = Subject(row.client_id)
+            audit(writer, "request.expired", SERVER, now_ns, subject, request=row.request_id)
+
+
+def _expire_codes(writer: AuthorizationWriter, now_ns: int) -> None:
+    for row in writer.rows(CodeRow, status="issued", expires_at_ns=Before(now_ns)):
+        to = {"status": "expired"}
+        if writer.change(CodeRow, to, code_hash=row.code_hash, status="issued"):
+            held_id = row.package_id or row.grant_id or ""
+            end_access(writer, held_id, "not_collected", SERVER, now_ns)
+            writer.change(RequestRow, to, request_id=row.request_id, status="approved")
+
+
+def _expire_collections(writer: AuthorizationWriter, now_ns: int) -> None:
+    for row in writer.rows(RequestRow, status="approved", collect_until_ns=Before(now_ns)):
+        to = {"status": "expired"}
+        if writer.change(RequestRow, to, request_id=row.request_id, status="approved"):
+            held_id = row.package_id or row.grant_id or ""
+            end_access(writer, held_id, "not_collected", SERVER, now_ns)
+
+
+def _end_idle_families(writer: AuthorizationWriter, now_ns: int) -> None:
+    for family in writer.rows(FamilyRow, revoked_at_ns=None, idle_end_ns=Before(now_ns)):
+        end_family(writer, family, "idle", SERVER, now_ns)
+
+
+def _note_expired_grants(writer: AuthorizationWriter, now_ns: int) -> None:
+    """One event per grant that time ended since the last sweep."""
+    since_ns = now_ns - EVERY_SECONDS * NANOSECONDS
+    for row in writer.rows(GrantRow, revoked_at_ns=None, expires_at_ns=Before(now_ns)):
+        if row.expires_at_ns is not None and row.expires_at_ns > since_ns:
+            subject = Subject(row.client_id, row.grant_id)
+            audit(writer, "grant.expired", SERVER, now_ns, subject)
+
+
+def _forget(writer: AuthorizationWriter, now_ns: int) -> None:
+    long_ago = Before(now_ns - KEPT_NS)
+    for status in ("denied", "expired", "redeemed"):
+        writer.delete(RequestRow, status=status, expires_at_ns=long_ago)
+    for status in ("redeemed", "burned", "expired"):
+        writer.delete(CodeRow, status=status, expires_at_ns=long_ago)
+    writer.delete(OwnerLinkRow, expires_at_ns=long_ago)
+    writer.delete(OwnerSessionRow, ended_at_ns=long_ago)
+    writer.delete(OwnerSessionRow, created_at_ns=Before(now_ns - SESSION_NS - KEPT_NS))
+    writer.delete(AssertionIdRow, expires_at_ns=long_ago)
+
+
+def _forget_tokens(writer: AuthorizationWriter, now_ns: int) -> None:
+    long_ago = Before(now_ns - KEPT_TOKENS_NS)
+    writer.delete(TokenRow, expires_at_ns=long_ago)
+    writer.delete(TokenRow, revoked_at_ns=long_ago)
+    writer.delete(RefreshTokenRow, superseded_at_ns=long_ago)
+    for family in writer.rows(FamilyRow, revoked_at_ns=long_ago):
+        writer.delete(RefreshTokenRow, family_id=family.family_id)
+    for family in writer.rows(FamilyRow, absolute_end_ns=long_ago):
+        writer.delete(RefreshTokenRow, family_id=family.family_id)

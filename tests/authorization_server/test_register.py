@@ -1,0 +1,108 @@
+"""Dynamic registration replaces rather than refuses, and never gives a secret."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from personal_server.storage.authorization_rows import ClientRow
+
+pytestmark = pytest.mark.anyio
+CALLBACK = "http://127.0.0.1/cb"
+
+
+async def test_a_talkative_client_is_registered_as_what_it_can_be(app: Any) -> None:
+    answer = await app.register(
+        client_name="Notes app",
+        redirect_uris=[CALLBACK, "javascript:alert(1)", "cursor://anysphere.cursor/cb"],
+        token_endpoint_auth_method="client_secret_post",
+        grant_types=["authorization_code", "password"],
+        scope="pdpp:read email",
+        contacts=["me@app.example"],
+        software_id="x",
+        jwks_uri="https://app.example/jwks",
+        application_type="web",
+        client_uri=None,
+        logo_uri="",
+        tos_uri="http://app.example/tos",
+        policy_uri="https://app.example/policy",
+    )
+    body = answer.json()
+    assert answer.status_code == 201
+    assert body["token_endpoint_auth_method"] == "none"
+    assert body["redirect_uris"] == [CALLBACK, "cursor://anysphere.cursor/cb"]
+    assert body["grant_types"] == ["authorization_code", "refresh_token"]
+    assert body["application_type"] == "native"
+    assert body["scope"] == "pdpp:read"
+    assert body["policy_uri"] == "https://app.example/policy"
+    absent = {"client_secret", "client_uri", "logo_uri", "tos_uri", "jwks_uri"}
+    assert not absent & body.keys()
+    assert not {"registration_access_token", "registration_client_uri"} & body.keys()
+
+
+@pytest.mark.parametrize(
+    ("over", "error", "param"),
+    [
+        ({"redirect_uris": ["javascript:x"]}, "invalid_redirect_uri", "redirect_uris"),
+        ({"redirect_uris": []}, "invalid_redirect_uri", "redirect_uris"),
+        ({"redirect_uris": "x"}, "invalid_client_metadata", "redirect_uris"),
+        ({"redirect_uris": [1]}, "invalid_client_metadata", "redirect_uris"),
+        ({"grant_types": ["password"]}, "invalid_client_metadata", "grant_types"),
+        ({"grant_types": ["refresh_token"]}, "invalid_client_metadata", "grant_types"),
+        ({"client_name": 5}, "invalid_client_metadata", "client_name"),
+        ({"client_name": "x" * 201}, "invalid_client_metadata", "client_name"),
+    ],
+)
+async def test_what_cannot_be_repaired_is_refused(
+    app: Any, over: dict[str, Any], error: str, param: str
+) -> None:
+    answer = await app.register(**over)
+    body = answer.json()
+    assert (answer.status_code, body["error"], body["param"]) == (400, error, param)
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b"nonsense", b'"x"'])
+async def test_a_body_that_is_no_object_is_refused(app: Any, body: bytes) -> None:
+    headers = {"Content-Type": "application/json"}
+    answer = await app.http.post("/oauth/register", content=body, headers=headers)
+    assert (answer.status_code, answer.json()["error"]) == (400, "invalid_client_metadata")
+
+
+async def test_a_device_client_needs_no_redirect(app: Any) -> None:
+    device = "urn:ietf:params:oauth:grant-type:device_code"
+    answer = await app.register(redirect_uris=[], grant_types=[device])
+    assert answer.json()["grant_types"] == [device, "refresh_token"]
+
+
+async def test_registration_can_be_switched_off(server: Any) -> None:
+    server.configuration = replace(server.configuration, dynamic_registration=False)
+    async with server.client() as http:
+        answer = await http.post("/oauth/register", json={})
+        assert (answer.status_code, answer.json()["error"]["code"]) == (404, "not_found")
+        document = (await http.get("/.well-known/oauth-authorization-server")).json()
+    assert "registration_endpoint" not in document
+    assert "dynamic" not in document["pdpp_registration_modes_supported"]
+
+
+async def test_more_than_twenty_at_once_wait(app: Any) -> None:
+    answers = [await app.register() for _ in range(20)]
+    assert answers[-2].status_code == 201
+    assert answers[-1].status_code == 429
+    assert int(answers[-1].headers["retry-after"]) > 0
+    app.server.now_ns += 61 * 10**9
+    assert (await app.register()).status_code == 201
+
+
+async def test_a_full_table_makes_room_for_the_newest(app: Any) -> None:
+    row = app.server.rows(ClientRow, registration="dynamic")[0]
+    with app.server.store.write() as writer:
+        for number in range(999):
+            copy = replace(row, client_id=f"cli_{number}", client_ref=f"clr_{number}")
+            writer.insert(copy)
+    full = await app.register()
+    assert full.status_code == 429
+    app.server.now_ns += 3_601 * 10**9
+    assert (await app.register()).status_code == 201
+    assert len(app.server.rows(ClientRow, registration="dynamic")) == 1_000

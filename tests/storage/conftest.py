@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from personal_server.storage.memory import MemoryStore
 from personal_server.storage.ports import RecordStore
+from personal_server.storage.sqlite.database import Database
+from personal_server.storage.sqlite.records import SCHEMA, SqliteRecordStore, prepare
 from tests.storage.worlds import furnish
 
 
-@pytest.fixture(params=["memory"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> RecordStore:
-    found = MemoryStore()
-    furnish(found, "cin_a", "cin_b")
-    return found
+@contextmanager
+def sqlite_store(directory: Path) -> Generator[SqliteRecordStore, None, None]:
+    database = Database(directory / "data" / "records.db", [SCHEMA], setup=prepare)
+    try:
+        yield SqliteRecordStore(database, "owner", directory / "data" / "blobs")
+    finally:
+        database.close()
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[RecordStore]:
+    if request.param == "memory":
+        found = MemoryStore()
+        furnish(found, "cin_a", "cin_b")
+        yield found
+        return
+    with sqlite_store(tmp_path) as found:
+        furnish(found, "cin_a", "cin_b")
+        yield found

@@ -117,6 +117,11 @@ def render_instant(ns: int) -> str:
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1_000:03d}Z"
 
 
+def render_day(day: int) -> str:
+    """`YYYY-MM-DD` of days since 1970-01-01: the one text that a calendar day has."""
+    return date.fromordinal(day + _EPOCH_ORDINAL).isoformat()
+
+
 def exact_sum(values: Iterable[Decimal]) -> Decimal:
     """The decimal sum without rounding.  Source: RS contract 10, "exact decimal arithmetic"."""
     return reduce(_WIDE.add, values, Decimal(0))

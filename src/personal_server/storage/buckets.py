@@ -25,6 +25,7 @@ _EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
 _FIRST_YEAR, _LAST_YEAR = 2, 9998
 _FIRST_NS = (date(_FIRST_YEAR, 1, 1).toordinal() - _EPOCH_ORDINAL) * DAY_NANOSECONDS
 _LAST_NS = (date(_LAST_YEAR, 1, 1).toordinal() - _EPOCH_ORDINAL) * DAY_NANOSECONDS
+_BEYOND_NS = 2**70
 
 
 class Calendar:
@@ -68,10 +69,12 @@ class Calendar:
 
     def period(self, instant_ns: int) -> tuple[int, int]:
         """A stretch [from, to) around an instant in which the offset stays the same."""
+        if self._zone.key == "UTC":
+            return (-_BEYOND_NS, _BEYOND_NS)
         if instant_ns < _FIRST_NS:
-            return (-(2**63), _FIRST_NS)
+            return (-_BEYOND_NS, _FIRST_NS)
         if instant_ns >= _LAST_NS:
-            return (_LAST_NS, 2**63)
+            return (_LAST_NS, _BEYOND_NS)
         year = datetime.fromtimestamp(instant_ns // NANOSECONDS, UTC).year
         edges = _edges(self._zone.key, year)
         place = next(i for i, edge in enumerate(edges) if instant_ns < edge)

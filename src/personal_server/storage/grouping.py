@@ -10,7 +10,13 @@ from typing import Any
 import orjson
 
 from personal_server.domain.criteria import Metric
-from personal_server.domain.values import exact_sum, render_sum
+from personal_server.domain.values import (
+    MAX_INTEGER,
+    Comparable,
+    ValueKind,
+    exact_sum,
+    render_sum,
+)
 from personal_server.planning.plans import AggregatePlan, Aggregation, Group
 
 
@@ -39,6 +45,13 @@ def arrange(plan: AggregatePlan, record_count: int, tallies: Sequence[Tally]) ->
         other_count=sum(each.group.count for each in rest),
         other_value=other,
     )
+
+
+def plain_value(point: Comparable, stored: object, kind: ValueKind) -> object:
+    """How a group key or extreme is shown: as stored, whole numbers as integers."""
+    if kind in (ValueKind.INTEGER, ValueKind.NUMBER) and isinstance(point, float):
+        return int(point) if point.is_integer() and abs(point) <= MAX_INTEGER else point
+    return stored
 
 
 def _newest(plan: AggregatePlan, tallies: Sequence[Tally]) -> list[Tally]:

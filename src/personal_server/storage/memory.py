@@ -5,15 +5,19 @@ Rule: plain and obviously right; slow is fine.
 
 from __future__ import annotations
 
+import hashlib
+import io
 import threading
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import BinaryIO
 
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.declaration import Semantics, SourceDeclaration
 from personal_server.domain.record import Row
 from personal_server.errors import (
+    BodyTooLarge,
     ConnectionNotFound,
     ConnectionNotWritable,
     DeclarationConflict,
@@ -43,19 +47,12 @@ KEPT_REJECTIONS = 1_000
 
 
 class MemoryStore:
-    """Everything in one state; `released` hears of blobs that nobody holds any more."""
+    """Everything in one state."""
 
-    def __init__(
-        self,
-        subject_id: str = "owner",
-        *,
-        epoch: str = "memory",
-        released: Callable[[Sequence[str]], None] = lambda _: None,
-    ) -> None:
+    def __init__(self, subject_id: str = "owner", *, epoch: str = "memory") -> None:
         self.subject_id = subject_id
         self._state = State(epoch)
         self._lock = threading.RLock()
-        self._released = released
 
     @contextmanager
     def snapshot(
@@ -223,36 +220,52 @@ class MemoryStore:
             return tuple(each for each in kept if before is None or each[0] < before)[:limit]
 
     # Blobs ------------------------------------------------------------------------------------
-    def add_blob(self, upload: BlobUpload) -> bool:
+    def receive_blob(
+        self,
+        connection_id: str,
+        chunks: Iterable[bytes],
+        mime_type: str,
+        now_ns: int,
+        max_bytes: int,
+    ) -> tuple[BlobUpload, bool]:
         """See the port."""
         with self._write() as state:
-            connection = _connection(state, upload.connection_id)
+            connection = _connection(state, connection_id)
             if connection.status is ConnectionStatus.REVOKED:
                 raise ConnectionNotWritable("This connection was revoked.")
-            key = (upload.connection_id, upload.blob_id)
-            new = key not in state.uploads
-            state.uploads[key] = upload
-            return new
+            content = b"".join(chunks)
+            if len(content) > max_bytes:
+                raise BodyTooLarge(f"A blob has at most {max_bytes} bytes.", param="body")
+            blob_id = f"blob_sha256_{hashlib.sha256(content).hexdigest()}"
+            upload = BlobUpload(blob_id, connection_id, len(content), mime_type, now_ns)
+            known = state.uploads.get((connection_id, blob_id))
+            state.uploads[connection_id, blob_id] = upload
+            state.blobs[blob_id] = content
+            return upload, known is None
+
+    def open_blob(self, blob_id: str) -> BinaryIO | None:
+        """See the port."""
+        with self._lock:
+            content = self._state.blobs.get(blob_id)
+            return None if content is None else io.BytesIO(content)
 
     def blob_upload(self, connection_id: str, blob_id: str) -> BlobUpload | None:
         """See the port."""
         with self._lock:
             return self._state.uploads.get((connection_id, blob_id))
 
-    def sweep_blobs(self, before_ns: int) -> tuple[str, ...]:
+    def sweep_blobs(self, before_ns: int) -> int:
         """See the port."""
         with self._write() as state:
-            held = _held(state)
             referenced = _references(state)
-            for key, upload in list(state.uploads.items()):
-                if key not in referenced and upload.uploaded_at_ns < before_ns:
-                    del state.uploads[key]
-            return tuple(sorted(held - _held(state)))
-
-    def held_blobs(self) -> frozenset[str]:
-        """See the port."""
-        with self._lock:
-            return _held(self._state)
+            old = [
+                key
+                for key, upload in state.uploads.items()
+                if key not in referenced and upload.uploaded_at_ns < before_ns
+            ]
+            for key in old:
+                del state.uploads[key]
+            return len(old)
 
     # The server -------------------------------------------------------------------------------
     def sealing_keys(self) -> tuple[SealingKey, ...]:
@@ -283,14 +296,13 @@ class MemoryStore:
         """All or nothing: the new state takes the old one's place when the block ends."""
         with self._lock:
             state = self._state.copy()
-            held, referenced = _held(state), _references(state)
+            referenced = _references(state)
             yield state
             for key in referenced - _references(state):
                 state.uploads.pop(key, None)
+            held = {blob_id for _, blob_id in state.uploads}
+            state.blobs = {each: state.blobs[each] for each in state.blobs if each in held}
             self._state = state
-            gone = tuple(sorted(held - _held(state)))
-        if gone:
-            self._released(gone)
 
 
 def _connection(state: State, connection_id: str) -> Connection:
@@ -330,10 +342,6 @@ def _keep_receipts(state: State, connection_id: str, receipts: Sequence[Rejectio
         number = kept[0][0] + 1 if kept else 1
         kept = ((number, receipt), *kept)[:KEPT_REJECTIONS]
     state.rejections[connection_id] = kept
-
-
-def _held(state: State) -> frozenset[str]:
-    return frozenset(blob_id for _, blob_id in state.uploads)
 
 
 def _references(state: State) -> frozenset[tuple[str, str]]:

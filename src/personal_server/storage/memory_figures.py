@@ -10,7 +10,7 @@ from personal_server.domain.record import Row
 from personal_server.domain.values import Comparable, comparable, exact_sum, render_sum
 from personal_server.planning.plans import AggregatePlan, Aggregation, Group
 from personal_server.storage.buckets import Calendar
-from personal_server.storage.grouping import Tally, arrange
+from personal_server.storage.grouping import Tally, arrange, plain_value
 
 Key = Comparable | None
 
@@ -47,7 +47,7 @@ def _tally(plan: AggregatePlan, key: Key, members: Sequence[Row]) -> Tally:
     assert grouping is not None  # noqa: S101  # only called for grouped plans
     shown: object = key
     if key is not None and grouping.granularity is None:
-        shown = members[0].data[grouping.field]
+        shown = plain_value(key, members[0].data[grouping.field], grouping.kind)
     return Tally(Group(shown, len(members), measured.value), measured.rank)
 
 
@@ -77,4 +77,4 @@ def _measure(plan: AggregatePlan, rows: Sequence[Row]) -> _Measured:
                 return _Measured(None, None)
             pick = min if plan.metric is Metric.MIN else max
             point, row = pick(found, key=lambda each: each[0])
-            return _Measured(row.data[name], point)
+            return _Measured(plain_value(point, row.data[name], kind), point)

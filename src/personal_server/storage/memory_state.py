@@ -57,6 +57,7 @@ class State:
     uploads: dict[tuple[str, str], BlobUpload] = field(
         default_factory=dict[tuple[str, str], BlobUpload]
     )
+    blobs: dict[str, bytes] = field(default_factory=dict[str, bytes])
     sealing_keys: tuple[SealingKey, ...] = ()
     rankings: dict[str, tuple[int, tuple[RankedHit, ...]]] = field(
         default_factory=dict[str, tuple[int, tuple[RankedHit, ...]]]
@@ -75,6 +76,7 @@ class State:
             bookmarks=dict(self.bookmarks),
             rejections=dict(self.rejections),
             uploads=dict(self.uploads),
+            blobs=dict(self.blobs),
             rankings=dict(self.rankings),
         )
 

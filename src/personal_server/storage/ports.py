@@ -9,9 +9,9 @@ Raises: QueryTimeout past the time limit, StorageUnavailable when the backend ca
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Protocol
+from typing import BinaryIO, Protocol
 
 from personal_server.domain.connection import Connection
 from personal_server.domain.declaration import SourceDeclaration
@@ -264,25 +264,32 @@ class CollectorStore(Protocol):
 
 
 class BlobStore(Protocol):
-    """What is known of blobs; the bytes are files (`storage.blob_files`)."""
+    """Bytes that records refer to, by their content."""
 
-    def add_blob(self, upload: BlobUpload) -> bool:
-        """Remember an upload; whether it is new for this connection.
+    def receive_blob(
+        self,
+        connection_id: str,
+        chunks: Iterable[bytes],
+        mime_type: str,
+        now_ns: int,
+        max_bytes: int,
+    ) -> tuple[BlobUpload, bool]:
+        """Keep bytes for a connection; whether it did not hold them yet.
 
-        Raises: ConnectionNotFound, ConnectionNotWritable when revoked.
+        Raises: BodyTooLarge, ConnectionNotFound, ConnectionNotWritable when revoked.
         """
+        ...
+
+    def open_blob(self, blob_id: str) -> BinaryIO | None:
+        """The bytes, seekable; permission is settled before.  `None` when nobody holds them."""
         ...
 
     def blob_upload(self, connection_id: str, blob_id: str) -> BlobUpload | None:
         """What is known of a connection's blob."""
         ...
 
-    def sweep_blobs(self, before_ns: int) -> tuple[str, ...]:
-        """Forget unreferenced uploads older than that; ids whose bytes nobody holds any more."""
-        ...
-
-    def held_blobs(self) -> frozenset[str]:
-        """Ids of all blobs that some connection holds."""
+    def sweep_blobs(self, before_ns: int) -> int:
+        """Remove uploads older than that which no record references; how many."""
         ...
 
 

@@ -117,7 +117,7 @@ class StreamState:
 
 @dataclass(frozen=True, slots=True)
 class BlobUpload:
-    """Bytes that a connection has handed in; the bytes themselves are files."""
+    """Bytes that a connection has handed in; `blob_id` is `blob_sha256_<hex>`."""
 
     blob_id: str
     connection_id: str

@@ -1,0 +1,221 @@
+"""Plans become statements over the tables of one source.
+
+Rule: the only place where SQL over records is put together.  Names of tables and columns come from
+layouts, never from callers; every value is a parameter.  Statements of several sources are merged
+above, by (value, key, connection).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import orjson
+
+from personal_server.domain.criteria import Condition, Operator, Order
+from personal_server.domain.values import (
+    COMPARED_CODE_POINTS,
+    DAY_NANOSECONDS,
+    Comparable,
+    ValueKind,
+    order_key,
+)
+from personal_server.planning.plans import Position, Scope
+from personal_server.storage.meaning import TIME_KINDS
+from personal_server.storage.sql.dialect import Dialect
+from personal_server.storage.sql.layout import Column, Layout
+
+Value = int | float | str | bytes | None
+_SIGNS = {
+    Operator.EQ: "=",
+    Operator.GTE: ">=",
+    Operator.GT: ">",
+    Operator.LTE: "<=",
+    Operator.LT: "<",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """SQL with its parameters."""
+
+    sql: str
+    params: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Conditions that hold together; an impossible one makes the whole empty."""
+
+    parts: tuple[str, ...] = ()
+    params: tuple[Value, ...] = ()
+
+    def __and__(self, other: Where) -> Where:
+        return Where(self.parts + other.parts, self.params + other.params)
+
+    @property
+    def sql(self) -> str:
+        """The clause, empty without conditions."""
+        return f" WHERE {' AND '.join(self.parts)}" if self.parts else ""
+
+
+NOTHING = Where(("0",))
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """Statements over one source: tables `r<number>`, `h<number>`, `f<number>`."""
+
+    layout: Layout
+    number: int
+    dialect: Dialect
+    lines: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "lines", f"r{self.number} r")
+
+    # Which lines ------------------------------------------------------------------------------
+    def visible(self, scope: Scope) -> Where:
+        """Source: RS contract 4.3."""
+        found = Where()
+        if scope.resources is not None:
+            keys = orjson.dumps(sorted(scope.resources)).decode()
+            found &= Where((f"r.k IN {self.dialect.values('?')}",), (keys,))
+        if scope.window is None:
+            return found
+        column = self.layout.column(scope.window.field)
+        declared = scope.stream.properties.get(scope.window.field)
+        if column is None or declared is None or column.kind not in TIME_KINDS:
+            return NOTHING
+        for sign, bound in ((">=", scope.window.since_ns), ("<", scope.window.until_ns)):
+            if bound is not None:
+                found &= Where((f"r.{column.name} {sign} ?",), (self._instant(bound, column),))
+        return found
+
+    def matching(self, scope: Scope, conditions: Iterable[Condition]) -> Where:
+        """Visible lines that satisfy all conditions."""
+        found = self.visible(scope)
+        for condition in conditions:
+            found &= self._condition(condition)
+        return found
+
+    def equal(self, column: Column, value: Comparable) -> Where:
+        """Lines with that value in a column."""
+        return self._condition(Condition(column.field, column.kind, Operator.EQ, value))
+
+    def _condition(self, condition: Condition) -> Where:
+        column = self.layout.column(condition.field, condition.kind)
+        if column is None:
+            return self._condition_on_text(condition)
+        sign, value = _SIGNS[condition.operator], condition.value
+        found = Where((f"r.{column.name} {sign} ?",), (self._bound(order_key(value)),))
+        is_cut = isinstance(value, str) and len(value) >= COMPARED_CODE_POINTS
+        if is_cut and condition.operator is Operator.EQ:
+            found &= self._condition_on_text(condition)
+        return found
+
+    def _condition_on_text(self, condition: Condition) -> Where:
+        """For fields without a column: the JSON text is looked at."""
+        text = f"(SELECT data FROM h{self.number} h WHERE h.id = r.id)"  # noqa: S608
+        if condition.kind is ValueKind.STRING and condition.operator is Operator.EQ:
+            found = self.dialect.string_at(text, condition.field)
+        else:
+            found = self.dialect.comparable_at(text, condition.field, condition.kind)
+        return Where((f"{found} {_SIGNS[condition.operator]} ?",), (self._bound(condition.value),))
+
+    def whole_string(self, column: Column) -> str:
+        """The string of a column; long ones, which the column cuts, from the JSON text."""
+        name = f"r.{column.name}"
+        text = f"(SELECT data FROM h{self.number} h WHERE h.id = r.id)"  # noqa: S608
+        whole = self.dialect.string_at(text, column.field)
+        return f"CASE WHEN length({name}) < {COMPARED_CODE_POINTS} THEN {name} ELSE {whole} END"
+
+    # Pages ------------------------------------------------------------------------------------
+    def walk(
+        self, where: Where, order: Order, after: Position | None, connection_id: str, limit: int
+    ) -> list[Statement]:
+        """Lines (value, key, id) after a position: with a sort value first, then without."""
+        column = self.layout.column(order.field, order.kind)
+        if column is None:
+            # no such value on any line: all are null values
+            follows = _keys_after(order, after, connection_id)
+            return [self._walk("NULL", where & follows, "r.k", order, limit)]
+        value = f"r.{column.name}"
+        parts: list[Statement] = []
+        if after is None or after.value is not None:
+            bounded = where if after is None else _yielding(where, value, order)
+            present = bounded & self._follows(value, order, after, connection_id)
+            parts.append(self._walk(value, present, f"{value}{_way(order)}, r.k", order, limit))
+        absent = where & Where((f"{value} IS NULL",))
+        if after is not None and after.value is None:
+            absent &= _keys_after(order, after, connection_id)
+        parts.append(self._walk("NULL", absent, "r.k", order, limit))
+        return parts
+
+    def _walk(self, value: str, where: Where, by: str, order: Order, limit: int) -> Statement:
+        sql = (
+            f"SELECT {value}, r.k, r.id FROM {self.lines}{where.sql}"  # noqa: S608
+            f" ORDER BY {by}{_way(order)} LIMIT ?"
+        )
+        return Statement(sql, (*where.params, limit))
+
+    def _follows(
+        self, value: str, order: Order, after: Position | None, connection_id: str
+    ) -> Where:
+        if after is None:
+            return Where((f"{value} IS NOT NULL",))
+        sign = _beyond(order, after, connection_id)
+        return Where((f"({value}, r.k) {sign} (?, ?)",), (self._bound(after.value), after.key))
+
+    # Whole records ----------------------------------------------------------------------------
+    def rows(self, where: Where, tail: str = "") -> Statement:
+        """Whole records: id, key, creation, changes, text."""
+        number = self.number
+        sql = (
+            f"SELECT r.id, r.k, r.cs, r.ce, r.fc, h.data FROM {self.lines}"  # noqa: S608
+            f" JOIN h{number} h ON h.id = r.id{where.sql}{tail}"
+        )
+        return Statement(sql, where.params)
+
+    def with_ids(self, ids: Sequence[int]) -> Where:
+        """The lines with these ids."""
+        listed = orjson.dumps(list(ids)).decode()
+        return Where((f"r.id IN {self.dialect.values('?')}",), (listed,))
+
+    def select(self, what: str, where: Where, tail: str = "") -> Statement:
+        """Figures over lines."""
+        return Statement(f"SELECT {what} FROM {self.lines}{where.sql}{tail}", where.params)  # noqa: S608
+
+    def _instant(self, instant_ns: int, column: Column) -> Value:
+        """An instant as the column compares: days begin at 00:00:00Z."""
+        if column.kind is ValueKind.DATE:
+            return -(-instant_ns // DAY_NANOSECONDS)
+        return self._bound(instant_ns)
+
+    def _bound(self, value: Comparable | None) -> Value:
+        return self.dialect.bound(value)
+
+
+def _keys_after(order: Order, after: Position | None, connection_id: str) -> Where:
+    if after is None:
+        return Where()
+    return Where((f"r.k {_beyond(order, after, connection_id)} ?",), (after.key,))
+
+
+def _beyond(order: Order, after: Position, connection_id: str) -> str:
+    """How a line of this connection compares to a position: the connection breaks ties."""
+    if order.descending:
+        return "<=" if connection_id < after.connection_id else "<"
+    return ">=" if connection_id > after.connection_id else ">"
+
+
+def _yielding(where: Where, value: str, order: Order) -> Where:
+    """Bounds on the side where the walk begins stop competing with its position for the index."""
+    sign = "<" if order.descending else ">"
+    start = f"{value} {sign}"
+    parts = tuple(f"+{part}" if part.startswith(start) else part for part in where.parts)
+    return Where(parts, where.params)
+
+
+def _way(order: Order) -> str:
+    return " DESC" if order.descending else ""

@@ -1,0 +1,29 @@
+"""What differs between databases, as text that statements are put together from."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from personal_server.domain.values import Comparable, ValueKind
+
+Value = int | float | str | bytes | None
+
+
+class Dialect(Protocol):
+    """How one database says it."""
+
+    def values(self, parameter: str) -> str:
+        """A set of values, from a parameter that holds a JSON array."""
+        ...
+
+    def string_at(self, text: str, field: str) -> str:
+        """The string at a top-level field of a JSON text; null for anything else."""
+        ...
+
+    def comparable_at(self, text: str, field: str, kind: ValueKind) -> str:
+        """The comparable at a top-level field of a JSON text."""
+        ...
+
+    def bound(self, value: Comparable | None) -> Value:
+        """A comparable as a parameter."""
+        ...

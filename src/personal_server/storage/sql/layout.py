@@ -1,0 +1,168 @@
+"""How the records of a stream are stored: which fields are columns, which columns are indexed.
+
+Rule: a layout is a pure function of a declaration; tables made by one layout are never altered, a
+changed layout makes new tables.
+
+Per source there are `r<n>` (one narrow line per record: key, dates of change, comparable values),
+`h<n>` (the JSON text) and `f<n>` (the word index), joined by `id`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from functools import cached_property
+
+import orjson
+
+from personal_server.domain.declaration import Property, SourceDeclaration, Stream
+from personal_server.domain.values import ValueKind
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A field with a column of comparables (strings: their first 256 code points)."""
+
+    field: str
+    kind: ValueKind
+    name: str
+    indexed: bool
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The columns of one stream; `cursor`, `consent` and `event` name fields."""
+
+    columns: tuple[Column, ...]
+    cursor: str | None
+    sortable: tuple[str, ...]
+    consent: str | None
+    event: str | None
+    lexical: tuple[str, ...]
+    blobs: tuple[str, ...]
+
+    @cached_property
+    def by_field(self) -> dict[str, Column]:
+        """Columns by field."""
+        return {column.field: column for column in self.columns}
+
+    def column(self, field: str | None, kind: ValueKind | None = None) -> Column | None:
+        """The column of a field, if it has one (of that kind)."""
+        found = self.by_field.get(field or "")
+        return found if found is None or kind is None or found.kind is kind else None
+
+    def indexes(self) -> dict[str, tuple[str, ...]]:
+        """Index name suffix → columns.
+
+        An exact filter in default order is one walk of (value, default sort value, key); a
+        sortable field has (value, key).
+        """
+        cursor = self.column(self.cursor)
+        made: dict[str, tuple[str, ...]] = {}
+        for column in self.columns:
+            if not column.indexed:
+                continue
+            if cursor is None or column.field in self.sortable:
+                made[column.name] = (column.name, "k")
+            else:
+                made[column.name] = (column.name, cursor.name, "k")
+        return made
+
+    def render(self) -> str:
+        """The layout as stored; equal texts are equal layouts."""
+        return orjson.dumps(asdict(self)).decode()
+
+
+def parse_layout(text: str) -> Layout:
+    """The layout that was rendered."""
+    raw = orjson.loads(text)
+    columns = tuple(
+        Column(each["field"], ValueKind(each["kind"]), each["name"], each["indexed"])
+        for each in raw["columns"]
+    )
+    return Layout(
+        columns,
+        raw["cursor"],
+        tuple(raw["sortable"]),
+        raw["consent"],
+        raw["event"],
+        tuple(raw["lexical"]),
+        tuple(raw["blobs"]),
+    )
+
+
+def layouts(declaration: SourceDeclaration) -> dict[str, Layout]:
+    """The layout of each stream; fields that other streams refer to are indexed too."""
+    referenced: dict[str, set[str]] = {}
+    for stream in declaration.streams.values():
+        for relation in stream.relationships:
+            if relation.foreign_key_on == "target":
+                referenced.setdefault(relation.stream, set()).add(relation.foreign_key)
+    return {
+        name: layout_of(stream, frozenset(referenced.get(name, ())))
+        for name, stream in declaration.streams.items()
+    }
+
+
+def layout_of(stream: Stream, referenced: frozenset[str] = frozenset()) -> Layout:
+    """The layout of one stream."""
+    timed = {*stream.aggregations.min, *stream.aggregations.max}
+    indexed = {*stream.indexed, *referenced, *(n for n in timed if _is_instant(stream, n))}
+    kept = [p for p in stream.properties.values() if _has_column(p, stream, indexed)]
+    columns = tuple(
+        Column(each.name, each.kind, f"c{place}", each.name in indexed)
+        for place, each in enumerate(kept)
+        if each.kind is not None
+    )
+    return Layout(
+        columns,
+        stream.cursor_field,
+        stream.sortable,
+        stream.consent_time_field,
+        stream.event_time_field,
+        stream.lexical_fields,
+        stream.blob_fields,
+    )
+
+
+def _is_instant(stream: Stream, field: str) -> bool:
+    """The stored text of an extreme instant is looked up by its value."""
+    return stream.properties[field].kind is ValueKind.INSTANT
+
+
+def _has_column(found: Property, stream: Stream, indexed: set[str]) -> bool:
+    """Every scalar but texts that nobody sorts or groups by."""
+    if found.kind is None:
+        return False
+    if found.kind is not ValueKind.STRING or found.name in indexed:
+        return True
+    is_text = found.type == "text" or "contentMediaType" in found.schema
+    return not is_text and found.name not in stream.lexical_fields
+
+
+def create_tables(layout: Layout, number: int) -> list[str]:
+    """The statements that make the tables of one source."""
+    columns = "".join(f", {column.name}" for column in layout.columns)
+    made = [
+        f"CREATE TABLE r{number} (id INTEGER PRIMARY KEY, k TEXT NOT NULL,"
+        f" cs INTEGER NOT NULL, ce INTEGER NOT NULL, e INTEGER NOT NULL{columns}, fc TEXT)",
+        f"CREATE UNIQUE INDEX r{number}_k ON r{number} (k)",
+        f"CREATE INDEX r{number}_e ON r{number} (e)",
+        f"CREATE TABLE h{number} (id INTEGER PRIMARY KEY, data TEXT NOT NULL)",
+    ]
+    made += [
+        f"CREATE INDEX r{number}_{name} ON r{number} ({', '.join(columns)})"
+        for name, columns in layout.indexes().items()
+    ]
+    if layout.lexical:
+        words = ", ".join(f"x{place}" for place in range(len(layout.lexical)))
+        made.append(
+            f"CREATE VIRTUAL TABLE f{number} USING fts5"
+            f"({words}, content='', contentless_delete=1, tokenize='ascii')"
+        )
+    return made
+
+
+def drop_tables(layout: Layout, number: int) -> list[str]:
+    """The statements that remove them."""
+    names = [f"r{number}", f"h{number}", *([f"f{number}"] if layout.lexical else [])]
+    return [f"DROP TABLE {name}" for name in names]

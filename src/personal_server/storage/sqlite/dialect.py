@@ -1,0 +1,31 @@
+"""How SQLite says what databases say differently."""
+
+from __future__ import annotations
+
+from personal_server.domain.values import Comparable, ValueKind
+from personal_server.storage.sqlite.functions import bound
+from personal_server.storage.sqlite.session import Value
+
+
+class SqliteDialect:
+    """Field names are `[A-Za-z0-9_-]`, so that they stand in a JSON path without escapes."""
+
+    def values(self, parameter: str) -> str:
+        """See the port."""
+        return f"(SELECT value FROM json_each({parameter}))"  # noqa: S608
+
+    def string_at(self, text: str, field: str) -> str:
+        """See the port."""
+        path = f"'$.\"{field}\"'"
+        return f"CASE json_type({text}, {path}) WHEN 'text' THEN json_extract({text}, {path}) END"
+
+    def comparable_at(self, text: str, field: str, kind: ValueKind) -> str:
+        """See the port."""
+        return f"pdpp_comparable(json_extract({text}, '$.\"{field}\"'), '{kind.value}')"
+
+    def bound(self, value: Comparable | None) -> Value:
+        """See the port."""
+        return bound(value)
+
+
+DIALECT = SqliteDialect()

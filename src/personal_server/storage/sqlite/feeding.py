@@ -1,0 +1,163 @@
+"""The change feed from SQLite: one walk over numbers, deciding each change by its neighbours.
+
+A living record appears at its last relevant change, which its own line tells.  A departure appears
+if nothing relevant followed it up to the horizon and the record was visible where the feed began,
+which the chain of changes of its key tells.
+Source: RS contract 8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from personal_server.domain.record import FieldChange, TombstoneRow
+from personal_server.planning.plans import Change, ChangesPlan, Feed
+from personal_server.storage.meaning import latest_change
+from personal_server.storage.sql.compiler import Where
+from personal_server.storage.sqlite.changing import parse_changes
+from personal_server.storage.sqlite.reading import Place, Reader
+
+WALKED_AT_ONCE = 1_000
+_COLUMNS = "sequence, key, was, was_at, now, now_at, fields, emitted_at, written_at, prev, next"
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """A change as it is stored."""
+
+    sequence: int
+    key: str
+    was: int
+    was_at: Any
+    now: int
+    now_at: Any
+    fields: str | None
+    emitted_at_ns: int
+    written_at_ns: int
+    prev: int | None
+    next: int | None
+
+
+def changes(reader: Reader, plan: ChangesPlan) -> Feed:
+    """Items after `plan.after`, in order of their number, of all sources together."""
+    found: list[Change] = []
+    for place in reader.places(plan.scopes):
+        items = _SourceFeed(reader, place, plan).items()
+        found += [item for _, item in zip(range(plan.limit + 1), items, strict=False)]
+    found.sort(key=lambda item: item.sequence)
+    return Feed(tuple(found[: plan.limit]), len(found) > plan.limit)
+
+
+class _SourceFeed:
+    """The feed of one source.
+
+    A constraint on another field than today's consent-time field cannot be judged for the past;
+    such a scope gets living records and no tombstones.
+    """
+
+    def __init__(self, reader: Reader, place: Place, plan: ChangesPlan) -> None:
+        self._session = reader.session
+        self._place = place
+        self._scope = place.scope
+        self._plan = plan
+        window = place.scope.window
+        self._fields = frozenset(place.scope.fields)
+        self._dated = self._fields | ({window.field} if window else set[str]())
+        self._knows_past = window is None or window.field == place.compiler.layout.consent
+        where = Where(("r.k = ?",), ("",)) & place.visible()
+        self._line = place.compiler.select("r.cs, r.ce, r.fc", where)
+        self._whole = place.compiler.rows(where)
+
+    def items(self) -> Iterator[Change]:
+        """All items, lazily."""
+        since = self._plan.since
+        for noted in self._walk():
+            if self._visible(noted.now, noted.now_at, noted.key):
+                item = self._living(noted)
+            elif since is not None and self._visible(noted.was, noted.was_at, noted.key):
+                item = self._departed(noted, since)
+            else:
+                item = None
+            if item is not None:
+                yield item
+
+    def _walk(self) -> Iterator[Noted]:
+        after = max(self._plan.since or 0, self._plan.after)
+        while True:
+            lines = self._session.rows(
+                f"SELECT {_COLUMNS} FROM changes WHERE source = ? AND sequence > ?"  # noqa: S608
+                " AND sequence <= ? ORDER BY sequence LIMIT ?",
+                (self._place.source.source, after, self._plan.horizon, WALKED_AT_ONCE),
+            )
+            for line in lines:
+                yield Noted(*line)
+            if len(lines) < WALKED_AT_ONCE:
+                return
+            after = lines[-1][0]
+
+    def _living(self, noted: Noted) -> Change | None:
+        """The record, if this is its last relevant change and it is visible now."""
+        line = self._session.first(self._line.sql, (noted.key, *self._line.params[1:]))
+        if line is None:
+            return None
+        created = FieldChange(line[0], line[1])
+        if latest_change(created, parse_changes(line[2]), self._dated).sequence != noted.sequence:
+            return None
+        whole = self._session.first(self._whole.sql, (noted.key, *self._whole.params[1:]))
+        return None if whole is None else Change(noted.sequence, self._place.row(whole))
+
+    def _departed(self, noted: Noted, since: int) -> Change | None:
+        """A tombstone, if the record stayed away and was there when the feed began."""
+        if not self._knows_past or self._came_back(noted) or not self._was_there(noted, since):
+            return None
+        source = self._place.source
+        tombstone = TombstoneRow(
+            source.connection_id,
+            source.stream,
+            noted.key,
+            noted.written_at_ns,
+            noted.emitted_at_ns,
+        )
+        return Change(noted.sequence, tombstone)
+
+    def _came_back(self, noted: Noted) -> bool:
+        """Whether another relevant change followed up to the horizon."""
+        later = noted
+        while later.next is not None and later.next <= self._plan.horizon:
+            later = self._load(later.next)
+            if self._is_relevant(later):
+                return True
+        return False
+
+    def _was_there(self, noted: Noted, since: int) -> bool:
+        """Whether the record was visible after change `since`."""
+        first = noted
+        while first.prev is not None and first.prev > since:
+            first = self._load(first.prev)
+        return self._visible(first.was, first.was_at, first.key)
+
+    def _is_relevant(self, noted: Noted) -> bool:
+        before = self._visible(noted.was, noted.was_at, noted.key)
+        after = self._visible(noted.now, noted.now_at, noted.key)
+        if before != after:
+            return True
+        changed: list[str] = orjson.loads(noted.fields or "[]")
+        return before and not self._fields.isdisjoint(changed)
+
+    def _visible(self, exists: int, at: Any, key: str) -> bool:
+        scope = self._scope
+        if not exists or (scope.resources is not None and key not in scope.resources):
+            return False
+        return scope.window is None or not self._knows_past or scope.window.holds(at)
+
+    def _load(self, sequence: int) -> Noted:
+        line = self._session.first(
+            f"SELECT {_COLUMNS} FROM changes WHERE source = ? AND sequence = ?",  # noqa: S608
+            (self._place.source.source, sequence),
+        )
+        assert line is not None  # noqa: S101  # neighbours of retained changes are retained
+        return Noted(*line)

@@ -1,0 +1,119 @@
+"""Counts, spans and summaries from SQLite."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+
+from personal_server.domain.criteria import Condition
+from personal_server.domain.record import FieldChange
+from personal_server.planning.plans import CountPlan, Scope, Span, SpanPlan, Summary, SummaryPlan
+from personal_server.storage.meaning import latest_change, stored_text
+from personal_server.storage.sql.compiler import Where
+from personal_server.storage.sql.layout import Column
+from personal_server.storage.sqlite.changing import parse_changes
+from personal_server.storage.sqlite.reading import Place, Reader
+
+WALKED_AT_ONCE = 200
+
+
+def count(reader: Reader, plan: CountPlan) -> int:
+    """How many, over all sources."""
+    return sum(count_place(reader, each, plan.conditions) for each in reader.places(plan.scopes))
+
+
+def count_place(reader: Reader, place: Place, conditions: Sequence[Condition]) -> int:
+    """How many of one source; a whole source has its number at hand."""
+    if place.is_whole and not conditions:
+        return place.source.records
+    found: Any = reader.value(place.compiler.select("count(*)", place.matching(conditions)))
+    return int(found)
+
+
+def span(reader: Reader, plan: SpanPlan) -> Span:
+    """How many, and the stored extremes of a time field."""
+    places = reader.places(plan.scopes)
+    total = sum(count_place(reader, place, plan.conditions) for place in places)
+    if plan.field is None:
+        return Span(total, None, None)
+    ends = [
+        stored_extreme(reader, places, plan.field, plan.conditions, highest=highest)
+        for highest in (False, True)
+    ]
+    earliest, latest = (None if end is None else stored_text(end) for end in ends)
+    return Span(total, earliest, latest)
+
+
+def stored_extreme(
+    reader: Reader,
+    places: Sequence[Place],
+    field: str,
+    conditions: Sequence[Condition],
+    *,
+    highest: bool,
+) -> object:
+    """The stored value of the extreme record: of equal ones the first by (key, connection)."""
+    found: list[tuple[Any, Place, Column]] = []
+    for place in places:
+        column = place.compiler.layout.column(field)
+        if column is not None:
+            value = extreme(reader, place, column, place.matching(conditions), highest=highest)
+            found += [] if value is None else [(value, place, column)]
+    if not found:
+        return None
+    best = (max if highest else min)(value for value, _, _ in found)
+    firsts = [
+        _first_with(reader, place, place.matching(conditions) & place.compiler.equal(column, best))
+        for value, place, column in found
+        if value == best
+    ]
+    data: dict[str, object] = orjson.loads(min(firsts)[2])
+    return data[field]
+
+
+def extreme(reader: Reader, place: Place, column: Column, where: Where, *, highest: bool) -> object:
+    """The lowest or highest comparable of a column."""
+    name = f"r.{column.name}"
+    present = where & Where((f"{name} IS NOT NULL",))
+    tail = f" ORDER BY {name}{' DESC' if highest else ''} LIMIT 1"
+    return reader.value(place.compiler.select(name, present, tail))
+
+
+def _first_with(reader: Reader, place: Place, where: Where) -> tuple[str, str, str]:
+    """(key, connection, text) of the first record by key."""
+    statement = place.compiler.rows(where, " ORDER BY r.k LIMIT 1")
+    line = reader.lines(statement)[0]
+    return (line[1], place.source.connection_id, line[5])
+
+
+def summary(reader: Reader, plan: SummaryPlan) -> Summary:
+    """How many, and the newest date of a granted change."""
+    for place in reader.places([plan.scope]):
+        total = count_place(reader, place, ())
+        return Summary(total, _newest(reader, place) if total else None)
+    return Summary(0, None)
+
+
+def _newest(reader: Reader, place: Place) -> int | None:
+    """Lines by their newest date of any field; the walk ends where none can be newer."""
+    newest: int | None = None
+    where = place.visible()
+    while True:
+        tail = f" ORDER BY r.e DESC, r.id DESC LIMIT {WALKED_AT_ONCE}"
+        lines = reader.lines(place.compiler.select("r.e, r.cs, r.ce, r.fc, r.id", where, tail))
+        for latest, created, created_at, changes, _ in lines:
+            if newest is not None and latest <= newest:
+                return newest
+            dated = _dated(place.scope, created, created_at, changes)
+            newest = dated if newest is None else max(newest, dated)
+        if len(lines) < WALKED_AT_ONCE:
+            return newest
+        last, *_, last_id = lines[-1]
+        where = place.visible() & Where(("(r.e, r.id) < (?, ?)",), (last, last_id))
+
+
+def _dated(scope: Scope, created: int, created_at: int, changes: str | None) -> int:
+    first = FieldChange(created, created_at)
+    return latest_change(first, parse_changes(changes), scope.fields).emitted_at_ns

@@ -1,0 +1,160 @@
+"""Search and blobs from SQLite.
+
+Rule: the index narrows to granted columns, and everything counted is visible: nothing of hidden
+text or hidden records reaches a number.  Ids stand in the order of event times, so that the newest
+matches are the first of a walk from the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+
+from personal_server.domain.criteria import Term
+from personal_server.domain.record import FieldChange
+from personal_server.domain.values import DAY_NANOSECONDS, ValueKind
+from personal_server.planning.plans import (
+    BlobPlan,
+    BlobReference,
+    Candidate,
+    Matches,
+    SearchPlan,
+)
+from personal_server.storage.meaning import granted_lexical_fields, latest_change
+from personal_server.storage.sql.compiler import Where
+from personal_server.storage.sqlite.changing import parse_changes
+from personal_server.storage.sqlite.reading import Place, Reader
+
+
+def search(reader: Reader, plan: SearchPlan) -> Matches:
+    """Candidates of every source, and how many visible records hold each term."""
+    parts = [_Part(reader, place, plan) for place in reader.places(plan.scopes)]
+    parts = [part for part in parts if part.columns]
+    found: list[Candidate] = []
+    truncated: set[tuple[str, str]] = set()
+    for part in parts:
+        candidates, more = part.candidates()
+        found += candidates
+        if more:
+            truncated.add((part.place.source.connection_id, part.place.source.stream))
+    found.sort(key=lambda each: (each.connection_id, each.stream, each.key))
+    frequencies = [_frequency(parts, term, plan) for term in plan.terms]
+    return Matches(tuple(found), tuple(frequencies), frozenset(truncated))
+
+
+def _frequency(parts: Sequence[_Part], term: Term, plan: SearchPlan) -> int:
+    total = 0
+    for part in parts:
+        if total < plan.frequency_limit:
+            total += part.frequency(term, plan.frequency_limit - total)
+    return total
+
+
+class _Part:
+    """The search of one source."""
+
+    def __init__(self, reader: Reader, place: Place, plan: SearchPlan) -> None:
+        self.place = place
+        self._reader = reader
+        self._plan = plan
+        self._number = place.source.tables
+        layout, scope = place.compiler.layout, place.scope
+        granted = granted_lexical_fields(scope)
+        self.columns = tuple(n for n, name in enumerate(layout.lexical) if name in granted)
+        title = scope.stream.title_field
+        titled = [n for n in self.columns if layout.lexical[n] == title]
+        self._title = titled[0] if titled else -1
+        self._event = layout.column(layout.event)
+        known = self._event is not None and self._event.field in scope.fields
+        self._event_shown = self._event if known else None
+        self._in_time = self._event is None or known
+
+    def candidates(self) -> tuple[list[Candidate], bool]:
+        """The newest matches, and whether there are more."""
+        plan = self._plan
+        where = self._matching(plan.terms, self.place.matching(plan.conditions))
+        event = "NULL" if self._event_shown is None else f"r.{self._event_shown.name}"
+        newest = "f.rowid DESC" if self._in_time else "r.ce DESC"
+        statistics = ", ".join(map(str, (self._title, *self.columns)))
+        number = self._number
+        lines = self._reader.session.rows(
+            f"SELECT r.k, r.cs, r.ce, r.fc, {event}, pdpp_words(f{number}, {statistics})"  # noqa: S608
+            f" FROM f{number} f CROSS JOIN r{number} r ON r.id = f.rowid{where.sql}"
+            f" ORDER BY {newest} LIMIT ?",
+            (*where.params, plan.window + 1),
+        )
+        kept = lines[: plan.window]
+        return [self._candidate(*line) for line in kept], len(lines) > plan.window
+
+    def frequency(self, term: Term, limit: int) -> int:
+        """How many visible records hold a term, up to a limit."""
+        number, visible = self._number, self.place.visible()
+        where = self._matching((term,), visible)
+        join = f" CROSS JOIN r{number} r ON r.id = f.rowid" if visible.parts else ""
+        return self._reader.session.value(
+            f"SELECT count(*) FROM (SELECT 1 FROM f{number} f{join}{where.sql} LIMIT ?)",  # noqa: S608
+            (*where.params, limit),
+        )
+
+    def _matching(self, terms: Sequence[Term], where: Where) -> Where:
+        names = " ".join(f"x{column}" for column in self.columns)
+        words = " AND ".join(_phrase(term) for term in terms)
+        match = Where((f"f{self._number} MATCH ?",), (f"{{{names}}} : ({words})",))
+        return match & where
+
+    def _candidate(
+        self, key: str, created: int, created_at: int, changes: str | None, event: Any, words: str
+    ) -> Candidate:
+        length, *counts = map(int, words.split())
+        if event is None:
+            scope = self.place.scope
+            dated = latest_change(
+                FieldChange(created, created_at), parse_changes(changes), scope.fields
+            )
+            event_ns = dated.emitted_at_ns
+        else:
+            is_day = self._event_shown is not None and self._event_shown.kind is ValueKind.DATE
+            event_ns = int(event * DAY_NANOSECONDS if is_day else event)
+        source = self.place.source
+        return Candidate(source.connection_id, source.stream, key, tuple(counts), length, event_ns)
+
+
+def _phrase(term: Term) -> str:
+    """A term in the query language of the index; tokens are letters and digits only."""
+    return f'"{" ".join(term.tokens)}"{" *" if term.prefix else ""}'
+
+
+def blob(reader: Reader, plan: BlobPlan) -> tuple[BlobReference, ...]:
+    """References of visible records, where the connection holds the bytes."""
+    found: list[BlobReference] = []
+    for place in reader.places(plan.scopes):
+        source, scope = place.source, place.scope
+        granted = [name for name in scope.stream.blob_fields if name in scope.fields]
+        if not granted or not _is_held(reader, source.connection_id, plan.blob_id):
+            continue
+        number, visible = source.tables, place.visible()
+        where = Where(
+            ("b.blob_id = ?", "b.source = ?", "b.field IN (SELECT value FROM json_each(?))"),
+            (plan.blob_id, source.source, orjson.dumps(granted).decode()),
+        )
+        whole = where & visible
+        lines = reader.session.rows(
+            "SELECT b.key, b.field, h.data FROM blob_references b"  # noqa: S608
+            f" CROSS JOIN r{number} r ON r.k = b.key JOIN h{number} h ON h.id = r.id{whole.sql}"
+            " ORDER BY b.key, b.field",
+            whole.params,
+        )
+        for key, field, text in lines:
+            reference = orjson.loads(text)[field]
+            found.append(BlobReference(source.connection_id, source.stream, key, field, reference))
+    return tuple(found)
+
+
+def _is_held(reader: Reader, connection_id: str, blob_id: str) -> bool:
+    found = reader.session.first(
+        "SELECT 1 FROM blob_uploads WHERE subject_id = ? AND connection_id = ? AND blob_id = ?",
+        (reader.subject_id, connection_id, blob_id),
+    )
+    return found is not None

@@ -1,0 +1,187 @@
+"""Pages, single records, children and field windows from SQLite."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from personal_server.domain.criteria import Order
+from personal_server.domain.record import Row
+from personal_server.domain.values import Comparable, ValueKind
+from personal_server.planning.plans import (
+    Children,
+    ChildrenPlan,
+    FieldWindow,
+    FieldWindowPlan,
+    Page,
+    PagePlan,
+    PlacedRow,
+    Position,
+    RecordPlan,
+    WindowOutcome,
+)
+from personal_server.storage.meaning import foreign_value
+from personal_server.storage.sql.compiler import Where
+from personal_server.storage.sqlite.reading import Place, Reader
+
+# (value, key, id) of a line.
+Spot = tuple[Any, str, int]
+
+
+def page(reader: Reader, plan: PagePlan) -> Page:
+    """The best of each source, merged; texts are read for the rows of the page only."""
+    spots = [
+        (spot, place)
+        for place in reader.places(plan.scopes)
+        for spot in _spots(reader, place, plan, place.matching(plan.conditions))
+    ]
+    if len(plan.scopes) > 1:
+        spots = _merged(spots, plan.order)
+    kept = spots[: plan.limit]
+    rows = _whole(reader, kept)
+    placed = [
+        PlacedRow(rows[place.source.source, spot[2]], _position(spot, place, plan.order))
+        for spot, place in kept
+    ]
+    return Page(tuple(placed), len(spots) > plan.limit)
+
+
+def record(reader: Reader, plan: RecordPlan) -> tuple[Row, ...]:
+    """The visible record with that key of each source."""
+    found: list[Row] = []
+    for place in reader.places(plan.scopes):
+        found += reader.rows(place, place.visible() & _with_key(plan.key))
+    return tuple(found)
+
+
+def children(reader: Reader, plan: ChildrenPlan) -> Mapping[str, Children]:
+    """Children of each parent: one short walk per parent."""
+    found: dict[str, Children] = {}
+    for place in reader.places([plan.scope]):
+        for parent in plan.parent_values:
+            where = _child_of(parent, place, plan)
+            if where is None:
+                continue
+            walked = PagePlan((plan.scope,), plan.order, plan.limit_each)
+            spots = _spots(reader, place, walked, place.visible() & where)
+            if spots:
+                kept = [(spot, place) for spot in spots[: plan.limit_each]]
+                rows = _whole(reader, kept)
+                ordered = tuple(rows[place.source.source, spot[2]] for spot, _ in kept)
+                found[parent] = Children(ordered, len(spots) > plan.limit_each)
+    return found
+
+
+def field_window(reader: Reader, plan: FieldWindowPlan) -> tuple[FieldWindow, ...]:
+    """The database cuts the window; the whole value stays there."""
+    found: list[FieldWindow] = []
+    for place in reader.places(plan.scopes):
+        where = place.visible() & _with_key(plan.key)
+        number, path = place.source.tables, f'$."{plan.field}"'
+        texts = f"SELECT data FROM r{number} r JOIN h{number} h USING (id){where.sql}"  # noqa: S608
+        lines = reader.session.rows(_WINDOW.format(texts=texts), _cut(plan, path, where))
+        found += [_window(place.source.connection_id, plan, *line) for line in lines]
+    return tuple(found)
+
+
+_WINDOW = """
+WITH text (data) AS MATERIALIZED ({texts}),
+     field (type, value) AS MATERIALIZED (
+       SELECT json_type(data, ?), CASE json_type(data, ?) WHEN 'text' THEN json_extract(data, ?) END
+       FROM text),
+     start (type, value, matched, begun) AS MATERIALIZED (
+       SELECT type, value, matched,
+         CASE WHEN matched IS NULL THEN min(length(value), ?) ELSE max(0, matched - ?) END
+       FROM (SELECT type, value, CASE WHEN ? IS NULL THEN NULL ELSE pdpp_find(value, ?) END matched
+             FROM field))
+SELECT type, matched, begun, length(value), substr(value, begun + 1, ?), pdpp_sha256(value)
+FROM start
+"""
+
+
+def _cut(plan: FieldWindowPlan, path: str, where: Where) -> tuple[Any, ...]:
+    return (
+        *where.params,
+        path,
+        path,
+        path,
+        plan.offset_chars,
+        plan.before_chars,
+        plan.match,
+        plan.match,
+        plan.limit_chars,
+    )
+
+
+def _window(
+    connection_id: str,
+    plan: FieldWindowPlan,
+    kind: str | None,
+    match: int | None,
+    begun: int,
+    total: int,
+    text: str,
+    digest: str,
+) -> FieldWindow:
+    if kind in (None, "null"):
+        return FieldWindow(connection_id, WindowOutcome.NO_VALUE)
+    if kind != "text":
+        return FieldWindow(connection_id, WindowOutcome.NOT_TEXT)
+    if match is not None and match < 0:
+        return FieldWindow(connection_id, WindowOutcome.NO_MATCH)
+    end = None if match is None else match + len(plan.match or "")
+    return FieldWindow(connection_id, WindowOutcome.FOUND, text, begun, total, digest, match, end)
+
+
+def _with_key(key: str) -> Where:
+    return Where(("r.k = ?",), (key,))
+
+
+def _child_of(parent: str, place: Place, plan: ChildrenPlan) -> Where | None:
+    if plan.foreign_key is None:
+        return _with_key(parent)
+    column = place.compiler.layout.column(plan.foreign_key)
+    if column is None:
+        return None
+    value = foreign_value(parent, column.kind)
+    if value is None:
+        return None
+    return place.compiler.equal(column, value)
+
+
+def _spots(reader: Reader, place: Place, plan: PagePlan, where: Where) -> list[Spot]:
+    """Up to limit + 1 places of a source, in order."""
+    found: list[Spot] = []
+    connection_id, wanted = place.source.connection_id, plan.limit + 1
+    for statement in place.compiler.walk(where, plan.order, plan.after, connection_id, wanted):
+        if len(found) < wanted:
+            found += reader.lines(statement)
+    return found
+
+
+def _merged(spots: list[tuple[Spot, Place]], order: Order) -> list[tuple[Spot, Place]]:
+    down = order.descending
+    spots.sort(key=lambda each: (each[0][1], each[1].source.connection_id), reverse=down)
+    valued = [each for each in spots if each[0][0] is not None]
+    valued.sort(key=lambda each: each[0][0], reverse=down)
+    return valued + [each for each in spots if each[0][0] is None]
+
+
+def _whole(reader: Reader, kept: list[tuple[Spot, Place]]) -> dict[tuple[int, int], Row]:
+    """Rows by (source, id)."""
+    wanted: dict[int, tuple[Place, list[int]]] = {}
+    for spot, place in kept:
+        wanted.setdefault(place.source.source, (place, []))[1].append(spot[2])
+    found: dict[tuple[int, int], Row] = {}
+    for source, (place, ids) in wanted.items():
+        statement = place.compiler.rows(place.compiler.with_ids(ids))
+        for line in reader.lines(statement):
+            found[source, line[0]] = place.row(line)
+    return found
+
+
+def _position(spot: Spot, place: Place, order: Order) -> Position:
+    value: Comparable | None = spot[0]
+    if order.kind is ValueKind.BOOLEAN and value is not None:
+        value = bool(value)
+    return Position(value, spot[1], place.source.connection_id)

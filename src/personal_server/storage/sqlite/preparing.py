@@ -1,0 +1,113 @@
+"""From an accepted write to what the tables hold of it: text, comparables, words.
+
+Rule: pure, and done before the write transaction begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import orjson
+
+from personal_server.domain.record import JsonObject
+from personal_server.domain.tokens import spaced
+from personal_server.domain.values import (
+    COMPARED_CODE_POINTS,
+    ValueKind,
+    comparable,
+    event_instant_ns,
+)
+from personal_server.storage.meaning import blob_ids
+from personal_server.storage.ports import RecordWrite
+from personal_server.storage.sql.layout import Layout
+from personal_server.storage.sqlite.functions import bound
+from personal_server.storage.sqlite.session import Value
+
+# Places in time: id = microseconds << SLOT_BITS, so that walking ids is walking time.
+SLOT_BITS = 5
+_TIMELESS = -5 * 10**18
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """One write.  `text` `None`: a delete.
+
+    Shapes: `values` by the layout's columns, `words` by its lexical fields (`None` without any
+        text); `event_ns` and `consent_at` are the event-time and consent-time instants.
+    """
+
+    key: str
+    emitted_at_ns: int
+    text: str | None = None
+    values: tuple[Value, ...] = ()
+    words: tuple[str, ...] | None = None
+    event_ns: int | None = None
+    consent_at: Value = None
+    blobs: Mapping[str, str] | None = None
+
+
+def prepare(writes: Iterable[RecordWrite], layout: Layout) -> list[Prepared]:
+    """All writes of a batch."""
+    return [
+        Prepared(write.key, write.emitted_at_ns)
+        if write.data is None
+        else prepare_one(write.key, write.data, write.emitted_at_ns, layout)
+        for write in writes
+    ]
+
+
+def prepare_one(key: str, data: JsonObject, emitted_at_ns: int, layout: Layout) -> Prepared:
+    """A record as its tables hold it."""
+    return Prepared(
+        key,
+        emitted_at_ns,
+        orjson.dumps(data).decode(),
+        tuple(_value(data.get(each.field), each.kind) for each in layout.columns),
+        _words(data, layout),
+        _event_ns(data, layout),
+        consent_instant(data, layout),
+        blob_ids(data, layout.blobs) if layout.blobs else None,
+    )
+
+
+def consent_instant(data: JsonObject, layout: Layout) -> Value:
+    """The consent-time instant of a record, if its stream has one."""
+    column = layout.column(layout.consent)
+    if column is None:
+        return None
+    return bound(event_instant_ns(data.get(column.field), column.kind))
+
+
+def _value(value: object, kind: ValueKind) -> Value:
+    if value is None:
+        return None
+    if kind is ValueKind.STRING:
+        return value[:COMPARED_CODE_POINTS] if isinstance(value, str) else None
+    point = comparable(value, kind)
+    if kind is ValueKind.INTEGER and isinstance(point, float) and point.is_integer():
+        return bound(int(point))
+    return bound(point)
+
+
+def _words(data: JsonObject, layout: Layout) -> tuple[str, ...] | None:
+    texts = [data.get(name) for name in layout.lexical]
+    if not any(texts):
+        return None
+    return tuple(spaced(text) if isinstance(text, str) else "" for text in texts)
+
+
+def _event_ns(data: JsonObject, layout: Layout) -> int | None:
+    column = layout.column(layout.event)
+    return None if column is None else event_instant_ns(data.get(column.field), column.kind)
+
+
+def place(event_ns: int | None, created_at_ns: int, layout: Layout) -> int:
+    """Where a record stands in time: by its event time; without one, before all that have one.
+
+    Streams without event times stand in the order of their creation.
+    """
+    if event_ns is not None:
+        return event_ns // 1_000 << SLOT_BITS
+    created = created_at_ns // 1_000 << SLOT_BITS
+    return created if layout.column(layout.event) is None else _TIMELESS + created

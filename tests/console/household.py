@@ -13,7 +13,6 @@ from personal_server.console.app import ConsoleParts, console_app
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.declaration_parsing import parse_declaration, render_declaration
 from personal_server.domain.values import render_instant
-from personal_server.operations.granting import Granting
 from personal_server.operations.known_declarations import KnownDeclarations
 from personal_server.operations.read_ports import ReadPorts
 from personal_server.operations.sealing import store_sealer
@@ -76,16 +75,15 @@ class Household:
             random_bytes=self.random_bytes,
         )
         self.sign_in = OwnerSignIn(self.authorization, self.clock, self.random_bytes, CHEAP_HASHER)
-        self.granting = Granting(
-            self.authorization, self.store.catalogs, self.clock, self.random_bytes
-        )
         self.app = console_app(
             ConsoleParts(
                 server_name="Ada's server",
-                clock=self.clock,
+                authorization=self.authorization,
+                disclosures=self.disclosures,
+                reads=self.reads,
+                declarations=self.store.declarations,
+                random_bytes=self.random_bytes,
                 sign_in=self.sign_in,
-                granting=self.granting,
-                evidence=self.store.evidence,
             )
         )
 

@@ -262,3 +262,14 @@ def test_the_icon_is_public_and_readable_from_anywhere(house: Household) -> None
     icon = house.browser().get("/icon.svg")
     assert icon.headers["content-type"].startswith("image/svg+xml")
     assert icon.headers["access-control-allow-origin"] == "*"
+
+
+def test_a_link_opened_in_the_same_browser_leads_on_to_where_it_was_going(
+    house: Household,
+) -> None:
+    browser = house.browser()
+    browser.get("/owner/login?next=%2Fconsent%2Far_x")
+    page = browser.get(f"/owner/enter?t={house.sign_in.make_link()}")
+    entered = browser.submit(page, "/owner/enter")
+    assert entered.headers["location"] == "/consent/ar_x"
+    assert "pdpp_next_7662" not in browser.cookies

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
+from personal_server.console.access_page import AccessPages
 from personal_server.console.assets import ASSET_ROUTES
+from personal_server.console.clients_page import ClientPages
 from personal_server.console.consent_page import ConsentPages
+from personal_server.console.device_page import DevicePages
 from personal_server.console.frame import Frame
+from personal_server.console.home_page import HomePage
 from personal_server.console.pages import Pages
+from personal_server.console.records_pages import RecordsPages
 from personal_server.console.sign_in import SignInPages
-from personal_server.console.throttle import SignInThrottle
+from personal_server.console.throttle import SignInThrottle, UserCodeThrottle
+from personal_server.operations.catalog import StoredCatalogs
 from personal_server.operations.evidence import EvidenceReader
 from personal_server.operations.granting import Granting
-from personal_server.operations.signing_in import Clock, OwnerSignIn
+from personal_server.operations.known_declarations import KnownDeclarations
+from personal_server.operations.read_ports import ReadPorts
+from personal_server.operations.requesting import Requesting
+from personal_server.operations.signing_in import OwnerSignIn
+from personal_server.storage.authorization_ports import AuthorizationStore
+from personal_server.storage.disclosure_ports import DisclosureStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,16 +32,30 @@ class ConsoleParts:
     """What the pages stand on."""
 
     server_name: str
-    clock: Clock
+    authorization: AuthorizationStore
+    disclosures: DisclosureStore
+    reads: ReadPorts
+    declarations: KnownDeclarations
+    random_bytes: Callable[[int], bytes]
     sign_in: OwnerSignIn
-    granting: Granting
-    evidence: EvidenceReader
 
 
 def console_app(parts: ConsoleParts) -> Frame:
     """The ASGI application of `frame.SEGMENTS`."""
-    pages = Pages(parts.server_name)
-    sign_in = SignInPages(parts.sign_in, pages, SignInThrottle(parts.clock))
-    consent = ConsentPages(parts.granting, parts.evidence, pages, parts.clock)
-    routes = (*ASSET_ROUTES, *sign_in.routes(), *consent.routes())
+    pages, clock, store = Pages(parts.server_name), parts.reads.clock, parts.authorization
+    catalogs = StoredCatalogs(parts.reads.store, parts.declarations)
+    granting = Granting(store, catalogs, clock, parts.random_bytes)
+    requesting = Requesting(store, clock, parts.random_bytes)
+    evidence = EvidenceReader(parts.reads, parts.declarations)
+    log, reads = parts.disclosures, parts.reads
+    routes = (
+        *ASSET_ROUTES,
+        *SignInPages(parts.sign_in, pages, SignInThrottle(clock)).routes(),
+        *ConsentPages(granting, evidence, pages, clock).routes(),
+        *DevicePages(store, requesting, granting, pages, UserCodeThrottle(clock), clock).routes(),
+        *HomePage(store, log, reads, parts.sign_in, pages, clock).routes(),
+        *AccessPages(store, log, catalogs, pages, clock).routes(),
+        *ClientPages(store, pages, clock).routes(),
+        *RecordsPages(store, log, reads, catalogs, pages, clock).routes(),
+    )
     return Frame(parts.sign_in, pages, routes)

@@ -20,9 +20,8 @@ from personal_server.console.consent_view import consent_view
 from personal_server.console.consent_words import changed_streams, differences
 from personal_server.console.frame import PageRoute
 from personal_server.console.pages import Pages, form_target
-from personal_server.console.visits import Visit
+from personal_server.console.visits import Visit, acting
 from personal_server.errors import InvalidRequest, PersonalServerError
-from personal_server.operations.auditing import Acting
 from personal_server.operations.evidence import EvidenceReader
 from personal_server.operations.granting import Decided, Granting
 from personal_server.operations.reviewing import Review
@@ -87,8 +86,7 @@ class ConsentPages:
 
         Raises: NotFound, RequestClosed.
         """
-        acting = _acting(visit)
-        review = self.granting.view(visit.path["handle"], acting)
+        review = self.granting.view(visit.path["handle"], acting(visit))
         like = next((h for h in review.earlier if h.id == visit.query.get("like")), None)
         if like is not None:
             choices = consent_form.like_earlier(review, like)
@@ -108,7 +106,7 @@ class ConsentPages:
         match visit.value("action"):
             case "preview":
                 handle = visit.path["handle"]
-                return self._page(visit, self.granting.preview(handle, choices, _acting(visit)))
+                return self._page(visit, self.granting.preview(handle, choices, acting(visit)))
             case "approve":
                 return self._approve(visit, choices)
             case "deny":
@@ -119,16 +117,16 @@ class ConsentPages:
     def _shortcut(self, visit: Visit, shortcut: str) -> Response:
         handle, value = visit.path["handle"], visit.value(shortcut) or ""
         choices = consent_form.posted_choices(visit.form)
-        review = self.granting.preview(handle, choices, _acting(visit))
+        review = self.granting.preview(handle, choices, acting(visit))
         if shortcut == "quick":
             filled = consent_form.with_last_days(review, value, self.clock())
         else:
             filled = consent_form.with_view(review, value)
-        return self._page(visit, self.granting.preview(handle, filled, _acting(visit)))
+        return self._page(visit, self.granting.preview(handle, filled, acting(visit)))
 
     def _preview(self, visit: Visit, choices: Choices, otherwise: Review) -> Review:
         try:
-            return self.granting.preview(visit.path["handle"], choices, _acting(visit))
+            return self.granting.preview(visit.path["handle"], choices, acting(visit))
         except NotANarrowing:
             return otherwise  # an earlier grant that does not fit this request fills in nothing
 
@@ -137,20 +135,20 @@ class ConsentPages:
             return self._deny(visit)
         revision = visit.value("review") or ""
         try:
-            decided = self.granting.approve(visit.path["handle"], choices, revision, _acting(visit))
+            decided = self.granting.approve(visit.path["handle"], choices, revision, acting(visit))
         except (ReviewChanged, ReviewStale) as error:
             return self._again(visit, choices, revision, error)
         return self._decided(visit, decided, allowed=True)
 
     def _deny(self, visit: Visit) -> Response:
-        decided = self.granting.deny(visit.path["handle"], _acting(visit))
+        decided = self.granting.deny(visit.path["handle"], acting(visit))
         return self._decided(visit, decided, allowed=False)
 
     def _again(
         self, visit: Visit, choices: Choices, revision: str, error: PersonalServerError
     ) -> Response:
         """The page of what would be decided now, with what is different marked."""
-        review = self.granting.preview(visit.path["handle"], choices, _acting(visit))
+        review = self.granting.preview(visit.path["handle"], choices, acting(visit))
         before, after = self.shown.get(revision), review.artifact or {}
         known = bool(before and after)
         note = Note(
@@ -184,7 +182,3 @@ class ConsentPages:
         if decided.redirect_to is not None:
             return self.pages.go(visit, decided.redirect_to)
         return self.pages.show(visit, "decided.html", {"allowed": allowed})
-
-
-def _acting(visit: Visit) -> Acting:
-    return Acting("owner", visit.request_id, visit.visitor.address)

@@ -9,7 +9,7 @@ from personal_server.consent.choices import StreamChoice
 from personal_server.consent.resolution import StreamOffer
 from personal_server.console import consent_words
 from personal_server.console.masking import mask
-from personal_server.console.words import day_of, day_of_text, field_words
+from personal_server.console.words import day_of, field_words, span_of
 from personal_server.domain.declaration import Property
 from personal_server.domain.grant import StreamGrant
 from personal_server.operations.evidence import Evidence, Place
@@ -155,9 +155,7 @@ def _masked(row: Mapping[str, object], declared: Property) -> str:
 def _span(found: list[Evidence]) -> str | None:
     earliest = min((e.earliest for e in found if e.earliest), default=None)
     latest = max((e.latest for e in found if e.latest), default=None)
-    if earliest is None or latest is None:
-        return None
-    return f"{day_of_text(earliest)} – {day_of_text(latest)}"
+    return None if earliest is None or latest is None else span_of(earliest, latest)
 
 
 def _synced(found: list[Evidence]) -> str | None:

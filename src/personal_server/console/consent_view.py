@@ -15,7 +15,7 @@ from personal_server.consent.clients import DOCUMENT, DYNAMIC
 from personal_server.consent.resolution import EntryOffer, Ungrantable
 from personal_server.console import consent_words
 from personal_server.console.consent_streams import StreamView, stream_view
-from personal_server.console.words import purpose_label, redirect_place
+from personal_server.console.words import purpose_label, redirect_place, span_of
 from personal_server.domain.grant import StreamGrant
 from personal_server.domain.selection import SINGLE_USE, Selection
 from personal_server.operations.accessing import Held
@@ -334,16 +334,14 @@ def _figures(
             f"{fields} fields",
             f"of {len(given)} {'kind' if len(given) == 1 else 'kinds'} of records",
         ),
-        (_span(evidence), "from the oldest to the newest record"),
+        (_span(evidence), "oldest to newest"),
     )
 
 
 def _span(evidence: EvidenceBy) -> str:
     earliest = min((e.earliest for e in evidence.values() if e.earliest), default=None)
     latest = max((e.latest for e in evidence.values() if e.latest), default=None)
-    if earliest is None or latest is None:
-        return "no dates"
-    return f"{earliest[:10]} – {latest[:10]}"
+    return "no dates" if earliest is None or latest is None else span_of(earliest, latest)
 
 
 def _offer_of(review: Review, index: int) -> EntryOffer | None:

@@ -26,6 +26,7 @@ from personal_server.console.visits import (
     check_version,
     entry_cookie,
     known_query,
+    next_cookie,
     prefers_json,
     read_form,
     session_cookie,
@@ -125,6 +126,7 @@ class Frame:
             cookie=cookie,
             session=None if cookie is None else self._sign_in.session(cookie),
             entry_csrf=request.cookies.get(entry_cookie(origin)),
+            entry_next=request.cookies.get(next_cookie(origin)),
         )
 
     def _to_sign_in(self, request: Request, visit: Visit) -> Response:

@@ -39,6 +39,8 @@ _FILTERS: dict[str, Callable[..., str]] = {
     "counted": words.counted,
     "field_words": words.field_words,
     "monogram": words.monogram,
+    "browser": words.browser_name,
+    "bytes": words.size,
 }
 _templates.filters.update(_FILTERS)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass
+from urllib.parse import quote, unquote
 
 from starlette.responses import Response
 
@@ -19,11 +20,12 @@ from personal_server.console.visits import (
     Visit,
     cookie_attributes,
     entry_cookie,
+    next_cookie,
     safe_next,
     session_cookie,
 )
 from personal_server.errors import NotFound, SignInFailed
-from personal_server.operations.signing_in import ABSOLUTE_SECONDS, OwnerSignIn
+from personal_server.operations.signing_in import ABSOLUTE_SECONDS, LINK_SECONDS, OwnerSignIn
 
 _CSRF_BYTES = 32
 
@@ -85,7 +87,9 @@ class SignInPages:
         """End this session."""
         if visit.cookie is not None:
             self.sign_in.sign_out(visit.cookie)
-        response = self.pages.go(visit, "/owner/login")
+        destination = safe_next(visit.value("next"))
+        onward = "" if destination == OWNER_HOME else f"?next={quote(destination, safe='')}"
+        response = self.pages.go(visit, f"/owner/login{onward}")
         response.delete_cookie(session_cookie(visit.origin), **cookie_attributes(visit.origin))
         return response
 
@@ -105,7 +109,7 @@ class SignInPages:
     def _login(self, visit: Visit, destination: str, error: SignInFailed | None = None) -> Response:
         if visit.session is not None and error is None:
             return self.pages.go(visit, destination)
-        return self._with_entry_secret(
+        response = self._with_entry_secret(
             visit,
             "login.html",
             200 if error is None else error.status,
@@ -113,6 +117,14 @@ class SignInPages:
             has_password=self.sign_in.has_password(),
             error=error,
         )
+        if destination != OWNER_HOME:
+            response.set_cookie(
+                next_cookie(visit.origin),
+                quote(destination, safe=""),
+                max_age=LINK_SECONDS,
+                **cookie_attributes(visit.origin),
+            )
+        return response
 
     def _with_entry_secret(
         self, visit: Visit, template: str, status: int, **values: object
@@ -132,7 +144,9 @@ class SignInPages:
     def _entered(self, visit: Visit, cookie: str, destination: str) -> Response:
         if visit.cookie is not None:
             self.sign_in.sign_out(visit.cookie)
-        response = self.pages.go(visit, destination or OWNER_HOME)
+        if destination == OWNER_HOME and visit.entry_next is not None:
+            destination = safe_next(unquote(visit.entry_next))
+        response = self.pages.go(visit, destination)
         attributes = cookie_attributes(visit.origin)
         response.set_cookie(
             session_cookie(visit.origin),
@@ -140,5 +154,6 @@ class SignInPages:
             max_age=ABSOLUTE_SECONDS,
             **attributes,
         )
+        response.delete_cookie(next_cookie(visit.origin), **attributes)
         response.delete_cookie(entry_cookie(visit.origin), **attributes)
         return response

@@ -22,6 +22,7 @@ from personal_server.errors import (
     OwnerSessionRequired,
     UnsupportedVersion,
 )
+from personal_server.operations.auditing import Acting
 from personal_server.operations.signing_in import SignedIn, Visitor
 
 PDPP_VERSION = "2026-04-06"
@@ -51,6 +52,7 @@ class Visit:
     session: SignedIn | None = None
     cookie: str | None = field(default=None, repr=False)
     entry_csrf: str | None = field(default=None, repr=False)
+    entry_next: str | None = None
 
     def owner(self) -> SignedIn:
         """The session of the owner.  Raises: OwnerSessionRequired."""
@@ -66,6 +68,11 @@ class Visit:
         return found[0] if found else None
 
 
+def acting(visit: Visit) -> Acting:
+    """The owner of this visit, as the audit trail names them."""
+    return Acting("owner", visit.request_id, visit.visitor.address)
+
+
 def session_cookie(origin: str) -> str:
     """The name of the cookie that holds the session."""
     return _cookie_name(origin, "owner")
@@ -74,6 +81,11 @@ def session_cookie(origin: str) -> str:
 def entry_cookie(origin: str) -> str:
     """The name of the cookie that holds the form secret before sign-in."""
     return _cookie_name(origin, "entry")
+
+
+def next_cookie(origin: str) -> str:
+    """The name of the cookie that remembers where a visitor was going before sign-in."""
+    return _cookie_name(origin, "next")
 
 
 class CookieAttributes(TypedDict):

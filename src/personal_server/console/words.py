@@ -54,6 +54,15 @@ def day_of_text(text: str) -> str:
     return shown(text, 40) if ns is None else day_of(ns)
 
 
+def span_of(earliest: str, latest: str) -> str:
+    """Two stored times as a span of days, the year once: `7 May – 18 Nov 2026`."""
+    first, last = day_of_text(earliest), day_of_text(latest)
+    if first == last:
+        return first
+    year = f" {last.rsplit(' ', 1)[-1]}"
+    return f"{first.removesuffix(year)} – {last}"
+
+
 def number(value: int) -> str:
     """With thin groups of three: `12,345`."""
     return f"{value:,}"
@@ -62,6 +71,18 @@ def number(value: int) -> str:
 def counted(value: int, one: str, many: str | None = None) -> str:
     """`1 record`, `2,000 records`."""
     return f"{number(value)} {one if value == 1 else many or one + 's'}"
+
+
+def size(value: int) -> str:
+    """Bytes in the unit that reads best: `3.4 KB`."""
+    amount = float(value)
+    for unit in ("B", "KB", "MB"):
+        if amount < 1_000:
+            return (
+                f"{amount:.0f} {unit}" if unit == "B" or amount >= 100 else f"{amount:.1f} {unit}"
+            )
+        amount /= 1_000
+    return f"{amount:.1f} GB"
 
 
 def purpose_label(code: str) -> str | None:
@@ -78,6 +99,34 @@ def monogram(name: str) -> str:
 def field_words(name: str) -> str:
     """A property name as words: `received_at` → `received at`."""
     return shown(name.replace("_", " ").replace(".", " "), 80)
+
+
+_BROWSERS = (
+    ("Edg/", "Edge"),
+    ("OPR/", "Opera"),
+    ("Firefox/", "Firefox"),
+    ("Chrome/", "Chrome"),
+    ("Safari/", "Safari"),
+)
+_SYSTEMS = (
+    ("iPhone", "iPhone"),
+    ("iPad", "iPad"),
+    ("Android", "Android"),
+    ("Windows", "Windows"),
+    ("Mac OS", "Mac"),
+    ("CrOS", "ChromeOS"),
+    ("Linux", "Linux"),
+)
+
+
+def browser_name(user_agent: str | None) -> str:
+    """What a browser says it is, in short: `Chrome on Linux`."""
+    agent = user_agent or ""
+    browser = next((name for mark, name in _BROWSERS if mark in agent), None)
+    system = next((name for mark, name in _SYSTEMS if mark in agent), None)
+    if browser is None:
+        return shown(agent, 60) or "An unknown browser"
+    return browser if system is None else f"{browser} on {system}"
 
 
 def redirect_place(uri: str | None) -> str:

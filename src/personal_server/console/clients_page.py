@@ -1,0 +1,94 @@
+"""Apps: who has asked here, and refusing them.  Source: AS contract 3, 13.5."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from starlette.responses import Response
+
+from personal_server.console.consent_words import TRUST
+from personal_server.console.frame import PageRoute
+from personal_server.console.pages import Pages
+from personal_server.console.visits import Visit, acting
+from personal_server.errors import NotFound
+from personal_server.operations.accessing import list_held
+from personal_server.operations.revoking import block_client, end_client_access, unblock_client
+from personal_server.storage.authorization_ports import AuthorizationStore
+from personal_server.storage.authorization_rows import ClientRow
+
+
+@dataclass(frozen=True, slots=True)
+class ClientView:
+    """One app."""
+
+    row: ClientRow
+    name: str
+    trust_kind: str
+    trust: str
+    active: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClientPages:
+    """`/owner/clients`."""
+
+    authorization: AuthorizationStore
+    pages: Pages
+    clock: Callable[[], int]
+
+    def routes(self) -> tuple[PageRoute, ...]:
+        """Where they stand."""
+        return (
+            PageRoute("GET", "/owner/clients", self.show),
+            PageRoute("POST", "/owner/clients/{ref}/end-access", self.end_access),
+            PageRoute("POST", "/owner/clients/{ref}/block", self.block),
+            PageRoute("POST", "/owner/clients/{ref}/unblock", self.unblock),
+        )
+
+    def show(self, visit: Visit) -> Response:
+        """Every app that asked or holds something, the latest first."""
+        with self.authorization.read() as reader:
+            rows = reader.rows(ClientRow, order="registered_at_ns", descending=True)
+            held = list_held(reader, self.clock())
+        active = [one.client_id for one in held if one.status == "active"]
+        views = [_view(row, active.count(row.client_id)) for row in rows]
+        views.sort(key=lambda view: (view.active == 0, view.row.first_approved_at_ns is None))
+        values = {"clients": views, "csrf": visit.owner().csrf}
+        return self.pages.show(visit, "clients.html", values)
+
+    def end_access(self, visit: Visit) -> Response:
+        """End everything an app holds.  Raises: NotFound."""
+        with self.authorization.write() as writer:
+            row = writer.get(ClientRow, client_ref=visit.path["ref"])
+            if row is None:
+                raise _unknown()
+            end_client_access(writer, row.client_id, "owner", acting(visit), self.clock())
+        return self.pages.go(visit, "/owner/clients")
+
+    def block(self, visit: Visit) -> Response:
+        """Refuse an app from now on.  Raises: NotFound."""
+        with self.authorization.write() as writer:
+            found = block_client(writer, visit.path["ref"], acting(visit), self.clock())
+        return self._done(visit, found)
+
+    def unblock(self, visit: Visit) -> Response:
+        """Let an app ask again.  Raises: NotFound."""
+        with self.authorization.write() as writer:
+            found = unblock_client(writer, visit.path["ref"], acting(visit), self.clock())
+        return self._done(visit, found)
+
+    def _done(self, visit: Visit, found: bool) -> Response:
+        if not found:
+            raise _unknown()
+        return self.pages.go(visit, "/owner/clients")
+
+
+def _view(row: ClientRow, active: int) -> ClientView:
+    kind, trust = TRUST.get(row.registration, ("warn", "Unverified app"))
+    host = row.client_id.partition("://")[2].partition("/")[0]
+    return ClientView(row, row.name or host or row.client_id, kind, trust.format(host=host), active)
+
+
+def _unknown() -> NotFound:
+    return NotFound("There is no such app.")

@@ -1,0 +1,138 @@
+"""Entering a device's code, and the page that lets a device act as the owner.
+
+Rule: a code is never submitted by itself; acting as the owner needs a fresh sign-in and a tick.
+Source: AS contract 8.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from starlette.responses import Response
+
+from personal_server.consent.credentials import (
+    USER_CODE_LENGTH,
+    normal_user_code,
+    shown_user_code,
+)
+from personal_server.consent.refusals import InvalidUserCode, RequestClosed
+from personal_server.console.frame import PageRoute
+from personal_server.console.pages import Pages
+from personal_server.console.throttle import UserCodeThrottle
+from personal_server.console.visits import Visit, acting
+from personal_server.console.words import shown
+from personal_server.domain.values import NANOSECONDS
+from personal_server.errors import InvalidRequest, NotFound
+from personal_server.operations.granting import Granting
+from personal_server.operations.requesting import Requesting
+from personal_server.storage.authorization_ports import AuthorizationStore
+from personal_server.storage.authorization_rows import ClientRow, RequestRow
+
+FRESH_SECONDS = 300
+OWNER_FLOW = "owner_device"
+
+
+@dataclass(frozen=True, slots=True)
+class DevicePages:
+    """`/device`."""
+
+    authorization: AuthorizationStore
+    requesting: Requesting
+    granting: Granting
+    pages: Pages
+    throttle: UserCodeThrottle
+    clock: Callable[[], int]
+
+    def routes(self) -> tuple[PageRoute, ...]:
+        """Where they stand."""
+        return (
+            PageRoute("GET", "/device", self.show, frozenset({"user_code"})),
+            PageRoute("POST", "/device", self.enter),
+            PageRoute("GET", "/device/{handle}", self.show_owner),
+            PageRoute("POST", "/device/{handle}", self.decide_owner),
+        )
+
+    def show(self, visit: Visit) -> Response:
+        """The form, filled in from the address but never sent by itself."""
+        return self._form(visit, visit.query.get("user_code", ""))
+
+    def enter(self, visit: Visit) -> Response:
+        """Go to the request of a right code.  Raises: RateLimitExceeded."""
+        session = visit.owner().reference
+        self.throttle.check(session)
+        typed = visit.value("user_code") or ""
+        try:
+            row = self.requesting.find_device(typed, acting(visit))
+        except InvalidUserCode as error:
+            self.throttle.failed(session)
+            return self._form(visit, typed, error)
+        place = "device" if row.flow == OWNER_FLOW else "consent"
+        return self.pages.go(visit, f"/{place}/{row.request_id}")
+
+    def show_owner(self, visit: Visit) -> Response:
+        """What it means to let a device act as the owner.  Raises: NotFound, RequestClosed."""
+        return self._owner_page(visit)
+
+    def decide_owner(self, visit: Visit) -> Response:
+        """Allow or deny it.  Raises: NotFound, RequestClosed, ApprovalConflict, InvalidRequest."""
+        handle = visit.path["handle"]
+        row = self._owner_request(handle)
+        match visit.value("action"):
+            case "deny":
+                self.granting.deny(row.request_id, acting(visit))
+                return self.pages.show(visit, "decided.html", {"allowed": False})
+            case "approve":
+                if not self._is_fresh(visit):
+                    return self._owner_page(visit)
+                if visit.value("understood") != "yes":
+                    return self._owner_page(visit, unticked=True)
+                self.requesting.approve_owner_device(row.request_id, acting(visit))
+                return self.pages.show(visit, "decided.html", {"allowed": True})
+            case _:
+                raise InvalidRequest("Choose one of the buttons of the page.", param="action")
+
+    def _form(self, visit: Visit, typed: str, error: InvalidUserCode | None = None) -> Response:
+        code = normal_user_code(shown(typed, 40))
+        whole = len(code) == USER_CODE_LENGTH
+        return self.pages.show(
+            visit,
+            "device.html",
+            {
+                "code": shown_user_code(code) if whole else code,
+                "whole": whole,
+                "error": error,
+                "csrf": visit.owner().csrf,
+            },
+            status=200 if error is None else error.status,
+        )
+
+    def _owner_page(self, visit: Visit, *, unticked: bool = False) -> Response:
+        row = self._owner_request(visit.path["handle"])
+        with self.authorization.read() as reader:
+            client = reader.get(ClientRow, client_id=row.client_id)
+        return self.pages.show(
+            visit,
+            "device_owner.html",
+            {
+                "row": row,
+                "name": row.client_id if client is None else client.name or client.client_id,
+                "fresh": self._is_fresh(visit),
+                "unticked": unticked,
+                "csrf": visit.owner().csrf,
+            },
+            status=400 if unticked else 200,
+        )
+
+    def _owner_request(self, handle: str) -> RequestRow:
+        with self.authorization.read() as reader:
+            row = reader.get(RequestRow, request_id=handle)
+        if row is None or row.flow != OWNER_FLOW:
+            raise NotFound("There is no such request. Start again from the device.")
+        if row.status != "pending" or row.expires_at_ns <= self.clock():
+            raise RequestClosed("This request is closed. Start again from the device.")
+        return row
+
+    def _is_fresh(self, visit: Visit) -> bool:
+        signed_in = visit.owner().signed_in_at_ns
+        return self.clock() - signed_in <= FRESH_SECONDS * NANOSECONDS

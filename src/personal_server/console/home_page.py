@@ -1,0 +1,94 @@
+"""The owner's first page: what waits for a decision, and where everything is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from starlette.responses import Response
+
+from personal_server.console.frame import PageRoute
+from personal_server.console.pages import Pages
+from personal_server.console.visits import Visit
+from personal_server.domain.disclosure import SERVED
+from personal_server.domain.values import DAY_NANOSECONDS
+from personal_server.operations.accessing import list_held
+from personal_server.operations.read_ports import ReadPorts
+from personal_server.operations.signing_in import OwnerSignIn
+from personal_server.storage.authorization_ports import After, AuthorizationStore
+from personal_server.storage.authorization_rows import ClientRow, RequestRow
+from personal_server.storage.disclosure_ports import DisclosureQuery, DisclosureStore
+
+WEEK_ENTRIES = 20_000
+SHOWN_REQUESTS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A request that waits for the owner."""
+
+    request: RequestRow
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class HomePage:
+    """`/owner/`."""
+
+    authorization: AuthorizationStore
+    disclosures: DisclosureStore
+    reads: ReadPorts
+    sign_in: OwnerSignIn
+    pages: Pages
+    clock: Callable[[], int]
+
+    def routes(self) -> tuple[PageRoute, ...]:
+        """Where it stands."""
+        return (
+            PageRoute("GET", "/owner/", self.show),
+            PageRoute("GET", "/owner", self.show),
+        )
+
+    def show(self, visit: Visit) -> Response:
+        """The overview."""
+        now_ns = self.clock()
+        query = DisclosureQuery(
+            WEEK_ENTRIES, equal=(("outcome", SERVED),), since_ns=now_ns - 7 * DAY_NANOSECONDS
+        )
+        week = [entry for _, entry in self.disclosures.disclosures(query)]
+        with self.reads.snapshot(None) as snapshot:
+            records = sum(stream.record_count for stream in snapshot.stored_streams())
+            connections = len(snapshot.connections())
+        with self.authorization.read() as reader:
+            active = [one for one in list_held(reader, now_ns) if one.status == "active"]
+        return self.pages.show(
+            visit,
+            "home.html",
+            {
+                "waiting": self._waiting(now_ns),
+                "active": len(active),
+                "records": records,
+                "connections": connections,
+                "read_week": sum(entry.record_count for entry in week),
+                "sign_ins": len(self.sign_in.sessions()),
+                "csrf": visit.owner().csrf,
+            },
+        )
+
+    def _waiting(self, now_ns: int) -> list[Waiting]:
+        """Requests of browsers, and of devices whose code was entered here."""
+        with self.authorization.read() as reader:
+            rows = reader.rows(
+                RequestRow,
+                order="created_at_ns",
+                descending=True,
+                status="pending",
+                expires_at_ns=After(now_ns),
+            )
+            shown = [row for row in rows if row.flow == "code" or row.opened_at_ns is not None]
+            names = {row.client_id: reader.get(ClientRow, client_id=row.client_id) for row in shown}
+        return [
+            Waiting(row, client.name or client.client_id)
+            for row in shown[:SHOWN_REQUESTS]
+            if (client := names[row.client_id]) is not None and client.blocked_at_ns is None
+        ]

@@ -1,0 +1,111 @@
+"""Sources and connections with what they hold.  Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from personal_server.domain.connection import Connection, ConnectionStatus
+from personal_server.domain.declaration import SourceDeclaration
+from personal_server.operations.accessing import Held
+from personal_server.operations.catalog import Catalog
+from personal_server.storage.ports import Collection, StoredStream
+
+STATUS_WORDS = {
+    ConnectionStatus.DRAFT: ("", "no records yet"),
+    ConnectionStatus.ACTIVE: ("good", "active"),
+    ConnectionStatus.PAUSED: ("warn", "paused"),
+    ConnectionStatus.REVOKED: ("bad", "closed to apps"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class StreamCount:
+    """One stream of a connection."""
+
+    name: str
+    label: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class AccountView:
+    """One connection."""
+
+    connection: Connection
+    status_kind: str
+    status: str
+    streams: tuple[StreamCount, ...]
+    collected_at_ns: int | None
+    readers: tuple[str, ...]
+
+    @property
+    def total(self) -> int:
+        """All records of it."""
+        return sum(stream.count for stream in self.streams)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceCountView:
+    """One source."""
+
+    name: str
+    detail: str | None
+    accounts: tuple[AccountView, ...]
+
+
+def source_views(
+    catalog: Catalog,
+    stored: Sequence[StoredStream],
+    collections: Mapping[str, Collection],
+    held: Sequence[Held],
+) -> list[SourceCountView]:
+    """Every source that has a connection, by name."""
+    views: list[SourceCountView] = []
+    for declaration in catalog.declarations.values():
+        accounts = [c for c in catalog.connections if c.source_id == declaration.source_id]
+        if accounts:
+            shown = tuple(_account(c, declaration, stored, collections, held) for c in accounts)
+            views.append(
+                SourceCountView(declaration.display_name, declaration.display_detail, shown)
+            )
+    return sorted(views, key=lambda view: view.name)
+
+
+def _account(
+    connection: Connection,
+    declaration: SourceDeclaration,
+    stored: Sequence[StoredStream],
+    collections: Mapping[str, Collection],
+    held: Sequence[Held],
+) -> AccountView:
+    kind, status = STATUS_WORDS[connection.status]
+    collection = collections.get(connection.connection_id, Collection())
+    streams = [s for s in stored if s.connection_id == connection.connection_id]
+    return AccountView(
+        connection=connection,
+        status_kind=kind,
+        status=status,
+        streams=tuple(
+            StreamCount(s.stream, _label(declaration, s.stream), s.record_count)
+            for s in sorted(streams, key=lambda s: -s.record_count)
+        ),
+        collected_at_ns=collection.last_succeeded_at_ns,
+        readers=tuple(
+            dict.fromkeys(one.client_name for one in held if _reads(one, connection.connection_id))
+        ),
+    )
+
+
+def _label(declaration: SourceDeclaration, name: str) -> str:
+    stream = declaration.streams.get(name)
+    return name if stream is None else stream.label
+
+
+def _reads(held: Held, connection_id: str) -> bool:
+    return held.status == "active" and any(
+        connection_id in stream.instance_ids
+        for grant in held.grants
+        if grant.grant is not None and grant.status == "active"
+        for stream in grant.grant.streams
+    )

@@ -1,0 +1,84 @@
+"""A real Chromium without a screen, and a server thread for it to visit."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from selenium import webdriver
+from selenium.webdriver.chrome.service import Service
+
+START_SECONDS = 30
+
+
+@contextmanager
+def chromium(
+    *, width: int = 1280, height: int = 900, dark: bool = False, scripts: bool = True
+) -> Generator[webdriver.Chrome]:
+    """A fresh browser.  `scripts` off is how careful people browse."""
+    driver_path = shutil.which("chromedriver")
+    assert driver_path is not None, "chromedriver is missing; install chromium and chromium-driver."
+    options = webdriver.ChromeOptions()
+    options.binary_location = shutil.which("chromium") or shutil.which("chromium-browser") or ""
+    for flag in ("headless=new", "no-sandbox", "disable-gpu", "disable-dev-shm-usage"):
+        options.add_argument(f"--{flag}")
+    options.add_argument("--hide-scrollbars")
+    options.add_argument(f"--window-size={width},{height}")
+    if dark:
+        options.add_argument("--blink-settings=preferredColorScheme=0")
+    if not scripts:
+        preferences: dict[str, Any] = {"profile.managed_default_content_settings.javascript": 2}
+        options.add_experimental_option("prefs", preferences)  # pyright: ignore[reportUnknownMemberType]
+    driver = webdriver.Chrome(options, Service(driver_path, log_output=os.devnull))
+    try:
+        screen = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
+        driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)  # pyright: ignore[reportUnknownMemberType]
+        scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
+        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": scheme})  # pyright: ignore[reportUnknownMemberType]
+        yield driver
+    finally:
+        driver.quit()
+
+
+@contextmanager
+def served(app: Any, port: int = 0) -> Generator[str]:
+    """The address of an ASGI application while the block runs."""
+    config = uvicorn.Config(
+        app, host="127.0.0.1", port=port, log_config=None, lifespan="auto", ws="none"
+    )
+    server = uvicorn.Server(config)
+    started = threading.Event()
+
+    class Started(uvicorn.Server):
+        async def startup(self, sockets: Any = None) -> None:
+            await super().startup(sockets)
+            started.set()
+
+    server = Started(config)
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    assert started.wait(START_SECONDS), "The server did not start."
+    (listener,) = server.servers[0].sockets
+    try:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join(START_SECONDS)
+
+
+def photograph(driver: webdriver.Chrome, path: Path, width: int) -> None:
+    """The whole page as an image."""
+    metrics: Any = driver.execute_cdp_cmd("Page.getLayoutMetrics", {})  # pyright: ignore[reportUnknownMemberType]
+    height = min(int(metrics["cssContentSize"]["height"]), 6_000)
+    screen = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)  # pyright: ignore[reportUnknownMemberType]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(driver.get_screenshot_as_png())
+    screen["height"] = 900
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)  # pyright: ignore[reportUnknownMemberType]

@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import pytest
+
+from personal_server.storage.authorization_rows import GrantRow, PackageRow
+from tests.console.browsing import Browser
+from tests.console.household import Household, bank_request, mail_request
+from tests.console.test_consent_page import allow, words
+
+
+@pytest.fixture
+def house() -> Household:
+    return Household()
+
+
+@pytest.fixture
+def browser(house: Household) -> Browser:
+    return house.signed_in()
+
+
+def test_nobody_has_access_at_first(browser: Browser) -> None:
+    assert "Nobody has access now" in words(browser.get("/owner/access"))
+
+
+def test_a_grant_is_listed_shown_and_ended(house: Household, browser: Browser) -> None:
+    allow(browser, house.ask(mail_request(fields=["subject"])))
+    (row,) = house.rows(GrantRow)
+    listed = words(browser.get("/owner/access"))
+    assert "Notes app" in listed
+    assert "E-mail" in listed
+    assert "until 16 Feb 2027" in listed
+    page = browser.get(f"/owner/access/{row.grant_id}")
+    text = words(page)
+    assert "Your e-mails" in text
+    assert "Home mailbox" in text
+    assert "You allowed it" not in text or "by you" in text
+    assert "pdpp.review/1" in text
+    ended = browser.submit(page, f"/owner/access/{row.grant_id}/revoke")
+    assert ended.headers["location"] == f"/owner/access/{row.grant_id}"
+    text = words(browser.get(f"/owner/access/{row.grant_id}"))
+    assert "This access is revoked: you ended it." in text
+    assert "1 ended access" in words(browser.get("/owner/access"))
+
+
+def test_ending_a_package_ends_all_of_it(house: Household, browser: Browser) -> None:
+    allow(browser, house.ask([*mail_request(), *bank_request()]))
+    (package,) = house.rows(PackageRow)
+    page = browser.get(f"/owner/access/{package.package_id}")
+    assert "Bank statements" in words(page)
+    browser.submit(page, f"/owner/access/{package.package_id}/revoke")
+    assert {row.reason for row in house.rows(GrantRow)} == {"owner"}
+
+
+def test_an_unreadable_grant_is_shown_and_can_be_ended(house: Household, browser: Browser) -> None:
+    allow(browser, house.ask(mail_request()))
+    (row,) = house.rows(GrantRow)
+    with house.authorization.write() as writer:
+        writer.change(GrantRow, {"grant": b"{}"}, grant_id=row.grant_id)
+    page = browser.get(f"/owner/access/{row.grant_id}")
+    assert "cannot be read" in words(page)
+    assert browser.get("/owner/access").status == 200
+    fields = [("_csrf", _csrf(browser))]
+    assert browser.post(f"/owner/access/{row.grant_id}/revoke", fields).status == 303
+    assert house.rows(GrantRow)[0].reason == "owner"
+
+
+def _csrf(browser: Browser) -> str:
+    return dict(browser.get("/owner/sign-ins").form("/owner/logout"))["_csrf"]
+
+
+def test_unknown_access_is_not_found(browser: Browser) -> None:
+    assert browser.get("/owner/access/grt_x").error == "not_found"
+    refused = browser.post("/owner/access/grt_x/revoke", [("_csrf", _csrf(browser))])
+    assert (refused.status, refused.error) == (404, "not_found")
+
+
+def test_the_pages_show_references_and_no_secret(house: Household, browser: Browser) -> None:
+    allow(browser, house.ask(mail_request()))
+    (row,) = house.rows(GrantRow)
+    page = browser.get(f"/owner/access/{row.grant_id}")
+    assert "pdpp_at_" not in page.text
+    assert "pdpp_ac_" not in page.text

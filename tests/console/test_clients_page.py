@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import pytest
+
+from personal_server.storage.authorization_rows import ClientRow, GrantRow
+from tests.console.browsing import Browser
+from tests.console.household import Household, mail_request
+from tests.console.test_consent_page import allow, words
+
+
+@pytest.fixture
+def house() -> Household:
+    return Household()
+
+
+@pytest.fixture
+def browser(house: Household) -> Browser:
+    return house.signed_in()
+
+
+def reference(house: Household) -> str:
+    return house.rows(ClientRow)[0].client_ref
+
+
+def test_apps_are_listed_with_what_they_hold(house: Household, browser: Browser) -> None:
+    assert "No app has asked yet" in words(browser.get("/owner/clients"))
+    allow(browser, house.ask(mail_request()))
+    text = words(browser.get("/owner/clients"))
+    assert "Notes app" in text
+    assert "holds 1 access" in text
+
+
+def test_all_access_of_an_app_can_be_ended(house: Household, browser: Browser) -> None:
+    allow(browser, house.ask(mail_request()))
+    page = browser.get("/owner/clients")
+    where = f"/owner/clients/{reference(house)}/end-access"
+    assert browser.submit(page, where).status == 303
+    assert house.rows(GrantRow)[0].reason == "owner"
+
+
+def test_a_blocked_app_holds_nothing_and_may_not_ask(house: Household, browser: Browser) -> None:
+    allow(browser, house.ask(mail_request()))
+    waiting = house.ask(mail_request())
+    where = f"/owner/clients/{reference(house)}"
+    browser.submit(browser.get("/owner/clients"), f"{where}/block")
+    assert house.rows(GrantRow)[0].reason == "client_blocked"
+    assert browser.get(waiting).error == "request_closed"
+    page = browser.get("/owner/clients")
+    assert "blocked 18 Nov 2026" in words(page)
+    browser.submit(page, f"{where}/unblock")
+    assert browser.get(waiting).status == 200
+
+
+@pytest.mark.parametrize("action", ["end-access", "block", "unblock"])
+def test_an_unknown_app_is_not_found(browser: Browser, action: str) -> None:
+    csrf = dict(browser.get("/owner/sign-ins").form("/owner/logout"))["_csrf"]
+    refused = browser.post(f"/owner/clients/clr_x/{action}", [("_csrf", csrf)])
+    assert (refused.status, refused.error) == (404, "not_found")

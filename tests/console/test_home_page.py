@@ -1,0 +1,29 @@
+from __future__ import annotations
+
+from tests.cli.test_disclosures import entry
+from tests.console.household import Household, mail_request
+from tests.console.test_consent_page import allow, words
+
+
+def test_the_overview_counts_what_there_is() -> None:
+    house = Household()
+    browser = house.signed_in()
+    allow(browser, house.ask(mail_request()))
+    house.disclosures.append_disclosures([entry(1, record_count=7)])
+    for path in ("/owner", "/owner/"):
+        text = words(browser.get(path))
+        assert "1 app has access now" in text
+        assert "82 records from 3 accounts" in text
+        assert "7 records read in seven days" in text
+        assert "1 browser is signed in as you" in text
+
+
+def test_requests_that_wait_are_shown_but_unentered_device_codes_are_not() -> None:
+    house = Household()
+    browser = house.signed_in()
+    assert "Waiting for your decision" not in words(browser.get("/owner/"))
+    path = house.ask(mail_request())
+    house.ask(mail_request(), flow="device", redirect_uri=None)
+    page = browser.get("/owner/")
+    assert page.text.count("Look at it") == 1
+    assert f'href="{path}"' in page.text

@@ -11,9 +11,10 @@ from personal_server.domain.disclosure import DisclosureEntry
 from personal_server.domain.values import NANOSECONDS
 from personal_server.errors import InvalidToken, PersonalServerError
 from personal_server.operations.identifying import Identified
-from personal_server.resource_server.frame import Capacity, Ports, ResourceServer
+from personal_server.resource_server.frame import Ports, ResourceServer
 from personal_server.resource_server.limits import LimitRules, Limits
 from personal_server.resource_server.routing import Route, RouteTable
+from personal_server.resource_server.workers import Capacity
 
 NOON_NS = 1_775_476_800 * NANOSECONDS
 

@@ -24,10 +24,11 @@ from personal_server.operations.known_declarations import KnownDeclarations
 from personal_server.operations.read_ports import ReadPorts
 from personal_server.operations.sealing import KeyedSealer
 from personal_server.resource_server.assembly import Parts, route_table
-from personal_server.resource_server.frame import Capacity, Ports, ResourceServer
+from personal_server.resource_server.frame import Ports, ResourceServer
 from personal_server.resource_server.limits import LimitRules, Limits
 from personal_server.resource_server.openapi import openapi_document
 from personal_server.resource_server.routing import RouteTable
+from personal_server.resource_server.workers import Capacity
 from personal_server.storage.disclosure_memory import MemoryDisclosures
 from personal_server.storage.memory import MemoryStore
 from personal_server.storage.ports import RecordStore, SealingKey
@@ -110,6 +111,7 @@ class Living:
     enclosures: Enclosures = field(default_factory=Enclosures)
     clock: Clock = field(default_factory=Clock)
     disclosures: MemoryDisclosures = field(default_factory=MemoryDisclosures)
+    max_blob_bytes: int = 50 * 1024 * 1024
     checked: bool = True
 
     def __post_init__(self) -> None:
@@ -173,6 +175,7 @@ class Living:
                 self.recorder.flush,
                 self.declarations,
                 self.enclosures,
+                self.max_blob_bytes,
             )
         )
 

@@ -74,7 +74,10 @@ def test_a_refused_answer_counts_for_no_grant_of_it() -> None:
 
 
 def test_what_was_disclosed_before_a_restart_still_counts() -> None:
-    limits = Limits(LimitRules(records_per_day=10), FakeClock(), lambda *_: Amount(9))
+    def before(grant_id: str, since_ns: int) -> Amount:
+        return Amount(9)
+
+    limits = Limits(LimitRules(records_per_day=10), FakeClock(), before)
     with pytest.raises(QuotaExceeded):
         limits.disclose({"grt_1": Amount(2)})
     limits.disclose({"grt_1": Amount(1)})

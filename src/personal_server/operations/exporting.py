@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
 import tarfile
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import IO, BinaryIO
+from typing import IO, BinaryIO, cast
 
 import orjson
 
@@ -23,25 +24,20 @@ from personal_server.storage.ports import ReadSnapshot, StoredStream
 
 CHUNK_BYTES = 64 * 1024
 SPOOLED_ABOVE_BYTES = 4 * 1024 * 1024
+BLOB_PREFIX = "blob_sha256_"
 FORMAT_VERSION = "1"
 
 Json = Mapping[str, object]
 
 
-@dataclass(frozen=True, slots=True)
-class Blob:
-    """One blob of the archive, opened when its turn comes."""
-
-    sha256: str
-    size_bytes: int
-    open: Callable[[], BinaryIO]
+OpenBlob = Callable[[str], BinaryIO | None]
+"""The bytes of a blob id, seekable; `None` when nobody holds them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Enclosures:
-    """What an archive holds beside records: blobs, grants as agreed, the disclosure log."""
+    """What an archive holds beside records: grants as agreed, the disclosure log."""
 
-    blobs: Callable[[tuple[Connection, ...]], Iterable[Blob]] = lambda _: ()
     grants: Callable[[], Iterable[Json]] = lambda: ()
     disclosures: Callable[[], Iterable[Json]] = lambda: ()
 
@@ -102,9 +98,14 @@ def export_lines(snapshot: ReadSnapshot, extent: Extent, now_ns: int) -> Iterato
 
 
 def export_archive(
-    snapshot: ReadSnapshot, extent: Extent, enclosures: Enclosures, now_ns: int
+    snapshot: ReadSnapshot,
+    extent: Extent,
+    enclosures: Enclosures,
+    open_blob: OpenBlob,
+    now_ns: int,
 ) -> Iterator[bytes]:
     """The export as a tar archive, in chunks; no member is ever whole in memory."""
+    referenced: dict[str, None] = {}
     write = _Members(now_ns // NANOSECONDS)
     yield from write.json("manifest.json", _manifest(extent, now_ns))
     keys = {connection.connector_key for connection in extent.connections}
@@ -115,10 +116,15 @@ def export_archive(
     for held in extent.streams:
         rows = snapshot.export(held.connection_id, held.stream)
         name = f"records/{held.connection_id}/{held.stream}.ndjson"
-        yield from write.lines(name, (_line(_ingest_line(row)) for row in rows))
-    for blob in enclosures.blobs(extent.connections):
-        with blob.open() as content:
-            yield from write.file(f"blobs/{blob.sha256}", content, blob.size_bytes)
+        yield from write.lines(name, (_line(_noted(row, referenced)) for row in rows))
+    for blob_id in sorted(referenced):
+        content = open_blob(blob_id)
+        if content is not None:
+            with content:
+                size_bytes = content.seek(0, os.SEEK_END)
+                content.seek(0)
+                name = f"blobs/{blob_id.removeprefix(BLOB_PREFIX)}"
+                yield from write.file(name, content, size_bytes)
     yield from write.json("grants.json", list(enclosures.grants()))
     yield from write.lines("disclosures.ndjson", (_line(d) for d in enclosures.disclosures()))
     yield bytes(2 * tarfile.BLOCKSIZE)
@@ -185,6 +191,16 @@ def _ingest_line(row: Row) -> dict[str, object]:
     changes = [row.created, *row.field_changes.values()]
     newest = max(changes, key=lambda change: change.sequence)
     return {"key": row.key, "data": row.data, "emitted_at": render_instant(newest.emitted_at_ns)}
+
+
+def _noted(row: Row, referenced: dict[str, None]) -> dict[str, object]:
+    """The line of a row; the blobs it references are noted."""
+    for value in row.data.values():
+        if isinstance(value, dict):
+            blob_id = cast(dict[str, object], value).get("blob_id")
+            if isinstance(blob_id, str) and blob_id.startswith(BLOB_PREFIX):
+                referenced[blob_id] = None
+    return _ingest_line(row)
 
 
 def _line(value: Json) -> bytes:

@@ -9,6 +9,7 @@ from personal_server.operations.exporting import Enclosures
 from personal_server.operations.known_declarations import KnownDeclarations
 from personal_server.operations.read_ports import ReadPorts
 from personal_server.resource_server import absent
+from personal_server.resource_server.blobs import Blobs
 from personal_server.resource_server.collector_state import CollectorState
 from personal_server.resource_server.connections import OwnerConnections
 from personal_server.resource_server.declarations import Declarations
@@ -33,6 +34,7 @@ class Parts:
     flush: Callable[[], bool]
     declarations: KnownDeclarations = field(default_factory=KnownDeclarations)
     enclosures: Enclosures = field(default_factory=Enclosures)
+    max_blob_bytes: int = 50 * 1024 * 1024
     server_name: str = "Personal server"
 
 
@@ -55,6 +57,7 @@ def route_table(parts: Parts) -> RouteTable:
         [
             *Discovery(parts.server_name, document).routes(),
             *read_routes(reads),
+            *Blobs(reads, declarations, parts.max_blob_bytes).routes(),
             *Ingest(reads, declarations).routes(),
             *CollectorState(reads, declarations).routes(),
             *Deletes(reads, declarations).routes(),

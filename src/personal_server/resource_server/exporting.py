@@ -69,8 +69,11 @@ class Export:
             if form == "ndjson":
                 chunks = export_lines(snapshot, extent, request.now_ns)
             else:
-                enclosures = self._enclosed(request.parameters.flag("include_blobs"))
-                chunks = export_archive(snapshot, extent, enclosures, request.now_ns)
+                included = request.parameters.flag("include_blobs")
+                open_blob = self._ports.store.open_blob if included else _no_blob
+                chunks = export_archive(
+                    snapshot, extent, self._enclosures, open_blob, request.now_ns
+                )
             held = opening.pop_all()
         name = f"personal-data.{'ndjson' if form == 'ndjson' else 'tar'}"
         return Reply(
@@ -79,12 +82,6 @@ class Export:
             headers=(("Content-Disposition", f'attachment; filename="{name}"'),),
             disclosed=_disclosed(request, extent),
         )
-
-    def _enclosed(self, include_blobs: bool) -> Enclosures:
-        enclosures = self._enclosures
-        if include_blobs:
-            return enclosures
-        return Enclosures(grants=enclosures.grants, disclosures=enclosures.disclosures)
 
 
 class HeldStream:
@@ -104,6 +101,11 @@ class HeldStream:
         """Release what is held, read to the end or not."""
         close_chunks(self._chunks)
         self._held.close()
+
+
+def _no_blob(blob_id: str) -> None:
+    """Archives without blobs."""
+    del blob_id
 
 
 def _check(extent: Extent, connection_id: str | None, stream: str | None) -> None:

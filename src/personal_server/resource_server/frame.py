@@ -11,8 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import BinaryIO, TypeVar, TypeVarTuple, Unpack
 
-import anyio.to_thread
-from anyio import CapacityLimiter
 from starlette.types import Receive, Scope, Send
 
 from personal_server.domain.authority import ReadAuthority, TokenKind
@@ -21,7 +19,6 @@ from personal_server.errors import (
     MethodNotAllowed,
     NotPermitted,
     PersonalServerError,
-    StorageUnavailable,
     UnsupportedVersion,
 )
 from personal_server.operations.disclosing import (
@@ -58,6 +55,7 @@ from personal_server.resource_server.sending import (
     rate_headers,
     send_answer,
 )
+from personal_server.resource_server.workers import Capacity, Workers
 
 DEADLINE_NS = 15 * NANOSECONDS
 
@@ -66,14 +64,6 @@ A = TypeVarTuple("A")
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}\Z")
 _NOBODY = ReadAuthority(TokenKind.OWNER, "", ())
-
-
-@dataclass(frozen=True, slots=True)
-class Capacity:
-    """How much is worked on at once; beyond `waiting` the server refuses instead of queueing."""
-
-    threads: int = 8
-    waiting: int = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +106,7 @@ class ResourceServer:
     def __init__(self, table: RouteTable, ports: Ports) -> None:
         self.table = table
         self._ports = ports
-        self._waiting = 0
-        self._limiter: CapacityLimiter | None = None
+        self._workers = Workers(ports.capacity)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one HTTP request."""
@@ -127,17 +116,11 @@ class ResourceServer:
         try:
             answer = await self._answered(call, receive)
             await send_answer(
-                answer, bodiless=call.bodiless, receive=receive, send=send, limiter=self._threads
+                answer, bodiless=call.bodiless, receive=receive, send=send, workers=self._workers
             )
         finally:
             if call.admitted:
                 self._ports.limits.leave(call.authority)
-
-    @property
-    def _threads(self) -> CapacityLimiter:
-        if self._limiter is None:
-            self._limiter = CapacityLimiter(self._ports.capacity.threads)
-        return self._limiter
 
     def _call(self, scope: Scope) -> _Call:
         state = scope.get("state", {})
@@ -270,17 +253,8 @@ class ResourceServer:
         return f"dis_{self._ports.random_bytes(12).hex()}"
 
     async def _in_thread(self, work: Callable[[Unpack[A]], T], *args: *A) -> T:
-        """Run in a worker thread; a full queue refuses.
-
-        Raises: StorageUnavailable.
-        """
-        if self._waiting >= self._ports.capacity.waiting:
-            raise StorageUnavailable("The server is busy; try again.", retry_after_seconds=1)
-        self._waiting += 1
-        try:
-            return await anyio.to_thread.run_sync(work, *args, limiter=self._threads)
-        finally:
-            self._waiting -= 1
+        """Run in a worker thread.  Raises: StorageUnavailable when too many wait."""
+        return await self._workers.run(work, *args)
 
 
 def _check_version(headers: dict[str, str]) -> None:
@@ -316,6 +290,7 @@ def _request_of(
         headers=call.headers,
         body=body,
         spool=spool,
+        method=call.method,
     )
 
 

@@ -39,6 +39,7 @@ class Request:
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     body: bytes = b""
     spool: BinaryIO | None = None
+    method: str = "GET"
 
     @property
     def self_link(self) -> str:

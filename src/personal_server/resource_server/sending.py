@@ -12,11 +12,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import anyio
-import anyio.to_thread
-from anyio import CapacityLimiter
 from starlette.types import Receive, Send
 
 from personal_server.resource_server.limits import Standing
+from personal_server.resource_server.workers import Workers
 
 PDPP_VERSION = "2026-04-06"
 COMPRESSED_FROM_BYTES = 1_024
@@ -79,7 +78,7 @@ def compress(answer: Answer, accept_encoding: str) -> None:
 
 
 async def send_answer(
-    answer: Answer, *, bodiless: bool, receive: Receive, send: Send, limiter: CapacityLimiter
+    answer: Answer, *, bodiless: bool, receive: Receive, send: Send, workers: Workers
 ) -> None:
     """Send it; `bodiless` for HEAD keeps all headers."""
     length = answer.length_bytes if answer.chunks is not None else len(answer.body)
@@ -93,15 +92,14 @@ async def send_answer(
         return
     try:
         if not bodiless:
-            await _stream(answer.chunks, receive, send, limiter)
+            await _stream(answer.chunks, receive, send, workers)
         await send({"type": "http.response.body", "body": b""})
     finally:
-        await _close(answer.chunks, limiter)
+        with anyio.CancelScope(shield=True):
+            await workers.step(close_chunks, answer.chunks)
 
 
-async def _stream(
-    chunks: Iterator[bytes], receive: Receive, send: Send, limiter: CapacityLimiter
-) -> None:
+async def _stream(chunks: Iterator[bytes], receive: Receive, send: Send, workers: Workers) -> None:
     async with anyio.create_task_group() as tasks:
 
         async def until_hung_up() -> None:
@@ -110,9 +108,13 @@ async def _stream(
             tasks.cancel_scope.cancel()
 
         tasks.start_soon(until_hung_up)
-        while chunk := await anyio.to_thread.run_sync(next, chunks, b"", limiter=limiter):
+        while chunk := await workers.step(_next_chunk, chunks):
             await send({"type": "http.response.body", "body": chunk, "more_body": True})
         tasks.cancel_scope.cancel()
+
+
+def _next_chunk(chunks: Iterator[bytes]) -> bytes:
+    return next(chunks, b"")
 
 
 def close_chunks(chunks: Iterator[bytes] | None) -> None:
@@ -120,8 +122,3 @@ def close_chunks(chunks: Iterator[bytes] | None) -> None:
     close = getattr(chunks, "close", None)
     if close is not None:
         close()
-
-
-async def _close(chunks: Iterator[bytes], limiter: CapacityLimiter) -> None:
-    with anyio.CancelScope(shield=True):
-        await anyio.to_thread.run_sync(close_chunks, chunks, limiter=limiter)

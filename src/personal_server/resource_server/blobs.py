@@ -1,0 +1,221 @@
+"""Blobs: bytes out through a visible record, bytes in by the owner.  Source: RS contract 12."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from typing import BinaryIO
+from urllib.parse import quote
+
+from personal_server.domain.disclosure import Disclosed
+from personal_server.enforcement.authorize import authorize_blob
+from personal_server.enforcement.query import BlobQuery, Selectors
+from personal_server.errors import (
+    AmbiguousConnection,
+    BlobNotFound,
+    ConnectionNotFound,
+    ConnectionNotWritable,
+    GrantExpired,
+    GrantInvalid,
+    GrantRevoked,
+    InvalidRequest,
+    NotFound,
+    RangeNotSatisfiable,
+)
+from personal_server.operations.known_declarations import KnownDeclarations
+from personal_server.operations.read_ports import ReadPorts
+from personal_server.planning.plans import BlobReference
+from personal_server.planning.reads import plan_blob
+from personal_server.resource_server.byte_ranges import CHUNK_BYTES, FilePart, asked_range
+from personal_server.resource_server.parameters import SELECTORS, Parameter
+from personal_server.resource_server.replies import Reply
+from personal_server.resource_server.requests import Request
+from personal_server.resource_server.routing import BodyRule, Caching, Route, owner
+from personal_server.resource_server.targets import (
+    CONNECTION_TARGET,
+    check_writable,
+    declaration_of,
+    declared_stream,
+    target_of,
+)
+from personal_server.storage.ports import READ_DEADLINE_SECONDS
+
+OCTETS = "application/octet-stream"
+INLINE = frozenset(
+    {
+        *(f"image/{kind}" for kind in ("png", "jpeg", "gif", "webp", "avif", "bmp", "tiff")),
+        "application/pdf",
+    }
+)
+UPLOAD = (
+    CONNECTION_TARGET,
+    Parameter("stream", "The stream of the record.", required=True),
+    Parameter("record_key", "The key of the record that references the blob.", required=True),
+    Parameter("json_path", "Where in the record: a JSON Pointer.", default="/blob_ref"),
+    Parameter("mime_type", "The media type; else the Content-Type of the call."),
+)
+_MEDIA_TYPE = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,126}/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}\Z")
+
+
+class Blobs:
+    """The routes of one store."""
+
+    def __init__(
+        self, ports: ReadPorts, declarations: KnownDeclarations, max_blob_bytes: int
+    ) -> None:
+        self._ports = ports
+        self._declarations = declarations
+        self._max_blob_bytes = max_blob_bytes
+
+    def routes(self) -> tuple[Route, ...]:
+        """Fetch and upload."""
+        fetched = Route(
+            "GET",
+            "/v1/blobs/{blob_id}",
+            self.fetch,
+            "The bytes of a blob that a visible record references.",
+            "12.1",
+            parameters=SELECTORS,
+            media_types=("*/*",),
+            also={206: None},
+            errors=(
+                BlobNotFound,
+                ConnectionNotFound,
+                AmbiguousConnection,
+                GrantRevoked,
+                GrantExpired,
+                GrantInvalid,
+                RangeNotSatisfiable,
+            ),
+            cors=True,
+            caching=Caching.REVALIDATE,
+            etag=True,
+            has_deadline=False,
+        )
+        uploaded = Route(
+            "POST",
+            "/v1/blobs",
+            self.upload,
+            "Uploads bytes for a record of a connection.",
+            "12.2",
+            parameters=UPLOAD,
+            body=BodyRule(
+                media_types=(),
+                limit_bytes=self._max_blob_bytes,
+                schema={"type": "string", "format": "binary"},
+                spooled=True,
+            ),
+            answer="Blob",
+            also={201: "Blob"},
+            errors=(ConnectionNotFound, NotFound, ConnectionNotWritable),
+            has_deadline=False,
+        )
+        return fetched, owner(uploaded)
+
+    def fetch(self, request: Request) -> Reply:
+        """`GET /v1/blobs/{blob_id}`."""
+        blob_id = request.path["blob_id"]
+        parameters = request.parameters
+        selectors = Selectors(parameters.text("connection_id"), parameters.text("connector_id"))
+        read = authorize_blob(request.authority, BlobQuery(blob_id, selectors))
+        with self._ports.snapshot(READ_DEADLINE_SECONDS) as snapshot:
+            references = snapshot.blob(plan_blob(read))
+        content = self._ports.store.open_blob(blob_id) if references else None
+        if content is None:
+            raise BlobNotFound("No such blob here.", param="blob_id")
+        found = references[0]
+        source = next(
+            s
+            for s in read.sources
+            if s.connection_id == found.connection_id and s.stream == found.stream
+        )
+        try:
+            return _served(request, content, found, [Disclosed(source, (found.field,), 0)])
+        except RangeNotSatisfiable:
+            content.close()
+            raise
+
+    def upload(self, request: Request) -> Reply:
+        """`POST /v1/blobs`."""
+        parameters = request.parameters
+        if parameters.text("connection_id") is None:
+            raise InvalidRequest("'connection_id' is required.", param="connection_id")
+        if not str(parameters.text("json_path")).startswith("/"):
+            raise InvalidRequest("'json_path' is a JSON Pointer.", param="json_path")
+        mime_type = _mime_type(parameters.text("mime_type"), request.headers.get("content-type"))
+        with self._ports.snapshot(READ_DEADLINE_SECONDS) as snapshot:
+            connection = target_of(request, snapshot)
+            declaration = declaration_of(snapshot, self._declarations, connection)
+        declared_stream(declaration, str(parameters.text("stream")), "stream")
+        check_writable(connection)
+        upload, is_new = self._ports.store.receive_blob(
+            connection.connection_id,
+            _chunks(request.spool),
+            mime_type,
+            request.now_ns,
+            self._max_blob_bytes,
+        )
+        body = {
+            "object": "blob",
+            "blob_id": upload.blob_id,
+            "sha256": _sha256(upload.blob_id),
+            "size_bytes": upload.size_bytes,
+            "mime_type": upload.mime_type,
+        }
+        return Reply(body, status=201 if is_new else 200)
+
+
+def _served(
+    request: Request, content: BinaryIO, found: BlobReference, disclosed: list[Disclosed]
+) -> Reply:
+    size_bytes = content.seek(0, os.SEEK_END)
+    etag = f'"sha256-{_sha256(request.path["blob_id"])}"'
+    part = asked_range(request.headers, etag, size_bytes) if request.method == "GET" else None
+    mime_type = _known_type(found.reference.get("mime_type"))
+    headers = [
+        ("Accept-Ranges", "bytes"),
+        ("Content-Disposition", _disposition(mime_type, found.reference.get("filename"))),
+        ("Content-Security-Policy", "sandbox; default-src 'none'"),
+    ]
+    if part is not None:
+        headers.append(("Content-Range", f"bytes {part.start}-{part.stop - 1}/{size_bytes}"))
+    sent = range(size_bytes) if part is None else part
+    return Reply(
+        status=200 if part is None else 206,
+        chunks=FilePart(content, sent),
+        length_bytes=len(sent),
+        content_type=mime_type,
+        headers=tuple(headers),
+        etag=etag,
+        disclosed=disclosed,
+    )
+
+
+def _disposition(mime_type: str, filename: object) -> str:
+    kind = "inline" if mime_type in INLINE else "attachment"
+    if not isinstance(filename, str) or not filename:
+        return kind
+    return f"{kind}; filename*=UTF-8''{quote(filename.encode('utf-8', 'replace'), safe='')}"
+
+
+def _known_type(value: object) -> str:
+    """The reference's media type if it is one, else bytes."""
+    text = value.lower() if isinstance(value, str) else ""
+    return text if _MEDIA_TYPE.match(text) else OCTETS
+
+
+def _mime_type(named: str | None, content_type: str | None) -> str:
+    text = (named or (content_type or OCTETS).partition(";")[0]).strip().lower()
+    if _MEDIA_TYPE.match(text) is None:
+        raise InvalidRequest("'mime_type' is a media type such as image/png.", param="mime_type")
+    return text
+
+
+def _chunks(spool: BinaryIO | None) -> Iterator[bytes]:
+    while spool is not None and (chunk := spool.read(CHUNK_BYTES)):
+        yield chunk
+
+
+def _sha256(blob_id: str) -> str:
+    return blob_id.removeprefix("blob_sha256_")

@@ -22,7 +22,8 @@ any   GET  /v1/connectors /v1/schema /v1/streams /v1/streams/{stream}
 any   GET  /v1/streams/{stream}/records /v1/streams/{stream}/records/{record_key}
 any   GET  /v1/streams/{stream}/records/{record_key}/field-window /v1/streams/{stream}/aggregate
 any   GET  /v1/search /v1/search/semantic /v1/search/hybrid
-owner POST /v1/ingest/{stream}
+any   GET  /v1/blobs/{blob_id}
+owner POST /v1/blobs /v1/ingest/{stream}
 owner GET,PUT /v1/state/{connector_key}
 owner DELETE /v1/streams/{stream}/records /v1/streams/{stream}/records/{record_key}
 owner GET,POST /v1/owner/declarations /v1/owner/connections

@@ -53,9 +53,9 @@ async def test_lines_have_a_head_and_an_end_that_proves_them_complete(living: Li
 async def test_an_archive_can_be_ingested_again(living: Living) -> None:
     async with living.client() as owner:
         answer = await owner.get(f"{PATH}?format=tar")
-        archive = tarfile.open(fileobj=io.BytesIO(answer.content))  # noqa: SIM115
-        members = {m.name: archive.extractfile(m) for m in archive.getmembers()}
-        contents = {name: file.read() for name, file in members.items() if file is not None}
+        with tarfile.open(fileobj=io.BytesIO(answer.content)) as archive:
+            members = {m.name: archive.extractfile(m) for m in archive.getmembers()}
+            contents = {name: file.read() for name, file in members.items() if file is not None}
         other = await living.connect()
         records = next(v for k, v in contents.items() if k.endswith("/entries.ndjson"))
         again = await owner.post(
@@ -77,7 +77,8 @@ async def test_an_archive_can_be_ingested_again(living: Living) -> None:
 async def test_an_archive_may_leave_the_blobs_out(living: Living) -> None:
     async with living.client() as owner:
         answer = await owner.get(f"{PATH}?format=tar&include_blobs=false")
-    names = tarfile.open(fileobj=io.BytesIO(answer.content)).getnames()
+    with tarfile.open(fileobj=io.BytesIO(answer.content)) as archive:
+        names = archive.getnames()
     assert not [name for name in names if name.startswith("blobs/")]
     assert BLOB_ID.encode() in answer.content
 

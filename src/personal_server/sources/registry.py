@@ -11,6 +11,7 @@ from personal_server.sources.claude import ClaudeSource
 from personal_server.sources.contacts import ContactsSource
 from personal_server.sources.errors import ExportNotRecognized
 from personal_server.sources.export import Export
+from personal_server.sources.google import GoogleSource
 from personal_server.sources.mail import MailSource
 from personal_server.sources.port import Claim, Source
 from personal_server.sources.slack import SlackSource
@@ -25,6 +26,7 @@ SOURCES: tuple[Source, ...] = (
     WhatsAppSource(),
     CalendarSource(),
     ContactsSource(),
+    GoogleSource(),
 )
 
 

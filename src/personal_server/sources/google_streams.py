@@ -1,0 +1,144 @@
+"""What a Google archive holds, in the words of the consent page."""
+
+from __future__ import annotations
+
+from personal_server.sources.declaration import (
+    Field,
+    Stream,
+    declaration,
+    integer,
+    key,
+    moment,
+    number,
+    plain,
+    text,
+    word,
+)
+
+
+def _happened(about: str) -> list[Field]:
+    return [
+        key(),
+        moment("occurred_at", "When, in UTC", event=True),
+        text("title", about, title=True),
+        plain("url", "Address on the web"),
+    ]
+
+
+def _span() -> list[Field]:
+    return [
+        key(),
+        moment("started_at", "When it began, in UTC", event=True),
+        moment("ended_at", "When it ended, in UTC"),
+        integer("minutes", "How long it took, in minutes", summed=True),
+    ]
+
+
+WATCHES = Stream(
+    "youtube_watches",
+    "Videos you watched on YouTube",
+    "Title, channel and time of every video.",
+    [
+        *_happened("Title of the video"),
+        word("channel", "Channel", searched=True),
+        plain("channel_url", "Address of the channel"),
+    ],
+    time_field="occurred_at",
+)
+
+SEARCHES = Stream(
+    "youtube_searches",
+    "What you searched on YouTube",
+    "Words and time of every search.",
+    [*_happened("What Google wrote about it"), text("query", "Words searched")],
+    time_field="occurred_at",
+)
+
+ACTIVITY = Stream(
+    "activity",
+    "What you did in Google's products",
+    "Searches, pages and other activity, with product and time.",
+    [
+        *_happened("What was done"),
+        word("product", "Google's product"),
+        text("query", "Words searched, if it was a search"),
+    ],
+    time_field="occurred_at",
+)
+
+VISITS = Stream(
+    "browser_visits",
+    "Web pages you visited in Chrome",
+    "Title, address and time of every visit.",
+    [
+        key(),
+        moment("visited_at", "When, in UTC", event=True),
+        text("title", "Title of the page", title=True),
+        text("url", "Address of the page"),
+        word("host", "Site", searched=True),
+        word("transition", "How the page was reached: link, typed, reload …"),
+    ],
+    time_field="visited_at",
+    views={"sites": ("Sites and times only", ["id", "visited_at", "host"])},
+)
+
+POINTS = Stream(
+    "location_points",
+    "Where you have been, point by point",
+    "Coordinates and time of every observation of your phone.",
+    [
+        key(),
+        moment("observed_at", "When, in UTC", event=True),
+        number("latitude", "Degrees north"),
+        number("longitude", "Degrees east"),
+        integer("accuracy_meters", "Radius of uncertainty in meters"),
+        word("origin", "GPS, Wi-Fi or cell"),
+    ],
+    time_field="observed_at",
+)
+
+PLACES = Stream(
+    "location_visits",
+    "Places you visited",
+    "Place, time and length of every stay.",
+    [
+        *_span(),
+        text("place_name", "Name of the place", title=True),
+        text("address", "Postal address"),
+        plain("place_id", "Google's id of the place"),
+        word("kind", "home, work or another kind, as Google guessed"),
+        number("latitude", "Degrees north"),
+        number("longitude", "Degrees east"),
+    ],
+    time_field="started_at",
+    views={"names": ("Without coordinates", ["id", "started_at", "place_name"])},
+)
+
+TRIPS = Stream(
+    "location_trips",
+    "Ways you went",
+    "Time, length and means of every movement between places.",
+    [
+        *_span(),
+        word("mode", "walking, in passenger vehicle …", title=True),
+        number("distance_meters", "Length in meters", summed=True),
+        number("start_latitude", "Degrees north at the beginning"),
+        number("start_longitude", "Degrees east at the beginning"),
+        number("end_latitude", "Degrees north at the end"),
+        number("end_longitude", "Degrees east at the end"),
+    ],
+    time_field="started_at",
+)
+
+DECLARATION = declaration(
+    "google",
+    "Google activity",
+    "YouTube and other activity, Chrome history and location history of a Google account.",
+    [WATCHES, SEARCHES, ACTIVITY, VISITS, POINTS, PLACES, TRIPS],
+)
+
+HOW_TO_EXPORT = (
+    "takeout.google.com, choose Chrome, My Activity, YouTube (format JSON if it offers one), Mail, "
+    "Calendar and Contacts, and import the zips. The timeline of places is on the phone: Settings "
+    "> Location > Timeline > Export."
+)

@@ -1,0 +1,72 @@
+from pathlib import Path
+
+import pytest
+
+from personal_server.sources.google_activity import parse_page_date
+from tests.sources.reading import read_path, records_of, skips_of
+from tests.sources.specimens import CONTACTS, MAIL, SPECIMENS, as_zip
+
+
+def test_activity_goes_to_the_stream_of_its_address(tmp_path: Path) -> None:
+    items = read_path(as_zip(SPECIMENS["google"], tmp_path / "export.zip"))
+    page, listed = sorted(
+        records_of(items, "youtube_watches"), key=lambda w: w["occurred_at"], reverse=True
+    )
+    assert listed["title"] == "Bread in an hour"
+    assert listed["channel"] == "Bakers"
+    assert page["title"] == "Sourdough & you"
+    assert page["occurred_at"] == "2024-03-02T12:05:09Z"
+    assert [s["query"] for s in records_of(items, "youtube_searches")] == ["rye bread"]
+    queries = {each["query"] for each in records_of(items, "activity")}
+    assert queries == {None, "flour"}
+
+
+def test_places_of_all_layouts(tmp_path: Path) -> None:
+    items = read_path(as_zip(SPECIMENS["google"], tmp_path / "export.zip"))
+    visits = records_of(items, "location_visits")
+    assert {(visit["place_name"], visit["minutes"]) for visit in visits} == {
+        ("Mill", 90),
+        (None, 20),
+    }
+    (trip,) = records_of(items, "location_trips")
+    assert (trip["mode"], trip["minutes"], trip["distance_meters"]) == ("in train", 20, 1234.5)
+    points = {
+        point["observed_at"]: point["latitude"] for point in records_of(items, "location_points")
+    }
+    assert points == {
+        "2022-01-01T00:00:00Z": 45.7,
+        "2022-01-01T00:01:00Z": 45.7000001,
+        "2024-05-01T12:03:00Z": 45.8,
+        "2024-05-01T13:00:00Z": 45.9,
+        "2024-06-01T12:30:00Z": 45.8,
+    }
+
+
+def test_what_cannot_be_read_is_reported(tmp_path: Path) -> None:
+    items = read_path(as_zip(SPECIMENS["google"], tmp_path / "export.zip"))
+    assert sorted(skips_of(items)) == [
+        "bad_date",
+        "bad_date",
+        "bad_record",
+        "bad_record",
+        "unknown_record_type",
+    ]
+
+
+def test_mail_and_contacts_of_the_same_archive_go_to_their_own_sources(tmp_path: Path) -> None:
+    files = SPECIMENS["google"] | {"Takeout/Mail/All.mbox": MAIL, "Takeout/All.vcf": CONTACTS}
+    items = read_path(as_zip(files, tmp_path / "takeout.zip"))
+    assert {key for key, _ in items} == {"google", "mail", "contacts"}
+
+
+@pytest.mark.parametrize(
+    ("words", "wanted"),
+    [
+        ("Mar 2, 2024, 1:05:09 PM UTC", "2024-03-02T13:05:09Z"),
+        ("Mar 2, 2024, 12:05:09 AM EST", "2024-03-02T05:05:09Z"),
+        ("02.03.2024, 13:05:09 CET", "2024-03-02T12:05:09Z"),
+        ("2 Mar 2024, 13:05:09 GMT+05:30", "2024-03-02T07:35:09Z"),
+    ],
+)
+def test_dates_of_pages(words: str, wanted: str) -> None:
+    assert parse_page_date(f"Watched something {words}") == wanted

@@ -17,7 +17,8 @@ CALLBACK = "http://127.0.0.1:5555/cb"
 def redirected(answer: Any) -> dict[str, list[str]]:
     assert answer.status_code == 303, answer.text
     assert answer.headers["location"].startswith(CALLBACK)
-    return parse_qs(urlsplit(answer.headers["location"]).query, keep_blank_values=True)
+    location = str(answer.headers["location"])
+    return parse_qs(urlsplit(location).query, keep_blank_values=True)
 
 
 async def test_a_good_request_waits_for_the_owner(app: Any) -> None:

@@ -56,7 +56,7 @@ def chatgpt(**over: Any) -> dict[str, Any]:
 
 def assertion(app: Any, key: Any = KEY, header: Any = None, **over: Any) -> str:
     now = app.server.now_ns // 10**9
-    claims = {
+    claims: dict[str, Any] = {
         "iss": URL,
         "sub": URL,
         "aud": "https://me.example/oauth/token",
@@ -66,7 +66,7 @@ def assertion(app: Any, key: Any = KEY, header: Any = None, **over: Any) -> str:
         **over,
     }
     claims = {name: value for name, value in claims.items() if value is not None}
-    head = {"alg": "ES256", "kid": "k1", **(header or {})}
+    head: dict[str, Any] = {"alg": "ES256", "kid": "k1", **(header or {})}
     head = {name: value for name, value in head.items() if value is not None}
     return jwt.encode(head, claims, key, algorithms=[str(head["alg"])])
 

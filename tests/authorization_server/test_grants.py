@@ -118,7 +118,11 @@ async def test_the_owner_ends_anything_even_what_cannot_be_read(app: Any, detail
 
 async def test_an_owner_session_ends_too(server: Any, app: Any) -> None:
     body = await app.connect()
-    async with server.client(owner_session=lambda _: True) as http:
+
+    def signed_in(request: object) -> bool:
+        return True
+
+    async with server.client(owner_session=signed_in) as http:
         path = f"/grant-packages/{body['grant_package_id']}/revoke"
         assert (await http.post(path)).json()["status"] == "revoked"
     assert server.rows(PackageRow)[0].reason == "owner"

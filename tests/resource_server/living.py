@@ -18,7 +18,6 @@ from personal_server.domain.values import NANOSECONDS, instant_ns
 from personal_server.enforcement.authority import read_authority
 from personal_server.errors import InvalidToken
 from personal_server.operations.disclosure_recording import DisclosureRecorder
-from personal_server.operations.exporting import Enclosures
 from personal_server.operations.identifying import Identified
 from personal_server.operations.known_declarations import KnownDeclarations
 from personal_server.operations.read_ports import ReadPorts
@@ -108,7 +107,7 @@ class Living:
     store: RecordStore = field(default_factory=MemoryStore)
     rules: LimitRules = field(default_factory=lambda: LimitRules(0, 0, 0, 0, 0))
     capacity: Capacity = field(default_factory=Capacity)
-    enclosures: Enclosures = field(default_factory=Enclosures)
+    grants: tuple[Mapping[str, Any], ...] = ()
     clock: Clock = field(default_factory=Clock)
     disclosures: MemoryDisclosures = field(default_factory=MemoryDisclosures)
     max_blob_bytes: int = 50 * 1024 * 1024
@@ -174,7 +173,7 @@ class Living:
                 self.disclosures,
                 self.recorder.flush,
                 self.declarations,
-                self.enclosures,
+                lambda: self.grants,
                 self.max_blob_bytes,
             )
         )

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta
 from decimal import Context, Decimal
 from enum import StrEnum
-from functools import reduce
+from functools import lru_cache, reduce
 
 NANOSECONDS = 1_000_000_000
 DAY_NANOSECONDS = 86_400 * NANOSECONDS
@@ -111,6 +111,7 @@ def event_instant_ns(value: object, kind: ValueKind) -> int | None:
     return point * DAY_NANOSECONDS if kind is ValueKind.DATE else point
 
 
+@lru_cache(maxsize=8_192)
 def render_instant(ns: int) -> str:
     """RFC 3339, UTC, milliseconds, `Z` (rounded down).  Source: RS contract 2.8."""
     moment = _EPOCH + timedelta(microseconds=ns // 1_000)

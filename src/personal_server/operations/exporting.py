@@ -20,6 +20,8 @@ import orjson
 from personal_server.domain.connection import Connection
 from personal_server.domain.record import Row
 from personal_server.domain.values import NANOSECONDS, render_instant
+from personal_server.storage.authorization_ports import AuthorizationStore
+from personal_server.storage.authorization_rows import GrantRow
 from personal_server.storage.ports import ReadSnapshot, StoredStream
 
 CHUNK_BYTES = 64 * 1024
@@ -157,6 +159,25 @@ class _Members:
             yield chunk
         if size_bytes % tarfile.BLOCKSIZE:
             yield b"\0" * (tarfile.BLOCKSIZE - size_bytes % tarfile.BLOCKSIZE)
+
+
+def stored_grants(authorization: AuthorizationStore) -> list[Json]:
+    """Every grant as it was agreed, with its end if it has one."""
+    with authorization.read() as reader:
+        return [_grant(row) for row in reader.rows(GrantRow)]
+
+
+def _grant(row: GrantRow) -> Json:
+    revoked_ns = row.revoked_at_ns
+    return {
+        "grant_id": row.grant_id,
+        "client_id": row.client_id,
+        "connector_key": row.connector_key,
+        "issued_at": render_instant(row.issued_at_ns),
+        "revoked_at": None if revoked_ns is None else render_instant(revoked_ns),
+        "reason": row.reason,
+        "grant": row.grant.decode("utf-8", "replace"),
+    }
 
 
 def _manifest(extent: Extent, now_ns: int) -> dict[str, object]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from personal_server.operations.exporting import Enclosures
@@ -14,7 +14,7 @@ from personal_server.resource_server.collector_state import CollectorState
 from personal_server.resource_server.connections import OwnerConnections
 from personal_server.resource_server.declarations import Declarations
 from personal_server.resource_server.deleting import Deletes
-from personal_server.resource_server.disclosures import Disclosures
+from personal_server.resource_server.disclosures import Disclosures, every_disclosure
 from personal_server.resource_server.discovery import Discovery
 from personal_server.resource_server.exporting import Export
 from personal_server.resource_server.frame import Ports, ResourceServer
@@ -27,13 +27,16 @@ from personal_server.storage.disclosure_ports import DisclosureStore
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What the routes work with.  `flush` makes fresh disclosures readable."""
+    """What the routes work with.
+
+    Shapes: `flush` makes fresh disclosures readable; `grants` go into archives.
+    """
 
     reads: ReadPorts
     disclosures: DisclosureStore
     flush: Callable[[], bool]
     declarations: KnownDeclarations = field(default_factory=KnownDeclarations)
-    enclosures: Enclosures = field(default_factory=Enclosures)
+    grants: Callable[[], Iterable[Mapping[str, object]]] = lambda: ()
     max_blob_bytes: int = 50 * 1024 * 1024
     server_name: str = "Personal server"
 
@@ -53,6 +56,12 @@ def route_table(parts: Parts) -> RouteTable:
         return made["document"]
 
     reads, declarations = parts.reads, parts.declarations
+
+    def disclosures() -> Iterable[Mapping[str, object]]:
+        parts.flush()
+        return every_disclosure(parts.disclosures)
+
+    enclosures = Enclosures(parts.grants, disclosures)
     table = RouteTable(
         [
             *Discovery(parts.server_name, document).routes(),
@@ -64,7 +73,7 @@ def route_table(parts: Parts) -> RouteTable:
             *Declarations(reads, declarations).routes(),
             *OwnerConnections(reads).routes(),
             *Disclosures(parts.disclosures, reads.sealer, parts.flush).routes(),
-            *Export(reads, parts.enclosures).routes(),
+            *Export(reads, enclosures).routes(),
             *absent.routes(),
         ]
     )

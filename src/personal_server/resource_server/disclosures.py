@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from personal_server.domain.cursor import Sealer
 from personal_server.domain.disclosure import DENIED, SERVED, DisclosureEntry
@@ -25,6 +25,7 @@ MEMBER_OF = {
     "route": "route",
     "outcome": "outcome",
 }
+PAGE = 1_000
 PARAMETERS = (
     Parameter("client_id", "Only reads by this client."),
     Parameter("grant_id", "Only reads under this grant."),
@@ -76,6 +77,14 @@ class Disclosures:
         )
         rows = [render_disclosure(entry) for _, entry in shown]
         return Reply(list_body(request, rows, next_cursor=following))
+
+
+def every_disclosure(store: DisclosureStore) -> Iterator[dict[str, object]]:
+    """The whole log, newest first, in pages."""
+    below: int | None = None
+    while page := store.disclosures(DisclosureQuery(PAGE, below=below)):
+        yield from (render_disclosure(entry) for _, entry in page)
+        below = page[-1][0]
 
 
 def _query(request: Request, start: object, limit: int) -> DisclosureQuery:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from personal_server.domain.authority import ReadAuthority, TokenKind
 from personal_server.domain.values import DAY_NANOSECONDS, NANOSECONDS
 from personal_server.errors import QuotaExceeded, RateLimitExceeded
+from personal_server.storage.disclosure_ports import DisclosureStore
 
 OWNER_FACTOR = 10
 FORGOTTEN_ABOVE = 4_096
@@ -169,6 +170,11 @@ class Limits:
                     retry_after_seconds=wait,
                     limit=limit,
                 )
+
+
+def totals_in(log: DisclosureStore) -> DayTotals:
+    """What the disclosure log knows of a grant's day, so that a restart forgives nothing."""
+    return lambda grant_id, since_ns: Amount(*log.disclosed_since(grant_id, since_ns))
 
 
 def amounts_by_grant(parts: Iterable[tuple[str | None, Amount]]) -> dict[str, Amount]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 from urllib.parse import quote
 from zoneinfo import ZoneInfo
 
@@ -356,7 +356,7 @@ def _measure(source: Source, rows: list[Row], metric: str, name: str | None) -> 
 
 
 def rank_of(value: Any, kind: str | None) -> Any:
-    shown: Any = value["any_of"][0] if isinstance(value, dict) else value
+    shown = cast("Json", value)["any_of"][0] if isinstance(value, dict) else value
     return comparable(shown, kind or "integer")
 
 

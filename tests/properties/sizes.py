@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 
-PER_WORLD = 180
 
-
-def worlds() -> range:
-    """Seeds of the worlds; each is read 180 times at every store."""
-    return range(int(os.getenv("PDPP_READ_WORLDS", "60")))
+def worlds(share: int = 1) -> range:
+    """Seeds of the worlds; `PDPP_READ_WORLDS` sets how many (5 600 are a million pairs)."""
+    return range(int(os.getenv("PDPP_READ_WORLDS", "60")) // share)

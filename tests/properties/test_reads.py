@@ -1,7 +1,7 @@
 """Every answer equals a brute-force filter by the grant, and nothing hidden is in any byte of it.
 
-`PDPP_READ_WORLDS` sets how many worlds are generated (120 unless told; each is asked by 6 tokens,
-30 requests each, at every store).
+`PDPP_READ_WORLDS` sets how many worlds are generated; each is asked by 6 tokens, 30 requests each,
+at every store.
 """
 
 from __future__ import annotations

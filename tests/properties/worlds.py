@@ -203,6 +203,7 @@ class World:
         default_factory=dict[int, tuple[str, str, str, str]]
     )
     clock_s: int = 1_780_000_000
+    writable: tuple[str, ...] = tuple(CONNECTIONS)
 
     def write(self, count: int) -> list[Write]:
         """Some more writes."""
@@ -212,7 +213,7 @@ class World:
 
     def _write(self) -> Write:
         rng = self.rng
-        connection_id = rng.choice(list(CONNECTIONS))
+        connection_id = rng.choice(self.writable)
         source = CONNECTIONS[connection_id]
         stream = rng.choice([s for k, s in STREAMS if k == source] + ["notes"])
         key = f"{stream[0]}{rng.randint(1, 9)}"
@@ -266,6 +267,7 @@ def make_world(seed: int, writes: int = 160) -> World:
         statuses[rng.choice(list(CONNECTIONS))] = "revoked"
     world = World(seed, rng, statuses)
     world.write(writes)
+    world.writable = tuple(cid for cid, status in statuses.items() if status == "active")
     return world
 
 

@@ -1,0 +1,167 @@
+"""A follower of the change feed ends with exactly the visible records, and hears nothing else."""
+
+from __future__ import annotations
+
+import random
+from urllib.parse import quote
+
+import pytest
+
+from tests.properties.comparing import Session, apply, furnish
+from tests.properties.reference import Json, Reader, Source, same
+from tests.properties.sizes import worlds
+from tests.properties.stores import STORES, open_store
+from tests.properties.worlds import TokenSpec, World, make_token, make_world
+from tests.resource_server.door import Door
+
+Copy = dict[tuple[str, str], Json]
+
+
+class Follower:
+    """Keeps a copy of one connection's or several connections' notes by the feed alone."""
+
+    def __init__(self, session: Session, target: str) -> None:
+        self.session = session
+        self.target = target
+        self.bookmark = "beginning"
+        self.copy: Copy = {}
+
+    def follow(self, rng: random.Random, world: World, *, busy: bool) -> set[tuple[str, str]]:
+        """Read the feed to its end, perhaps while others write; the items seen."""
+        session = self.session
+        limit = rng.choice((1, 2, 5, 100))
+        changes_since = quote(self.bookmark, safe="")
+        reply = session.door.get(
+            f"{self.target}&limit={limit}&changes_since={changes_since}", session.authority
+        )
+        seen: set[tuple[str, str]] = set()
+        while True:
+            assert reply.status == 200, reply.body
+            session.reader = Reader(world, session.token)
+            session.allowed |= session.allowed_markers()
+            session.no_leak(reply)
+            self._take(reply.data, seen)
+            if not reply.body["has_more"]:
+                break
+            if busy:
+                apply(session.door.store, world.write(3))
+                session.allowed |= self._fresh_markers(world)
+            assert "next_changes_since" not in reply.body
+            reply = session.door.get(reply.body["links"]["next"], session.authority)
+        self.bookmark = reply.body["next_changes_since"]
+        return seen
+
+    def _take(self, items: list[Json], seen: set[tuple[str, str]]) -> None:
+        for item in items:
+            place = (item["connection_id"], item["id"])
+            assert place not in seen
+            seen.add(place)
+            if item.get("deleted"):
+                assert place in self.copy
+                assert "data" not in item
+                del self.copy[place]
+            else:
+                self.copy[place] = item
+
+    def _fresh_markers(self, world: World) -> set[int]:
+        self.session.reader = Reader(world, self.session.token)
+        return self.session.allowed_markers()
+
+
+def visible(session: Session, world: World, sources: list[Source]) -> Copy:
+    reader = Reader(world, session.token)
+    return {
+        (row.source.connection, row.key): reader.record(row)
+        for source in sources
+        for row in reader.visible(source)
+    }
+
+
+def chosen(session: Session) -> tuple[list[Source], str] | None:
+    """The notes that this token can follow in one feed."""
+    sources = [s for s in session.reader.authority.sources if s.stream == "notes"]
+    if not sources:
+        return None
+    single = session.token.kind == "mcp_package" or len({s.key for s in sources}) > 1
+    if single:
+        sources = sources[:1]
+        return sources, f"/v1/streams/notes/records?connection_id={sources[0].connection}"
+    return sources, "/v1/streams/notes/records?connector_id=" + sources[0].key
+
+
+def relevant(
+    world: World, session: Session, sources: list[Source], begin: int
+) -> set[tuple[str, str]]:
+    """Records with a change after write number `begin` that these sources can notice."""
+    found: set[tuple[str, str]] = set()
+    past = World(world.seed, world.rng, world.statuses, world.writes[:begin])
+    before = visible_data(past, session.token, sources)
+    for write in world.writes[begin:]:
+        past.writes.append(write)
+        if write.stream != "notes":
+            continue
+        after = visible_data(past, session.token, sources)
+        place = (write.connection_id, write.key)
+        if not same(before.get(place), after.get(place)):
+            found.add(place)
+        before = after
+    return found
+
+
+def visible_data(world: World, token: TokenSpec, sources: list[Source]) -> Copy:
+    reader = Reader(world, token)
+    return {(s.connection, row.key): row.data for s in sources for row in reader.visible(s)}
+
+
+@pytest.mark.parametrize("kind", STORES)
+@pytest.mark.parametrize("seed", worlds(share=3))
+def test_a_follower_ends_with_exactly_the_visible_records(kind: str, seed: int) -> None:
+    world = make_world(seed, writes=60)
+    rng = random.Random(seed)
+    with open_store(kind) as store:
+        furnish(store, world)
+        for _ in range(2):
+            session = Session(Door(store), world, make_token(world))
+            place = chosen(session)
+            if place is None:
+                continue
+            sources, target = place
+            follower = Follower(session, target)
+            follower.follow(rng, world, busy=False)
+            assert follower.copy == visible(session, world, sources)
+            begin = len(world.writes)
+            apply(store, world.write(rng.choice((0, 3, 25))))
+            seen = follower.follow(rng, world, busy=False)
+            assert follower.copy == visible(session, world, sources)
+            assert seen <= relevant(world, session, sources, begin)
+            follower.follow(rng, world, busy=True)
+            follower.follow(rng, world, busy=False)
+            assert follower.copy == visible(session, world, sources)
+
+
+@pytest.mark.parametrize("kind", STORES)
+@pytest.mark.parametrize("seed", worlds(share=6))
+def test_pages_laid_end_to_end_are_the_list_while_others_write(kind: str, seed: int) -> None:
+    world = make_world(seed, writes=80)
+    rng = random.Random(seed)
+    with open_store(kind) as store:
+        furnish(store, world)
+        session = Session(Door(store), world, make_token(world))
+        place = chosen(session)
+        if place is None:
+            return
+        sources, target = place
+        before = visible(session, world, sources)
+        limit = rng.choice((1, 2, 5))
+        reply = session.door.get(f"{target}&limit={limit}", session.authority)
+        shown = [(r["connection_id"], r["id"]) for r in reply.data]
+        begin = len(world.writes)
+        while reply.body["has_more"]:
+            apply(store, world.write(2))
+            reply = session.door.get(reply.body["links"]["next"], session.authority)
+            assert reply.status == 200, reply.body
+            shown += [(r["connection_id"], r["id"]) for r in reply.data]
+        touched = {(w.connection_id, w.key) for w in world.writes[begin:] if w.stream == "notes"}
+        stable = [each for each in shown if each not in touched]
+        assert len(stable) == len(set(stable))
+        assert set(before) - touched <= set(stable)

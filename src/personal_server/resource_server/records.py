@@ -30,7 +30,6 @@ from personal_server.resource_server.read_parameters import (
 )
 from personal_server.resource_server.replies import Reply
 from personal_server.resource_server.requests import Request
-from personal_server.resource_server.routing import record_key
 
 
 class RecordRoutes:
@@ -80,7 +79,7 @@ class RecordRoutes:
         sent = request.parameters
         query = RecordQuery(
             stream=request.path["stream"],
-            key=record_key(request.path["record_key"]),
+            key=request.path["record_key"],
             selectors=selectors_of(sent),
             cut=cut_of(sent),
             expand=expand_of(sent),
@@ -93,7 +92,7 @@ class RecordRoutes:
         sent = request.parameters
         query = FieldWindowQuery(
             stream=request.path["stream"],
-            key=record_key(request.path["record_key"]),
+            key=request.path["record_key"],
             field=sent.text("field") or "",
             selectors=selectors_of(sent),
             offset_chars=sent.integer("offset_chars"),

@@ -50,7 +50,6 @@ async def test_lines_have_a_head_and_an_end_that_proves_them_complete(living: Li
 async def test_an_archive_can_be_ingested_again(living: Living) -> None:
     async with living.client() as owner:
         await owner.get("/v1/streams/entries/records")
-        await owner.get("/v1/owner/disclosures")
         answer = await owner.get(f"{PATH}?format=tar")
         with tarfile.open(fileobj=io.BytesIO(answer.content)) as archive:
             members = {m.name: archive.extractfile(m) for m in archive.getmembers()}
@@ -65,7 +64,7 @@ async def test_an_archive_can_be_ingested_again(living: Living) -> None:
     assert orjson.loads(contents["grants.json"]) == [{"grant_id": "grt_1"}]
     assert orjson.loads(contents["declarations/journal.json"])["connector_key"] == "journal"
     assert orjson.loads(contents["connections.json"])[0]["display_name"] == "Paper diary"
-    assert orjson.loads(contents["disclosures.ndjson"])["stream"] == "entries"
+    assert b'"stream":"entries"' in contents["disclosures.ndjson"]
     streams = orjson.loads(contents["manifest.json"])["streams"]
     assert [(s["stream"], s["record_count"]) for s in streams] == [
         ("attachments", 1),

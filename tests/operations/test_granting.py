@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -21,6 +24,7 @@ from personal_server.errors import PersonalServerError
 from personal_server.operations.auditing import Acting
 from personal_server.operations.redeeming import Redemption
 from personal_server.storage.authorization_rows import (
+    AuditRow,
     CodeRow,
     GrantRow,
     PackageMemberRow,
@@ -223,3 +227,84 @@ def test_a_failure_anywhere_in_the_approval_leaves_nothing(bench: Any, make_entr
     assert bench.rows(CodeRow) == []
     assert bench.rows(ReviewArtifactRow) == []
     assert bench.rows(RequestRow)[0].status == "pending"
+
+
+def test_of_two_parallel_approvals_one_wins(bench: Any, make_entry: Any) -> None:
+    request_id = bench.ask([make_entry()])
+    shown = bench.granting.view(request_id, OWNER)
+    outcomes: list[str] = []
+
+    def approve() -> None:
+        try:
+            bench.granting.approve(request_id, shown.choices, shown.revision, OWNER)
+            outcomes.append("approved")
+        except PersonalServerError as refused:
+            outcomes.append(refused.code)
+
+    threads = [threading.Thread(target=approve) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(outcomes) == ["approval_conflict", "approved"]
+    assert len(bench.rows(GrantRow)) == 1
+
+
+class Failure(Exception):
+    """What a store raises when the disk is gone."""
+
+
+class FailingStore:
+    """A store whose nth write statement fails."""
+
+    def __init__(self, store: Any, fails_at: int) -> None:
+        self.subject_id = store.subject_id
+        self._store = store
+        self._left = fails_at
+
+    def read(self) -> Any:
+        return self._store.read()
+
+    @contextmanager
+    def write(self) -> Generator[Any]:
+        with self._store.write() as writer:
+            yield FailingWriter(writer, self)
+
+    def count(self) -> None:
+        self._left -= 1
+        if self._left < 0:
+            raise Failure
+
+
+class FailingWriter:
+    """Counts what is written."""
+
+    def __init__(self, writer: Any, store: FailingStore) -> None:
+        self._writer = writer
+        self._store = store
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("insert", "change", "delete"):
+            self._store.count()
+        return getattr(self._writer, name)
+
+
+def test_a_failure_at_any_statement_leaves_the_request_as_it_was(
+    bench: Any, make_entry: Any
+) -> None:
+    notes = "https://registry.pdpp.dev/connectors/notes"
+    request_id = bench.ask([make_entry(), make_entry(notes)])
+    shown = bench.granting.view(request_id, OWNER)
+    tables = (GrantRow, PackageRow, PackageMemberRow, CodeRow, ReviewArtifactRow, AuditRow)
+    before = [bench.rows(table) for table in (*tables, RequestRow)]
+    sound, statement = bench.store, 0
+    while True:
+        bench.store = FailingStore(sound, statement)
+        try:
+            bench.granting.approve(request_id, shown.choices, shown.revision, OWNER)
+            break
+        except Failure:
+            assert [bench.rows(table) for table in (*tables, RequestRow)] == before
+        statement += 1
+    assert statement > 8
+    assert len(bench.rows(GrantRow)) == 2

@@ -6,10 +6,11 @@ NAT64) must be that.  Source: AS contract 3.3 (guarded fetch).
 
 from __future__ import annotations
 
-from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
 _NAT64 = (IPv6Network("64:ff9b::/96"), IPv6Network("64:ff9b:1::/48"))
 _NOT_GLOBAL = (IPv6Network("fec0::/10"), IPv6Network("5f00::/16"), IPv6Network("3fff::/20"))
+_NOT_GLOBAL_4 = (IPv4Network("192.0.0.0/24"), IPv4Network("192.88.99.0/24"))
 
 
 def is_public(address: str) -> bool:
@@ -30,6 +31,8 @@ def _is_global(address: IPv4Address | IPv6Address) -> bool:
             return _is_global(embedded)
         if address.teredo is not None:
             return False
+    elif any(address in network for network in _NOT_GLOBAL_4):
+        return False
     return address.is_global and not (
         address.is_multicast or address.is_reserved or address.is_unspecified
     )

@@ -6,7 +6,14 @@ have a token does not linger as active.  Source: AS contract 11.1, 18 (sweep).
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable
+
+import anyio
+import anyio.to_thread
+
 from personal_server.domain.values import DAY_NANOSECONDS, NANOSECONDS
+from personal_server.errors import StorageUnavailable
 from personal_server.operations.auditing import SERVER, Subject, audit
 from personal_server.operations.registering import purge_clients
 from personal_server.operations.revoking import end_access, end_family
@@ -31,7 +38,19 @@ EVERY_SECONDS = 600
 KEPT_NS = DAY_NANOSECONDS
 KEPT_TOKENS_NS = 30 * DAY_NANOSECONDS
 SESSION_NS = 7 * DAY_NANOSECONDS
+_log = logging.getLogger("personal_server.sweeping")
+
 ERASED = {"state": None, "redirect_uri": None, "code_challenge": None}
+
+
+async def keep_sweeping(store: AuthorizationStore, clock: Callable[[], int]) -> None:
+    """Sweep now, then every ten minutes until cancelled; a failed sweep is told and repeated."""
+    while True:
+        try:
+            await anyio.to_thread.run_sync(sweep, store, clock())
+        except StorageUnavailable as error:
+            _log.warning("sweep postponed: %s", error.code)
+        await anyio.sleep(EVERY_SECONDS)
 
 
 def sweep(store: AuthorizationStore, now_ns: int) -> None:

@@ -3,34 +3,50 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from pathlib import Path
+
+import jsonschema_rs
 
 from personal_server.sources.errors import ExportNotRecognized
 from personal_server.sources.export import open_export
 from personal_server.sources.item import Data, Skipped, SourceItem, SourceRecord
+from personal_server.sources.port import Source
 from personal_server.sources.registry import readings
 
 
 def read_path(path: Path, start: int = 0) -> list[tuple[str, SourceItem]]:
-    """Everything that all sources read from a path, with their keys; blobs are checked."""
+    """Everything that all sources read from a path, with their keys, checked."""
     with open_export(path) as export:
         return [
             (reading.source.connector_key, item)
             for reading in readings(export)
-            for item in reading.source.read(reading.export, start)
-            if isinstance(item, Skipped) or holds_its_blobs(item)
+            for item in checked(reading.source, reading.source.read(reading.export, start))
         ]
 
 
-def holds_its_blobs(item: SourceRecord) -> bool:
-    """Check each blob against its address and against the field that points to it."""
+def checked(source: Source, items: Iterator[SourceItem]) -> Iterator[SourceItem]:
+    """The items, each record valid by its schema, its key usable, its blobs what they say."""
+    validators = {
+        stream["name"]: jsonschema_rs.validator_for(stream["schema"], validate_formats=True)
+        for stream in source.declaration["streams"]
+    }
+    for item in items:
+        if isinstance(item, SourceRecord):
+            validators[item.stream].validate(item.data)
+            assert 0 < len(item.data["id"]) <= 1024
+            check_blobs(item)
+        yield item
+
+
+def check_blobs(item: SourceRecord) -> None:
+    """Each blob against its address and against the field that points to it."""
     for blob in item.blobs:
         with blob.open() as stream:
             content = stream.read()
         assert hashlib.sha256(content).hexdigest() == blob.sha256
         assert len(content) == blob.size_bytes
         assert item.data[blob.json_path.lstrip("/")] == blob.value
-    return True
 
 
 def read_if_known(path: Path) -> list[tuple[str, SourceItem]]:

@@ -6,12 +6,15 @@ They are written by us. Where real files that others made can be had, `test_regi
 from __future__ import annotations
 
 import json
+import os
 import zipfile
+from datetime import UTC, datetime
 from pathlib import Path
 
 from personal_server.sources.item import Data
 
 Files = dict[str, bytes]
+WRITTEN_AT = datetime(2024, 2, 1, 12, tzinfo=UTC)
 
 MAIL = b"""\
 From 1790512345678@xxx Mon Mar 14 06:30:00 +0000 2022
@@ -75,6 +78,21 @@ CHARSET:1252
 <STMTTRN><TRNTYPE>DEBIT<DTPOSTED>20240131<TRNAMT>-3.10<FITID>9<NAME>Coffee<MEMO>one</STMTTRN>
 <STMTTRN><TRNTYPE>DEBIT<DTPOSTED>20240131<TRNAMT>-3.10<FITID>9<NAME>Coffee<MEMO>two</STMTTRN>
 </BANKTRANLIST><LEDGERBAL><BALAMT>1262.24<DTASOF>20240131</LEDGERBAL></STMTRS></STMTTRNRS></BANKMSGSRSV1></OFX>
+"""
+
+BROKER = b"""\
+OFXHEADER:100
+
+<OFX><INVSTMTMSGSRSV1><INVSTMTTRNRS><INVSTMTRS><CURDEF>USD
+<INVACCTFROM><BROKERID>broker.example<ACCTID>998877</INVACCTFROM>
+<INVTRANLIST><BUYSTOCK><INVBUY><INVTRAN><FITID>1<DTTRADE>20240110<MEMO>bought</INVTRAN>
+<SECID><UNIQUEID>037833100<UNIQUEIDTYPE>CUSIP</SECID><UNITS>2<UNITPRICE>10.50
+<TOTAL>-21.00</INVBUY><BUYTYPE>BUY</BUYSTOCK></INVTRANLIST>
+<INVPOSLIST><POSSTOCK><INVPOS><SECID><UNIQUEID>037833100<UNIQUEIDTYPE>CUSIP</SECID>
+<UNITS>2<UNITPRICE>11<MKTVAL>22.00<DTPRICEASOF>20240131</INVPOS></POSSTOCK></INVPOSLIST>
+</INVSTMTRS></INVSTMTTRNRS></INVSTMTMSGSRSV1>
+<SECLISTMSGSRSV1><SECLIST><STOCKINFO><SECINFO><SECID><UNIQUEID>037833100<UNIQUEIDTYPE>CUSIP
+</SECID><SECNAME>Fruit Co<TICKER>FRT</SECINFO></STOCKINFO></SECLIST></SECLISTMSGSRSV1></OFX>
 """
 
 CHATGPT: list[Data] = [
@@ -427,6 +445,29 @@ IPHONE: list[Data] = [
 ]
 
 
+NOTE = b"""\
+---
+title: Sourdough
+tags: [bread, baking]
+created: 2024-01-02
+---
+# Not the title
+
+Feed it twice, see [[Rye starter|rye]] and ![loaf](images/loaf.png). #kitchen/oven
+`#not-a-tag`
+"""
+
+TABLE = b"""\
+id,name,price,bought,kind,paid\r
+1,"Flour, white",1.20,2024-01-05,food,true\r
+2,Salt,0.80,2024-01-06,food,false\r
+3,"two
+lines",12,2024-01-07,tool,true\r
+4,odd,1,2024-01-08,tool,true,too many\r
+5,,,2024-01-09,,\r
+"""
+
+
 def as_json(value: object) -> bytes:
     """JSON as platforms write it, with escapes beyond ASCII."""
     return json.dumps(value).encode()
@@ -434,7 +475,7 @@ def as_json(value: object) -> bytes:
 
 SPECIMENS: dict[str, Files] = {
     "mail": {"Takeout/Mail/All mail.mbox": MAIL},
-    "bank": {"statement.ofx": BANK},
+    "bank": {"statement.ofx": BANK, "broker.qfx": BROKER},
     "chatgpt": {
         "conversations.json": as_json(CHATGPT),
         "file-AbC123-loaf.png": b"\x89PNG",
@@ -467,6 +508,13 @@ SPECIMENS: dict[str, Files] = {
         "location-history.json": as_json(IPHONE),
         "Takeout/archive_browser.html": b"<html><title>Your archive</title></html>",
     },
+    "notes": {
+        "Vault/Bread/Sourdough.md": NOTE,
+        "Vault/Bread/Rye starter.md": b"No front matter\n---\nbut a rule",
+        "Vault/Bread/Broken.md": b"---\na: [1\n---\n# Broken front matter",
+        "Vault/Bread/images/loaf.png": b"\x89PNG",
+    },
+    "table": {"shopping.csv": TABLE},
     "whatsapp": {
         "WhatsApp Chat - Ada & Ann/_chat.txt": WHATSAPP,
         "WhatsApp Chat - Ada & Ann/00000003-PHOTO.jpg": b"\xff\xd8",
@@ -480,6 +528,7 @@ def as_folder(files: Files, folder: Path) -> Path:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
+        os.utime(path, (WRITTEN_AT.timestamp(), WRITTEN_AT.timestamp()))
     return folder
 
 
@@ -487,7 +536,7 @@ def as_zip(files: Files, path: Path) -> Path:
     """The files in an archive, dated alike so that the archive is always the same bytes."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in files.items():
-            entry = zipfile.ZipInfo(name, (2024, 2, 1, 12, 0, 0))
+            entry = zipfile.ZipInfo(name, WRITTEN_AT.timetuple()[:6])
             entry.compress_type = zipfile.ZIP_DEFLATED
             archive.writestr(entry, content)
     return path

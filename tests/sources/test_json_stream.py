@@ -10,7 +10,7 @@ from personal_server.sources.item import Skipped
 from personal_server.sources.json_stream import Element, json_elements
 
 values = st.recursive(
-    st.none() | st.integers() | st.text(max_size=8),
+    st.none() | st.integers(-(2**63), 2**63 - 1) | st.text(max_size=8),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner),
     max_leaves=6,
 )

@@ -3,12 +3,10 @@
 from bench import samples
 from personal_server.sources.item import Skipped
 from tests.sources.reading import read_path, records_of
-from tests.sources.test_contract import assert_valid
 
 
 def test_4150_real_mails_are_all_read() -> None:
     items = read_path(samples.mailbox().path)
-    assert_valid(items)
     assert not [item for _, item in items if isinstance(item, Skipped)]
     messages = records_of(items, "messages")
     assert len({message["id"] for message in messages}) == 4150
@@ -19,7 +17,6 @@ def test_4150_real_mails_are_all_read() -> None:
 
 def test_every_real_statement_gives_its_accounts_or_says_why_not() -> None:
     items = read_path(samples.statements().path)
-    assert_valid(items)
     assert len(records_of(items, "accounts")) >= 15
     assert len(records_of(items, "transactions")) >= 18
     assert len(records_of(items, "holdings")) >= 10
@@ -29,7 +26,6 @@ def test_every_real_statement_gives_its_accounts_or_says_why_not() -> None:
 
 def test_an_export_of_claude_that_others_wrote() -> None:
     items = read_path(samples.claude_export().path)
-    assert_valid(items)
     assert not [item for _, item in items if isinstance(item, Skipped)]
     assert len(records_of(items, "conversations")) == 3
     assert len(records_of(items, "messages")) == 4
@@ -38,7 +34,6 @@ def test_an_export_of_claude_that_others_wrote() -> None:
 
 def test_real_calendars_give_their_events_or_say_why_not() -> None:
     items = [item for sample in samples.calendars() for item in read_path(sample.path)]
-    assert_valid(items)
     assert len(records_of(items, "events")) > 100
     reasons = {item.code for _, item in items if isinstance(item, Skipped)}
     assert reasons <= {"bad_record", "bad_date", "truncated", "duplicate_id", "unknown_record_type"}
@@ -46,13 +41,11 @@ def test_real_calendars_give_their_events_or_say_why_not() -> None:
 
 def test_real_address_books_give_their_people() -> None:
     items = read_path(samples.address_books().path)
-    assert_valid(items)
     assert len(records_of(items, "contacts")) == 19
 
 
 def test_real_chats_are_read_in_every_order_of_dates() -> None:
     items = read_path(samples.chats().path)
-    assert_valid(items)
     assert not [item for _, item in items if isinstance(item, Skipped)]
     assert len(records_of(items, "messages")) == 3120
     assert len(records_of(items, "chats")) == 5

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -28,10 +29,11 @@ from personal_server.cli.import_target import connection_for
 from personal_server.cli.tables import console, plain, words
 from personal_server.domain.declaration_parsing import parse_declaration
 from personal_server.operations.declaring import accept
-from personal_server.sources.errors import ExportError
+from personal_server.sources.errors import BadRecord, ExportError
 from personal_server.sources.export import Export, open_export
 from personal_server.sources.item import Data
 from personal_server.sources.registry import Reading, reading_as, readings, source_named
+from personal_server.sources.tables import Guidance
 
 Opener = Callable[[], AbstractContextManager[ImportPorts]]
 Moved = Callable[[int], None]
@@ -45,6 +47,9 @@ def add_import_commands(app: cyclopts.App, open_ports: Opener) -> None:
         *paths: Path,
         connection: str | None = None,
         as_: Annotated[str | None, Parameter(name="--as")] = None,
+        key: str | None = None,
+        time: str | None = None,
+        title: str | None = None,
         dry_run: Annotated[bool, Parameter(negative="")] = False,
         json: Annotated[bool, Parameter(negative="")] = False,
     ) -> int:
@@ -58,6 +63,12 @@ def add_import_commands(app: cyclopts.App, open_ports: Opener) -> None:
             Name of the account it belongs to; made when it is new.
         as_
             Read it as this source (see `pdpp sources`).
+        key
+            Of a table: the column that names a row.
+        time
+            Of a table: the column that dates a row.
+        title
+            Of a table: the column that is shown first.
         dry_run
             Read and check everything, store nothing.
         json
@@ -69,10 +80,13 @@ def add_import_commands(app: cyclopts.App, open_ports: Opener) -> None:
                 "Nothing to import was named.",
                 "Run `pdpp import PATH`, see `pdpp sources`.",
             )
+        wanted = _Wanted(as_, Guidance(key, time, title))
         reports = [
             report
             for path in paths
-            for report in _import_path(path, as_, connection, None if dry_run else open_ports, json)
+            for report in _import_path(
+                path, wanted, connection, None if dry_run else open_ports, as_json=json
+            )
         ]
         if json:
             print_json({"imports": reports})
@@ -93,29 +107,37 @@ def add_import_commands(app: cyclopts.App, open_ports: Opener) -> None:
             print_sources(console())
 
 
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """How the owner wants an export to be read."""
+
+    connector_key: str | None
+    guidance: Guidance
+
+    def readings(self, export: Export) -> tuple[Reading, ...]:
+        """Who reads what. Raises: ExportError, CommandError."""
+        if self.connector_key is None:
+            return readings(export, self.guidance)
+        source = source_named(self.connector_key)
+        if source is None:
+            raise CommandError("usage", "There is no source of that name.", "See `pdpp sources`.")
+        return (reading_as(export, source, self.guidance),)
+
+
 def _import_path(
-    path: Path,
-    connector_key: str | None,
-    name: str | None,
-    open_ports: Opener | None,
-    as_json: bool,
+    path: Path, wanted: _Wanted, name: str | None, open_ports: Opener | None, *, as_json: bool
 ) -> Iterator[Data]:
     """Import one path; the report of each source that read a part of it."""
     try:
         with open_export(path.expanduser()) as export:
-            for reading in _readings(export, connector_key):
+            for reading in wanted.readings(export):
                 yield _import_reading(reading, name, open_ports, as_json=as_json)
+    except BadRecord as bad:
+        raise CommandError(
+            "usage", f"{path.name}: {bad.reason}.", "See `pdpp import --help`."
+        ) from None
     except ExportError as error:
         raise CommandError(error.code, f"{path.name}: {error.sentence}", error.next_step) from None
-
-
-def _readings(export: Export, connector_key: str | None) -> tuple[Reading, ...]:
-    if connector_key is None:
-        return readings(export)
-    source = source_named(connector_key)
-    if source is None:
-        raise CommandError("usage", "There is no source of that name.", "See `pdpp sources`.")
-    return (reading_as(export, source),)
 
 
 def _import_reading(

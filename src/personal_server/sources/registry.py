@@ -13,8 +13,10 @@ from personal_server.sources.errors import ExportNotRecognized
 from personal_server.sources.export import Export
 from personal_server.sources.google import GoogleSource
 from personal_server.sources.mail import MailSource
+from personal_server.sources.notes import NotesSource
 from personal_server.sources.port import Claim, Source
 from personal_server.sources.slack import SlackSource
+from personal_server.sources.tables import Guidance, TableSource
 from personal_server.sources.whatsapp import WhatsAppSource
 
 SOURCES: tuple[Source, ...] = (
@@ -27,7 +29,12 @@ SOURCES: tuple[Source, ...] = (
     CalendarSource(),
     ContactsSource(),
     GoogleSource(),
+    NotesSource(),
+    TableSource(),
 )
+
+
+UNGUIDED = Guidance()
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +51,7 @@ def source_named(connector_key: str) -> Source | None:
     return next((each for each in SOURCES if each.connector_key == connector_key), None)
 
 
-def readings(export: Export) -> tuple[Reading, ...]:
+def readings(export: Export, guidance: Guidance = UNGUIDED) -> tuple[Reading, ...]:
     """Who reads what: the surest source takes its members first, the others what is left.
 
     Raises: ExportNotRecognized.
@@ -57,7 +64,7 @@ def readings(export: Export) -> tuple[Reading, ...]:
         members = [member for member in claim.members if member.name not in taken]
         if members:
             taken.update(member.name for member in members)
-            chosen.append(Reading(source, export.only(members), claim.why))
+            chosen.append(_reading(source, export.only(members), claim.why, guidance))
     if not chosen:
         raise ExportNotRecognized(
             "No source knows this content.",
@@ -66,7 +73,16 @@ def readings(export: Export) -> tuple[Reading, ...]:
     return tuple(chosen)
 
 
-def reading_as(export: Export, source: Source) -> Reading:
+def reading_as(export: Export, source: Source, guidance: Guidance = UNGUIDED) -> Reading:
     """Let one source read what it claims, or everything if it claims nothing by itself."""
     found = source.recognize(export) or Claim(1, export.members, "you said so")
-    return Reading(source, export.only(found.members), found.why)
+    return _reading(source, export.only(found.members), found.why, guidance)
+
+
+def _reading(source: Source, export: Export, why: str, guidance: Guidance) -> Reading:
+    """A table is read by a source made for it, whose guess stands for the reason."""
+    if not isinstance(source, TableSource):
+        return Reading(source, export, why)
+    fitted = source.fitted(export, guidance)
+    guess = fitted.recognize(export)
+    return Reading(fitted, export, guess.why if guess else why)

@@ -1,0 +1,192 @@
+"""Notes: a folder of Markdown files, as Obsidian, Logseq, Notion's export or an editor leave it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+from typing import Any, cast
+
+import frontmatter
+import yaml
+
+from personal_server.sources import shape
+from personal_server.sources.attachments import is_media, kind_of, with_file
+from personal_server.sources.declaration import (
+    Stream,
+    blob,
+    declaration,
+    integer,
+    key,
+    moment,
+    names,
+    text,
+    word,
+)
+from personal_server.sources.errors import BadRecord
+from personal_server.sources.export import Export, Member
+from personal_server.sources.identity import stable_id
+from personal_server.sources.item import Data, SourceItem, SourceRecord
+from personal_server.sources.port import (
+    LIKELY,
+    Claim,
+    beginning_at,
+    claim,
+    each_member,
+    matching,
+    one_record,
+)
+from personal_server.sources.text import decoded, one_line, printable
+from personal_server.sources.times import rendered
+
+LARGEST_NOTE_BYTES = 8 * 1024 * 1024
+_SUFFIXES = (".md", ".markdown", ".mdown")
+_HEADING = re.compile(r"^#{1,3}\s+(.+?)\s*#*\s*$", re.MULTILINE)
+_TAG = re.compile(r"(?:^|(?<=\s))#([A-Za-zÀ-ÿ][\w/-]{0,80})")
+_WIKI_LINK = re.compile(r"\[\[([^\]|#^\n]+)")
+_LINK = re.compile(r"\]\((?!\w+:)([^)\s#]+\.\w+)\)")
+_CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
+
+NOTES = Stream(
+    "notes",
+    "Your notes",
+    "Title, text, tags and links of every note.",
+    [
+        key(),
+        text("title", "Title of the note", title=True),
+        text("body", "Text in Markdown", media="text/markdown"),
+        word("folder", "Folder it lies in"),
+        text("path", "Path in the export"),
+        names("tags", "Tags"),
+        names("links", "Notes and files it links to"),
+        moment("modified_at", "When the file was last changed", event=True),
+        moment("created_at", "When it was begun, as the note itself says"),
+        integer("word_count", "Number of words", summed=True),
+    ],
+    time_field="modified_at",
+    views={"titles": ("Titles and tags only", ["id", "title", "tags", "modified_at"])},
+    semantic=["title", "body"],
+)
+
+FILES = Stream(
+    "files",
+    "Pictures and documents among your notes",
+    "Name, kind and content of each file.",
+    [
+        key(),
+        text("filename", "Name of the file", title=True),
+        text("path", "Path in the export"),
+        word("folder", "Folder it lies in"),
+        word("mime_type", "Kind of file"),
+        integer("size_bytes", "Size in bytes", summed=True),
+        moment("modified_at", "When the file was last changed", event=True),
+        blob(),
+    ],
+    time_field="modified_at",
+)
+
+
+class NotesSource:
+    """Reads each Markdown file as a note, with the pictures and documents beside them."""
+
+    connector_key = "notes"
+    declaration: Data = declaration(
+        "notes", "Notes", "Markdown notes with their files.", [NOTES, FILES]
+    )
+    how_to_export = (
+        "Obsidian, Logseq: import the vault's folder itself. Notion: Settings > Export all "
+        "workspace content > Markdown & CSV. Any folder or zip of .md files."
+    )
+
+    def recognize(self, export: Export) -> Claim | None:
+        """Claim Markdown by its ending and by being text, and the media in the same export."""
+        notes = list(matching(export, _is_text, *_SUFFIXES))
+        media = [m for m in export.members if notes and is_media(m.name)]
+        return claim(LIKELY, notes + media, "it holds Markdown files")
+
+    def read(self, export: Export, start: int = 0) -> Iterator[SourceItem]:
+        """Yield each note and each file in order of their paths."""
+        return beginning_at(start, each_member(export, _read_member))
+
+
+def _is_text(head: bytes) -> bool:
+    return b"\x00" not in head
+
+
+def _read_member(member: Member) -> Iterator[SourceItem]:
+    if member.suffix in _SUFFIXES:
+        yield from one_record(member.name, member.offset, lambda: [_note(member)])
+    else:
+        yield from with_file(_file(member), member)
+
+
+def _note(member: Member) -> SourceRecord:
+    if member.size_bytes > LARGEST_NOTE_BYTES:
+        raise BadRecord("too_large", "the note is over 8 MB")
+    with member.open() as stream:
+        content = decoded(stream.read()).replace("\r\n", "\n")
+    facts, body = _parted(content)
+    plain = _CODE.sub(" ", body)
+    heading = _HEADING.search(plain)
+    path = PurePosixPath(member.name)
+    title = shape.line(facts, "title") or (heading.group(1) if heading else path.stem)
+    data: Data = {
+        "id": stable_id("note", member.name),
+        "title": one_line(printable(title), 300),
+        "body": body,
+        **_placed(member),
+        "tags": _tags(facts, plain),
+        "links": _links(body),
+        "created_at": shape.instant(facts, "created", "created_at", "date"),
+        "word_count": len(body.split()),
+    }
+    return SourceRecord("notes", data, member.offset)
+
+
+def _file(member: Member) -> SourceRecord:
+    data: Data = {
+        "id": stable_id("file", member.name),
+        "filename": one_line(printable(PurePosixPath(member.name).name), 255),
+        **_placed(member),
+        "mime_type": kind_of(member.name),
+        "size_bytes": member.size_bytes,
+    }
+    return SourceRecord("files", data, member.offset)
+
+
+def _placed(member: Member) -> Data:
+    path = PurePosixPath(member.name)
+    return {
+        "path": printable(member.name),
+        "folder": printable(str(path.parent)) if path.parent.name else None,
+        "modified_at": rendered(member.modified_at),
+    }
+
+
+def _parted(content: str) -> tuple[Data, str]:
+    """Front matter and text; front matter that is no YAML stays part of the text."""
+    try:
+        facts, body = frontmatter.parse(content)
+    except (yaml.YAMLError, ValueError, TypeError, AttributeError, RecursionError):
+        return {}, content.strip()
+    return {str(name): _said(value) for name, value in facts.items()}, body.strip()
+
+
+def _said(value: Any) -> Any:
+    """A value of front matter as JSON; dates as text."""
+    if hasattr(value, "isoformat"):
+        return value.isoformat()
+    if isinstance(value, list):
+        return [_said(each) for each in cast("list[Any]", value)]
+    return value if isinstance(value, str | int | float | bool) else str(value)
+
+
+def _tags(facts: Data, plain: str) -> list[str]:
+    listed = shape.strings(facts, "tags") or re.split(r"[,\s]+", shape.text(facts, "tags") or "")
+    found = [tag.lstrip("#") for tag in [*listed, *_TAG.findall(plain)]]
+    return list(dict.fromkeys(filter(None, found)))
+
+
+def _links(body: str) -> list[str]:
+    found = (*_WIKI_LINK.findall(body), *_LINK.findall(body))
+    return list(dict.fromkeys(one_line(each, 500) for each in found))

@@ -1,0 +1,231 @@
+"""The rows of CSV, JSON lines and SQLite files, one at a time, each with its place."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from personal_server.sources.errors import BadRecord, ExportUnreadable
+from personal_server.sources.export import HEAD_BYTES, Export, Member
+from personal_server.sources.item import Data, Json, Skipped
+from personal_server.sources.json_stream import Element, json_lines
+from personal_server.sources.text import decoded
+
+SQLITE = b"SQLite format 3\x00"
+LONGEST_CELL_CHARS = 4 * 1024 * 1024
+_DELIMITERS = ",;\t|"
+_ALIKE = 0.6
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row: its cells by column, and where it begins."""
+
+    position: int
+    where: str
+    values: dict[str, Json]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One table of a file; `key` is the primary key that the file itself declares."""
+
+    name: str
+    member: Member
+    kind: str
+    path: Path
+    key: str | None = None
+
+    @property
+    def stream(self) -> str:
+        """The name of its stream."""
+        return slug(self.name).replace("-", "_")
+
+    def rows(self) -> Iterator[Row | Skipped]:
+        """All rows in their order."""
+        match self.kind:
+            case "jsonl":
+                return _json_rows(self.member)
+            case "sqlite":
+                return _sqlite_rows(self)
+            case _:
+                return _csv_rows(self.member)
+
+
+def looks_like_table(head: bytes) -> bool:
+    """Whether the first bytes are those of a database, of JSON lines, or of equally wide rows."""
+    if head.startswith(SQLITE):
+        return True
+    if b"\x00" in head:
+        return False
+    lines = [line for line in decoded(head).splitlines() if line.strip()]
+    whole = lines[:-1] if len(lines) > 1 and len(head) >= HEAD_BYTES else lines
+    if lines and all(line.startswith("{") and line.endswith("}") for line in whole[:20]):
+        return True
+    return _dialect_of(head) is not None
+
+
+def slug(name: str) -> str:
+    """A name as a part of keys and of stream names."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:50] or "data"
+
+
+def tables_of(export: Export) -> list[Table]:
+    """The tables of a single file. Raises: ExportUnreadable."""
+    member = export.members[0]
+    head = member.head()
+    name = Path(member.name).stem
+    if head.startswith(SQLITE):
+        if export.archive is not None:
+            raise ExportUnreadable(
+                "A database inside a zip cannot be read in place.", "Unpack it and import the file."
+            )
+        path = export.path / member.name if export.path.is_dir() else export.path
+        return list(_sqlite_tables(path, member))
+    kind = "jsonl" if head.lstrip().startswith(b"{") else "csv"
+    return [Table(name, member, kind, export.path)]
+
+
+def _dialect_of(head: bytes) -> str | None:
+    try:
+        return _dialect(decoded(head), cut=len(head) >= HEAD_BYTES)
+    except csv.Error:
+        return None
+
+
+def _dialect(text: str, *, cut: bool) -> str | None:
+    """The delimiter by which most first rows are as wide as the header, if there is one."""
+    widest: dict[int, str] = {}
+    for delimiter in _DELIMITERS:
+        rows = [row for row in csv.reader(io.StringIO(text), delimiter=delimiter) if row]
+        rows = rows[:-1] if cut else rows
+        header = [name.strip() for name in rows[0]] if len(rows) > 1 else []
+        if len(header) < 2 or not _is_header(header):
+            continue
+        alike = sum(len(row) == len(header) for row in rows)
+        if alike >= _ALIKE * len(rows):
+            widest.setdefault(len(header), delimiter)
+    return widest[max(widest)] if widest else None
+
+
+def _is_header(cells: list[str]) -> bool:
+    """Names are short, different, and not numbers."""
+    named = all(cell and len(cell) <= 80 and not cell[0].isdigit() for cell in cells)
+    return named and len(set(cells)) == len(cells)
+
+
+def _csv_rows(member: Member) -> Iterator[Row | Skipped]:
+    """Rows after a header; cells beyond the header are a fault of the row."""
+    delimiter = _dialect_of(member.head()) or ","
+    csv.field_size_limit(LONGEST_CELL_CHARS)
+    with member.open() as stream:
+        lines = _Lines(stream)
+        reader = csv.reader(lines, delimiter=delimiter)
+        header: list[str] | None = None
+        while True:
+            begin = lines.offset
+            try:
+                cells = next(reader, None)
+            except csv.Error:
+                where = f"{member.name} at byte {begin}"
+                yield Skipped(where, "bad_record", "the row cannot be cut", member.offset + begin)
+                continue
+            if cells is None:
+                return
+            if header is None:
+                header = [name or f"column_{n}" for n, name in enumerate(cells, 1)]
+            elif any(cells):
+                yield _csv_row(member, begin, header, cells)
+
+
+def _csv_row(member: Member, begin: int, header: list[str], cells: list[str]) -> Row | Skipped:
+    where, position = f"{member.name} at byte {begin}", member.offset + begin
+    if len(cells) > len(header):
+        return Skipped(where, "bad_record", "the row has more cells than the header", position)
+    return Row(position, where, dict(zip(header, cells, strict=False)))
+
+
+class _Lines:
+    """Decoded lines of a binary stream that know how far they have come."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self.offset = 0
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        raw = self._stream.readline(LONGEST_CELL_CHARS)
+        if not raw:
+            raise StopIteration
+        self.offset += len(raw)
+        return decoded(raw)
+
+
+def _json_rows(member: Member) -> Iterator[Row | Skipped]:
+    for element in json_lines(member):
+        if isinstance(element, Element):
+            where = f"{member.name} at byte {element.position - member.offset}"
+            yield Row(element.position, where, element.value)
+        else:
+            yield element
+
+
+def _opened(path: Path) -> sqlite3.Connection:
+    """A database opened for reading only, never changed, its extensions off."""
+    connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True)
+    connection.text_factory = decoded
+    return connection
+
+
+def _sqlite_tables(path: Path, member: Member) -> Iterator[Table]:
+    try:
+        with closing(_opened(path)) as database:
+            names = [
+                str(name)
+                for (name,) in database.execute(
+                    "SELECT name FROM sqlite_master WHERE type = 'table'"
+                    " AND name NOT LIKE 'sqlite_%' AND sql NOT LIKE 'CREATE VIRTUAL%' ORDER BY name"
+                )
+            ]
+            for name in names:
+                columns = database.execute(f"PRAGMA table_info({_quoted(name)})").fetchall()
+                keys = [str(column[1]) for column in columns if column[5]]
+                yield Table(name, member, "sqlite", path, keys[0] if len(keys) == 1 else None)
+    except sqlite3.Error:
+        raise ExportUnreadable(
+            "The database is damaged or encrypted.", "Export it again, or repair it first."
+        ) from None
+
+
+def _sqlite_rows(table: Table) -> Iterator[Row | Skipped]:
+    """Rows in the order of the table; positions spread over the file by their count."""
+    try:
+        with closing(_opened(table.path)) as database:
+            rows = database.execute(f"SELECT * FROM {_quoted(table.name)}")  # noqa: S608  # quoted
+            names = [str(column[0]) for column in rows.description]
+            for number, cells in enumerate(rows):
+                position = table.member.offset
+                values: Data = {n: _cell(c) for n, c in zip(names, cells, strict=True)}
+                yield Row(position, f"{table.name}, row {number + 1}", values)
+    except sqlite3.Error:
+        yield Skipped(table.name, "damaged_file", "the rest cannot be read", table.member.offset)
+
+
+def _cell(value: int | float | str | bytes | None) -> Json:
+    """Bytes are no JSON; their length is said instead."""
+    return f"({len(value)} bytes)" if isinstance(value, bytes) else value
+
+
+def _quoted(name: str) -> str:
+    if "\x00" in name:
+        raise BadRecord("bad_record", "a table has an impossible name")
+    return '"' + name.replace('"', '""') + '"'

@@ -1,0 +1,170 @@
+"""Any table: CSV, JSON lines and SQLite, described by their own columns.
+
+There is no declaration to ship. The file is read once to learn its columns; from what they hold
+follow their types, the key, the time and the title, and what can be asked. Whoever imports may name
+key, time and title instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from personal_server.sources.declaration import declaration
+from personal_server.sources.errors import BadRecord
+from personal_server.sources.export import Export
+from personal_server.sources.identity import stable_id
+from personal_server.sources.item import Data, Json, Skipped, SourceItem, SourceRecord
+from personal_server.sources.port import (
+    POSSIBLE,
+    Claim,
+    Source,
+    beginning_at,
+    claim,
+    matching,
+    one_record,
+    without_repeats,
+)
+from personal_server.sources.table_columns import Column, Survey, typed
+from personal_server.sources.table_files import Row, Table, looks_like_table, slug, tables_of
+from personal_server.sources.table_streams import stream_of
+
+KEY_FIELD = "id"
+
+
+@dataclass(frozen=True, slots=True)
+class Guidance:
+    """What the owner says of the columns; None lets the columns speak."""
+
+    key: str | None = None
+    time: str | None = None
+    title: str | None = None
+
+
+class TableSource:
+    """Recognizes tables; `fitted` makes the source that reads one of them."""
+
+    connector_key = "table"
+    declaration: Data = declaration(
+        "table",
+        "Your own tables",
+        "CSV, JSON lines and SQLite, as their columns describe them.",
+        [],
+    )
+    how_to_export = (
+        "Any .csv, .tsv, .jsonl or SQLite file, one at a time. Look first with --dry-run; name the "
+        "columns with --key, --time and --title where the guess is wrong."
+    )
+
+    def recognize(self, export: Export) -> Claim | None:
+        """Claim a single file whose first lines agree on their columns."""
+        mine = list(matching(export, looks_like_table))
+        return claim(POSSIBLE, mine, "it is a table") if len(export.members) == 1 else None
+
+    def read(self, export: Export, start: int = 0) -> Iterator[SourceItem]:
+        """Read as the columns say."""
+        return self.fitted(export).read(export, start)
+
+    def fitted(self, export: Export, guidance: Guidance = Guidance()) -> Source:
+        """The source of this very table, with its own declaration."""
+        return FittedTable(export, guidance)
+
+
+class FittedTable:
+    """The source of one file, made from its columns."""
+
+    def __init__(self, export: Export, guidance: Guidance) -> None:
+        name = export.path.stem
+        self.connector_key = f"table-{slug(name)}"[:64]
+        self._fits = [_fit(table, guidance) for table in tables_of(export)]
+        streams = [stream_of(fit.table, fit.columns, fit.time) for fit in self._fits]
+        detail = "; ".join(fit.words for fit in self._fits)
+        self.declaration: Data = declaration(
+            self.connector_key, name[:200] or "Table", detail, streams
+        )
+        self.how_to_export = TableSource.how_to_export
+
+    def recognize(self, export: Export) -> Claim | None:
+        """Claim the file it was made for."""
+        return claim(POSSIBLE, export.members, "; ".join(fit.words for fit in self._fits))
+
+    def read(self, export: Export, start: int = 0) -> Iterator[SourceItem]:
+        """Yield each row; one that does not fit its columns is reported."""
+        mine = (fit for fit in self._fits if export.member(fit.table.member.name))
+        items = (item for fit in mine for item in fit.read())
+        return beginning_at(start, without_repeats(items))
+
+
+@dataclass(frozen=True, slots=True)
+class _Fit:
+    """One table with the roles of its columns."""
+
+    table: Table
+    columns: tuple[Column, ...]
+    key: str | None
+    time: str | None
+
+    @property
+    def words(self) -> str:
+        """The guess, for whoever imports."""
+        title = next((column.name for column in self.columns if column.is_title), None)
+        roles = {"key": self.key or "the row's content", "time": self.time, "title": title}
+        said = ", ".join(f"{role}: {name}" for role, name in roles.items() if name)
+        return f"{self.table.name} ({said})"
+
+    def read(self) -> Iterator[SourceItem]:
+        """The rows as records."""
+        for row in self.table.rows():
+            if isinstance(row, Skipped):
+                yield row
+            else:
+                yield from one_record(row.where, row.position, lambda r=row: [self._record(r)])
+
+    def _record(self, row: Row) -> SourceRecord:
+        data: Data = {}
+        for column in self.columns:
+            value = typed(row.values.get(column.source_name), column)
+            if value is not None or column.name != self.time:
+                data[column.name] = value
+        data[KEY_FIELD] = self._key(row, data)
+        return SourceRecord(self.table.stream, data, row.position)
+
+    def _key(self, row: Row, data: Data) -> str:
+        value: Json = data.get(self.key) if self.key else None
+        if self.key is None:
+            return stable_id("row", repr(sorted((str(k), str(v)) for k, v in row.values.items())))
+        if value in (None, ""):
+            raise BadRecord("bad_record", "its key is empty")
+        text = str(value)
+        return text if len(text) <= 200 and text.isprintable() else stable_id("key", text)
+
+
+def _fit(table: Table, guidance: Guidance) -> _Fit:
+    """Read a table once and give its columns their roles. Raises: BadRecord."""
+    survey = Survey()
+    for row in table.rows():
+        if isinstance(row, Row):
+            survey.see(row.values)
+    columns = survey.columns()
+    chosen = {
+        role: _named(columns, wanted)
+        for role, wanted in (("key", guidance.key or table.key), ("time", guidance.time))
+    }
+    found_key = chosen["key"] or next((c.name for c in columns if c.is_key), None)
+    found_time = chosen["time"] or next((c.name for c in columns if c.is_time), None)
+    title = _named(columns, guidance.title)
+    if title:
+        columns = tuple(replace(c, is_title=c.name == title) for c in columns)
+    if found_key != KEY_FIELD:
+        columns = tuple(replace(c, name="column_id") if c.name == KEY_FIELD else c for c in columns)
+    return _Fit(table, columns, found_key, found_time)
+
+
+def _named(columns: tuple[Column, ...], wanted: str | None) -> str | None:
+    """The column of that name. Raises: BadRecord."""
+    if wanted is None:
+        return None
+    found = next((c.name for c in columns if wanted in (c.name, c.source_name)), None)
+    if found is None:
+        raise BadRecord("usage", f"the table has no column {wanted!r}")
+    return found

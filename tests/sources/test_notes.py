@@ -1,0 +1,17 @@
+from pathlib import Path
+
+from tests.sources.reading import read_path, records_of
+from tests.sources.specimens import SPECIMENS, as_zip
+
+
+def test_notes_are_read_with_tags_links_and_files(tmp_path: Path) -> None:
+    items = read_path(as_zip(SPECIMENS["notes"], tmp_path / "vault.zip"))
+    notes = {note["title"]: note for note in records_of(items, "notes")}
+    bread = notes["Sourdough"]
+    assert bread["tags"] == ["bread", "baking", "kitchen/oven"]
+    assert bread["links"] == ["Rye starter", "images/loaf.png"]
+    assert bread["created_at"] == "2024-01-02T00:00:00Z"
+    assert bread["folder"] == "Vault/Bread"
+    assert notes["Rye starter"]["body"] == "No front matter\n---\nbut a rule"
+    assert notes["Broken front matter"]["tags"] == []
+    assert records_of(items, "files")[0]["mime_type"] == "image/png"

@@ -50,7 +50,7 @@ def furnish(store: RecordStore, world: World) -> None:
             1,
         )
         store.add_connection(active)
-    apply(store, world.writes)
+    apply(store, sorted(world.writes, key=lambda w: (w.connection_id, w.stream)))
     for connection in connections(world):
         if connection.status is ConnectionStatus.REVOKED:
             store.update_connection(connection.connection_id, lambda _, to=connection: to)

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from pathlib import Path
 
 from personal_server.storage.memory import MemoryStore
 from personal_server.storage.ports import RecordStore
+from personal_server.storage.sqlite.database import Database
+from personal_server.storage.sqlite.records import SCHEMA, SqliteRecordStore, prepare
 
-STORES = ("memory",)
+STORES = ("memory", "sqlite")
 
 
 @contextmanager
-def open_store(kind: str) -> Generator[RecordStore, None, None]:
+def open_store(kind: str, directory: Path) -> Generator[RecordStore, None, None]:
     """An empty store."""
-    del kind
-    yield MemoryStore()
+    if kind == "memory":
+        yield MemoryStore()
+        return
+    database = Database(directory / "records.db", [SCHEMA], setup=prepare)
+    try:
+        yield SqliteRecordStore(database, "owner", directory / "blobs")
+    finally:
+        database.close()

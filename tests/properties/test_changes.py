@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 from urllib.parse import quote
 
 import pytest
@@ -115,10 +116,12 @@ def visible_data(world: World, token: TokenSpec, sources: list[Source]) -> Copy:
 
 @pytest.mark.parametrize("kind", STORES)
 @pytest.mark.parametrize("seed", worlds(share=3))
-def test_a_follower_ends_with_exactly_the_visible_records(kind: str, seed: int) -> None:
+def test_a_follower_ends_with_exactly_the_visible_records(
+    kind: str, seed: int, tmp_path: Path
+) -> None:
     world = make_world(seed, writes=60)
     rng = random.Random(seed)
-    with open_store(kind) as store:
+    with open_store(kind, tmp_path) as store:
         furnish(store, world)
         for _ in range(2):
             session = Session(Door(store), world, make_token(world))
@@ -141,10 +144,12 @@ def test_a_follower_ends_with_exactly_the_visible_records(kind: str, seed: int) 
 
 @pytest.mark.parametrize("kind", STORES)
 @pytest.mark.parametrize("seed", worlds(share=6))
-def test_pages_laid_end_to_end_are_the_list_while_others_write(kind: str, seed: int) -> None:
+def test_pages_laid_end_to_end_are_the_list_while_others_write(
+    kind: str, seed: int, tmp_path: Path
+) -> None:
     world = make_world(seed, writes=80)
     rng = random.Random(seed)
-    with open_store(kind) as store:
+    with open_store(kind, tmp_path) as store:
         furnish(store, world)
         session = Session(Door(store), world, make_token(world))
         place = chosen(session)

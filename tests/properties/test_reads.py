@@ -7,6 +7,7 @@ at every store.
 from __future__ import annotations
 
 import random
+from pathlib import Path
 
 import pytest
 
@@ -23,9 +24,11 @@ ASKS = 30
 
 @pytest.mark.parametrize("kind", STORES)
 @pytest.mark.parametrize("seed", worlds())
-def test_a_read_is_exactly_what_the_grant_lets_through(kind: str, seed: int) -> None:
+def test_a_read_is_exactly_what_the_grant_lets_through(
+    kind: str, seed: int, tmp_path: Path
+) -> None:
     world = make_world(seed)
-    with open_store(kind) as store:
+    with open_store(kind, tmp_path) as store:
         furnish(store, world)
         door = Door(store)
         for turn in range(TOKENS):

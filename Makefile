@@ -1,10 +1,11 @@
 # Every target works on a fresh machine with Python 3.11 and make: it makes its own .venv.
 PYTHON ?= python3
 VENV := .venv
+RECORDS ?= 100000
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test check bench docs lint types imports clean
+.PHONY: help install demo serve test check bench docs lint types imports requirements clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -18,6 +19,20 @@ $(VENV)/run.stamp: requirements/run.txt pyproject.toml
 $(VENV)/dev.stamp: $(VENV)/run.stamp requirements/dev.txt
 	$(BIN)/pip install --quiet --require-hashes -r requirements/dev.txt
 	touch $@
+
+install: $(VENV)/run.stamp ## Put pdpp and pdpp-mcp-server into .venv/bin
+
+demo: $(VENV)/dev.stamp ## The main job end to end, on real data
+	$(BIN)/python -m demo
+
+serve: $(VENV)/run.stamp ## Serve your records (PDPP_DATA_DIR, default ~/.pdpp/data)
+	$(BIN)/pdpp serve
+
+bench: $(VENV)/dev.stamp ## Measure: make bench [RECORDS=100000] [WRITE=--write]
+	$(BIN)/python -m bench $(RECORDS) $(WRITE)
+
+docs: $(VENV)/dev.stamp ## Write the generated pages of docs/ anew
+	PYTHONPATH=. $(BIN)/python pages/write.py
 
 test: $(VENV)/dev.stamp ## Run the tests
 	$(BIN)/pytest -n auto

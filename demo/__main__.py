@@ -8,7 +8,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
@@ -108,7 +108,7 @@ class Home:
         return done.stdout
 
     @contextmanager
-    def serving(self) -> Iterator[None]:
+    def serving(self) -> Generator[None, None, None]:
         """The server, ready, until the block ends."""
         self.story.command("pdpp serve &")
         log = (self.folder / "serve.log").open("w+")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol, cast
+from typing import cast
 
 import orjson
 
@@ -22,16 +22,9 @@ from personal_server.storage.ports import RecordStore, Run, RunStatus
 
 BATCH_RECORDS = 2_000
 BATCH_BYTES = 16 * 1024 * 1024
+BLOB_CHUNK_BYTES = 1024 * 1024
 STATE_MEMBER = "import"
 ID_BYTES = 12
-
-
-class BlobKeeper(Protocol):
-    """Where the bytes of attachments go."""
-
-    def keep(self, connection_id: str, blob: SourceBlob) -> None:
-        """Store the bytes, unless they are there already."""
-        ...
 
 
 @dataclass(slots=True)
@@ -80,7 +73,6 @@ class ImportPorts:
     """What an import needs of the rest."""
 
     store: RecordStore
-    blobs: BlobKeeper
     clock: Callable[[], int]
     random_bytes: Callable[[int], bytes]
 
@@ -168,9 +160,17 @@ class ImportRun:
         self._store(batch)
         yield place
 
+    def _keep(self, blob: SourceBlob) -> None:
+        now = self._ports.clock()
+        with blob.open() as content:
+            chunks = iter(lambda: content.read(BLOB_CHUNK_BYTES), b"")
+            self._ports.store.receive_blob(
+                self._connection_id, chunks, blob.mime_type, now, max(blob.size_bytes, 1)
+            )
+
     def _store(self, batch: _Batch) -> None:
         for blob in batch.blobs:
-            self._ports.blobs.keep(self._connection_id, blob)
+            self._keep(blob)
             self.tally.blobs += 1
         for stream, lines in batch.lines.items():
             result = ingest(

@@ -1,0 +1,134 @@
+"""`make bench`: fill an archive, measure every door, say which bounds hold.
+
+Usage: python -m bench [RECORDS] [--write]   (`--write` keeps page and plot in docs/)
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+
+from rich.console import Console
+
+from bench.clients import HostedCaller, RestCaller, StdioCaller
+from bench.filling import Filled, fill
+from bench.operations import Read, fan_in, reads_of
+from bench.plot import plot
+from bench.report import Figure, ReadRow, Report
+from bench.site import Running, Site
+from bench.timing import Timing, time_calls
+
+CALLERS = 16
+MEBIBYTE = 1024 * 1024
+ADAPTER_BOUND_MS = 4.0
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+REPEATS = 60
+
+
+def main() -> int:
+    """Measure; 1 when a bound did not hold."""
+    options = _options()
+    console = Console(highlight=False)
+    with tempfile.TemporaryDirectory(prefix="pdpp-bench-") as folder:
+        site = Site(Path(folder))
+        console.print(f"filling an archive of {options.records:,} records …")
+        filled = fill(site.data_dir, options.records, Console(stderr=True))
+        report = measure(site, filled, console)
+    report.show(console)
+    if options.write:
+        write(report)
+    for name in report.broken:
+        console.print(f"[bold red]bound not held:[/] {name}")
+    return 1 if report.broken else 0
+
+
+def measure(site: Site, filled: Filled, console: Console) -> Report:
+    """Every read through every door."""
+    token, cache = site.grant("mail", "--source", "bench_mail", *_each("--connection", filled.mail))
+    with site.serving() as server, ExitStack() as stack:
+        rest = [RestCaller(site.origin, token) for _ in range(CALLERS)]
+        hosted = [HostedCaller(site.origin, token) for _ in range(CALLERS)]
+        stdio = stack.enter_context(
+            StdioCaller(site.command("pdpp-mcp-server", "--cache-root", str(cache)))
+        )
+        rows: list[ReadRow] = []
+        for read in reads_of(filled.mail[0], rest[0]):
+            console.print(f"  {read.name} …")
+            rows.append(ReadRow(read.name, _timings(read, rest, hosted, stdio), read.bound_ms))
+        one, every = (time_calls([r.over_rest(rest[0])], REPEATS) for r in fan_in(filled.mail[0]))
+        figures = _figures(site, filled, server, rows)
+        figures.append(_ratio("page over two connections / one", every.p50 / one.p50, 2))
+    return Report(filled.records, figures, rows)
+
+
+def _timings(
+    read: Read, rest: list[RestCaller], hosted: list[HostedCaller], stdio: StdioCaller
+) -> dict[str, Timing]:
+    timings = {
+        "REST": time_calls([read.over_rest(rest[0])], REPEATS),
+        "REST x16": time_calls([read.over_rest(caller) for caller in rest], REPEATS // 4),
+    }
+    if read.tool is not None:
+        timings["hosted MCP"] = time_calls([read.over_tool(hosted[0])], REPEATS)
+        timings["hosted MCP x16"] = time_calls(
+            [read.over_tool(caller) for caller in hosted], REPEATS // 6
+        )
+        timings["stdio"] = time_calls([read.over_tool(stdio)], REPEATS)
+    return timings
+
+
+def _figures(site: Site, filled: Filled, server: Running, rows: list[ReadRow]) -> list[Figure]:
+    added = [
+        row.timings["hosted MCP"].p50 - row.timings["REST"].p50
+        for row in rows
+        if "hosted MCP" in row.timings
+    ]
+    memory = server.peak_bytes / MEBIBYTE
+    rate = filled.records / filled.seconds
+    return [
+        Figure("ingest, search index on", f"{rate:,.0f} records/s", "5,000", rate >= 5_000),
+        Figure("ready to serve", f"{server.ready_seconds:.2f} s", "2 s", server.ready_seconds < 2),
+        Figure("memory at its peak", f"{memory:.0f} MiB", "250 MiB", memory < 250),
+        Figure("on disk", f"{site.size_bytes / MEBIBYTE:,.0f} MiB"),
+        Figure(
+            "hosted MCP adds at most (p50)",
+            f"{max(added):.1f} ms",
+            f"{ADAPTER_BOUND_MS:g} ms",
+            max(added) <= ADAPTER_BOUND_MS,
+        ),
+    ]
+
+
+def _ratio(name: str, value: float, bound: float) -> Figure:
+    return Figure(name, f"{value:.2f}", f"{bound:g}", value < bound)
+
+
+def _each(flag: str, values: tuple[str, ...]) -> list[str]:
+    return [part for value in values for part in (flag, value)]
+
+
+def write(report: Report) -> None:
+    """Keep the section of this size and its plot."""
+    page = DOCS / "performance.md"
+    heading = f"## {report.records:,} records"
+    sections = page.read_text(encoding="utf-8").split("\n## ")
+    kept = [part for part in sections[1:] if not f"## {part}".startswith(f"{heading},")]
+    image = f"performance-{report.records}.svg"
+    plot(report, DOCS / image)
+    section = f"{report.markdown()}\n![medians per read and door]({image})\n"
+    rest = "".join(f"\n## {part}" for part in kept)
+    page.write_text(f"{sections[0].rstrip()}\n\n{section}{rest}", encoding="utf-8")
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
+    parser.add_argument("records", nargs="?", type=int, default=100_000)
+    parser.add_argument("--write", action="store_true")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,95 @@
+"""Fill a data directory with the archive, through the same operations as every import."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+
+import orjson
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from bench.archive import COLLECTIONS, Collection, declarations, records
+from personal_server.app.stores import Stores, open_stores
+from personal_server.domain.declaration import SourceDeclaration
+from personal_server.operations.connections import create_connection
+from personal_server.operations.declaring import accept
+from personal_server.operations.ingesting import ingest
+from personal_server.settings import Settings
+
+BATCH = 2_000
+SEED = 7
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """What lies in the directory: connection ids of the mailboxes, records, seconds of ingest."""
+
+    mail: tuple[str, ...]
+    records: int
+    seconds: float
+
+
+def fill(data_dir: Path, total: int, console: Console) -> Filled:
+    """Ingest an archive of `total` records; making the lines is not counted as ingest."""
+    settings = Settings(data_dir=data_dir)
+    with open_stores(settings, serving=False) as stores, _progress(console) as progress:
+        known = {
+            d.connector_key: d
+            for d in (accept(stores.records, raw, stores.clock()) for raw in declarations())
+        }
+        ids: list[str] = []
+        count, seconds = 0, 0.0
+        for collection in COLLECTIONS:
+            declaration = known[collection.connector_key]
+            connection_id = _connect(stores, declaration, collection.name)
+            ids.append(connection_id)
+            task = progress.add_task(collection.name, total=int(total * collection.share))
+            for batch in _batches(collection, total):
+                begin = perf_counter()
+                _ingest(stores, connection_id, declaration, collection.stream, batch)
+                seconds += perf_counter() - begin
+                count += len(batch)
+                progress.advance(task, len(batch))
+    return Filled(tuple(ids[:2]), count, seconds)
+
+
+def _connect(stores: Stores, declaration: SourceDeclaration, name: str) -> str:
+    stored = stores.records.declaration(declaration.connector_key, None)
+    connection = create_connection(
+        stores.records, stored, name, stores.clock(), stores.random_bytes
+    )
+    return connection.connection_id
+
+
+def _ingest(
+    stores: Stores,
+    connection_id: str,
+    declaration: SourceDeclaration,
+    stream: str,
+    lines: list[bytes],
+) -> None:
+    result = ingest(
+        stores.records,
+        connection_id,
+        declaration.streams[stream],
+        lines,
+        now_ns=stores.clock(),
+        new_receipt_id=lambda: f"rr_{stores.random_bytes(9).hex()}",
+    )
+    if result.records_accepted != len(lines):
+        raise ValueError(f"{result.records_rejected} lines of {stream} were refused")
+
+
+def _batches(collection: Collection, total: int) -> Iterator[list[bytes]]:
+    lines = (orjson.dumps(record) for record in records(collection, total, SEED))
+    while batch := list(itertools.islice(lines, BATCH)):
+        yield batch
+
+
+def _progress(console: Console) -> Progress:
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    return Progress(*columns, TimeRemainingColumn(), console=console)

@@ -1,0 +1,116 @@
+"""What is measured: each read once per door, the same question each time.
+
+Rule: the REST form and the tool form of a read ask for the same records, so that their difference
+is the adapter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from bench.archive import COMMON_TERM, RARE_TERM
+from bench.clients import RestCaller, ToolCaller
+
+Query = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """One read: its REST target and, where a tool does the same, the tool call."""
+
+    name: str
+    path: str
+    query: Query = ()
+    tool: str | None = None
+    arguments: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    bound_ms: float | None = None
+
+    def over_rest(self, caller: RestCaller) -> Callable[[], object]:
+        """The call as REST."""
+        return lambda: caller.get(self.path, self.query)
+
+    def over_tool(self, caller: ToolCaller) -> Callable[[], object]:
+        """The call as a tool."""
+        tool = self.tool or ""
+        return lambda: caller.call(tool, self.arguments)
+
+
+def reads_of(mailbox: str, rest: RestCaller) -> Sequence[Read]:
+    """The reads of the table, on one mailbox; `rest` finds a deep cursor and a record."""
+    records = "/v1/streams/messages/records"
+    here: Query = (("connection_id", mailbox),)
+    base = {"stream": "messages", "connection_id": mailbox}
+    first = rest.get(records, (*here, ("limit", "100")))
+    key = first["data"][50]["record_id"]
+    sender = first["data"][3]["data"]["from_address"]
+    deep = deep_cursor(rest, records, here)
+    page: Query = (*here, ("limit", "100"))
+    return (
+        Read("page of 100", records, page, "query_records", {**base, "limit": 100}, 5),
+        Read("page of 100, deep", records, (*page, ("cursor", deep)), bound_ms=5),
+        Read("record", f"{records}/{key}", here, "fetch", {"id": f"{mailbox}/messages:{key}"}, 3),
+        Read(
+            "field window",
+            f"{records}/{key}/field-window",
+            (*here, ("field", "body")),
+            "read_record_field",
+            {"id": f"{mailbox}/messages:{key}", "field_path": "body"},
+            3,
+        ),
+        Read(
+            "filter on a declared field",
+            records,
+            (*here, ("filter[from_address]", sender), ("limit", "25")),
+            "query_records",
+            {**base, "filter": {"from_address": sender}, "limit": 25},
+            5,
+        ),
+        Read(
+            "count",
+            records,
+            (*here, ("limit", "1"), ("count", "exact")),
+            "query_records",
+            {**base, "limit": 1, "count": "exact"},
+            10,
+        ),
+        _aggregate("month buckets", base, here, group_by_time="sent_at", granularity="month"),
+        _aggregate("group by sender", base, here, group_by="from_address"),
+        _search("search, rare term", RARE_TERM, 10),
+        _search("search, common term", COMMON_TERM, 60),
+        Read("schema", "/v1/schema", (("view", "compact"),), "schema", {}),
+    )
+
+
+def fan_in(mailbox: str) -> Sequence[Read]:
+    """A page over all connections of the source, against the same page of one."""
+    records = "/v1/streams/messages/records"
+    one: Query = (("connection_id", mailbox), ("limit", "100"))
+    return (
+        Read("one connection", records, one),
+        Read("all connections", records, (("limit", "100"),)),
+    )
+
+
+def deep_cursor(rest: RestCaller, path: str, here: Query) -> str:
+    """The cursor behind page twenty-five, or the last one there is."""
+    cursor = ""
+    for _ in range(25):
+        after = (("cursor", cursor),) if cursor else ()
+        page = rest.get(path, (*here, ("limit", "100"), *after))
+        if not page["has_more"]:
+            break
+        cursor = page["next_cursor"]
+    return cursor
+
+
+def _aggregate(name: str, base: Mapping[str, Any], here: Query, **grouping: str) -> Read:
+    query = (*here, ("metric", "count"), ("limit", "100"), *grouping.items())
+    arguments = {**base, "metric": "count", "limit": 100, **grouping}
+    return Read(name, "/v1/streams/messages/aggregate", query, "aggregate", arguments)
+
+
+def _search(name: str, term: str, bound_ms: float) -> Read:
+    arguments = {"query": term, "limit": 25}
+    return Read(name, "/v1/search", (("q", term), ("limit", "25")), "search", arguments, bound_ms)

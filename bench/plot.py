@@ -1,0 +1,38 @@
+"""The medians of a report as a picture."""
+
+# pyright: reportUnknownMemberType=false
+# (matplotlib's own annotations are partial)
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.figure import Figure
+
+from bench.report import Report
+
+SHOWN = ("REST", "hosted MCP", "stdio")
+
+
+def plot(report: Report, path: Path) -> None:
+    """Write medians per read and door, on a logarithmic scale, with the bounds, as SVG."""
+    figure = Figure(figsize=(9, 0.55 * len(report.rows) + 1.5), layout="tight")
+    FigureCanvasSVG(figure)
+    axes = figure.subplots()
+    for index, door in enumerate(SHOWN):
+        points = [
+            (row.timings[door].p50, place + 0.25 * (index - 1))
+            for place, row in enumerate(report.rows)
+            if door in row.timings
+        ]
+        axes.barh([place for _, place in points], [value for value, _ in points], 0.22, label=door)
+    for place, row in enumerate(report.rows):
+        if row.bound_ms is not None:
+            axes.plot([row.bound_ms] * 2, [place - 0.4, place + 0.4], "k:", linewidth=1.5)
+    axes.set_yticks(range(len(report.rows)), [row.name for row in report.rows])
+    axes.invert_yaxis()
+    axes.set_xscale("log")
+    axes.set_xlabel(f"median in ms, one caller, {report.records:,} records (dotted: bound)")
+    axes.legend()
+    figure.savefig(path)

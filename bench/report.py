@@ -1,0 +1,94 @@
+"""What was measured, as a table for people, a page for the repository, and a plot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from rich.console import Console
+from rich.table import Table
+
+from bench.timing import Timing
+
+DOORS = ("REST", "REST x16", "hosted MCP", "hosted MCP x16", "stdio")
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One number with its bound; `held` is `None` without a bound."""
+
+    name: str
+    value: str
+    bound: str = ""
+    held: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRow:
+    """One read: its timing per door (missing: not measured there) and its bound for REST."""
+
+    name: str
+    timings: dict[str, Timing]
+    bound_ms: float | None
+
+    @property
+    def held(self) -> bool | None:
+        """Whether the median through REST with one caller is within the bound."""
+        return None if self.bound_ms is None else self.timings["REST"].p50 < self.bound_ms
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """All of one run."""
+
+    records: int
+    figures: Sequence[Figure]
+    rows: Sequence[ReadRow]
+
+    @property
+    def broken(self) -> list[str]:
+        """The names of bounds that did not hold."""
+        rows = [row.name for row in self.rows if row.held is False]
+        return [*(figure.name for figure in self.figures if figure.held is False), *rows]
+
+    def show(self, console: Console) -> None:
+        """Print the tables."""
+        table = Table(title=f"{self.records:,} records", show_edge=False)
+        for title in ("figure", "value", "bound", ""):
+            table.add_column(title)
+        for figure in self.figures:
+            table.add_row(figure.name, figure.value, figure.bound, _mark(figure.held))
+        console.print(table)
+        reads = Table(title="p50 / p95 in ms", show_edge=False)
+        for title in ("read", *DOORS, "bound", ""):
+            reads.add_column(title, justify="right" if title in DOORS else "left")
+        for row in self.rows:
+            cells = [_cell(row.timings.get(door)) for door in DOORS]
+            reads.add_row(row.name, *cells, _bound(row), _mark(row.held))
+        console.print(reads)
+
+    def markdown(self) -> str:
+        """The same as a section of docs/performance.md."""
+        today = datetime.now(UTC).date().isoformat()
+        lines = [f"## {self.records:,} records, {today}", "", "| figure | value | bound | held |"]
+        lines.append("|---|---|---|---|")
+        lines += [f"| {f.name} | {f.value} | {f.bound} | {_mark(f.held)} |" for f in self.figures]
+        lines += ["", f"| read, p50 / p95 in ms | {' | '.join(DOORS)} | bound | held |"]
+        lines.append("|---" * (len(DOORS) + 3) + "|")
+        for row in self.rows:
+            cells = " | ".join(_cell(row.timings.get(door)) for door in DOORS)
+            lines.append(f"| {row.name} | {cells} | {_bound(row)} | {_mark(row.held)} |")
+        return "\n".join(lines) + "\n"
+
+
+def _cell(timing: Timing | None) -> str:
+    return "" if timing is None else f"{timing.p50:.1f} / {timing.p95:.1f}"
+
+
+def _bound(row: ReadRow) -> str:
+    return "" if row.bound_ms is None else f"{row.bound_ms:g}"
+
+
+def _mark(held: bool | None) -> str:
+    return {None: "", True: "yes", False: "NO"}[held]

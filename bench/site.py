@@ -1,0 +1,118 @@
+"""A server to measure: a data directory filled through the real ingest path, and processes."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Generator
+from contextlib import contextmanager
+from http.client import HTTPConnection
+from pathlib import Path
+from time import perf_counter, sleep
+
+STARTING_SECONDS = 60
+UNLIMITED = (
+    "PDPP_RATE_PER_SECOND=0",
+    "PDPP_RATE_BURST=0",
+    "PDPP_MAX_IN_FLIGHT=0",
+    "PDPP_QUOTA_RECORDS_PER_DAY=0",
+    "PDPP_QUOTA_BYTES_PER_DAY=0",
+    "PDPP_LOG_LEVEL=warning",
+)
+
+
+class Site:
+    """One data directory, one port, and the commands that work on them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.port = _free_port()
+        self.origin = f"http://127.0.0.1:{self.port}"
+        self.data_dir = folder / "data"
+        self._bin = Path(sysconfig.get_path("scripts"))
+
+    def command(self, program: str, *arguments: str) -> list[str]:
+        """A command line with the environment of this site."""
+        variables = [f"PDPP_DATA_DIR={self.data_dir}", f"PDPP_BIND=127.0.0.1:{self.port}"]
+        return ["/usr/bin/env", *variables, *UNLIMITED, str(self._bin / program), *arguments]
+
+    def grant(self, name: str, *selection: str) -> tuple[str, Path]:
+        """Make a grant; its access token and the cache that holds it."""
+        cache = self.folder / f"cache-{name}"
+        arguments = ("--client", f"bench {name}", *selection, "--cache-root", str(cache), "--yes")
+        done = subprocess.run(
+            self.command("pdpp", "grant", "create", *arguments),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            sys.exit(f"pdpp grant create ended with {done.returncode}: {done.stderr}")
+        [file] = (cache / "clients").glob("*.json")
+        credential = json.loads(file.read_text(encoding="utf-8"))["credential"]
+        return credential["access_token"], cache
+
+    @contextmanager
+    def serving(self) -> Generator[Running, None, None]:
+        """The server as a process, ready."""
+        begin = perf_counter()
+        log = (self.folder / "serve.log").open("w+")
+        process = subprocess.Popen(self.command("pdpp", "serve"), stdout=log, stderr=log)
+        try:
+            while not self._answers():
+                if process.poll() is not None or perf_counter() - begin > STARTING_SECONDS:
+                    log.seek(0)
+                    sys.exit(f"the server did not start:\n{log.read()}")
+                sleep(0.01)
+            yield Running(process.pid, perf_counter() - begin)
+        finally:
+            process.terminate()
+            process.wait(timeout=30)
+            log.close()
+
+    @property
+    def size_bytes(self) -> int:
+        """What the data directory takes on disk."""
+        return sum(file.stat().st_size for file in self.data_dir.rglob("*") if file.is_file())
+
+    def _answers(self) -> bool:
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=2)
+        try:
+            connection.request("GET", "/healthz")
+            return connection.getresponse().status == 200
+        except OSError:
+            return False
+        finally:
+            connection.close()
+
+
+class Running:
+    """A server process."""
+
+    def __init__(self, pid: int, ready_seconds: float) -> None:
+        self._pid = pid
+        self.ready_seconds = ready_seconds
+
+    @property
+    def resident_bytes(self) -> int:
+        """Memory that it holds now."""
+        return self._status("VmRSS")
+
+    @property
+    def peak_bytes(self) -> int:
+        """The most it ever held."""
+        return self._status("VmHWM")
+
+    def _status(self, name: str) -> int:
+        lines = Path(f"/proc/{self._pid}/status").read_text(encoding="utf-8").splitlines()
+        value = next(line for line in lines if line.startswith(f"{name}:"))
+        return int(value.split()[1]) * 1024
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]

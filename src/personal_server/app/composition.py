@@ -1,0 +1,196 @@
+"""The composition root: settings become a running server.  The only place that wires parts."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+
+import httpx2
+from starlette.types import ASGIApp
+
+from personal_server.app.clients import configured_clients
+from personal_server.app.in_process import BehindTheDoor, TokenAdmission
+from personal_server.app.origin import origin_policy
+from personal_server.app.outermost import FailedBearers, Outermost
+from personal_server.app.stores import Stores, command_origin, open_stores
+from personal_server.authorization_server.application import AuthorizationParts, authorization_app
+from personal_server.authorization_server.configuration import (
+    BUILT_IN,
+    Configuration,
+    keep_pre_registered,
+)
+from personal_server.authorization_server.frame import SEGMENTS as AUTHORIZATION_SEGMENTS
+from personal_server.authorization_server.frame import WELL_KNOWN
+from personal_server.console.app import ConsoleParts, console_app
+from personal_server.console.frame import SEGMENTS as CONSOLE_SEGMENTS
+from personal_server.mcp_adapter.admission import HostedCredential
+from personal_server.mcp_adapter.calls import adapter_settings
+from personal_server.mcp_adapter.http import HostedApp, hosted_app
+from personal_server.operations.disclosure_recording import DisclosureRecorder
+from personal_server.operations.identifying import Identifier
+from personal_server.operations.resolving import TokenResolver
+from personal_server.operations.signing_in import OwnerSignIn
+from personal_server.resource_server.assembly import Parts, resource_server
+from personal_server.resource_server.frame import Ports, ResourceServer
+from personal_server.resource_server.limits import LimitRules, Limits
+from personal_server.rs_client.http import RsClient, in_process_client
+from personal_server.rs_client.port import FixedBearer, RsPort
+from personal_server.settings import Limits as LimitSettings
+from personal_server.settings import Settings
+
+VERSION = version("pdpp-personal-server")
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A server that is ready to be listened for.  `origin` is the one people are told."""
+
+    app: ASGIApp
+    origin: str
+    stores: Stores
+    sign_in: OwnerSignIn
+
+    def sign_in_link(self) -> str:
+        """A fresh link that signs the owner in once."""
+        return f"{self.origin}/owner/enter?t={self.sign_in.make_link()}"
+
+
+@contextmanager
+def open_server(settings: Settings) -> Generator[Server, None, None]:
+    """Open the stores and put every part together.
+
+    Raises: DatabaseInUse, DatabaseTooNew, StorageUnavailable.
+    """
+    with open_stores(settings, serving=True) as stores:
+        recorder = DisclosureRecorder(stores.disclosures, stores.clock)
+        try:
+            yield compose(settings, stores, recorder)
+        finally:
+            recorder.close()
+
+
+def compose(settings: Settings, stores: Stores, recorder: DisclosureRecorder) -> Server:
+    """Put the parts together on open stores."""
+    policy = origin_policy(settings)
+    origins = policy.origins
+    resolver = TokenResolver(stores.authorization, stores.clock)
+    sign_in = OwnerSignIn(stores.authorization, stores.clock, stores.random_bytes)
+    v1 = _resource_server(settings, stores, resolver, recorder, origins)
+    client = in_process_client(BehindTheDoor(v1))
+    hosted = _hosted(settings, resolver, origins, client)
+    console = console_app(_console_parts(settings, stores, sign_in))
+    authorization = _authorization(settings, stores, origins)
+    app = Outermost(
+        policy,
+        [
+            (frozenset({"mcp"}), hosted),
+            (CONSOLE_SEGMENTS, console),
+            (AUTHORIZATION_SEGMENTS | WELL_KNOWN, authorization),
+        ],
+        v1,
+        FailedBearers(settings.limits.failed_tokens_per_minute, stores.clock),
+        lambda: _lifetime(hosted, client),
+    )
+    return Server(app, command_origin(settings), stores, sign_in)
+
+
+def _resource_server(
+    settings: Settings,
+    stores: Stores,
+    resolver: TokenResolver,
+    recorder: DisclosureRecorder,
+    origins: tuple[str, ...],
+) -> ResourceServer:
+    resources = frozenset(f"{o}{path}" for o in origins for path in ("", "/v1", "/mcp"))
+    identify = Identifier(
+        resolver,
+        stores.authorization,
+        stores.records,
+        stores.declarations,
+        resources.__contains__,
+    )
+    parts = Parts(
+        stores.reads,
+        stores.disclosures,
+        recorder.flush,
+        stores.declarations,
+        max_blob_bytes=settings.max_blob_bytes,
+        server_name=settings.server_name,
+    )
+    limits = Limits(_rules(settings.limits), stores.clock)
+    return resource_server(
+        parts, Ports(identify, limits, recorder, stores.clock, stores.random_bytes)
+    )
+
+
+def _authorization(settings: Settings, stores: Stores, origins: tuple[str, ...]) -> ASGIApp:
+    configuration = Configuration(
+        origins=origins,
+        dynamic_registration=settings.dynamic_registration,
+        client_metadata_documents=settings.client_metadata_documents,
+        redirect_schemes=settings.extra_redirect_schemes,
+        refresh_overlap_seconds=settings.refresh_overlap_seconds,
+        pre_registered=(*BUILT_IN, *configured_clients(stores.configuration)),
+    )
+    keep_pre_registered(stores.authorization, configuration, stores.clock(), stores.random_bytes)
+    return authorization_app(
+        AuthorizationParts(
+            stores.authorization,
+            stores.catalogs,
+            stores.clock,
+            stores.random_bytes,
+            configuration,
+        )
+    )
+
+
+def _console_parts(settings: Settings, stores: Stores, sign_in: OwnerSignIn) -> ConsoleParts:
+    return ConsoleParts(
+        settings.server_name,
+        stores.authorization,
+        stores.disclosures,
+        stores.reads,
+        stores.declarations,
+        stores.random_bytes,
+        sign_in,
+    )
+
+
+def _rules(limits: LimitSettings) -> LimitRules:
+    return LimitRules(
+        limits.requests_per_second,
+        limits.burst,
+        limits.in_flight,
+        limits.records_per_day,
+        limits.bytes_per_day,
+    )
+
+
+def _hosted(
+    settings: Settings,
+    resolver: TokenResolver,
+    origins: tuple[str, ...],
+    client: httpx2.AsyncClient,
+) -> HostedApp:
+    def open_port(credential: HostedCredential) -> RsPort:
+        bearer = FixedBearer(credential.token)
+        rs = RsClient(client, credential.origin, bearer, VERSION, encoding="identity")
+        return rs.port(credential.tool, credential.request_id)
+
+    reachable = frozenset(f"{o}{path}" for o in origins for path in ("", "/mcp"))
+    return hosted_app(
+        open_port=open_port,
+        admission=TokenAdmission(resolver, reachable),
+        origins=origins,
+        version=VERSION,
+        allowed_origins=settings.allowed_origins,
+        settings=adapter_settings(settings.mcp_resource_links, settings.mcp_max_blob_bytes),
+    )
+
+
+@asynccontextmanager
+async def _lifetime(hosted: HostedApp, client: httpx2.AsyncClient) -> AsyncGenerator[None, None]:
+    async with hosted.run(), client:
+        yield

@@ -1,0 +1,99 @@
+"""The stores of a data directory, opened: for the server, or for a command beside it."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from personal_server.app.configuration import Configuration, load_configuration
+from personal_server.app.owner_store import OwnerStore
+from personal_server.operations.catalog import Catalogs, StoredCatalogs
+from personal_server.operations.known_declarations import KnownDeclarations
+from personal_server.operations.read_ports import ReadPorts
+from personal_server.operations.sealing import store_sealer
+from personal_server.settings import FORWARDED, Settings
+from personal_server.storage.authorization_ports import AuthorizationStore
+from personal_server.storage.disclosure_ports import DisclosureStore
+from personal_server.storage.ports import RecordStore
+from personal_server.storage.sqlite import authorization, disclosures
+from personal_server.storage.sqlite.database import Database
+from personal_server.storage.sqlite.records import SCHEMA, SqliteRecordStore, prepare
+
+Clock = Callable[[], int]
+RandomBytes = Callable[[int], bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Stores:
+    """Everything that is kept, behind its ports, and what reads need beside it."""
+
+    configuration: Configuration
+    records: RecordStore
+    authorization: AuthorizationStore
+    disclosures: DisclosureStore
+    reads: ReadPorts
+    declarations: KnownDeclarations
+    clock: Clock
+    random_bytes: RandomBytes
+
+    @property
+    def catalogs(self) -> Catalogs:
+        """What could be granted."""
+        return StoredCatalogs(self.records, self.declarations)
+
+
+@contextmanager
+def open_stores(
+    settings: Settings,
+    *,
+    serving: bool,
+    clock: Clock = time.time_ns,
+    random_bytes: RandomBytes = secrets.token_bytes,
+) -> Generator[Stores, None, None]:
+    """Open, migrate if need be, and close again.
+
+    Raises: DatabaseInUse for a second server, DatabaseTooNew, StorageUnavailable.
+    """
+    configuration = load_configuration(settings.data_dir, random_bytes)
+    subject_id = configuration.subject_id
+    modules = [SCHEMA, authorization.SCHEMA, disclosures.SCHEMA]
+    database = Database(settings.database_path, modules, setup=prepare, serving=serving)
+    try:
+        records = SqliteRecordStore(database, subject_id, settings.data_dir / "blobs")
+        sealer = store_sealer(records, random_bytes, clock())
+        yield Stores(
+            configuration,
+            records,
+            authorization.SqliteAuthorizationStore(database, subject_id),
+            disclosures.SqliteDisclosures(database, subject_id),
+            ReadPorts(records, sealer, clock, random_bytes),
+            KnownDeclarations(),
+            clock,
+            random_bytes,
+        )
+    finally:
+        database.close()
+
+
+@contextmanager
+def open_owner_store(settings: Settings) -> Generator[OwnerStore, None, None]:
+    """The store for a command of the owner."""
+    with open_stores(settings, serving=False) as stores:
+        yield OwnerStore(
+            origin=command_origin(settings),
+            authorization=stores.authorization,
+            disclosures=stores.disclosures,
+            reads=stores.reads,
+            declarations=stores.declarations,
+            random_bytes=stores.random_bytes,
+        )
+
+
+def command_origin(settings: Settings) -> str:
+    """The origin that commands speak of; of several forwarded ones the first."""
+    if settings.public_url == FORWARDED:
+        return f"https://{settings.trusted_hosts[0]}"
+    return settings.public_url

@@ -1,0 +1,67 @@
+"""`pdpp`: every command, in one place.
+
+Rule: a command costs the start-up time of what it uses; what is heavy is named as a path and
+imported when it is called.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import NoReturn
+
+import cyclopts
+
+from personal_server.app.owner_store import OwnerStore
+from personal_server.app.stores import open_owner_store, open_stores
+from personal_server.cli.disclosures import disclosures_command
+from personal_server.cli.exits import run_app
+from personal_server.cli.granting import granting_app
+from personal_server.cli.import_run import ImportPorts
+from personal_server.cli.importing import add_import_commands
+from personal_server.cli.mcp_server import mcp_server, package_version
+from personal_server.cli.owner import owner_app
+from personal_server.cli.starting import adapter_settings_or_exit, settings_or_exit
+
+ABOUT = """Your records on your machine, and slices of them for the agents you choose.
+
+Begin with `pdpp import FILE`, then `pdpp serve`.
+"""
+
+
+def open_store() -> AbstractContextManager[OwnerStore]:
+    """The store of this machine, for a command of its owner."""
+    return open_owner_store(settings_or_exit())
+
+
+@contextmanager
+def open_imports() -> Generator[ImportPorts, None, None]:
+    """The store of this machine, for an import."""
+    with open_stores(settings_or_exit(), serving=False) as stores:
+        yield ImportPorts(stores.records, stores.clock, stores.random_bytes)
+
+
+def default_cache() -> Path:
+    """Where credentials of this directory lie."""
+    return adapter_settings_or_exit().cache_root
+
+
+def command_line() -> cyclopts.App:
+    """The whole command line."""
+    app = cyclopts.App(
+        name="pdpp", help=ABOUT, version=package_version, version_flags=["--version"]
+    )
+    add_import_commands(app, open_imports)
+    app.command("personal_server.cli.serving:serve", name="serve")
+    app.command(granting_app(open_store, default_cache))
+    app.command(disclosures_command(open_store), name="disclosures")
+    app.command(owner_app(open_store))
+    app.command(mcp_server, name="mcp")
+    return app
+
+
+def run(arguments: Callable[[], list[str]] = lambda: sys.argv[1:]) -> NoReturn:
+    """Run the entry point `pdpp`."""
+    sys.exit(run_app(command_line(), arguments()))

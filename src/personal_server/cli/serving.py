@@ -1,0 +1,79 @@
+"""`pdpp serve`: the server in the foreground, and what its owner needs to know at the start."""
+
+from __future__ import annotations
+
+import socket
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+
+import uvicorn
+from rich.console import Console
+from rich.markup import escape
+
+from personal_server.app.composition import Server, open_server
+from personal_server.app.logs import configure_logging
+from personal_server.cli.exits import CommandError
+from personal_server.cli.starting import settings_or_exit
+from personal_server.domain.hosts import host_connections, mcp_url
+from personal_server.settings import Settings
+
+LARGEST_HEAD_BYTES = 64 * 1024
+CLOSING_SECONDS = 5
+
+
+def serve() -> None:
+    """Serve your records at PDPP_BIND until interrupted."""
+    settings = settings_or_exit()
+    configure_logging(settings.log_level)
+    with listening(settings) as listener, open_server(settings) as server:
+        greet(server, settings, Console(stderr=True, highlight=False))
+        config = uvicorn.Config(
+            server.app,
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            lifespan="on",
+            h11_max_incomplete_event_size=LARGEST_HEAD_BYTES,
+            timeout_graceful_shutdown=CLOSING_SECONDS,
+        )
+        uvicorn.Server(config).run(sockets=[listener])
+
+
+@contextmanager
+def listening(settings: Settings) -> Generator[socket.socket, None, None]:
+    """The listening socket; taken before anything else, so that a busy port costs nothing.
+
+    Raises: CommandError (`unavailable`).
+    """
+    family = socket.AF_INET6 if ":" in settings.bind_host else socket.AF_INET
+    address = f"{settings.bind_host}:{settings.bind_port}"
+    with socket.socket(family, socket.SOCK_STREAM) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((settings.bind_host, settings.bind_port))
+        except OSError:
+            raise CommandError(
+                "unavailable",
+                f"Something already listens on {address}, or the address is not this machine's.",
+                "Stop it, or choose another with PDPP_BIND=127.0.0.1:PORT.",
+            ) from None
+        yield listener
+
+
+def greet(server: Server, settings: Settings, console: Console) -> None:
+    """Say where the server is, how the owner signs in, and how each host connects."""
+    origin = server.origin
+    console.print(f"\n[bold]{escape(settings.server_name)}[/] at [link={origin}]{origin}[/link]")
+    if sys.stderr.isatty() and settings.is_loopback:
+        console.print(
+            f"  sign in (once, within 10 minutes): {server.sign_in_link()}", soft_wrap=True
+        )
+    else:
+        console.print("  sign in: run `pdpp owner link`")
+    console.print(f"\nConnect an agent: [bold]{mcp_url(origin)}[/]")
+    for connection in host_connections(origin):
+        console.print(f"  [cyan]{connection.host}[/]  {connection.instruction}")
+        console.print(f"    {escape(connection.text)}", soft_wrap=True)
+    console.print("\nStop with Ctrl-C.  What was read: `pdpp disclosures`.\n")

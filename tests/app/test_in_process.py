@@ -1,0 +1,30 @@
+import httpx2
+import pytest
+from starlette.types import Receive, Scope, Send
+
+from personal_server.app.in_process import BehindTheDoor, TokenAdmission
+from personal_server.mcp_adapter.admission import Refused
+from personal_server.operations.resolving import TokenResolver
+from personal_server.storage.authorization_memory import MemoryAuthorizationStore
+
+
+@pytest.mark.anyio
+async def test_the_inner_application_is_told_the_origin_of_its_caller() -> None:
+    seen: list[str] = []
+
+    async def inner(scope: Scope, receive: Receive, send: Send) -> None:
+        seen.append(scope["state"]["origin"])
+        await send({"type": "http.response.start", "status": 204, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+
+    transport = httpx2.ASGITransport(app=BehindTheDoor(inner))
+    async with httpx2.AsyncClient(transport=transport) as http:
+        await http.get("https://me.example:8443/v1")
+    assert seen == ["https://me.example:8443"]
+
+
+@pytest.mark.anyio
+async def test_an_unknown_bearer_is_not_admitted() -> None:
+    resolver = TokenResolver(MemoryAuthorizationStore("own_x"), lambda: 1)
+    admission = TokenAdmission(resolver, frozenset({"http://127.0.0.1:7662"}))
+    assert await admission.judge("nothing") == Refused("invalid_token")

@@ -24,17 +24,13 @@ from personal_server.resource_server.parameters import CURSOR, Parameter, page_l
 from personal_server.resource_server.replies import Reply
 from personal_server.resource_server.requests import Request
 from personal_server.resource_server.routing import BodyRule, Route, owner
+from personal_server.resource_server.shapes_declaration import DECLARATION_BODY
 from personal_server.storage.ports import READ_DEADLINE_SECONDS, StoredDeclaration
 
 ROOT = "/v1/owner/declarations"
 ONE = f"{ROOT}/{{connector_key}}"
 MAX_DECLARATION_BYTES = 4 * 1024 * 1024
 VERSION = Parameter("version", "A revision; without it, the current one.", max_chars=64)
-BODY_SHAPE = {
-    "type": "object",
-    "required": ["protocol_version", "streams"],
-    "properties": {"protocol_version": {"const": "0.1.0"}, "streams": {"type": "array"}},
-}
 
 
 class Declarations:
@@ -64,7 +60,7 @@ class Declarations:
             "14.1",
             answer="Declaration",
             also={201: "Declaration"},
-            body=BodyRule(limit_bytes=MAX_DECLARATION_BYTES, schema=BODY_SHAPE),
+            body=BodyRule(limit_bytes=MAX_DECLARATION_BYTES, schema=DECLARATION_BODY),
             errors=(InvalidDeclaration, DeclarationConflict, DeclarationIncompatible),
         )
         one = _one("GET", self.get, "One declaration.", "Declaration", (VERSION,))

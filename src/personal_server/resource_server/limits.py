@@ -98,8 +98,10 @@ class Limits:
         with self._lock:
             self._holders[authority.holder].in_flight -= 1
 
-    def standing(self, authority: ReadAuthority) -> Standing:
-        """The present state of the holder's bucket."""
+    def standing(self, authority: ReadAuthority) -> Standing | None:
+        """The present state of the holder's bucket; `None` while the limit is switched off."""
+        if not self._limits_requests:
+            return None
         factor = _factor(authority)
         full = self.rules.burst * factor
         with self._lock:

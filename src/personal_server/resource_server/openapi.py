@@ -31,6 +31,7 @@ from personal_server.errors import (
     UnsupportedMediaType,
     UnsupportedVersion,
 )
+from personal_server.resource_server.examples import EXAMPLES
 from personal_server.resource_server.parameters import Form, Kind, Parameter
 from personal_server.resource_server.routing import Route, RouteTable, Tokens
 from personal_server.resource_server.sending import PDPP_VERSION
@@ -88,13 +89,21 @@ def openapi_document(table: RouteTable, server_name: str) -> dict[str, object]:
         "paths": _paths(table.routes),
         "components": {
             "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},
-            "schemas": {
-                "Error": error_shape(sorted({e.code for e in error_classes(table.routes)})),
-                **SHARED,
-                **READ_SHAPES,
-                **OWNER_SHAPES,
-            },
+            "schemas": _schemas(table.routes),
         },
+    }
+
+
+def _schemas(routes: Iterable[Route]) -> dict[str, Shape]:
+    shapes: dict[str, Shape] = {
+        "Error": error_shape(sorted({error.code for error in error_classes(routes)})),
+        **SHARED,
+        **READ_SHAPES,
+        **OWNER_SHAPES,
+    }
+    return {
+        name: {**shape, "examples": [EXAMPLES[name]]} if name in EXAMPLES else shape
+        for name, shape in shapes.items()
     }
 
 

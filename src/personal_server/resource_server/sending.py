@@ -52,8 +52,10 @@ def fixed_headers(request_id: str) -> list[tuple[str, str]]:
     ]
 
 
-def rate_headers(standing: Standing) -> list[tuple[str, str]]:
-    """What the caller has left.  Source: RS contract 16."""
+def rate_headers(standing: Standing | None) -> list[tuple[str, str]]:
+    """What the caller has left; nothing while nothing is limited.  Source: RS contract 16."""
+    if standing is None:
+        return []
     return [
         ("RateLimit-Limit", str(standing.limit)),
         ("RateLimit-Remaining", str(standing.remaining)),

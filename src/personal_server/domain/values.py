@@ -92,7 +92,8 @@ def comparable(value: object, kind: ValueKind) -> Comparable | None:
         case ValueKind.INTEGER | ValueKind.NUMBER:
             if isinstance(value, bool) or not isinstance(value, int | float):
                 return None
-            return value
+            whole = kind is ValueKind.INTEGER and isinstance(value, float)
+            return int(value) if whole and value.is_integer() else value
 
 
 def order_key(value: Comparable) -> Comparable:

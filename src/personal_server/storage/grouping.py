@@ -49,9 +49,10 @@ def arrange(plan: AggregatePlan, record_count: int, tallies: Sequence[Tally]) ->
 
 def plain_value(point: Comparable, stored: object, kind: ValueKind) -> object:
     """How a group key or extreme is shown: as stored, whole numbers as integers."""
-    if kind in (ValueKind.INTEGER, ValueKind.NUMBER) and isinstance(point, float):
-        return int(point) if point.is_integer() and abs(point) <= MAX_INTEGER else point
-    return stored
+    if kind not in (ValueKind.INTEGER, ValueKind.NUMBER):
+        return stored
+    is_whole = isinstance(point, float) and point.is_integer() and abs(point) <= MAX_INTEGER
+    return int(point) if is_whole else point
 
 
 def _newest(plan: AggregatePlan, tallies: Sequence[Tally]) -> list[Tally]:

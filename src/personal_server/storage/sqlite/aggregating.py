@@ -76,7 +76,7 @@ class _Aggregate:
         segments = list(self._segments(grouping))
         figures = self._figures(segments)
         shown = self._shown_keys(grouping, segments, figures)
-        by_text = {orjson.dumps(shown[key]): key for key in figures}
+        by_shown: dict[Any, Key] = {shown[key]: key for key in figures}
         tallies = [
             Tally(Group(shown[key], each.count, self._rank(each)), self._rank(each))
             for key, each in figures.items()
@@ -84,7 +84,7 @@ class _Aggregate:
         answer = arrange(self._plan, total, tallies)
         groups: list[Group] = []
         for group in answer.groups:
-            key = by_text[orjson.dumps(group.key)]
+            key = by_shown[group.key]
             value = self._shown(figures[key], segments, key)
             groups.append(replace(group, value=value))
         return replace(answer, groups=tuple(groups))

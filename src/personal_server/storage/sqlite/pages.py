@@ -184,4 +184,6 @@ def _position(spot: Spot, place: Place, order: Order) -> Position:
     value: Comparable | None = spot[0]
     if order.kind is ValueKind.BOOLEAN and value is not None:
         value = bool(value)
+    if order.kind is ValueKind.INSTANT and isinstance(value, float):
+        value = int(value)
     return Position(value, spot[1], place.source.connection_id)

@@ -84,10 +84,7 @@ def _value(value: object, kind: ValueKind) -> Value:
         return None
     if kind is ValueKind.STRING:
         return value[:COMPARED_CODE_POINTS] if isinstance(value, str) else None
-    point = comparable(value, kind)
-    if kind is ValueKind.INTEGER and isinstance(point, float) and point.is_integer():
-        return bound(int(point))
-    return bound(point)
+    return bound(comparable(value, kind))
 
 
 def _words(data: JsonObject, layout: Layout) -> tuple[str, ...] | None:

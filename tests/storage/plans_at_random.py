@@ -1,0 +1,275 @@
+"""Random writes and random plans over the notebook of `worlds`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+from personal_server.domain.authority import TimeConstraint
+from personal_server.domain.criteria import (
+    Condition,
+    Granularity,
+    Grouping,
+    Metric,
+    Operator,
+    Order,
+    Term,
+)
+from personal_server.domain.values import instant_ns
+from personal_server.planning.plans import (
+    AggregatePlan,
+    BlobPlan,
+    ChangesPlan,
+    ChildrenPlan,
+    CountPlan,
+    FieldWindowPlan,
+    PagePlan,
+    Position,
+    RecordPlan,
+    Scope,
+    SearchPlan,
+    SpanPlan,
+    SummaryPlan,
+)
+from personal_server.storage.ports import ReadSnapshot
+from tests.storage.worlds import FILES_STREAM, NOTES_STREAM, condition, order, scope
+
+CONNECTIONS = ("cin_a", "cin_b")
+KEYS = ("n1", "n2", "n3", "ä", "10", "9", "z/.~", '["a"]')
+TIMES = (
+    "2026-01-01T00:00:00Z",
+    "2026-01-01T01:00:00+01:00",
+    "2026-03-29T00:59:59.999999999Z",
+    "2026-03-29T01:00:00Z",
+    "2026-10-25T00:30:00Z",
+    "2026-10-25T01:30:00Z",
+    "2026-10-25T03:30:00+02:00",
+    "1969-12-31T23:59:59Z",
+    "1899-05-01T12:00:00Z",
+    "2500-07-01T00:00:00Z",
+    "9999-12-31T23:59:59Z",
+    "0001-01-01T00:00:00Z",
+)
+DAYS = ("2026-01-01", "2026-03-29", "2026-12-31", "1969-12-31", "0001-01-01", "9999-12-31")
+LONG = "rain " * 60
+TEXTS = (
+    "",
+    "Heavy rain",
+    "rain rain rain",
+    "Wind and RAIN, heavy",
+    "東京 rain",
+    "ada@example.org",
+    LONG + "a",
+    LONG + "b",
+    "Äh, näßte 😀",
+    "rainy windy",
+)
+NUMBERS = (0, 1, 1.0, 2, 0.1, 0.2, 0.30000000000000004, -0.0, 1e300, -1e300, 12.3456, 12.34567, 1e8)
+INTEGERS = (None, 0, 1, 2, 3.0, 7, -7, 2**62, 2**63 - 1, -(2**63) + 1)
+MOODS = (None, "", "calm", "glad", LONG + "x", LONG + "y")
+BLOBS = ("blob_sha256_" + "a" * 64, "blob_sha256_" + "b" * 64)
+ZONES = ("UTC", "Europe/Rome", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu")
+WORDS = ("rain", "heavy", "wind", "windy", "東", "京", "naßte", "ah", "nothing", "a")
+
+
+def note(random: Random) -> dict[str, Any]:
+    made: dict[str, Any] = {"id": random.choice(KEYS), "at": random.choice(TIMES)}
+    choices: dict[str, tuple[Any, ...]] = {
+        "day": (*DAYS, None),
+        "title": (*TEXTS, None),
+        "body": TEXTS,
+        "mood": MOODS,
+        "place": TEXTS,
+        "words": INTEGERS,
+        "cost": NUMBERS,
+        "pinned": (True, False),
+        "labels": ([], [1, {"b": 1}], [{"b": 1.0}]),
+        "blob_ref": tuple({"blob_id": blob, "size_bytes": 1} for blob in BLOBS),
+    }
+    for name, values in choices.items():
+        if random.random() < 0.6:
+            made[name] = random.choice(values)
+    return made
+
+
+def file(random: Random) -> dict[str, Any]:
+    made = {"id": random.choice(KEYS), "note_id": random.choice(KEYS)}
+    return made | ({"name": random.choice(TEXTS)} if random.random() < 0.7 else {})
+
+
+def scopes(random: Random) -> tuple[Scope, ...]:
+    chosen = random.sample(CONNECTIONS, random.randint(1, 2))
+    fields = tuple(
+        name for name in NOTES_STREAM.properties if name in ("id", "at") or random.random() < 0.7
+    )
+    return tuple(
+        scope(each, fields=fields, window=window(random), resources=resources(random))
+        for each in chosen
+    )
+
+
+def window(random: Random) -> TimeConstraint | None:
+    if random.random() < 0.5:
+        return None
+    since, until = sorted(instant_ns(each) or 0 for each in random.sample(TIMES, 2))
+    if since == until:
+        return TimeConstraint("at", since, None)
+    edge = random.randint(0, 2)
+    return TimeConstraint("at", None if edge == 0 else since, None if edge == 1 else until)
+
+
+def resources(random: Random) -> frozenset[str] | None:
+    if random.random() < 0.7:
+        return None
+    return frozenset(random.sample(KEYS, random.randint(1, 5)))
+
+
+def conditions(random: Random) -> tuple[Condition, ...]:
+    return tuple(one_condition(random) for _ in range(random.choice((0, 0, 1, 1, 2))))
+
+
+def one_condition(random: Random) -> Condition:
+    field, values = random.choice(
+        [
+            ("at", TIMES),
+            ("day", DAYS),
+            ("words", INTEGERS[1:]),
+            ("cost", NUMBERS),
+            ("mood", MOODS[1:]),
+            ("place", TEXTS),
+            ("body", TEXTS),
+            ("pinned", (True, False)),
+        ]
+    )
+    ranged = field in ("at", "day", "words", "cost")
+    operator = random.choice(list(Operator)) if ranged else Operator.EQ
+    return condition(field, operator, random.choice(values))
+
+
+def orders(random: Random) -> Order:
+    field = random.choice((None, "at", "at", "day", "words", "cost"))
+    return order(field, down=random.random() < 0.5)
+
+
+def terms(random: Random) -> tuple[Term, ...]:
+    return tuple(
+        Term(tuple(random.sample(WORDS, random.choice((1, 1, 2)))), random.random() < 0.3)
+        for _ in range(random.choice((1, 1, 2)))
+    )
+
+
+def grouping(random: Random) -> Grouping | None:
+    kind = random.choice(("none", "value", "time"))
+    if kind == "none":
+        return None
+    if kind == "value":
+        field = random.choice(("mood", "pinned", "words", "cost", "day", "at"))
+        return Grouping(field, _kind(field))
+    field = random.choice(("at", "at", "day"))
+    choices = list(Granularity)[2:] if field == "day" else list(Granularity)
+    return Grouping(field, _kind(field), random.choice(choices), random.choice(ZONES))
+
+
+def aggregate(random: Random) -> AggregatePlan:
+    metric = random.choice(list(Metric))
+    fields = {
+        Metric.SUM: ("words", "cost"),
+        Metric.MIN: ("at", "cost", "words", "day"),
+        Metric.MAX: ("at", "cost", "words", "day"),
+        Metric.COUNT_DISTINCT: ("mood", "at", "cost"),
+    }
+    field = random.choice(fields[metric]) if metric in fields else None
+    return AggregatePlan(
+        scopes(random),
+        metric,
+        field,
+        None if field is None else _kind(field),
+        conditions(random),
+        grouping(random),
+        random.randint(1, 6),
+    )
+
+
+def _kind(field: str) -> Any:
+    return NOTES_STREAM.properties[field].kind
+
+
+def question(random: Random, horizon: int) -> Callable[[ReadSnapshot], object]:
+    """One random read."""
+    key = random.choice(KEYS)
+    match random.randint(0, 11):
+        case 0 | 1:
+            return pages(random)
+        case 2:
+            count = CountPlan(scopes(random), conditions(random))
+            return lambda snapshot: snapshot.count(count)
+        case 3:
+            field = random.choice(("at", "day", None))
+            span = SpanPlan(scopes(random), field, conditions(random))
+            return lambda snapshot: snapshot.span(span)
+        case 4:
+            summary = SummaryPlan(scopes(random)[0])
+            return lambda snapshot: snapshot.summary(summary)
+        case 5:
+            record = RecordPlan(scopes(random), key)
+            return lambda snapshot: snapshot.record(record)
+        case 6:
+            children = ChildrenPlan(
+                scope(random.choice(CONNECTIONS), FILES_STREAM),
+                random.choice((None, "note_id")),
+                tuple(random.sample(KEYS, 3)),
+                order(None),
+                random.randint(1, 3),
+            )
+            return lambda snapshot: snapshot.children(children)
+        case 7:
+            cut = FieldWindowPlan(
+                scopes(random),
+                key,
+                random.choice(("body", "title", "words", "labels")),
+                random.randint(1, 20),
+                random.choice((0, 3, 500)),
+                random.choice((None, None, "RAIN", "ä", "zzz")),
+                random.randint(0, 9),
+            )
+            return lambda snapshot: snapshot.field_window(cut)
+        case 8 | 9:
+            plan = aggregate(random)
+            return lambda snapshot: snapshot.aggregate(plan)
+        case 10:
+            found = SearchPlan(scopes(random), terms(random), conditions(random))
+            return lambda snapshot: snapshot.search(found)
+        case _:
+            return feed(random, horizon)
+
+
+def blob(random: Random) -> BlobPlan:
+    return BlobPlan(scopes(random), random.choice(BLOBS))
+
+
+def pages(random: Random) -> Callable[[ReadSnapshot], object]:
+    """All pages of a list, one after the other."""
+    first = PagePlan(scopes(random), orders(random), random.randint(1, 4), conditions(random))
+
+    def read(snapshot: ReadSnapshot) -> object:
+        found: list[object] = []
+        after: Position | None = None
+        while True:
+            plan = PagePlan(first.scopes, first.order, first.limit, first.conditions, after)
+            page = snapshot.page(plan)
+            found.append(page)
+            if not page.more:
+                return found
+            after = page.rows[-1].position
+
+    return read
+
+
+def feed(random: Random, horizon: int) -> Callable[[ReadSnapshot], object]:
+    reached = random.randint(0, horizon)
+    since = random.choice((None, random.randint(0, reached)))
+    changes = ChangesPlan(
+        scopes(random), since, reached, random.choice((0, since or 0)), random.randint(1, 9)
+    )
+    return lambda snapshot: snapshot.changes(changes)

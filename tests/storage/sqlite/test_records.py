@@ -1,0 +1,88 @@
+"""SQLite answers every plan as the memory store does, while writes go on."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import orjson
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from personal_server.storage.memory import MemoryStore
+from personal_server.storage.ports import RecordStore
+from tests.storage.conftest import sqlite_store
+from tests.storage.plans_at_random import CONNECTIONS, KEYS, file, note, question
+from tests.storage.worlds import FILES_STREAM, furnish, write
+
+# A seed says little when it shrinks; it is the example.
+AT_RANDOM = settings(max_examples=30, deadline=None, phases=[Phase.generate])
+
+
+def plain(value: Any) -> Any:
+    """Dataclasses as data, with the types of numbers kept apart."""
+    if is_dataclass(value):
+        return {each.name: plain(getattr(value, each.name)) for each in fields(value)}
+    if isinstance(value, dict):
+        return {str(key): plain(each) for key, each in sorted(value.items())}
+    if isinstance(value, list | tuple):
+        return [plain(each) for each in value]
+    if isinstance(value, frozenset):
+        return sorted(map(plain, value))
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value if abs(value) < 2**63 else float(value)  # far from our days: to 32 µs
+    return orjson.dumps(value).decode()
+
+
+def write_at_random(random: Random, stores: list[RecordStore], clock: int) -> None:
+    connection_id = random.choice(CONNECTIONS)
+    match random.randint(0, 9):
+        case 0:
+            done = [store.delete_stream(connection_id, "notes", clock) for store in stores]
+        case 1:
+            key = random.choice(KEYS)
+            done = [store.delete_record(connection_id, "notes", key, clock) for store in stores]
+        case 2:
+            files: list[Any] = [file(random) for _ in range(random.randint(1, 4))]
+            done = [
+                write(store, connection_id, files, stream=FILES_STREAM, now=clock)
+                for store in stores
+            ]
+        case _:
+            lines: list[Any] = [
+                random.choice(KEYS) if random.random() < 0.2 else note(random)
+                for _ in range(random.randint(1, 6))
+            ]
+            emitted = random.randint(1, 50) * 1_000
+            done = [
+                write(store, connection_id, lines, emitted=emitted, now=clock) for store in stores
+            ]
+    assert done[0] == done[1]
+
+
+@AT_RANDOM
+@given(st.integers(0, 2**32))
+def test_every_plan_has_the_same_answer_on_both_stores(seed: int) -> None:
+    random = Random(seed)
+    with tempfile.TemporaryDirectory() as directory, sqlite_store(Path(directory)) as fast:
+        stores: list[RecordStore] = [MemoryStore(), fast]
+        for store in stores:
+            furnish(store, *CONNECTIONS)
+        for clock in range(1, random.randint(2, 13)):
+            write_at_random(random, stores, clock * 1_000)
+            compare(random, stores)
+
+
+def compare(random: Random, stores: list[RecordStore]) -> None:
+    with stores[0].snapshot() as slow, stores[1].snapshot() as fast:
+        assert slow.horizon == fast.horizon
+        for _ in range(12):
+            ask = question(random, slow.horizon)
+            assert plain(ask(fast)) == plain(ask(slow)), _told(ask)
+
+
+def _told(ask: Any) -> str:
+    return "\n".join(repr(cell.cell_contents) for cell in ask.__closure__ or ())

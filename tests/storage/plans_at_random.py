@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from random import Random
 from typing import Any
@@ -68,7 +69,8 @@ TEXTS = (
 NUMBERS = (0, 1, 1.0, 2, 0.1, 0.2, 0.30000000000000004, -0.0, 1e300, -1e300, 12.3456, 12.34567, 1e8)
 INTEGERS = (None, 0, 1, 2, 3.0, 7, -7, 2**62, 2**63 - 1, -(2**63) + 1)
 MOODS = (None, "", "calm", "glad", LONG + "x", LONG + "y")
-BLOBS = ("blob_sha256_" + "a" * 64, "blob_sha256_" + "b" * 64)
+BLOB_BYTES = (b"first", b"second")
+BLOBS = tuple(f"blob_sha256_{hashlib.sha256(each).hexdigest()}" for each in BLOB_BYTES)
 ZONES = ("UTC", "Europe/Rome", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu")
 WORDS = ("rain", "heavy", "wind", "windy", "東", "京", "naßte", "ah", "nothing", "a")
 
@@ -171,7 +173,7 @@ def grouping(random: Random) -> Grouping | None:
     return Grouping(field, _kind(field), random.choice(choices), random.choice(ZONES))
 
 
-def aggregate(random: Random) -> AggregatePlan:
+def aggregate_plan(random: Random) -> AggregatePlan:
     metric = random.choice(list(Metric))
     fields = {
         Metric.SUM: ("words", "cost"),
@@ -195,60 +197,69 @@ def _kind(field: str) -> Any:
     return NOTES_STREAM.properties[field].kind
 
 
-def question(random: Random, horizon: int) -> Callable[[ReadSnapshot], object]:
+Ask = Callable[[ReadSnapshot], object]
+
+
+def question(random: Random, horizon: int) -> Ask:
     """One random read."""
-    key = random.choice(KEYS)
-    match random.randint(0, 11):
-        case 0 | 1:
-            return pages(random)
-        case 2:
-            count = CountPlan(scopes(random), conditions(random))
-            return lambda snapshot: snapshot.count(count)
-        case 3:
-            field = random.choice(("at", "day", None))
-            span = SpanPlan(scopes(random), field, conditions(random))
-            return lambda snapshot: snapshot.span(span)
-        case 4:
-            summary = SummaryPlan(scopes(random)[0])
-            return lambda snapshot: snapshot.summary(summary)
-        case 5:
-            record = RecordPlan(scopes(random), key)
-            return lambda snapshot: snapshot.record(record)
-        case 6:
-            children = ChildrenPlan(
-                scope(random.choice(CONNECTIONS), FILES_STREAM),
-                random.choice((None, "note_id")),
-                tuple(random.sample(KEYS, 3)),
-                order(None),
-                random.randint(1, 3),
-            )
-            return lambda snapshot: snapshot.children(children)
-        case 7:
-            cut = FieldWindowPlan(
-                scopes(random),
-                key,
-                random.choice(("body", "title", "words", "labels")),
-                random.randint(1, 20),
-                random.choice((0, 3, 500)),
-                random.choice((None, None, "RAIN", "ä", "zzz")),
-                random.randint(0, 9),
-            )
-            return lambda snapshot: snapshot.field_window(cut)
-        case 8 | 9:
-            plan = aggregate(random)
-            return lambda snapshot: snapshot.aggregate(plan)
-        case 10:
-            found = SearchPlan(scopes(random), terms(random), conditions(random))
-            return lambda snapshot: snapshot.search(found)
-        case _:
-            return feed(random, horizon)
+    kinds = (pages, pages, aggregate, aggregate, search, search, figures, single, children, cut)
+    if random.random() < 0.2:
+        return feed(random, horizon)
+    return random.choice(kinds)(random)
 
 
-def blob(random: Random) -> BlobPlan:
-    return BlobPlan(scopes(random), random.choice(BLOBS))
+def aggregate(random: Random) -> Ask:
+    plan = aggregate_plan(random)
+    return lambda snapshot: snapshot.aggregate(plan)
 
 
-def pages(random: Random) -> Callable[[ReadSnapshot], object]:
+def search(random: Random) -> Ask:
+    plan = SearchPlan(scopes(random), terms(random), conditions(random))
+    return lambda snapshot: snapshot.search(plan)
+
+
+def figures(random: Random) -> Ask:
+    count = CountPlan(scopes(random), conditions(random))
+    span = SpanPlan(scopes(random), random.choice(("at", "day", None)), conditions(random))
+    summary = SummaryPlan(scopes(random)[0])
+    return lambda snapshot: [
+        snapshot.count(count),
+        snapshot.span(span),
+        snapshot.summary(summary),
+    ]
+
+
+def single(random: Random) -> Ask:
+    record = RecordPlan(scopes(random), random.choice(KEYS))
+    blob = BlobPlan(scopes(random), random.choice(BLOBS))
+    return lambda snapshot: [snapshot.record(record), snapshot.blob(blob)]
+
+
+def children(random: Random) -> Ask:
+    plan = ChildrenPlan(
+        scope(random.choice(CONNECTIONS), FILES_STREAM),
+        random.choice((None, "note_id")),
+        tuple(random.sample(KEYS, 3)),
+        order(None),
+        random.randint(1, 3),
+    )
+    return lambda snapshot: snapshot.children(plan)
+
+
+def cut(random: Random) -> Ask:
+    plan = FieldWindowPlan(
+        scopes(random),
+        random.choice(KEYS),
+        random.choice(("body", "title", "words", "labels")),
+        random.randint(1, 20),
+        random.choice((0, 3, 500)),
+        random.choice((None, None, "RAIN", "ä", "zzz")),
+        random.randint(0, 9),
+    )
+    return lambda snapshot: snapshot.field_window(plan)
+
+
+def pages(random: Random) -> Ask:
     """All pages of a list, one after the other."""
     first = PagePlan(scopes(random), orders(random), random.randint(1, 4), conditions(random))
 
@@ -266,7 +277,7 @@ def pages(random: Random) -> Callable[[ReadSnapshot], object]:
     return read
 
 
-def feed(random: Random, horizon: int) -> Callable[[ReadSnapshot], object]:
+def feed(random: Random, horizon: int) -> Ask:
     reached = random.randint(0, horizon)
     since = random.choice((None, random.randint(0, reached)))
     changes = ChangesPlan(

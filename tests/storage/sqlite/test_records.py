@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from personal_server.storage.memory import MemoryStore
 from personal_server.storage.ports import RecordStore
 from tests.storage.conftest import sqlite_store
-from tests.storage.plans_at_random import CONNECTIONS, KEYS, file, note, question
+from tests.storage.plans_at_random import BLOB_BYTES, CONNECTIONS, KEYS, file, note, question
 from tests.storage.worlds import FILES_STREAM, furnish, write
 
 # A seed says little when it shrinks; it is the example.
@@ -39,7 +39,13 @@ def plain(value: Any) -> Any:
 
 def write_at_random(random: Random, stores: list[RecordStore], clock: int) -> None:
     connection_id = random.choice(CONNECTIONS)
-    match random.randint(0, 9):
+    match random.randint(0, 10):
+        case 10:
+            content = random.choice(BLOB_BYTES)
+            done = [
+                store.receive_blob(connection_id, [content], "text/plain", clock, 99)
+                for store in stores
+            ]
         case 0:
             done = [store.delete_stream(connection_id, "notes", clock) for store in stores]
         case 1:

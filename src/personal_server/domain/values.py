@@ -92,8 +92,9 @@ def comparable(value: object, kind: ValueKind) -> Comparable | None:
         case ValueKind.INTEGER | ValueKind.NUMBER:
             if isinstance(value, bool) or not isinstance(value, int | float):
                 return None
-            whole = kind is ValueKind.INTEGER and isinstance(value, float)
-            return int(value) if whole and value.is_integer() else value
+            if kind is ValueKind.INTEGER and isinstance(value, float) and value.is_integer():
+                return int(value)
+            return value
 
 
 def order_key(value: Comparable) -> Comparable:

@@ -68,7 +68,16 @@ class Calendar:
         return (offset.days * 86_400 + offset.seconds) * NANOSECONDS
 
     def period(self, instant_ns: int) -> tuple[int, int]:
-        """A stretch [from, to) around an instant in which the offset stays the same."""
+        """A stretch [from, to) around an instant in which the offset stays the same.
+
+        Differences of two instants of a stretch fit 64 bits where the instants do.
+        """
+        since, until = self._offset_period(instant_ns)
+        edges = (-_BEYOND_NS, -(2**63), 0, 2**63, _BEYOND_NS)
+        place = next(i for i, edge in enumerate(edges) if instant_ns < edge)
+        return (max(since, edges[place - 1]), min(until, edges[place]))
+
+    def _offset_period(self, instant_ns: int) -> tuple[int, int]:
         if self._zone.key == "UTC":
             return (-_BEYOND_NS, _BEYOND_NS)
         if instant_ns < _FIRST_NS:

@@ -296,10 +296,12 @@ class MemoryStore:
         """All or nothing: the new state takes the old one's place when the block ends."""
         with self._lock:
             state = self._state.copy()
-            referenced = _references(state)
             yield state
-            for key in referenced - _references(state):
-                state.uploads.pop(key, None)
+            referenced = _references(state)
+            for place, data in state.replaced:
+                for blob_id in blob_ids(data, state.blob_fields.get(place, ())).values():
+                    if (place[0], blob_id) not in referenced:
+                        state.uploads.pop((place[0], blob_id), None)
             held = {blob_id for _, blob_id in state.uploads}
             state.blobs = {each: state.blobs[each] for each in state.blobs if each in held}
             self._state = state
@@ -321,9 +323,11 @@ def _write_one(state: State, place: Place, batch: Batch, write: RecordWrite) -> 
         changed = state.delete(place, write, batch.now_ns)
     else:
         before = (state.sequence, state.history, dict(state.rows.get(place, {})))
+        replaced = len(state.replaced)
         changed = state.upsert(place, write, write.data, batch.now_ns)
         if changed and fixed and old is not None:
             state.sequence, state.history, state.rows[place] = before
+            del state.replaced[replaced:]
             return WriteOutcome.CONFLICT
     return WriteOutcome.CHANGED if changed else WriteOutcome.UNCHANGED
 

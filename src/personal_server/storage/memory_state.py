@@ -58,6 +58,7 @@ class State:
         default_factory=dict[tuple[str, str], BlobUpload]
     )
     blobs: dict[str, bytes] = field(default_factory=dict[str, bytes])
+    replaced: list[tuple[Place, JsonObject]] = field(default_factory=list[tuple[Place, JsonObject]])
     sealing_keys: tuple[SealingKey, ...] = ()
     rankings: dict[str, tuple[int, tuple[RankedHit, ...]]] = field(
         default_factory=dict[str, tuple[int, tuple[RankedHit, ...]]]
@@ -77,6 +78,7 @@ class State:
             rejections=dict(self.rejections),
             uploads=dict(self.uploads),
             blobs=dict(self.blobs),
+            replaced=[],
             rankings=dict(self.rankings),
         )
 
@@ -114,6 +116,8 @@ class State:
         now_ns: int,
     ) -> FieldChange:
         self.sequence += 1
+        if before is not None:
+            self.replaced.append((place, before))
         happened = Happened(
             self.sequence, place, write.key, before, after, write.emitted_at_ns, now_ns
         )

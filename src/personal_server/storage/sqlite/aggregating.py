@@ -33,6 +33,7 @@ from personal_server.storage.sqlite.measuring import Figures, absorb, measured, 
 from personal_server.storage.sqlite.reading import Place, Reader
 
 Key = Comparable | None
+FAR_SLACK_NS = 50_000.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,7 +270,9 @@ def _period_segment(
             return calendar.day_start(local)
         return calendar.fine_start(local, max(local * unit - offset, since))
 
-    divided = f"CAST(({name} - {bound(base)}) / {bound(unit)} AS INTEGER)"
+    # instants beyond 64 bits are doubles, true to some microseconds: they are not cut short
+    slack = f" + {FAR_SLACK_NS}" if not -(2**63) <= inside_ns < 2**63 else ""
+    divided = f"CAST(({name} - {bound(base)}{slack}) / {bound(unit)} AS INTEGER)"
     return Segment(place, divided, where, start)
 
 

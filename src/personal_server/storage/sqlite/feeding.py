@@ -9,16 +9,18 @@ Source: RS contract 8.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
 
+from personal_server.domain.authority import TimeConstraint
 from personal_server.domain.record import FieldChange, TombstoneRow
 from personal_server.planning.plans import Change, ChangesPlan, Feed
 from personal_server.storage.meaning import latest_change
 from personal_server.storage.sql.compiler import Where
 from personal_server.storage.sqlite.changing import parse_changes
+from personal_server.storage.sqlite.functions import bound
 from personal_server.storage.sqlite.reading import Place, Reader
 
 WALKED_AT_ONCE = 1_000
@@ -67,6 +69,7 @@ class _SourceFeed:
         window = place.scope.window
         self._fields = frozenset(place.scope.fields)
         self._dated = self._fields | ({window.field} if window else set[str]())
+        self._window = None if window is None else _as_stored(window)
         self._knows_past = window is None or window.field == place.compiler.layout.consent
         where = Where(("r.k = ?",), ("",)) & place.visible()
         self._line = place.compiler.select("r.cs, r.ce, r.fc", where)
@@ -152,7 +155,7 @@ class _SourceFeed:
         scope = self._scope
         if not exists or (scope.resources is not None and key not in scope.resources):
             return False
-        return scope.window is None or not self._knows_past or scope.window.holds(at)
+        return self._window is None or not self._knows_past or self._window.holds(at)
 
     def _load(self, sequence: int) -> Noted:
         line = self._session.first(
@@ -161,3 +164,10 @@ class _SourceFeed:
         )
         assert line is not None  # noqa: S101  # neighbours of retained changes are retained
         return Noted(*line)
+
+
+def _as_stored(window: TimeConstraint) -> TimeConstraint:
+    """The bounds as stored instants compare: far ones are doubles."""
+    since: Any = bound(window.since_ns)
+    until: Any = bound(window.until_ns)
+    return replace(window, since_ns=since, until_ns=until)

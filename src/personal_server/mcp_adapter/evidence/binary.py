@@ -19,6 +19,7 @@ from personal_server.rs_client.json_values import (
 
 least_chars = 256
 least_distinct = 8
+least_passage_chars = 64
 base64_text = re.compile(r"[A-Za-z0-9+/_-]+={0,2}")
 data_url = re.compile(r"data:([^;,]*)(?:;[^;,]*)*;base64,")
 
@@ -55,6 +56,13 @@ def _looks_like_base64(value: str) -> bool:
     if len(value) < least_chars or len(value) % 4 or not base64_text.fullmatch(value):
         return False
     return len(set(value.rstrip("="))) >= least_distinct
+
+
+def is_encoded_passage(text: str) -> bool:
+    """Whether a passage is a stretch of encoded bytes rather than words."""
+    if len(text) < least_passage_chars or not base64_text.fullmatch(text):
+        return False
+    return len(set(text)) >= least_distinct
 
 
 def _inline(text: str, mime_type: str) -> BinaryFacts:

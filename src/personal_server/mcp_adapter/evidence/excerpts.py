@@ -6,8 +6,9 @@ Source: MCP adapter contract 10.4, 8.3.
 from dataclasses import dataclass
 
 from personal_server.mcp_adapter import budgets
+from personal_server.mcp_adapter.evidence.binary import is_encoded_passage
 from personal_server.mcp_adapter.evidence.cutting import Cut
-from personal_server.mcp_adapter.evidence.highlights import mark_ranges, unescaped
+from personal_server.mcp_adapter.evidence.highlights import mark_ranges, tag, unescaped
 from personal_server.rs_client.json_values import (
     Json,
     as_count,
@@ -59,12 +60,16 @@ def _excerpt(item: Json) -> Excerpt | None:
     complete = item.get("truncated") is False or item.get("complete") is True
     return Excerpt(
         field_path=first_text(item.get("field_path"), item.get("field")),
-        marked=mark_ranges(text, start, item.get("match_ranges")),
+        marked=_readable(mark_ranges(text, start, item.get("match_ranges")), text),
         shown_chars=len(text),
         start_chars=start,
         total_chars=as_count(item.get("total_chars")),
         complete=complete,
     )
+
+
+def _readable(marked: str, text: str) -> str:
+    return "[binary]" if is_encoded_passage(text) else marked
 
 
 def _snippet(hit: Json) -> list[Excerpt]:
@@ -74,4 +79,5 @@ def _snippet(hit: Json) -> list[Excerpt]:
         return []
     plain = unescaped(text)
     field = first_text(as_object(snippet).get("field"), as_object(snippet).get("field_path"))
-    return [Excerpt(field, plain, len(plain), 0, None, complete=False)]
+    shown = _readable(plain, tag.sub("", plain).strip("…"))
+    return [Excerpt(field, shown, len(plain), 0, None, complete=False)]

@@ -27,6 +27,8 @@ def has_steering(text: str) -> bool:
 
 def clean(text: str) -> str:
     """The text without steering characters; joiners and selectors stay where they have a base."""
+    if text.isascii() and text.isprintable():
+        return text
     return suspect.sub(lambda found: found[0] if _kept(text, found.start()) else "", text)
 
 
@@ -51,6 +53,9 @@ def _has_base(text: str, at: int) -> bool:
 
 def one_line(text: str, limit_chars: int | None = None) -> str:
     """One clean line; runs of white space are single spaces; cut with an ellipsis."""
+    if limit_chars is not None and len(text) > limit_chars * 16:
+        start = " ".join(clean(text[: limit_chars * 16]).split())
+        text = start if len(start) > limit_chars else text
     line = " ".join(clean(text).split())
     if limit_chars is None or len(line) <= limit_chars:
         return line

@@ -100,9 +100,19 @@ def compact_row(row: Json, *, scoped: bool) -> Json:
             name: flags_of(capability, properties.get(name))
             for name, capability in declared.items()
         }
+    if is_list(found.get("views")):
+        found["views"] = [_view(view) for view in found["views"]]
+    if not any(value is not None for value in as_object(found.get("constraints")).values()):
+        found.pop("constraints", None)
     if is_list(row.get("expand_capabilities")):
         found["expand_capabilities"] = [_relation(item) for item in row["expand_capabilities"]]
     return {name: found[name] for name in (*names, *found) if name in found}
+
+
+def _view(view: Any) -> Any:
+    if not is_object(view):
+        return view
+    return {name: view[name] for name in ("id", "fields") if name in view}
 
 
 def _relation(item: Any) -> Any:

@@ -42,20 +42,31 @@ class Block:
         return sum(len(line) + 1 for line in self.lines)
 
 
+presumed_cursor_chars = 400
 Renderer = Callable[[Json, int, Measure], Block]
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """Characters of both faces before any row stands in them."""
+    """Characters of both faces before any row stands in them.
+
+    Shapes: has_cursor says whether a cursor is already counted; a shorter page will have one.
+    """
 
     structured_chars: int
     text_chars: int
+    has_cursor: bool = True
 
     def room_for(self, blocks: Sequence[Block]) -> int:
         """How many blocks fit, from the first on."""
-        structured = self.structured_chars + structured_slack
-        text = self.text_chars + text_slack
+        fitting = self._count(blocks, 0)
+        if fitting == len(blocks) or self.has_cursor:
+            return fitting
+        return self._count(blocks, presumed_cursor_chars)
+
+    def _count(self, blocks: Sequence[Block], cursor_chars: int) -> int:
+        structured = self.structured_chars + structured_slack + 4 * cursor_chars
+        text = self.text_chars + text_slack + 2 * cursor_chars
         for count, block in enumerate(blocks):
             structured += block.structured_chars
             text += block.text_chars

@@ -11,6 +11,7 @@ from typing import Any
 from personal_server.mcp_adapter import budgets
 from personal_server.mcp_adapter.calls import Call
 from personal_server.mcp_adapter.errors import ToolError
+from personal_server.mcp_adapter.evidence.cutting import Measure
 from personal_server.mcp_adapter.faces.fit import Block, Fitting, Frame, Renderer, fit_page
 from personal_server.mcp_adapter.reading import read
 from personal_server.rs_client.json_values import Json, as_object
@@ -78,13 +79,29 @@ async def read_page(call: Call, asked: Mapping[str, Any], how: PageRead) -> Show
     limit: int | None = asked.get("limit")
     page, reads = await _first(call, asked, how, limit)
     wanted = limit or len(page.rows)
-    while True:
-        fitted = fit_page(Fitting(page.rows, how.renderer, how.frame(page)))
-        if not isinstance(fitted, int):
-            return ShownPage(_shortened(page, wanted, len(fitted), reads), fitted, reads)
-        shorter = fitted if reads < budgets.page_reads - 1 else 1
-        page = await _page(call, asked, how, shorter)
+    fitting = Fitting(page.rows, how.renderer, how.frame(page))
+    fitted = fit_page(fitting)
+    while isinstance(fitted, int) and reads < budgets.page_reads:
+        page = await _page(call, asked, how, _shorter(fitted, reads))
+        fitting = Fitting(page.rows, how.renderer, how.frame(page))
+        fitted = fit_page(fitting)
         reads += 1
+    if isinstance(fitted, int):
+        page, fitted = _prefix(page, fitting, fitted)
+    return ShownPage(_shortened(page, wanted, len(fitted), reads), fitted, reads)
+
+
+def _shorter(fitted: int, reads: int) -> int:
+    """What to ask for: what fits; when the rows changed under us, with room to spare."""
+    return fitted if reads == 1 else max(1, fitted // 2)
+
+
+def _prefix(page: Page, fitting: Fitting, fitted: int) -> tuple[Page, list[Block]]:
+    """The rows that fit, of a server that never sent a page that does; no cursor leads on."""
+    warnings = [*page.warnings, _warning("no_cursor", no_cursor_advice)]
+    body = with_rows({**_without_cursor(page.body), "has_more": True}, page.rows[:fitted])
+    shown = Page(body, page.rows[:fitted], True, None, warnings, page.request_id)
+    return shown, fitting.at(Measure.of(budgets.short_preview))[:fitted]
 
 
 async def _first(

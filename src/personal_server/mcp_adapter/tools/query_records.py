@@ -44,7 +44,8 @@ async def query_records(call: Call, raw: Mapping[str, Any] | None) -> Outcome:
 
     def frame(page: Page) -> Frame:
         empty = _faces(call, asked, ShownPage(page, [], 1))
-        return Frame(len(compact(empty.structured)), len(empty.text))
+        size = len(compact(empty.structured))
+        return Frame(size, len(empty.text), page.cursor is not None)
 
     path = ("v1", "streams", asked["stream"], "records")
     shown = await read_page(call, asked, PageRead(path, query, block, frame))

@@ -56,7 +56,8 @@ async def search(call: Call, raw: Mapping[str, Any] | None) -> Outcome:
 
     def frame(page: Page) -> Frame:
         empty = _faces(call, asked, ShownPage(page, [], 1))
-        return Frame(len(compact(empty.structured)), len(empty.text) + len(use_line))
+        size = len(compact(empty.structured))
+        return Frame(size, len(empty.text) + len(use_line), page.cursor is not None)
 
     path = routes[asked.get("mode", "lexical")]
     shown = await read_page(call, asked, PageRead(path, query, block, frame))

@@ -37,6 +37,9 @@ docs: $(VENV)/dev.stamp ## Write the generated pages of docs/ anew
 test: $(VENV)/dev.stamp ## Run the tests
 	$(BIN)/pytest -n auto
 
+requirements: $(VENV)/dev.stamp ## The requirement table: every row with its tests, run on the four doors
+	$(BIN)/pytest -q -n 0 -m req -p tests.requirements.report tests
+
 lint: $(VENV)/dev.stamp ## Style and defects
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .

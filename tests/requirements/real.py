@@ -216,8 +216,7 @@ class Real:
             answer = await owner.post(
                 "/v1/blobs", params=target, content=photo, headers={"Content-Type": "image/png"}
             )
-        if answer.status_code not in {200, 201}:
-            del row["blob_ref"]
+            assert answer.status_code in {200, 201}, answer.text
         await self.living.ingest(self.personal, "attachments", [row])
 
     def grants(self) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from base64 import b64decode
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -18,6 +20,8 @@ from tests.requirements.real import Real, as_json, origin, outermost, real_door
 
 pytestmark = pytest.mark.anyio
 Json = dict[str, Any]
+root = Path(__file__).resolve().parents[2]
+shipped = ("README.md", "docs/mcp.md")
 well_known = "/.well-known/oauth-protected-resource"
 
 
@@ -207,8 +211,25 @@ async def test_our_compact_body_equals_its_projection(real: Real) -> None:
         assert projected["connectors"][0]["streams"] == compact["connectors"][0]["streams"]
         shown = await door.call("schema", {"stream": "messages"})
         data = dict(shown.structured["data"])
-        del data["field_capability_legend"]
+        for body in (data, compact):
+            body.pop("field_capability_legend", None)
+            body.pop("links")
         assert data == compact
+
+
+@pytest.mark.req("0.1")
+async def test_the_recommended_setup_is_one_address_before_any_variant(real: Real) -> None:
+    async with real_door(real, "mine") as (_, http):
+        page = (await http.get("/docs", headers={"Accept": "text/html"})).text
+        setup = page.partition('id="reference"')[0]
+        assert f"{origin}/mcp" in setup
+        documents = [setup, *((root / name).read_text("utf-8") for name in shipped)]
+        for document in documents:
+            address, variant = document.index("/mcp"), document.find("pdpp-mcp-server")
+            assert variant == -1 or address < variant
+            for word in ("profile", "toolset", "tool set", "control-plane", "owner token"):
+                assert word not in document.lower()
+            assert not re.search(r"\b(core|events|full)\b (tools|surface|mode)", document)
 
 
 @pytest.mark.req("4.21")

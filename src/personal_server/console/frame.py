@@ -117,10 +117,10 @@ class Frame:
         return await anyio.to_thread.run_sync(route.endpoint, visit)
 
     def _visit(self, request: Request, route: PageRoute) -> Visit:
-        origin = _origin(request)
+        origin = origin_of(request)
         cookie = request.cookies.get(session_cookie(origin))
         return replace(
-            _stranger(request),
+            stranger(request),
             query=known_query(request, route.query),
             path={name: str(value) for name, value in request.path_params.items()},
             cookie=cookie,
@@ -136,15 +136,16 @@ class Frame:
 
     def _failure(self, request: Request, error: PersonalServerError) -> Response:
         as_json = prefers_json(request.headers.get("accept", ""))
-        return self._pages.failure(_stranger(request), error, as_json=as_json)
+        return self._pages.failure(stranger(request), error, as_json=as_json)
 
 
-def _stranger(request: Request) -> Visit:
+def stranger(request: Request) -> Visit:
+    """A visit of which nothing is known but the request."""
     state = request.scope.get("state", {})
     query = request.url.query
     return Visit(
         method=request.method,
-        origin=_origin(request),
+        origin=origin_of(request),
         request_id=state.get("request_id", "req_unknown"),
         visitor=Visitor(state.get("client_address"), request.headers.get("user-agent")),
         path={},
@@ -153,7 +154,8 @@ def _stranger(request: Request) -> Visit:
     )
 
 
-def _origin(request: Request) -> str:
+def origin_of(request: Request) -> str:
+    """The origin the request was made on, as the outermost application settled it."""
     settled: object = request.scope.get("state", {}).get("origin")
     return settled if isinstance(settled, str) else str(request.base_url).rstrip("/")
 

@@ -71,14 +71,18 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class CredentialCache:
-    """The directory `root` (`.pdpp`): `warn` gets one sentence where modes were too wide."""
+    """The directory `root` (`.pdpp`): `warn` gets one sentence where modes were too wide.
+
+    `folder` is `clients`; the owner's own credentials stand apart from them.
+    """
 
     root: Path
     warn: Callable[[str], None] = _ignore
+    folder: str = "clients"
 
     def path(self, provider_url: str) -> Path:
         """Where the credential of a provider stands."""
-        return self.root / "clients" / f"{host_name(provider_url)}.json"
+        return self.root / self.folder / f"{host_name(provider_url)}.json"
 
     def load(self, provider_url: str) -> Credential:
         """The cached credential.
@@ -133,21 +137,21 @@ class CredentialCache:
     def _make(self) -> None:
         self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
         with suppress(FileExistsError):
-            os.mkdir(self.root / "clients", 0o700)
+            os.mkdir(self.root / self.folder, 0o700)
         with suppress(FileExistsError), open(self.root / ".gitignore", "x") as file:
             file.write("*\n!.gitignore\n")
 
     @contextmanager
     def _directory(self) -> Generator[int]:
-        """Open `clients/` without following links, and keep both directories private."""
+        """Open the folder without following links, and keep both directories private."""
         flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
         root = os.open(self.root, flags)
         try:
             _keep_private(root, str(self.root), self.warn)
             with _refusing_links():
-                clients = os.open("clients", flags | os.O_NOFOLLOW, dir_fd=root)
+                clients = os.open(self.folder, flags | os.O_NOFOLLOW, dir_fd=root)
             try:
-                _keep_private(clients, str(self.root / "clients"), self.warn)
+                _keep_private(clients, str(self.root / self.folder), self.warn)
                 yield clients
             finally:
                 os.close(clients)

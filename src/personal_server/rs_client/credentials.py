@@ -86,6 +86,30 @@ class MetadataFailure(CredentialError):
     code = "metadata_failure"
 
 
+class ConnectNotSupported(CredentialError):
+    """The server lacks what this way of connecting needs."""
+
+    code = "connect_not_supported"
+
+
+class ApprovalDenied(CredentialError):
+    """The owner said no."""
+
+    code = "approval_denied"
+
+
+class ApprovalExpired(CredentialError):
+    """Nobody decided in time."""
+
+    code = "approval_expired"
+
+
+class TokenRejected(CredentialError):
+    """The server no longer accepts the credential."""
+
+    code = "token_rejected"
+
+
 def connect_hint(provider_url: str) -> str:
     """What to do when a credential is missing or spent."""
     return f"Run `pdpp connect {provider_url}`."

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, cast
+from typing import Protocol
 
 import anyio.to_thread
-import httpx2
 
 from personal_server.rs_client.credential_cache import CredentialCache
 from personal_server.rs_client.credentials import (
@@ -24,9 +23,9 @@ from personal_server.rs_client.credentials import (
     connect_hint,
     refuse_owner,
 )
+from personal_server.rs_client.exchange import Exchange, network_exchange, unavailable
 
 LEAST_SECONDS = 60.0
-HTTP_SECONDS = 15.0
 
 
 class TokenEndpoint(Protocol):
@@ -41,7 +40,7 @@ class TokenEndpoint(Protocol):
 class HttpTokenEndpoint:
     """The token endpoint that the issuer's metadata names, over HTTP."""
 
-    http: httpx2.Client
+    exchange: Exchange
 
     def refresh(self, credential: Credential) -> Document:
         """RFC 6749 section 6.  Raises: CredentialExpired, ProviderUnavailable, MetadataFailure."""
@@ -52,23 +51,22 @@ class HttpTokenEndpoint:
         }
         if credential.resource is not None:
             form["resource"] = credential.resource
-        status, answer = self._exchange("POST", self._endpoint(credential.issuer), form)
-        if status == 200 and isinstance(answer.get("access_token"), str):
-            return answer
-        if answer.get("error") in ("invalid_grant", "invalid_client"):
+        answer = self.exchange.post_form(self._endpoint(credential.issuer), form)
+        if answer.ok and isinstance(answer.body.get("access_token"), str):
+            return dict(answer.body)
+        if answer.body.get("error") in ("invalid_grant", "invalid_client"):
             raise CredentialExpired(
                 "The server no longer renews this credential.",
                 connect_hint(credential.provider_url),
             )
-        raise _unavailable(f"The token endpoint answered {status}.")
+        raise unavailable(f"The token endpoint answered {answer.status}.")
 
     def _endpoint(self, issuer: str) -> str:
         origin = issuer.rstrip("/")
-        address = f"{origin}/.well-known/oauth-authorization-server"
-        status, metadata = self._exchange("GET", address, None)
-        if status != 200:
-            raise _unavailable(f"The server's metadata document answered {status}.")
-        endpoint = metadata.get("token_endpoint")
+        answer = self.exchange.get(f"{origin}/.well-known/oauth-authorization-server")
+        if not answer.ok:
+            raise unavailable(f"The server's metadata document answered {answer.status}.")
+        endpoint = answer.body.get("token_endpoint")
         if not isinstance(endpoint, str) or not endpoint.startswith(f"{origin}/"):
             raise MetadataFailure(
                 "The server's metadata names a token endpoint outside its own origin.",
@@ -76,24 +74,10 @@ class HttpTokenEndpoint:
             )
         return endpoint
 
-    def _exchange(
-        self, method: str, url: str, form: dict[str, str] | None
-    ) -> tuple[int, dict[str, object]]:
-        try:
-            response = self.http.request(method, url, data=form)
-        except httpx2.HTTPError:
-            raise _unavailable("The server could not be reached.") from None
-        try:
-            answer: object = response.json()
-        except ValueError:
-            answer = None
-        members = cast("dict[str, object]", answer) if isinstance(answer, dict) else {}
-        return response.status_code, members
-
 
 def network_endpoint() -> HttpTokenEndpoint:
     """The token endpoint over the network; redirects are not followed."""
-    return HttpTokenEndpoint(httpx2.Client(timeout=HTTP_SECONDS, follow_redirects=False))
+    return HttpTokenEndpoint(network_exchange())
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +175,3 @@ class CachedBearer:
         except (CredentialExpired, CredentialInvalid, ProviderUnavailable, MetadataFailure):
             return None
         return None if renewed is None else renewed.access_token
-
-
-def _unavailable(message: str) -> ProviderUnavailable:
-    return ProviderUnavailable(message, "Check that the server runs and try again.")

@@ -1,0 +1,183 @@
+"""`pdpp status`, `token`, `disconnect`: what cached credentials stand for, and giving them back.
+
+Rule: no token in any output but that of `pdpp token`.  Source: AS contract 14.1.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, cast
+
+import cyclopts
+from cyclopts import Parameter
+
+from personal_server.cli.connecting import CacheRoot, Surroundings
+from personal_server.cli.exits import CommandError, failure_of, print_json
+from personal_server.cli.tables import console, plain, table, words
+from personal_server.rs_client.authorizing import revoke
+from personal_server.rs_client.credentials import (
+    CredentialError,
+    TokenRejected,
+    connect_hint,
+    normalize_provider_url,
+)
+from personal_server.rs_client.discovery import discover
+
+
+def add_cached_access(app: cyclopts.App, around: Surroundings) -> None:
+    """Add the three commands."""
+
+    @app.command
+    def status(url: str | None = None, *, cache_root: CacheRoot = None, json: bool = False) -> int:
+        """Show what the cached credentials stand for now.
+
+        Parameters
+        ----------
+        url
+            Only this server.
+        cache_root
+            Where the credentials are.
+        json
+            Print JSON.
+        """
+        cache = around.cache(cache_root)
+        urls = cache.providers() if url is None else (normalize_provider_url(url),)
+        if not urls:
+            raise CommandError("not_connected", "No server is connected here.", connect_hint("URL"))
+        found = [_standing(around, cache_root, one) for one in urls]
+        if json:
+            print_json([one.as_json() for one in found])
+        else:
+            for one in found:
+                one.print()
+        return max(one.exit_code for one in found)
+
+    @app.command
+    def token(url: str, *, cache_root: CacheRoot = None) -> None:
+        """Print a current access token, for tools that cannot refresh.
+
+        Parameters
+        ----------
+        url
+            The server.
+        cache_root
+            Where the credentials are.
+        """
+        credential = around.credential(cache_root, normalize_provider_url(url)).current()
+        if sys.stdout.isatty():
+            words().print("This is a secret: whoever has it reads what you granted.")
+        sys.stdout.write(credential.access_token + "\n")
+
+    @app.command
+    def disconnect(
+        url: str,
+        *,
+        local: Annotated[bool, Parameter(negative="")] = False,
+        cache_root: CacheRoot = None,
+        json: bool = False,
+    ) -> None:
+        """Give the access back and forget the credential.
+
+        Parameters
+        ----------
+        url
+            The server.
+        local
+            Only forget it here; the server is not asked.
+        cache_root
+            Where the credentials are.
+        json
+            Print JSON.
+        """
+        origin = normalize_provider_url(url)
+        cache = around.cache(cache_root)
+        if not local:
+            credential = cache.load(origin)
+            exchange = around.exchange()
+            spent = credential.refresh_token or credential.access_token
+            revoke(exchange, discover(exchange, origin), credential.client_id, spent)
+        cache.remove(origin)
+        if json:
+            print_json({"provider_url": origin, "disconnected": True, "local": local})
+        else:
+            words().print(f"Disconnected from {origin}.")
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What a cached credential stands for; `failure` where it could not be asked."""
+
+    provider_url: str
+    body: Mapping[str, object] = field(default_factory=dict[str, object])
+    failure: Exception | None = None
+
+    @property
+    def exit_code(self) -> int:
+        """0 while it is good for something."""
+        return 0 if self.failure is None else failure_of(self.failure).exit_code
+
+    def as_json(self) -> dict[str, object]:
+        """The answer of `/grants/current`, or the error."""
+        if self.failure is None:
+            return {"provider_url": self.provider_url, **self.body}
+        failed = failure_of(self.failure)
+        error = {"code": failed.code, "message": failed.message, "next_step": failed.next_step}
+        return {"provider_url": self.provider_url, "error": error}
+
+    def print(self) -> None:
+        """For people."""
+        out = console()
+        out.print(plain(self.provider_url), style="bold")
+        if self.failure is not None:
+            failed = failure_of(self.failure)
+            out.print(plain(f"  {failed.code}: {failed.message} {failed.next_step}"))
+            return
+        out.print(plain(f"  as {self.body.get('client_name')}: {self.body.get('status')}"))
+        out.print(table(("  source", "streams", "fields", "time", "until"), self._rows()))
+
+    def _rows(self) -> list[tuple[object, ...]]:
+        grants = cast("list[dict[str, object]]", self.body.get("grants") or [])
+        return [
+            (
+                f"  {grant.get('connector_key')}",
+                stream.get("name"),
+                ", ".join(cast("list[str]", stream.get("fields") or [])),
+                _window(stream.get("time_constraint")),
+                grant.get("expires_at") or "no end",
+            )
+            for grant in grants
+            for stream in cast("list[dict[str, object]]", grant.get("streams") or [])
+        ]
+
+
+def _window(bound: object) -> str:
+    if not isinstance(bound, dict):
+        return "any"
+    members = cast("dict[str, object]", bound)
+    since, until = members.get("since"), members.get("until")
+    return " ".join(
+        part
+        for part in (f"from {since}" if since else "", f"before {until}" if until else "")
+        if part
+    )
+
+
+def _standing(around: Surroundings, root: Path | None, origin: str) -> Standing:
+    try:
+        credential = around.credential(root, origin).current()
+        reply = around.exchange().get(f"{origin}/grants/current", credential.access_token)
+    except CredentialError as error:
+        return Standing(origin, failure=error)
+    if reply.status == 401:
+        rejected = TokenRejected(
+            "The server no longer accepts this credential.", connect_hint(origin)
+        )
+        return Standing(origin, failure=rejected)
+    if not reply.ok:
+        code = reply.error or "unavailable"
+        failure = CommandError(code, f"The server answered {reply.status}.", "Try again later.")
+        return Standing(origin, failure=failure)
+    return Standing(origin, reply.body)

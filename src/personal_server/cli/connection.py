@@ -1,0 +1,263 @@
+"""One connection, made: discover, register, ask, wait, prove that it reads, keep the credential.
+
+Source: AS contract 14.1, "Flow".
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import socket
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+from rich.console import Console
+from rich.text import Text
+
+from personal_server.cli.selection_options import Details
+from personal_server.cli.tables import plain, words
+from personal_server.domain.instants import instant_text
+from personal_server.rs_client.authorizing import (
+    SCOPE,
+    DeviceOffer,
+    Waiting,
+    ask_for_device,
+    poll_device,
+    push_request,
+    redeem_code,
+    register,
+)
+from personal_server.rs_client.credential_cache import CredentialCache
+from personal_server.rs_client.credentials import (
+    CredentialError,
+    Document,
+    MetadataFailure,
+    OwnerTokenRefused,
+    TokenRejected,
+    connect_hint,
+    credential_members,
+)
+from personal_server.rs_client.discovery import Provider, discover
+from personal_server.rs_client.exchange import Exchange
+from personal_server.rs_client.loopback import code_request, listening
+
+LOOPBACK_SECONDS = 900.0
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectOptions:
+    """How to connect; `open_browser` `None` only prints the address."""
+
+    details: Details | None
+    loopback: bool
+    open_browser: Callable[[str], object] | None
+    client_name: str | None
+    waiting: Waiting
+
+
+@dataclass(frozen=True, slots=True)
+class Connected:
+    """What was obtained; no secret in it."""
+
+    provider_url: str
+    kind: str
+    grant_id: str | None
+    package_id: str | None
+    sources: tuple[str, ...]
+    expires_at: str | None
+    cache_path: Path
+    cache_root: Path
+
+    @property
+    def host_configuration(self) -> dict[str, object]:
+        """How an MCP host starts the stdio adapter on this credential."""
+        root = str(self.cache_root.resolve())
+        arguments = ["--provider-url", self.provider_url, "--cache-root", root]
+        return {"mcpServers": {"personal-data": {"command": "pdpp-mcp-server", "args": arguments}}}
+
+    def as_json(self) -> dict[str, object]:
+        """For programs."""
+        return {
+            "provider_url": self.provider_url,
+            "kind": self.kind,
+            "grant_id": self.grant_id,
+            "grant_package_id": self.package_id,
+            "sources": list(self.sources),
+            "expires_at": self.expires_at,
+            "cache_path": str(self.cache_path.resolve()),
+            "mcp_configuration": self.host_configuration,
+        }
+
+    def print(self, out: Console) -> None:
+        """For people."""
+        facts = {
+            "connected": self.provider_url,
+            "as": self.package_id or self.grant_id or self.kind,
+            "sources": ", ".join(self.sources) or "–",
+            "until": self.expires_at or "no end",
+            "cached in": str(self.cache_path),
+        }
+        for label, text in facts.items():
+            out.print(Text.assemble((f"{label:<10}", "bold"), plain(text)), soft_wrap=True)
+        out.print("\nFor an MCP host:")
+        out.print(json.dumps(self.host_configuration), soft_wrap=True, markup=False)
+
+
+def connect_to(
+    exchange: Exchange,
+    cache: CredentialCache,
+    origin: str,
+    options: ConnectOptions,
+    clock: Callable[[], int],
+) -> Connected:
+    """Obtain and keep a credential.  Raises: CredentialError."""
+    provider = discover(exchange, origin)
+    name = options.client_name or f"pdpp on {socket.gethostname()}"
+    client_id = _known_client(cache, origin, name) or register(exchange, provider, name)
+    obtain = _by_loopback if options.loopback else _by_device
+    tokens = obtain(exchange, provider, client_id, options)
+    document = _document(provider, client_id, name, tokens, clock())
+    kind = _proved(exchange, provider, cast("str", tokens["access_token"]))
+    cast("Document", document["credential"])["token_kind"] = kind
+    path = cache.save(document)
+    return _connected(exchange, provider, document, kind, path, cache)
+
+
+def show_offer(offer: DeviceOffer, open_browser: Callable[[str], object] | None) -> None:
+    """Tell the person where to go and which code to compare."""
+    out = words()
+    out.print("Open this address, compare the code, and decide:")
+    out.print(plain(f"  {offer.verification_uri_complete}"), soft_wrap=True)
+    out.print(Text.assemble("  code ", (offer.user_code, "bold")))
+    if open_browser is not None:
+        open_browser(offer.verification_uri_complete)
+
+
+def _by_device(
+    exchange: Exchange, provider: Provider, client_id: str, options: ConnectOptions
+) -> Mapping[str, object]:
+    offer = ask_for_device(exchange, provider, client_id, options.details)
+    show_offer(offer, options.open_browser)
+    return poll_device(exchange, provider, client_id, offer, options.waiting)
+
+
+def _by_loopback(
+    exchange: Exchange, provider: Provider, client_id: str, options: ConnectOptions
+) -> Mapping[str, object]:
+    details = None if options.details is None else json.dumps(options.details, ensure_ascii=False)
+    with listening() as listener:
+        request = code_request(
+            client_id, listener.redirect_uri, provider.origin, SCOPE, details, secrets.token_bytes
+        )
+        carried = push_request(exchange, provider, request.parameters)
+        address = request.address(provider, carried)
+        words().print("Decide in the browser. If it does not open, go to:")
+        words().print(plain(f"  {address}"), soft_wrap=True)
+        if options.open_browser is not None:
+            options.open_browser(address)
+        answer = listener.answer(options.waiting.timeout or LOOPBACK_SECONDS)
+        code = request.code(provider, answer)
+        form = {
+            "code": code,
+            "code_verifier": request.verifier,
+            "client_id": client_id,
+            "redirect_uri": listener.redirect_uri,
+            "resource": provider.origin,
+        }
+        return redeem_code(exchange, provider, form)
+
+
+def _known_client(cache: CredentialCache, origin: str, name: str) -> str | None:
+    """The client that was registered for this directory before, under the same name."""
+    try:
+        document = cache.load(origin).document
+    except CredentialError:
+        return None
+    client = cast("dict[str, object]", document["client"])
+    client_id = client.get("client_id")
+    usable = isinstance(client_id, str) and client_id.startswith("cli_")
+    return client_id if usable and client.get("client_name") == name else None  # type: ignore[return-value]
+
+
+def _document(
+    provider: Provider,
+    client_id: str,
+    name: str,
+    tokens: Mapping[str, object],
+    now_ns: int,
+) -> Document:
+    now = instant_text(now_ns)
+    credential: Document = {
+        "token_type": "Bearer",
+        "grant_id": None,
+        "grant_package_id": None,
+        "refresh_token": None,
+        "resource": provider.origin,
+        "authorization_details": [],
+        **credential_members(tokens, now_ns),
+    }
+    return {
+        "provider_url": provider.origin,
+        "authorization_server": provider.issuer,
+        "issuer": provider.issuer,
+        "scope": "pdpp:read",
+        "client": {
+            "client_id": client_id,
+            "client_name": name,
+            "token_endpoint_auth_method": "none",
+        },
+        "credential": credential,
+        "created_at": now,
+        "updated_at": now,
+    }
+
+
+def _proved(exchange: Exchange, provider: Provider, token: str) -> str:
+    """The kind of a token that reads.
+
+    Raises: OwnerTokenRefused, TokenRejected, MetadataFailure, ProviderUnavailable.
+    """
+    reply = exchange.get(f"{provider.origin}/v1/schema?view=compact", token)
+    if reply.status == 401:
+        raise TokenRejected(
+            "The server does not accept the token it just gave.", connect_hint(provider.origin)
+        )
+    if not reply.ok:
+        raise MetadataFailure(f"The server's schema answered {reply.status}.", "Try again later.")
+    data = reply.body.get("data")
+    holder = cast("dict[str, object]", data) if isinstance(data, dict) else reply.body
+    bearer = holder.get("bearer")
+    kind = cast("dict[str, object]", bearer).get("token_kind") if isinstance(bearer, dict) else None
+    if kind == "owner":
+        raise OwnerTokenRefused(
+            "The server gave an owner credential, which is never kept here.",
+            "Ask for a grant instead.",
+        )
+    return kind if isinstance(kind, str) else "client"
+
+
+def _connected(
+    exchange: Exchange,
+    provider: Provider,
+    document: Document,
+    kind: str,
+    path: Path,
+    cache: CredentialCache,
+) -> Connected:
+    credential = cast("dict[str, object]", document["credential"])
+    token = cast("str", credential["access_token"])
+    current = exchange.get(f"{provider.origin}/grants/current", token)
+    grants = cast("list[dict[str, object]]", current.body.get("grants") or [])
+    ends = [grant.get("expires_at") for grant in grants]
+    return Connected(
+        provider_url=provider.origin,
+        kind=kind,
+        grant_id=cast("str | None", credential.get("grant_id")),
+        package_id=cast("str | None", credential.get("grant_package_id")),
+        sources=tuple(str(grant.get("connector_key")) for grant in grants),
+        expires_at=next((end for end in ends if isinstance(end, str)), None),
+        cache_path=path,
+        cache_root=cache.root,
+    )

@@ -25,6 +25,7 @@ from personal_server.authorization_server.frame import SEGMENTS as AUTHORIZATION
 from personal_server.authorization_server.frame import WELL_KNOWN
 from personal_server.console.app import ConsoleParts, console_app
 from personal_server.console.frame import SEGMENTS as CONSOLE_SEGMENTS
+from personal_server.console.lent import error_page, owner_session
 from personal_server.mcp_adapter.admission import HostedCredential
 from personal_server.mcp_adapter.calls import adapter_settings
 from personal_server.mcp_adapter.http import HostedApp, hosted_app
@@ -81,7 +82,7 @@ def compose(settings: Settings, stores: Stores, recorder: DisclosureRecorder) ->
     client = in_process_client(BehindTheDoor(v1))
     hosted = _hosted(settings, resolver, origins, client)
     console = console_app(_console_parts(settings, stores, sign_in))
-    authorization = _authorization(settings, stores, origins)
+    authorization = _authorization(settings, stores, sign_in, origins)
     app = Outermost(
         policy,
         [
@@ -125,7 +126,9 @@ def _resource_server(
     )
 
 
-def _authorization(settings: Settings, stores: Stores, origins: tuple[str, ...]) -> ASGIApp:
+def _authorization(
+    settings: Settings, stores: Stores, sign_in: OwnerSignIn, origins: tuple[str, ...]
+) -> ASGIApp:
     configuration = Configuration(
         origins=origins,
         dynamic_registration=settings.dynamic_registration,
@@ -142,6 +145,8 @@ def _authorization(settings: Settings, stores: Stores, origins: tuple[str, ...])
             stores.clock,
             stores.random_bytes,
             configuration,
+            owner_session=owner_session(sign_in),
+            error_page=error_page(settings.server_name),
         )
     )
 

@@ -16,13 +16,17 @@ import cyclopts
 
 from personal_server.app.owner_store import OwnerStore
 from personal_server.app.stores import open_owner_store, open_stores
+from personal_server.cli.cached_access import add_cached_access
+from personal_server.cli.connecting import Surroundings, connect_command
 from personal_server.cli.disclosures import disclosures_command
+from personal_server.cli.doctor import doctor_command
 from personal_server.cli.exits import run_app
 from personal_server.cli.granting import granting_app
 from personal_server.cli.import_run import ImportPorts
 from personal_server.cli.importing import add_import_commands
 from personal_server.cli.mcp_server import mcp_server, package_version
 from personal_server.cli.owner import owner_app
+from personal_server.cli.owner_profile import add_owner_profile
 from personal_server.cli.starting import adapter_settings_or_exit, settings_or_exit
 
 ABOUT = """Your records on your machine, and slices of them for the agents you choose.
@@ -57,7 +61,13 @@ def command_line() -> cyclopts.App:
     app.command("personal_server.cli.serving:serve", name="serve")
     app.command(granting_app(open_store, default_cache))
     app.command(disclosures_command(open_store), name="disclosures")
-    app.command(owner_app(open_store))
+    around = Surroundings(default_cache)
+    owner = owner_app(open_store)
+    add_owner_profile(owner, around, Path.home() / ".pdpp")
+    app.command(owner)
+    app.command(connect_command(around), name="connect")
+    add_cached_access(app, around)
+    app.command(doctor_command(around), name="doctor")
     app.command(mcp_server, name="mcp")
     return app
 

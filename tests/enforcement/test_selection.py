@@ -1,5 +1,7 @@
 """Selecting sources, and what is said when the choice is open or empty."""
 
+from typing import cast
+
 import pytest
 
 from personal_server.domain.authority import ReadAuthority
@@ -30,6 +32,10 @@ from tests.resource_server.journal import (
 )
 
 ANY = Selectors()
+
+
+def listed(members: object) -> list[dict[str, object]]:
+    return cast("list[dict[str, object]]", members)
 
 
 def refusal(authority: ReadAuthority, selectors: Selectors, stream: str) -> PersonalServerError:
@@ -103,8 +109,7 @@ def test_a_connection_of_an_ended_member_grant_says_why(
     error = refusal(authority, Selectors(LETTERS), "entries")
     assert isinstance(error, expected)
     assert error.param == "connection_id"
-    shown = error.members["unavailable_connections"]
-    assert isinstance(shown, list)
+    shown = listed(error.members["unavailable_connections"])
     assert shown[0]["next_step"] == "reapprove"
     assert [s.connection_id for s in select_stream(authority, ANY, "entries")] == [DIARY]
 
@@ -145,8 +150,7 @@ def test_a_package_narrowed_to_one_source_with_one_connection_is_clear() -> None
 def test_a_stream_of_several_sources_is_ambiguous_for_the_owner() -> None:
     error = refusal(OWNER, ANY, "entries")
     assert isinstance(error, AmbiguousConnection)
-    shown = error.members["available_connections"]
-    assert isinstance(shown, list)
+    shown = listed(error.members["available_connections"])
     assert [c["connection_id"] for c in shown] == [BANK, LETTERS, DIARY]
     assert all("grant_id" not in c for c in shown)
 
@@ -163,8 +167,7 @@ def many(count: int) -> ReadAuthority:
 
 def test_at_most_twelve_connections_are_offered_those_with_the_stream_first() -> None:
     error = refusal(many(14), ANY, "entries")
-    shown = error.members["available_connections"]
-    assert isinstance(shown, list)
+    shown = listed(error.members["available_connections"])
     assert [c["has_stream"] for c in shown] == [True] * 7 + [False] * 5
     assert error.members["available_connection_count"] == 14
     assert error.members["available_connections_truncated"] is True
@@ -185,8 +188,7 @@ def test_at_most_twelve_unavailable_connections_are_named_and_then_counted() -> 
         "client", member(grant(stream_grant(instance_ids=ids))), connections=[]
     )
     error = refusal(authority, ANY, "entries")
-    shown = error.members["unavailable_connections"]
-    assert isinstance(shown, list)
+    shown = listed(error.members["unavailable_connections"])
     assert len(shown) == 12
     assert error.members["unavailable_connection_count"] == 14
 
@@ -203,7 +205,6 @@ def test_a_blob_needs_its_connection_only_in_a_package() -> None:
     )
     with pytest.raises(AmbiguousConnection) as caught:
         select_blob_sources(authority, ANY)
-    shown = caught.value.members["available_connections"]
-    assert isinstance(shown, list)
+    shown = listed(caught.value.members["available_connections"])
     assert all("has_stream" not in c for c in shown)
     assert len(select_blob_sources(OWNER, ANY)) == 9

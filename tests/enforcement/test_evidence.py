@@ -1,0 +1,111 @@
+"""Excerpts are verbatim, marks are balanced, and every match is where it is said to be."""
+
+import html
+from typing import cast
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from personal_server.domain.criteria import Term
+from personal_server.domain.search_terms import parse_terms
+from personal_server.domain.tokens import tokens
+from personal_server.enforcement.evidence import (
+    FieldMatches,
+    find_matches,
+    render_excerpts,
+    render_snippet,
+    strongest_first,
+)
+
+WORDS = st.sampled_from(
+    ["rain", "Rain", "heavy", "ﬁne", "½", "straße", "日本", "e\u0301te", "a" * 230, "<b>", "&"]
+)
+TEXTS = st.builds(
+    lambda words, gaps: "".join(w + g for w, g in zip(words, gaps, strict=False)),
+    st.lists(WORDS | st.text(max_size=8), min_size=1, max_size=80),
+    st.lists(st.sampled_from([" ", "\n", ", ", "", "   "]), min_size=80, max_size=80),
+)
+QUERIES = st.sampled_from(
+    ["rain", "ra*", '"heavy rain"', "rain heavy", "fine", "日", "strasse", "1"]
+)
+
+
+def matches(text: str, query: str) -> FieldMatches | None:
+    return find_matches("body", text, parse_terms(query))
+
+
+@given(TEXTS, QUERIES)
+def test_excerpts_are_verbatim_and_bounded(text: str, query: str) -> None:
+    found = matches(text, query)
+    for excerpt in render_excerpts([found]) if found else []:
+        start, end = excerpt["start_chars"], excerpt["end_chars"]
+        assert isinstance(start, int)
+        assert isinstance(end, int)
+        assert excerpt["preview_text"] == text[start:end]
+        assert 0 < end - start <= 200
+        ranges = cast("list[list[int]]", excerpt["match_ranges"])
+        assert 1 <= len(ranges) <= 8
+        assert all(start <= low < high <= end for low, high in ranges)
+
+
+@given(TEXTS, QUERIES)
+def test_snippets_are_escaped_marked_and_short(text: str, query: str) -> None:
+    found = matches(text, query)
+    if found is None:
+        return
+    shown = str(render_snippet(found)["text"])
+    assert shown.count("<mark>") == shown.count("</mark>") >= 1
+    plain = shown.replace("<mark>", "").replace("</mark>", "")
+    assert "<" not in plain
+    source = html.unescape(plain)
+    assert len(source) <= 122
+    assert source in text or source.strip("…") in text
+
+
+@given(TEXTS, QUERIES)
+def test_a_text_matches_exactly_if_its_tokens_do(text: str, query: str) -> None:
+    words = tokens(text)
+    terms = parse_terms(query)
+    expected = any(_occurs(words, term) for term in terms)
+    assert (find_matches("body", text, terms) is not None) is expected
+
+
+def _occurs(words: list[str], term: Term) -> bool:
+    size = len(term.tokens)
+    for at in range(len(words) - size + 1):
+        window = words[at : at + size]
+        last = (
+            window[-1].startswith(term.tokens[-1]) if term.prefix else window[-1] == term.tokens[-1]
+        )
+        if last and tuple(window[:-1]) == term.tokens[:-1]:
+            return True
+    return False
+
+
+def test_long_texts_are_cut_at_blanks_around_the_densest_place() -> None:
+    text = "dull " * 900 + "rain rain rain " + "dull " * 900 + "rain"
+    found = matches(text, "rain")
+    assert found is not None
+    excerpt = render_excerpts([found])[0]
+    preview = str(excerpt["preview_text"])
+    assert preview.count("rain") == 3
+    assert not preview.startswith("ull")
+    assert excerpt["truncated"] is True
+    snippet = str(render_snippet(found)["text"])
+    assert snippet.startswith("…")
+    assert snippet.endswith("…")
+
+
+def test_at_most_two_fields_are_quoted_and_no_passage_twice() -> None:
+    terms = parse_terms("rain")
+    found = [find_matches(name, "rain today", terms) for name in ("a", "b")]
+    other = find_matches("c", "rain tomorrow", terms)
+    excerpts = render_excerpts([each for each in [*found, other] if each])
+    assert [excerpt["field_path"] for excerpt in excerpts] == ["a", "c"]
+
+
+def test_the_field_with_most_terms_is_strongest_and_the_title_counts_double() -> None:
+    terms = parse_terms("rain wind")
+    texts = {"title": "rain", "body": "rain rain", "note": "rain wind", "other": "rain rain"}
+    found = [m for name, text in texts.items() if (m := find_matches(name, text, terms))]
+    assert [m.field for m in strongest_first(found, "title")] == ["note", "title", "body", "other"]

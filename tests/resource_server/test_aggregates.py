@@ -1,0 +1,176 @@
+from typing import Any
+
+import pytest
+
+from tests.resource_server.door import Door
+from tests.resource_server.journal import (
+    DIARY,
+    LETTERS,
+    client,
+    furnished,
+    grant,
+    package,
+    stream_grant,
+    write,
+)
+
+PLACE = "/v1/streams/entries/aggregate"
+TIMES = f"{PLACE}?metric=count&group_by_time=created_at&granularity"
+
+
+@pytest.fixture
+def door() -> Door:
+    return Door(furnished())
+
+
+def value(door: Door, query: str) -> Any:
+    return door.get(f"{PLACE}?{query}", client()).body["value"]
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("metric=count", 5),
+        ("metric=count&filter[pinned]=true", 2),
+        ("metric=sum&field=word_count", 35),
+        ("metric=sum&field=word_count&filter[title]=zzz", 0),
+        ("metric=min&field=created_at", "2026-01-01T10:00:00Z"),
+        ("metric=max&field=created_at", "2026-04-01T10:00:00Z"),
+        ("metric=max&field=created_at&filter[title]=zzz", None),
+        ("metric=count_distinct&field=volume_id", 1),
+    ],
+)
+def test_metrics_are_exact_over_all_connections(door: Door, query: str, expected: object) -> None:
+    assert value(door, query) == expected
+
+
+def test_an_ungrouped_answer_has_a_value_and_no_groups(door: Door) -> None:
+    body = door.get(f"{PLACE}?metric=count", client()).body
+    assert body["approximate"] is False
+    assert body["filtered_record_count"] == 5
+    assert not {"groups", "limit", "other_count", "group_count", "connection_id"} & set(body)
+
+
+def test_groups_come_by_count_with_the_null_group_last_among_equals(door: Door) -> None:
+    body = door.get(f"{PLACE}?metric=count&group_by=pinned", client()).body
+    assert body["groups"] == [
+        {"key": True, "count": 2},
+        {"key": None, "count": 2},
+        {"key": False, "count": 1},
+    ]
+    short = door.get(f"{PLACE}?metric=count&group_by=pinned&limit=1", client()).body
+    assert (short["group_count"], short["other_count"], short["limit"]) == (3, 3, 1)
+
+
+def test_other_metrics_may_be_grouped(door: Door) -> None:
+    body = door.get(f"{PLACE}?metric=sum&field=word_count&group_by=pinned&limit=1", client()).body
+    assert body["groups"] == [{"key": False, "count": 1, "value": 20}]
+    assert (body["other_count"], body["other_value"]) == (4, 15)
+
+
+def test_the_newest_buckets_are_kept_in_ascending_order(door: Door) -> None:
+    body = door.get(f"{TIMES}=month&limit=2", client()).body
+    assert [group["key"] for group in body["groups"]] == ["2026-03-01", "2026-04-01"]
+    assert (body["group_count"], body["other_count"]) == (4, 3)
+
+
+def test_a_repeated_hour_gives_two_buckets() -> None:
+    door = Door(furnished())
+    moments = ("2026-10-25T00:10:00Z", "2026-10-25T00:50:00Z", "2026-10-25T01:30:00Z")
+    records = [{"id": f"t{i}", "created_at": at} for i, at in enumerate(moments)]
+    write(door.store, DIARY, "entries", records)
+    target = f"{TIMES}=hour&time_zone=Europe/Rome&filter[created_at][gte]=2026-10-25"
+    assert door.get(target, client()).body["groups"] == [
+        {"key": "2026-10-25T02:00", "start": "2026-10-25T02:00:00+02:00", "count": 2},
+        {"key": "2026-10-25T02:00", "start": "2026-10-25T02:00:00+01:00", "count": 1},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("granularity", "key"),
+    [
+        ("minute", "2026-01-01T10:00"),
+        ("hour", "2026-01-01T10:00"),
+        ("day", "2026-01-01"),
+        ("week", "2025-12-29"),
+        ("month", "2026-01-01"),
+        ("quarter", "2026-01-01"),
+        ("year", "2026-01-01"),
+    ],
+)
+def test_buckets_are_named_by_their_beginning(door: Door, granularity: str, key: str) -> None:
+    body = door.get(f"{TIMES}={granularity}&filter[title]=Rain", client()).body
+    assert body["groups"][0]["key"] == key
+
+
+def test_a_single_source_is_named(door: Door) -> None:
+    one = door.get(f"{PLACE}?metric=count&connection_id={LETTERS}", client()).body
+    assert (one["connection_id"], one["connector_key"]) == (LETTERS, "journal")
+    packaged = door.get(
+        f"{PLACE}?metric=count&connection_id={DIARY}", package(grant(stream_grant()))
+    )
+    assert packaged.body["grant_id"] == "grt_1"
+
+
+@pytest.mark.parametrize(
+    ("query", "code", "param"),
+    [
+        ("", "invalid_request", "metric"),
+        ("metric=avg", "invalid_request", "metric"),
+        ("metric=count&field=id", "invalid_request", "field"),
+        ("metric=sum", "invalid_request", "field"),
+        ("metric=sum&field=title", "invalid_request", "field"),
+        ("metric=sum&field=nowhere", "unknown_field", "field"),
+        ("metric=count&group_by=title", "invalid_request", "group_by"),
+        ("metric=count&group_by=nowhere", "unknown_field", "group_by"),
+        (
+            "metric=count&group_by=pinned&group_by_time=created_at&granularity=day",
+            "invalid_request",
+            "group_by",
+        ),
+        ("metric=count&group_by_time=created_at", "invalid_request", "granularity"),
+        (
+            "metric=count&group_by_time=created_at&granularity=decade",
+            "invalid_request",
+            "granularity",
+        ),
+        ("metric=count&group_by_time=title&granularity=day", "invalid_request", "group_by_time"),
+        ("metric=count&granularity=day", "invalid_request", "granularity"),
+        ("metric=count&time_zone=UTC", "invalid_request", "time_zone"),
+        (
+            "metric=count&group_by_time=created_at&granularity=day&time_zone=../UTC",
+            "invalid_request",
+            "time_zone",
+        ),
+        ("metric=count&limit=0", "invalid_request", "limit"),
+        ("metric=count&limit=101", "invalid_request", "limit"),
+        ("metric=count&filter[nowhere]=1", "unknown_field", "filter[nowhere]"),
+        ("metric=count&cursor=x", "invalid_request", "cursor"),
+    ],
+)
+def test_bad_aggregates_name_the_parameter(door: Door, query: str, code: str, param: str) -> None:
+    reply = door.get(f"{PLACE}?{query}", client())
+    assert (reply.status, reply.code, reply.error["param"]) == (400, code, param)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "metric=sum&field=word_count",
+        "metric=count&group_by=pinned",
+        "metric=count&filter[word_count]=1",
+    ],
+)
+def test_hidden_fields_are_not_computed_with(door: Door, query: str) -> None:
+    authority = client(stream_grant(fields=("id", "title", "created_at")))
+    assert door.get(f"{PLACE}?{query}", authority).code == "field_not_granted"
+
+
+def test_an_aggregate_discloses_the_fields_it_used(door: Door) -> None:
+    reply = door.get(
+        f"{PLACE}?metric=sum&field=word_count&group_by=pinned&filter[title]=Rain", client()
+    )
+    assert [(d.fields, d.record_count) for d in reply.disclosed] == [
+        (("word_count", "pinned", "title"), 0),
+        (("word_count", "pinned", "title"), 0),
+    ]

@@ -1,0 +1,263 @@
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from personal_server.domain.values import NANOSECONDS
+from tests.resource_server.door import Door
+from tests.resource_server.journal import (
+    BANK,
+    DIARY,
+    ENTRIES,
+    LETTERS,
+    OWNER,
+    authority_of,
+    client,
+    furnished,
+    grant,
+    member,
+    package,
+    stream_grant,
+    write,
+)
+
+NARROW = ("id", "title", "created_at")
+
+
+@pytest.fixture
+def door() -> Door:
+    return Door(furnished())
+
+
+def found(door: Door, query: str, *grants: Any) -> list[tuple[str, str]]:
+    reply = door.get(f"/v1/search?{query}", client(*grants))
+    return [(hit["connection_id"], hit["id"]) for hit in reply.data]
+
+
+@pytest.mark.parametrize(
+    ("text", "keys"),
+    [
+        ("rain", ["e1", "l1", "e2"]),
+        ("RAIN", ["e1", "l1", "e2"]),
+        ("heavy rain", ["e1"]),
+        ('"heavy rain"', ["e1"]),
+        ('"rain heavy"', []),
+        ('"rain & wind', ["e1"]),
+        ("ada@example.org", ["e2"]),
+        ("example@ada.org", []),
+        ("sno*", ["e2"]),
+        ("sno", []),
+        ("rain snow", ["e2"]),
+        ("rain OR snow", []),
+        ("-rain", ["e1", "l1", "e2"]),
+        ("title:rain", []),
+        ("until</b>", ["e1"]),
+        ("nothing", ["e3"]),
+    ],
+)
+def test_all_terms_must_match_within_one_record(door: Door, text: str, keys: list[str]) -> None:
+    assert [key for _, key in found(door, f"q={quote(text)}")] == keys
+
+
+def test_a_hit_is_lean_and_complete(door: Door) -> None:
+    hit = door.get("/v1/search?q=heavy%20rain", client()).data[0]
+    assert hit["snippet"] == {
+        "field": "body",
+        "text": "We walked home in <mark>heavy</mark> <mark>rain</mark> &amp; wind "
+        "&lt;b&gt;until&lt;/b&gt; dark.",
+    }
+    assert hit["matched_fields"] == ["body", "title"]
+    assert hit["evidence_excerpts"][0]["match_ranges"] == [[18, 23], [24, 28]]
+    assert hit["title"] == "Rain"
+    assert hit["authored_at"] == "2026-01-01T10:00:00Z"
+    assert hit["record_url"] == f"/v1/streams/entries/records/e1?connection_id={DIARY}"
+    assert hit["score"]["kind"] == "bm25"
+    assert hit["connector_id"] == hit["connector_key"] == "journal"
+    assert "data" not in hit
+
+
+def test_only_granted_fields_are_searched_and_scored(door: Door) -> None:
+    narrow = stream_grant(fields=NARROW)
+    assert [key for _, key in found(door, "q=rain", narrow)] == ["e1", "l1"]
+    assert found(door, "q=heavy", narrow) == []
+    before = door.get("/v1/search?q=rain", client(narrow)).data[0]["score"]
+    noisy = ENTRIES[0] | {"body": "rain " * 500}
+    write(door.store, DIARY, "entries", [noisy])
+    assert door.get("/v1/search?q=rain", client(narrow)).data[0]["score"] == before
+
+
+def test_hidden_records_do_not_count_as_frequency(door: Door) -> None:
+    alone = stream_grant(resources=("e1",))
+    before = door.get("/v1/search?q=rain", client(alone)).data[0]["score"]
+    more = [
+        {"id": f"x{i}", "title": "rain", "created_at": "2026-01-01T00:00:00Z"} for i in range(50)
+    ]
+    write(door.store, DIARY, "entries", more)
+    assert door.get("/v1/search?q=rain", client(alone)).data[0]["score"] == before
+
+
+def test_a_title_is_shown_only_if_granted(door: Door) -> None:
+    hit = door.get("/v1/search?q=heavy", client(stream_grant(fields=("id", "body")))).data[0]
+    assert "title" not in hit
+    assert "authored_at" not in hit
+
+
+def test_on_the_first_page_each_matching_connection_has_a_place(door: Door) -> None:
+    many = [
+        {"id": f"r{i}", "title": "rain rain", "created_at": "2026-01-01T00:00:00Z"}
+        for i in range(9)
+    ]
+    write(door.store, DIARY, "entries", many)
+    reply = door.get("/v1/search?q=rain&limit=3", client())
+    assert LETTERS in {hit["connection_id"] for hit in reply.data}
+    scores = [hit["score"]["value"] for hit in reply.data]
+    assert scores == sorted(scores)
+    assert [m["connection_id"] for m in reply.body["meta"]["source_mix"]] == [DIARY, LETTERS]
+    seen = [(hit["connection_id"], hit["id"]) for hit in reply.data]
+    while reply.body["has_more"]:
+        reply = door.get(reply.body["links"]["next"], client())
+        seen += [(hit["connection_id"], hit["id"]) for hit in reply.data]
+    assert len(seen) == len(set(seen)) == 12
+
+
+def test_meta_tells_how_much_was_searched(door: Door) -> None:
+    meta = door.get("/v1/search?q=rain", client()).body["meta"]
+    assert meta["count"] == {"kind": "exact", "value": 3}
+    assert meta["count_accuracy"] == "exact"
+    assert meta["recall"] == {
+        "complete": True,
+        "ranking_scope": "all_matches",
+        "truncated": False,
+        "ranked_candidate_count": 3,
+        "candidate_window_limit": 2_000,
+        "sources_searched_count": 2,
+        "truncated_source_count": 0,
+        "pending_index_count": 0,
+    }
+
+
+def test_beyond_the_candidate_window_the_count_is_a_lower_bound(door: Door) -> None:
+    many = [
+        {"id": f"r{i}", "title": "thunder", "created_at": "2026-01-01T00:00:00Z"}
+        for i in range(2_001)
+    ]
+    write(door.store, DIARY, "entries", many)
+    meta = door.get("/v1/search?q=thunder&limit=1", client()).body["meta"]
+    assert meta["count"] == {"kind": "estimated", "value": 2_000}
+    assert meta["count_accuracy"] == "lower_bound"
+    assert meta["recall"]["complete"] is False
+    assert meta["recall"]["ranking_scope"] == "candidate_window"
+    assert meta["recall"]["truncated_source_count"] == 1
+
+
+def test_a_package_is_told_about_its_members(door: Door) -> None:
+    authority = authority_of(
+        "mcp_package",
+        member(grant(stream_grant(instance_ids=(DIARY,)))),
+        member(grant(stream_grant(instance_ids=(BANK,)), grant_id="grt_2", key="banking")),
+        member(grant(stream_grant(instance_ids=(LETTERS,)), grant_id="grt_3"), "grant_revoked"),
+    )
+    reply = door.get("/v1/search?q=rain", authority)
+    assert {hit["grant_id"] for hit in reply.data} == {"grt_1", "grt_2"}
+    package_meta = reply.body["meta"]["package"]
+    assert (package_meta["member_count"], package_meta["searched_count"]) == (3, 2)
+    assert package_meta["partial"] is True
+    assert [m["count"] for m in package_meta["source_mix"]] == [1, 2]
+    assert "source_mix" not in reply.body["meta"]
+
+
+def test_streams_narrow_and_unknown_ones_are_refused(door: Door) -> None:
+    grants = (stream_grant(), stream_grant("attachments"))
+    assert [k for _, k in found(door, "q=photo&streams=attachments&limit=2", *grants)]
+    assert found(door, "q=photo&streams=entries", *grants) == []
+    refused = door.get("/v1/search?q=rain&streams=volumes", client())
+    assert (refused.status, refused.code) == (403, "grant_stream_not_allowed")
+    assert refused.error["param"] == "streams"
+    assert door.get("/v1/search?q=rain&streams=nowhere", OWNER).code == "not_found"
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("", ("invalid_request", "q")),
+        ("q=", ("invalid_request", "q")),
+        ("q=%20", ("invalid_request", "q")),
+        ("q=%26%20%2D", ("invalid_request", "q")),
+        (f"q={'a' * 1025}", ("invalid_request", "q")),
+        (f"q={'a+' * 33}", ("invalid_request", "q")),
+        ("q=rain&filter[title]=Rain", ("invalid_request", "filter")),
+        ("q=rain&filter[title]=Rain&streams=entries,volumes", ("invalid_request", "filter")),
+        ("q=rain&vector=1", ("invalid_request", "vector")),
+        ("q=rain&fields=title", ("invalid_request", "fields")),
+        ("q=rain&sort=title", ("invalid_request", "sort")),
+        ("q=rain&mode=lexical", ("invalid_request", "mode")),
+        ("q=rain&limit=0", ("invalid_request", "limit")),
+        ("q=rain&cursor=x", ("invalid_cursor", "cursor")),
+        ("q=rain&streams=entries&filter[nowhere]=1", ("unknown_field", "filter[nowhere]")),
+        ("q=rain&streams=entries&filter[pinned]=1", ("invalid_filter", "filter[pinned]")),
+    ],
+)
+def test_bad_searches_name_the_parameter(door: Door, query: str, expected: tuple[str, str]) -> None:
+    reply = door.get(f"/v1/search?{query}", client(stream_grant(), stream_grant("volumes")))
+    assert (reply.status, reply.code, reply.error["param"]) == (400, *expected)
+
+
+def test_a_filter_skips_sources_that_cannot_apply_it(door: Door) -> None:
+    narrow = stream_grant("entries", (BANK,), fields=NARROW)
+    authority = package(
+        grant(stream_grant(instance_ids=(DIARY,))), grant(narrow, grant_id="grt_2", key="banking")
+    )
+    reply = door.get("/v1/search?q=rain&streams=entries&filter[pinned]=true", authority)
+    assert [hit["connection_id"] for hit in reply.data] == [DIARY]
+    assert reply.body["meta"]["warnings"][0]["connection_id"] == BANK
+    hidden = door.get(
+        "/v1/search?q=rain&streams=entries&filter[pinned]=true",
+        client(stream_grant(fields=NARROW)),
+    )
+    assert hidden.code == "field_not_granted"
+
+
+@pytest.mark.parametrize("mode", ["semantic", "hybrid"])
+def test_modes_that_are_not_installed_say_so(door: Door, mode: str) -> None:
+    reply = door.get(f"/v1/search/{mode}?q=rain", client())
+    assert (reply.status, reply.code) == (400, "unsupported_search_mode")
+    assert reply.error["param"] == "mode"
+    assert reply.error["allowed_values"] == ["lexical"]
+
+
+def test_the_ranking_is_kept_fifteen_minutes(door: Door) -> None:
+    target = door.get("/v1/search?q=rain&limit=1", client()).body["links"]["next"]
+    door.now_ns += 14 * 60 * NANOSECONDS
+    assert door.get(target, client()).status == 200
+    door.now_ns += 2 * 60 * NANOSECONDS
+    reply = door.get(target, client())
+    assert (reply.status, reply.code) == (410, "cursor_expired")
+    assert (reply.error["param"], reply.error["recovery"]) == ("cursor", {"cursor": None})
+
+
+def test_later_pages_pass_over_what_is_gone_or_no_longer_matches(door: Door) -> None:
+    target = door.get("/v1/search?q=rain&limit=1", client()).body["links"]["next"]
+    write(door.store, LETTERS, "entries", ["l1"], "2026-06-01T00:00:00Z")
+    reply = door.get(f"{target}&limit=5".replace("limit=1&", ""), client())
+    assert reply.keys == ["e2"]
+    write(door.store, DIARY, "entries", [ENTRIES[1] | {"body": "dry"}], "2026-06-02T00:00:00Z")
+    assert door.get(f"{target}".replace("limit=1", "limit=5"), client()).keys == []
+
+
+def test_a_search_cursor_belongs_to_its_search(door: Door) -> None:
+    cursor = quote(door.get("/v1/search?q=rain&limit=1", client()).body["next_cursor"])
+    for target in (
+        f"/v1/search?q=snow&cursor={cursor}",
+        f"/v1/search?q=rain&streams=entries&cursor={cursor}",
+        f"/v1/search?q=rain&connection_id={DIARY}&cursor={cursor}",
+    ):
+        assert door.get(target, client()).code == "invalid_cursor"
+    changed = door.get(f"/v1/search?q=rain&cursor={cursor}", client(stream_grant(fields=NARROW)))
+    assert changed.error["recovery"] == {"cursor": None}
+
+
+def test_what_was_shown_is_what_is_disclosed(door: Door) -> None:
+    reply = door.get("/v1/search?q=rain", client())
+    shown = [(d.source.connection_id, d.fields, d.record_count) for d in reply.disclosed]
+    fields = ("title", "body", "created_at")
+    assert shown == [(DIARY, fields, 2), (LETTERS, fields, 1)]

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 
+import anyio
 import httpx2
 from starlette.types import ASGIApp
 
@@ -30,12 +31,15 @@ from personal_server.mcp_adapter.admission import HostedCredential
 from personal_server.mcp_adapter.calls import adapter_settings
 from personal_server.mcp_adapter.http import HostedApp, hosted_app
 from personal_server.operations.disclosure_recording import DisclosureRecorder
+from personal_server.operations.exporting import stored_grants
+from personal_server.operations.forgetting import Retention, keep_forgetting
 from personal_server.operations.identifying import Identifier
 from personal_server.operations.resolving import TokenResolver
 from personal_server.operations.signing_in import OwnerSignIn
+from personal_server.operations.sweeping import keep_sweeping
 from personal_server.resource_server.assembly import Parts, resource_server
 from personal_server.resource_server.frame import Ports, ResourceServer
-from personal_server.resource_server.limits import LimitRules, Limits
+from personal_server.resource_server.limits import LimitRules, Limits, totals_in
 from personal_server.rs_client.http import RsClient, in_process_client
 from personal_server.rs_client.port import FixedBearer, RsPort
 from personal_server.settings import Limits as LimitSettings
@@ -92,7 +96,7 @@ def compose(settings: Settings, stores: Stores, recorder: DisclosureRecorder) ->
         ],
         v1,
         FailedBearers(settings.limits.failed_tokens_per_minute, stores.clock),
-        lambda: _lifetime(hosted, client),
+        lambda: _lifetime(hosted, client, settings, stores),
     )
     return Server(app, command_origin(settings), stores, sign_in)
 
@@ -117,10 +121,11 @@ def _resource_server(
         stores.disclosures,
         recorder.flush,
         stores.declarations,
+        grants=lambda: stored_grants(stores.authorization),
         max_blob_bytes=settings.max_blob_bytes,
         server_name=settings.server_name,
     )
-    limits = Limits(_rules(settings.limits), stores.clock)
+    limits = Limits(_rules(settings.limits), stores.clock, totals_in(stores.disclosures))
     return resource_server(
         parts, Ports(identify, limits, recorder, stores.clock, stores.random_bytes)
     )
@@ -196,6 +201,14 @@ def _hosted(
 
 
 @asynccontextmanager
-async def _lifetime(hosted: HostedApp, client: httpx2.AsyncClient) -> AsyncGenerator[None, None]:
-    async with hosted.run(), client:
+async def _lifetime(
+    hosted: HostedApp, client: httpx2.AsyncClient, settings: Settings, stores: Stores
+) -> AsyncGenerator[None, None]:
+    retention = Retention(settings.change_history_days, settings.disclosure_log_days)
+    async with hosted.run(), client, anyio.create_task_group() as tasks:
+        tasks.start_soon(keep_sweeping, stores.authorization, stores.clock)
+        tasks.start_soon(
+            keep_forgetting, stores.records, stores.disclosures, retention, stores.clock
+        )
         yield
+        tasks.cancel_scope.cancel()

@@ -10,17 +10,8 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-MCP_NAME = "personal-data"
-HOSTS: tuple[Mapping[str, str], ...] = (
-    {"name": "Claude Code", "command": "claude mcp add --transport http {name} {url}"},
-    {"name": "Codex", "command": "codex mcp add {name} --url {url}"},
-    {
-        "name": "VS Code",
-        "command": 'code --add-mcp \'{{"name":"{name}","type":"http","url":"{url}"}}\'',
-    },
-    {"name": "Cursor", "words": 'Add {{"{name}": {{"url": "{url}"}}}} to mcpServers in mcp.json.'},
-    {"name": "Claude, ChatGPT", "words": "Settings, Connectors, add a custom connector: {url}"},
-)
+from personal_server.domain.hosts import host_connections, mcp_url
+
 METHODS = ("get", "post", "put", "patch", "delete")
 
 
@@ -57,22 +48,19 @@ class Pages:
 
     def front(self, origin: str) -> str:
         """The page of `/`."""
-        return self._templates.get_template("front.html").render(name=self._name, origin=origin)
+        return self._templates.get_template("front.html").render(
+            name=self._name, url=mcp_url(origin)
+        )
 
     def docs(self, origin: str, document: Mapping[str, Any]) -> str:
         """The page of `/docs`."""
         return self._templates.get_template("docs.html").render(
             name=self._name,
             origin=origin,
-            hosts=list(_hosts(f"{origin}/mcp")),
+            url=mcp_url(origin),
+            hosts=host_connections(origin),
             groups=list(_groups(document)),
         )
-
-
-def _hosts(url: str) -> Iterator[dict[str, str]]:
-    for host in HOSTS:
-        filled = {key: text.format(name=MCP_NAME, url=url) for key, text in host.items()}
-        yield {"command": "", "words": "", **filled, "name": host["name"]}
 
 
 def _groups(document: Mapping[str, Any]) -> Iterator[dict[str, object]]:

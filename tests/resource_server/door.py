@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
+import jsonschema_rs
 import orjson
 
 from personal_server.domain.authority import ReadAuthority
@@ -21,10 +23,20 @@ from personal_server.resource_server.reads import read_routes
 from personal_server.resource_server.rendering import rendered
 from personal_server.resource_server.requests import Request
 from personal_server.resource_server.routing import Route, RouteTable
+from personal_server.resource_server.shapes import SHARED
+from personal_server.resource_server.shapes_reads import READ_SHAPES
 from personal_server.storage.ports import RecordStore, SealingKey
 
 NOW_NS = 1_790_000_000 * NANOSECONDS
 ORIGIN = "http://127.0.0.1:7662"
+
+
+@cache
+def shape_of(name: str) -> jsonschema_rs.Draft202012Validator:
+    """The published shape of an answer: closed, so that nothing undocumented is sent."""
+    components = {"schemas": {**SHARED, **READ_SHAPES}}
+    schema = {"$ref": f"#/components/schemas/{name}", "components": components}
+    return jsonschema_rs.Draft202012Validator(schema, validate_formats=True)
 
 
 class Counter:
@@ -110,4 +122,6 @@ class Door:
             text = error_body(error, "req_test", ORIGIN)
             return Reply(error.status, orjson.loads(text), text)
         answer = rendered(route, reply)
+        if route.answer is not None:
+            shape_of(route.answer).validate(orjson.loads(answer.body))
         return Reply(200, orjson.loads(answer.body), answer.body, tuple(reply.disclosed))

@@ -189,7 +189,7 @@ def test_the_most_frequent_connections_are_lifted(door: Door) -> None:
     rows = {r["name"]: r.get("granted_connections") for r in connector["streams"]}
     assert rows["entries"] is None
     assert rows["volumes"] is None
-    assert [c["connection_id"] for c in rows["attachments"] or []] == [DIARY]
+    assert rows["attachments"] == [{"connection_id": DIARY, "display_name": "Paper diary"}]
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 import itertools
 import json
 from collections.abc import Callable, Generator
@@ -14,20 +15,12 @@ from personal_server.cli import import_run
 from personal_server.cli.exits import run_app
 from personal_server.cli.import_run import ImportPorts
 from personal_server.cli.importing import add_import_commands
-from personal_server.sources.item import Data, SourceBlob
+from personal_server.sources.item import Data
 from personal_server.storage.memory import MemoryStore
 from personal_server.storage.ports import Batch
 from tests.sources.specimens import BANK, MAIL, SPECIMENS, as_folder, as_zip
 
-
-class Kept:
-    """A blob keeper that remembers."""
-
-    def __init__(self) -> None:
-        self.ids: list[str] = []
-
-    def keep(self, connection_id: str, blob: SourceBlob) -> None:
-        self.ids.append(blob.sha256)
+PDF_SHA256 = hashlib.sha256(b"%PDF-1.4\n").hexdigest()
 
 
 class Machine:
@@ -36,10 +29,8 @@ class Machine:
     def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
         counter = itertools.count(1)
         self.store = MemoryStore()
-        self.kept = Kept()
         self.ports = ImportPorts(
             self.store,
-            self.kept,
             lambda: next(counter) * 1_000_000_000,
             lambda size: next(counter).to_bytes(size, "big"),
         )
@@ -84,10 +75,12 @@ def test_a_mailbox_is_stored_with_its_files(machine: Machine, mbox: Path) -> Non
         "updated": 0,
         "unchanged": 0,
     }
-    assert len(machine.kept.ids) == 1
     with machine.store.snapshot() as snapshot:
         (connection,) = snapshot.connections()
     assert connection.display_name == "Home mail"
+    kept = machine.store.open_blob(f"blob_sha256_{PDF_SHA256}")
+    assert kept is not None
+    assert kept.read() == b"%PDF-1.4\n"
 
 
 def test_importing_again_changes_nothing(machine: Machine, mbox: Path) -> None:

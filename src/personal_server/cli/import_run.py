@@ -161,6 +161,8 @@ class ImportRun:
         yield place
 
     def _keep(self, blob: SourceBlob) -> None:
+        if self._ports.store.blob_upload(self._connection_id, blob.blob_id) is not None:
+            return
         now = self._ports.clock()
         with blob.open() as content:
             chunks = iter(lambda: content.read(BLOB_CHUNK_BYTES), b"")

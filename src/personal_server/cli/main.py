@@ -7,23 +7,21 @@ imported when it is called.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Generator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NoReturn
 
 import cyclopts
 
 from personal_server.app.owner_store import OwnerStore
-from personal_server.app.stores import open_owner_store, open_stores
+from personal_server.app.stores import open_owner_store
 from personal_server.cli.cached_access import add_cached_access
 from personal_server.cli.connecting import Surroundings, connect_command
 from personal_server.cli.disclosures import disclosures_command
 from personal_server.cli.doctor import doctor_command
 from personal_server.cli.exits import run_app
 from personal_server.cli.granting import granting_app
-from personal_server.cli.import_run import ImportPorts
-from personal_server.cli.importing import add_import_commands
 from personal_server.cli.mcp_server import mcp_server, package_version
 from personal_server.cli.owner import owner_app
 from personal_server.cli.owner_profile import add_owner_profile
@@ -33,18 +31,13 @@ ABOUT = """Your records on your machine, and slices of them for the agents you c
 
 Begin with `pdpp import FILE`, then `pdpp serve`.
 """
+IMPORT_HELP = "Import exports: files, folders or zips as they were downloaded."
+SOURCES_HELP = "List what can be imported, how to get each export, and what it holds."
 
 
 def open_store() -> AbstractContextManager[OwnerStore]:
     """The store of this machine, for a command of its owner."""
     return open_owner_store(settings_or_exit())
-
-
-@contextmanager
-def open_imports() -> Generator[ImportPorts, None, None]:
-    """The store of this machine, for an import."""
-    with open_stores(settings_or_exit(), serving=False) as stores:
-        yield ImportPorts(stores.records, stores.clock, stores.random_bytes)
 
 
 def default_cache() -> Path:
@@ -57,7 +50,9 @@ def command_line() -> cyclopts.App:
     app = cyclopts.App(
         name="pdpp", help=ABOUT, version=package_version, version_flags=["--version"]
     )
-    add_import_commands(app, open_imports)
+    imports = "personal_server.cli.import_commands"
+    app.command(f"{imports}:import_command", name="import", help=IMPORT_HELP)
+    app.command(f"{imports}:sources_command", name="sources", help=SOURCES_HELP)
     app.command("personal_server.cli.serving:serve", name="serve")
     app.command(granting_app(open_store, default_cache))
     app.command(disclosures_command(open_store), name="disclosures")

@@ -29,10 +29,15 @@ class SourceBlob:
     open: Callable[[], BinaryIO] = field(repr=False)
 
     @property
+    def blob_id(self) -> str:
+        """The content address."""
+        return f"blob_sha256_{self.sha256}"
+
+    @property
     def value(self) -> Data:
         """The value of the blob field in its record."""
         value: Data = {
-            "blob_id": f"blob_sha256_{self.sha256}",
+            "blob_id": self.blob_id,
             "mime_type": self.mime_type,
             "size_bytes": self.size_bytes,
             "sha256": self.sha256,

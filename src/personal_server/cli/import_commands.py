@@ -1,0 +1,26 @@
+"""`pdpp import` and `pdpp sources` on the store of this machine; loaded when one is called."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+
+import cyclopts
+
+from personal_server.app.stores import open_stores
+from personal_server.cli.import_run import ImportPorts
+from personal_server.cli.importing import add_import_commands
+from personal_server.cli.starting import settings_or_exit
+
+
+@contextmanager
+def open_imports() -> Generator[ImportPorts, None, None]:
+    """The store of this machine, for an import."""
+    with open_stores(settings_or_exit(), serving=False) as stores:
+        yield ImportPorts(stores.records, stores.clock, stores.random_bytes)
+
+
+_commands = cyclopts.App()
+add_import_commands(_commands, open_imports)
+import_command = _commands["import"]
+sources_command = _commands["sources"]

@@ -49,6 +49,12 @@ CALLBACK = "http://127.0.0.1:5555/cb"
 DEVICE = "urn:ietf:params:oauth:grant-type:device_code"
 
 
+async def chunks(body: bytes) -> AsyncIterator[bytes]:
+    """A body as the network brings it."""
+    for start in range(0, len(body), 4_096):
+        yield body[start : start + 4_096]
+
+
 @dataclass
 class Web:
     """What documents strangers publish, by URL; and where their names lead."""
@@ -72,7 +78,8 @@ class Web:
         found = self.pages.get(f"https://{host}{request.url.raw_path.decode()}")
         if found is None:
             return httpx2.Response(404)
-        return httpx2.Response(found.status_code, content=found.content, headers=found.headers)
+        headers = {n: v for n, v in found.headers.items() if n != "content-length"}
+        return httpx2.Response(found.status_code, content=chunks(found.content), headers=headers)
 
     @property
     def fetch(self) -> GuardedFetch:

@@ -102,7 +102,7 @@ class Household:
             "client_ref": f"clr_{len(client_id)}{client_id[-6:]}",
             "registration": "dynamic",
             "name": "Notes app",
-            "redirect_uris": ("https://app.example/cb",),
+            "redirect_uris": ("https://app.example/cb?kept=1", "cursor://any.where/cb"),
             "registered_at_ns": self.clock.now_ns,
         }
         with self.authorization.write() as writer:

@@ -25,6 +25,7 @@ from personal_server.operations.auditing import Acting
 from personal_server.operations.redeeming import Redemption
 from personal_server.storage.authorization_rows import (
     AuditRow,
+    ClientRow,
     CodeRow,
     GrantRow,
     PackageMemberRow,
@@ -158,7 +159,10 @@ def test_the_decision_erases_state_and_redirect(bench: Any, make_entry: Any) -> 
 
 
 def test_a_denial_goes_back_with_state_and_issuer_once(bench: Any, make_entry: Any) -> None:
-    request_id = bench.ask([make_entry()], redirect_uri="https://app.example/cb?a=1")
+    uri = "https://app.example/cb?a=1"
+    with bench.store.write() as writer:
+        writer.change(ClientRow, {"redirect_uris": (uri,)})
+    request_id = bench.ask([make_entry()], redirect_uri=uri)
     decided = bench.granting.deny(request_id, OWNER)
     assert decided.redirect_to.startswith("https://app.example/cb?a=1&error=access_denied")
     assert decided.redirect_to.count("state=xyz") == 1
@@ -308,3 +312,33 @@ def test_a_failure_at_any_statement_leaves_the_request_as_it_was(
         statement += 1
     assert statement > 8
     assert len(bench.rows(GrantRow)) == 2
+
+
+def test_picker_and_explicit_request_with_equal_choices_give_equal_grants(
+    bench: Any, make_entry: Any
+) -> None:
+    notes = "https://registry.pdpp.dev/connectors/notes"
+    streams = [{"name": "*", "necessity": "optional"}]
+    picked = bench.ask(None)
+    explicit = bench.ask([make_entry(streams=streams), make_entry(notes, streams=streams)], "ar_2")
+    bench.allow(picked)
+    bench.allow(explicit)
+    first, second = (json.loads(row.artifact)["sources"] for row in bench.rows(ReviewArtifactRow))
+    assert first == second
+
+
+def test_an_app_that_changed_its_addresses_is_not_sent_anywhere(
+    bench: Any, make_entry: Any
+) -> None:
+    request_id = bench.ask([make_entry()])
+    shown = bench.granting.view(request_id, OWNER)
+    with bench.store.write() as writer:
+        more = ("https://app.example/cb", "https://app.example/other")
+        writer.change(ClientRow, {"redirect_uris": more})
+    with pytest.raises(ReviewStale):
+        bench.granting.approve(request_id, shown.choices, shown.revision, OWNER)
+    assert "request.stale" in [row.event for row in bench.rows(AuditRow)]
+    with bench.store.write() as writer:
+        writer.change(ClientRow, {"redirect_uris": ("https://app.example/other",)})
+    with pytest.raises(RequestClosed):
+        bench.granting.view(request_id, OWNER)

@@ -185,3 +185,18 @@ def test_a_package_ends_with_its_members() -> None:
 def test_an_owner_token_stands_for_no_grant() -> None:
     found = resolver(token_row(kind="owner", grant_id=None), family_row(grant_id=None))
     assert found.resolve(TOKEN).grants == ()
+
+
+def test_when_a_token_was_used_is_written_apart_from_reading() -> None:
+    store = MemoryAuthorizationStore("own_1")
+    with store.write() as writer:
+        for row in (token_row(), family_row(), grant_row()):
+            writer.insert(row)
+    found = TokenResolver(store, lambda: NOW + 1)
+    found.resolve(TOKEN)
+    with store.read() as reader:
+        assert reader.rows(TokenRow)[0].last_used_at_ns is None
+    found.flush_uses()
+    found.flush_uses()
+    with store.read() as reader:
+        assert reader.rows(TokenRow)[0].last_used_at_ns == NOW + 1

@@ -96,7 +96,7 @@ def compose(settings: Settings, stores: Stores, recorder: DisclosureRecorder) ->
         ],
         v1,
         FailedBearers(settings.limits.failed_tokens_per_minute, stores.clock),
-        lambda: _lifetime(hosted, client, settings, stores),
+        lambda: _lifetime(hosted, client, settings, stores, resolver),
     )
     return Server(app, command_origin(settings), stores, sign_in)
 
@@ -202,11 +202,15 @@ def _hosted(
 
 @asynccontextmanager
 async def _lifetime(
-    hosted: HostedApp, client: httpx2.AsyncClient, settings: Settings, stores: Stores
+    hosted: HostedApp,
+    client: httpx2.AsyncClient,
+    settings: Settings,
+    stores: Stores,
+    resolver: TokenResolver,
 ) -> AsyncGenerator[None, None]:
     retention = Retention(settings.change_history_days, settings.disclosure_log_days)
     async with hosted.run(), client, anyio.create_task_group() as tasks:
-        tasks.start_soon(keep_sweeping, stores.authorization, stores.clock)
+        tasks.start_soon(keep_sweeping, stores.authorization, resolver, stores.clock)
         tasks.start_soon(
             keep_forgetting, stores.records, stores.disclosures, retention, stores.clock
         )

@@ -79,7 +79,8 @@ def check_claims(
     if not any(audience in audiences for audience in named if isinstance(audience, str)):
         raise refusal("aud")
     expires = _seconds(claims, "exp")
-    if expires is None or expires + LEEWAY_SECONDS <= now or expires > now + LONGEST_SECONDS:
+    latest = now + LONGEST_SECONDS + LEEWAY_SECONDS
+    if expires is None or expires + LEEWAY_SECONDS <= now or expires > latest:
         raise refusal("exp")
     for name in ("iat", "nbf"):
         at = _seconds(claims, name)

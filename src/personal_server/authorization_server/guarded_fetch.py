@@ -67,7 +67,12 @@ class GuardedFetch:
         bracketed = f"[{address}]" if ":" in address else address
         parts = urlsplit(url)
         target = parts._replace(netloc=bracketed).geturl()
-        headers = {"Host": host, "Accept": "application/json", "User-Agent": "personal-server"}
+        headers = {
+            "Host": host,
+            "Accept": "application/json",
+            "Accept-Encoding": "identity",
+            "User-Agent": "personal-server",
+        }
         async with (
             httpx2.AsyncClient(
                 transport=self._transport,
@@ -101,7 +106,7 @@ def _check_answer(response: httpx2.Response) -> None:
 
 async def _bounded(response: httpx2.Response, limit_bytes: int) -> bytes:
     body = bytearray()
-    async for chunk in response.aiter_bytes():
+    async for chunk in response.aiter_raw():
         body += chunk
         if len(body) > limit_bytes:
             raise InvalidClient("The client's document is too large.")

@@ -88,7 +88,11 @@ def revision_of(artifact: Mapping[str, object]) -> str:
     return REVISION_PREFIX + base64url(hashlib.sha256(canonical(artifact)).digest())
 
 
-def facts_digest(client: ClientFacts, offers: Sequence[EntryOffer | Ungrantable]) -> str:
+def facts_digest(
+    client: ClientFacts,
+    redirect_uris: Sequence[str],
+    offers: Sequence[EntryOffer | Ungrantable],
+) -> str:
     """What must not change between page and approval, whatever the owner chooses."""
     sources = [
         {
@@ -99,7 +103,8 @@ def facts_digest(client: ClientFacts, offers: Sequence[EntryOffer | Ungrantable]
         for offer in offers
         if isinstance(offer, EntryOffer)
     ]
-    return revision_of({"client": client.rendered(), "sources": sources})
+    facts = {**client.rendered(), "redirect_uris": list(redirect_uris)}
+    return revision_of({"client": facts, "sources": sources})
 
 
 def _source(entry: EntryTerms) -> dict[str, object]:

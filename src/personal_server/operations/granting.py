@@ -16,7 +16,7 @@ from personal_server.consent.credentials import (
     new_secret,
     secret_hash,
 )
-from personal_server.consent.redirects import with_parameters
+from personal_server.consent.redirects import matches, with_parameters
 from personal_server.consent.refusals import (
     AccessDenied,
     AiTrainingConsentRequired,
@@ -86,6 +86,14 @@ class Granting:
         Raises: NotFound, RequestClosed, ApprovalConflict, ReviewChanged, ReviewStale,
             NotANarrowing, AiTrainingConsentRequired.
         """
+        try:
+            return self._approve(request_id, choices, revision, acting)
+        except (ReviewStale, ReviewChanged):
+            with self._store.write() as writer:
+                audit(writer, "request.stale", acting, self._clock(), request=request_id)
+            raise
+
+    def _approve(self, request_id: str, choices: Choices, revision: str, acting: Acting) -> Decided:
         now_ns = self._clock()
         with self._store.write() as writer:
             row = self._decidable(writer, request_id, now_ns)
@@ -177,6 +185,8 @@ class Granting:
         client = reader.get(ClientRow, client_id=row.client_id)
         if client is None or client.blocked_at_ns is not None:
             raise RequestClosed("This app may not ask any more.")
+        if row.redirect_uri is not None and not matches(client.redirect_uris, row.redirect_uri):
+            raise RequestClosed("The app changed its addresses. Start again from the app.")
         catalog = self._catalogs()
         asked = asked_of(self._store.subject_id, row, client)
         earlier = active_held(reader, row.client_id, now_ns)

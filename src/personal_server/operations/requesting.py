@@ -208,15 +208,9 @@ class Requesting:
             _make_room(writer, row.created_at_ns)
             writer.insert(row)
             subject = Subject(row.client_id)
-            audit(
-                writer,
-                "request.created",
-                acting,
-                row.created_at_ns,
-                subject,
-                request=row.request_id,
-                flow=row.flow,
-            )
+            event = "request.created" if row.flow == "code" else "device.created"
+            detail = {"request": row.request_id, "flow": row.flow}
+            audit(writer, event, acting, row.created_at_ns, subject, **detail)
 
 
 def _make_room(writer: AuthorizationWriter, now_ns: int) -> None:

@@ -31,8 +31,6 @@ from personal_server.storage.authorization_rows import (
 
 Clock = Callable[[], int]
 
-LAST_USED_GRAIN_NS = 60 * 1_000_000_000
-
 _ENDED: dict[str, tuple[type[PersonalServerError], str]] = {
     lifecycle.REVOKED: (GrantRevoked, "The owner ended this access. Ask for it again."),
     lifecycle.EXPIRED: (GrantExpired, "This access reached its agreed end. Ask for it again."),
@@ -56,11 +54,16 @@ class Judged:
 
 
 class TokenResolver:
-    """Asks the store, each time."""
+    """Asks the store, each time.
+
+    When a token was last used is noted in memory, so that no read waits for a writer, and goes
+    to the store with `flush_uses`.
+    """
 
     def __init__(self, store: AuthorizationStore, clock: Clock) -> None:
         self._store = store
         self._clock = clock
+        self._uses: dict[bytes, int] = {}
 
     def resolve(self, token: str) -> Resolved:
         """What a good token stands for.
@@ -78,13 +81,17 @@ class TokenResolver:
             raise error(message)
         if not judged.usable or judged.standing != lifecycle.ACTIVE:
             raise InvalidToken("The access token is not valid.")
-        self._note_use(judged.row, now_ns)
+        self._uses[judged.row.token_hash] = now_ns
         return resolved(self._store.subject_id, judged)
 
-    def _note_use(self, row: TokenRow, now_ns: int) -> None:
-        if row.last_used_at_ns is None or row.last_used_at_ns + LAST_USED_GRAIN_NS <= now_ns:
-            with self._store.write() as writer:
-                writer.change(TokenRow, {"last_used_at_ns": now_ns}, token_hash=row.token_hash)
+    def flush_uses(self) -> None:
+        """Write when tokens were last used."""
+        uses, self._uses = self._uses, {}
+        if not uses:
+            return
+        with self._store.write() as writer:
+            for token_hash, used_at_ns in uses.items():
+                writer.change(TokenRow, {"last_used_at_ns": used_at_ns}, token_hash=token_hash)
 
 
 def judge(reader: AuthorizationReader, token: str, now_ns: int) -> Judged | None:

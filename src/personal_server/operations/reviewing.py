@@ -214,4 +214,5 @@ def review_of(
 
 def facts_of(review: Review) -> str:
     """The digest of what the owner did not choose and must not change underneath."""
-    return facts_digest(review.asked.client_facts, review.offers)
+    asked = review.asked
+    return facts_digest(asked.client_facts, asked.client.redirect_uris, review.offers)

@@ -16,6 +16,7 @@ from personal_server.domain.values import DAY_NANOSECONDS, NANOSECONDS
 from personal_server.errors import StorageUnavailable
 from personal_server.operations.auditing import SERVER, Subject, audit
 from personal_server.operations.registering import purge_clients
+from personal_server.operations.resolving import TokenResolver
 from personal_server.operations.revoking import end_access, end_family
 from personal_server.storage.authorization_ports import (
     AuthorizationStore,
@@ -35,6 +36,7 @@ from personal_server.storage.authorization_rows import (
 )
 
 EVERY_SECONDS = 600
+FLUSH_SECONDS = 60
 KEPT_NS = DAY_NANOSECONDS
 KEPT_TOKENS_NS = 30 * DAY_NANOSECONDS
 SESSION_NS = 7 * DAY_NANOSECONDS
@@ -43,14 +45,23 @@ _log = logging.getLogger("personal_server.sweeping")
 ERASED = {"state": None, "redirect_uri": None, "code_challenge": None}
 
 
-async def keep_sweeping(store: AuthorizationStore, clock: Callable[[], int]) -> None:
-    """Sweep now, then every ten minutes until cancelled; a failed sweep is told and repeated."""
+async def keep_sweeping(
+    store: AuthorizationStore, resolver: TokenResolver, clock: Callable[[], int]
+) -> None:
+    """Sweep now, then every ten minutes until cancelled, and note the use of tokens each minute.
+
+    What cannot be written now is told and done the next time.
+    """
+    minute = 0
     while True:
         try:
-            await anyio.to_thread.run_sync(sweep, store, clock())
+            await anyio.to_thread.run_sync(resolver.flush_uses)
+            if minute % (EVERY_SECONDS // FLUSH_SECONDS) == 0:
+                await anyio.to_thread.run_sync(sweep, store, clock())
         except StorageUnavailable as error:
             _log.warning("sweep postponed: %s", error.code)
-        await anyio.sleep(EVERY_SECONDS)
+        minute += 1
+        await anyio.sleep(FLUSH_SECONDS)
 
 
 def sweep(store: AuthorizationStore, now_ns: int) -> None:

@@ -24,13 +24,40 @@ PATHS = st.sampled_from(
     ]
 )
 NAMES = st.sampled_from(
-    (
-        "limit cursor changes_since order sort filter[title] filter[created_at][gte] "
-        "filter[word_count] filter[a][b][c] filter[] expand expand_limit[attachments] fields "
-        "fields[] view count window field offset_chars limit_chars q before_chars metric "
-        "group_by group_by_time granularity time_zone streams detail stream connection_id "
-        "connector_id "
-    ).split()
+    [
+        "limit",
+        "cursor",
+        "changes_since",
+        "order",
+        "sort",
+        "filter[title]",
+        "filter[created_at][gte]",
+        "filter[word_count]",
+        "filter[a][b][c]",
+        "filter[]",
+        "expand",
+        "expand_limit[attachments]",
+        "fields",
+        "fields[]",
+        "view",
+        "count",
+        "window",
+        "field",
+        "offset_chars",
+        "limit_chars",
+        "q",
+        "before_chars",
+        "metric",
+        "group_by",
+        "group_by_time",
+        "granularity",
+        "time_zone",
+        "streams",
+        "detail",
+        "stream",
+        "connection_id",
+        "connector_id",
+    ]
 )
 VALUES = st.sampled_from(
     ["", "1", "-1", "9" * 30, "title", "-title", "created_at", "exact", "asc", "rain", '"rain', "*",

@@ -124,7 +124,8 @@ def _json(value: object, *, untrusted: bool = False) -> Content:
 async def _grant(call: Call) -> Resource:
     catalog, _ = await read_compact(call, {})
     bearer = as_object(catalog.get("bearer"))
-    manage = as_text(bearer.get("manage_url")) or call.provider_url
+    manage = as_text(bearer.get("manage_url")) or ""
+    manage = manage if "://" in manage else f"{call.provider_url}{manage}"
     rows = catalog_rows(catalog)
     found: Json = {
         "bearer": bearer,

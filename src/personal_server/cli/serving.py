@@ -20,6 +20,7 @@ from personal_server.settings import Settings
 
 LARGEST_HEAD_BYTES = 64 * 1024
 CLOSING_SECONDS = 5
+IDLE_SECONDS = 75
 
 
 def serve() -> None:
@@ -36,6 +37,7 @@ def serve() -> None:
             proxy_headers=False,
             lifespan="on",
             h11_max_incomplete_event_size=LARGEST_HEAD_BYTES,
+            timeout_keep_alive=IDLE_SECONDS,
             timeout_graceful_shutdown=CLOSING_SECONDS,
         )
         uvicorn.Server(config).run(sockets=[listener])

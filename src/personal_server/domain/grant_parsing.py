@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from datetime import date
+from functools import lru_cache
 from typing import cast
 
 from personal_server.domain.authority import SourceId, TimeConstraint
@@ -40,8 +41,9 @@ def bound_ns(text: str) -> int | None:
     return bound if bound is not None and FIRST_NS <= bound < END_NS else None
 
 
+@lru_cache(maxsize=1_024)
 def parse_grant(stored: bytes) -> Grant:
-    """The grant that these bytes are.
+    """The grant that these bytes are; the same bytes are always the same grant.
 
     Source: AS contract 11.1.
     Raises: GrantInvalid.

@@ -7,6 +7,13 @@ from urllib.parse import quote
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from personal_server.resource_server.read_parameters import (
+    AGGREGATE,
+    FIELD_WINDOW,
+    RECORDS,
+    SCHEMA,
+    SEARCH,
+)
 from tests.properties.stores import open_store
 from tests.resource_server.door import Door
 from tests.resource_server.journal import OWNER, client, furnished, stream_grant
@@ -23,42 +30,17 @@ PATHS = st.sampled_from(
         "/v1/connectors",
     ]
 )
-NAMES = st.sampled_from(
-    [
-        "limit",
-        "cursor",
-        "changes_since",
-        "order",
-        "sort",
-        "filter[title]",
-        "filter[created_at][gte]",
-        "filter[word_count]",
-        "filter[a][b][c]",
-        "filter[]",
-        "expand",
-        "expand_limit[attachments]",
-        "fields",
-        "fields[]",
-        "view",
-        "count",
-        "window",
-        "field",
-        "offset_chars",
-        "limit_chars",
-        "q",
-        "before_chars",
-        "metric",
-        "group_by",
-        "group_by_time",
-        "granularity",
-        "time_zone",
-        "streams",
-        "detail",
-        "stream",
-        "connection_id",
-        "connector_id",
-    ]
+BRACKETED = (
+    "filter[title]",
+    "filter[created_at][gte]",
+    "filter[word_count]",
+    "filter[a][b][c]",
+    "filter[]",
+    "expand_limit[attachments]",
+    "fields[]",
 )
+DECLARED = {p.name for p in (*RECORDS, *FIELD_WINDOW, *AGGREGATE, *SEARCH, *SCHEMA)}
+NAMES = st.sampled_from([*sorted(DECLARED), *BRACKETED])
 VALUES = st.sampled_from(
     ["", "1", "-1", "9" * 30, "title", "-title", "created_at", "exact", "asc", "rain", '"rain', "*",
      "count", "max", "day", "Europe/Rome", "beginning", "true", "2026-01-01", "entries", "full",

@@ -144,7 +144,8 @@ def _readable(
     stream = declaration.streams.get(named.name) if declaration is not None else None
     if declaration is None or stream is None:
         return "stream_not_declared"
-    fields = tuple(name for name in stream.properties if name in named.fields)
+    granted = frozenset(named.fields)
+    fields = tuple(name for name in stream.properties if name in granted)
     if not fields:
         return "stream_not_declared"
     if not _is_well_formed(named, stream, fields):

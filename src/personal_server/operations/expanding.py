@@ -6,11 +6,13 @@ Source: RS contract 7.5.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import quote
 
 from personal_server.domain.authority import ReadableSource, ReadAuthority
+from personal_server.domain.disclosure import Disclosed
 from personal_server.domain.record import Row, key_text
 from personal_server.enforcement.disclose import WireRecord, discloser
 from personal_server.enforcement.expansion import AllowedExpansion
@@ -21,23 +23,32 @@ from personal_server.storage.ports import ReadSnapshot
 Expanded = dict[str, object]
 
 
+Parent = tuple[str, str]
+
+
 @dataclass(slots=True)
 class Expansions:
-    """What was expanded: per parent (connection, key) its relations, and how many children."""
+    """What was expanded: per parent (connection, key) its relations, and whose children came."""
 
-    by_parent: dict[tuple[str, str], Expanded] = field(
-        default_factory=dict[tuple[str, str], Expanded]
-    )
-    counts: dict[tuple[str, str], int] = field(default_factory=dict[tuple[str, str], int])
-    sources: dict[tuple[str, str], ReadableSource] = field(
-        default_factory=dict[tuple[str, str], ReadableSource]
+    by_parent: dict[Parent, Expanded] = field(default_factory=dict[Parent, Expanded])
+    _children: dict[Parent, list[tuple[ReadableSource, int]]] = field(
+        default_factory=dict[Parent, list[tuple[ReadableSource, int]]]
     )
 
-    def count(self, source: ReadableSource, children: int) -> None:
-        """Note children of one source."""
+    def count(self, parent: Parent, source: ReadableSource, children: int) -> None:
+        """Note the children of one parent."""
         if children:
-            self.sources[source.order] = source
-            self.counts[source.order] = self.counts.get(source.order, 0) + children
+            self._children.setdefault(parent, []).append((source, children))
+
+    def disclosed(self, shown: Iterable[Row]) -> list[Disclosed]:
+        """The sources that children of the shown rows came from."""
+        counts: Counter[Parent] = Counter()
+        sources: dict[Parent, ReadableSource] = {}
+        for row in shown:
+            for source, children in self._children.get((row.connection_id, row.key), ()):
+                sources[source.order] = source
+                counts[source.order] += children
+        return [Disclosed(sources[o], sources[o].fields, counts[o]) for o in sorted(counts)]
 
 
 def expand(
@@ -85,7 +96,7 @@ def _expand_one(
         value = values[row.key]
         children = found.get(value) if value is not None else None
         records = [disclose(r) for r in children.rows] if children else []
-        result.count(child, len(records))
+        result.count((row.connection_id, row.key), child, len(records))
         url = _more_url(expansion, child, value) if children and children.more else None
         rendered = _child_list(records, url) if expansion.is_list else next(iter(records), None)
         result.by_parent[row.connection_id, row.key][expansion.name] = rendered

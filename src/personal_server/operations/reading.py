@@ -7,6 +7,7 @@ Source: RS contract 7, 9.1.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from itertools import islice
 
@@ -95,7 +96,7 @@ def read_record(
     record = discloser(authority, source, shown)(row)
     if read.terms.expansions:
         record["expanded"] = expansions.by_parent[row.connection_id, row.key]
-    disclosed = [Disclosed(source, shown, 1), *children_disclosed(expansions)]
+    disclosed = [Disclosed(source, shown, 1), *expansions.disclosed([row])]
     return Answer(data=record, warnings=read.warnings, disclosed=disclosed)
 
 
@@ -126,14 +127,6 @@ def unavailable_meta(authority: ReadAuthority, selectors: Selectors) -> dict[str
     if selectors.connection_id is not None or not authority.unavailable:
         return {}
     return render_unavailable(authority.unavailable)
-
-
-def children_disclosed(expansions: Expansions) -> list[Disclosed]:
-    """The sources that children came from."""
-    return [
-        Disclosed(source, source.fields, expansions.counts[order])
-        for order, source in sorted(expansions.sources.items())
-    ]
 
 
 def _figures(
@@ -189,18 +182,16 @@ def _disclosers(read: AuthorizedRead[RecordsTerms]) -> dict[str, Discloser]:
 def _page_disclosed(
     read: AuthorizedRead[RecordsTerms], page: Page, shown_count: int, expansions: Expansions
 ) -> list[Disclosed]:
-    counts: dict[str, int] = {}
-    for placed in islice(page.rows, shown_count):
-        cid = placed.row.connection_id
-        counts[cid] = counts.get(cid, 0) + 1
+    rows = [placed.row for placed in islice(page.rows, shown_count)]
+    counts = Counter(row.connection_id for row in rows)
     figured = read.terms.counted or read.terms.windowed
     used = tuple(condition.field for condition in read.terms.conditions) if figured else ()
     entries = [
-        Disclosed(source, _names(read.terms.shown, source, used), counts.get(cid, 0))
+        Disclosed(source, _names(read.terms.shown, source, used), counts[cid])
         for source in read.sources
         if (cid := source.connection_id) in counts or figured
     ]
-    return [*entries, *children_disclosed(expansions)]
+    return [*entries, *expansions.disclosed(rows)]
 
 
 def _names(shown: Shown, source: ReadableSource, used: tuple[str, ...]) -> tuple[str, ...]:

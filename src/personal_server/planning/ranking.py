@@ -60,10 +60,9 @@ def _weight(frequency: int) -> float:
 
 def _score(candidate: Candidate, weights: Sequence[float]) -> float:
     norm = K1 * (1 - B + B * candidate.length_tokens / MEAN_LENGTH)
-    total = sum(
-        weight * count * (K1 + 1) / (count + norm)
-        for weight, count in zip(weights, candidate.occurrences, strict=True)
-    )
+    total = 0.0
+    for weight, count in zip(weights, candidate.occurrences, strict=True):
+        total += weight * count * (K1 + 1) / (count + norm)
     return -round(total, SCORE_DECIMALS)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import astuple
 from typing import BinaryIO
 
 import orjson
@@ -124,7 +123,7 @@ class SqliteServer(SqlitePart):
 
     def put_ranking(self, ranking_id: str, hits: Sequence[RankedHit], expires_at_ns: int) -> None:
         """See the port."""
-        text = orjson.dumps([astuple(hit) for hit in hits]).decode()
+        text = orjson.dumps([(h.connection_id, h.stream, h.key, h.score) for h in hits]).decode()
         with self._database.write() as session:
             session.run("DELETE FROM rankings WHERE expires_at < ?", (expires_at_ns - FORGOTTEN,))
             session.run(

@@ -152,7 +152,11 @@ def package(*members: GrantRow, reason: str | None = None) -> TokenResolver:
         token_row(kind="mcp_package", grant_id=None, package_id="gpkg_1"),
         family_row(grant_id=None, package_id="gpkg_1"),
         PackageRow(
-            package_id="gpkg_1", client_id="cli_1", created_at_ns=0, reason=reason, revision="r"
+            package_id="gpkg_1",
+            client_id="cli_1",
+            created_at_ns=0,
+            reason=reason,
+            revision="rv1:sha256:x",
         ),
     ]
     for position, member in enumerate(members):

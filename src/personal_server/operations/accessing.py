@@ -126,7 +126,7 @@ def _of_grant(reader: AuthorizationReader, row: GrantRow, now_ns: int) -> Held:
 
 def _of_package(reader: AuthorizationReader, row: PackageRow, now_ns: int) -> Held:
     name, registration = _client(reader, row.client_id)
-    members = package_grant_rows(reader, row.package_id)
+    members = package_grant_rows(reader, row)
     standings = [grant_standing(member, now_ns) for member in members]
     return Held(
         id=row.package_id,

@@ -224,8 +224,9 @@ def held_rows(
     """The active grants behind a grant or package; none if it is not active now."""
     if package_id is not None:
         package = reader.get(PackageRow, package_id=package_id)
-        ended = package is None or package.revoked_at_ns is not None
-        rows = () if ended else package_grant_rows(reader, package_id)
+        if package is None or package.revoked_at_ns is not None:
+            return ()
+        rows = package_grant_rows(reader, package)
         return tuple(row for row in rows if grant_standing(row, now_ns) == lifecycle.ACTIVE)
     row = None if grant_id is None else reader.get(GrantRow, grant_id=grant_id)
     if row is None or grant_standing(row, now_ns) != lifecycle.ACTIVE:

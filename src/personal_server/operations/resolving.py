@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from personal_server.consent import lifecycle
 from personal_server.consent.credentials import secret_hash, token_reference
@@ -102,7 +103,7 @@ def judge(reader: AuthorizationReader, token: str, now_ns: int) -> Judged | None
     usable = _usable(reader, row, now_ns)
     if row.package_id is not None:
         package = reader.get(PackageRow, package_id=row.package_id)
-        grant_rows = package_grant_rows(reader, row.package_id)
+        grant_rows = () if package is None else package_grant_rows(reader, package)
         members = tuple(member_grant(grant, now_ns) for grant in grant_rows)
         reason = "owner" if package is None else package.reason
         standing = lifecycle.package_standing(
@@ -141,8 +142,14 @@ def grant_standing(row: GrantRow, now_ns: int) -> str:
 
 def readable_grant(row: GrantRow) -> Grant | None:
     """The grant of a row, or `None` if its bytes are not one (they are never repaired)."""
+    return _parsed(row.grant)
+
+
+@lru_cache(maxsize=1_024)
+def _parsed(stored: bytes) -> Grant | None:
+    """Stored bytes never change their meaning, so they are read once."""
     try:
-        return parse_grant(row.grant)
+        return parse_grant(stored)
     except GrantInvalid:
         return None
 
@@ -159,11 +166,11 @@ def member_grant(row: GrantRow, now_ns: int) -> MemberGrant:
     )
 
 
-def package_grant_rows(reader: AuthorizationReader, package_id: str) -> tuple[GrantRow, ...]:
-    """The member grants of a package, in the order of the decision."""
-    members = reader.rows(PackageMemberRow, package_id=package_id)
-    rows = [reader.get(GrantRow, grant_id=member.grant_id) for member in members]
-    return tuple(row for row in rows if row is not None)
+def package_grant_rows(reader: AuthorizationReader, package: PackageRow) -> tuple[GrantRow, ...]:
+    """The member grants of a package, in the order of the decision that they share."""
+    decided = {row.grant_id: row for row in reader.rows(GrantRow, revision=package.revision)}
+    members = reader.rows(PackageMemberRow, package_id=package.package_id)
+    return tuple(decided[member.grant_id] for member in members if member.grant_id in decided)
 
 
 def _usable(reader: AuthorizationReader, row: TokenRow, now_ns: int) -> bool:

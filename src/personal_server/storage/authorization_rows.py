@@ -197,7 +197,7 @@ class CodeRow(Row):
 class GrantRow(Row):
     """A grant's bytes and, beside them, its state."""
 
-    table, key, indexed = "grants", ("grant_id",), ("client_id",)
+    table, key, indexed = "grants", ("grant_id",), ("client_id", "revision")
     grant_id: str
     grant: bytes
     client_id: str

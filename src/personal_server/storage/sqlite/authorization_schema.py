@@ -150,6 +150,7 @@ CREATE TABLE grants (
     PRIMARY KEY (subject_id, grant_id)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX grants_by_client_id ON grants (subject_id, client_id);
+CREATE INDEX grants_by_revision ON grants (subject_id, revision);
 CREATE TABLE grant_packages (
     subject_id TEXT NOT NULL,
     package_id TEXT NOT NULL,

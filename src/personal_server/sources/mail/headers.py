@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.message import Message
 from email.utils import getaddresses, parsedate_tz
+from functools import lru_cache
 
 from personal_server.sources.text import decoded, one_line, printable
 
@@ -52,12 +53,7 @@ class Headers:
 
     def addresses(self, name: str) -> list[Address]:
         """Everybody named in all headers of that name."""
-        found = getaddresses(self._values.get(name, []))
-        return [
-            Address(one_line(decode_words(who), 300), printable(email).strip()[:320])
-            for who, email in found
-            if who or email
-        ]
+        return [each for value in self._values.get(name, []) for each in _addresses(value)]
 
     def message_ids(self, name: str) -> list[str]:
         """The message ids in a header, without their brackets."""
@@ -83,6 +79,16 @@ class Headers:
             from_line.group().decode("ascii", "replace") if from_line else "",
         )
         return next(filter(None, map(_instant, candidates)), None)
+
+
+@lru_cache(maxsize=8192)
+def _addresses(value: str) -> tuple[Address, ...]:
+    """The people of one header; the same few stand in most messages of a mailbox."""
+    return tuple(
+        Address(one_line(decode_words(who), 300), printable(email).strip()[:320])
+        for who, email in getaddresses([value])
+        if who or email
+    )
 
 
 def decode_words(value: str) -> str:

@@ -1,0 +1,136 @@
+"""`python -m bench.importing [MESSAGES]`: a generated mailbox through `pdpp import`, killed once.
+
+Measures the rate and the peak memory, ends the first import with SIGKILL, goes on, and repeats: no
+message may be missing or stored twice.
+"""
+
+from __future__ import annotations
+
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from bench.archive import Words
+from bench.site import Site
+
+MAILBOX = Path(__file__).resolve().parent.parent / ".cache" / "generated"
+START = datetime(2010, 1, 1, tzinfo=UTC)
+PEOPLE = 400
+KILLED_AT_SHARE = 0.4
+COUNT = "SELECT coalesce(sum(records), 0) FROM sources WHERE stream = 'messages'"
+
+
+def main(messages: int) -> None:
+    """Print what an import of so many messages costs."""
+    path = mailbox(messages)
+    print(f"{path.name}: {messages:,} messages, {path.stat().st_size / 1e6:,.0f} MB")
+    with tempfile.TemporaryDirectory(prefix="pdpp-import-") as folder:
+        site = Site(Path(folder))
+        killed = killed_import(site, path, int(messages * KILLED_AT_SHARE))
+        print(f"killed with {killed:,} stored")
+        resumed, peak = timed_import(site, path)
+        stored = count(site)
+        rate = (messages - killed) / resumed
+        print(f"went on for {resumed:,.0f} s: {rate:,.0f} messages/s, peak {peak:,.0f} MB")
+        print(f"stored {stored:,}, missing {messages - stored:,}")
+        again, peak = timed_import(site, path)
+        print(f"again: {again:,.0f} s, {messages / again:,.0f} messages/s, peak {peak:,.0f} MB")
+        print(f"stored {count(site):,}")
+
+
+def mailbox(messages: int) -> Path:
+    """A deterministic mailbox of that size, kept in the cache."""
+    path = MAILBOX / f"mailbox-{messages}.mbox"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        scratch = path.with_suffix(".part")
+        with scratch.open("wb") as stream:
+            stream.writelines(generated(messages))
+        scratch.rename(path)
+    return path
+
+
+def generated(messages: int) -> Iterator[bytes]:
+    """Messages of made-up words: a third are answers, one in fifty has a file."""
+    words, chance = Words(7), random.Random(7)
+    for number in range(messages):
+        moment = START + timedelta(seconds=number * 420)
+        sender = chance.randrange(PEOPLE)
+        answered = chance.randrange(max(0, number - 500), number) if number % 3 == 2 else None
+        yield _message(number, moment, sender, answered, words).encode()
+
+
+def _message(number: int, moment: datetime, sender: int, answered: int | None, words: Words) -> str:
+    kind = "Content-Type: text/plain; charset=utf-8\n"
+    body = "\n".join(words.text(12) for _ in range(6))
+    if number % 50 == 0:
+        kind = 'MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary="b"\n'
+        body = (
+            f"--b\nContent-Type: text/plain\n\n{body}\n--b\nContent-Type: text/csv\n"
+            f'Content-Disposition: attachment; filename="n{number}.csv"\n\n{number},{sender}\n--b--'
+        )
+    reply = f"In-Reply-To: <{answered}@bench.example>\n" if answered is not None else ""
+    return (
+        f"From p{sender}@bench.example {moment:%a %b %d %H:%M:%S %Y}\n"
+        f"Message-ID: <{number}@bench.example>\nDate: {moment:%a, %d %b %Y %H:%M:%S} +0000\n"
+        f"From: Person {sender} <p{sender}@bench.example>\nTo: owner@bench.example\n"
+        f"Subject: {words.text(5)}\n{reply}{kind}\n{body}\n\n"
+    )
+
+
+def killed_import(site: Site, path: Path, enough: int) -> int:
+    """Import until so many messages are stored, then SIGKILL; how many were."""
+    process = subprocess.Popen(
+        site.command("pdpp", "import", str(path)), stdout=subprocess.DEVNULL, stderr=sys.stderr
+    )
+    while process.poll() is None and count(site) < enough:
+        time.sleep(0.5)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    return count(site)
+
+
+def timed_import(site: Site, path: Path) -> tuple[float, float]:
+    """Seconds and peak megabytes of an import."""
+    begun = time.perf_counter()
+    process = subprocess.Popen(site.command("pdpp", "import", str(path)))
+    peak = 0
+    while process.poll() is None:
+        peak = max(peak, _resident_kb(process.pid))
+        time.sleep(0.2)
+    if process.returncode:
+        sys.exit(f"pdpp import ended with {process.returncode}")
+    return time.perf_counter() - begun, peak / 1024
+
+
+def _resident_kb(pid: int) -> int:
+    """The peak of the process so far, as the kernel counts it."""
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) for line in lines if line.startswith("VmHWM")), 0)
+
+
+def count(site: Site) -> int:
+    """Messages stored, looked up beside whoever writes."""
+    path = site.data_dir / "personal-server.sqlite3"
+    if not path.exists():
+        return 0
+    try:
+        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as database:
+            return int(database.execute(COUNT).fetchone()[0])
+    except sqlite3.Error:
+        return 0
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000)

@@ -1,7 +1,8 @@
 """A frame around a few routes, with fakes behind its ports."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import httpx2
 import pytest
@@ -15,6 +16,9 @@ from personal_server.resource_server.frame import Ports, ResourceServer
 from personal_server.resource_server.limits import LimitRules, Limits
 from personal_server.resource_server.routing import Route, RouteTable
 from personal_server.resource_server.workers import Capacity
+from personal_server.storage.memory import MemoryStore
+from personal_server.storage.ports import RecordStore
+from tests.storage.conftest import sqlite_store
 
 NOON_NS = 1_775_476_800 * NANOSECONDS
 
@@ -97,6 +101,16 @@ class Bench:
             base_url="http://127.0.0.1:7662",
             headers=headers,
         )
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def any_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[RecordStore]:
+    """Each store in turn: the wire is the same."""
+    if request.param == "memory":
+        yield MemoryStore()
+        return
+    with sqlite_store(tmp_path) as store:
+        yield store
 
 
 MakeBench = Callable[..., Bench]

@@ -3,6 +3,7 @@ import hashlib
 import pytest
 
 from personal_server.domain.grant import StreamGrant
+from personal_server.storage.ports import RecordStore
 from tests.resource_server.living import Living
 
 pytestmark = pytest.mark.anyio
@@ -22,8 +23,8 @@ FIELDS = ("id", "entry_id", "filename", "blob_ref")
 
 
 @pytest.fixture
-async def living() -> Living:
-    made = Living()
+async def living(any_store: RecordStore) -> Living:
+    made = Living(store=any_store)
     await made.declare_journal()
     return made
 

@@ -5,6 +5,7 @@ import tarfile
 import orjson
 import pytest
 
+from personal_server.storage.ports import RecordStore
 from tests.resource_server.living import NDJSON, Living
 from tests.resource_server.test_blobs import BLOB_ID, CONTENT, REFERENCE, SHA256, upload
 
@@ -15,8 +16,8 @@ ENTRIES = [{"id": f"e{n}", "created_at": f"2026-03-0{n}T00:00:00Z"} for n in ran
 
 
 @pytest.fixture
-async def living() -> Living:
-    made = Living(grants=({"grant_id": "grt_1"},))
+async def living(any_store: RecordStore) -> Living:
+    made = Living(store=any_store, grants=({"grant_id": "grt_1"},))
     await made.declare_journal()
     connection_id = await made.connect(name="Paper diary")
     await made.ingest(connection_id, "entries", ENTRIES)

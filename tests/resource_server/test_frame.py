@@ -2,7 +2,9 @@ import threading
 from collections.abc import Iterator
 
 import anyio
+import anyio.lowlevel
 import pytest
+from starlette.types import Message
 
 from personal_server.domain.authority import ReadableSource, SourceId
 from personal_server.domain.declaration import Semantics, Stream
@@ -187,6 +189,37 @@ async def test_a_stream_arrives_whole(make_bench: MakeBench) -> None:
         answer = await client.get("/v1/stream")
     assert answer.content == b"one two"
     assert answer.headers["content-length"] == "7"
+
+
+async def test_a_caller_who_hangs_up_ends_the_stream(make_bench: MakeBench) -> None:
+    closed = threading.Event()
+
+    def endless(request: Request) -> Reply:
+        def chunks() -> Iterator[bytes]:
+            try:
+                while True:
+                    yield b"more"
+            finally:
+                closed.set()
+
+        return Reply(chunks=chunks(), content_type="application/octet-stream")
+
+    sent = 0
+
+    async def receive() -> Message:
+        while sent < 3:
+            await anyio.lowlevel.checkpoint()
+        return {"type": "http.disconnect"}
+
+    async def send(message: Message) -> None:
+        nonlocal sent
+        sent += 1
+
+    app = make_bench(Route("GET", "/v1/endless", endless, "", "0")).app()
+    headers = [(b"authorization", b"Bearer client")]
+    scope = {"type": "http", "method": "GET", "path": "/v1/endless", "headers": headers}
+    await app(scope, receive, send)
+    assert closed.is_set()
 
 
 async def test_a_body_over_its_limit_is_refused(make_bench: MakeBench) -> None:

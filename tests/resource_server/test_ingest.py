@@ -1,6 +1,7 @@
 import orjson
 import pytest
 
+from personal_server.storage.ports import RecordStore
 from tests.resource_server.living import NDJSON, Living
 
 pytestmark = pytest.mark.anyio
@@ -10,8 +11,8 @@ ENTRY = {"id": "ent_41", "title": "Rain", "created_at": "2026-03-13T21:40:00Z"}
 
 
 @pytest.fixture
-async def living() -> Living:
-    made = Living()
+async def living(any_store: RecordStore) -> Living:
+    made = Living(store=any_store)
     await made.declare_journal()
     return made
 

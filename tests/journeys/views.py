@@ -1,0 +1,236 @@
+"""Five hosts that show different parts of a result; each has to find its way with what it sees."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import jsonschema_rs
+
+from personal_server.mcp_adapter.contract import contract
+from tests.requirements.doors import Result
+from tests.requirements.reader import Call, Text
+
+Json = dict[str, Any]
+window_chars = 4_000
+
+
+class View:
+    """What a host shows of one result, and how a reader uses it."""
+
+    name = "text-only"
+
+    def __init__(self, tool: str, arguments: Mapping[str, Any], result: Result) -> None:
+        self.tool = tool
+        self.arguments = dict(arguments)
+        self.result = result
+        self.text = Text(result.text)
+
+    @property
+    def document(self) -> Json:
+        """The five members of a fetched record."""
+        return json.loads(self.result.text)
+
+    def ids(self) -> list[str]:
+        return [self.document["id"]] if self.tool == "fetch" else self.text.ids
+
+    def fact(self, name: str) -> str | None:
+        return self.text.fact(name)
+
+    def following(self) -> Call | None:
+        """The first ready call that goes on."""
+        calls = self.text.calls()
+        return calls[0] if calls else None
+
+    def cut(self) -> Call | None:
+        """The call that continues the first cut value."""
+        if self.tool == "fetch":
+            return _read(self.document["metadata"]["content_ladder"])
+        calls = self.text.calls("cut")
+        return calls[0] if calls else None
+
+    def blob_uri(self) -> str:
+        """Where the bytes of the first binary value are."""
+        return re.findall(r"pdpp://blob/\S+", "\n".join(self.text.named("binary")))[0]
+
+    def error_code(self) -> str | None:
+        found = re.match(r"error (\S+): ", self.text.head)
+        return found[1] if found else None
+
+    def connections(self) -> list[str]:
+        """Connections offered by an ambiguity, those with the stream first."""
+        rows = [line.split(": ", 1)[1].split(" | ") for line in self.text.named("connection")]
+        return [row[0] for row in sorted(rows, key=lambda row: "has_stream=false" in row)]
+
+    def streams(self) -> list[str]:
+        """Stream names of an index."""
+        listed = [line for line in self.text.lines if line.startswith("streams ")]
+        return [name for line in listed for name in line.split(": ", 1)[1].split("; ")]
+
+    def unavailable(self) -> list[str]:
+        return [line.split(": ", 1)[1].split(" | ")[0] for line in self.text.named("unavailable")]
+
+    def window(self) -> str:
+        return self.text.window
+
+    def values(self) -> str:
+        """Everything that a reader could quote."""
+        return self.result.text
+
+    def schema_of(self, field: str) -> Json:
+        lines = self.text.named(f"schema {field}")
+        return json.loads(lines[0].split(": ", 1)[1])
+
+    def other_count(self) -> int:
+        return int(self.fact("other_count") or 0)
+
+    def group_count(self) -> int:
+        return sum(line.startswith("key ") for line in self.text.fenced)
+
+
+class StructuredOnly(View):
+    """A host that shows `structuredContent` and nothing else."""
+
+    name = "structured-only"
+
+    @property
+    def seen(self) -> Json:
+        return self.result.structured
+
+    @property
+    def document(self) -> Json:
+        return self.seen
+
+    def ids(self) -> list[str]:
+        if self.tool == "search":
+            return [row["id"] for row in self.seen["results"]]
+        return [self.seen["id"]] if self.tool == "fetch" else self.seen["record_ids"]
+
+    def fact(self, name: str) -> str | None:
+        data = self.seen["data"]
+        if name == "count":
+            count = data["meta"]["count"]
+            return f"{count['kind']}:{count['value']}" if "value" in count else None
+        found = data.get(name)
+        return str(found).lower() if isinstance(found, bool) else found
+
+    def following(self) -> Call | None:
+        if "error" in self.seen:
+            call = self.seen["error"].get("next_call")
+            return Call(call["tool"], call["arguments"]) if call else None
+        if self.tool == "read_record_field":
+            cursor = self.seen["window"]["next_cursor"]
+            record, field = self.seen["record"]["id"], self.seen["field"]["path"]
+            arguments = {"id": record, "field_path": field, "cursor": cursor}
+            return Call(self.tool, arguments) if cursor else None
+        calls = self.seen.get("next", [])
+        return Call(calls[0]["tool"], calls[0]["arguments"]) if calls else None
+
+    def cut(self) -> Call | None:
+        return _read(self._ladder())
+
+    def _ladder(self) -> list[Json]:
+        if self.tool == "search":
+            return [e for row in self.seen["results"] for e in row.get("content_ladder", [])]
+        if self.tool == "fetch":
+            return self.seen["metadata"]["content_ladder"]
+        return self.seen["content_ladder"]
+
+    def blob_uri(self) -> str:
+        return next(e["uri"] for e in self._ladder() if e["kind"] == "binary")
+
+    def error_code(self) -> str | None:
+        return self.seen.get("error", {}).get("code")
+
+    def connections(self) -> list[str]:
+        rows = self.seen["error"]["available_connections"]
+        return [row["connection_id"] for row in sorted(rows, key=lambda r: not r["has_stream"])]
+
+    def streams(self) -> list[str]:
+        return [row["name"] for item in self.seen["data"]["connectors"] for row in item["streams"]]
+
+    def unavailable(self) -> list[str]:
+        held = self.seen["data"] if "data" in self.seen else self.seen["error"]
+        return [row["connection_id"] for row in held["unavailable_connections"]]
+
+    def window(self) -> str:
+        return self.seen["window"]["text"]
+
+    def values(self) -> str:
+        return json.dumps(self.seen, ensure_ascii=False)
+
+    def schema_of(self, field: str) -> Json:
+        return self.seen["data"]["connectors"][0]["streams"][0]["schema"]["properties"][field]
+
+    def other_count(self) -> int:
+        return self.seen["data"]["other_count"]
+
+    def group_count(self) -> int:
+        return len(self.seen["data"]["groups"])
+
+
+class Strict(StructuredOnly):
+    """A client that validates every result, errors included, before it shows anything."""
+
+    name = "strict"
+
+    def __init__(self, tool: str, arguments: Mapping[str, Any], result: Result) -> None:
+        super().__init__(tool, arguments, result)
+        schema = contract().tools[tool].output_schema
+        jsonschema_rs.validator_for(schema).validate(result.structured)
+
+
+class LinkAverse(View):
+    """A host that asks its person about every link."""
+
+    name = "link-averse"
+
+    def __init__(self, tool: str, arguments: Mapping[str, Any], result: Result) -> None:
+        super().__init__(tool, arguments, result)
+        incomplete = "cut: " in result.text or "binary: " in result.text
+        if tool == "read_record_field" and not result.is_error:
+            incomplete = not result.structured["window"]["complete"]
+        if tool == "fetch" and not result.is_error:
+            incomplete = bool(result.structured["metadata"]["content_ladder"])
+        assert incomplete or not result.links, f"{tool} sent a link for a complete read"
+
+
+class SmallWindow(View):
+    """A host that shows the first four thousand characters."""
+
+    name = "small-window"
+
+    def __init__(self, tool: str, arguments: Mapping[str, Any], result: Result) -> None:
+        super().__init__(tool, arguments, result)
+        self.shown = result.text[:window_chars]
+        if len(result.text) > window_chars and tool != "fetch":
+            self.text = Text(self.shown + self._closing())
+
+    def _closing(self) -> str:
+        """The fence as far as it is seen, so that the grammar still applies."""
+        nonce = re.search(r"^BEGIN ([0-9a-f]{12}) ", self.shown, re.MULTILINE)
+        return f"\nEND {nonce[1]}" if nonce else ""
+
+    def following(self) -> Call | None:
+        """Without the closing lines the first line alone leads on."""
+        cursor = self.fact("next_cursor")
+        bookmark = self.fact("next_changes_since")
+        if cursor:
+            return Call(self.tool, {**self.arguments, "cursor": cursor})
+        if bookmark:
+            rest = {name: value for name, value in self.arguments.items() if name != "cursor"}
+            return Call(self.tool, {**rest, "changes_since": bookmark})
+        return super().following()
+
+    def values(self) -> str:
+        return self.shown
+
+
+views: tuple[type[View], ...] = (View, StructuredOnly, Strict, LinkAverse, SmallWindow)
+
+
+def _read(ladder: list[Json]) -> Call | None:
+    call = next((entry["read"] for entry in ladder if "read" in entry), None)
+    return Call(call["tool"], call["arguments"]) if call else None

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import ModuleType
 
 from personal_server import errors
 from personal_server.cli.main import command_line
+from personal_server.consent import refusals
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 
@@ -27,15 +29,53 @@ Every answer of 400 or above has one shape:
 """  # noqa: E501 (a line of Markdown)
 
 
+OAUTH_HEAD = """
+## OAuth endpoints
+
+`/oauth/*` answers in the OAuth family; `reason` (a stable word) and `param` stand beside where there is more to say. Errors that are
+shown before a redirect is safe are pages; later ones go back to the app, reason and place first in `error_description`.
+
+```json
+{"error": "invalid_grant", "error_description": "…", "request_id": "req_…"}
+```
+
+`reason` of `invalid_authorization_details`: `malformed`, `unsupported_type`, `not_a_uri`, `exclusive_members`, `wildcard_not_alone`,
+`duplicate_stream`, `invalid_time_range`, `invalid_retention`, `mixed_access_mode`, `duplicate_source`, `ai_training_not_alone`,
+`source_kind_mismatch`, `unknown_preset`, `unknown_stream`, `unknown_view`, `unknown_field`, `unsupported_selection`,
+`invalid_resource`. What would tell an app which sources you keep is answered `access_denied`. A defect of ours is `server_error`.
+
+| status | error | meaning |
+|---|---|---|
+"""  # noqa: E501 (lines of Markdown)
+
+PAGES_HEAD = """
+## Consent pages
+
+| status | code | meaning |
+|---|---|---|
+"""
+
+Errors = Sequence[type[errors.PersonalServerError]]
+
+
 def errors_page() -> str:
     """Every code, from its class."""
-    family = [
-        error
-        for _, error in inspect.getmembers(errors, inspect.isclass)
-        if issubclass(error, errors.PersonalServerError) and error is not errors.PersonalServerError
-    ]
+    root, oauth = errors.PersonalServerError, refusals.OAuthRefusal
+    server = [error for error in _errors_of(errors) if error is not root]
+    ours = [error for error in _errors_of(refusals) if error not in (root, oauth)]
+    redirected = [error for error in ours if issubclass(error, oauth)]
+    shown = [error for error in ours if not issubclass(error, oauth)]
+    return ERRORS_HEAD + _rows(server) + OAUTH_HEAD + _rows(redirected) + PAGES_HEAD + _rows(shown)
+
+
+def _errors_of(module: ModuleType) -> Errors:
+    classes = [found for _, found in inspect.getmembers(module, inspect.isclass)]
+    return [found for found in classes if issubclass(found, errors.PersonalServerError)]
+
+
+def _rows(family: Errors) -> str:
     rows = sorted((e.status, e.code, (inspect.getdoc(e) or "").splitlines()[0]) for e in family)
-    return ERRORS_HEAD + "".join(f"| {s} | `{code}` | {about} |\n" for s, code, about in rows)
+    return "".join(f"| {s} | `{code}` | {about} |\n" for s, code, about in rows)
 
 
 def commands_page() -> str:

@@ -14,6 +14,7 @@ import cyclopts
 import pytest
 
 from personal_server.app.owner_store import OwnerStore
+from personal_server.cli.admin import admin_app
 from personal_server.cli.disclosures import disclosures_command
 from personal_server.cli.exits import run_app
 from personal_server.cli.granting import granting_app
@@ -59,6 +60,7 @@ class Terminal:
         app = cyclopts.App(name="pdpp")
         app.command(granting_app(self._opened, lambda: self.cache))
         app.command(owner_app(self._opened))
+        app.command(admin_app(self._opened))
         app.command(disclosures_command(self._opened), name="disclosures")
         code = run_app(app, [str(argument) for argument in arguments])
         self.out, self.err = self.capture.readouterr()

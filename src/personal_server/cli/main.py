@@ -16,6 +16,7 @@ import cyclopts
 
 from personal_server.app.owner_store import OwnerStore
 from personal_server.app.stores import open_owner_store
+from personal_server.cli.admin import admin_app
 from personal_server.cli.cached_access import add_cached_access
 from personal_server.cli.connecting import Surroundings, connect_command
 from personal_server.cli.disclosures import disclosures_command
@@ -60,6 +61,7 @@ def command_line() -> cyclopts.App:
     owner = owner_app(open_store)
     add_owner_profile(owner, around, Path.home() / ".pdpp")
     app.command(owner)
+    app.command(admin_app(open_store))
     app.command(connect_command(around), name="connect")
     add_cached_access(app, around)
     app.command(doctor_command(around), name="doctor")

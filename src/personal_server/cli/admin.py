@@ -1,0 +1,45 @@
+"""`pdpp admin`: what the operator of a server sets up beside it.  Source: AS contract 10.5."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+import cyclopts
+
+from personal_server.app.owner_store import OwnerStore
+from personal_server.cli.exits import print_json
+from personal_server.cli.tables import console, words
+from personal_server.operations.introspection_clients import add_introspection_client
+
+Opener = Callable[[], AbstractContextManager[OwnerStore]]
+
+
+def admin_app(open_store: Opener) -> cyclopts.App:
+    """The command group `pdpp admin`."""
+    app = cyclopts.App(name="admin", help="Set up what works beside this server.")
+
+    @app.command(name="add-introspection-client")
+    def add_introspection(name: str, /, *, json: bool = False) -> None:
+        """Let a resource server that runs apart ask what tokens stand for.
+
+        Its id and secret are printed once.
+
+        Parameters
+        ----------
+        name
+            What to call it.
+        json
+            Print JSON.
+        """
+        with open_store() as store:
+            made = add_introspection_client(
+                store.authorization, name, store.random_bytes, store.clock()
+            )
+        if json:
+            print_json({"client_id": made.caller_id, "client_secret": made.secret})
+            return
+        words().print("Copy these now; the secret is not shown again.")
+        console().print(f"{made.caller_id}\n{made.secret}", soft_wrap=True)
+
+    return app

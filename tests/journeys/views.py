@@ -36,6 +36,10 @@ class View:
     def ids(self) -> list[str]:
         return [self.document["id"]] if self.tool == "fetch" else self.text.ids
 
+    def is_whole(self) -> bool:
+        """Whether everything that the first line counts is in sight."""
+        return True
+
     def fact(self, name: str) -> str | None:
         return self.text.fact(name)
 
@@ -207,6 +211,11 @@ class SmallWindow(View):
         self.shown = result.text[:window_chars]
         if len(result.text) > window_chars and tool != "fetch":
             self.text = Text(self.shown + self._closing())
+
+    def is_whole(self) -> bool:
+        """Whether every record that the first line counts has been seen to its end."""
+        counted = int(self.fact("records") or 0)
+        return counted <= 1 or "\nnext: " in self.shown or len(self.result.text) <= window_chars
 
     def _closing(self) -> str:
         """The fence as far as it is seen, so that the grammar still applies."""

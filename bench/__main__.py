@@ -67,6 +67,8 @@ def measure(site: Site, filled: Filled, console: Console) -> Report:
 def _timings(
     read: Read, rest: list[RestCaller], hosted: list[HostedCaller], stdio: StdioCaller
 ) -> dict[str, Timing]:
+    for caller in (*rest, *hosted):
+        caller.close()  # reconnects with its next call; servers end idle connections
     timings = {
         "REST": time_calls([read.over_rest(rest[0])], REPEATS),
         "REST x16": time_calls([read.over_rest(caller) for caller in rest], REPEATS // 4),

@@ -76,6 +76,8 @@ class Described:
         if method in ("HEAD", "OPTIONS") or response.status_code in (404, 405):
             return
         route = self.table.match(raw_path).route(method)
+        if not route.advertised:
+            return
         operation = self.document["paths"][route.pattern][method.lower()]
         described = operation["responses"].get(str(response.status_code))
         assert described is not None, f"{route.name} answered {response.status_code} undescribed"

@@ -87,9 +87,7 @@ async def test_the_docs_name_the_address_before_anything_else(bench: Bench) -> N
         page = (await client.get("/docs")).text
     assert f"claude mcp add --transport http personal-data {ORIGIN}/mcp" in page
     assert (
-        page.index(f"{ORIGIN}/mcp")
-        < page.index("pdpp-mcp-server")
-        < page.index("/v1/event-subscriptions")
+        page.index(f"{ORIGIN}/mcp") < page.index("pdpp-mcp-server") < page.index("/v1/openapi.json")
     )
 
 
@@ -97,4 +95,6 @@ async def test_the_docs_name_the_address_before_anything_else(bench: Bench) -> N
 async def test_absent_capabilities_say_so(bench: Bench, path: str) -> None:
     async with bench.client() as client:
         answer = await client.get(path)
+        advertised = (await client.get("/v1/openapi.json")).json()["paths"]
     assert (answer.status_code, answer.json()["error"]["code"]) == (404, "not_found")
+    assert not [pattern for pattern in advertised if "subscriptions" in pattern]

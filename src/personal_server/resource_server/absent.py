@@ -34,6 +34,7 @@ def routes() -> tuple[Route, ...]:
             success=404,
             errors=(NotFound,),
             cors=True,
+            advertised=False,
         )
         for method, pattern in _CALLS
     )

@@ -52,7 +52,6 @@ TAGS: Mapping[str, str] = {
     "12": "Blobs",
     "13": "Writes",
     "14": "Owner",
-    "15": "Event subscriptions",
 }
 TOKEN_WORDS: Mapping[Tokens, str] = {
     Tokens.NONE: "none",
@@ -74,7 +73,9 @@ _TOKEN_ERRORS: tuple[ErrorClass, ...] = (
 
 
 def openapi_document(table: RouteTable, server_name: str) -> dict[str, object]:
-    """The whole document."""
+    """The whole document, of all routes that are advertised."""
+    routes = [route for route in table.routes if route.advertised]
+    tags = dict.fromkeys(_tag(route) for route in routes)
     return {
         "openapi": "3.1.0",
         "jsonSchemaDialect": "https://json-schema.org/draft/2020-12/schema",
@@ -85,11 +86,11 @@ def openapi_document(table: RouteTable, server_name: str) -> dict[str, object]:
         },
         "servers": [{"url": "/"}],
         "security": [{"bearer": []}],
-        "tags": [{"name": name} for name in dict.fromkeys(TAGS.values())],
-        "paths": _paths(table.routes),
+        "tags": [{"name": name} for name in tags],
+        "paths": _paths(routes),
         "components": {
             "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},
-            "schemas": _schemas(table.routes),
+            "schemas": _schemas(routes),
         },
     }
 
@@ -145,7 +146,7 @@ def _operation(route: Route) -> dict[str, object]:
     operation: dict[str, object] = {
         "operationId": _operation_id(route),
         "summary": route.summary,
-        "tags": [TAGS[route.section.split(".")[0]]],
+        "tags": [_tag(route)],
         "x-pdpp-tokens": TOKEN_WORDS[route.tokens],
         "parameters": [
             *_path_parameters(route.pattern),
@@ -161,6 +162,10 @@ def _operation(route: Route) -> dict[str, object]:
     if route.body is not None:
         operation["requestBody"] = _request_body(route)
     return operation
+
+
+def _tag(route: Route) -> str:
+    return TAGS[route.section.partition(".")[0]]
 
 
 def _operation_id(route: Route) -> str:

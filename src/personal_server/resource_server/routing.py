@@ -82,7 +82,7 @@ class Route:
     caching: Caching = Caching.NO_STORE
     etag: bool = False
     has_deadline: bool = True
-    logged: bool = True
+    advertised: bool = True
     declared: Mapping[str, Parameter] = field(init=False)
 
     def __post_init__(self) -> None:

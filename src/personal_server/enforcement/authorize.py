@@ -7,6 +7,8 @@ Source: RS contract 4.4; decision C3.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from personal_server.domain.authority import ReadableSource, ReadAuthority
 from personal_server.domain.criteria import Term
 from personal_server.enforcement.aggregates import check_combination, grouping_of, metric_of
@@ -66,7 +68,7 @@ def authorize_records(
         counted=query.count,
         windowed=query.window,
         cursor=query.cursor,
-        asked=(query.stream, *_asked(query.selectors), query.sort, query.order, query.filters),
+        asked=(query.stream, *_asked(query.selectors), order, *_unordered(conditions)),
     )
     return AuthorizedRead(authority, sources, terms, warnings)
 
@@ -137,7 +139,12 @@ def authorize_search(
         parts=parts,
         limit=query.limit,
         cursor=query.cursor,
-        asked=(query.text, query.streams, *_asked(query.selectors), query.filters),
+        asked=(
+            query.text,
+            *_asked(query.selectors),
+            *_unordered(query.streams),
+            *_unordered(query.filters),
+        ),
     )
     taking_part = tuple(source for part in parts for source in part.sources)
     return AuthorizedRead(authority, taking_part, found, warnings)
@@ -168,6 +175,11 @@ def authorize_blob(authority: ReadAuthority, query: BlobQuery) -> AuthorizedRead
 def _shown(sources: tuple[ReadableSource, ...], cut: Cut) -> Shown:
     fields = shown_fields(sources, cut)
     return {source.connection_id: names for source, names in zip(sources, fields, strict=True)}
+
+
+def _unordered(values: Iterable[object]) -> list[str]:
+    """The same list for the same values, however they were written down."""
+    return sorted(repr(value) for value in values)
 
 
 def _asked(selectors: Selectors) -> tuple[str | None, str | None]:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from personal_server.resource_server.openapi import errors_of
+from personal_server.resource_server.parameters import Parameters
 from personal_server.resource_server.routing import Route, Tokens
 from tests.resource_server.living import Living
 
@@ -139,3 +140,51 @@ async def test_an_unknown_route_is_not_found(path: str) -> None:
     async with living().client(None) as client:
         answer = await client.get(path)
     assert (answer.status_code, answer.json()["error"]["code"]) == (404, "not_found")
+
+
+# RS contract 19: the largest bodies, in bytes.
+BODY_LIMITS = {
+    "POST /v1/ingest/{stream}": 50 * 2**20,
+    "POST /v1/blobs": 50 * 2**20,
+    "PUT /v1/state/{connector_key}": 256 * 2**10,
+    "POST /v1/owner/declarations": 4 * 2**20,
+    "POST /v1/owner/connections": 2**20,
+    "PATCH /v1/owner/connections/{id}": 2**20,
+    "POST /v1/owner/connections/{id}/runs": 2**20,
+}
+
+
+def test_each_body_has_the_limit_of_the_contract() -> None:
+    limits = {r.name: r.body.limit_bytes for r in ROUTES if r.body is not None}
+    assert limits == BODY_LIMITS
+
+
+@pytest.mark.parametrize("route", [r for r in ROUTES if r.body is not None], ids=by_name)
+async def test_a_body_that_says_it_is_too_large_is_refused_unread(route: Route) -> None:
+    assert route.body is not None
+    content_type = next(iter(route.body.media_types), "image/png")
+    sizes = {"Content-Type": content_type, "Content-Length": str(route.body.limit_bytes + 1)}
+    query = "?connection_id=x&stream=x&record_key=x" if route.pattern == "/v1/blobs" else ""
+    answer = await call(route, "owner", query, content=b"", headers=sizes)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (413, "resource_limit")
+
+
+# RS contract 16: cost units of reads with these parameters.
+COSTS = {
+    "GET /v1/streams/{stream}/records": 1,
+    "GET /v1/streams/{stream}/aggregate": 3,
+    "GET /v1/search": 3,
+    "GET /v1/search/semantic": 5,
+    "GET /v1/search/hybrid": 5,
+    "GET /v1/schema": 1,
+}
+
+
+@pytest.mark.parametrize("name", COSTS)
+def test_reads_cost_what_the_contract_says(name: str) -> None:
+    route = next(route for route in ROUTES if route.name == name)
+    assert route.cost(Parameters()) == COSTS[name]
+    if name.endswith("/records"):
+        assert route.cost(Parameters({"count": "exact"})) == 2
+        assert route.cost(Parameters({"window": "exact"})) == 2
+        assert route.cost(Parameters({"count": "none", "window": "none"})) == 1

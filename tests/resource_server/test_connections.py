@@ -1,6 +1,8 @@
 import pytest
 
 from personal_server.domain.grant import StreamGrant
+from personal_server.errors import ConnectionBusy
+from personal_server.storage.memory import MemoryStore
 from tests.resource_server.living import Living
 
 pytestmark = pytest.mark.anyio
@@ -117,6 +119,20 @@ async def test_erasing_needs_the_id_again(living: Living) -> None:
             "deleted_count": 1,
         }
         assert (await owner.get(path)).status_code == 404
+
+
+class BusyStore(MemoryStore):
+    def erase_connection(self, connection_id: str) -> int:
+        raise ConnectionBusy("A write is under way on this connection.")
+
+
+async def test_a_connection_is_not_erased_under_a_write() -> None:
+    living = Living(store=BusyStore())
+    await living.declare_journal()
+    connection_id = await living.connect()
+    async with living.client() as owner:
+        answer = await owner.delete(f"{ROOT}/{connection_id}?confirm={connection_id}")
+    assert (answer.status_code, answer.json()["error"]["code"]) == (409, "connection_busy")
 
 
 async def test_pages_of_connections_laid_end_to_end_are_the_list(living: Living) -> None:

@@ -70,3 +70,26 @@ async def test_a_source_is_forgotten_only_without_connections(living: Living) ->
     assert kept.json()["error"]["code"] == "invalid_state"
     assert (gone.status_code, gone.content) == (204, b"")
     assert again.json()["error"]["code"] == "not_found"
+
+
+async def test_the_key_of_records_that_exist_does_not_change(living: Living) -> None:
+    stream = journal()["streams"][0]
+    others = journal()["streams"][1:]
+    changed = journal(
+        declaration_version="next", streams=[{**stream, "semantics": "append_only"}, *others]
+    )
+    async with living.client() as owner:
+        await owner.post(ROOT, json=journal())
+        connection_id = await living.connect()
+        entry = {"id": "e1", "created_at": "2026-01-01T00:00:00Z"}
+        await living.ingest(connection_id, "entries", [entry])
+        refused = await owner.post(ROOT, json=changed)
+        await owner.delete(
+            f"/v1/streams/entries/records?connection_id={connection_id}&confirm=entries"
+        )
+        accepted = await owner.post(ROOT, json=changed)
+    assert (refused.status_code, refused.json()["error"]["code"]) == (
+        409,
+        "declaration_incompatible",
+    )
+    assert accepted.status_code == 201

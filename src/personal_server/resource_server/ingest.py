@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
-from personal_server.errors import ConnectionNotWritable, NotFound
+from personal_server.errors import ConnectionBusy, ConnectionNotWritable, NotFound
 from personal_server.operations.ingesting import LineRejection, ingest
 from personal_server.operations.known_declarations import KnownDeclarations
 from personal_server.operations.read_ports import ReadPorts
@@ -57,7 +57,7 @@ class Ingest:
                     answer="IngestResult",
                     parameters=(*TARGET, RUN_ID),
                     body=LINES,
-                    errors=(*TARGET_ERRORS, NotFound, ConnectionNotWritable),
+                    errors=(*TARGET_ERRORS, NotFound, ConnectionNotWritable, ConnectionBusy),
                     has_deadline=False,
                 )
             ),

@@ -215,7 +215,12 @@ def aggregate(random: Random) -> Ask:
 
 def search(random: Random) -> Ask:
     plan = SearchPlan(scopes(random), terms(random), conditions(random))
-    return lambda snapshot: snapshot.search(plan)
+
+    def read(snapshot: ReadSnapshot) -> object:
+        found = snapshot.search(plan)
+        return [sorted(found.candidates), found.document_frequencies, sorted(found.truncated)]
+
+    return read
 
 
 def figures(random: Random) -> Ask:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from personal_server.domain.authority import TimeConstraint
 from personal_server.domain.criteria import Condition as Condition
@@ -238,12 +239,12 @@ class SearchPlan:
     frequency_limit: int = 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(NamedTuple):
     """A match with what ranking needs: per term the occurrences, weighted, and the text length.
 
     `occurrences[i]` counts term i in the granted searchable fields (title field doubled);
     `length_tokens` is the token count of those fields; `event_time_ns` as in `SearchPlan`.
+    There are thousands of these per search.
     """
 
     connection_id: str
@@ -256,7 +257,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """The candidates of all scopes, and what is known of the rest.
+    """The candidates of all scopes in no particular order, and what is known of the rest.
 
     `truncated` names the (connection, stream) pairs with more than `window` matches;
     `document_frequencies[i]` belongs to term i.

@@ -21,6 +21,15 @@ FINE_UNITS = {
     Granularity.HOUR: 3_600 * NANOSECONDS,
 }
 _EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
+_LAST_DAY = date.max.toordinal() - _EPOCH_ORDINAL
+# So many days after its first day a bucket is over, and the next is not.
+_LONGEST_DAYS = {
+    Granularity.DAY: 1,
+    Granularity.WEEK: 7,
+    Granularity.MONTH: 31,
+    Granularity.QUARTER: 92,
+    Granularity.YEAR: 366,
+}
 # Instants near the ends of the calendar are bucketed in UTC: no zone moves them out of it.
 _FIRST_YEAR, _LAST_YEAR = 2, 9998
 _FIRST_NS = (date(_FIRST_YEAR, 1, 1).toordinal() - _EPOCH_ORDINAL) * DAY_NANOSECONDS
@@ -43,7 +52,7 @@ class Calendar:
             return self.day_start(point)
         offset = self.offset_ns(point)
         if not self.is_fine:
-            return self.day_start((point + offset) // DAY_NANOSECONDS)
+            return self.day_start(self.local_day(point))
         return self.fine_start((point + offset) // self.unit_ns, point)
 
     def fine_start(self, unit: int, inside_ns: int) -> int:
@@ -57,6 +66,23 @@ class Calendar:
     def day_start(self, day: int) -> int:
         """The start of the calendar bucket of a local day (days since 1970)."""
         return self._midnight(self._first_day(day))
+
+    def local_day(self, instant_ns: int) -> int:
+        """The calendar day of an instant in the zone."""
+        return (instant_ns + self.offset_ns(instant_ns)) // DAY_NANOSECONDS
+
+    def first_day(self, day: int) -> int:
+        """The first day of a day's bucket."""
+        return self._first_day(day)
+
+    def next_day(self, day: int) -> int:
+        """The first day after a day's bucket."""
+        later = self._first_day(day) + _LONGEST_DAYS[self._granularity]
+        return later if later > _LAST_DAY else self._first_day(later)
+
+    def day_end(self, day: int) -> int:
+        """The instant at which the bucket of a local day ends."""
+        return self._midnight(self.next_day(day))
 
     def offset_ns(self, instant_ns: int) -> int:
         """What the zone adds to UTC at an instant."""

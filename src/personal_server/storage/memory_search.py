@@ -37,7 +37,6 @@ def search(plan: SearchPlan, visible: Mapping[int, Sequence[Row]]) -> Matches:
         if len(matching) > plan.window:
             truncated.add((scope.connection_id, scope.stream.name))
         found += [_candidate(*each, scope, plan) for each in matching[: plan.window]]
-    found.sort(key=lambda each: (each.connection_id, each.stream, each.key))
     limit = plan.frequency_limit
     return Matches(tuple(found), tuple(min(n, limit) for n in frequencies), frozenset(truncated))
 

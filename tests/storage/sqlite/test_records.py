@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, cast
 
 import orjson
 from hypothesis import Phase, given, settings
@@ -23,15 +24,14 @@ AT_RANDOM = settings(max_examples=30, deadline=None, phases=[Phase.generate])
 
 
 def plain(value: Any) -> Any:
-    """Dataclasses as data, with the types of numbers kept apart."""
+    """Values as data, with the types of numbers kept apart."""
     if is_dataclass(value):
         return {each.name: plain(getattr(value, each.name)) for each in fields(value)}
-    if isinstance(value, dict):
-        return {str(key): plain(each) for key, each in sorted(value.items())}
+    if isinstance(value, Mapping):
+        members = cast("Mapping[Any, Any]", value)
+        return {str(key): plain(members[key]) for key in sorted(members)}
     if isinstance(value, list | tuple):
-        return [plain(each) for each in value]
-    if isinstance(value, frozenset):
-        return sorted(map(plain, value))
+        return [plain(each) for each in cast("Iterable[Any]", value)]
     if isinstance(value, int) and not isinstance(value, bool):
         return value if abs(value) < 2**63 else float(value)  # far from our days: to 32 µs
     return orjson.dumps(value).decode()

@@ -8,7 +8,7 @@ above, by (value, key, connection).
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import orjson
 
@@ -99,11 +99,41 @@ class Compiler:
             found &= self._condition(condition)
         return found
 
+    def bounds(self, scope: Scope, conditions: Iterable[Condition]) -> dict[Column, Where]:
+        """What is asked of each indexed column, the scope's window included."""
+        found: dict[Column, Where] = {}
+        for condition in conditions:
+            column = self.layout.column(condition.field, condition.kind)
+            if column is not None and column.indexed:
+                found[column] = found.get(column, Where()) & self._condition(condition)
+        window = None if scope.window is None else self.layout.column(scope.window.field)
+        if window is not None and window.indexed:
+            found[window] = found.get(window, Where()) & self.visible(
+                replace(scope, resources=None)
+            )
+        return found
+
+    def probe(self, column: Column, where: Where, limit: int) -> Statement:
+        """How many lines an index narrows to, counted up to a limit."""
+        lines = f"SELECT 1 FROM {self.lines} INDEXED BY {self._index(column)}{where.sql} LIMIT ?"  # noqa: S608
+        return Statement(f"SELECT count(*) FROM ({lines})", (*where.params, limit))  # noqa: S608
+
+    def keeps_order(self, column: Column, order: Order) -> bool:
+        """Whether lines with one value of a column lie in that order in its index."""
+        columns = self.layout.indexes().get(column.name, ())
+        sorted_by = self.layout.column(order.field, order.kind)
+        return columns[1:] == ((sorted_by.name, "k") if sorted_by else ("k",))
+
+    def _index(self, column: Column) -> str:
+        return f"r{self.number}_{column.name}"
+
     def equal(self, column: Column, value: Comparable) -> Where:
         """Lines with that value in a column."""
         return self._condition(Condition(column.field, column.kind, Operator.EQ, value))
 
     def _condition(self, condition: Condition) -> Where:
+        if condition.field == self.layout.key and condition.operator is Operator.EQ:
+            return Where(("r.k = ?",), (self._bound(condition.value),))
         column = self.layout.column(condition.field, condition.kind)
         if column is None:
             return self._condition_on_text(condition)
@@ -132,32 +162,35 @@ class Compiler:
 
     # Pages ------------------------------------------------------------------------------------
     def walk(
-        self, where: Where, order: Order, after: Position | None, connection_id: str, limit: int
+        self,
+        where: Where,
+        order: Order,
+        after: Position | None,
+        connection_id: str,
+        limit: int,
+        driver: Column | None = None,
     ) -> list[Statement]:
-        """Lines (value, key, id) after a position: with a sort value first, then without."""
+        """Lines (value, key, id) after a position: with a sort value first, then without.
+
+        `driver` is the column whose index is walked, where that is known to be best.
+        """
+        lines = self.lines if driver is None else f"{self.lines} INDEXED BY {self._index(driver)}"
         column = self.layout.column(order.field, order.kind)
         if column is None:
             # no such value on any line: all are null values
             follows = _keys_after(order, after, connection_id)
-            return [self._walk("NULL", where & follows, "r.k", order, limit)]
+            return [_walk(lines, "NULL", where & follows, "r.k", order, limit)]
         value = f"r.{column.name}"
         parts: list[Statement] = []
         if after is None or after.value is not None:
             bounded = where if after is None else _yielding(where, value, order)
             present = bounded & self._follows(value, order, after, connection_id)
-            parts.append(self._walk(value, present, f"{value}{_way(order)}, r.k", order, limit))
+            parts.append(_walk(lines, value, present, f"{value}{_way(order)}, r.k", order, limit))
         absent = where & Where((f"{value} IS NULL",))
         if after is not None and after.value is None:
             absent &= _keys_after(order, after, connection_id)
-        parts.append(self._walk("NULL", absent, "r.k", order, limit))
+        parts.append(_walk(lines, "NULL", absent, "r.k", order, limit))
         return parts
-
-    def _walk(self, value: str, where: Where, by: str, order: Order, limit: int) -> Statement:
-        sql = (
-            f"SELECT {value}, r.k, r.id FROM {self.lines}{where.sql}"  # noqa: S608
-            f" ORDER BY {by}{_way(order)} LIMIT ?"
-        )
-        return Statement(sql, (*where.params, limit))
 
     def _follows(
         self, value: str, order: Order, after: Position | None, connection_id: str
@@ -194,6 +227,14 @@ class Compiler:
 
     def _bound(self, value: Comparable | None) -> Value:
         return self.dialect.bound(value)
+
+
+def _walk(lines: str, value: str, where: Where, by: str, order: Order, limit: int) -> Statement:
+    sql = (
+        f"SELECT {value}, r.k, r.id FROM {lines}{where.sql}"  # noqa: S608
+        f" ORDER BY {by}{_way(order)} LIMIT ?"
+    )
+    return Statement(sql, (*where.params, limit))
 
 
 def _keys_after(order: Order, after: Position | None, connection_id: str) -> Where:

@@ -30,9 +30,13 @@ class Column:
 
 @dataclass(frozen=True)
 class Layout:
-    """The columns of one stream; `cursor`, `consent` and `event` name fields."""
+    """The columns of one stream; `key`, `cursor`, `consent` and `event` name fields.
+
+    `key` is the primary-key field, if it is one string: its values are the record keys.
+    """
 
     columns: tuple[Column, ...]
+    key: str | None
     cursor: str | None
     sortable: tuple[str, ...]
     consent: str | None
@@ -81,6 +85,7 @@ def parse_layout(text: str) -> Layout:
     )
     return Layout(
         columns,
+        raw["key"],
         raw["cursor"],
         tuple(raw["sortable"]),
         raw["consent"],
@@ -115,6 +120,7 @@ def layout_of(stream: Stream, referenced: frozenset[str] = frozenset()) -> Layou
     )
     return Layout(
         columns,
+        _single_key(stream),
         stream.cursor_field,
         stream.sortable,
         stream.consent_time_field,
@@ -122,6 +128,13 @@ def layout_of(stream: Stream, referenced: frozenset[str] = frozenset()) -> Layou
         stream.lexical_fields,
         stream.blob_fields,
     )
+
+
+def _single_key(stream: Stream) -> str | None:
+    name = stream.primary_key[0]
+    declared = stream.properties[name]
+    is_string = declared.kind is ValueKind.STRING and declared.schema.get("type") == "string"
+    return name if len(stream.primary_key) == 1 and is_string else None
 
 
 def _is_instant(stream: Stream, field: str) -> bool:

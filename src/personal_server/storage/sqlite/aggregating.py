@@ -7,8 +7,8 @@ Source: RS contract 10.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -16,44 +16,30 @@ import orjson
 
 from personal_server.domain.criteria import Grouping, Metric
 from personal_server.domain.values import (
-    COMPARED_CODE_POINTS,
     Comparable,
     ValueKind,
     render_day,
     render_sum,
 )
 from personal_server.planning.plans import AggregatePlan, Aggregation, Group
-from personal_server.storage.buckets import Calendar
 from personal_server.storage.grouping import Tally, arrange, plain_value
 from personal_server.storage.sql.compiler import Where
 from personal_server.storage.sql.layout import Column
 from personal_server.storage.sqlite.figures import count_place, extreme
-from personal_server.storage.sqlite.functions import bound
 from personal_server.storage.sqlite.measuring import Figures, absorb, measured, unscaled
 from personal_server.storage.sqlite.reading import Place, Reader
-
-Key = Comparable | None
-FAR_SLACK_NS = 50_000.0
-
-
-@dataclass(frozen=True, slots=True)
-class Segment:
-    """Lines of one source, and how they fall into groups: `key_of` turns `sql` into the key."""
-
-    place: Place
-    sql: str
-    where: Where
-    key_of: Callable[[Any], Key] = lambda found: found
+from personal_server.storage.sqlite.segmenting import Key, Segment, segments, value_of
 
 
 def aggregate(reader: Reader, plan: AggregatePlan) -> Aggregation:
     """One metric over all sources, perhaps grouped."""
     places = reader.places(plan.scopes)
-    total = sum(count_place(reader, place, plan.conditions) for place in places)
+    counts = [count_place(reader, place, plan.conditions) for place in places]
     asked = _Aggregate(reader, plan, places)
-    if plan.grouping is None:
-        return Aggregation(total, value=total if plan.metric is Metric.COUNT else asked.alone())
-    return asked.grouped(plan.grouping, total)
+    if plan.grouping is not None:
+        return asked.grouped(plan.grouping, counts)
+    total = sum(counts)
+    return Aggregation(total, value=total if plan.metric is Metric.COUNT else asked.alone())
 
 
 class _Aggregate:
@@ -69,14 +55,23 @@ class _Aggregate:
         if self._plan.metric is Metric.COUNT_DISTINCT:
             return self._distinct_count()
         segments = [Segment(p, "NULL", p.matching(self._plan.conditions)) for p in self._places]
-        figures = self._figures(segments).get(None, Figures())
-        return self._shown(figures, segments, None)
+        if self._plan.metric is Metric.SUM:
+            figures = self._figures(segments).get(None, Figures())
+            return render_sum(figures.total)
+        return self._shown_extreme(self._extreme(segments), segments, None)
 
-    def grouped(self, grouping: Grouping, total: int) -> Aggregation:
+    def grouped(self, grouping: Grouping, counts: Sequence[int]) -> Aggregation:
         """All groups, in order; stored texts are looked up for those that are returned."""
-        segments = list(self._segments(grouping))
-        figures = self._figures(segments)
-        shown = self._shown_keys(grouping, segments, figures)
+        conditions, total = self._plan.conditions, sum(counts)
+        parts = [
+            segment
+            for place, count in zip(self._places, counts, strict=True)
+            for segment in segments(
+                self._reader, place, place.matching(conditions), count, grouping
+            )
+        ]
+        figures = self._figures(parts)
+        shown = self._shown_keys(grouping, parts, figures)
         by_shown: dict[Any, Key] = {shown[key]: key for key in figures}
         tallies = [
             Tally(Group(shown[key], each.count, self._rank(each)), self._rank(each))
@@ -86,48 +81,9 @@ class _Aggregate:
         groups: list[Group] = []
         for group in answer.groups:
             key = by_shown[group.key]
-            value = self._shown(figures[key], segments, key)
+            value = self._shown(figures[key], parts, key)
             groups.append(replace(group, value=value))
         return replace(answer, groups=tuple(groups))
-
-    # Segments ---------------------------------------------------------------------------------
-    def _segments(self, grouping: Grouping) -> Iterator[Segment]:
-        for place in self._places:
-            where = place.matching(self._plan.conditions)
-            column = place.compiler.layout.column(grouping.field, grouping.kind)
-            if column is None:
-                yield Segment(place, "NULL", where)
-            elif grouping.granularity is None:
-                yield Segment(place, self._value_of(place, column), where)
-            else:
-                yield from self._time_segments(place, column, where, grouping)
-
-    def _time_segments(
-        self, place: Place, column: Column, where: Where, grouping: Grouping
-    ) -> Iterator[Segment]:
-        assert grouping.granularity is not None  # noqa: S101  # only called for time groups
-        name = f"r.{column.name}"
-        calendar = Calendar(grouping.time_zone, grouping.granularity)
-        yield Segment(place, "NULL", where & Where((f"{name} IS NULL",)))
-        if column.kind is ValueKind.DATE:
-            yield Segment(place, name, where & Where((f"{name} IS NOT NULL",)), calendar.day_start)
-            return
-        reached: Any = extreme(self._reader, place, column, where, highest=False)
-        while reached is not None:
-            since, until = calendar.period(int(reached))
-            bounds = Where((f"{name} >= ?", f"{name} < ?"), (bound(since), bound(until)))
-            yield _period_segment(place, name, where & bounds, calendar, int(reached))
-            later = where & Where((f"{name} >= ?",), (bound(until),))
-            reached = extreme(self._reader, place, column, later, highest=False)
-
-    def _value_of(self, place: Place, column: Column) -> str:
-        """The value of a column as it is equal: long strings are looked up whole."""
-        name = f"r.{column.name}"
-        if column.kind is not ValueKind.STRING:
-            return name
-        long = Where((f"length({name}) >= {COMPARED_CODE_POINTS}",))
-        has_long = self._reader.value(place.compiler.select("1", long, " LIMIT 1"))
-        return place.compiler.whole_string(column) if has_long else name
 
     # Figures ----------------------------------------------------------------------------------
     def _figures(self, segments: Sequence[Segment]) -> dict[Key, Figures]:
@@ -154,10 +110,20 @@ class _Aggregate:
             for key, value in lines:
                 found[segment.key_of(key)].add(Decimal(repr(value)))
         if self._plan.metric is Metric.COUNT_DISTINCT:
-            what = f"DISTINCT {segment.sql}, {self._value_of(segment.place, column)}"
+            what = f"DISTINCT {segment.sql}, {value_of(self._reader, segment.place, column)}"
             present = Where((f"{name} IS NOT NULL",))
             for key, value in self._lines(segment, what, "", present):
                 found[segment.key_of(key)].distinct.add(value)
+
+    def _extreme(self, parts: Sequence[Segment]) -> Key:
+        highest = self._plan.metric is Metric.MAX
+        found: list[Any] = []
+        for part in parts:
+            column = self._measured_column(part.place)
+            if column is not None:
+                found.append(extreme(self._reader, part.place, column, part.where, highest=highest))
+        known = [each for each in found if each is not None]
+        return (max if highest else min)(known, default=None)
 
     def _distinct_count(self) -> int:
         parts: list[str] = []
@@ -167,7 +133,9 @@ class _Aggregate:
             if column is not None:
                 present = Where((f"r.{column.name} IS NOT NULL",))
                 where = place.matching(self._plan.conditions) & present
-                part = place.compiler.select(f"DISTINCT {self._value_of(place, column)}", where)
+                part = place.compiler.select(
+                    f"DISTINCT {value_of(self._reader, place, column)}", where
+                )
                 parts.append(part.sql)
                 params += part.params
         if not parts:
@@ -250,30 +218,6 @@ class _Aggregate:
         )
         rows = self._reader.rows(place, where)
         return [(row.key, row.connection_id, row.data[field]) for row in rows]
-
-
-def _period_segment(
-    place: Place, name: str, where: Where, calendar: Calendar, inside_ns: int
-) -> Segment:
-    """Lines of one stretch of constant offset, by the number of their local unit.
-
-    `inside_ns` is the first instant among them, so that no number is negative.
-    """
-    unit, offset = calendar.unit_ns, calendar.offset_ns(inside_ns)
-    since, _ = calendar.period(inside_ns)
-    base_unit = (inside_ns + offset) // unit
-    base = base_unit * unit - offset
-
-    def start(found: int) -> int:
-        local = base_unit + found
-        if not calendar.is_fine:
-            return calendar.day_start(local)
-        return calendar.fine_start(local, max(local * unit - offset, since))
-
-    # instants beyond 64 bits are doubles, true to some microseconds: they are not cut short
-    slack = f" + {FAR_SLACK_NS}" if not -(2**63) <= inside_ns < 2**63 else ""
-    divided = f"CAST(({name} - {bound(base)}{slack}) / {bound(unit)} AS INTEGER)"
-    return Segment(place, divided, where, start)
 
 
 def _plain(point: Comparable, kind: ValueKind) -> object:

@@ -8,6 +8,9 @@ Source: RS contract 8.
 
 from __future__ import annotations
 
+import heapq
+import itertools
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -23,7 +26,7 @@ from personal_server.storage.sqlite.changing import parse_changes
 from personal_server.storage.sqlite.functions import bound
 from personal_server.storage.sqlite.reading import Place, Reader
 
-WALKED_AT_ONCE = 1_000
+WALKED_AT_ONCE = 200
 _COLUMNS = "sequence, key, was, was_at, now, now_at, fields, emitted_at, written_at, prev, next"
 
 
@@ -46,11 +49,9 @@ class Noted:
 
 def changes(reader: Reader, plan: ChangesPlan) -> Feed:
     """Items after `plan.after`, in order of their number, of all sources together."""
-    found: list[Change] = []
-    for place in reader.places(plan.scopes):
-        items = _SourceFeed(reader, place, plan).items()
-        found += [item for _, item in zip(range(plan.limit + 1), items, strict=False)]
-    found.sort(key=lambda item: item.sequence)
+    feeds = [_SourceFeed(reader, place, plan).items() for place in reader.places(plan.scopes)]
+    merged = heapq.merge(*feeds, key=lambda item: item.sequence)
+    found = list(itertools.islice(merged, plan.limit + 1))
     return Feed(tuple(found[: plan.limit]), len(found) > plan.limit)
 
 
@@ -71,6 +72,7 @@ class _SourceFeed:
         self._dated = self._fields | ({window.field} if window else set[str]())
         self._window = None if window is None else _as_stored(window)
         self._knows_past = window is None or window.field == place.compiler.layout.consent
+        self._touching = self._touching_scope()
         where = Where(("r.k = ?",), ("",)) & place.visible()
         self._line = place.compiler.select("r.cs, r.ce, r.fc", where)
         self._whole = place.compiler.rows(where)
@@ -88,13 +90,26 @@ class _SourceFeed:
             if item is not None:
                 yield item
 
+    def _touching_scope(self) -> Where:
+        """Changes that can matter: of keys that exist for the scope, inside its window."""
+        found = Where(("source = ?", "sequence > ?", "sequence <= ?"), (0, 0, 0))
+        if self._scope.resources is not None:
+            keys = orjson.dumps(sorted(self._scope.resources)).decode()
+            found &= Where(("key IN (SELECT value FROM json_each(?))",), (keys,))
+        if self._window is None or not self._knows_past:
+            return found
+        low = -math.inf if self._window.since_ns is None else self._window.since_ns
+        high = math.inf if self._window.until_ns is None else self._window.until_ns
+        inside = "was_at >= ? AND was_at < ? OR now_at >= ? AND now_at < ?"
+        return found & Where((f"({inside})",), (low, high, low, high))
+
     def _walk(self) -> Iterator[Noted]:
         after = max(self._plan.since or 0, self._plan.after)
+        source, where = self._place.source.source, self._touching
         while True:
             lines = self._session.rows(
-                f"SELECT {_COLUMNS} FROM changes WHERE source = ? AND sequence > ?"  # noqa: S608
-                " AND sequence <= ? ORDER BY sequence LIMIT ?",
-                (self._place.source.source, after, self._plan.horizon, WALKED_AT_ONCE),
+                f"SELECT {_COLUMNS} FROM changes{where.sql} ORDER BY sequence LIMIT ?",  # noqa: S608
+                (source, after, self._plan.horizon, *where.params[3:], WALKED_AT_ONCE),
             )
             for line in lines:
                 yield Noted(*line)

@@ -8,7 +8,6 @@ matches are the first of a walk from the end.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import orjson
 
@@ -26,6 +25,7 @@ from personal_server.storage.meaning import granted_lexical_fields, latest_chang
 from personal_server.storage.sql.compiler import Where
 from personal_server.storage.sqlite.changing import parse_changes
 from personal_server.storage.sqlite.reading import Place, Reader
+from personal_server.storage.sqlite.session import Line
 
 
 def search(reader: Reader, plan: SearchPlan) -> Matches:
@@ -39,7 +39,6 @@ def search(reader: Reader, plan: SearchPlan) -> Matches:
         found += candidates
         if more:
             truncated.add((part.place.source.connection_id, part.place.source.stream))
-    found.sort(key=lambda each: (each.connection_id, each.stream, each.key))
     frequencies = [_frequency(parts, term, plan) for term in plan.terms]
     return Matches(tuple(found), tuple(frequencies), frozenset(truncated))
 
@@ -69,24 +68,48 @@ class _Part:
         self._event = layout.column(layout.event)
         known = self._event is not None and self._event.field in scope.fields
         self._event_shown = self._event if known else None
+        is_day = self._event_shown is not None and self._event_shown.kind is ValueKind.DATE
+        self._event_unit = DAY_NANOSECONDS if is_day else 1
         self._in_time = self._event is None or known
 
     def candidates(self) -> tuple[list[Candidate], bool]:
         """The newest matches, and whether there are more."""
-        plan = self._plan
+        plan, number = self._plan, self._number
         where = self._matching(plan.terms, self.place.matching(plan.conditions))
         event = "NULL" if self._event_shown is None else f"r.{self._event_shown.name}"
         newest = "f.rowid DESC" if self._in_time else "r.ce DESC"
-        statistics = ", ".join(map(str, (self._title, *self.columns)))
-        number = self._number
+        hits = "pdpp_hits" if len(plan.terms) == 1 else "pdpp_all_hits"
         lines = self._reader.session.rows(
-            f"SELECT r.k, r.cs, r.ce, r.fc, {event}, pdpp_words(f{number}, {statistics})"  # noqa: S608
-            f" FROM f{number} f CROSS JOIN r{number} r ON r.id = f.rowid{where.sql}"
-            f" ORDER BY {newest} LIMIT ?",
+            f"SELECT r.k, {hits}(f{number}, {self._title}), d.sz, {event}, r.cs, r.ce, r.fc"  # noqa: S608
+            f" FROM f{number} f CROSS JOIN f{number}_docsize d ON d.id = f.rowid"
+            f" CROSS JOIN r{number} r ON r.id = f.rowid{where.sql} ORDER BY {newest} LIMIT ?",
             (*where.params, plan.window + 1),
         )
-        kept = lines[: plan.window]
-        return [self._candidate(*line) for line in kept], len(lines) > plan.window
+        return self._ranked(lines[: plan.window]), len(lines) > plan.window
+
+    def _ranked(self, lines: list[Line]) -> list[Candidate]:
+        source, columns = self.place.source, self.columns
+        connection_id, stream = source.connection_id, source.stream
+        is_single = len(self._plan.terms) == 1
+        return [
+            Candidate(
+                connection_id,
+                stream,
+                line[0],
+                (line[1],) if is_single else tuple(map(int, line[1].split())),
+                _length(line[2], columns),
+                self._event_time(line),
+            )
+            for line in lines
+        ]
+
+    def _event_time(self, line: Line) -> int:
+        _, _, _, event, created, created_at, changes = line
+        if event is None:
+            first = FieldChange(created, created_at)
+            fields = self.place.scope.fields
+            return latest_change(first, parse_changes(changes), fields).emitted_at_ns
+        return int(event) * self._event_unit
 
     def frequency(self, term: Term, limit: int) -> int:
         """How many visible records hold a term, up to a limit."""
@@ -104,21 +127,19 @@ class _Part:
         match = Where((f"f{self._number} MATCH ?",), (f"{{{names}}} : ({words})",))
         return match & where
 
-    def _candidate(
-        self, key: str, created: int, created_at: int, changes: str | None, event: Any, words: str
-    ) -> Candidate:
-        length, *counts = map(int, words.split())
-        if event is None:
-            scope = self.place.scope
-            dated = latest_change(
-                FieldChange(created, created_at), parse_changes(changes), scope.fields
-            )
-            event_ns = dated.emitted_at_ns
-        else:
-            is_day = self._event_shown is not None and self._event_shown.kind is ValueKind.DATE
-            event_ns = int(event * DAY_NANOSECONDS if is_day else event)
-        source = self.place.source
-        return Candidate(source.connection_id, source.stream, key, tuple(counts), length, event_ns)
+
+def _length(sizes: bytes, columns: Sequence[int]) -> int:
+    """The words of some columns, from the index's own record: a variable-length number each."""
+    if max(sizes) < 128:
+        return sum([sizes[column] for column in columns])
+    numbers: list[int] = []
+    number = 0
+    for byte in sizes:
+        number = number << 7 | byte & 127
+        if byte < 128:
+            numbers.append(number)
+            number = 0
+    return sum(numbers[column] for column in columns)
 
 
 def _phrase(term: Term) -> str:

@@ -20,7 +20,8 @@ def register(session: Session) -> None:
     scalar("pdpp_sha256", _sha256, 1, deterministic=True)
     scalar("pdpp_find", _find, 2, deterministic=True)
     scalar("pdpp_comparable", _comparable, 2, deterministic=True)
-    driver.register_fts5_function("pdpp_words", _words)
+    driver.register_fts5_function("pdpp_hits", _hits)
+    driver.register_fts5_function("pdpp_all_hits", _all_hits)
 
 
 def bound(value: Comparable | None) -> Value:
@@ -43,17 +44,18 @@ def _comparable(value: object, kind: str) -> Value:
     return bound(comparable(value, ValueKind(kind)))
 
 
-def _words(api: apsw.FTS5ExtensionApi, *columns: int) -> str:
-    """Occurrences of each phrase, and the number of words, over the columns.
+def _hits(api: apsw.FTS5ExtensionApi, title: int) -> int:
+    """Occurrences of a phrase in the granted columns; in `title` (or -1) they count twice."""
+    if title < 0:
+        return api.inst_count
+    return api.inst_count + len(api.phrase_column_offsets(0, title))
 
-    Arguments: the column whose occurrences count double (or -1), then all granted columns.
-    Shapes: "words occurrences occurrences …".
-    """
-    title, *counted = columns
-    words = sum(api.column_size(column) for column in counted)
+
+def _all_hits(api: apsw.FTS5ExtensionApi, title: int) -> str:
+    """The same for each of several phrases, with blanks between."""
     found: list[int] = []
     for phrase in range(api.phrase_count):
         places = api.phrase_locations(phrase)
-        total = sum(len(places[column]) for column in counted)
-        found.append(total + (len(places[title]) if title >= 0 else 0))
-    return " ".join(map(str, (words, *found)))
+        doubled = len(places[title]) if title >= 0 else 0
+        found.append(sum(map(len, places)) + doubled)
+    return " ".join(map(str, found))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from personal_server.domain.criteria import Order
+from personal_server.domain.criteria import Operator, Order
 from personal_server.domain.record import Row
 from personal_server.domain.values import Comparable, ValueKind
 from personal_server.planning.plans import (
@@ -22,7 +22,11 @@ from personal_server.planning.plans import (
 )
 from personal_server.storage.meaning import foreign_value
 from personal_server.storage.sql.compiler import Where
+from personal_server.storage.sql.layout import Column
 from personal_server.storage.sqlite.reading import Place, Reader
+
+# An index that narrows to fewer lines than this is walked, and its lines are sorted.
+FEW = 1_000
 
 # (value, key, id) of a line.
 Spot = tuple[Any, str, int]
@@ -153,10 +157,35 @@ def _spots(reader: Reader, place: Place, plan: PagePlan, where: Where) -> list[S
     """Up to limit + 1 places of a source, in order."""
     found: list[Spot] = []
     connection_id, wanted = place.source.connection_id, plan.limit + 1
-    for statement in place.compiler.walk(where, plan.order, plan.after, connection_id, wanted):
+    driver = driver_of(reader, place, plan)
+    for statement in place.compiler.walk(
+        where, plan.order, plan.after, connection_id, wanted, driver
+    ):
         if len(found) < wanted:
             found += reader.lines(statement)
     return found
+
+
+def driver_of(reader: Reader, place: Place, plan: PagePlan) -> Column | None:
+    """The column whose index is walked: one that narrows to few lines, else one in order.
+
+    `None` leaves the choice to the database: nothing but the order is bounded.
+    """
+    compiler = place.compiler
+    bounds = compiler.bounds(place.scope, plan.conditions)
+    bounds.pop(compiler.layout.column(plan.order.field, plan.order.kind), None)  # type: ignore[arg-type]
+    if not bounds or place.scope.resources is not None:
+        return None
+    exact = {c.field for c in plan.conditions if c.operator is Operator.EQ}
+    in_order = [c for c in bounds if c.field in exact and compiler.keeps_order(c, plan.order)]
+    if in_order and len(bounds) == 1:
+        return in_order[0]
+    sizes = {c: reader.value(compiler.probe(c, w, FEW)) for c, w in bounds.items()}
+    best = min(sizes, key=lambda column: int(str(sizes[column])))
+    if int(str(sizes[best])) < FEW:
+        return best
+    sorted_by = compiler.layout.column(plan.order.field, plan.order.kind)
+    return in_order[0] if in_order else sorted_by
 
 
 def _merged(spots: list[tuple[Spot, Place]], order: Order) -> list[tuple[Spot, Place]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from personal_server.sources.declaration import declaration
 from personal_server.sources.errors import BadRecord
@@ -74,7 +75,7 @@ class FittedTable:
     """The source of one file, made from its columns."""
 
     def __init__(self, export: Export, guidance: Guidance) -> None:
-        name = export.path.stem
+        name = Path(export.members[0].name).stem
         self.connector_key = f"table-{slug(name)}"[:64]
         self._fits = [_fit(table, guidance) for table in tables_of(export)]
         streams = [stream_of(fit.table, fit.columns, fit.time) for fit in self._fits]

@@ -1,0 +1,141 @@
+"""One question for each source, from the export to both faces of the answer over MCP."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from bench.site import Site
+from demo.agent import over_http
+from demo.story import Story
+from personal_server.sources.declaration import REGISTRY
+from tests.sources.specimens import SPECIMENS, as_folder
+
+pytestmark = pytest.mark.anyio
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What an agent is asked, how it asks, and what it must see on either face."""
+
+    source: str
+    words: str
+    tool: str
+    arguments: dict[str, Any]
+    answer: str
+
+
+QUESTIONS = (
+    Question("mail", "Who wrote about apples?", "search", {"query": "birnen"}, "Äpfel und Birnen"),
+    Question(
+        "bank",
+        "How much came in and went out?",
+        "aggregate",
+        {"stream": "transactions", "metric": "sum", "field": "amount", "group_by": "direction"},
+        "-1240.76",
+    ),
+    Question("chatgpt", "Why was my loaf flat?", "search", {"query": "heat"}, "Sourdough"),
+    Question("claude", "When do I sow beans?", "search", {"query": "frost"}, "Garden"),
+    Question(
+        "slack",
+        "What did Ada write in #general?",
+        "query_records",
+        {"stream": "messages", "filter": {"author_name": "Ada"}},
+        "the plan (https://example.org)",
+    ),
+    Question(
+        "whatsapp",
+        "How many messages did each of us write?",
+        "aggregate",
+        {"stream": "messages", "metric": "count", "group_by": "author"},
+        "Ann Byron",
+    ),
+    Question(
+        "calendar",
+        "What is on after the twelfth?",
+        "query_records",
+        {"stream": "events", "filter": {"starts_at": {"gte": "2024-01-12"}}},
+        "Floating, so Rome",
+    ),
+    Question("contacts", "What is Ada's address?", "search", {"query": "lovelace"}, "Ada Lovelace"),
+    Question(
+        "google",
+        "Which videos did I watch in March?",
+        "query_records",
+        {"stream": "youtube_watches", "filter": {"occurred_at": {"gte": "2024-03-01"}}},
+        "Bread in an hour",
+    ),
+    Question("notes", "How often is the starter fed?", "search", {"query": "twice"}, "Sourdough"),
+    Question(
+        "table-shopping",
+        "What did I spend on each kind?",
+        "aggregate",
+        {"stream": "shopping", "metric": "sum", "field": "price", "group_by": "kind"},
+        "food",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A running server with every source in it, and a token for all of them."""
+
+    url: str
+    token: str
+    connections: dict[str, str]
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Generator[Served]:
+    folder = tmp_path_factory.mktemp("owner")
+    site = Site(folder)
+    exports = [as_folder(files, folder / "exports" / key) for key, files in SPECIMENS.items()]
+    imported = json.loads(run(site, "import", *map(str, exports), "--json"))["imports"]
+    keys = {each["connector_key"]: each["connection"]["connection_id"] for each in imported}
+    request = folder / "request.json"
+    request.write_text(json.dumps([asked(key) for key in keys]))
+    options = ["--from", str(request), "--yes", "--cache-root", str(folder / "cache")]
+    run(site, "grant", "create", "--client", "Journey", *options)
+    (cached,) = (folder / "cache" / "clients").glob("*.json")
+    credential = json.loads(cached.read_text())["credential"]
+    with site.serving():
+        yield Served(f"{site.origin}/mcp", credential["access_token"], keys)
+
+
+def run(site: Site, *arguments: str) -> str:
+    """What a command prints; damage in a specimen (65) is meant."""
+    done = subprocess.run(
+        site.command("pdpp", *arguments), capture_output=True, text=True, check=False
+    )
+    assert done.returncode in (0, 65), done.stderr
+    return done.stdout
+
+
+def asked(key: str) -> dict[str, Any]:
+    """A request for everything of a source."""
+    return {
+        "type": "https://pdpp.dev/data-access",
+        "source": {"id": REGISTRY + key},
+        "purpose_code": "https://pdpp.dev/purpose/agent_context",
+        "access_mode": "continuous",
+        "streams": [{"name": "*"}],
+    }
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=lambda each: each.source)
+async def test_an_agent_finds_the_answer_on_either_face(served: Served, question: Question) -> None:
+    connection = {"connection_id": served.connections[question.source]}
+    async with over_http(served.url, served.token, Story()) as agent:
+        answer = await agent.ask(question.words, question.tool, question.arguments | connection)
+    assert question.answer in answer.text
+    assert question.answer in json.dumps(answer.structured, ensure_ascii=False)
+
+
+def test_there_is_a_question_for_every_source() -> None:
+    asked_of = {question.source.partition("-")[0] for question in QUESTIONS}
+    assert asked_of == set(SPECIMENS)

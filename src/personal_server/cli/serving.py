@@ -16,6 +16,7 @@ from personal_server.app.logs import configure_logging
 from personal_server.cli.exits import CommandError
 from personal_server.cli.starting import settings_or_exit
 from personal_server.domain.hosts import host_connections, mcp_url
+from personal_server.operations.signing_in import OwnerSignIn
 from personal_server.settings import Settings
 
 LARGEST_HEAD_BYTES = 64 * 1024
@@ -28,6 +29,7 @@ def serve() -> None:
     settings = settings_or_exit()
     configure_logging(settings.log_level)
     with listening(settings) as listener, open_server(settings) as server:
+        require_password(server.sign_in, settings)
         greet(server, settings, Console(stderr=True, highlight=False))
         config = uvicorn.Config(
             server.app,
@@ -41,6 +43,29 @@ def serve() -> None:
             timeout_graceful_shutdown=CLOSING_SECONDS,
         )
         uvicorn.Server(config).run(sockets=[listener])
+
+
+def require_password(sign_in: OwnerSignIn, settings: Settings) -> None:
+    """Set the password of PDPP_OWNER_PASSWORD_FILE on first start; without one stay on loopback.
+
+    Source: AS contract 13.1.  Raises: CommandError (`config`).
+    """
+    path = settings.owner_password_file
+    if path is not None and not sign_in.has_password():
+        try:
+            sign_in.set_password(path.read_text(encoding="utf-8").rstrip("\r\n"))
+        except (OSError, UnicodeDecodeError):
+            raise CommandError(
+                "config",
+                "The file that PDPP_OWNER_PASSWORD_FILE names cannot be read.",
+                "Name a file of yours with the password on its first line.",
+            ) from None
+    if not settings.is_loopback and not sign_in.has_password():
+        raise CommandError(
+            "config",
+            "This server would be reachable from outside, and its owner has no password.",
+            "Set one: pdpp owner password",
+        )
 
 
 @contextmanager

@@ -1,0 +1,169 @@
+"""The server as a process: what its owner sees when it starts, and when it cannot."""
+
+import os
+import signal
+import socket
+import sqlite3
+import subprocess
+import sysconfig
+from collections.abc import Callable, Generator, Mapping
+from contextlib import closing
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from personal_server.app.stores import open_stores
+from personal_server.cli.exits import CommandError
+from personal_server.cli.serving import listening, require_password
+from personal_server.operations.signing_in import OwnerSignIn
+from personal_server.settings import Settings, from_env
+from personal_server.storage.authorization_memory import MemoryAuthorizationStore
+
+Pdpp = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> dict[str, str]:
+    kept = {k: v for k, v in os.environ.items() if not k.startswith("PDPP_")}  # noqa: TID251 (a child's environment)
+    return kept | {
+        "PDPP_DATA_DIR": str(tmp_path / "data"),
+        "PDPP_BIND": f"127.0.0.1:{free_port()}",
+    }
+
+
+def command(*arguments: str) -> list[str]:
+    return [str(Path(sysconfig.get_path("scripts")) / "pdpp"), *arguments]
+
+
+@pytest.fixture
+def pdpp(machine: Mapping[str, str]) -> Pdpp:
+    def run(*arguments: str, **changes: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            command(*arguments),
+            env={**machine, **changes},
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+    return run
+
+
+@pytest.fixture
+def serving(machine: Mapping[str, str]) -> Generator[subprocess.Popen[str], None, None]:
+    process = subprocess.Popen(command("serve"), env=machine, stderr=subprocess.PIPE, text=True)
+    try:
+        yield process
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait(timeout=60)
+        if process.stderr is not None:
+            process.stderr.close()
+
+
+def greeting(process: subprocess.Popen[str]) -> str:
+    """What the server says until the last line of its greeting."""
+    lines: list[str] = []
+    for line in process.stderr or ():
+        lines.append(line)
+        if "Stop with" in line:
+            break
+    return "".join(lines)
+
+
+def test_the_greeting_has_the_address_and_one_way_for_each_host(
+    serving: subprocess.Popen[str], machine: Mapping[str, str]
+) -> None:
+    said = greeting(serving)
+    origin = f"http://{machine['PDPP_BIND']}"
+    assert f"{origin}/mcp" in said
+    assert "claude mcp add" in said
+    assert "pdpp owner link" in said  # standard error is no terminal here: no link is printed
+    assert "pdpp_ol_" not in said
+    assert httpx2.get(f"{origin}/healthz").json() == {"status": "ok"}
+
+
+def test_a_second_server_on_the_same_data_is_told_so_and_the_first_lives_on(
+    serving: subprocess.Popen[str], pdpp: Pdpp, machine: Mapping[str, str]
+) -> None:
+    greeting(serving)
+    second = pdpp("serve", PDPP_BIND=f"127.0.0.1:{free_port()}")
+    assert second.returncode == 69
+    assert "Another server" in second.stderr
+    assert "Traceback" not in second.stderr
+    assert httpx2.get(f"http://{machine['PDPP_BIND']}/healthz").status_code == 200
+
+
+def test_commands_work_beside_the_server(serving: subprocess.Popen[str], pdpp: Pdpp) -> None:
+    greeting(serving)
+    link = pdpp("owner", "link")
+    assert link.returncode == 0
+    assert httpx2.get(link.stdout.strip()).status_code == 200
+
+
+def test_a_busy_port_is_named_in_one_sentence() -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        settings = from_env({"PDPP_BIND": f"127.0.0.1:{other.getsockname()[1]}"})
+        with pytest.raises(CommandError) as raised, listening(settings):
+            pass
+    assert raised.value.failure.exit_code == 69
+    assert str(other) not in raised.value.failure.message
+
+
+def test_a_database_of_a_newer_version_is_left_alone(pdpp: Pdpp, tmp_path: Path) -> None:
+    settings = Settings(data_dir=tmp_path / "data")
+    with open_stores(settings, serving=False):
+        pass
+    with closing(sqlite3.connect(settings.database_path)) as database:
+        database.execute("UPDATE schema_version SET version = 999")
+        database.commit()
+    refused = pdpp("serve")
+    assert refused.returncode != 0
+    assert "newer version" in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
+@pytest.mark.parametrize("value", ["http://me.example", "forwarded"])
+def test_an_unusable_setting_ends_with_78(pdpp: Pdpp, value: str) -> None:
+    refused = pdpp("serve", PDPP_PUBLIC_URL=value)
+    assert refused.returncode == 78
+    assert "PDPP_PUBLIC_URL" in refused.stderr
+
+
+def owner() -> OwnerSignIn:
+    return OwnerSignIn(MemoryAuthorizationStore("own_x"), lambda: 1, lambda size: b"x" * size)
+
+
+@pytest.mark.parametrize(
+    "environ", [{"PDPP_PUBLIC_URL": "https://me.example"}, {"PDPP_BIND": "0.0.0.0:7662"}]
+)
+def test_a_reachable_server_needs_a_password(environ: dict[str, str]) -> None:
+    sign_in, settings = owner(), from_env(environ)
+    with pytest.raises(CommandError) as raised:
+        require_password(sign_in, settings)
+    assert raised.value.failure.exit_code == 78
+    sign_in.set_password("a long enough phrase")
+    require_password(sign_in, settings)
+
+
+def test_the_password_file_counts_on_the_first_start_only(tmp_path: Path) -> None:
+    file = tmp_path / "password"
+    file.write_text("a long enough phrase\n", encoding="utf-8")
+    settings = Settings(owner_password_file=file, public_url="https://me.example")
+    sign_in = owner()
+    require_password(sign_in, settings)
+    file.unlink()
+    require_password(sign_in, settings)
+    assert sign_in.has_password()
+    with pytest.raises(CommandError):
+        require_password(owner(), settings)

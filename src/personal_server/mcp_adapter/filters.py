@@ -109,8 +109,9 @@ def _from_brackets(value: str) -> Json | None:
         if match is None:
             return None
         field, operator, text = match[1], match[2], unquote_plus(match[3])
-        if operator is None:
-            found[field] = text
-        elif is_object(found.setdefault(field, {})):
-            found[field][operator] = text
+        held = found.setdefault(field, {} if operator else text)
+        if is_object(held) is not bool(operator):
+            return None
+        if operator:
+            held[operator] = text
     return found

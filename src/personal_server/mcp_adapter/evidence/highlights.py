@@ -71,7 +71,7 @@ def unescaped(snippet: str) -> str:
         return tag.sub("", html.unescape(tag.sub("", snippet)))
     parts = [html.unescape(part) for part in tag.split(snippet)]
     if any(tag.search(part) for part in parts):
-        return "".join(parts)
+        return tag.sub("", "".join(parts))
     return "".join(
         f"{opening}{part}{closing}" if position % 2 else part for position, part in enumerate(parts)
     )

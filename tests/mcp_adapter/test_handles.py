@@ -1,0 +1,75 @@
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from personal_server.mcp_adapter.errors import ToolError
+from personal_server.mcp_adapter.handles import (
+    BlobRef,
+    RecordRef,
+    WindowRef,
+    blob_uri,
+    format_id,
+    parse_blob_handle,
+    parse_id,
+    parse_window_handle,
+    record_uri,
+    spells_connection,
+    window_uri,
+)
+
+texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=60)
+streams = st.from_regex(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,20}", fullmatch=True)
+connections = st.none() | texts
+
+
+@settings(max_examples=200)
+@given(connections, streams, texts)
+def test_every_id_reads_back_to_its_parts(connection: str | None, stream: str, key: str) -> None:
+    record = RecordRef(connection, stream, key)
+    assert parse_id(format_id(record)) == record
+    assert parse_id(record_uri(record)) == record
+
+
+@settings(max_examples=100)
+@given(connections, streams, texts, texts, st.integers(0, 10**9), st.integers(1, 16_384))
+def test_windows_and_blobs_read_back(
+    connection: str | None, stream: str, key: str, field: str, offset: int, limit: int
+) -> None:
+    window = WindowRef(RecordRef(connection, stream, key), field, offset, limit, "sha256:ab")
+    assert parse_window_handle(window_uri(window).rpartition("/")[2]) == window
+    if key not in {".", ".."}:
+        blob = BlobRef(connection, key)
+        assert parse_blob_handle(blob_uri(blob).rpartition("/")[2]) == blob
+
+
+@settings(max_examples=200)
+@given(st.text(max_size=80))
+def test_any_text_is_an_id_or_our_refusal(text: str) -> None:
+    assert attempt(text) in {"read", "invalid_id"}
+
+
+def test_plain_parts_are_spelled_out() -> None:
+    assert format_id(RecordRef("cin_a", "messages", "m:8 x")) == "cin_a/messages:m:8 x"
+    assert format_id(RecordRef(None, "messages", "m8")) == "messages:m8"
+
+
+@pytest.mark.parametrize("key", ["a/b", "..", ".", "a\\b", " m", "%2e%2e", "x\ny", "\u202ex"])
+def test_keys_outside_the_grammar_are_uris(key: str) -> None:
+    shown = format_id(RecordRef("cin_a", "messages", key))
+    assert shown.startswith("pdpp://record/")
+    assert not spells_connection(shown)
+
+
+def test_a_changed_handle_is_refused() -> None:
+    uri = record_uri(RecordRef("cin_a", "messages", "m8"))
+    for at in range(len("pdpp://record/"), len(uri)):
+        changed = uri[:at] + ("A" if uri[at] != "A" else "B") + uri[at + 1 :]
+        assert attempt(changed) == "invalid_id" or record_uri(parse_id(changed)) == changed
+
+
+def attempt(text: str) -> str:
+    try:
+        parse_id(text)
+    except ToolError as error:
+        return error.code
+    return "read"

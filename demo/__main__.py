@@ -21,7 +21,7 @@ from bench.samples import Sample, mailbox, statement
 from demo.agent import Agent, over_http, over_stdio
 from demo.story import Story
 
-MAIL_FIELDS = ("id", "sent_at", "subject", "from_name", "from_address", "body_text")
+MAIL_FIELDS = ("id", "sent_at", "subject", "from_name", "from_address", "body")
 LEFT_OUT = "to"
 STARTING_SECONDS = 30
 
@@ -218,10 +218,10 @@ async def read_mail(agent: Agent, story: Story) -> None:
     )
     first = hits.structured["results"][0]["id"]
     await agent.ask("Show me the first one.", "fetch", {"id": first})
-    window = {"id": first, "field_path": "body_text", "limit_chars": 400}
+    window = {"id": first, "field_path": "body", "limit_chars": 400}
     part = await agent.ask("Only a part of its text, please.", "read_record_field", window)
     if following := part.structured["window"].get("next_cursor"):
-        window = {"id": first, "field_path": "body_text", "cursor": following}
+        window = {"id": first, "field_path": "body", "cursor": following}
         await agent.ask("And on.", "read_record_field", window)
     mail = {"stream": "messages", "connection_id": connections["mail"]}
     await agent.ask(

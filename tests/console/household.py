@@ -182,7 +182,7 @@ def mails(now_ns: int, count: int) -> list[dict[str, Any]]:
             "from_name": PEOPLE[number % len(PEOPLE)],
             "from_address": f"{PEOPLE[number % len(PEOPLE)].split()[0].lower()}@example.org",
             "to": ["Ada <ada@example.org>"],
-            "body_text": f"Dear Ada, secret number {number} stays between us.",
+            "body": f"Dear Ada, secret number {number} stays between us.",
             "is_reply": number % 2 == 0,
             "size_bytes": 1_000 + number,
         }

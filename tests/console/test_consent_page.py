@@ -319,7 +319,7 @@ def test_earlier_access_is_shown_and_can_be_replaced(house: Household, browser: 
     assert not re.search(r'name="end"[^>]* checked', page.text)
     like = browser.get(f"{path}?like={first.grant_id}")
     assert re.search(r'value="subject" checked', like.text)
-    assert not re.search(r'value="body_text" checked', like.text)
+    assert not re.search(r'value="body" checked', like.text)
     shown = press(browser, like, path, "preview", end=first.grant_id)
     assert press(browser, shown, path, "approve").status == 303
     reasons = {row.grant_id: row.reason for row in house.rows(GrantRow)}

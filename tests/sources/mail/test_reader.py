@@ -18,7 +18,7 @@ def test_a_message_of_gmail(tmp_path: Path) -> None:
     assert first["to"] == ["Ada <ada@example.org>", "Byron, Ann <ann@example.org>"]
     assert first["labels"] == ["Inbox", "Wichtig", "Reisen, Italien", "Geöffnet"]
     assert first["sent_at"] == "2022-03-14T06:30:00Z"
-    assert first["body_text"] == "Hello Ada,\n\nsee below."
+    assert first["body"] == "Hello Ada,\n\nsee below."
     assert attachment["filename"] == "bill.pdf"
     assert attachment["blob_ref"]["size_bytes"] == 9
     assert attachment["message_id"] == first["id"]
@@ -27,7 +27,7 @@ def test_a_message_of_gmail(tmp_path: Path) -> None:
 def test_broken_encodings_and_dates_survive(tmp_path: Path) -> None:
     *_, second = read(tmp_path, MAIL)
     assert second["subject"] == "café naïve"
-    assert second["body_text"] == "Naïve text, 8 bit.\nFrom the beginning."
+    assert second["body"] == "Naïve text, 8 bit.\nFrom the beginning."
     assert second["sent_at"] == "2022-03-15T08:00:00Z"
     assert second["to"] == []
 

@@ -32,7 +32,7 @@ MESSAGES = Stream(
         names("cc", "Recipients of a copy"),
         names("bcc", "Recipients of a blind copy"),
         plain("reply_to", "Where answers are asked to go"),
-        text("body_text", "The text; of HTML mails what a reader sees, without markup"),
+        text("body", "The text; of HTML mails what a reader sees, without markup"),
         names("labels", "Labels or folders the mail program gave it"),
         word("mailbox", "Name of the mailbox file or folder it was found in"),
         word("list_id", "Mailing list it came through"),
@@ -51,7 +51,7 @@ MESSAGES = Stream(
         "traffic": ("Only who and when", ["id", "sent_at", "from_address", "to"]),
     },
     children={"attachments": ("attachments", "message_id")},
-    semantic=["subject", "body_text"],
+    semantic=["subject", "body"],
 )
 
 ATTACHMENTS = Stream(

@@ -60,7 +60,7 @@ def _message_data(headers: Headers, body: Body, record_id: str, mailbox: str) ->
         "cc": shown(headers.addresses("cc")),
         "bcc": shown(headers.addresses("bcc")),
         "reply_to": or_none(", ".join(shown(headers.addresses("reply-to")))),
-        "body_text": body.text[:LONGEST_BODY_CHARS],
+        "body": body.text[:LONGEST_BODY_CHARS],
         "labels": headers.labels(),
         "mailbox": or_none(printable(mailbox)),
         "list_id": or_none(headers.text("list-id")),

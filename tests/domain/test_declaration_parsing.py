@@ -209,6 +209,23 @@ def test_all_faults_are_reported_at_once_and_at_most_a_hundred() -> None:
     assert len(faults(document)) == 100
 
 
+def nested(depth: int) -> Json:
+    return {"not": nested(depth - 1)} if depth else {}
+
+
+@pytest.mark.parametrize("depth", [200, 450])
+def test_a_schema_nested_too_deeply_is_refused(depth: int) -> None:
+    document = journal()
+    document["streams"][0]["schema"]["properties"]["title"] = nested(depth)
+    with pytest.raises(InvalidDeclaration):
+        parse_declaration(json.dumps(document).encode())
+
+
+def test_a_deep_document_is_refused_in_our_words() -> None:
+    with pytest.raises(InvalidDeclaration):
+        parse_declaration(b'{"a":' * 5_000 + b"1" + b"}" * 5_000)
+
+
 @pytest.mark.parametrize("content", [b"", b"[]", b"\xff", b'"x"', b'{"a":'])
 def test_what_is_not_a_json_object_is_refused(content: bytes) -> None:
     with pytest.raises(InvalidDeclaration):

@@ -74,6 +74,18 @@ def test_streams_may_come_and_go(store: RecordStore) -> None:
         assert snapshot.stored_streams()[0].record_count == 3
 
 
+def test_a_stream_that_comes_back_must_fit_the_keys_that_are_stored(store: RecordStore) -> None:
+    write(store, DIARY, "entries", ENTRIES)
+    dropped = journal("2", selection_presets=[])
+    dropped["streams"] = dropped["streams"][1:]
+    accept(store, dropped, 2)
+    other = journal("3")
+    other["streams"][0] |= {"primary_key": ["created_at"]}
+    with pytest.raises(DeclarationIncompatible):
+        accept(store, other, 3)
+    assert accept(store, journal("4"), 4).version == "4"
+
+
 def test_a_broken_declaration_changes_nothing(store: RecordStore) -> None:
     with pytest.raises(InvalidDeclaration):
         accept(store, b"{}", 2)

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import cast
 
 import orjson
 
@@ -26,6 +27,7 @@ from personal_server.domain.stream_parsing import MAX_CHILDREN, parse_stream
 from personal_server.errors import InvalidDeclaration
 
 PROTOCOL_VERSION = "0.1.0"
+MAX_DEPTH = 128
 CONNECTOR_KEY = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 ABSOLUTE_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s\x00-\x1f<>\"{}|\\^`]+")
 
@@ -111,15 +113,30 @@ def digest_of(raw: Mapping[str, object]) -> str:
 def _document(content: bytes | Mapping[str, object]) -> dict[str, object]:
     try:
         text = content if isinstance(content, bytes) else orjson.dumps(content)
-        raw = orjson.loads(text)
-    except (orjson.JSONDecodeError, orjson.JSONEncodeError, TypeError) as error:
-        raise _not_an_object("Not JSON.") from error
+        raw: object = orjson.loads(text)
+    except (orjson.JSONDecodeError, TypeError) as error:  # TypeError: what orjson cannot encode
+        raise _unreadable("Not JSON, or nested too deeply.") from error
     if not isinstance(raw, dict):
-        raise _not_an_object("Expected an object.")
-    return raw  # pyright: ignore[reportUnknownVariableType] -- JSON objects have string names
+        raise _unreadable("Expected an object.")
+    if _is_too_deep(cast("object", raw)):
+        raise _unreadable(f"Nested deeper than {MAX_DEPTH}.")
+    return cast("dict[str, object]", raw)
 
 
-def _not_an_object(message: str) -> InvalidDeclaration:
+def _is_too_deep(raw: object) -> bool:
+    level = [raw]
+    for _ in range(MAX_DEPTH):
+        level = [member for value in level for member in _members(value)]
+    return bool(level)
+
+
+def _members(value: object) -> Iterable[object]:
+    if isinstance(value, dict):
+        return cast("dict[str, object]", value).values()
+    return cast("list[object]", value) if isinstance(value, list) else ()
+
+
+def _unreadable(message: str) -> InvalidDeclaration:
     return InvalidDeclaration(
         "The source declaration cannot be read.", errors=[{"path": "", "message": message}]
     )

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import islice
 
 from personal_server.domain.declaration import SourceDeclaration, Stream
 from personal_server.domain.declaration_parsing import parse_declaration, render_declaration
+from personal_server.domain.record import Row, canonical_key
 from personal_server.errors import DeclarationConflict, DeclarationIncompatible
-from personal_server.storage.ports import RecordStore, StoredDeclaration
+from personal_server.storage.ports import ReadSnapshot, RecordStore, StoredDeclaration
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,15 +34,11 @@ def declare(store: RecordStore, content: bytes | Mapping[str, object], now_ns: i
     declaration = parse_declaration(content)
     with store.snapshot() as snapshot:
         current = snapshot.declarations()
-        holding = {
-            held.stream
-            for held in snapshot.stored_streams()
-            if held.connector_key == declaration.connector_key and held.record_count
-        }
+        held = _held(snapshot, declaration.connector_key)
     _refuse_conflict(store, declaration, current)
     known = next((d for d in current if d.connector_key == declaration.connector_key), None)
     if known is not None:
-        _refuse_incompatible(declaration, parse_declaration(known.raw), holding)
+        _refuse_incompatible(declaration, parse_declaration(known.raw), held)
     is_new = store.put_declaration(declaration, render_declaration(declaration.raw), now_ns)
     return Accepted(declaration, is_new)
 
@@ -50,6 +48,16 @@ def accept(
 ) -> SourceDeclaration:
     """The same, for callers that do not care whether it was known."""
     return declare(store, content, now_ns).declaration
+
+
+def _held(snapshot: ReadSnapshot, connector_key: str) -> dict[str, Row]:
+    """Streams of a source that hold records, with one of them."""
+    found: dict[str, Row] = {}
+    for held in snapshot.stored_streams():
+        if held.connector_key == connector_key and held.record_count:
+            for row in islice(snapshot.export(held.connection_id, held.stream), 1):
+                found[held.stream] = row
+    return found
 
 
 def _refuse_conflict(
@@ -71,16 +79,20 @@ def _refuse_conflict(
 
 
 def _refuse_incompatible(
-    declaration: SourceDeclaration, known: SourceDeclaration, holding: set[str]
+    declaration: SourceDeclaration, known: SourceDeclaration, held: Mapping[str, Row]
 ) -> None:
-    for name in sorted(holding):
+    for name, row in sorted(held.items()):
         before, after = known.streams.get(name), declaration.streams.get(name)
-        if before is not None and after is not None and not _compatible(before, after):
+        if after is not None and not _compatible(before, after, row):
             raise DeclarationIncompatible(
                 f"Stream '{name}' holds records; its primary_key and semantics cannot change.",
                 param="streams",
             )
 
 
-def _compatible(before: Stream, after: Stream) -> bool:
-    return before.primary_key == after.primary_key and before.semantics is after.semantics
+def _compatible(before: Stream | None, after: Stream, row: Row) -> bool:
+    """A stream that comes back after it was dropped is judged by the keys that are stored."""
+    if before is not None:
+        return before.primary_key == after.primary_key and before.semantics is after.semantics
+    parts = [row.data.get(name) for name in after.primary_key]
+    return None not in parts and canonical_key(parts) == row.key

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from threading import Lock
 
 from personal_server.domain.authority import ReadableSource
-from personal_server.domain.cursor import projection_digest
+from personal_server.domain.cursor import sources_digest
 from personal_server.domain.values import NANOSECONDS, render_instant
 from personal_server.planning.reads import plan_summary
 from personal_server.storage.ports import Collection, ReadSnapshot, RunStatus
@@ -59,7 +59,7 @@ class CaptureTimes:
 
     def newest(self, snapshot: ReadSnapshot, source: ReadableSource) -> int | None:
         """`emitted_at` (ns) of the newest granted change among visible records."""
-        key = (snapshot.epoch, snapshot.horizon, projection_digest([source]))
+        key = (snapshot.epoch, snapshot.horizon, sources_digest([source]))
         with self._lock:
             if key in self._known:
                 self._known.move_to_end(key)

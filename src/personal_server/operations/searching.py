@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from personal_server.domain.authority import ReadableSource, ReadAuthority, TokenKind
+from personal_server.domain.authority import ReadableSource, ReadAuthority
 from personal_server.domain.criteria import Condition
 from personal_server.domain.cursor import (
     Place,
@@ -35,47 +35,16 @@ from personal_server.errors import CursorExpired
 from personal_server.operations.freshness import least_fresh
 from personal_server.operations.read_ports import ReadPorts
 from personal_server.operations.reading import unavailable_meta
+from personal_server.operations.recall import Findings, source_mix
 from personal_server.planning.plans import Candidate, Matches, RecordPlan
 from personal_server.planning.ranking import first_page_first, rank
 from personal_server.planning.reads import plan_search, scope_of
 from personal_server.storage.meaning import holds
 from personal_server.storage.ports import READ_DEADLINE_SECONDS, RankedHit, ReadSnapshot
 
-CANDIDATE_WINDOW = 2_000
 FREQUENCY_LIMIT = 10_000
 KEPT_HITS = 1_000
 KEPT_NS = 15 * 60 * NANOSECONDS
-
-
-@dataclass(frozen=True, slots=True)
-class Findings:
-    """What is known of the whole search: it stands in the cursor, so that all pages agree."""
-
-    ranked_count: int
-    truncated_sources: int
-    searched_sources: int
-
-    def meta(self) -> dict[str, object]:
-        """`count_accuracy` and `recall`."""
-        whole = self.truncated_sources == 0
-        return {
-            "count_accuracy": "exact" if whole else "lower_bound",
-            "recall": {
-                "complete": whole,
-                "ranking_scope": "all_matches" if whole else "candidate_window",
-                "truncated": not whole,
-                "ranked_candidate_count": self.ranked_count,
-                "candidate_window_limit": CANDIDATE_WINDOW,
-                "sources_searched_count": self.searched_sources,
-                "truncated_source_count": self.truncated_sources,
-                "pending_index_count": 0,
-            },
-        }
-
-    def count(self) -> dict[str, object]:
-        """`meta.count`."""
-        kind = "exact" if self.truncated_sources == 0 else "estimated"
-        return {"kind": kind, "value": self.ranked_count}
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +81,7 @@ def search(
         turn = _continued(ports, read) or _begun(snapshot, read)
         shown = _show(snapshot, read, turn)
         freshness = least_fresh(snapshot, ports.capture_times, read.sources, ports.clock())
-    meta = turn.findings.meta() | _mix(read, shown.sources)
+    meta = turn.findings.meta() | source_mix(read, shown.sources)
     if freshness is not None:
         meta["freshness"] = freshness
     return Answer(
@@ -231,41 +200,6 @@ def _next_cursor(
     )
     place = Place(_request(read), sources_digest(read.sources), position)
     return seal_place(ports.sealer, TokenUse.SEARCH, place)
-
-
-def _mix(read: AuthorizedRead[SearchTerms], shown: Sequence[ReadableSource]) -> dict[str, object]:
-    """`source_mix`, or `package` for package tokens."""
-    counts = Counter(source.connection_id for source in shown)
-    mix = _source_mix(shown, counts)
-    authority = read.authority
-    if authority.kind is not TokenKind.PACKAGE:
-        return {"source_mix": mix} if len(counts) > 1 else {}
-    searched = {source.grant_id for source in read.sources}
-    return {
-        "package": {
-            "member_count": len(authority.grant_ids),
-            "searched_count": len(searched),
-            "partial": bool(authority.unavailable),
-            "source_mix": mix,
-        }
-    }
-
-
-def _source_mix(
-    shown: Sequence[ReadableSource], counts: Mapping[str, int]
-) -> list[dict[str, object]]:
-    sources = {source.connection_id: source for source in shown}
-    rows: list[dict[str, object]] = []
-    for connection_id in sorted(counts):
-        source = sources[connection_id]
-        row: dict[str, object] = {
-            "connection_id": connection_id,
-            "connector_key": source.connector_key,
-        }
-        if source.display_name is not None:
-            row["display_name"] = source.display_name
-        rows.append({**row, "count": counts[connection_id]})
-    return rows
 
 
 def _disclosed(shown: Sequence[ReadableSource]) -> list[Disclosed]:

@@ -17,11 +17,12 @@ from personal_server.authorization_server.limits import Limits
 from personal_server.consent.authorization_requests import CodeRequest, parse_code_request
 from personal_server.consent.redirects import matches, with_parameters
 from personal_server.consent.refusals import BadRequest, InvalidRedirectUri, OAuthRefusal
+from personal_server.domain.values import NANOSECONDS
 from personal_server.operations.granting import refusal_parameters
 from personal_server.operations.requesting import PUSHED_NS, Asking, Requesting
 from personal_server.storage.authorization_rows import ClientRow
 
-PUSHED_SECONDS = PUSHED_NS // 1_000_000_000
+PUSHED_SECONDS = PUSHED_NS // NANOSECONDS
 _NEVER_TWICE = frozenset({"client_id", "redirect_uri", "request_uri"})
 
 

@@ -1,4 +1,4 @@
-"""Resource indicators (RFC 8707): which are ours, and where a token for one may be used.
+"""Resource indicators (RFC 8707): which are ours, in the one form that they are stored in.
 
 Source: AS contract 5.3.
 """
@@ -29,16 +29,6 @@ def canonical_resource(asked: Sequence[str], origin: str, origins: Collection[st
     if resource not in ours:
         raise InvalidTarget("This server does not have that resource.", param="resource")
     return resource
-
-
-def reaches_mcp(resource: str, origins: Collection[str]) -> bool:
-    """Whether a token for this resource may be used at `/mcp`."""
-    return any(resource in (origin, origin + MCP_PATH) for origin in origins)
-
-
-def reaches_query(resource: str, origins: Collection[str]) -> bool:
-    """Whether a token for this resource may be used at `/v1`."""
-    return any(resource in (o, o + MCP_PATH, o + QUERY_PATH) for o in origins)
 
 
 def _canonical(resource: str) -> str:

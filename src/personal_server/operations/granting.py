@@ -34,6 +34,7 @@ from personal_server.operations.accessing import active_held
 from personal_server.operations.auditing import Acting, Subject, audit
 from personal_server.operations.catalog import Catalogs
 from personal_server.operations.issuing_grants import GrantIds, issue_grants
+from personal_server.operations.requesting import ERASED
 from personal_server.operations.reviewing import Review, asked_of, facts_of, review_of
 from personal_server.storage.authorization_ports import (
     AuthorizationReader,
@@ -43,7 +44,6 @@ from personal_server.storage.authorization_ports import (
 from personal_server.storage.authorization_rows import ClientRow, CodeRow, RequestRow
 
 CODE_NS = 120 * NANOSECONDS
-ERASED = {"state": None, "redirect_uri": None, "code_challenge": None}
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from personal_server.consent.authorization_requests import SCOPE_OFFLINE, SCOPE_READ
 from personal_server.consent.choices import Choices
 from personal_server.consent.clients import LOCAL, local_client_id
 from personal_server.consent.credentials import CLIENT_REFERENCE, REQUEST, RandomBytes, new_id
@@ -27,7 +28,7 @@ from personal_server.operations.accessing import active_held
 from personal_server.operations.auditing import Acting, Subject, audit
 from personal_server.operations.catalog import Catalogs
 from personal_server.operations.issuing_grants import issue_grants
-from personal_server.operations.minting import SCOPE_OFFLINE, SCOPE_READ, Entitlement, Issued, mint
+from personal_server.operations.minting import Entitlement, Issued, mint
 from personal_server.operations.redeeming import consume
 from personal_server.operations.reviewing import Asked, Review, all_choices, facts_of, review_of
 from personal_server.storage.authorization_ports import AuthorizationReader, AuthorizationStore

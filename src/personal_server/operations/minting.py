@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from personal_server.consent.authorization_requests import SCOPE_OFFLINE
 from personal_server.consent.credentials import (
     ACCESS_TOKEN,
     FAMILY,
@@ -25,7 +26,6 @@ from personal_server.storage.authorization_rows import FamilyRow, RefreshTokenRo
 
 ACCESS_TOKEN_NS = 3_600 * NANOSECONDS
 FAMILY_IDLE_NS = 90 * DAY_NANOSECONDS
-SCOPE_READ, SCOPE_OFFLINE, SCOPE_OWNER = "pdpp:read", "offline_access", "pdpp:owner"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ code ends everything that came of the first.  Source: AS contract 9.1, 9.3; RFC 
 
 from __future__ import annotations
 
-import base64
 import dataclasses
 import hashlib
 import hmac
@@ -14,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from personal_server.consent import lifecycle
-from personal_server.consent.credentials import RandomBytes, secret_hash
+from personal_server.consent.credentials import RandomBytes, base64url, secret_hash
 from personal_server.consent.issuing import render_details
 from personal_server.consent.refusals import (
     AccessDenied,
@@ -242,8 +241,7 @@ def details_of(rows: Sequence[GrantRow]) -> tuple[dict[str, object], ...]:
 
 def challenge_of(verifier: str) -> str:
     """The S256 challenge of a verifier (RFC 7636 4.2)."""
-    digest = hashlib.sha256(verifier.encode("ascii", "replace")).digest()
-    return base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
+    return base64url(hashlib.sha256(verifier.encode("ascii", "replace")).digest())
 
 
 def _fits(row: CodeRow, asked: Redemption) -> bool:

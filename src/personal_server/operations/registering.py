@@ -9,6 +9,7 @@ from personal_server.domain.values import DAY_NANOSECONDS, NANOSECONDS
 from personal_server.errors import RateLimitExceeded
 from personal_server.operations.accessing import active_held, list_held
 from personal_server.operations.auditing import SERVER, Acting, Subject, audit
+from personal_server.operations.requesting import ERASED
 from personal_server.storage.authorization_ports import (
     AuthorizationStore,
     AuthorizationWriter,
@@ -95,7 +96,7 @@ def _make_room(writer: AuthorizationWriter, now_ns: int) -> None:
 
 
 def _purge(writer: AuthorizationWriter, row: ClientRow, now_ns: int) -> None:
-    to = {"status": "expired", "state": None, "redirect_uri": None, "code_challenge": None}
+    to = {"status": "expired", **ERASED}
     writer.change(RequestRow, to, client_id=row.client_id, status="pending")
     writer.delete(ClientRow, client_id=row.client_id)
     audit(writer, "client.purged", SERVER, now_ns, Subject(row.client_id))

@@ -45,6 +45,8 @@ DEVICE_NS = 600 * NANOSECONDS
 COLLECT_NS = 120 * NANOSECONDS
 POLL_SECONDS = 5
 MAX_PENDING = 200
+ERASED = {"state": None, "redirect_uri": None, "code_challenge": None}
+"""What a request forgets when it is decided or expires."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,5 +230,5 @@ def _make_room(writer: AuthorizationWriter, now_ns: int) -> None:
     )
     if not unopened:
         raise TemporarilyUnavailable("Too many requests wait for the owner. Try again later.")
-    to = {"status": "expired", "state": None, "redirect_uri": None, "code_challenge": None}
+    to = {"status": "expired", **ERASED}
     writer.change(RequestRow, to, request_id=unopened[0].request_id, status="pending")

@@ -16,6 +16,7 @@ from personal_server.domain.values import DAY_NANOSECONDS, NANOSECONDS
 from personal_server.errors import StorageUnavailable
 from personal_server.operations.auditing import SERVER, Subject, audit
 from personal_server.operations.registering import purge_clients
+from personal_server.operations.requesting import ERASED
 from personal_server.operations.resolving import TokenResolver
 from personal_server.operations.revoking import end_access, end_family
 from personal_server.storage.authorization_ports import (
@@ -41,8 +42,6 @@ KEPT_NS = DAY_NANOSECONDS
 KEPT_TOKENS_NS = 30 * DAY_NANOSECONDS
 SESSION_NS = 7 * DAY_NANOSECONDS
 _log = logging.getLogger("personal_server.sweeping")
-
-ERASED = {"state": None, "redirect_uri": None, "code_challenge": None}
 
 
 async def keep_sweeping(

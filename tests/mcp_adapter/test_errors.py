@@ -1,0 +1,174 @@
+"""Every code of the adapter is produced, told in both faces, and its advice works."""
+
+from typing import Any
+
+import jsonschema_rs
+import pytest
+
+from personal_server.mcp_adapter.contract import contract
+from personal_server.mcp_adapter.errors import adapter_codes
+from personal_server.mcp_adapter.handles import RecordRef
+from personal_server.mcp_adapter.window_cursors import WindowCursor, field_key, render_cursor
+from personal_server.rs_client.port import RsResponse, RsTimeout, RsUnreachable
+from tests.mcp_adapter.asking import ask
+from tests.mcp_adapter.fake_rs import Answer, FakeRs, Request
+from tests.mcp_adapter.seed import declarations, world
+
+pytestmark = pytest.mark.anyio
+Json = dict[str, Any]
+m8 = {"id": "cin_a/messages:m8", "field_path": "body"}
+stale = render_cursor(
+    WindowCursor(field_key(RecordRef(None, "messages", "m8"), "body"), 9, 9, "0123456789ab")
+)
+window: Json = {**m8, "q": "Lisbon", "offset_chars": 3}
+
+
+def bare(rs: FakeRs) -> None:
+    rs.declarations = {name: {**d, "expand": []} for name, d in declarations.items()}
+
+
+def ambiguous(rs: FakeRs) -> None:
+    def answer(request: Request) -> Answer | None:
+        kept = tuple(pair for pair in request.query if pair[0] != "detail")
+        return rs.answer(Request(request.method, request.path, kept, request.headers))
+
+    rs.script = answer
+
+
+def always(answer: Answer) -> Any:
+    def script(request: Request) -> Answer | None:
+        return answer
+
+    def change(rs: FakeRs) -> None:
+        rs.script = script
+
+    return change
+
+
+def nothing(rs: FakeRs) -> None:
+    del rs
+
+
+names = [{"name": f"stream_{n}_" + "x" * 100} for n in range(600)]
+huge = Answer(200, {"detail": "compact", "connectors": [{"connector_key": "k", "streams": names}]})
+cases: list[tuple[str, str, Json, Any]] = [
+    ("invalid_arguments", "query_records", {"stream": "messages", "limit": 0}, nothing),
+    ("invalid_filter", "query_records", {"stream": "messages", "filter": "filter[id]=m1"}, nothing),
+    ("invalid_expand", "query_records", {"stream": "messages", "expand": ["x"]}, bare),
+    ("invalid_id", "fetch", {"id": "a//b"}, nothing),
+    ("conflicting_connection_id", "fetch", {**m8, "connection_id": "cin_b"}, nothing),
+    ("invalid_request", "schema", {"detail": "full"}, nothing),
+    ("invalid_field_window_selector", "read_record_field", window, nothing),
+    ("invalid_cursor", "read_record_field", {**m8, "cursor": "4096"}, nothing),
+    ("stale_cursor", "read_record_field", {**m8, "cursor": stale}, nothing),
+    ("ambiguous_schema_detail", "schema", {"stream": "messages", "detail": "full"}, ambiguous),
+    ("field_window_unsupported", "read_record_field", m8, always(Answer(404, {"detail": "no"}))),
+    ("result_too_large", "schema", {}, always(huge)),
+    ("rs_invalid_response", "schema", {"stream": "messages"}, always(Answer(200, ["odd"]))),
+]
+del cases[4][2]["field_path"]
+
+
+@pytest.mark.parametrize(("code", "tool", "arguments", "change"), cases, ids=lambda v: str(v)[:30])
+async def test_a_refusal_is_typed_told_twice_and_its_advice_works(
+    code: str, tool: str, arguments: Json, change: Any
+) -> None:
+    rs = world()
+    change(rs)
+    outcome = await ask(rs, tool, arguments)
+    assert outcome.is_error
+    error = outcome.structured["error"]
+    assert error["code"] == code
+    assert error["origin"] == "adapter"
+    assert error["type"] in {"invalid_request_error", "conflict_error", "api_error"}
+    schema = contract().tools[tool].output_schema
+    jsonschema_rs.validator_for(schema).validate(outcome.structured)
+    assert outcome.text.startswith(f"error {code}: {error['message']}"[:200])
+    for name in ("param", "expected", "retry_with"):
+        if name in error:
+            assert f"{name}: {error[name]}" in outcome.text
+    call = error.get("next_call")
+    assert (f"next: {call['tool']} " in outcome.text) if call else "next: " not in outcome.text
+    if call is not None and code not in {"rs_invalid_response", "field_window_unsupported"}:
+        rs.script = None
+        rs.declarations = declarations
+        answered = await ask(rs, call["tool"], call["arguments"])
+        assert not answered.is_error, answered.text
+
+
+class Failing:
+    def __init__(self, failure: type[Exception]) -> None:
+        self.failure = failure
+
+    async def get(self, path: Any, query: Any = (), *, max_bytes: int | None = None) -> RsResponse:
+        raise self.failure
+
+
+@pytest.mark.parametrize(
+    ("failure", "code"),
+    [(RsTimeout, "rs_timeout"), (RsUnreachable, "rs_unreachable"), (KeyError, "internal_error")],
+)
+async def test_failures_of_the_port_are_typed(failure: type[Exception], code: str) -> None:
+    from personal_server.mcp_adapter.calls import Call  # noqa: PLC0415
+    from personal_server.mcp_adapter.server import (  # noqa: PLC0415
+        Caller,
+        draw_nonce,
+        guarded,
+        tools,
+    )
+
+    port = Failing(failure)
+    call = Call("search", port, "https://me.example", draw_nonce)
+
+    def open_port(name: str) -> Failing:
+        return port
+
+    caller = Caller(open_port, "https://me.example", "req_9")
+    outcome = await guarded(tools["search"], call, {"query": "x"}, caller)
+    assert outcome.structured["error"]["code"] == code
+
+
+def test_every_code_has_a_case() -> None:
+    covered = {code for code, *_ in cases} | {"rs_timeout", "rs_unreachable", "internal_error"}
+    assert covered | {"resource_too_large"} == adapter_codes
+
+
+rs_codes: list[tuple[str, int, Json, Json | None]] = [
+    ("unknown_field", 400, {}, {"tool": "schema", "arguments": {"stream": "messages"}}),
+    ("invalid_sort", 400, {}, {"tool": "schema", "arguments": {"stream": "messages"}}),
+    (
+        "invalid_cursor",
+        400,
+        {},
+        {"tool": "query_records", "arguments": {"stream": "messages", "limit": 5}},
+    ),
+    (
+        "cursor_expired",
+        410,
+        {"recovery": {"cursor": None}},
+        {"tool": "query_records", "arguments": {"stream": "messages", "limit": 5}},
+    ),
+    ("field_not_granted", 403, {"recovery": {"fields": None}}, None),
+    ("grant_stream_not_allowed", 403, {}, None),
+    ("grant_revoked", 403, {}, None),
+    ("quota_exceeded", 429, {}, None),
+]
+
+
+@pytest.mark.parametrize(("code", "status", "members", "advice"), rs_codes)
+async def test_server_codes_pass_with_the_advice_there_is(
+    code: str, status: int, members: Json, advice: Json | None
+) -> None:
+    rs = world()
+    always(Answer(status, {"error": {"code": code, "message": "No.", **members}}))(rs)
+    asked = {"stream": "messages", "limit": 5, "cursor": "c"}
+    error = (await ask(rs, "query_records", asked)).structured["error"]
+    assert (error["code"], error["http_status"]) == (code, status)
+    assert error.get("next_call") == advice
+
+
+async def test_a_mode_that_is_not_there_leads_to_the_lexical_one() -> None:
+    outcome = await ask(world(), "search", {"query": "invoice", "mode": "hybrid"})
+    error = outcome.structured["error"]
+    assert error["code"] == "unsupported_search_mode"
+    assert error["next_call"]["arguments"] == {"query": "invoice", "mode": "lexical"}

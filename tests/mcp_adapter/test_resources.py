@@ -1,0 +1,92 @@
+import json
+from typing import Any
+
+import pytest
+
+from personal_server.mcp_adapter.errors import ToolError
+from personal_server.mcp_adapter.handles import RecordRef, WindowRef, record_uri, window_uri
+from personal_server.mcp_adapter.resources import Content, fixed, read_resource, templates
+from tests.mcp_adapter.asking import ask, call_over, origin
+from tests.mcp_adapter.fake_rs import FakeRs
+from tests.mcp_adapter.seed import long_body, world
+
+pytestmark = pytest.mark.anyio
+m8 = RecordRef("cin_a", "messages", "m8")
+
+
+async def read(rs: FakeRs, uri: str) -> tuple[Content, ...]:
+    return (await read_resource(call_over(rs, "resource"), uri)).contents
+
+
+def as_json(content: Content) -> Any:
+    return json.loads(content.text or "")
+
+
+def test_two_resources_and_four_templates_are_listed() -> None:
+    assert [item.uri for item in fixed] == ["pdpp://schema", "pdpp://grant"]
+    assert [item.name for item in templates] == ["stream", "record", "field-window", "blob"]
+
+
+async def test_schema_and_stream_equal_the_tool() -> None:
+    rs = world()
+    index = await ask(rs, "schema", {})
+    assert as_json((await read(rs, "pdpp://schema"))[0]) == index.structured["data"]
+    stream = await ask(rs, "schema", {"stream": "messages"})
+    assert as_json((await read(rs, "pdpp://stream/messages"))[0]) == stream.structured["data"]
+
+
+async def test_the_grant_names_connections_and_how_to_end_it() -> None:
+    rs = world()
+    grant = as_json((await read(rs, "pdpp://grant"))[0])
+    assert grant["bearer"]["token_kind"] == "client"
+    assert [row["connection_id"] for row in grant["connections"]] == ["cin_a", "cin_b", "cin_c"]
+    assert origin in grant["how_to_change"]
+
+
+async def test_a_record_is_its_body_and_a_window_its_text() -> None:
+    rs = world()
+    record = (await read(rs, record_uri(m8)))[0]
+    assert as_json(record)["data"]["body"] == long_body
+    assert record.untrusted
+    text, header = await read(rs, window_uri(WindowRef(m8, "body", 100, 50)))
+    assert text.text == long_body[100:150]
+    assert text.mime_type == "text/plain"
+    assert as_json(header)["window"]["start_chars"] == 100
+    assert as_json(header)["next_uri"] == text.next_uri
+    assert text.previous_uri is not None
+
+
+async def test_a_window_of_a_changed_field_is_stale() -> None:
+    uri = window_uri(WindowRef(m8, "body", 0, 50, "sha256:" + "0" * 64))
+    with pytest.raises(ToolError) as refused:
+        await read(world(), uri)
+    assert refused.value.code == "stale_cursor"
+
+
+@pytest.mark.parametrize(
+    ("uri", "code"),
+    [
+        ("pdpp://nothing", "not_found"),
+        ("https://me.example/", "not_found"),
+        ("pdpp://stream/", "invalid_id"),
+        ("pdpp://stream/a/b", "invalid_id"),
+        ("pdpp://stream/a?b", "invalid_id"),
+        ("pdpp://stream/%2e%2e", "invalid_id"),
+        ("pdpp://stream/unknown", "not_found"),
+        ("pdpp://record/xyz", "invalid_id"),
+        ("pdpp://blob/xyz", "invalid_id"),
+    ],
+)
+async def test_uris_that_name_nothing_are_refused(uri: str, code: str) -> None:
+    with pytest.raises(ToolError) as refused:
+        await read(world(), uri)
+    assert refused.value.code == code
+
+
+async def test_a_record_over_a_mebibyte_is_left_to_rest() -> None:
+    rs = world()
+    rs.sources[0].streams["messages"]["m8"]["body"] = "x" * 1_100_000
+    with pytest.raises(ToolError) as refused:
+        await read(rs, record_uri(m8))
+    assert refused.value.code == "resource_too_large"
+    assert refused.value.error["url"].startswith(f"{origin}/v1/streams/messages/records/m8")

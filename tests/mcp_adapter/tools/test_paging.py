@@ -1,0 +1,124 @@
+"""Pages that fit, laid end to end, are the list; foreign servers are read as they are."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.mcp_adapter.asking import ask
+from tests.mcp_adapter.fake_rs import Answer, FakeRs, Request
+from tests.mcp_adapter.seed import world
+
+pytestmark = pytest.mark.anyio
+Json = dict[str, Any]
+sizes = st.lists(st.sampled_from([10, 400, 3_000, 9_000, 40_000]), min_size=1, max_size=40)
+
+
+def rows_of(lengths: list[int]) -> list[Json]:
+    return [
+        {
+            "object": "record",
+            "record_id": f"m{n}",
+            "stream": "messages",
+            "connection_id": "cin_a",
+            "data": {"id": f"m{n}", "body": "w" * length, "note": '\u4e2d"\\' * (length // 40)},
+        }
+        for n, length in enumerate(lengths)
+    ]
+
+
+def serving(rows: list[Json], **members: Any) -> FakeRs:
+    rs = world()
+
+    def answer(request: Request) -> Answer | None:
+        start = int((request.values("cursor") or ["0"])[0])
+        end = start + int((request.values("limit") or ["25"])[0])
+        body: Json = {"object": "list", "data": rows[start:end], "has_more": end < len(rows)}
+        if body["has_more"]:
+            body["next_cursor"] = str(end)
+        return Answer(200, {**body, **members})
+
+    rs.script = answer
+    return rs
+
+
+@settings(max_examples=40, deadline=None)
+@given(sizes, st.integers(1, 100))
+async def test_pages_end_to_end_are_the_list(lengths: list[int], limit: int) -> None:
+    rs = serving(rows_of(lengths))
+    arguments: Json = {"stream": "messages", "limit": limit}
+    seen: list[str] = []
+    for _ in range(len(lengths) + 1):
+        rs.requests.clear()
+        outcome = await ask(rs, "query_records", arguments)
+        assert not outcome.is_error
+        assert len(rs.requests) <= 3
+        assert len(outcome.text) <= 12_000
+        seen += outcome.structured["record_ids"]
+        following = outcome.structured["next"]
+        if not following:
+            break
+        arguments = following[0]["arguments"]
+    assert seen == [f"cin_a/messages:m{n}" for n in range(len(lengths))]
+
+
+async def test_a_shortened_page_says_so_in_both_faces() -> None:
+    outcome = await ask(serving(rows_of([9_000] * 25)), "query_records", {"stream": "messages"})
+    warning = outcome.structured["warnings"][0]
+    assert warning["code"] == "page_shortened"
+    assert f"warning: page_shortened {warning['message']}" in outcome.text
+    assert len(outcome.structured["record_ids"]) < 25
+    assert outcome.structured["data"]["next_cursor"] in outcome.text.split("\n")[0]
+
+
+async def test_a_cursor_may_come_in_a_link() -> None:
+    rs = world()
+    links = {"next": "/v1/streams/messages/records?cursor=c7"}
+    body = {"data": rows_of([10]), "has_more": True, "links": links}
+    rs.script = lambda _: Answer(200, body)
+    outcome = await ask(rs, "query_records", {"stream": "messages"})
+    assert outcome.structured["next"][0]["arguments"]["cursor"] == "c7"
+
+
+async def test_more_without_a_cursor_is_told() -> None:
+    rs = world()
+    rs.script = lambda _: Answer(200, {"data": rows_of([10] * 3), "has_more": True})
+    outcome = await ask(rs, "query_records", {"stream": "messages"})
+    assert [warning["code"] for warning in outcome.structured["warnings"]] == ["no_cursor"]
+    assert "has_more=true" in outcome.text.split("\n")[0]
+    assert outcome.structured["next"] == []
+
+
+async def test_a_server_that_ignores_the_limit_is_cut_here() -> None:
+    rs = world()
+    rs.script = lambda _: Answer(200, {"data": rows_of([10] * 9), "next_cursor": "c"})
+    outcome = await ask(rs, "query_records", {"stream": "messages", "limit": 4})
+    assert len(outcome.structured["record_ids"]) == 4
+    assert "page_cut" in [warning["code"] for warning in outcome.structured["warnings"]]
+    assert "next_cursor" not in outcome.structured["data"]
+
+
+async def test_one_record_of_any_shape_fits() -> None:
+    for data in (
+        {"id": "m0", **{f"f{n}": "x" * 900 for n in range(900)}},
+        {"id": "m0", "deep": [[[["x" * 90_000] * 4] * 4] * 4]},
+        {"id": "m0", "wide": list(range(60_000))},
+    ):
+        row = {"record_id": "m0", "stream": "messages", "connection_id": "cin_a", "data": data}
+        outcome = await ask(serving([row]), "query_records", {"stream": "messages"})
+        assert not outcome.is_error, outcome.text[:200]
+        assert outcome.structured["record_ids"] == ["cin_a/messages:m0"]
+        assert outcome.structured["content_ladder"]
+        assert "cut: " in outcome.text
+
+
+async def test_rows_without_identity_take_the_connection_of_the_request() -> None:
+    rs = world()
+    rs.script = lambda _: Answer(200, {"records": [{"id": "m1", "subject": "flat"}]})
+    scoped = {"stream": "messages", "connection_id": "cin_a"}
+    assert (await ask(rs, "query_records", scoped)).structured["record_ids"] == [
+        "cin_a/messages:m1"
+    ]
+    legacy = await ask(rs, "query_records", {"stream": "messages"})
+    assert legacy.structured["record_ids"] == ["messages:m1"]

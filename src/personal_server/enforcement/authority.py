@@ -112,22 +112,33 @@ def _add_member(
             reason=found,
             connector_key=connection.connector_key if connection else member.connector_key,
             grant_id=grant.grant_id,
-            stream=named.name if found == "stream_not_declared" else None,
+            stream=named.stream.name if found == "stream_not_declared" else None,
             display_name=connection.display_name if connection else None,
         )
         built.unavailable[entry] = None
 
 
-def _named(grant: Grant) -> Iterator[tuple[StreamGrant, str]]:
-    for named in grant.streams:
-        for connection_id in named.instance_ids:
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """A stream grant with its lists as sets, made once for all its connections."""
+
+    stream: StreamGrant
+    fields: frozenset[str]
+    resources: frozenset[str] | None
+
+
+def _named(grant: Grant) -> Iterator[tuple[_Named, str]]:
+    for stream in grant.streams:
+        resources = None if stream.resources is None else frozenset(stream.resources)
+        named = _Named(stream, frozenset(stream.fields), resources)
+        for connection_id in stream.instance_ids:
             yield named, connection_id
 
 
 def _readable(
     member: MemberGrant,
     grant: Grant,
-    named: StreamGrant,
+    named: _Named,
     connection: Connection | None,
     declarations: Declarations,
 ) -> ReadableSource | str:
@@ -141,14 +152,13 @@ def _readable(
     if connection.source_id != grant.source.id:
         return "source_mismatch"
     declaration = declarations.get(connection.connector_key)
-    stream = declaration.streams.get(named.name) if declaration is not None else None
+    stream = declaration.streams.get(named.stream.name) if declaration is not None else None
     if declaration is None or stream is None:
         return "stream_not_declared"
-    granted = frozenset(named.fields)
-    fields = tuple(name for name in stream.properties if name in granted)
+    fields = tuple(name for name in stream.properties if name in named.fields)
     if not fields:
         return "stream_not_declared"
-    if not _is_well_formed(named, stream, fields):
+    if not _is_well_formed(named.stream, stream, fields):
         return "grant_invalid"
     return _source(named, connection, declaration, stream, fields, grant.grant_id)
 
@@ -164,14 +174,13 @@ def _is_well_formed(named: StreamGrant, stream: Stream, fields: tuple[str, ...])
 
 
 def _source(
-    named: StreamGrant | None,
+    named: _Named | None,
     connection: Connection,
     declaration: SourceDeclaration,
     stream: Stream,
     fields: tuple[str, ...],
     grant_id: str | None = None,
 ) -> ReadableSource:
-    resources = named.resources if named is not None else None
     return ReadableSource(
         grant_id=grant_id,
         source=SourceId(declaration.source_kind, declaration.source_id),
@@ -180,8 +189,8 @@ def _source(
         display_name=connection.display_name,
         declared=stream,
         fields=fields,
-        time_constraint=named.time_constraint if named is not None else None,
-        resources=None if resources is None else frozenset(resources),
+        time_constraint=None if named is None else named.stream.time_constraint,
+        resources=None if named is None else named.resources,
         declaration_version=declaration.version,
         source_name=declaration.display_name,
         maximum_staleness_seconds=declaration.maximum_staleness_seconds,

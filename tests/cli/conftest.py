@@ -17,6 +17,7 @@ from personal_server.app.owner_store import OwnerStore
 from personal_server.cli.admin import admin_app
 from personal_server.cli.disclosures import disclosures_command
 from personal_server.cli.exits import run_app
+from personal_server.cli.exporting import export_command
 from personal_server.cli.granting import granting_app
 from personal_server.cli.owner import owner_app
 from tests.console.household import Household
@@ -62,6 +63,7 @@ class Terminal:
         app.command(owner_app(self._opened))
         app.command(admin_app(self._opened))
         app.command(disclosures_command(self._opened), name="disclosures")
+        app.command(export_command(self._opened), name="export")
         code = run_app(app, [str(argument) for argument in arguments])
         self.out, self.err = self.capture.readouterr()
         return code

@@ -22,6 +22,7 @@ from personal_server.cli.connecting import Surroundings, connect_command
 from personal_server.cli.disclosures import disclosures_command
 from personal_server.cli.doctor import doctor_command
 from personal_server.cli.exits import run_app
+from personal_server.cli.exporting import export_command
 from personal_server.cli.granting import granting_app
 from personal_server.cli.mcp_server import mcp_server, package_version
 from personal_server.cli.owner import owner_app
@@ -57,6 +58,7 @@ def command_line() -> cyclopts.App:
     app.command("personal_server.cli.serving:serve", name="serve")
     app.command(granting_app(open_store, default_cache))
     app.command(disclosures_command(open_store), name="disclosures")
+    app.command(export_command(open_store), name="export")
     around = Surroundings(default_cache)
     owner = owner_app(open_store)
     add_owner_profile(owner, around, Path.home() / ".pdpp")

@@ -1,0 +1,131 @@
+"""`pdpp export`: everything you have, as a file or on standard output.
+
+Source: RS contract 14.4.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import IO, Annotated, Literal
+
+from cyclopts import Parameter
+
+from personal_server.app.owner_store import OwnerStore
+from personal_server.cli.exits import CommandError
+from personal_server.cli.tables import words
+from personal_server.errors import ConnectionNotFound, NotFound
+from personal_server.operations.exporting import (
+    Enclosures,
+    export_archive,
+    export_lines,
+    extent_of,
+    stored_grants,
+)
+from personal_server.resource_server.disclosures import every_disclosure
+from personal_server.storage.ports import ReadSnapshot
+
+Opener = Callable[[], AbstractContextManager[OwnerStore]]
+Form = Literal["ndjson", "tar"]
+
+
+def export_command(open_store: Opener) -> Callable[..., None]:
+    """The command `pdpp export`."""
+
+    def export(
+        output: Path | None = None,
+        /,
+        *,
+        format: Annotated[Form | None, Parameter(name="--format")] = None,
+        connection: str | None = None,
+        stream: str | None = None,
+        blobs: bool = True,
+    ) -> None:
+        """Export your records, as lines that can be ingested again or as an archive with files.
+
+        Parameters
+        ----------
+        output
+            The file to write; without it, standard output.
+        format
+            `ndjson` or `tar` (with blobs, grants and the disclosure log); else by the file's name.
+        connection
+            Only this connection.
+        stream
+            Only this stream.
+        blobs
+            Leave files out of an archive with `--no-blobs`.
+        """
+        form = format or ("tar" if output is not None and output.suffix == ".tar" else "ndjson")
+        with open_store() as store, store.reads.snapshot(None) as snapshot:
+            chunks = _chunks(store, snapshot, form, connection, stream, blobs)
+            if output is None:
+                _print(chunks)
+                return
+            with _private_file(output) as file:
+                size_bytes = sum(file.write(chunk) for chunk in chunks)
+        words().print(f"{size_bytes:,} bytes in {output}.")
+
+    return export
+
+
+def _chunks(
+    store: OwnerStore,
+    snapshot: ReadSnapshot,
+    form: Form,
+    connection: str | None,
+    stream: str | None,
+    with_blobs: bool,
+) -> Iterator[bytes]:
+    extent = extent_of(snapshot, connection, stream)
+    if connection is not None and not extent.connections:
+        raise ConnectionNotFound(
+            "No such connection.", next_step="The Sources page of your server lists them."
+        )
+    if stream is not None and not extent.streams:
+        raise NotFound("No connection holds records of this stream.")
+    now_ns = store.clock()
+    if form == "ndjson":
+        return export_lines(snapshot, extent, now_ns)
+    enclosures = Enclosures(
+        lambda: stored_grants(store.authorization), lambda: every_disclosure(store.disclosures)
+    )
+    open_blob = store.reads.store.open_blob if with_blobs else _no_blob
+    return export_archive(snapshot, extent, enclosures, open_blob, now_ns)
+
+
+def _no_blob(blob_id: str) -> None:
+    del blob_id
+
+
+def _print(chunks: Iterable[bytes]) -> None:
+    if sys.stdout.isatty():
+        raise CommandError(
+            "usage", "An export is not for the screen.", "Name a file: pdpp export FILE."
+        )
+    for chunk in chunks:
+        sys.stdout.buffer.write(chunk)
+    sys.stdout.buffer.flush()
+
+
+@contextmanager
+def _private_file(path: Path) -> Generator[IO[bytes], None, None]:
+    """A file that appears whole or not at all, readable by its owner only."""
+    try:
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".export-", delete=False) as file:
+            try:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            except BaseException:
+                Path(file.name).unlink(missing_ok=True)
+                raise
+        Path(file.name).replace(path)
+    except OSError:
+        raise CommandError(
+            "unavailable", f"{path} cannot be written.", "Choose another place for the export."
+        ) from None

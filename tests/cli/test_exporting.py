@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import json
+import stat
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.console.household import HOME
+
+
+def lines(text: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_lines_go_to_standard_output_when_no_file_is_named(terminal: Any) -> None:
+    assert terminal.run("export", "--connection", HOME) == 0
+    head, *records, end = lines(terminal.out)
+    assert head["object"] == "export"
+    assert {record["connection_id"] for record in records} == {HOME}
+    assert end["record_count"] == len(records) > 0
+    assert terminal.err == ""
+
+
+def test_an_archive_is_named_by_its_file(terminal: Any, tmp_path: Path) -> None:
+    target = tmp_path / "all.tar"
+    assert terminal.run("export", target) == 0
+    with tarfile.open(target) as archive:
+        names = archive.getnames()
+    assert {"manifest.json", "connections.json", "grants.json", "disclosures.ndjson"} <= set(names)
+    assert stat.S_IMODE(target.stat().st_mode) == 0o600
+    assert terminal.out == ""
+    assert "bytes in" in terminal.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "exit_code"),
+    [
+        (("--connection", "cin_nobody"), 5),
+        (("--stream", "nothing"), 5),
+        (("--format", "zip"), 64),
+        (("/nowhere/at/all.tar",), 69),
+    ],
+)
+def test_what_cannot_be_exported_says_why(
+    terminal: Any, arguments: tuple[str, ...], exit_code: int
+) -> None:
+    assert terminal.run("export", *arguments) == exit_code
+    assert terminal.out == ""
+    assert terminal.err.startswith("pdpp: ")
+
+
+def test_an_export_is_not_for_the_screen(terminal: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    assert terminal.run("export") == 64
+
+
+def test_a_file_appears_whole_or_not_at_all(
+    terminal: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*arguments: Any) -> Any:
+        yield b"half"
+        raise OSError("no space left")
+
+    target = tmp_path / "all.ndjson"
+    monkeypatch.setattr("personal_server.cli.exporting.export_lines", broken)
+    assert terminal.run("export", target) == 69
+    assert list(tmp_path.glob("*export*")) == []
+    assert not target.exists()

@@ -23,3 +23,9 @@ def test_configurations_are_json() -> None:
 def test_nothing_asks_for_a_token_or_a_choice_of_surface() -> None:
     words = " ".join(c.instruction + c.text for c in host_connections(ORIGIN)).lower()
     assert not {"profile", "toolset", "token", "bearer"} & set(words.split())
+
+
+def test_hosts_in_a_cloud_are_told_that_a_loopback_address_does_not_reach() -> None:
+    told = [c.host for c in host_connections("http://127.0.0.1:7662") if "public" in c.instruction]
+    assert told == ["Claude", "ChatGPT"]
+    assert not [c for c in host_connections(ORIGIN) if "public" in c.instruction]

@@ -42,7 +42,7 @@ def configure_logging(level: str) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.addFilter(_MaskingFilter())
     logging.basicConfig(level=threshold, handlers=[handler], format="%(message)s", force=True)
-    for chatty in ("httpx2", "httpcore2", "mcp", "uvicorn.access"):
+    for chatty in ("httpx2", "httpcore2", "mcp", "uvicorn"):
         logging.getLogger(chatty).setLevel(max(threshold, logging.WARNING))
     structlog.configure(
         processors=[

@@ -32,11 +32,12 @@ def host_connections(origin: str, name: str = "personal-data") -> tuple[HostConn
     url = mcp_url(origin)
     entry = json.dumps({"name": name, "type": "http", "url": url}, separators=(",", ":"))
     stdio = json.dumps({"mcpServers": {name: {"type": "http", "url": url}}})
+    cloud = "" if url.startswith("https:") else "Once it has a public https address: "
     return (
         HostConnection("Claude Code", "Run:", f"claude mcp add --transport http {name} {url}"),
         HostConnection("Codex", "Run:", f"codex mcp add {name} --url {url}"),
         HostConnection("VS Code", "Run:", f"code --add-mcp '{entry}'"),
-        HostConnection("Claude (web, desktop)", "Settings, Connectors, Add custom connector:", url),
-        HostConnection("ChatGPT", "Settings, Apps and connectors, Create:", url),
+        HostConnection("Claude", f"{cloud}Settings, Connectors, Add custom connector:", url),
+        HostConnection("ChatGPT", f"{cloud}Settings, Apps and connectors, Create:", url),
         HostConnection("Any other host", "Add to its MCP configuration:", stdio),
     )

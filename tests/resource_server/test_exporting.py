@@ -5,6 +5,9 @@ import tarfile
 import orjson
 import pytest
 
+from personal_server.resource_server.query_syntax import parse_query
+from personal_server.resource_server.requests import Request
+from personal_server.resource_server.sending import close_chunks
 from personal_server.storage.ports import RecordStore
 from tests.resource_server.living import NDJSON, Living
 from tests.resource_server.test_blobs import BLOB_ID, CONTENT, REFERENCE, SHA256, upload
@@ -80,6 +83,32 @@ async def test_an_archive_may_leave_the_blobs_out(living: Living) -> None:
         names = archive.getnames()
     assert not [name for name in names if name.startswith("blobs/")]
     assert BLOB_ID.encode() in answer.content
+
+
+async def test_only_so_many_exports_run_at_once_and_their_places_come_back(
+    living: Living,
+) -> None:
+    exported = next(r for r in living.table.routes if r.pattern == PATH)
+    request = Request(
+        exported.name,
+        living.identify("owner").authority,
+        parse_query(b"", exported.declared),
+        {},
+        PATH,
+        "",
+        "http://127.0.0.1:7662",
+        "req_1",
+        living.clock(),
+        None,
+    )
+    running = [exported.answer_request(request) for _ in range(2)]
+    async with living.client() as owner:
+        refused = await owner.get(PATH)
+        for reply in running:
+            close_chunks(reply.chunks)
+        served = [(await owner.get(PATH)).status_code for _ in range(3)]
+    assert refused.json()["error"]["code"] == "storage_unavailable"
+    assert served == [200, 200, 200]
 
 
 async def test_an_export_can_be_narrowed(living: Living) -> None:

@@ -304,6 +304,23 @@ async def test_one_grant_has_a_bounded_number_of_calls_in_flight(make_bench: Mak
     assert sorted(statuses) == [200, 200, 429]
 
 
+async def test_writes_that_wait_do_not_hold_up_reads(make_bench: MakeBench) -> None:
+    release = threading.Event()
+
+    def slow(request: Request) -> Reply:
+        release.wait(10)
+        return Reply({}, status=201)
+
+    write = Route("POST", "/v1/slow", slow, "", "0", tokens=Tokens.OWNER)
+    bench = make_bench(write, READ, capacity=Capacity(threads=1))
+    async with bench.client("owner") as client, anyio.create_task_group() as tasks:
+        for _ in range(4):
+            tasks.start_soon(client.post, "/v1/slow")
+        read = await client.get("/v1/echo/a")
+        assert read.status_code == 200
+        release.set()
+
+
 async def test_a_full_queue_refuses_instead_of_growing(make_bench: MakeBench) -> None:
     bench = make_bench(*ROUTES, capacity=Capacity(threads=1, waiting=0))
     async with bench.client() as client:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack
+from threading import BoundedSemaphore
 
 from personal_server.domain.disclosure import Disclosed
-from personal_server.errors import ConnectionNotFound, NotFound
+from personal_server.errors import ConnectionNotFound, NotFound, StorageUnavailable
 from personal_server.operations.exporting import (
     Enclosures,
     Extent,
@@ -29,6 +30,7 @@ PARAMETERS = (
     Parameter("stream", "Only this stream."),
     Parameter("include_blobs", "Archives only.", kind=Kind.BOOLEAN, default=True),
 )
+AT_ONCE = 2  # each holds a snapshot open as long as its caller reads
 MEDIA_TYPES = {"ndjson": "application/x-ndjson", "tar": "application/x-tar"}
 
 
@@ -36,6 +38,7 @@ class Export:
     """The route of one store."""
 
     def __init__(self, ports: ReadPorts, enclosures: Enclosures) -> None:
+        self._places = BoundedSemaphore(AT_ONCE)
         self._ports = ports
         self._enclosures = enclosures
 
@@ -60,6 +63,12 @@ class Export:
     def export(self, request: Request) -> Reply:
         """Open the snapshot, then stream from it."""
         with ExitStack() as opening:
+            if not self._places.acquire(blocking=False):
+                raise StorageUnavailable(
+                    "Other exports are running; try again when one has ended.",
+                    retry_after_seconds=30,
+                )
+            opening.callback(self._places.release)
             snapshot = opening.enter_context(self._ports.snapshot(None))
             connection_id = request.parameters.text("connection_id")
             stream = request.parameters.text("stream")

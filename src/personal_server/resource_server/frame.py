@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import BinaryIO, TypeVar, TypeVarTuple, Unpack
+from typing import BinaryIO
 
 from starlette.types import Receive, Scope, Send
 
@@ -57,10 +57,8 @@ from personal_server.resource_server.sending import (
 )
 from personal_server.resource_server.workers import Capacity, Workers
 
+WRITING = Capacity(threads=2, waiting=64, wait_seconds=30.0)
 DEADLINE_NS = 15 * NANOSECONDS
-
-T = TypeVar("T")
-A = TypeVarTuple("A")
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}\Z")
 _NOBODY = ReadAuthority(TokenKind.OWNER, "", ())
@@ -68,7 +66,10 @@ _NOBODY = ReadAuthority(TokenKind.OWNER, "", ())
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """What the frame needs from outside.  `clock` is UTC nanoseconds."""
+    """What the frame needs from outside.  `clock` is UTC nanoseconds.
+
+    Writes wait for each other in threads of their own, so that they never hold up reads.
+    """
 
     identify: Identify
     limits: Limits
@@ -76,6 +77,7 @@ class Ports:
     clock: Callable[[], int]
     random_bytes: Callable[[int], bytes]
     capacity: Capacity = field(default_factory=Capacity)
+    writing: Capacity = WRITING
 
 
 @dataclass(slots=True)
@@ -106,7 +108,8 @@ class ResourceServer:
     def __init__(self, table: RouteTable, ports: Ports) -> None:
         self.table = table
         self._ports = ports
-        self._workers = Workers(ports.capacity)
+        self._readers = Workers(ports.capacity)
+        self._writers = Workers(ports.writing)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one HTTP request."""
@@ -116,7 +119,7 @@ class ResourceServer:
         try:
             answer = await self._answered(call, receive)
             await send_answer(
-                answer, bodiless=call.bodiless, receive=receive, send=send, workers=self._workers
+                answer, bodiless=call.bodiless, receive=receive, send=send, workers=self._readers
             )
         finally:
             if call.admitted:
@@ -157,7 +160,8 @@ class ResourceServer:
         parameters = self._admit(call, route)
         request = await self._request(call, route, parameters, receive)
         try:
-            return await self._in_thread(self._work, call, route, request)
+            workers = self._readers if route.method == "GET" else self._writers
+            return await workers.run(self._work, call, route, request)
         finally:
             if request.spool is not None:
                 request.spool.close()
@@ -165,7 +169,7 @@ class ResourceServer:
     async def _identify(self, call: _Call) -> None:
         """Steps 4 and 5: credentials, then the state of the grant."""
         token = bearer_token(call.headers.get("authorization"))
-        identified: Identified = await self._in_thread(self._ports.identify, token)
+        identified: Identified = await self._readers.run(self._ports.identify, token)
         call.authority = identified.authority
         call.identified = True
         if identified.refusal is not None:
@@ -207,7 +211,7 @@ class ResourceServer:
                 close_chunks(answer.chunks)
                 return unchanged(answer)
             self._disclose(call, reply, answer)
-        except PersonalServerError:
+        except BaseException:
             close_chunks(answer.chunks)
             raise
         if is_json(answer):
@@ -251,10 +255,6 @@ class ResourceServer:
 
     def _entry_id(self) -> str:
         return f"dis_{self._ports.random_bytes(12).hex()}"
-
-    async def _in_thread(self, work: Callable[[Unpack[A]], T], *args: *A) -> T:
-        """Run in a worker thread.  Raises: StorageUnavailable when too many wait."""
-        return await self._workers.run(work, *args)
 
 
 def _check_version(headers: dict[str, str]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,8 @@ from personal_server.operations.reviewing import Review
 from personal_server.storage.authorization_memory import MemoryAuthorizationStore
 from personal_server.storage.authorization_ports import AuthorizationStore
 from personal_server.storage.authorization_rows import ClientRow, RequestRow, Row
+from personal_server.storage.sqlite.authorization import SCHEMA, SqliteAuthorizationStore
+from personal_server.storage.sqlite.database import Database
 
 SAMPLE = Path(__file__).parents[1] / "samples" / "journal.json"
 JOURNAL = "https://registry.pdpp.dev/connectors/journal"
@@ -49,7 +51,7 @@ def connection(number: str, key: str = "journal", source: str = JOURNAL) -> Conn
 class Bench:
     """Everything a decision needs, in memory."""
 
-    store: AuthorizationStore = field(default_factory=lambda: MemoryAuthorizationStore("own_1"))
+    store: AuthorizationStore
     now_ns: int = 1_700_000_000 * SECONDS
     catalog: Catalog = field(default_factory=lambda: Catalog({}, ()))
     numbers: Any = field(default_factory=lambda: itertools.count(1))
@@ -160,19 +162,25 @@ def entry(source: str = JOURNAL, **over: object) -> dict[str, object]:
     return {name: value for name, value in found.items() if value is not None}
 
 
-@pytest.fixture
-def bench() -> Bench:
+def make_bench(store: AuthorizationStore) -> Bench:
+    """A bench with two connected sources and one app."""
     raw = json.loads(SAMPLE.read_text(encoding="utf-8"))
-    journal = parse_declaration(raw)
-    notes_raw = {**raw, "source": {"kind": "connector", "id": NOTES}, "connector_key": "notes"}
-    notes = parse_declaration(notes_raw)
-    made = Bench()
-    made.catalog = Catalog(
-        {JOURNAL: journal, NOTES: notes},
-        (connection("a"), connection("n", "notes", NOTES)),
-    )
+    notes = {**raw, "source": {"kind": "connector", "id": NOTES}, "connector_key": "notes"}
+    declarations = {JOURNAL: parse_declaration(raw), NOTES: parse_declaration(notes)}
+    connections = (connection("a"), connection("n", "notes", NOTES))
+    made = Bench(store, catalog=Catalog(declarations, connections))
     made.client()
     return made
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
+    if request.param == "memory":
+        yield make_bench(MemoryAuthorizationStore("own_1"))
+        return
+    database = Database(tmp_path / "pdpp.db", [SCHEMA])
+    yield make_bench(SqliteAuthorizationStore(database, "own_1"))
+    database.close()
 
 
 @pytest.fixture

@@ -6,5 +6,5 @@ import os
 
 
 def worlds(share: int = 1) -> range:
-    """Seeds of the worlds; `PDPP_READ_WORLDS` sets how many (5 600 are a million pairs)."""
+    """Seeds of the worlds; `PDPP_READ_WORLDS` sets how many (2 800 are a million pairs)."""
     return range(int(os.getenv("PDPP_READ_WORLDS", "60")) // share)

@@ -36,9 +36,9 @@ from personal_server.operations.freshness import least_fresh
 from personal_server.operations.read_ports import ReadPorts
 from personal_server.operations.reading import unavailable_meta
 from personal_server.operations.recall import Findings, source_mix
-from personal_server.planning.plans import Candidate, Matches, RecordPlan
+from personal_server.planning.plans import Candidate, Matches
 from personal_server.planning.ranking import first_page_first, rank
-from personal_server.planning.reads import plan_search, scope_of
+from personal_server.planning.reads import plan_hit, plan_search
 from personal_server.storage.meaning import holds
 from personal_server.storage.ports import READ_DEADLINE_SECONDS, RankedHit, ReadSnapshot
 
@@ -173,7 +173,7 @@ def _hit(
     source: ReadableSource,
     conditions: Sequence[Condition],
 ) -> WireRecord | None:
-    rows = snapshot.record(RecordPlan((scope_of(source),), kept.key))
+    rows = snapshot.record(plan_hit(source, kept.key))
     if not rows or not all(holds(condition, rows[0].data) for condition in conditions):
         return None
     return disclose_hit(read.authority, source, rows[0], read.terms.terms, kept.score)

@@ -140,6 +140,11 @@ def plan_search(terms: SearchTerms, part: SearchPart) -> SearchPlan:
     return SearchPlan(scopes_of(part.sources), terms.terms, part.conditions)
 
 
+def plan_hit(source: ReadableSource, key: str) -> RecordPlan:
+    """The record behind a search hit, through its own source."""
+    return RecordPlan((scope_of(source),), key)
+
+
 def plan_changes(
     read: AuthorizedRead[ChangesTerms], since: int | None, horizon: int, after: int
 ) -> ChangesPlan:

@@ -17,6 +17,7 @@ from personal_server.domain.criteria import (
     Order,
     Term,
 )
+from personal_server.domain.declaration import SourceDeclaration
 from personal_server.domain.values import instant_ns
 from personal_server.planning.plans import (
     AggregatePlan,
@@ -34,7 +35,16 @@ from personal_server.planning.plans import (
     SummaryPlan,
 )
 from personal_server.storage.ports import ReadSnapshot
-from tests.storage.worlds import FILES_STREAM, NOTES_STREAM, condition, order, scope
+from tests.storage.worlds import (
+    FILES,
+    FILES_STREAM,
+    NOTES,
+    NOTES_STREAM,
+    condition,
+    declaration,
+    order,
+    scope,
+)
 
 CONNECTIONS = ("cin_a", "cin_b")
 KEYS = ("n1", "n2", "n3", "ä", "10", "9", "z/.~", '["a"]')
@@ -93,6 +103,17 @@ def note(random: Random) -> dict[str, Any]:
         if random.random() < 0.6:
             made[name] = random.choice(values)
     return made
+
+
+def renewed_at_random(random: Random, version: str) -> SourceDeclaration:
+    """The same fields, stored another way: other columns, other indexes."""
+    left_out = random.choice(("words", "day", "cost", None))
+    query: dict[str, Any] = NOTES["query"]
+    ranges = {name: ops for name, ops in query["range_filters"].items() if name != left_out}
+    groups = random.sample(query["aggregations"]["group_by"], 3)
+    aggregations = {**query["aggregations"], "group_by": groups}
+    changed = {**query, "range_filters": ranges, "aggregations": aggregations}
+    return declaration(version, [{**NOTES, "query": changed}, FILES])
 
 
 def file(random: Random) -> dict[str, Any]:
@@ -200,11 +221,11 @@ def _kind(field: str) -> Any:
 Ask = Callable[[ReadSnapshot], object]
 
 
-def question(random: Random, horizon: int) -> Ask:
+def question(random: Random, retained_from: int, horizon: int) -> Ask:
     """One random read."""
     kinds = (pages, pages, aggregate, aggregate, search, search, figures, single, children, cut)
     if random.random() < 0.2:
-        return feed(random, horizon)
+        return feed(random, retained_from, horizon)
     return random.choice(kinds)(random)
 
 
@@ -282,9 +303,9 @@ def pages(random: Random) -> Ask:
     return read
 
 
-def feed(random: Random, horizon: int) -> Ask:
-    reached = random.randint(0, horizon)
-    since = random.choice((None, random.randint(0, reached)))
+def feed(random: Random, retained_from: int, horizon: int) -> Ask:
+    reached = random.randint(retained_from, horizon)
+    since = random.choice((None, random.randint(retained_from, reached)))
     changes = ChangesPlan(
         scopes(random), since, reached, random.choice((0, since or 0)), random.randint(1, 9)
     )

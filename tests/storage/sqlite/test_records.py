@@ -16,7 +16,15 @@ from hypothesis import strategies as st
 from personal_server.storage.memory import MemoryStore
 from personal_server.storage.ports import RecordStore
 from tests.storage.conftest import sqlite_store
-from tests.storage.plans_at_random import BLOB_BYTES, CONNECTIONS, KEYS, file, note, question
+from tests.storage.plans_at_random import (
+    BLOB_BYTES,
+    CONNECTIONS,
+    KEYS,
+    file,
+    note,
+    question,
+    renewed_at_random,
+)
 from tests.storage.worlds import FILES_STREAM, furnish, write
 
 # A seed says little when it shrinks; it is the example.
@@ -39,7 +47,14 @@ def plain(value: Any) -> Any:
 
 def write_at_random(random: Random, stores: list[RecordStore], clock: int) -> None:
     connection_id = random.choice(CONNECTIONS)
-    match random.randint(0, 10):
+    match random.randint(0, 12):
+        case 12:
+            before = random.choice((0, clock - 2_000))
+            done = [store.prune_history(before) for store in stores]
+        case 11:
+            renewed = renewed_at_random(random, str(clock))
+            raw = orjson.dumps(renewed.raw)
+            done = [store.put_declaration(renewed, raw, clock) for store in stores]
         case 10:
             content = random.choice(BLOB_BYTES)
             done = [
@@ -85,8 +100,9 @@ def test_every_plan_has_the_same_answer_on_both_stores(seed: int) -> None:
 def compare(random: Random, stores: list[RecordStore]) -> None:
     with stores[0].snapshot() as slow, stores[1].snapshot() as fast:
         assert slow.horizon == fast.horizon
+        assert slow.retained_from == fast.retained_from
         for _ in range(12):
-            ask = question(random, slow.horizon)
+            ask = question(random, slow.retained_from, slow.horizon)
             assert plain(ask(fast)) == plain(ask(slow)), _told(ask)
 
 

@@ -1,0 +1,109 @@
+"""What was acknowledged survives a kill -9; what was not is whole or absent."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from personal_server.planning.plans import ChangesPlan, CountPlan, PagePlan, SearchPlan, Term
+from personal_server.storage.ports import StoredDeclaration
+from personal_server.storage.sqlite.records import SqliteRecordStore
+from tests.storage.conftest import sqlite_store
+from tests.storage.worlds import declaration, furnish, note, order, scope, write
+
+ROOT = Path(__file__).resolve().parents[2]
+BATCH = 20
+
+INGESTS = """
+import sys
+from pathlib import Path
+from tests.storage.conftest import sqlite_store
+from tests.storage.worlds import note, write
+with sqlite_store(Path(sys.argv[1])) as store:
+    for number in range(10_000):
+        keys = [f"{number}-{i}" for i in range(20)]
+        write(store, "cin_a", [note(key, body="rain " * 50) for key in keys])
+        print(number, flush=True)
+"""
+REDECLARES = """
+import sys
+from pathlib import Path
+import orjson
+from personal_server.storage.sqlite import rebuilding
+from tests.storage.conftest import sqlite_store
+from tests.storage.worlds import FILES, NOTES, declaration
+whole = rebuilding.insert_words
+def slowly(*arguments):
+    whole(*arguments)
+    print("half", flush=True)
+    sys.stdin.read()
+rebuilding.insert_words = slowly
+changed = declaration("2", [{**NOTES, "cursor_field": "words"}, FILES])
+with sqlite_store(Path(sys.argv[1])) as store:
+    store.put_declaration(changed, orjson.dumps(changed.raw), 5)
+"""
+A = scope("cin_a")
+
+
+def killed_after(script: str, directory: Path, lines: int) -> list[str]:
+    """Run a script until it has said so many lines, then kill it; all that it said."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(script), str(directory)],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdin is not None
+    said = [process.stdout.readline() for _ in range(lines)]
+    process.kill()
+    said += process.stdout.readlines()
+    process.stdin.close()
+    process.stdout.close()
+    process.wait()
+    return said
+
+
+def consistent(store: SqliteRecordStore) -> int:
+    """How many records there are, by every way to count them."""
+    with store.snapshot(None) as snapshot:
+        count = snapshot.count(CountPlan((A,)))
+        page = snapshot.page(PagePlan((A,), order("at"), 10**6))
+        found = snapshot.search(SearchPlan((A,), (Term(("rain",)),), window=10**6))
+        fed = snapshot.changes(ChangesPlan((A,), None, snapshot.horizon, 0, 10**6))
+        assert len(page.rows) == len(found.candidates) == len(fed.items) == count
+        assert snapshot.horizon == count
+        return count
+
+
+@pytest.mark.parametrize("acknowledged", [1, 3, 8])
+def test_a_killed_ingest_keeps_every_acknowledged_batch(tmp_path: Path, acknowledged: int) -> None:
+    with sqlite_store(tmp_path) as store:
+        furnish(store, "cin_a")
+    said = killed_after(INGESTS, tmp_path, acknowledged)
+    with sqlite_store(tmp_path) as store:
+        count = consistent(store)
+        assert count % BATCH == 0
+        assert count >= BATCH * len([line for line in said if line.endswith("\n")])
+
+
+def test_a_killed_declaration_leaves_the_old_one(tmp_path: Path) -> None:
+    with sqlite_store(tmp_path) as store:
+        furnish(store, "cin_a")
+        write(store, "cin_a", [note(f"n{i}", body="rain") for i in range(50)])
+    killed_after(REDECLARES, tmp_path, 1)
+    with sqlite_store(tmp_path) as store:
+        assert consistent(store) == 50
+        assert [d.version for d in _declarations(store)] == ["1"]
+        store.put_declaration(declaration("3"), b"{}", 9)
+        assert consistent(store) == 50
+
+
+def _declarations(store: SqliteRecordStore) -> tuple[StoredDeclaration, ...]:
+    with store.snapshot() as snapshot:
+        return snapshot.declarations()

@@ -5,7 +5,7 @@ RECORDS ?= 100000
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo serve test check bench docs lint types imports requirements clean
+.PHONY: help install demo serve test check bench docs lint types imports requirements clean screenshots
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -30,6 +30,9 @@ serve: $(VENV)/run.stamp ## Serve your records (PDPP_DATA_DIR, default ~/.pdpp/d
 
 bench: $(VENV)/dev.stamp ## Measure: make bench [RECORDS=100000] [WRITE=--write]
 	$(BIN)/python -m bench $(RECORDS) $(WRITE)
+
+screenshots: $(VENV)/dev.stamp ## Photograph every owner page into docs/screenshots (needs Chromium)
+	PYTHONPATH=. $(BIN)/python -m pages.screenshots
 
 docs: $(VENV)/dev.stamp ## Write the generated pages of docs/ anew
 	PYTHONPATH=. $(BIN)/python pages/write.py

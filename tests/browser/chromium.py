@@ -1,13 +1,15 @@
 """A real Chromium without a screen, and a server thread for it to visit."""
 
+# Selenium tells no types of what a browser answers.
+# pyright: reportUnknownMemberType=false
 from __future__ import annotations
 
 import os
 import shutil
+import socket
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import uvicorn
@@ -34,16 +36,23 @@ def chromium(
         options.add_argument("--blink-settings=preferredColorScheme=0")
     if not scripts:
         preferences: dict[str, Any] = {"profile.managed_default_content_settings.javascript": 2}
-        options.add_experimental_option("prefs", preferences)  # pyright: ignore[reportUnknownMemberType]
+        options.add_experimental_option("prefs", preferences)
     driver = webdriver.Chrome(options, Service(driver_path, log_output=os.devnull))
     try:
         screen = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
-        driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)  # pyright: ignore[reportUnknownMemberType]
+        driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
         scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
-        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": scheme})  # pyright: ignore[reportUnknownMemberType]
+        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": scheme})
         yield driver
     finally:
         driver.quit()
+
+
+def free_port() -> int:
+    """A port that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
 
 
 @contextmanager
@@ -52,7 +61,6 @@ def served(app: Any, port: int = 0) -> Generator[str]:
     config = uvicorn.Config(
         app, host="127.0.0.1", port=port, log_config=None, lifespan="auto", ws="none"
     )
-    server = uvicorn.Server(config)
     started = threading.Event()
 
     class Started(uvicorn.Server):
@@ -72,13 +80,13 @@ def served(app: Any, port: int = 0) -> Generator[str]:
         thread.join(START_SECONDS)
 
 
-def photograph(driver: webdriver.Chrome, path: Path, width: int) -> None:
-    """The whole page as an image."""
-    metrics: Any = driver.execute_cdp_cmd("Page.getLayoutMetrics", {})  # pyright: ignore[reportUnknownMemberType]
+def photograph(driver: webdriver.Chrome, width: int) -> bytes:
+    """The whole page as PNG."""
+    metrics: Any = driver.execute_cdp_cmd("Page.getLayoutMetrics", {})
     height = min(int(metrics["cssContentSize"]["height"]), 6_000)
     screen = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
-    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)  # pyright: ignore[reportUnknownMemberType]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(driver.get_screenshot_as_png())
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
+    picture = driver.get_screenshot_as_png()
     screen["height"] = 900
-    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)  # pyright: ignore[reportUnknownMemberType]
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
+    return picture

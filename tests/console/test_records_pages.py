@@ -46,7 +46,7 @@ def test_disclosures_are_a_table_with_a_plot(house: Household, browser: Browser)
     assert "21 records read in 30 days" in text
     assert "at most 14 a day" in text
     assert page.text.count("<rect") == 2
-    assert "refused: field_not_granted" in text
+    assert "refused: field not granted" in text
     assert "listed records" in text
 
 

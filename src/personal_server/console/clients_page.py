@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from starlette.responses import Response
 
+from personal_server.consent.clients import PRE_REGISTERED
 from personal_server.console.consent_words import TRUST
 from personal_server.console.frame import PageRoute
 from personal_server.console.pages import Pages
@@ -51,8 +52,10 @@ class ClientPages:
         with self.authorization.read() as reader:
             rows = reader.rows(ClientRow, order="registered_at_ns", descending=True)
             held = list_held(reader, self.clock())
+        ever = {one.client_id for one in held}
         active = [one.client_id for one in held if one.status == "active"]
-        views = [_view(row, active.count(row.client_id)) for row in rows]
+        asked = [row for row in rows if row.registration != PRE_REGISTERED or row.client_id in ever]
+        views = [_view(row, active.count(row.client_id)) for row in asked]
         views.sort(key=lambda view: (view.active == 0, view.row.first_approved_at_ns is None))
         values = {"clients": views, "csrf": visit.owner().csrf}
         return self.pages.show(visit, "clients.html", values)

@@ -169,7 +169,7 @@ class ConsentPages:
             visit,
             "consent.html",
             {
-                "view": consent_view(review, figures, changed),
+                "view": consent_view(review, figures, self.evidence.kept(), changed),
                 "note": note,
                 "csrf": visit.owner().csrf,
                 "quick_days": consent_form.QUICK_DAYS,

@@ -9,12 +9,25 @@ from personal_server.consent.choices import StreamChoice
 from personal_server.consent.resolution import StreamOffer
 from personal_server.console import consent_words
 from personal_server.console.masking import mask
-from personal_server.console.words import day_of, field_words, span_of
+from personal_server.console.words import counted, day_of, field_words, span_of
 from personal_server.domain.declaration import Property
 from personal_server.domain.grant import StreamGrant
 from personal_server.operations.evidence import Evidence, Place
 
 SAMPLE_COLUMNS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What is known of the records behind the offers.
+
+    Shapes: `evidence` under the review as authority, `kept` all there are; `changed` holds
+        (source id, stream) pairs to be marked.
+    """
+
+    evidence: Mapping[Place, Evidence]
+    kept: Mapping[Place, int]
+    changed: frozenset[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +63,7 @@ class StreamView:
     resources: tuple[tuple[str, bool], ...]
     accounts: tuple[str, ...]
     count: str
+    kept: str
     span: str | None
     synced: str | None
     sample_columns: tuple[str, ...]
@@ -67,14 +81,15 @@ def stream_view(
     choice: StreamChoice,
     *,
     terms: StreamGrant | None,
-    evidence: Mapping[Place, Evidence],
+    shown: Shown,
     names: Mapping[str, str],
     prefix: str,
     changed: bool,
 ) -> StreamView:
     """The view of one offered stream; `terms` is what would be granted, if anything."""
     declared = stream.stream
-    found = [evidence[c, stream.name] for c in names if (c, stream.name) in evidence]
+    places = [(connection, stream.name) for connection in names]
+    found = [shown.evidence[place] for place in places if place in shown.evidence]
     columns = _columns(stream, terms)
     return StreamView(
         name=stream.name,
@@ -95,6 +110,7 @@ def stream_view(
         resources=_resources(stream, choice),
         accounts=tuple(names[c] for c in terms.instance_ids) if terms else (),
         count=consent_words.count(found),
+        kept=counted(sum(shown.kept.get(place, 0) for place in places), "record"),
         span=_span(found),
         synced=_synced(found),
         sample_columns=tuple(field_words(name) for name in columns),

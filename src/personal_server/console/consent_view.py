@@ -14,7 +14,7 @@ from personal_server.consent.choices import DEFAULT_EXPIRY
 from personal_server.consent.clients import DOCUMENT, DYNAMIC
 from personal_server.consent.resolution import EntryOffer, Ungrantable
 from personal_server.console import consent_words
-from personal_server.console.consent_streams import StreamView, stream_view
+from personal_server.console.consent_streams import Shown, StreamView, stream_view
 from personal_server.console.words import purpose_label, redirect_place, span_of
 from personal_server.domain.grant import StreamGrant
 from personal_server.domain.selection import SINGLE_USE, Selection
@@ -132,10 +132,15 @@ class ConsentView:
 def consent_view(
     review: Review,
     evidence: EvidenceBy,
+    kept: Mapping[Place, int],
     changed: frozenset[tuple[str, str]] = frozenset(),
 ) -> ConsentView:
-    """The page of a review.  `changed` marks (source id, stream) pairs."""
-    sources = tuple(_source(review, offer, evidence, changed) for offer in review.offers)
+    """The page of a review.
+
+    Shapes: `kept` counts all records, for what is not chosen; `changed` marks (source id, stream).
+    """
+    shown = Shown(evidence, kept, changed)
+    sources = tuple(_source(review, offer, shown) for offer in review.offers)
     terms = review.terms
     default = DEFAULT_EXPIRY[terms.access_mode]
     asked_modes = {offer.selection.access_mode for offer in review.offers}
@@ -233,8 +238,7 @@ def _promises(review: Review) -> tuple[PromiseView, ...]:
 def _source(
     review: Review,
     offer: EntryOffer | Ungrantable,
-    evidence: EvidenceBy,
-    changed: frozenset[tuple[str, str]],
+    shown: Shown,
 ) -> SourceView:
     selection: Selection = offer.selection
     several = len(review.offers) > 1
@@ -273,10 +277,10 @@ def _source(
                 stream,
                 choice.stream(stream.name),
                 terms=_granted(review, offer.index, stream.name),
-                evidence=evidence,
+                shown=shown,
                 names=names,
                 prefix=f"{offer.index}.{quote(stream.name, safe='')}",
-                changed=(offer.selection.source_id, stream.name) in changed,
+                changed=(offer.selection.source_id, stream.name) in shown.changed,
             )
             for stream in offer.streams
         ),

@@ -70,6 +70,12 @@ class EvidenceReader:
             for source in authority.sources
         }
 
+    def kept(self) -> dict[Place, int]:
+        """How many records there are at all: what is shown beside what is not chosen yet."""
+        with self.ports.snapshot(BUDGET_SECONDS) as snapshot:
+            stored = snapshot.stored_streams()
+        return {(found.connection_id, found.stream): found.record_count for found in stored}
+
     def _authority(self, prospective: Resolved) -> tuple[ReadAuthority, dict[str, int | None]]:
         with self.ports.snapshot(BUDGET_SECONDS) as snapshot:
             connections = snapshot.connections()

@@ -1,0 +1,126 @@
+"""A whole server with records in it, listening, and its owner in a real browser."""
+
+# Selenium tells no types of what a browser answers.
+# pyright: reportUnknownMemberType=false
+from __future__ import annotations
+
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from selenium import webdriver
+from selenium.common.exceptions import WebDriverException
+from selenium.webdriver.common.by import By
+from selenium.webdriver.remote.webelement import WebElement
+from selenium.webdriver.support.wait import WebDriverWait
+
+from personal_server.app.composition import Server, open_server
+from personal_server.domain.connection import Connection, ConnectionStatus
+from personal_server.domain.declaration_parsing import parse_declaration, render_declaration
+from personal_server.settings import Settings
+from personal_server.sources.bank.declaration import DECLARATION as BANK
+from personal_server.sources.mail.declaration import DECLARATION as MAIL
+from personal_server.storage.ports import Batch, RecordStore, RecordWrite
+from tests.browser.chromium import free_port, served
+from tests.console.household import (
+    BANK_SOURCE,
+    CHECKING,
+    HOME,
+    MAIL_SOURCE,
+    WORK,
+    mails,
+    payments,
+)
+
+SECONDS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A listening server."""
+
+    origin: str
+    server: Server
+    folder: Path
+
+    def sign_in_link(self) -> str:
+        return self.server.sign_in_link()
+
+
+@contextmanager
+def site(folder: Path, name: str = "Ada's server") -> Generator[Site]:
+    """A server on a free port, with two mailboxes and a bank account."""
+    port = free_port()
+    settings = Settings(
+        public_url=f"http://127.0.0.1:{port}",
+        bind_port=port,
+        data_dir=folder / "data",
+        server_name=name,
+    )
+    with open_server(settings) as server:
+        fill(server.stores.records, time.time_ns())
+        with served(server.app, port) as origin:
+            yield Site(origin, server, folder)
+
+
+def fill(records: RecordStore, now_ns: int) -> None:
+    """Two mailboxes and a bank account."""
+    for raw in (MAIL, BANK):
+        records.put_declaration(parse_declaration(raw), render_declaration(raw), now_ns)
+    accounts: list[tuple[str, str, str, str, str, list[dict[str, Any]]]] = [
+        (HOME, "mail", MAIL_SOURCE, "Home mailbox", "messages", mails(now_ns, 40)),
+        (WORK, "mail", MAIL_SOURCE, "Work mailbox", "messages", mails(now_ns, 12)),
+        (CHECKING, "bank", BANK_SOURCE, "Checking", "transactions", payments(now_ns, 30)),
+    ]
+    for connection_id, key, source_id, name, stream, rows in accounts:
+        records.add_connection(
+            Connection(connection_id, key, source_id, name, ConnectionStatus.ACTIVE, now_ns, now_ns)
+        )
+        declared = parse_declaration(MAIL if key == "mail" else BANK).streams[stream]
+        writes = [RecordWrite(row["id"], row, now_ns) for row in rows]
+        records.commit(Batch(connection_id, declared, writes, now_ns))
+
+
+class Owner:
+    """The owner at a browser."""
+
+    def __init__(self, driver: webdriver.Chrome, site: Site) -> None:
+        self.driver = driver
+        self.site = site
+
+    def sign_in(self) -> None:
+        """With a fresh link."""
+        self.driver.get(self.site.sign_in_link())
+        self.find("button.primary").click()
+        entered = WebDriverWait(self.driver, SECONDS, ignored_exceptions=[WebDriverException])
+        entered.until(lambda driver: "/owner/enter" not in driver.current_url)
+
+    def find(self, selector: str) -> WebElement:
+        return self.driver.find_element(By.CSS_SELECTOR, selector)
+
+    def all(self, selector: str) -> list[WebElement]:
+        return self.driver.find_elements(By.CSS_SELECTOR, selector)
+
+    def tick(self, name: str, value: str | None = None) -> None:
+        """Tick a box by its form name; it is scrolled to as people do."""
+        chosen = "" if value is None else f'[value="{value}"]'
+        box = self.find(f'input[name="{name}"]{chosen}')
+        if not box.is_selected():
+            self.press(box)
+
+    def press(self, element: WebElement) -> None:
+        """Bring an element into view and click it."""
+        self.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", element)
+        element.click()
+
+    def decide(self, action: str) -> None:
+        """Press Allow, Update preview or Deny."""
+        self.press(self.find(f'.decide button[value="{action}"]'))
+
+    def sees(self, words: str) -> bool:
+        """Whether the page that is there, or is just coming, says so."""
+        waiting = WebDriverWait(self.driver, SECONDS, ignored_exceptions=[WebDriverException])
+        return bool(waiting.until(lambda _: words in self.find("body").text))

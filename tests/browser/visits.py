@@ -1,0 +1,204 @@
+"""What there is to see: a server with apps that ask, hold and have read something."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import Any
+
+from personal_server.consent.choices import Choices, EntryChoice, StreamChoice
+from personal_server.consent.credentials import secret_hash
+from personal_server.domain.disclosure import DENIED, SERVED, DisclosureEntry
+from personal_server.operations.auditing import Acting
+from personal_server.operations.granting import Granting
+from personal_server.storage.authorization_rows import AuditRow, ClientRow, RequestRow
+from tests.browser.site import Site
+from tests.console.household import DAY, HOME, bank_request, mail_request
+
+OWNER = Acting("owner", "req_visit", "127.0.0.1")
+PAGES = (
+    "consent",
+    "package",
+    "picker",
+    "training",
+    "device",
+    "device-owner",
+    "home",
+    "access",
+    "access-one",
+    "sources",
+    "disclosures",
+    "apps",
+    "sign-ins",
+    "not-found",
+)
+
+
+def prepare(site: Site) -> dict[str, str]:
+    """The addresses of every page by name; asks anew each time it is called."""
+    store = site.server.stores.authorization
+    now_ns = time.time_ns()
+    with store.read() as reader:
+        first = reader.count(RequestRow)
+        known = reader.get(ClientRow, client_id="cli_notes") is not None
+    if not known:
+        _clients(site, now_ns)
+    held_id = _held(site, now_ns, f"ar_held_{first}")
+    if not known:
+        site.server.stores.disclosures.append_disclosures(_reads(site, held_id, now_ns))
+    asked = _ask_all(site, now_ns, first)
+    pages = {
+        "home": "/owner/",
+        "access": "/owner/access",
+        "access-one": f"/owner/access/{held_id}",
+        "sources": "/owner/sources",
+        "disclosures": "/owner/disclosures",
+        "apps": "/owner/clients",
+        "sign-ins": "/owner/sign-ins",
+        "device": "/device?user_code=WDJB-MJHT",
+        "not-found": "/owner/nothing",
+    }
+    return {name: site.origin + path for name, path in {**asked, **pages}.items()}
+
+
+def mail_wanted() -> list[dict[str, object]]:
+    """A believable request: a few fields of one mailbox, with promises."""
+    wanted = mail_request(fields=["subject", "from_name", "from_address", "body_text"])
+    wanted[0] |= {
+        "purpose_description": "To find open threads and draft answers for you.",
+        "retention": {"max_duration": "P30D", "on_expiry": "delete"},
+        "client_claims": {"commitments": ["We never use your mail to train models."]},
+    }
+    return wanted
+
+
+def _clients(site: Site, now_ns: int) -> None:
+    rows = [
+        ClientRow(
+            client_id="cli_notes",
+            client_ref="clr_notes",
+            registration="dynamic",
+            name="Notes agent",
+            redirect_uris=("http://127.0.0.1/callback",),
+            registered_at_ns=now_ns - 5 * DAY,
+        ),
+        ClientRow(
+            client_id="https://assistant.example/client.json",
+            client_ref="clr_assistant",
+            registration="client_id_metadata_document",
+            name="Assistant",
+            redirect_uris=("https://assistant.example/callback",),
+            registered_at_ns=now_ns - 3 * DAY,
+        ),
+    ]
+    with site.server.stores.authorization.write() as writer:
+        for row in rows:
+            writer.insert(row)
+
+
+def _ask_all(site: Site, now_ns: int, first: int) -> dict[str, str]:
+    training = mail_wanted()
+    training[0]["purpose_code"] = "https://pdpp.dev/purpose/ai_training"
+    owner: dict[str, Any] = {
+        "flow": "owner_device",
+        "client_id": "pdpp-owner-cli",
+        "redirect_uri": None,
+        "picker": False,
+        "user_agent": "pdpp/0.1 (Linux)",
+        "address": "192.168.1.20",
+        "user_code_hash": secret_hash(f"BBBB{first:04}"),
+    }
+    assistant = {
+        "client_id": "https://assistant.example/client.json",
+        "redirect_uri": "https://assistant.example/callback",
+    }
+    wanted: dict[str, tuple[list[dict[str, object]] | None, dict[str, Any]]] = {
+        "consent": (mail_wanted(), assistant),
+        "package": ([*mail_wanted(), *bank_request()], {}),
+        "picker": (None, {}),
+        "training": (training, {}),
+        "device-owner": (None, owner),
+    }
+    paths: dict[str, str] = {}
+    for number, (name, (details, over)) in enumerate(wanted.items()):
+        row = _request(site, f"ar_{first + number}_{name}", details, now_ns)
+        with site.server.stores.authorization.write() as writer:
+            writer.insert(replace(row, **over))
+        place = "device" if name == "device-owner" else "consent"
+        paths[name] = f"/{place}/{row.request_id}"
+    return paths
+
+
+def _request(
+    site: Site, request_id: str, details: list[dict[str, object]] | None, now_ns: int
+) -> RequestRow:
+    return RequestRow(
+        request_id=request_id,
+        flow="code",
+        client_id="cli_notes",
+        origin=site.origin,
+        resource=f"{site.origin}/mcp",
+        scope="pdpp:read offline_access",
+        redirect_uri="http://127.0.0.1:50123/callback",
+        state="s",
+        code_challenge="c" * 43,
+        details=details,
+        picker=details is None,
+        created_at_ns=now_ns,
+        expires_at_ns=now_ns + 900 * 10**9,
+    )
+
+
+def _held(site: Site, now_ns: int, request_id: str) -> str:
+    """An approved grant of the notes agent."""
+    stores = site.server.stores
+    granting = Granting(stores.authorization, stores.catalogs, stores.clock, stores.random_bytes)
+    row = _request(site, request_id, mail_request(fields=["subject", "from_name"]), now_ns)
+    with stores.authorization.write() as writer:
+        writer.insert(row)
+    choices = Choices(
+        entries={
+            0: EntryChoice(
+                keep=True, connections=frozenset({HOME}), streams={"messages": StreamChoice(True)}
+            )
+        }
+    )
+    shown = granting.preview(request_id, choices, OWNER)
+    granting.approve(request_id, choices, shown.revision or "", OWNER)
+    with stores.authorization.read() as reader:
+        ids = [e.grant_id for e in _events(reader) if e.event == "grant.created"]
+    return str(ids[-1])
+
+
+def _events(reader: Any) -> list[Any]:
+    return reader.rows(AuditRow)
+
+
+def _reads(site: Site, grant_id: str, now_ns: int) -> list[DisclosureEntry]:
+    """A month of reads."""
+    entries: list[DisclosureEntry] = []
+    for number in range(40):
+        refused = number % 17 == 3
+        entries.append(
+            DisclosureEntry(
+                disclosure_id=f"dsc_{number}",
+                subject_id=site.server.stores.records.subject_id,
+                at_ns=now_ns - (39 - number) * 17 * 3_600 * 10**9,
+                request_id=f"req_{number}",
+                outcome=DENIED if refused else SERVED,
+                error_code="field_not_granted" if refused else None,
+                token_kind="client",
+                channel="mcp",
+                route="records",
+                client_id="cli_notes",
+                grant_id=grant_id,
+                tool=("query_records", "search", "fetch")[number % 3],
+                connector_key="mail",
+                connection_id=HOME,
+                stream="messages",
+                fields=() if refused else ("id", "sent_at", "subject", "from_name"),
+                record_count=0 if refused else (number * 7) % 26,
+                size_bytes=0 if refused else 900 * (number % 13),
+            )
+        )
+    return entries

@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from personal_server.consent.choices import Choices, EntryChoice, StreamChoice
+from personal_server.operations.auditing import Acting
+from personal_server.operations.evidence import Evidence, EvidenceReader
+from personal_server.operations.granting import Granting
+from personal_server.operations.read_ports import ReadPorts
+from personal_server.storage.disclosure_ports import DisclosureQuery
+from tests.console.household import CHECKING, HOME, WORK, Household, bank_request, mail_request
+
+OWNER = Acting("owner")
+
+
+@pytest.fixture
+def house() -> Household:
+    return Household()
+
+
+def gathered(house: Household, request: list[dict[str, object]], **choice: Any) -> Any:
+    granting = Granting(house.authorization, house.store.catalogs, house.clock, house.random_bytes)
+    handle = house.ask(request).removeprefix("/consent/")
+    review = granting.view(handle, OWNER)
+    if choice:
+        entry = EntryChoice(keep=True, streams={"messages": StreamChoice(wanted=True, **choice)})
+        review = granting.preview(handle, Choices(entries={0: entry}), OWNER)
+    return house.store.evidence.gather(review.prospective())
+
+
+def test_counts_and_spans_are_those_of_the_records(house: Household) -> None:
+    found = gathered(house, mail_request(instance_ids=[HOME, WORK]))
+    assert {place: evidence.count for place, evidence in found.items()} == {
+        (HOME, "messages"): 40,
+        (WORK, "messages"): 12,
+    }
+    home = found[HOME, "messages"]
+    assert (home.earliest, home.latest) == ("2026-05-07T11:06:40.000Z", "2026-11-18T11:06:40.000Z")
+    assert home.synced_at_ns == house.clock.now_ns - 86_400 * 10**9
+
+
+def test_they_follow_the_choices(house: Household) -> None:
+    found = gathered(house, mail_request(), since="2026-10-19")
+    assert found[HOME, "messages"].count == 7
+    found = gathered(house, mail_request(time_range={"until": "2026-05-20"}))
+    assert found[HOME, "messages"].count == 3
+
+
+def test_samples_hold_the_granted_fields_only(house: Household) -> None:
+    found = gathered(house, mail_request(fields=["subject"]))
+    samples = found[HOME, "messages"].samples
+    assert len(samples) == 3
+    assert {name for sample in samples for name in sample} == {"id", "sent_at", "subject"}
+
+
+def test_evidence_shows_no_sample_in_its_representation() -> None:
+    assert "secret" not in repr(Evidence(1, samples=({"x": "secret"},)))
+
+
+def test_a_package_is_counted_source_by_source(house: Household) -> None:
+    found = gathered(house, [*mail_request(), *bank_request()])
+    assert found[CHECKING, "transactions"].count == 30
+    assert found[CHECKING, "transactions"].earliest == "2026-08-23"
+
+
+@dataclass
+class SlowMonotonic:
+    """A clock that has used up the budget after the first look."""
+
+    looks: int = 0
+    seconds: list[float] = field(default_factory=lambda: [0.0, 10.0])
+
+    def __call__(self) -> float:
+        self.looks += 1
+        return self.seconds[min(self.looks, len(self.seconds)) - 1]
+
+
+def test_past_the_budget_it_says_at_least(house: Household) -> None:
+    granting = Granting(house.authorization, house.store.catalogs, house.clock, house.random_bytes)
+    house.fill(WORK, "messages", _many(house))
+    handle = house.ask(mail_request(instance_ids=[WORK])).removeprefix("/consent/")
+    ports: ReadPorts = house.reads
+    reader = EvidenceReader(ports, house.store.declarations, SlowMonotonic())
+    found = reader.gather(granting.view(handle, OWNER).prospective())
+    assert found[WORK, "messages"].count == 100
+    assert found[WORK, "messages"].at_least
+
+
+def _many(house: Household) -> list[dict[str, Any]]:
+    return [
+        {"id": f"x{number:04}", "sent_at": "2026-01-01T00:00:00Z", "subject": "x"}
+        for number in range(150)
+    ]
+
+
+def test_nothing_of_it_is_written_to_the_disclosure_log(house: Household) -> None:
+    gathered(house, mail_request())
+    assert house.disclosures.disclosures(DisclosureQuery(limit=10)) == ()

@@ -204,3 +204,31 @@ def test_sources_are_listed_with_the_way_to_each_export(
     assert run_app(machine.app, ["sources"]) == 0
     printed = capsys.readouterr().out
     assert all(key in printed for key in SPECIMENS)
+
+
+def test_times_without_a_zone_are_read_in_the_one_named(machine: Machine, tmp_path: Path) -> None:
+    (tmp_path / "chat.txt").write_text("14.01.24, 15:05 - A: x\n")
+    machine.streams(tmp_path, "--time-zone", "Asia/Tokyo")
+    with machine.store.snapshot() as snapshot:
+        (connection,) = snapshot.connections()
+        rows = list(snapshot.export(connection.connection_id, "messages"))
+    assert [row.data["sent_at"] for row in rows] == ["2024-01-14T06:05:00Z"]
+    code, printed = machine.run("import", tmp_path, "--time-zone", "Rome")
+    assert (code, printed["error"]["code"]) == (64, "usage")
+
+
+def test_the_zips_of_a_split_export_are_read_from_their_folder(
+    machine: Machine, tmp_path: Path
+) -> None:
+    as_zip({"Inbox": MAIL}, tmp_path / "takeout-001.zip")
+    as_zip({"january.ofx": BANK}, tmp_path / "takeout-002.zip")
+    _, printed = machine.run("import", tmp_path)
+    assert [each["connector_key"] for each in printed["imports"]] == ["mail", "bank"]
+
+
+def test_files_that_nobody_knows_are_named(
+    machine: Machine, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = {"Inbox": MAIL, "letter.docx": b"\x00unknown"}
+    run_app(machine.app, ["import", str(as_folder(files, tmp_path))])
+    assert "letter.docx" in capsys.readouterr().err

@@ -4,6 +4,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from personal_server.sources.errors import ExportError, MemberDamaged
 from personal_server.sources.export import open_export
@@ -86,3 +88,37 @@ def test_damaged_bytes_are_one_error(tmp_path: Path) -> None:
     damaged = pytest.raises(MemberDamaged)
     with open_export(path) as export, export.members[0].open() as stream, damaged:
         stream.read()
+
+
+@settings(
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(st.lists(st.tuples(st.floats(0, 1), st.integers(0, 255)), min_size=1, max_size=5))
+def test_no_damage_to_a_zip_is_more_than_an_error_with_a_name(
+    tmp_path: Path, flips: list[tuple[float, int]]
+) -> None:
+    path = as_zip({"a/b.txt": b"text" * 20, "c.txt": b"more"}, tmp_path / "a.zip")
+    content = bytearray(path.read_bytes())
+    for place, value in flips:
+        content[int(place * (len(content) - 1))] = value
+    path.write_bytes(bytes(content))
+    try:
+        with open_export(path) as export:
+            for member in export.members:
+                member.head()
+    except (ExportError, MemberDamaged):
+        pass
+
+
+@pytest.mark.parametrize("magic", [b"\x1f\x8b\x08", b"7z\xbc\xaf\x27\x1c", b"Rar!\x1a"])
+def test_other_archives_say_what_to_do(tmp_path: Path, magic: bytes) -> None:
+    (tmp_path / "export").write_bytes(magic + bytes(100))
+    assert code_of(tmp_path / "export") == "export_unreadable"
+
+
+def test_what_no_reader_takes_is_known(tmp_path: Path) -> None:
+    with open_export(as_zip({"b": b"123", "a": b"12345"}, tmp_path / "a.zip")) as export:
+        rest = export.without([export.only(export.members[:1])])
+        assert [member.name for member in rest] == ["b"]

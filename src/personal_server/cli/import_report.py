@@ -9,6 +9,7 @@ from rich.text import Text
 
 from personal_server.cli.import_run import Tally
 from personal_server.cli.tables import plain, table
+from personal_server.sources.export import Member
 from personal_server.sources.item import Data, Skipped
 from personal_server.sources.registry import SOURCES
 
@@ -39,6 +40,15 @@ def print_tally(
         out.print(plain(f"  skipped {count} × {code}"))
         for each in examples[:SHOWN_EXAMPLES]:
             out.print(plain(f"    {each.where}: {each.reason}"))
+
+
+def print_unread(members: Sequence[Member], out: Console) -> None:
+    """How many files of an export no source knows, and a few of them."""
+    others = [member.name for member in members if member.size_bytes and member.suffix != ".zip"]
+    if others:
+        more = ", …" if len(others) > SHOWN_EXAMPLES else ""
+        named = ", ".join(others[:SHOWN_EXAMPLES])
+        out.print(plain(f"  not read: {len(others)} files that no source knows ({named}{more})"))
 
 
 def tally_json(tally: Tally, refused: Sequence[Skipped], *, stored: bool) -> Data:

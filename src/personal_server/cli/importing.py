@@ -6,11 +6,13 @@ goes on where it stopped).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, tzinfo
 from pathlib import Path
 from typing import Annotated
+from zoneinfo import ZoneInfo
 
 import cyclopts
 from cyclopts import Parameter
@@ -21,6 +23,7 @@ from personal_server.cli.import_report import (
     UNFINISHED,
     print_sources,
     print_tally,
+    print_unread,
     sources_json,
     tally_json,
 )
@@ -50,6 +53,7 @@ def add_import_commands(app: cyclopts.App, open_ports: Opener) -> None:
         key: str | None = None,
         time: str | None = None,
         title: str | None = None,
+        time_zone: str | None = None,
         dry_run: Annotated[bool, Parameter(negative="")] = False,
         json: Annotated[bool, Parameter(negative="")] = False,
     ) -> int:
@@ -69,6 +73,8 @@ def add_import_commands(app: cyclopts.App, open_ports: Opener) -> None:
             Of a table: the column that dates a row.
         title
             Of a table: the column that is shown first.
+        time_zone
+            Where times that name no zone were written, as Europe/Rome; UTC unless set.
         dry_run
             Read and check everything, store nothing.
         json
@@ -80,10 +86,10 @@ def add_import_commands(app: cyclopts.App, open_ports: Opener) -> None:
                 "Nothing to import was named.",
                 "Run `pdpp import PATH`, see `pdpp sources`.",
             )
-        wanted = _Wanted(as_, Guidance(key, time, title))
+        wanted = _Wanted(as_, Guidance(key, time, title), _zone(time_zone))
         reports = [
             report
-            for path in paths
+            for path in _archives_first(paths)
             for report in _import_path(
                 path, wanted, connection, None if dry_run else open_ports, as_json=json
             )
@@ -107,15 +113,35 @@ def add_import_commands(app: cyclopts.App, open_ports: Opener) -> None:
             print_sources(console())
 
 
+def _zone(name: str | None) -> tzinfo:
+    try:
+        return ZoneInfo(name) if name else UTC
+    except (ValueError, KeyError, OSError):
+        raise CommandError(
+            "usage", "There is no time zone of that name.", "Write it as Europe/Rome."
+        ) from None
+
+
+def _archives_first(paths: Sequence[Path]) -> Iterator[Path]:
+    """The zips that lie in a folder count as named; so may the parts of a split export."""
+    for path in paths:
+        packed = sorted(path.expanduser().glob("*.zip")) if path.expanduser().is_dir() else []
+        yield from packed
+        if not packed or any(each.suffix != ".zip" for each in path.expanduser().iterdir()):
+            yield path
+
+
 @dataclass(frozen=True, slots=True)
 class _Wanted:
     """How the owner wants an export to be read."""
 
     connector_key: str | None
     guidance: Guidance
+    zone: tzinfo
 
     def readings(self, export: Export) -> tuple[Reading, ...]:
         """Who reads what. Raises: ExportError, CommandError."""
+        export = replace(export, zone=self.zone)
         if self.connector_key is None:
             return readings(export, self.guidance)
         source = source_named(self.connector_key)
@@ -130,8 +156,10 @@ def _import_path(
     """Import one path; the report of each source that read a part of it."""
     try:
         with open_export(path.expanduser()) as export:
-            for reading in wanted.readings(export):
+            chosen = wanted.readings(export)
+            for reading in chosen:
                 yield _import_reading(reading, name, open_ports, as_json=as_json)
+            print_unread(export.without(reading.export for reading in chosen), words())
     except BadRecord as bad:
         raise CommandError(
             "usage", f"{path.name}: {bad.reason}.", "See `pdpp import --help`."

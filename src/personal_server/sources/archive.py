@@ -16,7 +16,7 @@ SMALL_ENTRY_BYTES = 16 * 1024 * 1024
 READABLE_METHODS = frozenset(
     {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA}
 )
-_LEADS_OUT = re.compile(r"(^[/\\])|(^[A-Za-z]:)|(\\)|((^|/)\.\.(/|$))|[\x00-\x1f]")
+_LEADS_OUT = re.compile(r"(^$)|(^[/\\])|(^[A-Za-z]:)|(\\)|((^|/)\.\.(/|$))|[\x00-\x1f]")
 _NOISE = re.compile(r"(^|/)(__MACOSX/|\.DS_Store$|Thumbs\.db$)")
 
 
@@ -25,7 +25,7 @@ def safe_entries(archive: zipfile.ZipFile) -> tuple[list[zipfile.ZipInfo], tuple
 
     Raises: ExportUnsafe, if the archive as a whole is out of proportion.
     """
-    entries = [entry for entry in archive.infolist() if not entry.is_dir()]
+    entries = [entry for entry in archive.infolist() if not entry.filename.endswith("/")]
     if len(entries) > MOST_ENTRIES:
         raise ExportUnsafe(
             f"The archive lists more than {MOST_ENTRIES:,} files.",

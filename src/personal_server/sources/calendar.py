@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterator
-from datetime import UTC, date, datetime, timedelta, tzinfo
+from datetime import date, datetime, timedelta, tzinfo
 from pathlib import PurePosixPath
 from typing import Any, cast
 from zoneinfo import ZoneInfo
@@ -51,7 +51,7 @@ class CalendarSource:
 
     def read(self, export: Export, start: int = 0) -> Iterator[SourceItem]:
         """Yield the events and tasks of each calendar."""
-        items = each_member(export, lambda member: _Calendar(member).items())
+        items = each_member(export, lambda member: _Calendar(member, export.zone).items())
         return beginning_at(start, without_repeats(items))
 
 
@@ -61,10 +61,10 @@ _SUFFIXES = (".ics", ".ical", ".ifb", ".icalendar", ".txt", "")
 class _Calendar:
     """One file on its way to records: its name, and the zones it defines."""
 
-    def __init__(self, member: Member) -> None:
+    def __init__(self, member: Member, zone: tzinfo) -> None:
         self._member = member
         self._name = PurePosixPath(member.name).stem
-        self._zone: tzinfo = UTC
+        self._zone = zone
         self._zones: dict[str, tzinfo] = {}
 
     def items(self) -> Iterator[SourceItem]:

@@ -10,21 +10,23 @@ import hashlib
 import io
 import os
 import stat
+import struct
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self, cast
 
 from personal_server.sources.archive import safe_entries
 from personal_server.sources.errors import ExportNotFound, ExportTruncated, ExportUnreadable
-from personal_server.sources.guarded import guarded
+from personal_server.sources.guarded import FAILURES, guarded
 from personal_server.sources.item import Skipped
 
 HEAD_BYTES = 8192
 MOST_FILES = 1_000_000
+_PACKED = (b"\x1f\x8b", b"7z\xbc\xaf\x27\x1c", b"Rar!", b"BZh", b"\xfd7zXZ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +66,15 @@ class Member:
 class Export:
     """What one path of the owner holds.
 
-    Shapes: `members` are ordered by name, so that positions mean the same on every read.
+    Shapes: `members` are ordered by name, so that positions mean the same on every read; `zone` is
+        the one in which times without a zone are read.
     """
 
     path: Path
     members: tuple[Member, ...]
     captured_at: datetime
     refused: tuple[Skipped, ...] = ()
+    zone: tzinfo = UTC
     archive: zipfile.ZipFile | None = field(default=None, repr=False)
 
     @property
@@ -91,6 +95,11 @@ class Export:
         """The same export narrowed to some members; positions keep their meaning."""
         kept = frozenset(member.name for member in members)
         return replace(self, members=tuple(m for m in self.members if m.name in kept))
+
+    def without(self, readers: Iterable[Export]) -> tuple[Member, ...]:
+        """The members that none of these narrowed exports holds."""
+        read = {member.name for reader in readers for member in reader.members}
+        return tuple(member for member in self.members if member.name not in read)
 
     def member(self, name: str) -> Member | None:
         """The member of exactly that name."""
@@ -130,10 +139,15 @@ def open_export(path: Path) -> Export:
         )
     try:
         with path.open("rb") as stream:
-            magic = stream.read(4)
+            magic = stream.read(8)
     except OSError:
         raise _unreadable() from None
-    return _archive(path) if magic == b"PK\x03\x04" else _single_file(path)
+    if magic.startswith(_PACKED):
+        raise ExportUnreadable(
+            "This is an archive of a kind that cannot be read in place.",
+            "Unpack it and import the folder, or ask the platform for a .zip.",
+        )
+    return _archive(path) if magic.startswith(b"PK\x03\x04") else _single_file(path)
 
 
 def _unreadable() -> ExportUnreadable:
@@ -187,9 +201,9 @@ def _regular_files(path: Path) -> list[Path]:
 def _archive(path: Path) -> Export:
     try:
         archive = zipfile.ZipFile(path)
-    except zipfile.BadZipFile:
+    except (*FAILURES, IndexError, struct.error):
         raise ExportTruncated(
-            "The zip file is incomplete: its table of contents is missing.",
+            "The zip file is incomplete or damaged: its table of contents cannot be read.",
             "Download or copy the export again.",
         ) from None
     try:
@@ -199,7 +213,7 @@ def _archive(path: Path) -> Export:
         raise
     members = tuple(_zip_members(archive, entries))
     captured_at = max((member.modified_at for member in members), default=_modified_at(path))
-    return Export(path, members, captured_at, refused, archive)
+    return Export(path, members, captured_at, refused, archive=archive)
 
 
 def _zip_members(archive: zipfile.ZipFile, entries: list[zipfile.ZipInfo]) -> Iterator[Member]:

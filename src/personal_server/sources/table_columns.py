@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from datetime import date, datetime
+from datetime import date, datetime, tzinfo
 from typing import Any
 
 from personal_server.sources.errors import BadRecord
@@ -166,7 +166,7 @@ def _is_instant(text: str) -> bool:
     return True
 
 
-def typed(value: Json, column: Column) -> Json:
+def typed(value: Json, column: Column, zone: tzinfo) -> Json:
     """The value as its column's type; None for an empty one. Raises: BadRecord."""
     if value is None or value == "":
         return None
@@ -182,6 +182,6 @@ def typed(value: Json, column: Column) -> Json:
         case "boolean":
             return value.lower() == "true"
         case "date-time":
-            return from_iso(value)
+            return from_iso(value, zone)
         case _:
             return printable(value)

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from datetime import tzinfo
+from functools import partial
 from pathlib import Path
 
 from personal_server.sources.declaration import declaration
@@ -92,7 +94,7 @@ class FittedTable:
     def read(self, export: Export, start: int = 0) -> Iterator[SourceItem]:
         """Yield each row; one that does not fit its columns is reported."""
         mine = (fit for fit in self._fits if export.member(fit.table.member.name))
-        items = (item for fit in mine for item in fit.read())
+        items = (item for fit in mine for item in fit.read(export.zone))
         return beginning_at(start, without_repeats(items))
 
 
@@ -113,22 +115,23 @@ class _Fit:
         said = ", ".join(f"{role}: {name}" for role, name in roles.items() if name)
         return f"{self.table.name} ({said})"
 
-    def read(self) -> Iterator[SourceItem]:
-        """The rows as records."""
+    def read(self, zone: tzinfo) -> Iterator[SourceItem]:
+        """The rows as records; times without a zone are of that one."""
         for row in self.table.rows():
             if isinstance(row, Skipped):
                 yield row
             else:
-                yield from one_record(row.where, row.position, lambda r=row: [self._record(r)])
+                build = partial(self._records, row, zone)
+                yield from one_record(row.where, row.position, build)
 
-    def _record(self, row: Row) -> SourceRecord:
+    def _records(self, row: Row, zone: tzinfo) -> list[SourceItem]:
         data: Data = {}
         for column in self.columns:
-            value = typed(row.values.get(column.source_name), column)
+            value = typed(row.values.get(column.source_name), column, zone)
             if value is not None or column.name != self.time:
                 data[column.name] = value
         data[KEY_FIELD] = self._key(row, data)
-        return SourceRecord(self.table.stream, data, row.position)
+        return [SourceRecord(self.table.stream, data, row.position)]
 
     def _key(self, row: Row, data: Data) -> str:
         value: Json = data.get(self.key) if self.key else None

@@ -160,6 +160,7 @@ class _Chat:
         self._member = member
         self._name = _chat_name(member, export)
         self._id = stable_id("chat", self._name)
+        self._zone = export.zone
         folder = PurePosixPath(member.name).parent
         self._files = {
             PurePosixPath(each.name).name: each
@@ -217,9 +218,10 @@ class _Chat:
 
     def _records(self, entry: Entry, order: str, number: int) -> Iterator[SourceItem]:
         position = self._member.offset + entry.offset
-        sent_at = _instant(entry, order)
+        local = _local(entry, order)
+        sent_at = rendered(local, self._zone)
         filename = file_named(entry.text)
-        message_id = stable_id("msg", self._id, sent_at, entry.author, entry.text, number)
+        message_id = stable_id("msg", self._id, local.isoformat(), entry.author, entry.text, number)
         data: Data = {
             "id": message_id,
             "chat_id": self._id,
@@ -243,13 +245,14 @@ class _Chat:
             yield from with_file(SourceRecord("files", data, position), self._files.get(filename))
 
 
-def _instant(entry: Entry, order: str) -> str:
+def _local(entry: Entry, order: str) -> datetime:
+    """The time by the phone's clock. Raises: BadRecord."""
     parts = dict(zip(order, entry.date, strict=True))
     year = parts["y"] + (2000 if parts["y"] < 100 else 0)
     hour = entry.hour
     if entry.half:
         hour = hour % 12 + (12 if entry.half == "p" else 0)
     try:
-        return rendered(datetime(year, parts["m"], parts["d"], hour, entry.minute, entry.second))  # noqa: DTZ001  # the export names no zone
+        return datetime(year, parts["m"], parts["d"], hour, entry.minute, entry.second)  # noqa: DTZ001  # the export names no zone
     except ValueError:
         raise BadRecord("bad_date", "its date does not exist") from None

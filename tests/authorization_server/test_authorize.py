@@ -32,7 +32,7 @@ async def test_a_good_request_waits_for_the_owner(app: Any) -> None:
 @pytest.mark.parametrize(
     ("over", "code"),
     [
-        ({"client_id": None}, "invalid_request"),
+        ({"client_id": None}, "invalid_client"),
         ({"client_id": "cli_unknown"}, "invalid_client"),
         ({"client_id": "https://unknown.example/client.json"}, "invalid_client"),
         ({"redirect_uri": None}, "invalid_redirect_uri"),
@@ -54,7 +54,7 @@ async def test_errors_before_the_redirect_is_safe_are_pages(
 
 async def test_a_caller_that_prefers_json_gets_the_same_error_as_json(app: Any) -> None:
     answer = await app.http.get("/oauth/authorize", headers={"Accept": "application/json"})
-    assert (answer.status_code, answer.json()["error"]) == (400, "invalid_request")
+    assert (answer.status_code, answer.json()["error"]) == (400, "invalid_client")
 
 
 @pytest.mark.parametrize(

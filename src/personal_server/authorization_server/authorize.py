@@ -16,7 +16,12 @@ from personal_server.authorization_server.configuration import Configuration
 from personal_server.authorization_server.limits import Limits
 from personal_server.consent.authorization_requests import CodeRequest, parse_code_request
 from personal_server.consent.redirects import matches, with_parameters
-from personal_server.consent.refusals import BadRequest, InvalidRedirectUri, OAuthRefusal
+from personal_server.consent.refusals import (
+    BadRequest,
+    InvalidClient,
+    InvalidRedirectUri,
+    OAuthRefusal,
+)
 from personal_server.domain.values import NANOSECONDS
 from personal_server.operations.granting import refusal_parameters
 from personal_server.operations.requesting import PUSHED_NS, Asking, Requesting
@@ -50,7 +55,10 @@ class Authorizing:
         repeated = call.repeated & _NEVER_TWICE
         if repeated:
             raise BadRequest("A parameter is given twice.", param=min(repeated))
-        client = await self._clients.find(call.needed("client_id"), call)
+        client_id = call.parameters.get("client_id")
+        if client_id is None:
+            raise InvalidClient("The client id is missing.", param="client_id")
+        client = await self._clients.find(client_id, call)
         pushed = call.parameters.get("request_uri")
         if pushed is not None:
             handle = await anyio.to_thread.run_sync(

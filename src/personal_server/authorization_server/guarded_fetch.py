@@ -48,7 +48,9 @@ class GuardedFetch:
         self,
         resolver: Resolver = resolve_name,
         transport: httpx2.AsyncBaseTransport | None = None,
+        timeout_seconds: float = TIMEOUT_SECONDS,
     ) -> None:
+        self._timeout_seconds = timeout_seconds
         self._resolver = resolver
         self._transport = transport
 
@@ -56,7 +58,7 @@ class GuardedFetch:
         """The JSON at a checked https URL.  Raises: InvalidClient."""
         unreachable = InvalidClient("The client's document cannot be fetched.")
         try:
-            with anyio.fail_after(TIMEOUT_SECONDS):
+            with anyio.fail_after(self._timeout_seconds):
                 return await self._fetch(url, limit_bytes)
         except (TimeoutError, OSError, httpx2.HTTPError, httpx2.InvalidURL):
             raise unreachable from None
@@ -78,7 +80,7 @@ class GuardedFetch:
                 transport=self._transport,
                 trust_env=False,
                 follow_redirects=False,
-                timeout=TIMEOUT_SECONDS,
+                timeout=self._timeout_seconds,
             ) as client,
             client.stream(
                 "GET", target, headers=headers, extensions={"sni_hostname": host}

@@ -30,6 +30,7 @@ def serve() -> None:
     configure_logging(settings.log_level)
     with listening(settings) as listener, open_server(settings) as server:
         require_password(server.sign_in, settings)
+        listener.listen()  # from here on callers wait instead of being refused
         greet(server, settings, Console(stderr=True, highlight=False))
         config = uvicorn.Config(
             server.app,

@@ -63,6 +63,10 @@ class View:
         found = re.match(r"error (\S+): ", self.text.head)
         return found[1] if found else None
 
+    def wait_seconds(self) -> int:
+        """How long a refused reader has to wait."""
+        return int(self.text.named("retry_after")[0].split(": ")[1])
+
     def connections(self) -> list[str]:
         """Connections offered by an ambiguity, those with the stream first."""
         rows = [line.split(": ", 1)[1].split(" | ") for line in self.text.named("connection")]
@@ -92,6 +96,24 @@ class View:
 
     def group_count(self) -> int:
         return sum(line.startswith("key ") for line in self.text.fenced)
+
+    def groups(self) -> list[tuple[Any, float]]:
+        """Keys and numbers of an aggregate, in order."""
+        found = [re.match(r"key (.*?) = ([-0-9.]+)(?: |$)", line) for line in self.text.fenced]
+        return [(json.loads(match[1]), float(match[2])) for match in found if match]
+
+    def value(self) -> str:
+        """The number or moment of an ungrouped aggregate."""
+        found = re.match(r"aggregate: .*? = ([^;]+)", self.text.head)
+        assert found is not None
+        return found[1]
+
+    def rows(self) -> list[Json]:
+        """The members of the records of a page."""
+        return self.text.records
+
+    def titles(self) -> list[str]:
+        return [line.removeprefix("title: ") for line in self.text.named("title")]
 
 
 class StructuredOnly(View):
@@ -148,6 +170,9 @@ class StructuredOnly(View):
     def error_code(self) -> str | None:
         return self.seen.get("error", {}).get("code")
 
+    def wait_seconds(self) -> int:
+        return self.seen["error"]["retry_after_seconds"]
+
     def connections(self) -> list[str]:
         rows = self.seen["error"]["available_connections"]
         return [row["connection_id"] for row in sorted(rows, key=lambda r: not r["has_stream"])]
@@ -173,6 +198,19 @@ class StructuredOnly(View):
 
     def group_count(self) -> int:
         return len(self.seen["data"]["groups"])
+
+    def groups(self) -> list[tuple[Any, float]]:
+        listed = self.seen["data"]["groups"]
+        return [(group["key"], float(group.get("value", group["count"]))) for group in listed]
+
+    def value(self) -> str:
+        return str(self.seen["data"]["value"])
+
+    def rows(self) -> list[Json]:
+        return [row["data"] for row in self.seen["data"]["data"]]
+
+    def titles(self) -> list[str]:
+        return [row["title"] for row in self.seen["results"]]
 
 
 class Strict(StructuredOnly):

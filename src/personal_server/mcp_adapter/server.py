@@ -26,6 +26,7 @@ from personal_server.mcp_adapter.completions import complete, nothing
 from personal_server.mcp_adapter.contract import contract, replacement_of, tool_names
 from personal_server.mcp_adapter.errors import NextCall, ToolError
 from personal_server.mcp_adapter.faces.refusal import render_refusal
+from personal_server.mcp_adapter.measuring import Counts, MeasuredPort
 from personal_server.mcp_adapter.prompts import UnusableArguments, prompts
 from personal_server.mcp_adapter.resources import read_resource
 from personal_server.mcp_adapter.results import call_result, resource_error, resource_result
@@ -35,7 +36,7 @@ from personal_server.mcp_adapter.tools.query_records import query_records
 from personal_server.mcp_adapter.tools.read_record_field import read_record_field
 from personal_server.mcp_adapter.tools.schema import schema
 from personal_server.mcp_adapter.tools.search import search
-from personal_server.rs_client.json_values import as_object, compact
+from personal_server.rs_client.json_values import compact
 from personal_server.rs_client.port import RsPort
 
 log = logging.getLogger("personal_server.mcp_adapter")
@@ -78,18 +79,50 @@ class Callers(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Run:
+    """One request while it is served: who asked, what it read, when it began."""
+
+    tool: str
+    caller: Caller
+    port: MeasuredPort
+    counts: Counts
+    begun: float = field(default_factory=perf_counter)
+
+    def write_log_line(self, outcome: Outcome, sizes: tuple[int, int]) -> None:
+        """One line for each call: sizes and codes, never what was asked or said."""
+        log.info(
+            "tool=%s route=%s status=%s outcome=%s rs_ms=%d ms=%d rows=%s text_chars=%d"
+            " structured_chars=%d refits=%d request_id=%s client_id=%s grant_id=%s",
+            self.tool,
+            self.port.route,
+            self.port.status,
+            self.counts.note(self.tool, outcome, sizes),
+            int(self.port.seconds * 1000),
+            int((perf_counter() - self.begun) * 1000),
+            outcome.rows,
+            *sizes,
+            outcome.page_reads - 1,
+            self.caller.request_id,
+            self.caller.client_id,
+            self.caller.grant_id,
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Adapter:
     """The handlers of one server."""
 
     callers: Callers
     settings: AdapterSettings = field(default_factory=AdapterSettings)
+    counts: Counts = field(default_factory=Counts)
 
-    def call_for(self, context: Context, tool: str) -> tuple[Call, Caller]:
+    def call_for(self, context: Context, tool: str) -> tuple[Call, Run]:
         """The call of one request, bound to one tool."""
         caller = self.callers(context.request)
+        port = MeasuredPort(caller.open_port(tool))
         call = Call(
             tool=tool,
-            port=caller.open_port(tool),
+            port=port,
             provider_url=caller.provider_url,
             nonce=draw_nonce,
             openai=is_openai(
@@ -97,7 +130,7 @@ class Adapter:
             ),
             settings=self.settings,
         )
-        return call, caller
+        return call, Run(tool, caller, port, self.counts)
 
     async def list_tools(self, context: Context, params: Any) -> types.ListToolsResult:
         """The six tools, the same for everyone."""
@@ -111,11 +144,10 @@ class Adapter:
         function = tools.get(params.name)
         if function is None:
             raise MCPError(types.INVALID_PARAMS, unknown_tool_message(params.name))
-        call, caller = self.call_for(context, params.name)
-        started = perf_counter()
-        outcome = await guarded(function, call, params.arguments, caller)
+        call, run = self.call_for(context, params.name)
+        outcome = await guarded(function, call, params.arguments, run.caller)
         result, sizes = call_result(call, outcome)
-        write_log_line(call, caller, outcome, sizes, perf_counter() - started)
+        run.write_log_line(outcome, sizes)
         return result
 
     async def list_resources(self, context: Context, params: Any) -> types.ListResourcesResult:
@@ -134,17 +166,15 @@ class Adapter:
         self, context: Context, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
         """One resource; every failure is a JSON-RPC error with a typed refusal in `data`."""
-        call, caller = self.call_for(context, "resource")
-        started = perf_counter()
+        call, run = self.call_for(context, "resource")
         try:
             with anyio.fail_after(budgets.tool_seconds):
                 found = await read_resource(call, params.uri)
         except Exception as error:  # noqa: BLE001 - the one boundary: nothing untyped leaves
-            refusal = refusal_of(error, caller)
-            write_log_line(call, caller, render_refusal(refusal), (0, 0), perf_counter() - started)
+            refusal = refusal_of(error, run.caller)
+            run.write_log_line(render_refusal(refusal), (0, 0))
             raise resource_error(params.uri, refusal, context.protocol_version) from None
-        done = Outcome({}, "", rows=len(found.contents))
-        write_log_line(call, caller, done, (0, 0), perf_counter() - started)
+        run.write_log_line(Outcome({}, "", rows=len(found.contents)), (0, 0))
         return resource_result(params.uri, found)
 
     async def list_prompts(self, context: Context, params: Any) -> types.ListPromptsResult:
@@ -256,27 +286,6 @@ def client_name(context: Context) -> str | None:
     """How the client names itself, where the era says it."""
     params = context.session.client_params
     return params.client_info.name if params is not None else None
-
-
-def write_log_line(
-    call: Call, caller: Caller, outcome: Outcome, sizes: tuple[int, int], seconds: float
-) -> None:
-    """One line for each call: sizes and codes, never what was asked or said."""
-    error = as_object(outcome.structured.get("error")) if outcome.is_error else {}
-    log.info(
-        "tool=%s error=%s ms=%d rows=%s text_chars=%d structured_chars=%d refits=%d"
-        " request_id=%s client_id=%s grant_id=%s",
-        call.tool,
-        error.get("code"),
-        int(seconds * 1000),
-        outcome.rows,
-        sizes[0],
-        sizes[1],
-        outcome.page_reads - 1,
-        caller.request_id,
-        caller.client_id,
-        caller.grant_id,
-    )
 
 
 def build_server(

@@ -5,6 +5,7 @@ Source: MCP adapter contract 7.1, 8.1, 10.2.3.
 
 from dataclasses import dataclass
 
+from personal_server.mcp_adapter import budgets
 from personal_server.mcp_adapter.calls import Call, Link
 from personal_server.mcp_adapter.cleaning import clean_json, label, one_line
 from personal_server.mcp_adapter.evidence.cutting import Cut, Measure, cut_payload
@@ -22,6 +23,7 @@ from personal_server.rs_client.json_values import (
 )
 from personal_server.rs_client.normalize import connection_of, record_key_of
 
+longest_uri = budgets.link_fields - budgets.label
 identity_members = frozenset(
     {
         "object",
@@ -161,7 +163,7 @@ def links_of(call: Call, ladder: list[Json]) -> tuple[Link, ...]:
     found: list[Link] = []
     for entry in ladder:
         uri = as_text(entry.get("uri"))
-        if uri and len(found) < 5:
+        if uri and len(uri) <= longest_uri and len(found) < budgets.links:
             size = entry.get("size_bytes")
             found.append(
                 Link(

@@ -28,6 +28,7 @@ largest_limit_chars = 16_384
 tool_name = "read_record_field"
 untrusted = ("/window/text", "/window/match/q")
 envelope_chars = 2_000
+longest_uri = budgets.link_fields - budgets.label
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +106,7 @@ def render_window(call: Call, body: Json, asked: Asked, request_id: str | None) 
     linked = call.link_rule != "never" and (
         call.link_rule == "always" or (call.links_allowed and not shown.complete)
     )
+    linked = linked and len(shown.uri(shown.start)) <= longest_uri
     structured = _structured(body, asked, shown, linked=linked)
     face = _text(call, structured, shown)
     mime = as_text(structured["field"].get("mime_type")) or "text/plain"

@@ -27,11 +27,12 @@ from tests.properties.reference import (
     hits_in,
     in_order,
     letters,
-    nanoseconds,
+    moment,
     rendered_time,
     terms_of,
 )
 from tests.properties.requests import Ask
+from tests.properties.worlds import DATED
 
 ZONES = {"UTC", "Europe/Rome", "America/New_York", "Asia/Kolkata"}
 
@@ -203,12 +204,8 @@ def _children(reader: Reader, ask: Ask, row: Row, name: str) -> Any:
 def _span(sources: list[Source], rows: list[Row]) -> Json:
     name = sources[0].raw.get("consent_time_field")
     granted = name is not None and all(name in s.fields for s in sources)
-    points = [
-        (nanoseconds(row.data[name]), row.data[name])
-        for row in rows
-        if granted and name in row.data
-    ]
-    instants = [point for point, _ in points if point is not None]
+    dated = [row.data[name] for row in rows if granted and name in row.data]
+    instants = [point for text in dated if (point := moment(text)) is not None]
     return {
         "total": len(rows),
         "earliest_at": min(instants, default=None),
@@ -516,7 +513,8 @@ def _ranked(reader: Reader, sources: list[Source], ask: Ask) -> list[Found]:
 
 def _hit_place(hit: Found) -> tuple[Any, ...]:
     row = hit.row
-    at = nanoseconds(row.data["at"]) if "at" in row.data else None
+    text = row.data.get(DATED.get(row.source.stream, ""))
+    at = moment(text) if text is not None else None
     when = row.emitted_s * 10**9 if at is None else at
     return (hit.score, -when, row.source.connection, row.source.stream, row.key)
 

@@ -18,10 +18,11 @@ from personal_server.domain.values import NANOSECONDS, instant_ns
 from personal_server.enforcement.authority import read_authority
 from personal_server.storage.ports import Batch, RecordStore, RecordWrite
 from tests.properties import answers
-from tests.properties.reference import Json, Reader, Refused, letters, nanoseconds, terms_of
+from tests.properties.reference import Json, Reader, Refused, letters, moment, terms_of
 from tests.properties.requests import Ask, Place
 from tests.properties.worlds import (
     CONNECTIONS,
+    DATED,
     NAMES,
     SOURCES,
     GrantSpec,
@@ -32,7 +33,8 @@ from tests.properties.worlds import (
 from tests.resource_server.door import Door, Reply
 
 DECLARATIONS = {key: parse_declaration(raw) for key, raw in SOURCES.items()}
-MARKER = re.compile(rb"mk(\d+)x")
+TITLES = {"notes": "title", "files": "name"}
+MARKER = re.compile(rb"mk(\d+)marx")
 
 
 # Staging --------------------------------------------------------------------------------------
@@ -111,7 +113,7 @@ def authority(world: World, token: TokenSpec) -> ReadAuthority:
 
 def _grant(spec: GrantSpec) -> Grant:
     streams = tuple(
-        StreamGrant(s.name, s.connections, s.fields, _bounds(s.since, s.until), s.resources)
+        StreamGrant(s.name, s.connections, s.fields, _bounds(s.name, s.since, s.until), s.resources)
         for s in spec.streams
     )
     return Grant(
@@ -128,11 +130,11 @@ def _grant(spec: GrantSpec) -> Grant:
     )
 
 
-def _bounds(since: str | None, until: str | None) -> TimeConstraint | None:
+def _bounds(stream: str, since: str | None, until: str | None) -> TimeConstraint | None:
     if since is None and until is None:
         return None
     points = [instant_ns(text) if text else None for text in (since, until)]
-    return TimeConstraint("at", points[0], points[1], since, until)
+    return TimeConstraint(DATED[stream], points[0], points[1], since, until)
 
 
 # Comparing ------------------------------------------------------------------------------------
@@ -182,7 +184,7 @@ class Session:
         return {
             marker
             for marker, place in self.world.markers.items()
-            if f"mk{marker}x" in orjson.dumps(visible.get(place)).decode()
+            if f"mk{marker}marx" in orjson.dumps(visible.get(place)).decode()
         }
 
     def _same_refusal(self, refused: Refused, reply: Reply) -> None:
@@ -265,10 +267,9 @@ class Session:
         assert place == (row.source.connection, row.source.stream, row.key)
         assert abs(hit["score"]["value"] - found.score) < 2e-6
         assert set(hit["matched_fields"]) == found.matched
-        title = row.data.get("title" if row.source.stream == "notes" else "name")
-        if row.source.stream != "books":
-            assert hit.get("title") == (title[:200] if title else title)
-        assert hit.get("authored_at") == row.data.get("at")
+        title = row.data.get(TITLES.get(row.source.stream, ""))
+        assert hit.get("title") == (title[:200] if title else title)
+        assert hit.get("authored_at") == row.data.get(DATED.get(row.source.stream, ""))
         words = {w for term in terms_of(ask.scalars["q"]) for w in term.words}
         for excerpt in hit["evidence_excerpts"]:
             _verbatim(excerpt, row.data[excerpt["field_path"]], words)
@@ -295,7 +296,7 @@ def _same_window(expected: Json | None, found: Json | None) -> None:
     assert found is not None
     for name in ("earliest_at", "latest_at"):
         text = found[name]
-        assert (None if text is None else nanoseconds(text)) == expected[name]
+        assert (None if text is None else moment(text)) == expected[name]
     assert found["total"] == expected["total"]
 
 

@@ -55,6 +55,11 @@ def day(text: str) -> date | None:
         return None
 
 
+def moment(text: str) -> int | None:
+    """The instant of a time; a date counts as 00:00:00Z."""
+    return nanoseconds(f"{text}T00:00:00Z" if day(text) else text)
+
+
 def comparable(value: Any, kind: str) -> Any:
     if value is None:
         return None
@@ -213,7 +218,7 @@ class Reader:
             if source.resources is not None and key not in source.resources:
                 continue
             if source.since is not None or source.until is not None:
-                at = nanoseconds(stored.data["at"])
+                at = moment(stored.data[source.raw["consent_time_field"]])
                 if at is None or (source.since is not None and at < source.since):
                     continue
                 if source.until is not None and at >= source.until:
@@ -271,7 +276,7 @@ class Reader:
         data = {
             n: with_url(v, row.source.connection) if n == "blob_ref" else v
             for n, v in row.data.items()
-            if shown is None or n in shown or n == "id"
+            if shown is None or n in shown or n in row.source.raw["primary_key"]
         }
         record = {
             "object": "record",

@@ -6,12 +6,31 @@ import random
 from dataclasses import dataclass, field
 from urllib.parse import quote
 
-from tests.properties.worlds import CONNECTIONS, DAYS, INSTANTS, MOODS, STREAM_NOTES, WORDS
+from tests.properties.worlds import (
+    CONNECTIONS,
+    DAYS,
+    INSTANTS,
+    MOODS,
+    STREAM_NOTES,
+    STREAM_VISITS,
+    WORDS,
+    key_of,
+)
 
-FIELDS = (*STREAM_NOTES["schema"]["properties"], "name", "size", "note_id", "price", "nowhere")
+FIELDS = (
+    *STREAM_NOTES["schema"]["properties"],
+    "name",
+    "size",
+    "note_id",
+    "price",
+    "place",
+    "number",
+    "nowhere",
+)
 _OPERATORS: dict[str, tuple[str | None, ...]] = {
     name: (None, None, *operators, "lt")
-    for name, operators in STREAM_NOTES["query"]["range_filters"].items()
+    for stream in (STREAM_NOTES, STREAM_VISITS)
+    for name, operators in stream["query"]["range_filters"].items()
 }
 _WHOLE = ("0", "1", "2", "3", "-5", "1e9", "9007199254740993", "2.0")
 _BROKEN = ("0", "0.1", "0.2", "2.5", "-3.25", "1e-9", "1000000000000000")
@@ -25,15 +44,18 @@ _FILTER_VALUES: dict[str, tuple[str, ...]] = {
     "cost": _BROKEN,
     "price": _BROKEN,
     "pinned": ("true", "false"),
+    "number": _WHOLE,
+    "place": ("p0", "p1"),
 }
 NOTE_FIELDS = tuple(STREAM_NOTES["schema"]["properties"])
 
 
+_GROUPED = ("mood", "pinned", "words", "cost", "title", "place", "number")
 _AGGREGATED = {
-    "sum": ("words", "cost", "size"),
+    "sum": ("words", "cost", "size", "number"),
     "min": ("words", "cost", "at", "day"),
     "max": ("words", "cost", "at", "day", "seen_at"),
-    "count_distinct": ("mood", "words", "at", "pinned", "seen_at"),
+    "count_distinct": ("mood", "words", "at", "pinned", "seen_at", "day", "place"),
 }
 
 
@@ -52,15 +74,20 @@ class Ask:
     streams: tuple[str, ...] = ()
 
     @property
+    def segment(self) -> str:
+        """The record key in a path."""
+        return quote(self.key or "", safe="")
+
+    @property
     def path(self) -> str:
         place = f"/v1/streams/{self.stream}"
         match self.kind:
             case "list" | "changes":
                 return f"{place}/records"
             case "record":
-                return f"{place}/records/{self.key}"
+                return f"{place}/records/{quote(self.key or '', safe='')}"
             case "window":
-                return f"{place}/records/{self.key}/field-window"
+                return f"{place}/records/{quote(self.key or '', safe='')}/field-window"
             case "aggregate":
                 return f"{place}/aggregate"
             case "search":
@@ -95,7 +122,7 @@ class Place:
 
 def make_ask(rng: random.Random, places: list[Place]) -> Ask:
     """A request that mostly aims at something readable."""
-    weights = [4 if place.stream == "notes" else 1 for place in places]
+    weights = [{"notes": 4, "visits": 2}.get(place.stream, 1) for place in places]
     aim = rng.choices(places, weights)[0] if places and rng.random() < 0.85 else None
     fields = aim.fields if aim is not None and rng.random() < 0.8 else FIELDS
     return Asker(rng, fields).ask(aim)
@@ -114,7 +141,7 @@ class Asker:
             ("list", "record", "window", "aggregate", "search", "streams", "schema"),
             (40, 12, 10, 20, 12, 3, 3),
         )[0]
-        stream = rng.choices(("notes", "files", "books", "absent"), (75, 12, 10, 3))[0]
+        stream = rng.choices(("notes", "files", "visits", "absent"), (70, 12, 15, 3))[0]
         scalars: dict[str, str] = {}
         if aim is not None:
             stream = aim.stream
@@ -130,7 +157,7 @@ class Asker:
             case "list":
                 return self._list(stream, scalars)
             case "record":
-                key = f"{stream[0]}{rng.randint(1, 10)}"
+                key = key_of(stream, rng.randint(1, 10))
                 chosen = self._fields() if rng.random() < 0.3 else ()
                 expand = self._expand() if rng.random() < 0.3 else ()
                 return Ask(kind, stream, key, scalars, fields=chosen, expand=expand)
@@ -196,7 +223,7 @@ class Asker:
 
     def _window(self, stream: str, scalars: dict[str, str]) -> Ask:
         rng = self.rng
-        key = f"{stream[0]}{rng.randint(1, 10)}"
+        key = key_of(stream, rng.randint(1, 10))
         scalars["field"] = self._field("body", "body", "title", "name", "words", "labels")
         if rng.random() < 0.5:
             scalars["q"] = rng.choice((*WORDS, "RAIN", "mk", "nothing here"))
@@ -217,7 +244,9 @@ class Asker:
             scalars["field"] = self._field(*_AGGREGATED.get(scalars["metric"], ("words",)))
         choice = rng.random()
         if choice < 0.35:
-            scalars["group_by"] = self._field("mood", "pinned", "words", "cost", "title")
+            scalars["group_by"] = self._field(
+                "mood", "pinned", "words", "cost", "title", "place", "number"
+            )
         elif choice < 0.75:
             scalars["group_by_time"] = self._field("at", "day", "seen_at")
             scalars["granularity"] = rng.choice(

@@ -22,7 +22,7 @@ from tests.properties.worlds import make_token, make_world
 from tests.resource_server.conftest import Bench
 from tests.resource_server.door import Door
 
-MARKER = re.compile(r"mk(\d+)x")
+MARKER = re.compile(r"mk(\d+)marx")
 UNLIMITED = LimitRules(0, 0, 0, 0, 0)
 
 

@@ -6,6 +6,7 @@ Everything is plain data made from a seed; the reference and the server both sta
 from __future__ import annotations
 
 import copy
+import json
 import random
 from dataclasses import dataclass, field
 from typing import Any
@@ -111,6 +112,40 @@ STREAM_BOOKS: Json = {
     "query": {"search": {"lexical_fields": ["name"]}, "aggregations": {"count": True}},
 }
 
+STREAM_VISITS: Json = {
+    "name": "visits",
+    "semantics": "mutable_state",
+    "display": {"label": "Visits"},
+    "primary_key": ["place", "number"],
+    "cursor_field": "day",
+    "consent_time_field": "day",
+    "selection": {"fields": True, "resources": True},
+    "schema": {
+        "type": "object",
+        "properties": {
+            "place": {"type": "string"},
+            "number": {"type": "integer"},
+            "day": {"type": "string", "format": "date", "x_pdpp_role": "event-time"},
+            "title": {"type": ["string", "null"]},
+            "cost": {"type": ["number", "null"]},
+            "pinned": {"type": ["boolean", "null"]},
+        },
+        "required": ["place", "number", "day"],
+    },
+    "query": {
+        "range_filters": {"day": ["gte", "gt", "lte", "lt"], "number": ["gte", "lt"]},
+        "search": {"lexical_fields": ["title"]},
+        "aggregations": {
+            "count": True,
+            "sum": ["cost", "number"],
+            "max": ["day"],
+            "count_distinct": ["day", "place"],
+            "group_by": ["place", "pinned", "number"],
+            "group_by_time": ["day"],
+        },
+    },
+}
+
 
 def declaration(key: str, streams: list[Json]) -> Json:
     return {
@@ -124,12 +159,13 @@ def declaration(key: str, streams: list[Json]) -> Json:
 
 
 SOURCES: dict[str, Json] = {
-    "alpha": declaration("alpha", [STREAM_NOTES, STREAM_FILES, STREAM_BOOKS]),
+    "alpha": declaration("alpha", [STREAM_NOTES, STREAM_FILES, STREAM_BOOKS, STREAM_VISITS]),
     "beta": declaration("beta", [STREAM_NOTES, STREAM_FILES]),
 }
 STREAMS = {
     (key, stream["name"]): stream for key, raw in SOURCES.items() for stream in raw["streams"]
 }
+DATED = {"notes": "at", "visits": "day"}
 NAMES = {"cin_a1": "First", "cin_b2": "Last & least"}
 CONNECTIONS = {
     "cin_a1": "alpha",
@@ -173,10 +209,17 @@ POOLS: dict[str, tuple[Any, ...]] = {
 }
 
 
+def key_of(stream: str, number: int) -> str:
+    """The canonical key of the record with that number."""
+    if stream == "visits":
+        return json.dumps([f"p{number % 3}", str(number)], separators=(",", ":"))
+    return f"{stream[0]}{number}"
+
+
 def stamped(rng: random.Random, marker: int) -> str:
     """A text with a few searchable words and a marker found nowhere else."""
     words = [rng.choice(WORDS) for _ in range(rng.randint(0, 6))]
-    words.insert(rng.randint(0, len(words)), f"mk{marker}x")
+    words.insert(rng.randint(0, len(words)), f"mk{marker}marx")
     return rng.choice((" ", ", ", "\n")).join(words)
 
 
@@ -216,7 +259,7 @@ class World:
         connection_id = rng.choice(self.writable)
         source = CONNECTIONS[connection_id]
         stream = rng.choice([s for k, s in STREAMS if k == source] + ["notes"])
-        key = f"{stream[0]}{rng.randint(1, 9)}"
+        key = key_of(stream, rng.randint(1, 9))
         self.clock_s += 1
         data = None if rng.random() < 0.08 else self._record(connection_id, stream, key)
         return Write(connection_id, stream, key, data, self.clock_s)
@@ -226,10 +269,11 @@ class World:
         if previous is not None and self.rng.random() < 0.6:
             return self._changed(connection_id, stream, key, previous)
         record = {name: self._value(connection_id, stream, key, name) for name in _names(stream)}
-        return {n: v for n, v in record.items() if n in ("id", "at") or self.rng.random() < 0.8}
+        needed = STREAMS["alpha", stream]["schema"]["required"]
+        return {n: v for n, v in record.items() if n in needed or self.rng.random() < 0.8}
 
     def _changed(self, connection_id: str, stream: str, key: str, previous: Json) -> Json:
-        name = self.rng.choice([n for n in _names(stream) if n != "id"])
+        name = self.rng.choice([n for n in _names(stream) if n not in ("id", "place", "number")])
         return previous | {name: self._value(connection_id, stream, key, name)}
 
     def current(self, connection_id: str, stream: str, key: str) -> Json | None:
@@ -241,7 +285,11 @@ class World:
 
     def _value(self, connection_id: str, stream: str, key: str, name: str) -> Any:
         rng = self.rng
-        if name not in ("id", "at", "labels", "blob_ref") and rng.random() < 0.15:
+        fixed = (*STREAMS["alpha", stream]["schema"]["required"], "labels", "blob_ref")
+        if name in ("place", "number"):
+            place, number = json.loads(key)
+            return place if name == "place" else int(number)
+        if name not in fixed and rng.random() < 0.15:
             return None
         if name == "id":
             return key
@@ -327,10 +375,11 @@ def _stream(rng: random.Random, source: str, name: str) -> StreamSpec:
     if rng.random() < 0.1:
         connections.append("cin_gone")
     properties = list(STREAMS[source, name]["schema"]["properties"])
-    fields = {n for n in properties if rng.random() < rng.choice((0.3, 0.7, 1.0))} | {"id"}
+    fields = {n for n in properties if rng.random() < rng.choice((0.3, 0.7, 1.0))}
+    fields |= set(STREAMS[source, name]["primary_key"])
     since, until = None, None
-    if name == "notes":
-        fields |= {"at"} if rng.random() < 0.85 else set()
+    if name in DATED:
+        fields |= {DATED[name]} if rng.random() < 0.85 else set()
         bounds = sorted(
             rng.sample(
                 ["2026-01-01T00:00:00Z", "2026-01-03T00:00:00+01:00", "2026-06-01T00:00:00Z"], 2
@@ -340,6 +389,6 @@ def _stream(rng: random.Random, source: str, name: str) -> StreamSpec:
         until = bounds[1] if rng.random() < 0.3 else None
     resources = None
     if rng.random() < 0.25:
-        resources = tuple(f"{name[0]}{n}" for n in rng.sample(range(1, 10), rng.randint(1, 6)))
+        resources = tuple(key_of(name, n) for n in rng.sample(range(1, 10), rng.randint(1, 6)))
     ordered = tuple(n for n in properties if n in fields)
     return StreamSpec(name, tuple(connections), ordered, since, until, resources)

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from personal_server.operations.signing_in import Visitor
 
 
@@ -11,6 +13,18 @@ def test_a_printed_link_signs_in_once(terminal: Any) -> None:
     assert link.startswith("http://127.0.0.1:7662/owner/enter?t=pdpp_ol_")
     sign_in = terminal.house.store.sign_in
     assert sign_in.session(sign_in.enter_by_link(link.partition("t=")[2], Visitor())) is not None
+
+
+@pytest.mark.parametrize("name", ["localhost", "[::1]"])
+def test_a_link_can_be_for_another_name_of_this_computer(terminal: Any, name: str) -> None:
+    assert terminal.run("owner", "link", f"{name}:7662") == 0
+    assert terminal.out.startswith(f"http://{name}:7662/owner/enter?t=")
+
+
+@pytest.mark.parametrize("address", ["localhost:7663", "https://evil.example", "nonsense/x"])
+def test_a_link_is_never_for_another_server(terminal: Any, address: str) -> None:
+    assert terminal.run("owner", "link", address) == 64
+    assert "pdpp_ol_" not in terminal.out
 
 
 def test_the_password_is_read_from_standard_input_without_a_terminal(terminal: Any) -> None:

@@ -74,6 +74,9 @@ class Browser:
     def get(self, path: str, **headers: str) -> Page:
         return self._send("GET", path, None, headers)
 
+    def head(self, path: str) -> Page:
+        return self._send("HEAD", path, None, {})
+
     def post(self, path: str, fields: list[tuple[str, str]], **headers: str) -> Page:
         """Post a form as a page of ours would."""
         sent = {"origin": self.origin, **headers}

@@ -10,6 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from personal_server.domain.connection import ConnectionStatus
+from personal_server.sources.mail.declaration import DECLARATION as MAIL
 from personal_server.storage.authorization_rows import (
     CodeRow,
     GrantRow,
@@ -20,6 +21,7 @@ from personal_server.storage.authorization_rows import (
 from tests.console.browsing import Browser, Page
 from tests.console.household import (
     HOME,
+    MAIL_SOURCE,
     WORK,
     Household,
     bank_request,
@@ -101,6 +103,7 @@ def test_a_device_request_ends_with_a_page(house: Household, browser: Browser) -
     )
     page = browser.get(path)
     assert "198.51.100.4" in page.text
+    assert "At 18 Nov 2026, 11:06 UTC" in words(page)
     assert "A device asks" in words(page)
     assert "You can close this window" in words(allow(browser, path))
 
@@ -394,6 +397,25 @@ def test_the_four_kinds_of_authorship_never_stand_inside_each_other(
     assert reader.kinds == {"server", "policy", "publisher", "client"}
     assert reader.nested == []
     assert reader.open == []
+
+
+def test_hostile_names_and_values_of_sources_are_text_too(
+    house: Household, browser: Browser
+) -> None:
+    raw = json.loads(json.dumps(MAIL))
+    raw["display"] = {"name": HOSTILE, "detail": HOSTILE}
+    raw["declaration_version"] = "2099-01-01"
+    raw["streams"][0]["display"] = {"label": HOSTILE, "detail": HOSTILE}
+    for view in raw["streams"][0]["views"]:
+        view["label"] = HOSTILE
+    house.declare(raw)
+    house.connect("cin_evil", "mail", MAIL_SOURCE, HOSTILE)
+    house.fill("cin_evil", "messages", [{"id": HOSTILE, "sent_at": HOSTILE, "subject": "<b>x</b>"}])
+    page = browser.get(house.ask(mail_request(instance_ids=["cin_evil"], fields=["subject"])))
+    assert page.status == 200
+    assert "&lt;b•••" in page.text
+    for markup in ("<script", "<img src=x", "<b>x", "\u202e"):
+        assert markup not in page.text
 
 
 def test_the_request_stays_pending_until_a_button_is_pressed(

@@ -56,6 +56,16 @@ def test_without_a_password_the_page_tells_how_to_get_a_link(house: Household) -
     assert 'type="password"' not in page.text
 
 
+def test_at_localhost_the_link_is_asked_for_by_that_name(house: Household) -> None:
+    page = house.browser("http://localhost:7662").get("/owner/login")
+    assert "pdpp owner link http://localhost:7662" in page.text
+
+
+def test_head_is_answered_like_get(house: Household) -> None:
+    assert house.browser().head("/owner/login").status == 200
+    assert house.signed_in().head("/owner/sign-ins").status == 200
+
+
 def test_guessing_is_slowed_from_the_fifth_failure(house: Household) -> None:
     house.sign_in.set_password(PASSWORD)
     browser = house.browser()

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from getpass import getpass
 from typing import Annotated
+from urllib.parse import urlsplit
 
 import cyclopts
 from cyclopts import Parameter
@@ -17,7 +18,9 @@ from cyclopts import Parameter
 from personal_server.app.owner_store import OwnerStore
 from personal_server.cli.exits import CommandError, print_json
 from personal_server.cli.tables import console, words
+from personal_server.rs_client.credentials import normalize_provider_url
 
+LOOPBACK_NAMES = {"127.0.0.1", "localhost", "::1"}
 Opener = Callable[[], AbstractContextManager[OwnerStore]]
 
 
@@ -26,16 +29,20 @@ def owner_app(open_store: Opener) -> cyclopts.App:
     app = cyclopts.App(name="owner", help="Sign in as the owner of this server.")
 
     @app.command
-    def link(*, json: bool = False) -> None:
+    def link(origin: str | None = None, *, json: bool = False) -> None:
         """Print a link that signs a browser in, once, within ten minutes.
 
         Parameters
         ----------
+        origin
+            The server's address as the browser uses it, where it is another name of this computer
+            (a sign-in at 127.0.0.1 does not count at localhost).
         json
             Print JSON.
         """
         with open_store() as store:
-            address = f"{store.origin}/owner/enter?t={store.sign_in.make_link()}"
+            where = _same_server(store.origin, origin)
+            address = f"{where}/owner/enter?t={store.sign_in.make_link()}"
         if json:
             print_json({"link": address, "expires_in": 600})
         else:
@@ -67,6 +74,20 @@ def owner_app(open_store: Opener) -> cyclopts.App:
         words().print(f"{ended} {'sign-in' if ended == 1 else 'sign-ins'} ended.")
 
     return app
+
+
+def _same_server(own: str, asked: str | None) -> str:
+    """The origin asked for, if it is this server's: itself, or another loopback name of it."""
+    if asked is None:
+        return own
+    origin = normalize_provider_url(asked)
+    ours, theirs = urlsplit(own), urlsplit(origin)
+    loopback = {ours.hostname, theirs.hostname} <= LOOPBACK_NAMES
+    if origin != own and not (loopback and ours.port == theirs.port):
+        raise CommandError(
+            "usage", "That is not an address of this server.", f"Leave it out, or give {own}."
+        )
+    return origin
 
 
 def _read_password() -> str:

@@ -15,7 +15,7 @@ from personal_server.consent.clients import DOCUMENT, DYNAMIC
 from personal_server.consent.resolution import EntryOffer, Ungrantable
 from personal_server.console import consent_words
 from personal_server.console.consent_streams import Shown, StreamView, stream_view
-from personal_server.console.words import purpose_label, redirect_place, span_of
+from personal_server.console.words import minute_of, purpose_label, redirect_place, span_of
 from personal_server.domain.grant import StreamGrant
 from personal_server.domain.selection import SINGLE_USE, Selection
 from personal_server.operations.accessing import Held
@@ -212,6 +212,7 @@ def _device(review: Review) -> tuple[tuple[str, str], ...]:
     return (
         ("Asked from", row.address or "an unknown address"),
         ("With", row.user_agent or "an unknown program"),
+        ("At", minute_of(row.created_at_ns)),
     )
 
 

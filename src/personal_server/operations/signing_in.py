@@ -23,6 +23,7 @@ from personal_server.consent.credentials import (
 )
 from personal_server.domain.values import NANOSECONDS
 from personal_server.errors import InvalidRequest, SignInFailed, SignInLinkInvalid
+from personal_server.operations.auditing import NOTHING, Acting, audit
 from personal_server.storage.authorization_ports import (
     After,
     AuthorizationReader,
@@ -30,7 +31,6 @@ from personal_server.storage.authorization_ports import (
     AuthorizationWriter,
 )
 from personal_server.storage.authorization_rows import (
-    AuditRow,
     OwnerLinkRow,
     OwnerRow,
     OwnerSessionRow,
@@ -265,6 +265,4 @@ def _note(
     address: str | None = None,
     **detail: object,
 ) -> None:
-    writer.insert(
-        AuditRow(event=event, at_ns=now_ns, actor=actor, address=address, detail=dict(detail))
-    )
+    audit(writer, event, Acting(actor, address=address), now_ns, NOTHING, **detail)

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from starlette.requests import Request
+
+from personal_server.console.lent import error_page, owner_session
+from personal_server.errors import CsrfFailed, InvalidRequest
+from tests.console.browsing import ORIGIN
+from tests.console.household import Household
+
+
+def request(**headers: str) -> Request:
+    raw = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
+    scope: dict[str, Any] = {
+        "type": "http",
+        "method": "POST",
+        "path": "/grants/grt_1/revoke",
+        "query_string": b"",
+        "headers": raw,
+        "state": {"origin": ORIGIN, "request_id": "req_1", "client_address": "203.0.113.7"},
+    }
+    return Request(scope)
+
+
+def cookie_of(house: Household) -> tuple[str, str]:
+    """The cookie header and the form secret of a signed-in browser."""
+    browser = house.signed_in()
+    csrf = dict(browser.get("/owner/sign-ins").form("/owner/logout"))["_csrf"]
+    return "; ".join(f"{n}={v}" for n, v in browser.cookies.items()), csrf
+
+
+def test_a_signed_in_owner_with_the_form_secret_is_the_owner() -> None:
+    house = Household()
+    cookie, csrf = cookie_of(house)
+    judge = owner_session(house.sign_in)
+    assert judge(request(cookie=cookie, x_csrf_token=csrf, origin=ORIGIN))
+    assert not judge(request(x_csrf_token=csrf, origin=ORIGIN))
+    assert not judge(request(cookie="pdpp_owner_7662=other", x_csrf_token=csrf, origin=ORIGIN))
+
+
+def test_a_browser_that_was_made_to_send_it_is_refused() -> None:
+    house = Household()
+    cookie, csrf = cookie_of(house)
+    judge = owner_session(house.sign_in)
+    for headers in (
+        {"x_csrf_token": csrf, "origin": "https://evil.example"},
+        {"x_csrf_token": csrf},
+        {"origin": ORIGIN},
+        {"x_csrf_token": "x", "origin": ORIGIN},
+    ):
+        with pytest.raises(CsrfFailed):
+            judge(request(cookie=cookie, **headers))
+
+
+def test_the_error_page_is_ours_with_its_code() -> None:
+    response = error_page("Ada's server")(request(), InvalidRequest("No."))
+    assert response.status_code == 400
+    assert b'data-error="invalid_request"' in response.body
+    assert response.headers["x-frame-options"] == "DENY"

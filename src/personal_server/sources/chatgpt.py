@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 from pathlib import PurePosixPath
 
 from personal_server.sources import shape
@@ -75,28 +76,41 @@ def _read_list(member: Member, files: dict[str, Member]) -> Iterator[SourceItem]
             yield element
             continue
         where = f"{member.name} at byte {element.position - member.offset}"
-        conversation = _Conversation(element, files)
-        yield from one_record(where, element.position, conversation.items)
+        build = partial(_conversation_items, element, files)
+        yield from one_record(where, element.position, build)
+
+
+def _conversation_items(element: Element, files: dict[str, Member]) -> Iterator[SourceItem]:
+    return _Conversation(element, files).items()
 
 
 class _Conversation:
     """One conversation on its way to records."""
 
     def __init__(self, element: Element, files: dict[str, Member]) -> None:
-        self._value = element.value
+        value = self._value = element.value
         self._position = element.position
         self._files = files
-
-    def items(self) -> Iterator[SourceItem]:
-        value = self._value
         self._id = shape.required(value, "conversation_id", "id")
         self._title = shape.line(value, "title")
-        self._created = _time("created_at", shape.instant(value, "create_time", "update_time"))
-        mapping = shape.inner(value, "mapping")
-        messages = [item for node in mapping for item in self._message(shape.inner(mapping, node))]
-        count = sum(isinstance(i, SourceRecord) and i.stream == "messages" for i in messages)
-        yield self._record("conversations", self._conversation(count))
-        yield from messages
+        self._created = _time(shape.instant(value, "create_time", "update_time"))
+        self._nodes = {name: shape.inner(value, "mapping", name) for name in _mapping(value)}
+        self._current = frozenset(self._upwards(shape.line(value, "current_node")))
+        self._speaking = {name for name, node in self._nodes.items() if _speaks(node)}
+
+    def items(self) -> Iterator[SourceItem]:
+        yield self._record("conversations", self._conversation(len(self._speaking)))
+        for name, node in self._nodes.items():
+            if name in self._speaking:
+                yield from self._message(name, node)
+
+    def _upwards(self, name: str | None) -> Iterator[str]:
+        """A node and all above it; a tree that bites its tail ends where it began."""
+        passed: set[str] = set()
+        while name and name not in passed:
+            passed.add(name)
+            yield name
+            name = shape.line(self._nodes.get(name, {}), "parent")
 
     def _conversation(self, message_count: int) -> Data:
         value = self._value
@@ -112,55 +126,32 @@ class _Conversation:
             "url": f"https://chatgpt.com/c/{self._id}",
         }
 
-    def _message(self, node: Data) -> Iterator[SourceItem]:
+    def _message(self, name: str, node: Data) -> Iterator[SourceItem]:
         message = shape.inner(node, "message")
         content, metadata = shape.inner(message, "content"), shape.inner(message, "metadata")
-        words, thinking = words_of(content), thinking_of(content)
-        attached = self._attached(content, metadata)
-        if not (words or thinking or attached):
-            return
-        message_id = self._node_id(shape.required(node, "id"))
-        parent = shape.line(node, "parent")
-        created = _time("created_at", shape.instant(message, "create_time")) or self._created
+        author = shape.inner(message, "author")
+        attached = _attached(message)
+        above = self._upwards(shape.line(node, "parent"))
+        parent = next((each for each in above if each in self._speaking), None)
+        created = _time(shape.instant(message, "create_time")) or self._created
         data: Data = {
-            "id": message_id,
+            "id": self._node_id(name),
             "conversation_id": self._id,
             "parent_id": self._node_id(parent) if parent else None,
             **created,
             "conversation_title": self._title,
-            "role": shape.line(shape.inner(message, "author"), "role"),
-            "text": words,
-            "thinking": thinking,
-            "tools": list(filter(None, [shape.line(shape.inner(message, "author"), "name")])),
+            "role": shape.line(author, "role"),
+            "text": words_of(content),
+            "thinking": thinking_of(content),
+            "tools": list(filter(None, [shape.line(author, "name")])),
             "kind": shape.line(content, "content_type"),
             "model": shape.line(metadata, "model_slug"),
-            "is_current": shape.line(node, "id") in self._current(),
+            "is_current": name in self._current,
             "attachment_count": len(attached),
         }
         yield self._record("messages", data)
         for asset, facts in attached.items():
-            yield from self._attachment(asset, facts, message_id, created)
-
-    def _current(self) -> frozenset[str]:
-        """The branch that is shown: from the current node up to the root."""
-        if not hasattr(self, "_branch"):
-            nodes, branch = shape.inner(self._value, "mapping"), list[str]()
-            name = shape.line(self._value, "current_node")
-            while name and name not in branch and len(branch) <= len(nodes):
-                branch.append(name)
-                name = shape.line(shape.inner(nodes, name), "parent")
-            self._branch = frozenset(branch)
-        return self._branch
-
-    def _attached(self, content: Data, metadata: Data) -> dict[str, Data]:
-        """Files by their id: those the message lists, and the pictures it shows."""
-        found: dict[str, Data] = {}
-        for facts in shape.objects(metadata, "attachments"):
-            if name := shape.line(facts, "id"):
-                found[name] = facts
-        for name, facts in asset_pointers(content):
-            found.setdefault(name, facts)
-        return found
+            yield from self._attachment(asset, facts, data["id"], created)
 
     def _attachment(
         self, asset: str, facts: Data, message_id: str, created: Data
@@ -188,5 +179,25 @@ class _Conversation:
         return SourceRecord(stream, data, self._position)
 
 
-def _time(name: str, instant: str | None) -> Data:
-    return {name: instant} if instant else {}
+def _mapping(value: Data) -> Data:
+    return shape.inner(value, "mapping")
+
+
+def _speaks(node: Data) -> bool:
+    """Whether a node is a message that says or carries something."""
+    message = shape.inner(node, "message")
+    content = shape.inner(message, "content")
+    return bool(words_of(content) or thinking_of(content) or _attached(message))
+
+
+def _attached(message: Data) -> dict[str, Data]:
+    """Files by their id: those the message lists, and the pictures it shows."""
+    listed = shape.objects(shape.inner(message, "metadata"), "attachments")
+    found = {name: facts for facts in listed if (name := shape.line(facts, "id"))}
+    for name, facts in asset_pointers(shape.inner(message, "content")):
+        found.setdefault(name, facts)
+    return found
+
+
+def _time(instant: str | None) -> Data:
+    return {"created_at": instant} if instant else {}

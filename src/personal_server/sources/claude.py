@@ -8,16 +8,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from personal_server.sources import shape
-from personal_server.sources.conversations import ATTACHMENTS, CONVERSATIONS, MESSAGES
-from personal_server.sources.declaration import (
-    Stream,
-    declaration,
-    key,
-    moment,
-    plain,
-    reference,
-    text,
-)
+from personal_server.sources.claude_streams import DECLARATION
 from personal_server.sources.export import Export, Member
 from personal_server.sources.identity import stable_id
 from personal_server.sources.item import Data, Skipped, SourceItem, SourceRecord
@@ -38,60 +29,12 @@ _CONVERSATION = re.compile(rb"^\s*\[?\s*\{.*\"chat_messages\"\s*:", re.DOTALL)
 _PROJECT = re.compile(rb"^\s*\[?\s*\{.*\"prompt_template\"\s*:", re.DOTALL)
 _MEMORIES = re.compile(rb"^\s*\[?\s*\{.*\"conversations_memory\"\s*:", re.DOTALL)
 
-PROJECTS = Stream(
-    "projects",
-    "Your projects",
-    "Name, description and instructions of each project.",
-    [
-        key(),
-        text("name", "Name of the project", title=True),
-        text("description", "What it is for"),
-        text("instructions", "Instructions given to the assistant"),
-        moment("created_at", "When it was made", event=True),
-        moment("updated_at", "When it last changed"),
-    ],
-    time_field="created_at",
-    children={"documents": ("documents", "project_id")},
-)
-
-DOCUMENTS = Stream(
-    "documents",
-    "Documents in your projects",
-    "Name and text of every document given to a project.",
-    [
-        key(),
-        reference("project_id", "The project", required=True),
-        text("filename", "Name of the document", title=True),
-        text("text", "Its text"),
-        moment("created_at", "When it was added", event=True),
-    ],
-    time_field="created_at",
-    parents={"project": ("projects", "project_id")},
-    semantic=["text"],
-)
-
-MEMORIES = Stream(
-    "memories",
-    "What the assistant remembers of you",
-    "Notes the assistant keeps about you and your projects.",
-    [
-        key(),
-        plain("project_id", "The project it belongs to, if any"),
-        text("text", "The note", title=True),
-    ],
-)
-
 
 class ClaudeSource:
     """Reads conversations, projects and memories, as arrays or as lines."""
 
     connector_key = "claude"
-    declaration: Data = declaration(
-        "claude",
-        "Claude",
-        "Conversations with Claude, with files, projects and memories.",
-        [CONVERSATIONS, MESSAGES, ATTACHMENTS, PROJECTS, DOCUMENTS, MEMORIES],
-    )
+    declaration: Data = DECLARATION
     how_to_export = (
         "In Claude choose Settings > Privacy > Export data. A mail brings links to one or more "
         "zips; import each as it is."

@@ -1,0 +1,175 @@
+"""One event or task of a calendar, asked for its properties; those it cannot say are None."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from datetime import date, datetime, timedelta, tzinfo
+from typing import Any, cast
+
+from icalendar import Component, Event, Todo
+from icalendar.error import BrokenCalendarProperty, GloballyUniqueTZIDGuessed
+
+from personal_server.sources.errors import BadRecord
+from personal_server.sources.identity import stable_id
+from personal_server.sources.item import Data
+from personal_server.sources.text import decoded, one_line, or_none, printable
+from personal_server.sources.times import rendered
+
+FAULTS = (ValueError, KeyError, TypeError, AttributeError, IndexError, LookupError, OverflowError)
+ZoneOf = Callable[[str | None], tzinfo]
+
+
+class Entry:
+    """One event or task, asked for its properties."""
+
+    def __init__(self, component: Component, calendar: str, zone_of: ZoneOf) -> None:
+        self._component = cast(Any, component)
+        self._calendar = calendar
+        self._zone_of = zone_of
+
+    def event(self) -> Data:
+        """The record of an event. Raises: BadRecord."""
+        begins = self._time("DTSTART")
+        if begins is None:
+            raise BadRecord("bad_date", "it has no time of beginning that can be read")
+        ends = self._time("DTEND") or self._after(begins)
+        attendees = self._people("ATTENDEE")
+        return self._shared() | {
+            "starts_at": self._rendered(begins),
+            "ends_at": self._rendered(ends) if ends is not None else None,
+            "starts_on": (begins.date() if isinstance(begins, datetime) else begins).isoformat(),
+            "all_day": not isinstance(begins, datetime),
+            "time_zone": self._zone_name("DTSTART"),
+            "organizer": next(iter(self._people("ORGANIZER")), None),
+            "attendees": attendees,
+            "attendee_count": len(attendees),
+            "is_recurring": "RRULE" in self._component or "RDATE" in self._component,
+            "recurrence_rule": self._raw("RRULE"),
+            "replaces_occurrence_at": self._rendered_or_none("RECURRENCE-ID"),
+        }
+
+    def task(self) -> Data:
+        """The record of a task."""
+        due = self._time("DUE") or self._time("DTSTART")
+        when = {"due_at": self._rendered(due)} if due is not None else {}
+        done = self._text("STATUS") == "COMPLETED" or "COMPLETED" in self._component
+        return (
+            self._shared()
+            | when
+            | {
+                "completed_at": self._rendered_or_none("COMPLETED"),
+                "is_completed": done,
+                "priority": self._whole("PRIORITY"),
+            }
+        )
+
+    def _shared(self) -> Data:
+        uid = self._text("UID")
+        same = self._raw("RECURRENCE-ID")
+        identity = (uid, same) if uid else (self._component.to_ical(),)
+        status = self._text("STATUS")
+        return {
+            "id": stable_id("cal", self._calendar, self._component.name, *identity),
+            "calendar": printable(self._calendar),
+            "title": self._text("SUMMARY"),
+            "description": self._text("DESCRIPTION"),
+            "location": self._text("LOCATION"),
+            "status": status.lower() if status else None,
+            "categories": self._categories(),
+            "url": self._text("URL"),
+            "uid": uid,
+            "created_at": self._rendered_or_none("CREATED"),
+            "updated_at": self._rendered_or_none("LAST-MODIFIED"),
+        }
+
+    def _values(self, name: str) -> list[Any]:
+        value = self._component.get(name)
+        if value is None:
+            return []
+        return cast("list[Any]", value) if isinstance(value, list) else [value]
+
+    def _text(self, name: str) -> str | None:
+        values = self._values(name)
+        return or_none(printable(str(values[0])).strip()) if values else None
+
+    def _raw(self, name: str) -> str | None:
+        values = self._values(name)
+        try:
+            return printable(decoded(values[0].to_ical())) if values else None
+        except FAULTS:
+            return None
+
+    def _whole(self, name: str) -> int | None:
+        text = self._text(name) or ""
+        return int(text) if text.isdecimal() and len(text) < 10 else None
+
+    def _time(self, name: str) -> datetime | date | None:
+        values = self._values(name)
+        found: Any = _facet(values[0], "dt") if values else None
+        return found if isinstance(found, date) else None
+
+    def _after(self, begins: datetime | date) -> datetime | date | None:
+        values = self._values("DURATION")
+        length: Any = _facet(values[0], "td") if values else None
+        try:
+            return begins + length if isinstance(length, timedelta) else None
+        except OverflowError:
+            return None
+
+    def _zone_name(self, name: str) -> str | None:
+        values = self._values(name)
+        found: Any = _parameters(values[0]).get("TZID") if values else None
+        return one_line(printable(str(found)), 200) if found else None
+
+    def _rendered(self, moment: datetime | date) -> str:
+        if isinstance(moment, datetime):
+            return rendered(moment, self._zone_of(self._zone_name("DTSTART")))
+        return f"{moment.isoformat()}T00:00:00Z"
+
+    def _rendered_or_none(self, name: str) -> str | None:
+        moment = self._time(name)
+        try:
+            return self._rendered(moment) if moment is not None else None
+        except BadRecord:
+            return None
+
+    def _people(self, name: str) -> list[str]:
+        return [found for each in self._values(name) if (found := _person(each))]
+
+    def _categories(self) -> list[str]:
+        found: list[str] = []
+        for each in self._values("CATEGORIES"):
+            listed: list[Any] = _facet(each, "cats") or [each]
+            found += [printable(str(name)) for name in listed]
+        return found
+
+
+def parsed(kind: type[Event] | type[Todo], raw: bytes) -> Component:
+    """An entry, with vendors' prefixes of zone names overlooked. Raises: BadRecord."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", GloballyUniqueTZIDGuessed)
+        try:
+            return kind.from_ical(decoded(raw))
+        except FAULTS:
+            raise BadRecord("bad_record", "it is not a valid entry") from None
+
+
+def _facet(value: Any, name: str) -> Any:
+    """One side of a property's value; None where the value could not be parsed."""
+    try:
+        return getattr(value, name, None)
+    except BrokenCalendarProperty:
+        return None
+
+
+def _parameters(value: Any) -> dict[str, Any]:
+    return _facet(value, "params") or {}
+
+
+def _person(value: Any) -> str | None:
+    address = printable(str(value)).removeprefix("mailto:").removeprefix("MAILTO:")
+    name = _parameters(value).get("CN")
+    if name and str(name) != address:
+        return one_line(f"{printable(str(name))} <{address}>")
+    return or_none(one_line(address))

@@ -112,8 +112,11 @@ def test_only_a_revoked_connection_is_closed_to_clients(
 
 def test_a_connection_of_another_source_is_a_mismatch() -> None:
     granted = member(grant(stream_grant(instance_ids=(DIARY,))))
-    authority = authority_of("client", granted, connections=[connection(DIARY, "banking")])
+    other = connection(DIARY, "banking", "Secret account")
+    authority = authority_of("client", granted, connections=[other])
     assert reasons(authority) == [(DIARY, "source_mismatch", None)]
+    entry = authority.unavailable[0]
+    assert (entry.display_name, entry.connector_key) == (None, "journal")
 
 
 def test_a_grant_that_cannot_be_read_gives_nothing_and_is_named() -> None:

@@ -107,6 +107,8 @@ def _add_member(
         if isinstance(found, ReadableSource):
             built.add((grant.issued_at, grant.grant_id), found)
             continue
+        if found == "source_mismatch":
+            connection = None  # what it is called belongs to a source that was not granted
         entry = Unavailable(
             connection_id=connection_id,
             reason=found,

@@ -18,7 +18,11 @@ Query = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """One read: its REST target and, where a tool does the same, the tool call."""
+    """One read: its REST target and, where a tool does the same, the tool call.
+
+    `fits` is false where the tool's answer passes its budget, so that it asks for a shorter page
+    and thus reads twice.
+    """
 
     name: str
     path: str
@@ -26,6 +30,7 @@ class Read:
     tool: str | None = None
     arguments: Mapping[str, Any] = field(default_factory=dict[str, Any])
     bound_ms: float | None = None
+    fits: bool = True
 
     def over_rest(self, caller: RestCaller) -> Callable[[], object]:
         """The call as REST."""
@@ -48,7 +53,14 @@ def reads_of(mailbox: str, rest: RestCaller) -> Sequence[Read]:
     deep = deep_cursor(rest, records, here)
     page: Query = (*here, ("limit", "100"))
     return (
-        Read("page of 100", records, page, "query_records", {**base, "limit": 100}, 5),
+        Read("page of 100", records, page, "query_records", {**base, "limit": 100}, 5, False),
+        Read(
+            "page of 25, two fields",
+            records,
+            (*here, ("limit", "25"), ("fields", "subject,sent_at")),
+            "query_records",
+            {**base, "limit": 25, "fields": ["subject", "sent_at"]},
+        ),
         Read("page of 100, deep", records, (*page, ("cursor", deep)), bound_ms=5),
         Read("record", f"{records}/{key}", here, "fetch", {"id": f"{mailbox}/messages:{key}"}, 3),
         Read(
@@ -66,6 +78,7 @@ def reads_of(mailbox: str, rest: RestCaller) -> Sequence[Read]:
             "query_records",
             {**base, "filter": {"from_address": sender}, "limit": 25},
             5,
+            False,
         ),
         Read(
             "count",
@@ -113,4 +126,6 @@ def _aggregate(name: str, base: Mapping[str, Any], here: Query, **grouping: str)
 
 def _search(name: str, term: str, bound_ms: float) -> Read:
     arguments = {"query": term, "limit": 25}
-    return Read(name, "/v1/search", (("q", term), ("limit", "25")), "search", arguments, bound_ms)
+    return Read(
+        name, "/v1/search", (("q", term), ("limit", "25")), "search", arguments, bound_ms, False
+    )

@@ -31,6 +31,7 @@ class ReadRow:
     name: str
     timings: dict[str, Timing]
     bound_ms: float | None
+    fits: bool = True
 
     @property
     def held(self) -> bool | None:

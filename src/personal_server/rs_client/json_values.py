@@ -2,12 +2,17 @@
 
 import json
 import re
+from collections.abc import Iterable
 from typing import Any, TypeGuard
+
+import orjson
 
 depth_limit = 96
 """Levels of nesting beyond which a body is refused; writers downstream recurse."""
 
 lone_surrogate = re.compile("[\ud800-\udfff]")
+long_digits = re.compile(rb"\d{19}")
+unsure = object()
 
 Json = dict[str, Any]
 
@@ -53,8 +58,11 @@ def as_count(value: object) -> int | None:
 
 
 def compact(value: object) -> str:
-    """Compact JSON without ASCII escaping."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    """Compact JSON without ASCII escaping; what the quick writer cannot hold, the exact one does."""
+    try:
+        return orjson.dumps(value).decode()
+    except TypeError:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def parse_json(raw: bytes) -> Any:
@@ -62,12 +70,31 @@ def parse_json(raw: bytes) -> Any:
 
     Raises: ValueError for anything that is not JSON, nested too deeply, or not a JSON number.
     """
+    value = _quickly(raw)
+    if value is unsure:
+        value = _exactly(raw)
+    if _is_too_deep(value):
+        raise ValueError("nested too deeply")
+    return value
+
+
+def _quickly(raw: bytes) -> Any:
+    """The value, unless it may hold what the quick reader refuses or rounds."""
+    if long_digits.search(raw):
+        return unsure
+    try:
+        return orjson.loads(raw)
+    except ValueError:
+        return unsure
+
+
+def _exactly(raw: bytes) -> Any:
     try:
         text = raw.decode("utf-8")
         value = json.loads(text, parse_constant=_refuse)
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
-    if _depth(value) > depth_limit:
+    if _is_too_deep(value):
         raise ValueError("nested too deeply")
     return _mended(value) if "\\u" in text else value
 
@@ -76,19 +103,20 @@ def _refuse(name: str) -> Any:
     raise ValueError(f"not a JSON number: {name}")
 
 
-def _depth(value: object) -> int:
-    deepest = 0
-    pending: list[tuple[object, int]] = [(value, 1)]
-    while pending:
-        item, level = pending.pop()
-        deepest = max(deepest, level)
-        if deepest > depth_limit:
-            break
-        if is_object(item):
-            pending.extend((child, level + 1) for child in item.values())
-        elif is_list(item):
-            pending.extend((child, level + 1) for child in item)
-    return deepest
+def _is_too_deep(value: object) -> bool:
+    """Whether more than `depth_limit` arrays and objects lie in one another, level by level."""
+    level = [value]
+    for _ in range(depth_limit):
+        level = [child for item in level for child in _children(item)]
+        if not level:
+            return False
+    return True
+
+
+def _children(item: object) -> Iterable[object]:
+    if is_object(item):
+        return item.values()
+    return item if is_list(item) else ()
 
 
 def _mended(value: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -44,6 +44,19 @@ def arrange(plan: AggregatePlan, record_count: int, tallies: Sequence[Tally]) ->
         group_count=len(tallies),
         other_count=sum(each.group.count for each in rest),
         other_value=other,
+    )
+
+
+def newest(plan: AggregatePlan, record_count: int, counts: Mapping[Any, int]) -> Aggregation:
+    """The same for counted time buckets, of which there may be very many: key → count."""
+    starts = sorted(key for key in counts if key is not None)[-plan.limit :]
+    shown = [*starts, *([None] if None in counts else [])]
+    groups = tuple(Group(key, counts[key]) for key in shown)
+    return Aggregation(
+        record_count,
+        groups=groups,
+        group_count=len(counts),
+        other_count=sum(counts.values()) - sum(group.count for group in groups),
     )
 
 

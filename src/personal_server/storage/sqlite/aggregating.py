@@ -22,7 +22,7 @@ from personal_server.domain.values import (
     render_sum,
 )
 from personal_server.planning.plans import AggregatePlan, Aggregation, Group
-from personal_server.storage.grouping import Tally, arrange, plain_value
+from personal_server.storage.grouping import Tally, arrange, newest, plain_value
 from personal_server.storage.sql.compiler import Where
 from personal_server.storage.sql.layout import Column
 from personal_server.storage.sqlite.figures import count_place, extreme
@@ -70,6 +70,8 @@ class _Aggregate:
                 self._reader, place, place.matching(conditions), count, grouping
             )
         ]
+        if grouping.granularity is not None and self._plan.metric is Metric.COUNT:
+            return newest(self._plan, total, self._counts(parts))
         figures = self._figures(parts)
         shown = self._shown_keys(grouping, parts, figures)
         by_shown: dict[Any, Key] = {shown[key]: key for key in figures}
@@ -97,6 +99,14 @@ class _Aggregate:
                 absorb(figures, self._plan.metric, count, values)
             if column is not None:
                 self._complete(segment, column, found)
+        return found
+
+    def _counts(self, parts: Sequence[Segment]) -> dict[Key, int]:
+        found: dict[Key, int] = {}
+        for part in parts:
+            for unit, count in self._lines(part, f"{part.sql} AS g, count(*)", " GROUP BY 1"):
+                key = part.key_of(unit)
+                found[key] = found.get(key, 0) + count
         return found
 
     def _measures(self, column: Column) -> str:

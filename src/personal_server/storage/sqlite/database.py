@@ -30,6 +30,7 @@ PROGRESS_STEPS = 20_000
 STATEMENT_CACHE = 400
 READER_CACHE_KIB = 8_192
 WRITER_CACHE_KIB = 49_152
+JOURNAL_BYTES = 64 * 1024 * 1024
 
 Migration = str | Callable[[Session], None]
 Setup = Callable[[Session], None]
@@ -137,6 +138,7 @@ class Database:
             connection.pragma("secure_delete", "fast")
             connection.pragma("synchronous", "full")
             connection.pragma("temp_store", "memory")
+            connection.pragma("journal_size_limit", JOURNAL_BYTES)
             if reader:
                 connection.pragma("query_only", True)
             if self._setup is not None:

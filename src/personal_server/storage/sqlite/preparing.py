@@ -5,7 +5,7 @@ Rule: pure, and done before the write transaction begins.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import orjson
@@ -14,6 +14,7 @@ from personal_server.domain.record import JsonObject
 from personal_server.domain.tokens import spaced
 from personal_server.domain.values import (
     COMPARED_CODE_POINTS,
+    DAY_NANOSECONDS,
     ValueKind,
     comparable,
     event_instant_ns,
@@ -59,14 +60,15 @@ def prepare(writes: Iterable[RecordWrite], layout: Layout) -> list[Prepared]:
 
 def prepare_one(key: str, data: JsonObject, emitted_at_ns: int, layout: Layout) -> Prepared:
     """A record as its tables hold it."""
+    values = [_value(data.get(each.field), each.kind) for each in layout.columns]
     return Prepared(
         key,
         emitted_at_ns,
         orjson.dumps(data).decode(),
-        tuple(_value(data.get(each.field), each.kind) for each in layout.columns),
+        tuple(values),
         _words(data, layout),
-        _event_ns(data, layout),
-        consent_instant(data, layout),
+        _event_ns(values, layout),
+        _instant(values, layout, layout.consent),
         blob_ids(data, layout.blobs) if layout.blobs else None,
     )
 
@@ -94,9 +96,20 @@ def _words(data: JsonObject, layout: Layout) -> tuple[str, ...] | None:
     return tuple(spaced(text) if isinstance(text, str) else "" for text in texts)
 
 
-def _event_ns(data: JsonObject, layout: Layout) -> int | None:
-    column = layout.column(layout.event)
-    return None if column is None else event_instant_ns(data.get(column.field), column.kind)
+def _instant(values: Sequence[Value], layout: Layout, field: str | None) -> Value:
+    """The instant of a time column: days begin at 00:00:00Z."""
+    column = layout.column(field)
+    if column is None:
+        return None
+    value = values[layout.columns.index(column)]
+    if column.kind is ValueKind.DATE and isinstance(value, int):
+        return value * DAY_NANOSECONDS
+    return value
+
+
+def _event_ns(values: Sequence[Value], layout: Layout) -> int | None:
+    instant = _instant(values, layout, layout.event)
+    return int(instant) if isinstance(instant, int | float) else None
 
 
 def place(event_ns: int | None, created_at_ns: int, layout: Layout) -> int:

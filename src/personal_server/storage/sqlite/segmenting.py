@@ -130,10 +130,10 @@ class _Timed:
         base = base_unit * unit - offset
 
         def start(found: int) -> int:
-            local = base_unit + found
             if not calendar.is_fine:
-                return calendar.day_start(local)
-            return calendar.fine_start(local, max(local * unit - offset, since))
+                return calendar.day_start(base_unit + found)
+            begun = base + found * unit
+            return begun if begun >= since else calendar.fine_start(base_unit + found, since)
 
         # instants beyond 64 bits are doubles, true to some microseconds: they are not cut short
         slack = "" if -(2**63) <= inside_ns < 2**63 else f" + {FAR_SLACK_NS}"

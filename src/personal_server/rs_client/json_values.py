@@ -58,7 +58,7 @@ def as_count(value: object) -> int | None:
 
 
 def compact(value: object) -> str:
-    """Compact JSON without ASCII escaping; what the quick writer cannot hold, the exact one does."""
+    """Compact JSON without ASCII escaping; the exact writer takes what the quick one cannot."""
     try:
         return orjson.dumps(value).decode()
     except TypeError:

@@ -71,8 +71,8 @@ def tally_json(tally: Tally, refused: Sequence[Skipped], *, stored: bool) -> Dat
 
 def _skipped(tally: Tally, refused: Sequence[Skipped]) -> list[tuple[str, int, list[Skipped]]]:
     counts = dict(tally.skipped_count)
-    if refused:
-        counts["unsafe_entry"] = len(refused)
+    for each in refused:
+        counts[each.code] = counts.get(each.code, 0) + 1
     known = [*refused, *tally.skipped]
     return [
         (code, count, [each for each in known if each.code == code])

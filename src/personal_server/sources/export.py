@@ -23,6 +23,7 @@ from personal_server.sources.archive import safe_entries
 from personal_server.sources.errors import ExportNotFound, ExportTruncated, ExportUnreadable
 from personal_server.sources.guarded import FAILURES, guarded
 from personal_server.sources.item import Skipped
+from personal_server.sources.text import printable
 
 HEAD_BYTES = 8192
 MOST_FILES = 1_000_000
@@ -162,7 +163,7 @@ def _modified_at(path: Path) -> datetime:
 
 def _single_file(path: Path) -> Export:
     modified_at = _modified_at(path)
-    member = Member(path.name, path.stat().st_size, 0, _file_opener(path), modified_at)
+    member = Member(printable(path.name), path.stat().st_size, 0, _file_opener(path), modified_at)
     return Export(path, (member,), modified_at)
 
 
@@ -172,19 +173,26 @@ def _file_opener(path: Path) -> Callable[[], BinaryIO]:
 
 def _folder(path: Path) -> Export:
     members: list[Member] = []
+    refused: list[Skipped] = []
     offset = 0
-    for file in _regular_files(path):
+    for file in _regular_files(path, refused):
         size = file.stat().st_size
-        name = file.relative_to(path).as_posix()
+        name = printable(file.relative_to(path).as_posix())
         members.append(Member(name, size, offset, _file_opener(file), _modified_at(file)))
         offset += size
     captured_at = max((member.modified_at for member in members), default=_modified_at(path))
-    return Export(path, tuple(members), captured_at)
+    return Export(path, tuple(members), captured_at, tuple(refused))
 
 
-def _regular_files(path: Path) -> list[Path]:
+def _regular_files(path: Path, refused: list[Skipped]) -> list[Path]:
+    """All files but hidden ones; a folder that cannot be read is reported."""
+
+    def unreadable(error: OSError) -> None:
+        where = printable(str(error.filename or path))
+        refused.append(Skipped(where, "unreadable_folder", "this folder cannot be read", 0))
+
     found: list[Path] = []
-    for folder, folders, names in os.walk(path, followlinks=False):
+    for folder, folders, names in os.walk(path, followlinks=False, onerror=unreadable):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in names:
             file = Path(folder, name)

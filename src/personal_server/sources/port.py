@@ -15,6 +15,7 @@ from personal_server.sources.item import Data, Skipped, SourceItem
 CERTAIN = 90
 LIKELY = 60
 POSSIBLE = 30
+MOST_REMEMBERED = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +103,10 @@ def beginning_at(start: int, items: Iterable[SourceItem]) -> Iterator[SourceItem
 
 
 def without_repeats(items: Iterable[SourceItem]) -> Iterator[SourceItem]:
-    """Give each key once; report one that comes again with other data. 16 bytes remember each."""
+    """Give each key once; report one that comes again with other data.
+
+    Memory is bounded: a key beyond the first million is given as it comes.
+    """
     seen: dict[int, int] = {}
     for item in items:
         if isinstance(item, Skipped):
@@ -111,7 +115,8 @@ def without_repeats(items: Iterable[SourceItem]) -> Iterator[SourceItem]:
         key = hash((item.stream, item.data["id"]))
         data = hash(orjson.dumps(item.data, option=orjson.OPT_SORT_KEYS))
         if key not in seen:
-            seen[key] = data
+            if len(seen) < MOST_REMEMBERED:
+                seen[key] = data
             yield item
         elif seen[key] != data:
             reason = "an entry of the same id was read before; the first was kept"

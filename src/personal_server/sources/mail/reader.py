@@ -20,6 +20,7 @@ from personal_server.sources.mail.splitting import (
 )
 from personal_server.sources.port import (
     CERTAIN,
+    MOST_REMEMBERED,
     Claim,
     beginning_at,
     claim,
@@ -68,14 +69,15 @@ def _is_mail(head: bytes) -> bool:
 
 
 def _without_repeats(items: Iterator[SourceItem]) -> Iterator[SourceItem]:
-    """A message that lies in several mailboxes is read from the first; 8 bytes remember it."""
+    """A message that lies in several mailboxes is read from the first, of so many as fit."""
     seen: set[int] = set()
     repeated = False
     for item in items:
         if isinstance(item, SourceRecord) and item.stream == "messages":
             mark = int(item.data["id"][-16:], 16)
             repeated = mark in seen
-            seen.add(mark)
+            if len(seen) < MOST_REMEMBERED:
+                seen.add(mark)
             if repeated:
                 reason = "the same message was read from another mailbox"
                 yield Skipped(item.data["mailbox"], "duplicate", reason, item.position)

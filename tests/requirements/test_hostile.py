@@ -10,8 +10,10 @@ import jsonschema_rs
 import pytest
 
 from personal_server.mcp_adapter.calls import AdapterSettings, Call, Outcome
+from personal_server.mcp_adapter.cleaning import clean_json
 from personal_server.mcp_adapter.contract import contract
 from personal_server.mcp_adapter.server import Caller, draw_nonce, guarded, tools
+from personal_server.rs_client.normalize import has_more, rows_of
 from personal_server.rs_client.port import (
     Path,
     Query,
@@ -224,12 +226,45 @@ def arguments_for(draw: random.Random, tool: str) -> Any:
     return chosen if draw.random() < 0.98 else None
 
 
+def check_parity(tool: str, outcome: Outcome) -> None:
+    """What one face names, the other names too, in the same order."""
+    structured, face = outcome.structured, Text(outcome.text)
+    if outcome.is_error:
+        call = structured["error"].get("next_call")
+        told = [{"tool": c.tool, "arguments": c.arguments} for c in face.calls()]
+        assert told == cleaned([call] if call else [])
+        return
+    if tool in {"fetch", "read_record_field"}:
+        return
+    calls = [{"tool": c.tool, "arguments": c.arguments} for c in face.calls()]
+    bare = [{"tool": c["tool"], "arguments": c["arguments"]} for c in structured["next"]]
+    assert calls == cleaned(bare)
+    codes = [line.split()[1] for line in face.named("warning")]
+    own = [warning["code"] for warning in structured["warnings"]]
+    assert codes[len(codes) - len(own) :] == own
+    if tool == "query_records":
+        assert face.ids == structured["record_ids"]
+        assert len(face.ids) == len(rows_of(structured["data"]))
+        shown = [entry["field_path"] for entry in structured["content_ladder"]]
+        assert len(face.named("cut")) + len(face.named("binary")) == len(shown)
+    if tool == "search":
+        assert face.ids == [row["id"] for row in structured["results"]]
+        assert len(face.ids) == len(rows_of(structured["data"]))
+    if tool in {"query_records", "search"}:
+        assert (face.fact("has_more") == "true") is (has_more(structured["data"]) is True)
+
+
+def cleaned(value: Any) -> Any:
+    return json.loads(clean_json(value))
+
+
 async def one(draw: random.Random) -> tuple[str, Outcome]:
     tool = draw.choice(list(tools))
     port = HostilePort(draw)
     settings = AdapterSettings(draw.choice(["auto", "always", "never"]))
     origin = "https://me.example"
-    call = Call(tool, port, origin, draw_nonce, draw.random() < 0.2, settings)
+    openai = tool != "search" and draw.random() < 0.2
+    call = Call(tool, port, origin, draw_nonce, openai, settings)
 
     def open_port(name: str) -> HostilePort:
         return port
@@ -244,6 +279,7 @@ async def test_ten_thousand_calls_have_typed_bounded_valid_results(seed: int) ->
     for _ in range(500):
         tool, outcome = await one(draw)
         validators[tool].validate(outcome.structured)
+        check_parity(tool, outcome)
         written = len(json.dumps(outcome.structured, ensure_ascii=False, separators=(",", ":")))
         limit = 12_000 if tool in {"query_records", "search"} and not outcome.is_error else 45_000
         assert len(outcome.text) <= (4_000 if outcome.is_error else limit)

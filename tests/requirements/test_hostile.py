@@ -6,6 +6,7 @@ import json
 import random
 from typing import Any
 
+import anyio
 import jsonschema_rs
 import pytest
 
@@ -135,7 +136,7 @@ def scripted(rows: list[Json], hits: list[Json], groups: list[Json]) -> Any:
     return answer
 
 
-# a fuzz of ten thousand calls ----------------------------------------------------------------
+# generated calls ------------------------------------------------------------------------------
 class HostilePort:
     """Answers anything, or nothing."""
 
@@ -273,10 +274,9 @@ async def one(draw: random.Random) -> tuple[str, Outcome]:
     return tool, await guarded(tools[tool], call, arguments_for(draw, tool), caller)
 
 
-@pytest.mark.parametrize("seed", range(20))
-async def test_ten_thousand_calls_have_typed_bounded_valid_results(seed: int) -> None:
+async def generated(seed: int, count: int) -> None:
     draw = random.Random(seed)
-    for _ in range(500):
+    for _ in range(count):
         tool, outcome = await one(draw)
         validators[tool].validate(outcome.structured)
         check_parity(tool, outcome)
@@ -288,3 +288,19 @@ async def test_ten_thousand_calls_have_typed_bounded_valid_results(seed: int) ->
             assert outcome.structured["error"]["code"] != "internal_error", (tool, outcome.text)
             assert set(outcome.structured) == {"error"}
             assert outcome.text.startswith(f"error {outcome.structured['error']['code'][:40]}")
+
+
+@pytest.mark.parametrize("seed", range(20))
+async def test_generated_calls_have_typed_bounded_valid_equal_results(seed: int) -> None:
+    await generated(seed, 100)
+
+
+async def ten_thousand() -> None:
+    """`python -m tests.requirements.test_hostile`: the long run."""
+    for seed in range(100, 200):
+        await generated(seed, 100)
+    print("10,000 calls: 0 over the ceiling, 0 untyped errors, 0 invalid, 0 unequal")
+
+
+if __name__ == "__main__":
+    anyio.run(ten_thousand)

@@ -6,7 +6,6 @@ again inside; the in-process transport of the hosted adapter enters behind it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
@@ -17,26 +16,12 @@ from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from personal_server.app.origin import OriginPolicy
+from personal_server.domain.wire import PDPP_VERSION, echoed_request_id
 from personal_server.errors import PersonalServerError, RateLimitExceeded
+from personal_server.resource_server.boundary import error_body
 
-PDPP_VERSION = "2026-04-06"
 NANOSECONDS = 1_000_000_000
 Lifetime = Callable[[], AbstractAsyncContextManager[None]]
-_REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}\Z")
-
-
-def request_id_of(headers: Mapping[str, str]) -> str:
-    """The caller's request id if it may be echoed, else a new one.  Source: RS contract 1.3."""
-    sent = headers.get("request-id") or headers.get("x-request-id") or ""
-    return sent if _REQUEST_ID.match(sent) else f"req_{token_hex(12)}"
-
-
-def error_body(error: PersonalServerError, request_id: str) -> bytes:
-    """The wire form of an error.  Source: RS contract 2.1."""
-    members = {"type": error.type, "code": error.code, "message": error.message}
-    if error.param is not None:
-        members["param"] = error.param
-    return orjson.dumps({"error": {**members, **error.members, "request_id": request_id}})
 
 
 @dataclass(slots=True)
@@ -105,7 +90,7 @@ class Outermost:
 
     async def _respond(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = {k.decode("latin-1"): v.decode("latin-1") for k, v in scope["headers"]}
-        request_id = request_id_of(headers)
+        request_id = echoed_request_id(headers) or f"req_{token_hex(12)}"
         address = ""
         try:
             address = self._settle(scope, headers, request_id)

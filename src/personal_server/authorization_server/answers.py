@@ -12,7 +12,7 @@ import orjson
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from personal_server.authorization_server.calls import PDPP_VERSION
+from personal_server.domain.wire import PDPP_VERSION
 from personal_server.errors import InternalError, PersonalServerError
 
 NO_STORE = {"Cache-Control": "no-store", "Pragma": "no-cache"}

@@ -14,10 +14,10 @@ from urllib.parse import parse_qsl
 from starlette.requests import Request
 
 from personal_server.consent.refusals import BadRequest, RequestTooLarge
+from personal_server.domain.wire import PDPP_VERSION
 from personal_server.errors import UnsupportedVersion
 from personal_server.operations.auditing import Acting
 
-PDPP_VERSION = "2026-04-06"
 MAX_BODY = 128 * 1024
 MAX_REGISTRATION = 32 * 1024
 MAX_FIELDS = 200

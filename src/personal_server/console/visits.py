@@ -15,6 +15,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from starlette.requests import Request
 
+from personal_server.domain.wire import PDPP_VERSION
 from personal_server.errors import (
     BodyTooLarge,
     CsrfFailed,
@@ -25,7 +26,6 @@ from personal_server.errors import (
 from personal_server.operations.auditing import Acting
 from personal_server.operations.signing_in import SignedIn, Visitor
 
-PDPP_VERSION = "2026-04-06"
 MAX_FORM_BYTES = 512 * 1024
 MAX_FORM_FIELDS = 10_000
 FORM_TYPE = "application/x-www-form-urlencoded"

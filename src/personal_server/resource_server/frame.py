@@ -6,7 +6,6 @@ answers, and nothing touches stored records before a route is called.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import BinaryIO
@@ -15,6 +14,7 @@ from starlette.types import Receive, Scope, Send
 
 from personal_server.domain.authority import ReadAuthority, TokenKind
 from personal_server.domain.values import NANOSECONDS
+from personal_server.domain.wire import echoed_request_id
 from personal_server.errors import (
     MethodNotAllowed,
     NotPermitted,
@@ -60,7 +60,6 @@ from personal_server.resource_server.workers import Capacity, Workers
 WRITING = Capacity(threads=2, waiting=64, wait_seconds=30.0)
 DEADLINE_NS = 15 * NANOSECONDS
 
-_REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}\Z")
 _NOBODY = ReadAuthority(TokenKind.OWNER, "", ())
 
 
@@ -139,8 +138,7 @@ class ResourceServer:
         )
 
     def _request_id(self, headers: dict[str, str]) -> str:
-        sent = headers.get("request-id") or headers.get("x-request-id") or ""
-        return sent if _REQUEST_ID.match(sent) else f"req_{self._ports.random_bytes(12).hex()}"
+        return echoed_request_id(headers) or f"req_{self._ports.random_bytes(12).hex()}"
 
     async def _answered(self, call: _Call, receive: Receive) -> Answer:
         try:

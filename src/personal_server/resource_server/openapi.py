@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from http import HTTPStatus
 
+from personal_server.domain.wire import PDPP_VERSION
 from personal_server.errors import (
     AuthenticationRequired,
     BodyTooLarge,
@@ -34,7 +35,6 @@ from personal_server.errors import (
 from personal_server.resource_server.examples import EXAMPLES
 from personal_server.resource_server.parameters import Form, Kind, Parameter
 from personal_server.resource_server.routing import Route, RouteTable, Tokens
-from personal_server.resource_server.sending import PDPP_VERSION
 from personal_server.resource_server.shapes import SHARED, Shape, error_shape
 from personal_server.resource_server.shapes_owner import OWNER_SHAPES
 from personal_server.resource_server.shapes_reads import READ_SHAPES

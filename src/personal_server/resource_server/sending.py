@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 import anyio
 from starlette.types import Receive, Send
 
+from personal_server.domain.wire import PDPP_VERSION
 from personal_server.resource_server.limits import Standing
 from personal_server.resource_server.workers import Workers
 
-PDPP_VERSION = "2026-04-06"
 COMPRESSED_FROM_BYTES = 1_024
 EXPOSED = (
     "Request-Id, X-Request-Id, ETag, Retry-After, WWW-Authenticate, RateLimit-Limit, "

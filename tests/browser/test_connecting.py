@@ -16,7 +16,7 @@ import anyio
 import httpx2
 import pytest
 from anyio.abc import Process
-from mcp import ClientSession
+from mcp import ClientSession, StdioServerParameters, stdio_client
 from mcp.client.auth import OAuthClientProvider
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import (
@@ -138,6 +138,19 @@ async def test_the_sdks_client_connects_reads_refreshes_and_asks_again_after_the
         async with agent.session() as session:
             assert len((await read_messages(session))["data"]["data"]) == 2
         assert agent.consents == 2
+    assert first is not None
+    assert agent.keeper.tokens is not None
+    kept: Any = owner.driver.get_cookies()  # pyright: ignore[reportUnknownVariableType]
+    cookies = [str(cookie["value"]) for cookie in kept]
+    tokens = [agent.keeper.tokens.access_token, str(agent.keeper.tokens.refresh_token)]
+    spent = [first.access_token, str(first.refresh_token)]
+    assert kept_on_disk(running, [*cookies, *tokens, *spent]) == []
+
+
+def kept_on_disk(running: Site, secrets: list[str]) -> list[str]:
+    """The secrets that some file of the data directory holds in clear."""
+    files = [path.read_bytes() for path in (running.folder / "data").rglob("*") if path.is_file()]
+    return [secret for secret in secrets if any(secret.encode() in file for file in files)]
 
 
 def end_access(owner: Owner) -> None:
@@ -164,18 +177,19 @@ async def test_the_command_line_connects_by_device_code_and_serves(
     assert process.returncode == 0
     connected = json.loads(out)
     assert connected["sources"] == ["bank"]
+    assert await tools_over_stdio(running.origin, cache) == TOOLS
     status = await run("status", running.origin, "--cache-root", cache, "--json")
     assert json.loads(status)[0]["status"] == "active"
     await run("disconnect", running.origin, "--cache-root", cache)
 
 
-async def offered_address(process: Process) -> str:
+async def offered_address(process: Process, mark: str = "user_code=") -> str:
     """The address that the command tells the person to open."""
     assert process.stderr is not None
     said = ""
-    while "code " not in said or not said.endswith("\n"):
+    while mark not in said or not said.endswith("\n"):
         said += (await process.stderr.receive()).decode()
-    return next(word for word in said.split() if "user_code=" in word)
+    return next(word for word in said.split() if mark in word)
 
 
 async def everything_of(process: Process) -> bytes:
@@ -193,6 +207,39 @@ def enter_code(owner: Owner, address: str) -> None:
     assert owner.sees("A device asks")
     assert owner.sees("30 records")
     owner.find('.decide button[value="approve"]').send_keys(Keys.ENTER)
+    assert owner.sees("You can close this window")
+
+
+async def tools_over_stdio(origin: str, cache: str) -> list[str]:
+    """What `pdpp mcp` serves on the cached credential."""
+    arguments = ["-m", "personal_server.cli", "mcp", "--provider-url", origin]
+    server = StdioServerParameters(command=sys.executable, args=[*arguments, "--cache-root", cache])
+    async with (
+        stdio_client(server) as (reading, writing),
+        ClientSession(reading, writing) as session,
+    ):
+        await session.initialize()
+        return [tool.name for tool in (await session.list_tools()).tools]
+
+
+async def test_the_command_line_connects_by_loopback(
+    owner: Owner, running: Site, tmp_path: Path
+) -> None:
+    command = [sys.executable, "-m", "personal_server.cli", "connect", running.origin]
+    options = ["--source", "bank", "--stream", "transactions:amount", "--loopback", "--no-browser"]
+    cache = ["--cache-root", str(tmp_path / ".pdpp"), "--json"]
+    process = await anyio.open_process([*command, *options, *cache], stderr=subprocess.PIPE)
+    address = await offered_address(process, "/oauth/authorize?")
+    await anyio.to_thread.run_sync(allow_as_asked, owner, address)
+    out = await everything_of(process)
+    assert process.returncode == 0
+    assert json.loads(out)["kind"] == "client"
+
+
+def allow_as_asked(owner: Owner, address: str) -> None:
+    owner.driver.get(address)
+    assert owner.sees("an app on this computer")
+    owner.decide("approve")
     assert owner.sees("You can close this window")
 
 

@@ -57,6 +57,11 @@ def unnamed_controls(owner: Owner) -> list[str]:
     ]
 
 
+def test_the_browser_of_the_journeys_runs_no_script(owner: Owner) -> None:
+    owner.driver.get("data:text/html,<title>off</title><script>document.title = 'on'</script>")
+    assert owner.driver.title == "off"
+
+
 def test_the_enter_key_in_a_field_only_updates_the_preview(owner: Owner, running: Site) -> None:
     owner.driver.get(prepare(running)["consent"])
     boxes = owner.all('input[type="checkbox"]:not([disabled])')

@@ -63,7 +63,7 @@ def prepare(site: Site) -> dict[str, str]:
 
 def mail_wanted() -> list[dict[str, object]]:
     """A believable request: a few fields of one mailbox, with promises."""
-    wanted = mail_request(fields=["subject", "from_name", "from_address", "body_text"])
+    wanted = mail_request(fields=["subject", "from_name", "from_address", "body"])
     wanted[0] |= {
         "purpose_description": "To find open threads and draft answers for you.",
         "retention": {"max_duration": "P30D", "on_expiry": "delete"},

@@ -146,10 +146,12 @@ def _stream_differences(
     place: tuple[str, str], old: Mapping[str, object], new: Mapping[str, object]
 ) -> list[str]:
     said: list[str] = []
-    for member, label in (("fields", "fields"), ("instance_ids", "accounts")):
+    for member, label in (("fields", "field"), ("instance_ids", "account")):
         before, after = _names(old, member), _names(new, member)
         if len(before) != len(after) or before != after:
-            said.append(f"{_place(place)}: {number(len(after))} {label}, before {len(before)}.")
+            said.append(
+                f"{_place(place)}: {counted(len(after), label)}, before {number(len(before))}."
+            )
     if old.get("time_constraint") != new.get("time_constraint"):
         said.append(f"{_place(place)}: another time window.")
     if old.get("resources") != new.get("resources"):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from decimal import Decimal
 from fractions import Fraction
 from typing import Any, cast
 from urllib.parse import quote
@@ -34,6 +34,7 @@ from tests.properties.reference import (
 from tests.properties.requests import Ask
 from tests.properties.worlds import DATED
 
+Sums = Callable[[Json], Fraction]
 ZONES = {"UTC", "Europe/Rome", "America/New_York", "Asia/Kolkata"}
 
 
@@ -357,7 +358,13 @@ def rank_of(value: Any, kind: str | None) -> Any:
     return comparable(shown, kind or "integer")
 
 
-def _grouped(groups: list[Json], metric: str, limit: int, kept: list[Json]) -> Json:
+def _exact(rows: list[Row], name: str | None) -> Fraction:
+    """The sum as the decimal numbers that were written down."""
+    values = [row.data.get(name or "") for row in rows]
+    return sum((Fraction(repr(v)) for v in values if v is not None), Fraction(0))
+
+
+def _grouped(groups: list[Json], metric: str, limit: int, kept: list[Json], sums: Sums) -> Json:
     rest = [group for group in groups if not any(group is each for each in kept)]
     answer: Json = {
         "groups": kept,
@@ -366,7 +373,7 @@ def _grouped(groups: list[Json], metric: str, limit: int, kept: list[Json]) -> J
         "other_count": sum(group["count"] for group in rest),
     }
     if metric == "sum":
-        total = sum((Fraction(Decimal(repr(g["value"]))) for g in rest), Fraction(0))
+        total = sum((sums(group) for group in rest), Fraction(0))
         answer["other_value"] = {"about": float(total)}
     return answer
 
@@ -389,17 +396,20 @@ def _by_value(
     kind = kind if metric in ("min", "max") else "integer"
     sign = -1 if metric != "min" else 1
 
+    def sums(group: Json) -> Fraction:
+        return _exact(by[group["key"]], name)
+
     def place(group: Json) -> tuple[Any, ...]:
         value = group["count"] if metric == "count" else group["value"]
-        rank = rank_of(value, kind)
-        if rank is not None and not isinstance(rank, int | float):
+        rank = sums(group) if metric == "sum" else rank_of(value, kind)
+        if rank is not None and not isinstance(rank, int | float | Fraction):
             rank = rank.toordinal()
         text = json.dumps(group["key"], ensure_ascii=False).encode()
         return (rank is None, sign * (rank or 0), group["key"] is None, text)
 
     groups.sort(key=place)
     limit = int(sent.get("limit", 10))
-    return _grouped(groups, metric, limit, groups[:limit])
+    return _grouped(groups, metric, limit, groups[:limit], sums)
 
 
 def _by_time(
@@ -423,7 +433,11 @@ def _by_time(
     kept = [groups[start] for start in timed[-limit:]] + [groups[s] for s in by if s is None]
     for start, group in groups.items():
         group["start"] = start
-    return _grouped(list(groups.values()), metric, limit, kept)
+
+    def sums(group: Json) -> Fraction:
+        return _exact(by[group["start"]], name)
+
+    return _grouped(list(groups.values()), metric, limit, kept, sums)
 
 
 def _bucket(value: Any, kind: str, granularity: str, zone: ZoneInfo) -> str | None:

@@ -53,6 +53,12 @@ class Where:
     def __and__(self, other: Where) -> Where:
         return Where(self.parts + other.parts, self.params + other.params)
 
+    def yielding(self, name: str, signs: str = "<>") -> Where:
+        """The same, with bounds of a column not competing with further ones for its index."""
+        starts = tuple(f"{name} {sign}" for sign in signs)
+        parts = tuple(f"+{part}" if part.startswith(starts) else part for part in self.parts)
+        return Where(parts, self.params)
+
     @property
     def sql(self) -> str:
         """The clause, empty without conditions."""
@@ -122,7 +128,8 @@ class Compiler:
         """Whether lines with one value of a column lie in that order in its index."""
         columns = self.layout.indexes().get(column.name, ())
         sorted_by = self.layout.column(order.field, order.kind)
-        return columns[1:] == ((sorted_by.name, "k") if sorted_by else ("k",))
+        wanted = (sorted_by.name, "k") if sorted_by else ("k",)
+        return columns[1 : 1 + len(wanted)] == wanted
 
     def _index(self, column: Column) -> str:
         return f"r{self.number}_{column.name}"
@@ -183,7 +190,8 @@ class Compiler:
         value = f"r.{column.name}"
         parts: list[Statement] = []
         if after is None or after.value is not None:
-            bounded = where if after is None else _yielding(where, value, order)
+            begun = "<" if order.descending else ">"
+            bounded = where if after is None else where.yielding(value, begun)
             present = bounded & self._follows(value, order, after, connection_id)
             parts.append(_walk(lines, value, present, f"{value}{_way(order)}, r.k", order, limit))
         absent = where & Where((f"{value} IS NULL",))
@@ -248,14 +256,6 @@ def _beyond(order: Order, after: Position, connection_id: str) -> str:
     if order.descending:
         return "<=" if connection_id < after.connection_id else "<"
     return ">=" if connection_id > after.connection_id else ">"
-
-
-def _yielding(where: Where, value: str, order: Order) -> Where:
-    """Bounds on the side where the walk begins stop competing with its position for the index."""
-    sign = "<" if order.descending else ">"
-    start = f"{value} {sign}"
-    parts = tuple(f"+{part}" if part.startswith(start) else part for part in where.parts)
-    return Where(parts, where.params)
 
 
 def _way(order: Order) -> str:

@@ -17,6 +17,9 @@ import orjson
 from personal_server.domain.declaration import Property, SourceDeclaration, Stream
 from personal_server.domain.values import ValueKind
 
+# More numbers than this beside every indexed value would cost more than they save.
+MOST_MEASURED = 3
+
 
 @dataclass(frozen=True, slots=True)
 class Column:
@@ -33,6 +36,7 @@ class Layout:
     """The columns of one stream; `key`, `cursor`, `consent` and `event` name fields.
 
     `key` is the primary-key field, if it is one string: its values are the record keys.
+    `measured` are numbers that are summed or compared: groups find them in their index.
     """
 
     columns: tuple[Column, ...]
@@ -41,6 +45,7 @@ class Layout:
     sortable: tuple[str, ...]
     consent: str | None
     event: str | None
+    measured: tuple[str, ...]
     lexical: tuple[str, ...]
     blobs: tuple[str, ...]
 
@@ -69,7 +74,12 @@ class Layout:
                 made[column.name] = (column.name, "k")
             else:
                 made[column.name] = (column.name, cursor.name, "k")
+            made[column.name] += self._measured_beside(made[column.name])
         return made
+
+    def _measured_beside(self, columns: tuple[str, ...]) -> tuple[str, ...]:
+        names = (column.name for column in self.columns if column.field in self.measured)
+        return tuple(name for name in names if name not in columns)
 
     def render(self) -> str:
         """The layout as stored; equal texts are equal layouts."""
@@ -90,6 +100,7 @@ def parse_layout(text: str) -> Layout:
         tuple(raw["sortable"]),
         raw["consent"],
         raw["event"],
+        tuple(raw["measured"]),
         tuple(raw["lexical"]),
         tuple(raw["blobs"]),
     )
@@ -125,6 +136,7 @@ def layout_of(stream: Stream, referenced: frozenset[str] = frozenset()) -> Layou
         stream.sortable,
         stream.consent_time_field,
         stream.event_time_field,
+        _measured(stream),
         stream.lexical_fields,
         stream.blob_fields,
     )
@@ -135,6 +147,13 @@ def _single_key(stream: Stream) -> str | None:
     declared = stream.properties[name]
     is_string = declared.kind is ValueKind.STRING and declared.schema.get("type") == "string"
     return name if len(stream.primary_key) == 1 and is_string else None
+
+
+def _measured(stream: Stream) -> tuple[str, ...]:
+    wanted = {*stream.aggregations.sum, *stream.aggregations.min, *stream.aggregations.max}
+    numbers = (ValueKind.INTEGER, ValueKind.NUMBER)
+    named = [n for n, p in stream.properties.items() if n in wanted and p.kind in numbers]
+    return tuple(named[:MOST_MEASURED])
 
 
 def _is_instant(stream: Stream, field: str) -> bool:

@@ -16,7 +16,7 @@ from personal_server.domain.record import FieldChange
 from personal_server.domain.values import DAY_NANOSECONDS, ValueKind
 from personal_server.storage.meaning import changed_fields
 from personal_server.storage.ports import WriteOutcome
-from personal_server.storage.sqlite.preparing import Prepared, consent_instant, place
+from personal_server.storage.sqlite.preparing import Prepared, consent_instant, place_in_time
 from personal_server.storage.sqlite.rebuilding import insert_line, insert_words
 from personal_server.storage.sqlite.session import Session, Value
 from personal_server.storage.sqlite.sources import Source
@@ -193,7 +193,7 @@ class SourceWriter:
         self._refer(write.key, write.blobs)
 
     def _place(self, write: Prepared, created: FieldChange) -> int:
-        return place(write.event_ns, created.emitted_at_ns, self._source.layout)
+        return place_in_time(write.event_ns, created.emitted_at_ns, self._source.layout)
 
     def _insert(
         self,

@@ -24,13 +24,14 @@ from personal_server.planning.plans import (
 from personal_server.storage.meaning import granted_lexical_fields, latest_change
 from personal_server.storage.sql.compiler import Where
 from personal_server.storage.sqlite.changing import parse_changes
+from personal_server.storage.sqlite.preparing import WIDEST_PROBE, place_in_time
 from personal_server.storage.sqlite.reading import Place, Reader
 from personal_server.storage.sqlite.session import Line
 
 
 def search(reader: Reader, plan: SearchPlan) -> Matches:
     """Candidates of every source, and how many visible records hold each term."""
-    parts = [_Part(reader, place, plan) for place in reader.places(plan.scopes)]
+    parts = [_Part(reader, found, plan) for found in reader.places(plan.scopes)]
     parts = [part for part in parts if part.columns]
     found: list[Candidate] = []
     truncated: set[tuple[str, str]] = set()
@@ -54,12 +55,12 @@ def _frequency(parts: Sequence[_Part], term: Term, plan: SearchPlan) -> int:
 class _Part:
     """The search of one source."""
 
-    def __init__(self, reader: Reader, place: Place, plan: SearchPlan) -> None:
-        self.place = place
+    def __init__(self, reader: Reader, found: Place, plan: SearchPlan) -> None:
+        self.place = found
         self._reader = reader
         self._plan = plan
-        self._number = place.source.tables
-        layout, scope = place.compiler.layout, place.scope
+        self._number = found.source.tables
+        layout, scope = found.compiler.layout, found.scope
         granted = granted_lexical_fields(scope)
         self.columns = tuple(n for n, name in enumerate(layout.lexical) if name in granted)
         title = scope.stream.title_field
@@ -125,7 +126,20 @@ class _Part:
         names = " ".join(f"x{column}" for column in self.columns)
         words = " AND ".join(_phrase(term) for term in terms)
         match = Where((f"f{self._number} MATCH ?",), (f"{{{names}}} : ({words})",))
-        return match & where
+        return match & self._in_window() & where
+
+    def _in_window(self) -> Where:
+        """A stretch of ids that holds the window, where the window is of event times."""
+        window, layout = self.place.scope.window, self.place.compiler.layout
+        if window is None or window.field != layout.event:
+            return Where()
+        found = Where()
+        if window.since_ns is not None:
+            found &= Where(("f.rowid >= ?",), (place_in_time(window.since_ns, 0, layout),))
+        if window.until_ns is not None:
+            last = place_in_time(window.until_ns, 0, layout) + WIDEST_PROBE
+            found &= Where(("f.rowid <= ?",), (min(last, 2**63 - 1),))
+        return found
 
 
 def _length(sizes: bytes, columns: Sequence[int]) -> int:

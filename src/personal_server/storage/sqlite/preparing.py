@@ -27,6 +27,8 @@ from personal_server.storage.sqlite.session import Value
 
 # Places in time: id = microseconds << SLOT_BITS, so that walking ids is walking time.
 SLOT_BITS = 5
+# A record whose place is taken stands at most so many ids later.
+WIDEST_PROBE = 1 << 31
 _TIMELESS = -5 * 10**18
 
 
@@ -112,7 +114,7 @@ def _event_ns(values: Sequence[Value], layout: Layout) -> int | None:
     return int(instant) if isinstance(instant, int | float) else None
 
 
-def place(event_ns: int | None, created_at_ns: int, layout: Layout) -> int:
+def place_in_time(event_ns: int | None, created_at_ns: int, layout: Layout) -> int:
     """Where a record stands in time: by its event time; without one, before all that have one.
 
     Streams without event times stand in the order of their creation.

@@ -7,7 +7,7 @@ from zlib import crc32
 import orjson
 
 from personal_server.storage.sql.layout import Layout
-from personal_server.storage.sqlite.preparing import place, prepare_one
+from personal_server.storage.sqlite.preparing import WIDEST_PROBE, place_in_time, prepare_one
 from personal_server.storage.sqlite.session import Session, Value
 from personal_server.storage.sqlite.sources import Source, make_tables, remove_tables
 
@@ -25,7 +25,7 @@ def rebuild(session: Session, source: Source, layout: Layout) -> None:
     )
     for key, created, created_at, latest, changes, text in lines:
         record = prepare_one(key, orjson.loads(text), created_at, layout)
-        at = place(record.event_ns, created_at, layout)
+        at = place_in_time(record.event_ns, created_at, layout)
         rest = (key, created, created_at, latest, *record.values, changes)
         chosen = insert_line(session, number, at, rest)
         session.run(f"INSERT INTO h{number} VALUES (?, ?)", (chosen, text))  # noqa: S608
@@ -53,7 +53,7 @@ def insert_line(session: Session, number: int, at: int, rest: tuple[Value, ...])
     chosen, attempt = at, 0
     session.run(statement, (chosen, *rest))
     while session.changed == 0:
-        chosen = at + crc32(f"{attempt} {rest[0]}".encode()) % (32 << min(attempt, 26))
+        chosen = at + crc32(f"{attempt} {rest[0]}".encode()) % min(32 << attempt, WIDEST_PROBE)
         attempt += 1
         session.run(statement, (chosen, *rest))
     return chosen

@@ -142,10 +142,11 @@ class _Timed:
 
     def _between(self, since: int, until: int) -> Where:
         bounds = (f"{self.name} >= ?", f"{self.name} < ?")
-        return self._where & Where(bounds, (bound(since), bound(until)))
+        return self._where.yielding(self.name) & Where(bounds, (bound(since), bound(until)))
 
     def _from(self, since: int) -> Where:
-        return self._where & Where((f"{self.name} >= ?",), (bound(since),))
+        first = Where((f"{self.name} >= ?",), (bound(since),))
+        return self._where.yielding(self.name, ">") & first
 
     def _extreme(self, where: Where, *, highest: bool = False) -> Any:
         return extreme(self._reader, self._place, self._column, where, highest=highest)

@@ -1,5 +1,6 @@
 """Files that nobody in the project wrote, fetched from package registries by version and hash."""
 
+import re
 from pathlib import Path
 from runpy import run_path
 
@@ -80,3 +81,15 @@ def test_what_nobody_knows_is_refused_with_a_next_step(tmp_path: Path) -> None:
     with pytest.raises(ExportNotRecognized) as caught:
         read_path(tmp_path)
     assert "pdpp sources" in caught.value.next_step
+
+
+def test_every_code_of_a_report_is_documented() -> None:
+    page = Path("docs/sources.md").read_text(encoding="utf-8")
+    raised = re.compile(r'(?:BadRecord\(|Skipped\([^"()]*,|code = )\s*"([a-z_]+)"')
+    codes = {
+        code
+        for path in Path("src/personal_server/sources").rglob("*.py")
+        for code in raised.findall(path.read_text(encoding="utf-8"))
+    }
+    assert len(codes) > 12
+    assert {code for code in codes - {"usage"} if f"`{code}`" not in page} == set()

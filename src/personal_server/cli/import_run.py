@@ -132,8 +132,11 @@ class ImportRun:
             for place in self._batches(self._items()):
                 self._note(place)
                 moved(place)
-        except BaseException:
+        except KeyboardInterrupt:
             self._say(RunStatus.CANCELLED)
+            raise
+        except BaseException:
+            self._say(RunStatus.FAILED)
             raise
         self._note(None)
         self._say(RunStatus.SUCCEEDED)

@@ -69,7 +69,12 @@ cases: list[tuple[str, str, Json, Any]] = [
 del cases[4][2]["field_path"]
 
 
-@pytest.mark.parametrize(("code", "tool", "arguments", "change"), cases, ids=lambda v: str(v)[:30])
+def named(value: object) -> str:
+    """A name that is the same in every process."""
+    return getattr(value, "__qualname__", str(value)[:30])
+
+
+@pytest.mark.parametrize(("code", "tool", "arguments", "change"), cases, ids=named)
 async def test_a_refusal_is_typed_told_twice_and_its_advice_works(
     code: str, tool: str, arguments: Json, change: Any
 ) -> None:

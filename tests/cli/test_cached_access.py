@@ -21,7 +21,15 @@ def desk(
 
 def test_the_status_says_what_a_credential_stands_for(desk: Desk) -> None:
     assert desk.run("status") == 0
-    for word in (ORIGIN, "active", "messages", "id, subject", "from 2026-08-23", "2027-02-16"):
+    for word in (
+        ORIGIN,
+        "active",
+        "messages",
+        "id, subject",
+        "from 2026-08-23",
+        "2027-02-16",
+        "standing",
+    ):
         assert word in desk.out
     assert desk.run("status", ORIGIN, "--json") == 0
     assert json.loads(desk.out)[0]["status"] == "active"

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+from pathlib import Path
 
 import cyclopts
 import pytest
@@ -9,6 +12,7 @@ from personal_server.cli.exits import EXIT_OF_CODE, CommandError, Failure, failu
 from personal_server.errors import AmbiguousConnection, NotFound, StorageUnavailable
 from personal_server.rs_client.credentials import CredentialError, NotConnected
 
+ROOT = Path(__file__).parents[2]
 app = cyclopts.App(name="pdpp")
 
 
@@ -23,6 +27,12 @@ def fail(word: str, *, json: bool = False) -> int:
     if word == "three":
         return 3
     raise CommandError(word, "It does not go.", "Do something else.")
+
+
+@app.command
+def chatter() -> None:
+    for number in range(100_000):
+        print(number)
 
 
 @pytest.mark.parametrize(("code", "number"), sorted(EXIT_OF_CODE.items()))
@@ -84,6 +94,23 @@ def test_an_interrupt_ends_with_130_and_a_result_with_itself() -> None:
 @pytest.mark.parametrize("arguments", [["fail"], ["nonsense"], ["fail", "x", "--unknown"]])
 def test_wrong_usage_ends_with_64(arguments: list[str]) -> None:
     assert run_app(app, arguments) == 64
+
+
+def test_a_reader_that_has_enough_is_no_failure() -> None:
+    script = (
+        "import sys; from tests.cli.test_exits import app, run_app;"
+        "sys.exit(run_app(app, ['chatter']))"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT
+    )
+    assert process.stdout is not None
+    process.stdout.read(10)
+    process.stdout.close()
+    assert process.stderr is not None
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    assert process.wait() == 0
 
 
 def test_help_ends_with_zero(capsys: pytest.CaptureFixture[str]) -> None:

@@ -54,6 +54,18 @@ def test_files_and_directories_are_private_whatever_the_umask(tmp_path: Path) ->
     assert (cache.root / ".gitignore").read_text() == "*\n!.gitignore\n"
 
 
+def test_a_directory_of_another_name_keeps_its_mode_and_its_gitignore(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    project.mkdir(mode=0o755)
+    project.chmod(0o755)
+    path = CredentialCache(project).save(document())
+    assert mode(project) == 0o755
+    assert not (project / ".gitignore").exists()
+    assert (mode(path.parent), mode(path)) == (0o700, 0o600)
+    assert (path.parent / ".gitignore").read_text() == "*\n!.gitignore\n"
+    assert CredentialCache(project).providers() == (PROVIDER,)
+
+
 def test_what_was_saved_is_loaded_and_unknown_members_stay(tmp_path: Path) -> None:
     cache, warnings = cache_at(tmp_path)
     cache.save(document(theirs=[1, {"x": "é"}]))
@@ -192,4 +204,4 @@ def test_a_killed_writer_leaves_a_whole_file(tmp_path: Path) -> None:
         assert isinstance(inner, dict)
         assert inner["pad"] == credential.access_token * 5000
     cache.save(document())
-    assert not [name for name in os.listdir(cache.root / "clients") if name.startswith(".")]
+    assert not [name for name in os.listdir(cache.root / "clients") if ".json." in name]

@@ -136,13 +136,17 @@ class Standing:
             out.print(plain(f"  {failed.code}: {failed.message} {failed.next_step}"))
             return
         out.print(plain(f"  as {self.body.get('client_name')}: {self.body.get('status')}"))
-        out.print(table(("  source", "streams", "fields", "time", "until"), self._rows()))
+        out.print(
+            table(("  source", "access", "for", "stream", "fields", "time", "until"), self._rows())
+        )
 
     def _rows(self) -> list[tuple[object, ...]]:
         grants = cast("list[dict[str, object]]", self.body.get("grants") or [])
         return [
             (
                 f"  {grant.get('connector_key')}",
+                "once" if grant.get("access_mode") == "single_use" else "standing",
+                str(grant.get("purpose_code", "")).rsplit("/", 1)[-1],
                 stream.get("name"),
                 ", ".join(cast("list[str]", stream.get("fields") or [])),
                 _window(stream.get("time_constraint")),

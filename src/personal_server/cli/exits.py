@@ -7,6 +7,7 @@ step, never a traceback and never a stored value.  Source: AS contract 14.3.
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -120,6 +121,9 @@ def run_app(app: cyclopts.App, arguments: Sequence[str]) -> int:
         )
     except (KeyboardInterrupt, SystemExit):  # cyclopts exits by itself on an interrupt
         return INTERRUPTED
+    except BrokenPipeError:  # the reader has enough, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except Exception as error:  # noqa: BLE001 (the boundary of the command line)
         failure = failure_of(error)
         print_failure(failure, as_json=as_json, out=sys.stdout, err=sys.stderr)

@@ -32,6 +32,7 @@ from personal_server.rs_client.credentials import (
     parse_credential,
 )
 
+ROOT_NAME = ".pdpp"
 MAX_FILE_BYTES = 4 * 1024**2
 LOCK_SECONDS = 30.0
 _LOCK_PAUSE_SECONDS = 0.02
@@ -138,8 +139,14 @@ class CredentialCache:
         self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
         with suppress(FileExistsError):
             os.mkdir(self.root / self.folder, 0o700)
-        with suppress(FileExistsError), open(self.root / ".gitignore", "x") as file:
+        ours = self.root if self._is_ours else self.root / self.folder
+        with suppress(FileExistsError), open(ours / ".gitignore", "x") as file:
             file.write("*\n!.gitignore\n")
+
+    @property
+    def _is_ours(self) -> bool:
+        """Whether the root is made for credentials only; another one is left as it is."""
+        return self.root.name == ROOT_NAME
 
     @contextmanager
     def _directory(self) -> Generator[int]:
@@ -147,7 +154,8 @@ class CredentialCache:
         flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
         root = os.open(self.root, flags)
         try:
-            _keep_private(root, str(self.root), self.warn)
+            if self._is_ours:
+                _keep_private(root, str(self.root), self.warn)
             with _refusing_links():
                 clients = os.open(self.folder, flags | os.O_NOFOLLOW, dir_fd=root)
             try:

@@ -50,12 +50,20 @@ def default_cache() -> Path:
 def command_line() -> cyclopts.App:
     """The whole command line."""
     app = cyclopts.App(
-        name="pdpp", help=ABOUT, version=package_version, version_flags=["--version"]
+        name="pdpp",
+        help=ABOUT,
+        version=package_version,
+        version_flags=["--version"],
+        default_parameter=cyclopts.Parameter(negative=()),
     )
     imports = "personal_server.cli.import_commands"
     app.command(f"{imports}:import_command", name="import", help=IMPORT_HELP)
     app.command(f"{imports}:sources_command", name="sources", help=SOURCES_HELP)
-    app.command("personal_server.cli.serving:serve", name="serve")
+    app.command(
+        "personal_server.cli.serving:serve",
+        name="serve",
+        help="Serve your records at PDPP_BIND until interrupted.",
+    )
     app.command(granting_app(open_store, default_cache))
     app.command(disclosures_command(open_store), name="disclosures")
     app.command(export_command(open_store), name="export")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from personal_server.console.consent_words import TRUST
+from personal_server.console.consent_words import trust_mark
 from personal_server.console.words import day_of, field_words
 from personal_server.domain.authority import TimeConstraint
 from personal_server.domain.grant import Grant
@@ -100,11 +100,11 @@ class HeldView:
 
 def held_view(held: Held, catalog: Catalog) -> HeldView:
     """The view of a holding."""
-    kind, trust = TRUST.get(held.registration or "", ("warn", "No longer registered"))
+    kind, trust = trust_mark(held.registration, held.client_id)
     return HeldView(
         held=held,
         trust_kind=kind,
-        trust=trust.format(host=held.client_id.partition("://")[2].partition("/")[0]),
+        trust=trust,
         ended_because=REASONS.get(held.reason or "") if held.status == "revoked" else None,
         sources=tuple(_source(grant, catalog) for grant in held.grants),
     )

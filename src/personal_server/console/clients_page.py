@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from starlette.responses import Response
 
 from personal_server.consent.clients import PRE_REGISTERED
-from personal_server.console.consent_words import TRUST
+from personal_server.console.consent_words import trust_mark
 from personal_server.console.frame import PageRoute
 from personal_server.console.pages import Pages
 from personal_server.console.visits import Visit, acting
@@ -88,9 +88,8 @@ class ClientPages:
 
 
 def _view(row: ClientRow, active: int) -> ClientView:
-    kind, trust = TRUST.get(row.registration, ("warn", "Unverified app"))
-    host = row.client_id.partition("://")[2].partition("/")[0]
-    return ClientView(row, row.name or host or row.client_id, kind, trust.format(host=host), active)
+    kind, trust = trust_mark(row.registration, row.client_id)
+    return ClientView(row, row.name or row.client_id, kind, trust, active)
 
 
 def _unknown() -> NotFound:

@@ -8,14 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from personal_server.consent.choices import DEFAULT_EXPIRY
-from personal_server.consent.clients import DOCUMENT, DYNAMIC
 from personal_server.consent.resolution import EntryOffer, Ungrantable
 from personal_server.console import consent_words
 from personal_server.console.consent_streams import Shown, StreamView, stream_view
-from personal_server.console.words import minute_of, purpose_label, redirect_place, span_of
+from personal_server.console.consent_who import (
+    PromiseView,
+    WhoView,
+    promise_views,
+    source_name,
+    who_view,
+)
+from personal_server.console.words import span_of
 from personal_server.domain.grant import StreamGrant
 from personal_server.domain.selection import SINGLE_USE, Selection
 from personal_server.operations.accessing import Held
@@ -24,32 +30,6 @@ from personal_server.operations.reviewing import Review
 
 EvidenceBy = Mapping[Place, Evidence]
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
-
-
-@dataclass(frozen=True, slots=True)
-class WhoView:
-    """The app; `name` is its own word unless `name_checked`."""
-
-    name: str
-    name_checked: bool
-    trust_kind: str
-    trust: str
-    identity: str
-    leads_to: str
-    warnings: tuple[str, ...]
-    device: tuple[tuple[str, str], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class PromiseView:
-    """Declared, not enforced; `of` names the sources where they differ."""
-
-    of: tuple[str, ...]
-    purpose: str | None
-    code: str
-    description: str | None
-    retention: str | None
-    trains: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,8 +126,8 @@ def consent_view(
     asked_modes = {offer.selection.access_mode for offer in review.offers}
     return ConsentView(
         handle=review.asked.facts.request_id,
-        who=_who(review),
-        promises=_promises(review),
+        who=who_view(review),
+        promises=promise_views(review),
         sources=sources,
         several=len(review.offers) > 1,
         picker=review.asked.picker,
@@ -173,69 +153,6 @@ def _expiry(chosen: str | None, mode: str, default: str) -> str:
     return chosen if chosen in dict(ends) else default
 
 
-def _who(review: Review) -> WhoView:
-    client, redirect = review.asked.client, review.asked.redirect_uri
-    host = urlsplit(client.client_id).hostname or ""
-    kind, trust = consent_words.TRUST.get(client.registration, ("warn", "Unverified app"))
-    name = str(review.asked.display.get("name") or client.client_id)
-    return WhoView(
-        name=name,
-        name_checked=client.registration not in (DYNAMIC, DOCUMENT),
-        trust_kind=kind,
-        trust=trust.format(host=host),
-        identity=host if client.registration == DOCUMENT else client.client_id,
-        leads_to=redirect_place(redirect),
-        warnings=_warnings(review, host),
-        device=_device(review),
-    )
-
-
-def _warnings(review: Review, host: str) -> tuple[str, ...]:
-    client, redirect = review.asked.client, review.asked.redirect_uri
-    found: list[str] = []
-    if client.registration == DYNAMIC:
-        found.append("Nobody has checked who this app is. Allow it only if you started this.")
-    if client.registration == DOCUMENT:
-        redirect_host = urlsplit(redirect or "").hostname
-        if redirect_host in _LOOPBACK:
-            if all(urlsplit(uri).hostname in _LOOPBACK for uri in client.redirect_uris):
-                found.append("Any program on this computer could receive this access.")
-        elif redirect_host and redirect_host != host:
-            found.append("The answer goes to another domain than the one that was checked.")
-    return tuple(found)
-
-
-def _device(review: Review) -> tuple[tuple[str, str], ...]:
-    row = review.request
-    if row is None or row.flow == "code":
-        return ()
-    return (
-        ("Asked from", row.address or "an unknown address"),
-        ("With", row.user_agent or "an unknown program"),
-        ("At", minute_of(row.created_at_ns)),
-    )
-
-
-def _promises(review: Review) -> tuple[PromiseView, ...]:
-    groups: dict[tuple[str, str | None, str | None], list[str]] = {}
-    for offer in review.offers:
-        selection = offer.selection
-        retention = consent_words.retention(selection.retention)
-        key = (selection.purpose_code, selection.purpose_description, retention)
-        groups.setdefault(key, []).append(_name(offer))
-    return tuple(
-        PromiseView(
-            of=tuple(names) if len(groups) > 1 else (),
-            purpose=purpose_label(code),
-            code=code,
-            description=description,
-            retention=retention,
-            trains=code == "https://pdpp.dev/purpose/ai_training",
-        )
-        for (code, description, retention), names in groups.items()
-    )
-
-
 def _source(
     review: Review,
     offer: EntryOffer | Ungrantable,
@@ -246,7 +163,7 @@ def _source(
     if isinstance(offer, Ungrantable):
         return SourceView(
             index=offer.index,
-            name=_name(offer),
+            name=source_name(offer),
             detail=None,
             publisher=None,
             kept=False,
@@ -263,7 +180,7 @@ def _source(
     settled = all(stream.settled for stream in offer.streams) and choice.connections is None
     return SourceView(
         index=offer.index,
-        name=_name(offer),
+        name=source_name(offer),
         detail=offer.declaration.display_detail,
         publisher=offer.declaration.publisher_id,
         kept=kept,
@@ -304,7 +221,7 @@ def _granted(review: Review, index: int, name: str) -> StreamGrant | None:
 
 
 def _earlier(review: Review, held: Held) -> EarlierView:
-    names = {o.selection.source_id: _name(o) for o in review.offers}
+    names = {o.selection.source_id: source_name(o) for o in review.offers}
     sources = [
         names.get(grant.grant.source.id, grant.connector_key)
         if grant.grant
@@ -317,7 +234,7 @@ def _earlier(review: Review, held: Held) -> EarlierView:
 def _new_sources(review: Review) -> tuple[str, ...]:
     known = {g.grant.source.id for held in review.earlier for g in held.grants if g.grant}
     return tuple(
-        _name(entry.offer)
+        source_name(entry.offer)
         for entry in review.terms.entries
         if entry.offer.selection.source_id not in known
     )
@@ -358,9 +275,3 @@ def _impossible(review: Review) -> str | None:
     if refusal is None:
         return None
     return consent_words.UNGRANTABLE.get(refusal.reason or "", refusal.message)
-
-
-def _name(offer: EntryOffer | Ungrantable) -> str:
-    if isinstance(offer, EntryOffer):
-        return offer.declaration.display_name
-    return offer.selection.source_id

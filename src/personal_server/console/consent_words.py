@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from typing import cast
+from urllib.parse import urlsplit
 
 from personal_server.consent.narrowing import Missing
 from personal_server.consent.resolution import EntryOffer, StreamOffer
@@ -13,7 +14,7 @@ from personal_server.domain.authority import TimeConstraint
 from personal_server.domain.selection import TimeRange
 from personal_server.operations.evidence import Evidence
 
-TRUST = {
+_TRUST = {
     "pre_registered": ("good", "Set up on this server"),
     "client_id_metadata_document": ("good", "Domain {host} checked"),
     "dynamic": ("warn", "Unverified app"),
@@ -42,6 +43,12 @@ _DURATION = re.compile(
     r"P(?:(\d+)Y)?(?:(\d+)M)?(?:(\d+)W)?(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?)?\Z"
 )
 _UNITS = ("year", "month", "week", "day", "hour", "minute", "second")
+
+
+def trust_mark(registration: str | None, client_id: str) -> tuple[str, str]:
+    """How far an app is known: the look of the mark, and its words.  Source: AS contract 3."""
+    look, said = _TRUST.get(registration or "", ("warn", "Unverified app"))
+    return look, said.format(host=urlsplit(client_id).hostname or "")
 
 
 def window(bound: TimeConstraint | None, stream: StreamOffer) -> str:

@@ -18,10 +18,6 @@ _HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 PURPOSES = {
     "https://pdpp.dev/purpose/agent_context": "To give an AI agent context about you",
     "https://pdpp.dev/purpose/ai_training": "To train AI models",
-    "https://pdpp.dev/purpose/personal_export": "To make you a copy of your data",
-    "https://pdpp.dev/purpose/analytics": "To analyse your data",
-    "https://pdpp.dev/purpose/research": "For research",
-    "https://pdpp.dev/purpose/service_delivery": "To deliver a service to you",
 }
 
 

@@ -1,6 +1,6 @@
 """`make bench`: fill an archive, measure every door, say which bounds hold.
 
-Usage: python -m bench [RECORDS] [--write]   (`--write` keeps page and plot in docs/)
+Usage: python -m bench [RECORDS …] [--write]   (`--write` keeps page and plot in docs/)
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from bench.clients import HostedCaller, RestCaller, StdioCaller
 from bench.filling import Filled, fill
 from bench.operations import Read, fan_in, reads_of
 from bench.plot import plot
-from bench.report import Figure, ReadRow, Report
+from bench.report import Comparison, Figure, ReadRow, Report
 from bench.site import Running, Site
 from bench.timing import Timing, time_calls
 
@@ -29,25 +29,40 @@ REPEATS = 60
 
 
 def main() -> int:
-    """Measure; 1 when a bound did not hold."""
+    """Measure each size; 1 when a bound did not hold."""
     options = _options()
     console = Console(highlight=False)
+    reports = [_measured(records, console) for records in sorted(options.records)]
+    broken = [name for report in reports for name in report.broken]
+    for report in reports:
+        report.show(console)
+        if options.write:
+            write(report)
+    if len(reports) > 1:
+        compared = Comparison(reports[0], reports[-1])
+        compared.show(console)
+        broken += compared.broken
+        if options.write:
+            replace_section(compared.heading, compared.markdown())
+    for name in broken:
+        console.print(f"[bold red]bound not held:[/] {name}")
+    return 1 if broken else 0
+
+
+def _measured(records: int, console: Console) -> Report:
     with tempfile.TemporaryDirectory(prefix="pdpp-bench-") as folder:
         site = Site(Path(folder))
-        console.print(f"filling an archive of {options.records:,} records …")
-        filled = fill(site.data_dir, options.records, Console(stderr=True))
-        report = measure(site, filled, console)
-    report.show(console)
-    if options.write:
-        write(report)
-    for name in report.broken:
-        console.print(f"[bold red]bound not held:[/] {name}")
-    return 1 if report.broken else 0
+        console.print(f"filling an archive of {records:,} records …")
+        filled = fill(site.data_dir, records, Console(stderr=True))
+        return measure(site, filled, console)
 
 
 def measure(site: Site, filled: Filled, console: Console) -> Report:
     """Every read through every door."""
     token, cache = site.grant("mail", "--source", "bench_mail", *_each("--connection", filled.mail))
+    chat_token, _ = site.grant(
+        "chat", "--source", "bench_chat", *_each("--connection", filled.chats)
+    )
     with site.serving() as server, ExitStack() as stack:
         rest = [RestCaller(site.origin, token) for _ in range(CALLERS)]
         hosted = [HostedCaller(site.origin, token) for _ in range(CALLERS)]
@@ -59,9 +74,10 @@ def measure(site: Site, filled: Filled, console: Console) -> Report:
             console.print(f"  {read.name} …")
             timings = _timings(read, rest, hosted, stdio)
             rows.append(ReadRow(read.name, timings, read.bound_ms, read.fits))
-        one, every = (time_calls([r.over_rest(rest[0])], REPEATS) for r in fan_in(filled.mail[0]))
         figures = _figures(site, filled, server, rows)
-        figures.append(_ratio("page over two connections / one", every.p50 / one.p50, 2))
+        chats = RestCaller(site.origin, chat_token)
+        one, every = (time_calls([r.over_rest(chats)], REPEATS) for r in fan_in(filled.chats[0]))
+        figures.append(_ratio("page over four connections / one", every.p50 / one.p50, 2))
     return Report(filled.records, figures, rows)
 
 
@@ -115,20 +131,24 @@ def _each(flag: str, values: tuple[str, ...]) -> list[str]:
 
 def write(report: Report) -> None:
     """Keep the section of this size and its plot."""
-    page = DOCS / "performance.md"
-    heading = f"## {report.records:,} records"
-    sections = page.read_text(encoding="utf-8").split("\n## ")
-    kept = [part for part in sections[1:] if not f"## {part}".startswith(f"{heading},")]
     image = f"performance-{report.records}.svg"
     plot(report, DOCS / image)
     section = f"{report.markdown()}\n![medians per read and door]({image})\n"
-    rest = "".join(f"\n## {part}" for part in kept)
-    page.write_text(f"{sections[0].rstrip()}\n\n{section}{rest}", encoding="utf-8")
+    replace_section(report.heading, section)
+
+
+def replace_section(heading: str, section: str) -> None:
+    """Put a section into docs/performance.md in place of the one that begins alike."""
+    page = DOCS / "performance.md"
+    head, *sections = page.read_text(encoding="utf-8").split("\n## ")
+    kept = [part.rstrip() for part in sections if not f"## {part}".startswith(heading)]
+    parts = [head.rstrip(), *(f"## {part}" for part in kept), section.rstrip()]
+    page.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
-    parser.add_argument("records", nargs="?", type=int, default=100_000)
+    parser.add_argument("records", nargs="*", type=int, default=[100_000])
     parser.add_argument("--write", action="store_true")
     return parser.parse_args()
 

@@ -1,4 +1,4 @@
-"""A deterministic personal archive: two mailboxes, a chat and a bank, of any size.
+"""A deterministic personal archive: two mailboxes, four chats and a bank, of any size.
 
 Rule: the same size gives the same bytes on every machine; nothing here is anybody's data.  Word
 frequencies follow Zipf's law, so that searches have rare and very common terms.
@@ -62,7 +62,7 @@ class Collection:
 COLLECTIONS = (
     Collection("Home mail", "bench_mail", "messages", 0.3),
     Collection("Work mail", "bench_mail", "messages", 0.3),
-    Collection("Chat", "bench_chat", "messages", 0.3),
+    *(Collection(f"Chat {n}", "bench_chat", "messages", 0.075) for n in (1, 2, 3, 4)),
     Collection("Bank", "bench_bank", "transactions", 0.1),
 )
 

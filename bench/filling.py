@@ -26,9 +26,10 @@ SEED = 7
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """What lies in the directory: connection ids of the mailboxes, records, seconds of ingest."""
+    """What lies in the directory: connection ids by source, records, seconds of ingest."""
 
     mail: tuple[str, ...]
+    chats: tuple[str, ...]
     records: int
     seconds: float
 
@@ -54,7 +55,7 @@ def fill(data_dir: Path, total: int, console: Console) -> Filled:
                 seconds += perf_counter() - begin
                 count += len(batch)
                 progress.advance(task, len(batch))
-    return Filled(tuple(ids[:2]), count, seconds)
+    return Filled(tuple(ids[:2]), tuple(ids[2:6]), count, seconds)
 
 
 def _connect(stores: Stores, declaration: SourceDeclaration, name: str) -> str:

@@ -96,10 +96,10 @@ def reads_of(mailbox: str, rest: RestCaller) -> Sequence[Read]:
     )
 
 
-def fan_in(mailbox: str) -> Sequence[Read]:
-    """A page over all connections of the source, against the same page of one."""
+def fan_in(chat: str) -> tuple[Read, Read]:
+    """A page of one chat, and the same page over all chats of the source."""
     records = "/v1/streams/messages/records"
-    one: Query = (("connection_id", mailbox), ("limit", "100"))
+    one: Query = (("connection_id", chat), ("limit", "100"))
     return (
         Read("one connection", records, one),
         Read("all connections", records, (("limit", "100"),)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import ClassVar
 
 from rich.console import Console
 from rich.table import Table
@@ -53,6 +54,11 @@ class Report:
         rows = [row.name for row in self.rows if row.held is False]
         return [*(figure.name for figure in self.figures if figure.held is False), *rows]
 
+    @property
+    def heading(self) -> str:
+        """How the section of this size begins."""
+        return f"## {self.records:,} records"
+
     def show(self, console: Console) -> None:
         """Print the tables."""
         table = Table(title=f"{self.records:,} records", show_edge=False)
@@ -72,7 +78,7 @@ class Report:
     def markdown(self) -> str:
         """The same as a section of docs/performance.md."""
         today = datetime.now(UTC).date().isoformat()
-        lines = [f"## {self.records:,} records, {today}", "", "| figure | value | bound | held |"]
+        lines = [f"{self.heading}, {today}", "", "| figure | value | bound | held |"]
         lines.append("|---|---|---|---|")
         lines += [f"| {f.name} | {f.value} | {f.bound} | {_mark(f.held)} |" for f in self.figures]
         lines += ["", f"| read, p50 / p95 in ms | {' | '.join(DOORS)} | bound | held |"]
@@ -81,6 +87,76 @@ class Report:
             cells = " | ".join(_cell(row.timings.get(door)) for door in DOORS)
             lines.append(f"| {row.name} | {cells} | {_bound(row)} | {_mark(row.held)} |")
         return "\n".join(lines) + "\n"
+
+
+SIZE_BOUND = 1.5
+SIZE_READS = (
+    "page of 100",
+    "page of 100, deep",
+    "record",
+    "field window",
+    "filter on a declared field",
+    "search, rare term",
+)
+AGGREGATE_BOUND_MS = 300
+AGGREGATE_READS = ("month buckets", "group by sender")
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Whether reads cost the same at two sizes (REST, one caller, medians)."""
+
+    small: Report
+    large: Report
+    heading: ClassVar[str] = "## Sizes compared"
+
+    @property
+    def figures(self) -> list[Figure]:
+        """Ratios of reads, and aggregates at the larger size."""
+        small = {row.name: row.timings["REST"].p50 for row in self.small.rows}
+        large = {row.name: row.timings["REST"].p50 for row in self.large.rows}
+        ratios = {name: large[name] / small[name] for name in SIZE_READS}
+        return [
+            *(
+                Figure(name, f"{ratio:.2f}", f"{SIZE_BOUND:g}", ratio < SIZE_BOUND)
+                for name, ratio in ratios.items()
+            ),
+            *(
+                Figure(
+                    f"{name}, at the larger size",
+                    f"{large[name]:.0f} ms",
+                    f"{AGGREGATE_BOUND_MS} ms",
+                    large[name] < AGGREGATE_BOUND_MS,
+                )
+                for name in AGGREGATE_READS
+            ),
+        ]
+
+    @property
+    def broken(self) -> list[str]:
+        """The names of bounds that did not hold."""
+        return [figure.name for figure in self.figures if figure.held is False]
+
+    def show(self, console: Console) -> None:
+        """Print the table."""
+        table = Table(title=self._title, show_edge=False)
+        for title in ("read", "ratio", "bound", ""):
+            table.add_column(title)
+        for figure in self.figures:
+            table.add_row(figure.name, figure.value, figure.bound, _mark(figure.held))
+        console.print(table)
+
+    def markdown(self) -> str:
+        """The same as a section of docs/performance.md."""
+        today = datetime.now(UTC).date().isoformat()
+        lines = [f"{self.heading}, {today}", "", self._title, "", "| read | value | bound | held |"]
+        lines.append("|---|---|---|---|")
+        lines += [f"| {f.name} | {f.value} | {f.bound} | {_mark(f.held)} |" for f in self.figures]
+        return "\n".join(lines) + "\n"
+
+    @property
+    def _title(self) -> str:
+        return f"{self.large.records:,} records / {self.small.records:,} records, medians"
 
 
 def _cell(timing: Timing | None) -> str:

@@ -42,7 +42,8 @@ def slowly(*arguments):
     print("half", flush=True)
     sys.stdin.read()
 rebuilding.insert_words = slowly
-changed = declaration("2", [{**NOTES, "cursor_field": "words"}, FILES])
+query = {**NOTES["query"], "search": {"lexical_fields": ["body"]}}
+changed = declaration("2", [{**NOTES, "query": query}, FILES])
 with sqlite_store(Path(sys.argv[1])) as store:
     store.put_declaration(changed, orjson.dumps(changed.raw), 5)
 """

@@ -113,7 +113,13 @@ def renewed_at_random(random: Random, version: str) -> SourceDeclaration:
     groups = random.sample(query["aggregations"]["group_by"], 3)
     aggregations = {**query["aggregations"], "group_by": groups}
     changed = {**query, "range_filters": ranges, "aggregations": aggregations}
-    return declaration(version, [{**NOTES, "query": changed}, FILES])
+    properties = dict(NOTES["schema"]["properties"])
+    if random.random() < 0.4:
+        del properties["place"]
+    if random.random() < 0.4:
+        changed["search"] = {"lexical_fields": ["body", "title"]}
+    schema = {**NOTES["schema"], "properties": properties}
+    return declaration(version, [{**NOTES, "schema": schema, "query": changed}, FILES])
 
 
 def file(random: Random) -> dict[str, Any]:
@@ -163,6 +169,7 @@ def one_condition(random: Random) -> Condition:
             ("place", TEXTS),
             ("body", TEXTS),
             ("pinned", (True, False)),
+            ("id", KEYS),
         ]
     )
     ranged = field in ("at", "day", "words", "cost")

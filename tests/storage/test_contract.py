@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
+from random import Random
 
 import pytest
 
@@ -85,6 +87,28 @@ def test_null_values_are_last_in_both_directions(store: RecordStore) -> None:
     assert keys(store, up) == ["n3", "n1", "n2", "n4"]
     down = PagePlan((A,), order("words", down=True), 10)
     assert keys(store, down) == ["n1", "n3", "n4", "n2"]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_writes_between_pages_neither_hide_nor_repeat_the_others(
+    store: RecordStore, seed: int
+) -> None:
+    random = Random(seed)
+    field = random.choice([None, "at", "words"])
+    plan = PagePlan(BOTH, order(field, down=seed % 2 == 0), 3)
+    kept = [note(f"k{i}", words=random.choice([None, 1, 2])) for i in range(12)]
+    write(store, "cin_a", kept)
+    found: list[str] = []
+    while True:
+        with store.snapshot() as snapshot:
+            page = snapshot.page(plan)
+        found += [placed.row.key for placed in page.rows]
+        if not page.more:
+            break
+        passing = [note(f"p{random.randint(0, 9)}", words=random.randint(0, 3)) for _ in range(3)]
+        write(store, random.choice(["cin_a", "cin_b"]), [*passing, f"p{random.randint(0, 9)}"])
+        plan = replace(plan, after=page.rows[-1].position)
+    assert sorted(key for key in found if key.startswith("k")) == sorted(n["id"] for n in kept)
 
 
 @pytest.mark.parametrize("down", [False, True])

@@ -54,7 +54,7 @@ NOTES: dict[str, Any] = {
             "sum": ["words", "cost"],
             "min": ["at", "cost", "words", "day"],
             "max": ["at", "cost", "words", "day"],
-            "count_distinct": ["mood", "at", "cost"],
+            "count_distinct": ["mood", "at", "cost", "id"],
             "group_by": ["mood", "pinned", "words", "cost", "day", "at"],
             "group_by_time": ["at", "day"],
         },

@@ -13,6 +13,9 @@ import orjson
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
+from personal_server.domain.criteria import Term
+from personal_server.domain.tokens import tokens
+from personal_server.planning.plans import SearchPlan
 from personal_server.storage.memory import MemoryStore
 from personal_server.storage.ports import RecordStore
 from tests.storage.conftest import sqlite_store
@@ -25,7 +28,8 @@ from tests.storage.plans_at_random import (
     question,
     renewed_at_random,
 )
-from tests.storage.worlds import FILES_STREAM, furnish, write
+from tests.storage.worlds import FILES_STREAM, furnish, scope, write
+from tests.storage.worlds import note as plain_note
 
 # A seed says little when it shrinks; it is the example.
 AT_RANDOM = settings(max_examples=30, deadline=None, phases=[Phase.generate])
@@ -108,3 +112,16 @@ def compare(random: Random, stores: list[RecordStore]) -> None:
 
 def _told(ask: Any) -> str:
     return "\n".join(repr(cell.cell_contents) for cell in ask.__closure__ or ())
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.text(), min_size=1, max_size=4))
+def test_every_token_of_any_text_finds_it(texts: list[str]) -> None:
+    with tempfile.TemporaryDirectory() as directory, sqlite_store(Path(directory)) as store:
+        furnish(store, "cin_a")
+        write(store, "cin_a", [plain_note(str(i), body=text) for i, text in enumerate(texts)])
+        with store.snapshot() as snapshot:
+            for number, text in enumerate(texts):
+                for token in tokens(text):
+                    found = snapshot.search(SearchPlan((scope("cin_a"),), (Term((token,)),)))
+                    assert str(number) in {candidate.key for candidate in found.candidates}

@@ -110,13 +110,12 @@ class Compiler:
         found: dict[Column, Where] = {}
         for condition in conditions:
             column = self.layout.column(condition.field, condition.kind)
-            if column is not None and column.indexed:
+            if column is not None and column.indexed and column.field != self.layout.key:
                 found[column] = found.get(column, Where()) & self._condition(condition)
         window = None if scope.window is None else self.layout.column(scope.window.field)
-        if window is not None and window.indexed:
-            found[window] = found.get(window, Where()) & self.visible(
-                replace(scope, resources=None)
-            )
+        asked = self.visible(replace(scope, resources=None))
+        if window is not None and window.indexed and asked != NOTHING:
+            found[window] = found.get(window, Where()) & asked
         return found
 
     def probe(self, column: Column, where: Where, limit: int) -> Statement:

@@ -1,7 +1,6 @@
 """How the records of a stream are stored: which fields are columns, which columns are indexed.
 
-Rule: a layout is a pure function of a declaration; tables made by one layout are never altered, a
-changed layout makes new tables.
+Rule: a layout is a pure function of a declaration, and of the columns that tables already have.
 
 Per source there are `r<n>` (one narrow line per record: key, dates of change, comparable values),
 `h<n>` (the JSON text) and `f<n>` (the word index), joined by `id`.
@@ -9,8 +8,9 @@ Per source there are `r<n>` (one narrow line per record: key, dates of change, c
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
+from itertools import count
 
 import orjson
 
@@ -58,6 +58,11 @@ class Layout:
         """The column of a field, if it has one (of that kind)."""
         found = self.by_field.get(field or "")
         return found if found is None or kind is None or found.kind is kind else None
+
+    @property
+    def line_columns(self) -> tuple[str, ...]:
+        """The columns of `r<n>` in the order in which lines are written."""
+        return ("id", "k", "cs", "ce", "e", *(column.name for column in self.columns), "fc")
 
     def indexes(self) -> dict[str, tuple[str, ...]]:
         """Index name suffix → columns.
@@ -171,6 +176,25 @@ def _has_column(found: Property, stream: Stream, indexed: set[str]) -> bool:
     return not is_text and found.name not in stream.lexical_fields
 
 
+def adapted(old: Layout, new: Layout) -> Layout | None:
+    """The new layout on tables of the old one: known columns keep their names, others come.
+
+    `None` where the tables themselves must be made anew: a column goes, or ids or words change.
+    """
+    if (old.event, old.lexical, old.blobs) != (new.event, new.lexical, new.blobs):
+        return None
+    names = {(column.field, column.kind): column.name for column in old.columns}
+    known = {(column.field, column.kind) for column in new.columns}
+    if not names.keys() <= known:
+        return None
+    fresh = (f"c{number}" for number in count(len(old.columns)))
+    columns = tuple(
+        replace(column, name=names.get((column.field, column.kind)) or next(fresh))
+        for column in new.columns
+    )
+    return replace(new, columns=columns)
+
+
 def create_tables(layout: Layout, number: int) -> list[str]:
     """The statements that make the tables of one source."""
     columns = "".join(f", {column.name}" for column in layout.columns)
@@ -181,10 +205,7 @@ def create_tables(layout: Layout, number: int) -> list[str]:
         f"CREATE INDEX r{number}_e ON r{number} (e)",
         f"CREATE TABLE h{number} (id INTEGER PRIMARY KEY, data TEXT NOT NULL)",
     ]
-    made += [
-        f"CREATE INDEX r{number}_{name} ON r{number} ({', '.join(columns)})"
-        for name, columns in layout.indexes().items()
-    ]
+    made += [create_index(number, *each) for each in layout.indexes().items()]
     if layout.lexical:
         words = ", ".join(f"x{place}" for place in range(len(layout.lexical)))
         made.append(
@@ -192,6 +213,11 @@ def create_tables(layout: Layout, number: int) -> list[str]:
             f"({words}, content='', contentless_delete=1, tokenize='ascii')"
         )
     return made
+
+
+def create_index(number: int, name: str, columns: tuple[str, ...]) -> str:
+    """The statement that makes an index of `r<n>`."""
+    return f"CREATE INDEX r{number}_{name} ON r{number} ({', '.join(columns)})"
 
 
 def drop_tables(layout: Layout, number: int) -> list[str]:

@@ -17,11 +17,11 @@ from personal_server.errors import (
     NotFound,
 )
 from personal_server.storage.ports import StoredDeclaration
-from personal_server.storage.sql.layout import layouts
+from personal_server.storage.sql.layout import Layout, adapted, layouts
 from personal_server.storage.sqlite.part import SqlitePart
-from personal_server.storage.sqlite.rebuilding import rebuild
+from personal_server.storage.sqlite.rebuilding import alter, rebuild
 from personal_server.storage.sqlite.session import Line, Session
-from personal_server.storage.sqlite.sources import all_sources
+from personal_server.storage.sqlite.sources import Source, all_sources
 
 DECLARATION = "connector_key, source_kind, source_id, version, digest, raw, registered_at, current"
 CONNECTION = (
@@ -159,8 +159,16 @@ class SqliteCatalog(SqlitePart):
         for (connection_id,) in mine:
             for source in all_sources(session, self.subject_id, connection_id):
                 layout = wanted.get(source.stream)
-                if layout is not None and layout != source.layout:
-                    rebuild(session, source, layout)
+                if layout is not None:
+                    _renew(session, source, layout)
+
+
+def _renew(session: Session, source: Source, layout: Layout) -> None:
+    target = adapted(source.layout, layout)
+    if target is None:
+        rebuild(session, source, layout)
+    elif target != source.layout:
+        alter(session, source, target)
 
 
 def stored_declaration(line: Line) -> StoredDeclaration:

@@ -211,7 +211,7 @@ class SourceWriter:
             *write.values,
             render_changes(changes),
         )
-        chosen = insert_line(self._session, self._source.tables, at, rest)
+        chosen = insert_line(self._session, self._source.tables, self._source.layout, at, rest)
         self._texts.append((chosen, write.text))
         if write.words is not None:
             self._words.append((chosen, *write.words))

@@ -21,7 +21,10 @@ class SqliteDialect:
 
     def comparable_at(self, text: str, field: str, kind: ValueKind) -> str:
         """See the port."""
-        return f"pdpp_comparable(json_extract({text}, '$.\"{field}\"'), '{kind.value}')"
+        path = f"'$.\"{field}\"'"
+        if kind is ValueKind.BOOLEAN:
+            return f"CASE json_type({text}, {path}) WHEN 'true' THEN 1 WHEN 'false' THEN 0 END"
+        return f"pdpp_comparable(json_extract({text}, {path}), '{kind.value}')"
 
     def bound(self, value: Comparable | None) -> Value:
         """See the port."""

@@ -62,7 +62,7 @@ def prepare(writes: Iterable[RecordWrite], layout: Layout) -> list[Prepared]:
 
 def prepare_one(key: str, data: JsonObject, emitted_at_ns: int, layout: Layout) -> Prepared:
     """A record as its tables hold it."""
-    values = [_value(data.get(each.field), each.kind) for each in layout.columns]
+    values = [value_in(data.get(each.field), each.kind) for each in layout.columns]
     return Prepared(
         key,
         emitted_at_ns,
@@ -83,7 +83,8 @@ def consent_instant(data: JsonObject, layout: Layout) -> Value:
     return bound(event_instant_ns(data.get(column.field), column.kind))
 
 
-def _value(value: object, kind: ValueKind) -> Value:
+def value_in(value: object, kind: ValueKind) -> Value:
+    """What a column of that kind holds of a JSON value."""
     if value is None:
         return None
     if kind is ValueKind.STRING:

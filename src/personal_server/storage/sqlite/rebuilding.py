@@ -1,4 +1,4 @@
-"""New tables for a source whose declaration stores it another way: columns, indexes, words."""
+"""A source whose declaration stores it another way: further columns and indexes, or new tables."""
 
 from __future__ import annotations
 
@@ -6,8 +6,13 @@ from zlib import crc32
 
 import orjson
 
-from personal_server.storage.sql.layout import Layout
-from personal_server.storage.sqlite.preparing import WIDEST_PROBE, place_in_time, prepare_one
+from personal_server.storage.sql.layout import Column, Layout, create_index
+from personal_server.storage.sqlite.preparing import (
+    WIDEST_PROBE,
+    place_in_time,
+    prepare_one,
+    value_in,
+)
 from personal_server.storage.sqlite.session import Session, Value
 from personal_server.storage.sqlite.sources import Source, make_tables, remove_tables
 
@@ -27,7 +32,7 @@ def rebuild(session: Session, source: Source, layout: Layout) -> None:
         record = prepare_one(key, orjson.loads(text), created_at, layout)
         at = place_in_time(record.event_ns, created_at, layout)
         rest = (key, created, created_at, latest, *record.values, changes)
-        chosen = insert_line(session, number, at, rest)
+        chosen = insert_line(session, number, layout, at, rest)
         session.run(f"INSERT INTO h{number} VALUES (?, ?)", (chosen, text))  # noqa: S608
         if record.words is not None:
             words.append((chosen, *record.words))
@@ -46,10 +51,45 @@ def rebuild(session: Session, source: Source, layout: Layout) -> None:
     )
 
 
-def insert_line(session: Session, number: int, at: int, rest: tuple[Value, ...]) -> int:
+def alter(session: Session, source: Source, layout: Layout) -> None:
+    """Give the tables of a source the columns and indexes of an adapted layout."""
+    number, old = source.tables, source.layout
+    known = {column.name for column in old.columns}
+    for column in layout.columns:
+        if column.name not in known:
+            session.run(f"ALTER TABLE r{number} ADD COLUMN {column.name}")
+            _fill(session, number, column)
+    before, after = old.indexes(), layout.indexes()
+    for name, columns in before.items():
+        if after.get(name) != columns:
+            session.run(f"DROP INDEX r{number}_{name}")
+    for name, columns in after.items():
+        if before.get(name) != columns:
+            session.run(create_index(number, name, columns))
+    session.run("UPDATE sources SET layout = ? WHERE source = ?", (layout.render(), source.source))
+
+
+def _fill(session: Session, number: int, column: Column) -> None:
+    """Values of a new column, where records hold its field."""
+    lines = session.rows(
+        f"SELECT id, json_extract(data, ?1, '$') FROM h{number}"  # noqa: S608
+        " WHERE json_type(data, ?1) IS NOT NULL",
+        (f'$."{column.field}"',),
+    )
+    session.many(
+        f"UPDATE r{number} SET {column.name} = ? WHERE id = ?",  # noqa: S608
+        [(value_in(orjson.loads(text)[0], column.kind), row_id) for row_id, text in lines],
+    )
+
+
+def insert_line(
+    session: Session, number: int, layout: Layout, at: int, rest: tuple[Value, ...]
+) -> int:
     """Store a record's line at the first free id near `at`; `rest` begins with the key."""
-    places = ", ".join("?" * (1 + len(rest)))
-    statement = f"INSERT OR IGNORE INTO r{number} VALUES ({places})"  # noqa: S608
+    columns = layout.line_columns
+    places = ", ".join("?" * len(columns))
+    named = ", ".join(columns)
+    statement = f"INSERT OR IGNORE INTO r{number} ({named}) VALUES ({places})"  # noqa: S608
     chosen, attempt = at, 0
     session.run(statement, (chosen, *rest))
     while session.changed == 0:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -24,9 +24,16 @@ __all__ = ["SCHEMA", "SqliteRecordStore", "prepare"]
 class SqliteRecordStore(SqliteRecords, SqliteCatalog, SqliteCollectors, SqliteBlobs, SqliteServer):
     """Everything of one subject in one database; `prepare` sets its connections up."""
 
-    def __init__(self, database: Database, subject_id: str, blob_directory: Path) -> None:
+    def __init__(
+        self,
+        database: Database,
+        subject_id: str,
+        blob_directory: Path,
+        *,
+        random_bytes: Callable[[int], bytes] = secrets.token_bytes,
+    ) -> None:
         super().__init__(database, subject_id, blob_directory)
-        _found(database)
+        _found(database, random_bytes)
 
     @contextmanager
     def snapshot(
@@ -37,20 +44,20 @@ class SqliteRecordStore(SqliteRecords, SqliteCatalog, SqliteCollectors, SqliteBl
             yield SqliteSnapshot(session, self.subject_id)
 
 
-def _found(database: Database) -> None:
+def _found(database: Database, random_bytes: Callable[[int], bytes]) -> None:
     """Give a new store its epoch and counters."""
     with database.read() as session:
         if session.value("SELECT count(*) FROM store"):
             return
     with database.write() as session:
-        _begin(session)
+        _begin(session, random_bytes(8).hex())
 
 
-def _begin(session: Session) -> None:
+def _begin(session: Session, epoch: str) -> None:
     session.many(
         "INSERT OR IGNORE INTO store VALUES (?, ?)",
         [
-            ("epoch", secrets.token_hex(8)),
+            ("epoch", epoch),
             ("sequence", 0),
             ("retained_from", 0),
             ("tables", 0),

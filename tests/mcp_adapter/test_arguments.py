@@ -67,3 +67,8 @@ def test_messages_quote_a_short_clean_value() -> None:
     error = refusal(query, {"stream": "s", "order": "\u202e" + "x" * 500})
     assert len(error["message"]) < 200
     assert "\u202e" not in error["message"]
+
+
+def test_text_that_is_not_unicode_is_refused() -> None:
+    assert refusal(query, {"stream": "s", "sort": "\ud800"})["param"] == "sort"
+    assert refusal(query, {"stream": "s", "fields": ["\udfff"]})["param"] == "fields"

@@ -281,7 +281,11 @@ async def generated(seed: int, count: int) -> None:
         validators[tool].validate(outcome.structured)
         check_parity(tool, outcome)
         written = len(json.dumps(outcome.structured, ensure_ascii=False, separators=(",", ":")))
-        limit = 12_000 if tool in {"query_records", "search"} and not outcome.is_error else 45_000
+        limit = (
+            12_000
+            if tool in {"query_records", "search", "aggregate"} and not outcome.is_error
+            else 45_000
+        )
         assert len(outcome.text) <= (4_000 if outcome.is_error else limit)
         assert written <= (6_000 if outcome.is_error else 45_000)
         if outcome.is_error:

@@ -191,3 +191,23 @@ def test_several_providers_need_a_choice(tmp_path: Path) -> None:
     write_cache(tmp_path, "http://127.0.0.1:1")
     write_cache(tmp_path, "http://127.0.0.1:2")
     assert start(tmp_path).returncode == 64
+
+
+@pytest.mark.req("4.11")
+def test_the_first_message_decides_the_era(tmp_path: Path, behind: Behind, provider: str) -> None:
+    root = tmp_path / ".pdpp"
+    write_cache(root, provider, token_kind="client")
+    wire = StdioWire(["--cache-root", str(root)], environment())
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "tests", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }
+    found = wire.exchange("server/discover", {"_meta": meta})
+    assert "2026-07-28" in found["supportedVersions"]
+    assert found["instructions"]
+    call = {"name": "search", "arguments": {"query": "lisbon"}, "_meta": meta}
+    result = wire.exchange("tools/call", call)
+    assert result["resultType"] == "complete"
+    assert result["structuredContent"]["results"][0]["id"] == "cin_a/messages:m8"
+    assert wire.close() == 0

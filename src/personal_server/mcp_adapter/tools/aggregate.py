@@ -47,6 +47,9 @@ async def aggregate(call: Call, raw: Mapping[str, Any] | None) -> Outcome:
             break
         limit = _shorter(outcome, groups) if reads == 2 else 1
         outcome = await _read(call, asked, path, query, limit, reads)
+    if len(outcome.text) > budgets.text_aim:
+        message = "The groups do not fit, however few are asked for; narrow with `filter`."
+        raise ToolError("result_too_large", message, param="group_by")
     return outcome
 
 

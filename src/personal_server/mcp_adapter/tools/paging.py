@@ -11,7 +11,6 @@ from typing import Any
 from personal_server.mcp_adapter import budgets
 from personal_server.mcp_adapter.calls import Call
 from personal_server.mcp_adapter.errors import ToolError
-from personal_server.mcp_adapter.evidence.cutting import Measure
 from personal_server.mcp_adapter.faces.fit import Block, Fitting, Frame, Renderer, fit_page
 from personal_server.mcp_adapter.reading import read
 from personal_server.rs_client.json_values import Json, as_object
@@ -86,8 +85,9 @@ async def read_page(call: Call, asked: Mapping[str, Any], how: PageRead) -> Show
         fitting = Fitting(page.rows, how.renderer, how.frame(page))
         fitted = fit_page(fitting)
         reads += 1
-    if isinstance(fitted, int):
-        page, fitted = _prefix(page, fitting, fitted)
+    while isinstance(fitted, int):
+        page = _prefix(page, fitted)
+        fitted = fit_page(Fitting(page.rows, how.renderer, how.frame(page)))
     return ShownPage(_shortened(page, wanted, len(fitted), reads), fitted, reads)
 
 
@@ -96,12 +96,13 @@ def _shorter(fitted: int, reads: int) -> int:
     return fitted if reads == 1 else max(1, fitted // 2)
 
 
-def _prefix(page: Page, fitting: Fitting, fitted: int) -> tuple[Page, list[Block]]:
-    """The rows that fit, of a server that never sent a page that does; no cursor leads on."""
-    warnings = [*page.warnings, _warning("no_cursor", no_cursor_advice)]
-    body = with_rows({**_without_cursor(page.body), "has_more": True}, page.rows[:fitted])
-    shown = Page(body, page.rows[:fitted], True, None, warnings, page.request_id)
-    return shown, fitting.at(Measure.of(budgets.short_preview))[:fitted]
+def _prefix(page: Page, rows: int) -> Page:
+    """Fewer rows, of a server that never sent a page that fits; no cursor leads on."""
+    advice = _warning("no_cursor", no_cursor_advice)
+    warnings = page.warnings if advice in page.warnings else [*page.warnings, advice]
+    kept = page.rows[: min(rows, len(page.rows) - 1)]
+    body = with_rows({**_without_cursor(page.body), "has_more": True}, kept)
+    return Page(body, kept, True, None, warnings, page.request_id)
 
 
 async def _first(

@@ -19,6 +19,15 @@ from selenium.webdriver.chrome.service import Service
 START_SECONDS = 30
 
 
+def is_installed() -> bool:
+    """Whether this machine has a browser and its driver."""
+    return shutil.which("chromedriver") is not None and _binary() is not None
+
+
+def _binary() -> str | None:
+    return shutil.which("chromium") or shutil.which("chromium-browser")
+
+
 @contextmanager
 def chromium(
     *, width: int = 1280, height: int = 900, dark: bool = False, scripts: bool = True
@@ -27,7 +36,7 @@ def chromium(
     driver_path = shutil.which("chromedriver")
     assert driver_path is not None, "chromedriver is missing; install chromium and chromium-driver."
     options = webdriver.ChromeOptions()
-    options.binary_location = shutil.which("chromium") or shutil.which("chromium-browser") or ""
+    options.binary_location = _binary() or ""
     for flag in ("headless=new", "no-sandbox", "disable-gpu", "disable-dev-shm-usage"):
         options.add_argument(f"--{flag}")
     options.add_argument("--hide-scrollbars")

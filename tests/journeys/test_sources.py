@@ -57,10 +57,10 @@ QUESTIONS = (
     ),
     Question(
         "calendar",
-        "What is on after the twelfth?",
+        "What is on at the end of January?",
         "query_records",
-        {"stream": "events", "filter": {"starts_at": {"gte": "2024-01-12"}}},
-        "Floating, so Rome",
+        {"stream": "agenda", "filter": {"starts_at": {"gte": "2024-01-25", "lt": "2024-02-01"}}},
+        "Caffè, and a very long title",
     ),
     Question("contacts", "What is Ada's address?", "search", {"query": "lovelace"}, "Ada Lovelace"),
     Question(

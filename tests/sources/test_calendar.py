@@ -32,3 +32,14 @@ def test_a_calendar_cut_short_keeps_its_whole_events(tmp_path: Path) -> None:
     items = read_path(tmp_path)
     assert len(records_of(items, "events")) == 2
     assert skips_of(items) == ["truncated"]
+
+
+def test_the_agenda_spells_repeating_events_out(tmp_path: Path) -> None:
+    items = read_path(as_zip(SPECIMENS["calendar"], tmp_path / "export.zip"))
+    weekly, *_ = records_of(items, "events")
+    slots = [slot for slot in records_of(items, "agenda") if slot["event_id"] == weekly["id"]]
+    assert [slot["starts_at"][:10] for slot in slots] == ["2024-01-05", "2024-01-19", "2024-01-26"]
+    assert slots[0]["ends_at"] == "2024-01-05T06:30:00Z"
+    titles = {slot["starts_on"]: slot["title"] for slot in records_of(items, "agenda")}
+    assert titles["2024-01-12"] == "Floating, so Rome"
+    assert titles["2024-02-01"] == "All day"

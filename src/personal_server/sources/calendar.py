@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from datetime import tzinfo
+from datetime import date, timedelta, tzinfo
+from functools import partial
 from pathlib import PurePosixPath
 from typing import Any, cast
 from zoneinfo import ZoneInfo
@@ -14,6 +15,7 @@ from icalendar import Event, Timezone, Todo
 from personal_server.sources.calendar_entry import FAULTS, Entry, parsed
 from personal_server.sources.calendar_streams import DECLARATION, HOW_TO_EXPORT
 from personal_server.sources.components import Piece, cut_components
+from personal_server.sources.errors import BadRecord
 from personal_server.sources.export import Export, Member
 from personal_server.sources.item import Data, Skipped, SourceItem, SourceRecord
 from personal_server.sources.port import (
@@ -29,6 +31,9 @@ from personal_server.sources.port import (
 from personal_server.sources.text import decoded, one_line
 
 _CALENDAR = re.compile(rb"^\s*(\xef\xbb\xbf)?BEGIN:(VCALENDAR|VEVENT)", re.IGNORECASE)
+AHEAD = timedelta(days=400)
+"""How far beyond the export a repeating event is spelled out."""
+
 _SUFFIXES = (".ics", ".ical", ".ifb", ".icalendar", ".txt", "")
 _WANTED = frozenset({"VEVENT", "VTODO", "VTIMEZONE", "VJOURNAL", "VFREEBUSY"})
 
@@ -47,26 +52,49 @@ class CalendarSource:
 
     def read(self, export: Export, start: int = 0) -> Iterator[SourceItem]:
         """Yield the events and tasks of each calendar."""
-        items = each_member(export, lambda member: _Calendar(member, export.zone).items())
+        last = (export.captured_at + AHEAD).date()
+        items = each_member(export, lambda member: _Calendar(member, export.zone, last).items())
         return beginning_at(start, without_repeats(items))
 
 
 class _Calendar:
     """One file on its way to records: its name, and the zones it defines."""
 
-    def __init__(self, member: Member, zone: tzinfo) -> None:
+    def __init__(self, member: Member, zone: tzinfo, last: date) -> None:
         self._member = member
         self._name = PurePosixPath(member.name).stem
         self._zone = zone
         self._zones: dict[str, tzinfo] = {}
+        self._last = last
+        self._replaced: set[tuple[str | None, str | None]] = set()
 
     def items(self) -> Iterator[SourceItem]:
+        self._survey()
         with self._member.open() as stream:
             for piece in cut_components(stream, _WANTED):
                 if piece.name:
                     yield from self._component(piece)
                 elif piece.raw is not None:
                     self._learn(decoded(piece.raw))
+
+    def _survey(self) -> None:
+        """Learn name and zones, and which occurrences other entries of the file replace."""
+        with self._member.open() as stream:
+            for piece in cut_components(stream, _WANTED):
+                if piece.raw is None:
+                    continue
+                if not piece.name:
+                    self._learn(decoded(piece.raw))
+                elif piece.name == "VTIMEZONE":
+                    self._learn_zone(piece.raw)
+                elif piece.name == "VEVENT" and b"RECURRENCE-ID" in piece.raw.upper():
+                    self._learn_replaced(piece.raw)
+
+    def _learn_replaced(self, raw: bytes) -> None:
+        try:
+            self._replaced.add(self._entry(Event, raw).replaced())
+        except BadRecord:
+            return
 
     def _learn(self, line: str) -> None:
         name, _, value = line.strip().partition(":")
@@ -87,7 +115,8 @@ class _Calendar:
             self._learn_zone(piece.raw)
         elif piece.name in ("VEVENT", "VTODO"):
             raw = piece.raw
-            yield from one_record(where, position, lambda: [self._record(piece, raw, position)])
+            build = self._event if piece.name == "VEVENT" else self._task
+            yield from one_record(where, position, partial(build, raw, position))
         else:
             yield Skipped(where, "unknown_record_type", f"{piece.name} is not read", position)
 
@@ -99,12 +128,21 @@ class _Calendar:
         except FAULTS:
             return
 
-    def _record(self, piece: Piece, raw: bytes, position: int) -> SourceRecord:
-        kind = Event if piece.name == "VEVENT" else Todo
-        entry = Entry(parsed(kind, raw), self._name, self._zone_of)
-        if piece.name == "VEVENT":
-            return SourceRecord("events", entry.event(), position)
-        return SourceRecord("tasks", entry.task(), position)
+    def _event(self, raw: bytes, position: int) -> Iterator[SourceItem]:
+        entry = self._entry(Event, raw)
+        event = entry.event()
+        yield SourceRecord("events", event, position)
+        try:
+            for slot in entry.slots(event, self._last, self._replaced):
+                yield SourceRecord("agenda", slot, position)
+        except BadRecord as bad:
+            yield Skipped("agenda", bad.code, bad.reason, position)
+
+    def _task(self, raw: bytes, position: int) -> Iterator[SourceItem]:
+        yield SourceRecord("tasks", self._entry(Todo, raw).task(), position)
+
+    def _entry(self, kind: type[Event] | type[Todo], raw: bytes) -> Entry:
+        return Entry(parsed(kind, raw), self._name, self._zone_of)
 
     def _zone_of(self, name: str | None) -> tzinfo:
         """The zone of that name: one defined here, one everybody knows, else the calendar's."""

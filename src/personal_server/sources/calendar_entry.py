@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Collection, Iterator
 from datetime import date, datetime, timedelta, tzinfo
 from typing import Any, cast
 
 from icalendar import Component, Event, Todo
 from icalendar.error import BrokenCalendarProperty, GloballyUniqueTZIDGuessed
 
+from personal_server.sources.calendar_rules import SINGLE, Start, parse_rule
 from personal_server.sources.errors import BadRecord
 from personal_server.sources.identity import stable_id
 from personal_server.sources.item import Data
@@ -17,6 +19,7 @@ from personal_server.sources.text import decoded, one_line, or_none, printable
 from personal_server.sources.times import rendered
 
 FAULTS = (ValueError, KeyError, TypeError, AttributeError, IndexError, LookupError, OverflowError)
+MOST_SLOTS = 2_000
 ZoneOf = Callable[[str | None], tzinfo]
 
 
@@ -48,6 +51,55 @@ class Entry:
             "recurrence_rule": self._raw("RRULE"),
             "replaces_occurrence_at": self._rendered_or_none("RECURRENCE-ID"),
         }
+
+    def replaced(self) -> tuple[str | None, str | None]:
+        """The uid, and the beginning of the occurrence that this entry replaces."""
+        return self._text("UID"), self._rendered_or_none("RECURRENCE-ID")
+
+    def slots(self, event: Data, last: date, replaced: Collection[object]) -> Iterator[Data]:
+        """Each time that the event takes place until a day, other entries' times left out."""
+        begins, ends = self._time("DTSTART"), self._time("DTEND")
+        if begins is None:
+            return
+        length = _between(begins, ends) if ends is not None else self._length()
+        starts = deque(self._starts(begins, last), maxlen=MOST_SLOTS)
+        left_out = {self._rendered(each) for each in self._listed("EXDATE")}
+        for start in starts:
+            starts_at = self._rendered(start)
+            if starts_at in left_out or (event["uid"], starts_at) in replaced:
+                continue
+            ends_at = self._rendered(start + length) if length is not None else None
+            yield {
+                "id": stable_id("slot", event["id"], starts_at),
+                "event_id": event["id"],
+                "calendar": event["calendar"],
+                "title": event["title"],
+                "location": event["location"],
+                "starts_at": starts_at,
+                "ends_at": ends_at,
+                "starts_on": (start.date() if isinstance(start, datetime) else start).isoformat(),
+                "all_day": event["all_day"],
+            }
+
+    def _starts(self, begins: Start, last: date) -> Iterator[Start]:
+        """The beginnings. Raises: BadRecord, if the rule cannot be spelled out."""
+        rules = self._values("RRULE")
+        for each in rules or [None]:
+            rule = parse_rule(each) if each is not None else SINGLE
+            if rule is None:
+                raise BadRecord("unknown_rule", "how it repeats is not spelled out")
+            yield from rule.starts(begins, last if each is not None else date.max)
+        for day in self._listed("RDATE"):
+            if type(day) is type(begins):
+                yield day
+
+    def _listed(self, name: str) -> list[Start]:
+        """The dates of a property that lists them."""
+        dated: list[Any] = []
+        for value in self._values(name):
+            dated += _facet(value, "dts") or []
+        found: list[Any] = [_facet(each, "dt") for each in dated]
+        return [each for each in found if isinstance(each, date)]
 
     def task(self) -> Data:
         """The record of a task."""
@@ -109,13 +161,17 @@ class Entry:
         found: Any = _facet(values[0], "dt") if values else None
         return found if isinstance(found, date) else None
 
-    def _after(self, begins: datetime | date) -> datetime | date | None:
-        values = self._values("DURATION")
-        length: Any = _facet(values[0], "td") if values else None
+    def _after(self, begins: Start) -> Start | None:
+        length = self._length()
         try:
-            return begins + length if isinstance(length, timedelta) else None
+            return begins + length if length is not None else None
         except OverflowError:
             return None
+
+    def _length(self) -> timedelta | None:
+        values = self._values("DURATION")
+        length: Any = _facet(values[0], "td") if values else None
+        return length if isinstance(length, timedelta) else None
 
     def _zone_name(self, name: str) -> str | None:
         values = self._values(name)
@@ -161,6 +217,15 @@ def _facet(value: Any, name: str) -> Any:
         return getattr(value, name, None)
     except BrokenCalendarProperty:
         return None
+
+
+def _between(begins: Start, ends: Start) -> timedelta | None:
+    """The length by the clock on the wall; None for a time and a day."""
+    if isinstance(begins, datetime) and isinstance(ends, datetime):
+        return ends.replace(tzinfo=None) - begins.replace(tzinfo=None)
+    if isinstance(begins, datetime) or isinstance(ends, datetime):
+        return None
+    return ends - begins
 
 
 def _parameters(value: Any) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from personal_server.sources.declaration import (
     moment,
     names,
     plain,
+    reference,
     text,
     word,
 )
@@ -53,6 +54,7 @@ EVENTS = Stream(
         moment("replaces_occurrence_at", "Occurrence of a repeating event that this one replaces"),
     ],
     time_field="starts_at",
+    children={"agenda": ("agenda", "event_id")},
     views={"busy": ("When you were busy, without titles", ["id", "starts_at", "ends_at"])},
     semantic=["title", "description"],
 )
@@ -71,8 +73,28 @@ TASKS = Stream(
     time_field="due_at",
 )
 
+AGENDA = Stream(
+    "agenda",
+    "Your calendar, day by day",
+    "Every event at each time it takes place: repeating ones spelled out, a year ahead.",
+    [
+        key(),
+        reference("event_id", "The event", required=True),
+        word("calendar", "Name of the calendar"),
+        text("title", "What it is", title=True),
+        text("location", "Where it is"),
+        moment("starts_at", "When it begins, in UTC; all-day events at midnight UTC", event=True),
+        moment("ends_at", "When it ends, in UTC"),
+        day("starts_on", "Day it begins, by its own time zone"),
+        flag("all_day", "Whether it takes whole days"),
+    ],
+    time_field="starts_at",
+    views={"busy": ("When you are busy, without titles", ["id", "starts_at", "ends_at"])},
+    parents={"event": ("events", "event_id")},
+)
+
 DECLARATION = declaration(
-    "calendar", "Calendar", "Events and tasks of your calendars.", [EVENTS, TASKS]
+    "calendar", "Calendar", "Events and tasks of your calendars.", [EVENTS, AGENDA, TASKS]
 )
 
 HOW_TO_EXPORT = (

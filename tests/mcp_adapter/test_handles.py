@@ -1,3 +1,5 @@
+from base64 import urlsafe_b64encode
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -73,3 +75,13 @@ def attempt(text: str) -> str:
     except ToolError as error:
         return error.code
     return "read"
+
+
+def test_a_handle_has_one_spelling() -> None:
+    body = '{"v":1,"kind":"record","connection_id":"cin_a","stream":"s","record_id":"r"}'
+    for text in (body.replace(":", ": "), body.replace('"v":1', '"v":1.0')):
+        spelled = urlsafe_b64encode(text.encode()).decode().rstrip("=")
+        assert attempt(f"pdpp://record/{spelled}") == "invalid_id"
+    plain = urlsafe_b64encode(body.encode()).decode()
+    assert attempt(f"pdpp://record/{plain.rstrip('=')}") == "read"
+    assert plain.endswith("=") is (attempt(f"pdpp://record/{plain}") == "invalid_id")

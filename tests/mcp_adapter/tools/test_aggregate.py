@@ -1,0 +1,51 @@
+from typing import Any
+
+import pytest
+
+from tests.mcp_adapter.asking import ask
+from tests.mcp_adapter.fake_rs import Answer
+from tests.mcp_adapter.seed import world
+
+pytestmark = pytest.mark.anyio
+Json = dict[str, Any]
+base: Json = {"stream": "transactions", "metric": "count"}
+
+
+@pytest.mark.parametrize(
+    ("extra", "param"),
+    [
+        ({"metric": "sum"}, "field"),
+        ({"group_by": "a", "group_by_time": "b", "granularity": "day"}, "group_by_time"),
+        ({"group_by_time": "b"}, "granularity"),
+        ({"granularity": "day"}, "granularity"),
+        ({"time_zone": "UTC"}, "time_zone"),
+    ],
+)
+async def test_contradictions_are_refused_before_a_read(extra: Json, param: str) -> None:
+    rs = world()
+    error = (await ask(rs, "aggregate", {**base, **extra})).structured["error"]
+    assert (error["code"], error["param"]) == ("invalid_arguments", param)
+    assert rs.requests == []
+
+
+async def test_time_groups_name_their_unit_and_start() -> None:
+    rs = world()
+    group = {"key": "2026-01-01", "start": "2026-01-01T00:00:00Z", "count": 3}
+    rs.script = lambda _: Answer(200, {"groups": [group], "time_zone": "UTC", "other_count": 0})
+    asked = {**base, "group_by_time": "sent_at", "granularity": "month"}
+    lines = (await ask(rs, "aggregate", asked)).text.split("\n")
+    assert lines[0].startswith("aggregate: count of transactions by sent_at per month (UTC): ")
+    assert 'key "2026-01-01" = 3 (start 2026-01-01T00:00:00Z)' in lines
+
+
+async def test_a_text_extreme_stands_behind_the_fence() -> None:
+    rs = world()
+    rs.script = lambda _: Answer(200, {"value": "words of " + "others " * 60})
+    asked = {**base, "metric": "max", "field": "note"}
+    outcome = await ask(rs, "aggregate", asked)
+    assert "words" not in outcome.text.split("\n")[0]
+    assert 'value "words of' in outcome.text
+    assert outcome.structured["notice"]
+    rs.script = lambda _: Answer(200, {"value": "2026-01-01T00:00:00Z", "approximate": True})
+    head = (await ask(rs, "aggregate", asked)).text.split("\n")[0]
+    assert head.endswith("max(note) of transactions = 2026-01-01T00:00:00Z; approximate=true")

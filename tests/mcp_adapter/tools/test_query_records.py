@@ -1,0 +1,37 @@
+import pytest
+
+from tests.mcp_adapter.asking import ask
+from tests.mcp_adapter.fake_rs import Answer
+from tests.mcp_adapter.seed import world
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_fields_and_view_exclude_each_other() -> None:
+    rs = world()
+    asked = {"stream": "messages", "fields": ["subject"], "view": "summary"}
+    error = (await ask(rs, "query_records", asked)).structured["error"]
+    assert (error["code"], error["param"]) == ("invalid_arguments", "view")
+    rest = {"stream": "messages", "fields": ["subject"]}
+    assert error["next_call"] == {"tool": "query_records", "arguments": rest}
+    assert rs.requests == []
+
+
+async def test_no_records_have_no_fence_and_keep_the_bookmark() -> None:
+    rs = world()
+    asked = {"stream": "messages", "changes_since": "x", "filter": {"id": "none"}}
+    outcome = await ask(rs, "query_records", asked)
+    head = outcome.text.split("\n")[0]
+    assert head == 'query_records messages: records=0; has_more=false; next_changes_since="djE6OTk"'
+    assert "BEGIN" not in outcome.text
+
+
+async def test_deletions_are_blocks_without_data() -> None:
+    rs = world()
+    row = rs.row(rs.sources[0], "messages", "m1")
+    del row["data"]
+    gone = {**row, "deleted": True, "deleted_at": "2026-07-02T10:00:00Z"}
+    rs.script = lambda _: Answer(200, {"data": [gone], "has_more": False})
+    outcome = await ask(rs, "query_records", {"stream": "messages", "changes_since": "x"})
+    assert "[1] cin_a/messages:m1\ndeleted: 2026-07-02T10:00:00Z\nEND " in outcome.text
+    assert outcome.structured["record_ids"] == ["cin_a/messages:m1"]

@@ -166,7 +166,12 @@ def test_lists_and_pages_are_readable(terminal: Any) -> None:
     assert terminal.run("grant", "list") == 0
     assert "bank/transactions" in terminal.out
     assert "2027-02-16" in terminal.out
+    terminal.patch.setenv("COLUMNS", "60")
+    assert terminal.run("grant", "list") == 0
+    assert made["grant_id"] in terminal.out
+    terminal.patch.setenv("COLUMNS", "160")
     assert terminal.run("grant", "show", made["grant_id"]) == 0
+    assert "last used – " in terminal.out.replace("\n", " ")
     assert "posted_on from 2026-09-01" in terminal.out
     assert BANK_SOURCE not in terminal.out
 

@@ -32,10 +32,10 @@ def plain(text: object) -> Text:
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
-    """A quiet table; the last column wraps."""
+    """A quiet table; the first column stays whole, so that it can be copied."""
     made = Table(box=None, pad_edge=False, header_style="bold")
-    for name in columns:
-        made.add_column(name, overflow="fold")
+    for place, name in enumerate(columns):
+        made.add_column(name, overflow="fold", no_wrap=place == 0)
     for row in rows:
         made.add_row(*(cell if isinstance(cell, Text) else plain(cell) for cell in row))
     return made

@@ -165,5 +165,6 @@ def _client(reader: AuthorizationReader, client_id: str) -> tuple[str, str | Non
 def _last_used(reader: AuthorizationReader, **held: str) -> int | None:
     where: dict[str, Any] = dict(held)
     used = [row.last_used_at_ns for row in reader.rows(TokenRow, **where)]
-    used += [row.last_used_at_ns for row in reader.rows(FamilyRow, **where)]
+    refreshed = [row for row in reader.rows(FamilyRow, **where) if row.generation > 1]
+    used += [row.last_used_at_ns for row in refreshed]
     return max((at for at in used if at is not None), default=None)

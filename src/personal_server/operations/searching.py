@@ -104,7 +104,7 @@ def _begun(snapshot: ReadSnapshot, read: AuthorizedRead[SearchTerms]) -> _Turn:
         truncated_sources=sum(len(part.truncated) for part in parts),
         searched_sources=len(read.sources),
     )
-    return _Turn([_kept(each.candidate, each.score) for each in ordered], findings)
+    return _Turn([_kept(each.candidate, each.score) for each in ordered[:KEPT_HITS]], findings)
 
 
 def _frequencies(parts: Iterable[Matches], terms: int) -> list[int]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from personal_server.planning.plans import Candidate
 
@@ -20,9 +20,8 @@ MEAN_LENGTH = 128
 SCORE_DECIMALS = 6
 
 
-@dataclass(frozen=True, slots=True)
-class Ranked:
-    """A candidate with its score; lower is better."""
+class Ranked(NamedTuple):
+    """A candidate with its score; lower is better.  There are thousands per search."""
 
     candidate: Candidate
     score: float
@@ -31,8 +30,19 @@ class Ranked:
 def rank(candidates: Sequence[Candidate], frequencies: Sequence[int]) -> list[Ranked]:
     """Best first: score, newer event time, connection, stream, key."""
     weights = [_weight(frequency) for frequency in frequencies]
-    ranked = [Ranked(candidate, _score(candidate, weights)) for candidate in candidates]
-    return sorted(ranked, key=_place)
+    placed = [
+        (
+            _score(each, weights),
+            -each.event_time_ns,
+            each.connection_id,
+            each.stream,
+            each.key,
+            each,
+        )
+        for each in candidates
+    ]
+    placed.sort()
+    return [Ranked(place[-1], place[0]) for place in placed]
 
 
 def first_page_first(ranked: Sequence[Ranked], limit: int) -> list[Ranked]:
@@ -60,13 +70,10 @@ def _weight(frequency: int) -> float:
 
 def _score(candidate: Candidate, weights: Sequence[float]) -> float:
     norm = K1 * (1 - B + B * candidate.length_tokens / MEAN_LENGTH)
+    if len(weights) == 1:
+        count = candidate.occurrences[0]
+        return -round(weights[0] * count * (K1 + 1) / (count + norm), SCORE_DECIMALS)
     total = 0.0
     for weight, count in zip(weights, candidate.occurrences, strict=True):
         total += weight * count * (K1 + 1) / (count + norm)
     return -round(total, SCORE_DECIMALS)
-
-
-def _place(ranked: Ranked) -> tuple[float, int, str, str, str]:
-    found = ranked.candidate
-    place = (found.connection_id, found.stream, found.key)
-    return (ranked.score, -found.event_time_ns, *place)

@@ -127,7 +127,7 @@ class SourceWriter:
         number, layout = self._source.tables, self._source.layout
         consent = layout.column(layout.consent)
         dated = "NULL" if consent is None else consent.name
-        lines = self._session.rows(
+        lines = self._session.run(
             f"SELECT k, cs, fc, {dated} FROM r{number} ORDER BY k"  # noqa: S608
         )
         is_day = consent is not None and consent.kind is ValueKind.DATE
@@ -138,8 +138,10 @@ class SourceWriter:
             previous = max((created, *numbers))
             self._record(key, emitted_at_ns, (1, was_at), (0, None), None, previous)
             self._gone(key)
-        self._records = 0
-        return len(lines)
+            if len(self._changes) >= FLUSHED_AT:
+                self._flush()
+        count, self._records = self._records, 0
+        return count
 
     def close(self) -> None:
         """Write what is pending, the counters, and drop blobs nobody refers to any more."""

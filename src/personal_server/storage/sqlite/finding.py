@@ -89,7 +89,7 @@ class _Part:
         return self._ranked(lines[: plan.window]), len(lines) > plan.window
 
     def _ranked(self, lines: list[Line]) -> list[Candidate]:
-        source, columns = self.place.source, self.columns
+        source, columns, event_time = self.place.source, self.columns, self._event_time
         connection_id, stream = source.connection_id, source.stream
         is_single = len(self._plan.terms) == 1
         return [
@@ -99,7 +99,7 @@ class _Part:
                 line[0],
                 (line[1],) if is_single else tuple(map(int, line[1].split())),
                 _length(line[2], columns),
-                self._event_time(line),
+                event_time(line),
             )
             for line in lines
         ]

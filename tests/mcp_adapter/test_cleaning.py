@@ -63,3 +63,9 @@ def test_one_line_is_short_and_single() -> None:
     assert one_line("a\n\n b\u2028c") == "a b c"
     assert one_line("x" * 500, 10) == "x" * 9 + "…"
     assert one_line(" " * 100_000 + "late", 10) == "late"
+
+
+def test_no_line_separator_survives_in_a_json_line() -> None:
+    for char in "\u2028\u2029\u0085\n\r":
+        assert len(clean_json({"a": f"x{char}y"}).splitlines()) == 1
+        assert len(escaped_json({"a": f"x{char}y"}).splitlines()) == 1

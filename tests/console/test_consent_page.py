@@ -243,6 +243,8 @@ def test_a_form_that_asks_for_more_is_refused(
     refused = browser.submit(browser.get(path), path, **changes)
     assert (refused.status, refused.error) == (400, code)
     assert house.rows(GrantRow) == []
+    if code == "not_a_narrowing":
+        assert press(browser, refused, path, "approve").status == 303
 
 
 def test_training_needs_its_own_tick(house: Household, browser: Browser) -> None:
@@ -253,8 +255,8 @@ def test_training_needs_its_own_tick(house: Household, browser: Browser) -> None
     assert not re.search(r'name="ai_training" value="yes" checked', page.text)
     refused = press(browser, page, path, "approve")
     assert (refused.status, refused.error) == (400, "ai_training_consent_required")
-    shown = press(browser, browser.get(path), path, "preview", ai_training="yes")
-    assert press(browser, shown, path, "approve").status == 303
+    assert house.rows(GrantRow) == []
+    assert press(browser, refused, path, "approve", ai_training="yes").status == 303
 
 
 def test_other_purposes_have_no_training_box(house: Household, browser: Browser) -> None:
@@ -284,6 +286,16 @@ def test_an_app_that_asks_for_nothing_gets_a_picker(house: Household, browser: B
     assert press(browser, chosen, path, "approve").status == 303
     assert len(house.rows(GrantRow)) == 1
     assert house.rows(PackageRow) == []
+
+
+def test_ticking_records_but_not_their_source_is_pointed_out(
+    house: Household, browser: Browser
+) -> None:
+    path = house.ask(None)
+    page = browser.get(path)
+    assert "but not the source above" not in words(page)
+    half = press(browser, page, path, "preview", **{"stream.0.transactions": "1"})
+    assert "but not the source above" in words(half)
 
 
 def test_two_kept_entries_make_a_package_and_none_a_denial(

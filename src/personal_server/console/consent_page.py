@@ -14,7 +14,12 @@ from threading import Lock
 from starlette.responses import Response
 
 from personal_server.consent.choices import Choices
-from personal_server.consent.refusals import NotANarrowing, ReviewChanged, ReviewStale
+from personal_server.consent.refusals import (
+    AiTrainingConsentRequired,
+    NotANarrowing,
+    ReviewChanged,
+    ReviewStale,
+)
 from personal_server.console import consent_form
 from personal_server.console.consent_view import consent_view
 from personal_server.console.consent_words import changed_streams, differences
@@ -94,11 +99,17 @@ class ConsentPages:
         return self._page(visit, review)
 
     def decide(self, visit: Visit) -> Response:
-        """Preview, allow or deny.
+        """Preview, allow or deny; a form that cannot be meant shows the request again.
 
-        Raises: InvalidRequest, NotFound, RequestClosed, ApprovalConflict, NotANarrowing,
-            AiTrainingConsentRequired.
+        Raises: InvalidRequest, NotFound, RequestClosed, ApprovalConflict.
         """
+        try:
+            return self._decide(visit)
+        except NotANarrowing as error:
+            review = self.granting.view(visit.path["handle"], acting(visit))
+            return self._page(visit, review, _note(error))
+
+    def _decide(self, visit: Visit) -> Response:
         for shortcut in ("quick", "view"):
             if visit.value(shortcut) is not None:
                 return self._shortcut(visit, shortcut)
@@ -136,6 +147,9 @@ class ConsentPages:
         revision = visit.value("review") or ""
         try:
             decided = self.granting.approve(visit.path["handle"], choices, revision, acting(visit))
+        except AiTrainingConsentRequired as error:
+            review = self.granting.preview(visit.path["handle"], choices, acting(visit))
+            return self._page(visit, review, _note(error))
         except (ReviewChanged, ReviewStale) as error:
             return self._again(visit, choices, revision, error)
         return self._decided(visit, decided, allowed=True)
@@ -182,3 +196,8 @@ class ConsentPages:
         if decided.redirect_to is not None:
             return self.pages.go(visit, decided.redirect_to)
         return self.pages.show(visit, "decided.html", {"allowed": allowed})
+
+
+def _note(error: PersonalServerError) -> Note:
+    """What was wrong with the form."""
+    return Note(error.status, error.code, error.message)

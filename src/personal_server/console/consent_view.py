@@ -57,7 +57,12 @@ class SourceView:
     unoffered: tuple[str, ...] = ()
     refused: str | None = None
     commitments: tuple[str, ...] = ()
-    missing: tuple[str, ...] = ()
+
+    @property
+    def half_chosen(self) -> bool:
+        """Whether something of it is ticked, but not the source itself."""
+        ticked = any(stream.wanted and not stream.required for stream in self.streams)
+        return self.choosable and not self.kept and ticked
 
     @property
     def has_time(self) -> bool:

@@ -1,8 +1,8 @@
 """Plans become statements over the tables of one source.
 
-Rule: the only place where SQL over records is put together.  Names of tables and columns come from
-layouts, never from callers; every value is a parameter.  Statements of several sources are merged
-above, by (value, key, connection).
+Rule: what is visible, what matches and how lines are walked is put into SQL here only.  Names of
+tables and columns come from layouts, never from callers; every value is a parameter.  Statements of
+several sources are merged above, by (value, key, connection).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 import orjson
 
 from personal_server.domain.criteria import Condition, Operator, Order
+from personal_server.domain.tokens import tokens
 from personal_server.domain.values import (
     COMPARED_CODE_POINTS,
     DAY_NANOSECONDS,
@@ -26,6 +27,8 @@ from personal_server.storage.sql.dialect import Dialect
 from personal_server.storage.sql.layout import Column, Layout
 
 Value = int | float | str | bytes | None
+# So many words of a text tell it from almost all others.
+MOST_WORDS = 16
 _SIGNS = {
     Operator.EQ: "=",
     Operator.GTE: ">=",
@@ -157,7 +160,21 @@ class Compiler:
             found = self.dialect.string_at(text, condition.field)
         else:
             found = self.dialect.comparable_at(text, condition.field, condition.kind)
-        return Where((f"{found} {_SIGNS[condition.operator]} ?",), (self._bound(condition.value),))
+        whole = Where((f"{found} {_SIGNS[condition.operator]} ?",), (self._bound(condition.value),))
+        return self._worded(condition) & whole
+
+    def _worded(self, condition: Condition) -> Where:
+        """An equal text has the same words: the index narrows before texts are looked at."""
+        value, lexical = condition.value, self.layout.lexical
+        if condition.operator is not Operator.EQ or condition.field not in lexical:
+            return Where()
+        words = tokens(value)[:MOST_WORDS] if isinstance(value, str) else []
+        if not words:
+            return Where()
+        narrowed, phrase = self.dialect.with_words(
+            f"f{self.number}", f"x{lexical.index(condition.field)}", words
+        )
+        return Where((f"r.id IN {narrowed}",), (phrase,))
 
     def whole_string(self, column: Column) -> str:
         """The string of a column; long ones, which the column cuts, from the JSON text."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from personal_server.domain.values import Comparable, ValueKind
@@ -22,6 +23,10 @@ class Dialect(Protocol):
 
     def comparable_at(self, text: str, field: str, kind: ValueKind) -> str:
         """The comparable at a top-level field of a JSON text."""
+        ...
+
+    def with_words(self, index: str, column: str, words: Sequence[str]) -> tuple[str, str]:
+        """A set of ids whose column of a word index holds adjacent words, and its parameter."""
         ...
 
     def bound(self, value: Comparable | None) -> Value:

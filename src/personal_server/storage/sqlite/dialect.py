@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from personal_server.domain.values import Comparable, ValueKind
 from personal_server.storage.sqlite.functions import bound
 from personal_server.storage.sqlite.session import Value
@@ -25,6 +27,11 @@ class SqliteDialect:
         if kind is ValueKind.BOOLEAN:
             return f"CASE json_type({text}, {path}) WHEN 'true' THEN 1 WHEN 'false' THEN 0 END"
         return f"pdpp_comparable(json_extract({text}, {path}), '{kind.value}')"
+
+    def with_words(self, index: str, column: str, words: Sequence[str]) -> tuple[str, str]:
+        """See the port.  Words are letters and digits only."""
+        sql = f"(SELECT rowid FROM {index} WHERE {index} MATCH ?)"  # noqa: S608
+        return sql, f'{column} : "{" ".join(words)}"'
 
     def bound(self, value: Comparable | None) -> Value:
         """See the port."""

@@ -8,6 +8,7 @@ and digits; characters of scripts without word spaces are tokens of their own).
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from dataclasses import dataclass
 
@@ -48,6 +49,8 @@ def tokens(text: str) -> list[str]:
 
 def spans(text: str) -> list[TokenSpan]:
     """The tokens of a text with their places."""
+    if text.isascii():  # folded one for one, so places stay
+        return [TokenSpan(m.group(), m.start(), m.end()) for m in _WORD.finditer(spaced(text))]
     found: list[TokenSpan] = []
     letters, start, end = "", 0, 0
     for place, code_point in enumerate(map(ord, text)):
@@ -92,4 +95,5 @@ def _part(character: str) -> str:
 
 
 _FOLDED = _Folding()
+_WORD = re.compile(r"\S+")
 _ASCII = bytes(ord(_FOLDED[code_point]) if code_point < 128 else 32 for code_point in range(256))

@@ -17,7 +17,7 @@ from personal_server.storage.sqlite.changing import SourceWriter
 from personal_server.storage.sqlite.database import Database
 from personal_server.storage.sqlite.part import SqlitePart
 from personal_server.storage.sqlite.preparing import Prepared, prepare
-from personal_server.storage.sqlite.pruning import prune
+from personal_server.storage.sqlite.pruning import prune, wipe
 from personal_server.storage.sqlite.session import Session
 from personal_server.storage.sqlite.sources import (
     Source,
@@ -55,20 +55,21 @@ class SqliteRecords(SqlitePart):
 
     def delete_record(self, connection_id: str, stream: str, key: str, now_ns: int) -> bool:
         """See the port."""
-        with self._database.write() as session:
+        with self._database.erase() as session:
             source = self._existing(session, connection_id, stream)
             if source is None:
                 return False
             writer = SourceWriter(session, source, now_ns)
             found = writer.delete(key, now_ns)
             writer.close()
+            session.run("INSERT OR IGNORE INTO erased VALUES (?)", (source.source,))
             released = forget_unreferenced(session, self.subject_id, connection_id, writer.released)
         self._remove(released)
         return found
 
     def delete_stream(self, connection_id: str, stream: str, now_ns: int) -> int:
         """See the port."""
-        with self._database.write() as session:
+        with self._database.erase() as session:
             source = self._existing(session, connection_id, stream)
             if source is None:
                 return 0
@@ -89,7 +90,7 @@ class SqliteRecords(SqlitePart):
         with self._writing_lock:
             if self._writing.get(connection_id):
                 raise ConnectionBusy("A write is under way on this connection. Repeat shortly.")
-        with self._database.write() as session:
+        with self._database.erase() as session:
             count, held = self._erase(session, connection_id)
         self._remove(held)
         return count
@@ -98,6 +99,7 @@ class SqliteRecords(SqlitePart):
         """See the port."""
         with self._database.write() as session:
             prune(session, all_sources(session, self.subject_id), before_ns)
+        wipe(self._database, self.subject_id)
 
     def _layout(self, session: Session, connector_key: str, batch: Batch) -> Layout:
         source = find_source(session, self.subject_id, batch.connection_id, batch.stream.name)
@@ -175,7 +177,7 @@ class SqliteRecords(SqlitePart):
         sources = all_sources(session, *place)
         for source in sources:
             remove_tables(session, source)
-            for table in ("changes", "gone", "blob_references", "sources"):
+            for table in ("changes", "gone", "blob_references", "erased", "sources"):
                 session.run(f"DELETE FROM {table} WHERE source = ?", (source.source,))  # noqa: S608
         held = session.rows(
             "DELETE FROM blob_uploads WHERE subject_id = ? AND connection_id = ? RETURNING blob_id",

@@ -94,6 +94,23 @@ class Database:
             yield self._writer
 
     @contextmanager
+    def erase(self) -> Generator[Session, None, None]:
+        """A write whose removed content is overwritten, in the file and in its journal.
+
+        While others read an older state, the journal keeps what they see until they are done.
+        """
+        with self._write_lock, translated():
+            self._writer.pragma("secure_delete", True)
+            try:
+                with _transaction(self._writer, "BEGIN IMMEDIATE"):
+                    yield self._writer
+            finally:
+                self._writer.pragma("secure_delete", "fast")
+            self._writer.driver.set_busy_timeout(0)
+            self._writer.run("PRAGMA wal_checkpoint(TRUNCATE)")
+            self._writer.driver.set_busy_timeout(BUSY_MS)
+
+    @contextmanager
     def read(self, timeout_seconds: float | None = None) -> Generator[Session, None, None]:
         """One read snapshot, interrupted when its statements pass the time limit."""
         reader = self._idle.get()

@@ -70,6 +70,8 @@ _V1 = (
     """CREATE TABLE rankings (
         subject_id TEXT, ranking_id TEXT, expires_at INTEGER NOT NULL, hits TEXT NOT NULL,
         PRIMARY KEY (subject_id, ranking_id)) STRICT, WITHOUT ROWID""",
+    # sources whose word index still holds words of erased records
+    "CREATE TABLE erased (source INTEGER PRIMARY KEY) STRICT",
 )
 
 SCHEMA = SchemaModule("records", _V1)

@@ -39,6 +39,18 @@ def test_a_write_is_seen_by_the_next_read_and_an_undone_one_is_not(tmp_path: Pat
     database.close()
 
 
+def test_every_kind_of_write_is_whole_or_absent(tmp_path: Path) -> None:
+    database = Database(tmp_path / "a.db", [NOTES])
+    for begin in (database.write, database.jot, database.erase):
+        with begin() as session:
+            session.run("INSERT INTO note VALUES ('kept')")
+        with pytest.raises(StorageUnavailable), begin() as session:
+            _insert_and_fail(session)
+    with database.read() as session:
+        assert session.rows("SELECT text FROM note") == [("kept",)] * 3
+    database.close()
+
+
 def _insert_and_fail(session: Session) -> None:
     session.run("INSERT INTO note VALUES ('undone')")
     raise StorageUnavailable("as if the disk were full")

@@ -94,6 +94,17 @@ class Database:
             yield self._writer
 
     @contextmanager
+    def jot(self) -> Generator[Session, None, None]:
+        """A write that a power cut may undo: it does not wait for the disk."""
+        with self._write_lock, translated():
+            self._writer.pragma("synchronous", "normal")
+            try:
+                with _transaction(self._writer, "BEGIN IMMEDIATE"):
+                    yield self._writer
+            finally:
+                self._writer.pragma("synchronous", "full")
+
+    @contextmanager
     def erase(self) -> Generator[Session, None, None]:
         """A write whose removed content is overwritten, in the file and in its journal.
 

@@ -124,7 +124,7 @@ class SqliteServer(SqlitePart):
     def put_ranking(self, ranking_id: str, hits: Sequence[RankedHit], expires_at_ns: int) -> None:
         """See the port."""
         text = orjson.dumps([(h.connection_id, h.stream, h.key, h.score) for h in hits]).decode()
-        with self._database.write() as session:
+        with self._database.jot() as session:
             session.run("DELETE FROM rankings WHERE expires_at < ?", (expires_at_ns - FORGOTTEN,))
             session.run(
                 "INSERT OR REPLACE INTO rankings VALUES (?, ?, ?, ?)",

@@ -10,6 +10,7 @@ from random import Random
 from typing import Any, cast
 
 import orjson
+import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
@@ -18,6 +19,7 @@ from personal_server.domain.tokens import tokens
 from personal_server.planning.plans import SearchPlan
 from personal_server.storage.memory import MemoryStore
 from personal_server.storage.ports import RecordStore
+from personal_server.storage.sqlite import changing, feeding, figures, pages, segmenting
 from tests.storage.conftest import sqlite_store
 from tests.storage.plans_at_random import (
     BLOB_BYTES,
@@ -91,7 +93,10 @@ def write_at_random(random: Random, stores: list[RecordStore], clock: int) -> No
 @AT_RANDOM
 @given(st.integers(0, 2**32))
 def test_every_plan_has_the_same_answer_on_both_stores(seed: int) -> None:
-    random = Random(seed)
+    compare_at_random(Random(seed))
+
+
+def compare_at_random(random: Random) -> None:
     with tempfile.TemporaryDirectory() as directory, sqlite_store(Path(directory)) as fast:
         stores: list[RecordStore] = [MemoryStore(), fast]
         for store in stores:
@@ -99,6 +104,18 @@ def test_every_plan_has_the_same_answer_on_both_stores(seed: int) -> None:
         for clock in range(1, random.randint(2, 13)):
             write_at_random(random, stores, clock * 1_000)
             compare(random, stores)
+
+
+@AT_RANDOM
+@given(st.integers(0, 2**32))
+def test_the_ways_of_large_archives_give_the_same_answers(seed: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pages, "FEW", 2)
+        patch.setattr(segmenting, "CROWDED", -1)
+        patch.setattr(feeding, "WALKED_AT_ONCE", 2)
+        patch.setattr(figures, "WALKED_AT_ONCE", 2)
+        patch.setattr(changing, "FLUSHED_AT", 2)
+        compare_at_random(Random(seed))
 
 
 def compare(random: Random, stores: list[RecordStore]) -> None:

@@ -185,7 +185,9 @@ def driver_of(reader: Reader, place: Place, plan: PagePlan) -> Column | None:
     if int(str(sizes[best])) < FEW:
         return best
     sorted_by = compiler.layout.column(plan.order.field, plan.order.kind)
-    return in_order[0] if in_order else sorted_by
+    if in_order:
+        return in_order[0]
+    return sorted_by if sorted_by is not None and sorted_by.indexed else None
 
 
 def _merged(spots: list[tuple[Spot, Place]], order: Order) -> list[tuple[Spot, Place]]:

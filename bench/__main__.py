@@ -24,6 +24,7 @@ from bench.timing import Timing, time_calls
 CALLERS = 16
 MEBIBYTE = 1024 * 1024
 ADAPTER_BOUND_MS = 4.0
+BOUNDED_RECORDS = 100_000
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 REPEATS = 60
 
@@ -107,16 +108,22 @@ def _figures(site: Site, filled: Filled, server: Running, rows: list[ReadRow]) -
     ]
     memory = server.peak_bytes / MEBIBYTE
     rate = filled.records / filled.seconds
+    bounded = filled.records <= BOUNDED_RECORDS
     return [
         Figure("ingest, search index on", f"{rate:,.0f} records/s", "5,000", rate >= 5_000),
         Figure("ready to serve", f"{server.ready_seconds:.2f} s", "2 s", server.ready_seconds < 2),
-        Figure("memory at its peak", f"{memory:.0f} MiB", "250 MiB", memory < 250),
+        Figure(
+            "memory at its peak",
+            f"{memory:.0f} MiB",
+            "250 MiB" if bounded else "",
+            memory < 250 if bounded else None,
+        ),
         Figure("on disk", f"{site.size_bytes / MEBIBYTE:,.0f} MiB"),
         Figure(
             "hosted MCP adds at most (p50, answers that fit)",
             f"{max(added):.1f} ms",
-            f"{ADAPTER_BOUND_MS:g} ms",
-            max(added) <= ADAPTER_BOUND_MS,
+            f"{ADAPTER_BOUND_MS:g} ms" if bounded else "",
+            max(added) <= ADAPTER_BOUND_MS if bounded else None,
         ),
     ]
 

@@ -46,19 +46,20 @@ def fill(data_dir: Path, total: int, console: Console) -> Filled:
         count, seconds = 0, 0.0
         for collection in COLLECTIONS:
             declaration = known[collection.connector_key]
-            connection_id = _connect(stores, declaration, collection.name)
+            connection_id = connect(stores, declaration, collection.name)
             ids.append(connection_id)
             task = progress.add_task(collection.name, total=int(total * collection.share))
             for batch in _batches(collection, total):
                 begin = perf_counter()
-                _ingest(stores, connection_id, declaration, collection.stream, batch)
+                ingest_lines(stores, connection_id, declaration, collection.stream, batch)
                 seconds += perf_counter() - begin
                 count += len(batch)
                 progress.advance(task, len(batch))
     return Filled(tuple(ids[:2]), tuple(ids[2:6]), count, seconds)
 
 
-def _connect(stores: Stores, declaration: SourceDeclaration, name: str) -> str:
+def connect(stores: Stores, declaration: SourceDeclaration, name: str) -> str:
+    """A new connection; its id."""
     stored = stores.records.declaration(declaration.connector_key, None)
     connection = create_connection(
         stores.records, stored, name, stores.clock(), stores.random_bytes
@@ -66,13 +67,14 @@ def _connect(stores: Stores, declaration: SourceDeclaration, name: str) -> str:
     return connection.connection_id
 
 
-def _ingest(
+def ingest_lines(
     stores: Stores,
     connection_id: str,
     declaration: SourceDeclaration,
     stream: str,
     lines: list[bytes],
 ) -> None:
+    """Ingest lines that must all be accepted."""
     result = ingest(
         stores.records,
         connection_id,

@@ -10,7 +10,7 @@ def test_a_statement_of_the_first_version(tmp_path: Path) -> None:
     (account,) = records_of(items, "accounts")
     assert account["name"] == "Bank of Nowhere checking …5678"
     first, *_ = records_of(items, "transactions")
-    assert first["posted_on"] == "2024-01-05"
+    assert first["posted_on"] == "2024-01-06"  # 23:00 in New York, which the library gives in UTC
     assert first["payee"] == "Bäcker & Co"
     assert first["memo"] is None
     assert (first["amount"], first["amount_minor"]) == (-1234.56, -123456)
@@ -54,3 +54,11 @@ def test_an_entry_without_a_date_is_reported_and_the_rest_kept(tmp_path: Path) -
 def test_an_answer_without_accounts_says_so(tmp_path: Path) -> None:
     (tmp_path / "statement").write_bytes(b"OFXHEADER:100\n\n<OFX></OFX>")
     assert skips_of(read_path(tmp_path / "statement")) == ["empty_statement"]
+
+
+def test_a_file_the_library_cannot_read_is_reported_as_one(tmp_path: Path) -> None:
+    broken = BANK.replace(b"<CODE>0", b"<CODE>private words", 1)
+    (tmp_path / "statement").write_bytes(broken)
+    items = read_path(tmp_path / "statement")
+    assert skips_of(items) == ["damaged_file"]
+    assert "private" not in str(items)

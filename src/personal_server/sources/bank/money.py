@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 
 from personal_server.sources.errors import BadRecord
 
@@ -11,16 +10,11 @@ _WHOLE = frozenset({"JPY", "KRW", "VND", "CLP", "ISK", "XAF", "XOF", "XPF"})
 _THOUSANDTHS = frozenset({"BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"})
 
 
-def parse_amount(text: str | None) -> Decimal:
-    """An amount with either decimal sign and any grouping. Raises: BadRecord."""
-    digits = re.sub(r"[\s'\u00a0\u202f+]", "", text or "")
-    if "," in digits and "." in digits:
-        grouping = "," if digits.rindex(".") > digits.rindex(",") else "."
-        digits = digits.replace(grouping, "")
-    try:
-        amount = Decimal(digits.replace(",", "."))
-    except InvalidOperation:
-        raise BadRecord("bad_amount", "its amount is missing or not a number") from None
+def usable(amount: Decimal | int | None) -> Decimal:
+    """An amount that is there, finite and within range. Raises: BadRecord."""
+    if amount is None:
+        raise BadRecord("bad_amount", "its amount is missing or not a number")
+    amount = Decimal(amount)
     if not amount.is_finite() or abs(amount.adjusted()) > 15:
         raise BadRecord("bad_amount", "its amount is out of range")
     return amount

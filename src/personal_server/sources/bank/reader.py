@@ -1,12 +1,26 @@
-"""The statement reader: OFX files in, accounts, payments, balances, trades and holdings out."""
+"""The statement reader: OFX files in, accounts, payments, balances, trades and holdings out.
+
+`ofxparse` reads the file; here its objects become records.
+"""
 
 from __future__ import annotations
 
+import io
 import re
+import warnings
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from ofxparse.ofxparse import (
+    Account,
+    InvestmentStatement,
+    InvestmentTransaction,
+    Ofx,
+    OfxParser,
+    Security,
+)
 
 from personal_server.sources.bank.declaration import DECLARATION, HOW_TO_EXPORT
-from personal_server.sources.bank.elements import Element, finished_elements
 from personal_server.sources.bank.records import (
     account_data,
     balance_data,
@@ -15,7 +29,7 @@ from personal_server.sources.bank.records import (
     trade_data,
     transaction_data,
 )
-from personal_server.sources.errors import BadRecord
+from personal_server.sources.errors import BadRecord, MemberDamaged
 from personal_server.sources.export import Export, Member
 from personal_server.sources.item import Data, Skipped, SourceItem, SourceRecord
 from personal_server.sources.port import (
@@ -28,17 +42,17 @@ from personal_server.sources.port import (
     one_record,
     without_repeats,
 )
+from personal_server.sources.text import decoded
 
+if TYPE_CHECKING:
+    from ofxparse.ofxparse import Discarded
+
+LARGEST_STATEMENT_BYTES = 32 * 1024 * 1024
 _OFX = re.compile(
     rb"^\s*(\xef\xbb\xbf)?(OFXHEADER\s*:|<\?xml[^>]*>\s*<\?OFX|<\?OFX|<OFX>)", re.IGNORECASE
 )
-_ACCOUNTS = frozenset({"BANKACCTFROM", "CCACCTFROM", "INVACCTFROM"})
-_BY_ACCOUNT: dict[str, tuple[str, Callable[[Element, str, str | None], Data]]] = {
-    "STMTTRN": ("transactions", transaction_data),
-    "LEDGERBAL": ("balances", balance_data),
-    "AVAILBAL": ("balances", balance_data),
-    "INVPOS": ("holdings", holding_data),
-}
+_UTF8_HEADER = "OFXHEADER:100\nENCODING:UTF-8\n\n"
+_DATE_ERROR = re.compile(r"\bdate|time data|unconverted data|day is out|month must", re.IGNORECASE)
 
 
 class BankSource:
@@ -59,72 +73,96 @@ class BankSource:
 
 
 def _read_member(member: Member) -> Iterator[SourceItem]:
-    statement = _Statement(member)
     with member.open() as stream:
-        for element, around in finished_elements(stream):
-            yield from statement.take(element, around)
-    yield from statement.finish()
+        content = stream.read(LARGEST_STATEMENT_BYTES + 1)
+    if len(content) > LARGEST_STATEMENT_BYTES:
+        raise BadRecord("too_large", "this statement is larger than 32 MB")
+    return _Statements(member).items(_parsed(content))
 
 
-class _Statement:
-    """What a statement has said so far: the bank, the account, and which ids it has used."""
+def _parsed(content: bytes) -> Ofx:
+    """What the library makes of a file, given as UTF-8: it reads no XML declaration of a charset.
+
+    Raises: MemberDamaged, for whatever the library raises over a broken file.
+    """
+    text = decoded(content)
+    body = text[max(text.find("<"), 0) :]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return OfxParser.parse(io.BytesIO((_UTF8_HEADER + body).encode()), fail_fast=False)
+        except Exception:  # noqa: BLE001 - the library and its HTML parser raise of every kind
+            raise MemberDamaged from None
+
+
+class _Statements:
+    """One file's accounts, and which ids its entries have used."""
 
     def __init__(self, member: Member) -> None:
         self._member = member
-        self._institution: str | None = None
-        self._account_id: str | None = None
-        self._listed: dict[str, SourceRecord] = {}
+        self._accounts: set[str] = set()
         self._used: dict[str, list[Data]] = {}
-        self._read = 0
 
-    def take(self, element: Element, around: list[Element]) -> Iterator[SourceItem]:
-        if element.name == "FI":
-            self._institution = element.leaf("ORG")
-        elif element.name in _ACCOUNTS:
-            yield from self._records(element, lambda: self._account(element, around))
-        elif element.name in _BY_ACCOUNT:
-            stream, build = _BY_ACCOUNT[element.name]
-            yield from self._entry(element, around, stream, build)
-        elif element.name == "SECINFO":
-            yield from self._records(
-                element, lambda: [self._record("securities", security_data(element), element)]
-            )
-        elif around[-1].name == "INVTRANLIST" and element.inside("INVTRAN").leaves:
-            yield from self._entry(element, around, "trades", trade_data)
-
-    def finish(self) -> Iterator[SourceItem]:
-        """Accounts that were only listed, and a word if there was nothing at all."""
-        yield from self._listed.values()
-        if not self._read:
+    def items(self, ofx: Ofx) -> Iterator[SourceItem]:
+        """Accounts with their entries, then the securities; a word if there was nothing at all."""
+        for account in ofx.accounts:
+            try:
+                data = account_data(account)
+            except BadRecord as bad:
+                yield self._skipped(bad.code, bad.reason)
+            else:
+                yield from self._account(account, data)
+        securities: list[Security] = getattr(ofx, "security_list", None) or []
+        for security in securities:
+            yield from self._record("securities", lambda s=security: security_data(s), False)
+        if not ofx.accounts and not securities:
             reason = "it holds no account; the bank may have answered with an error"
-            yield Skipped(self._member.name, "empty_statement", reason, self._member.offset)
+            yield self._skipped("empty_statement", reason)
 
-    def _account(self, element: Element, around: list[Element]) -> list[SourceRecord]:
-        currency = _currency(around)
-        record = self._record(
-            "accounts", account_data(element, self._institution, currency), element
-        )
-        if around[-1].name not in ("STMTRS", "CCSTMTRS", "INVSTMTRS"):
-            self._listed.setdefault(record.data["id"], record)
-            return []
-        self._account_id = record.data["id"]
-        self._listed.pop(record.data["id"], None)
-        return [record]
+    def _account(self, account: Account, data: Data) -> Iterator[SourceItem]:
+        account_id, currency = data["id"], data["currency"]
+        if currency or account_id not in self._accounts:
+            yield SourceRecord("accounts", data, self._member.offset)
+        self._accounts.add(account_id)
+        statement = account.statement
+        for entry in statement.transactions:
+            if isinstance(entry, InvestmentTransaction):
+                yield from self._record(
+                    "trades", lambda e=entry: trade_data(e, account_id, currency)
+                )
+            else:
+                yield from self._record(
+                    "transactions", lambda e=entry: transaction_data(e, account_id, currency)
+                )
+        if isinstance(statement, InvestmentStatement):
+            for position in statement.positions:
+                yield from self._record(
+                    "holdings", lambda p=position: holding_data(p, account_id, currency)
+                )
+        else:
+            for kind, prefix in (("booked", "balance"), ("available", "available_balance")):
+                amount = getattr(statement, prefix, None)
+                as_of = getattr(statement, f"{prefix}_date", None)
+                if amount is not None or as_of is not None:
+                    yield from self._record(
+                        "balances",
+                        lambda k=kind, a=amount, d=as_of: balance_data(
+                            k, a, d, account_id, currency
+                        ),
+                    )
+        for discarded in statement.discarded_entries:
+            yield self._discarded(discarded)
 
-    def _entry(
-        self,
-        element: Element,
-        around: list[Element],
-        stream: str,
-        build: Callable[[Element, str, str | None], Data],
+    def _record(
+        self, stream: str, build: Callable[[], Data], numbered: bool = True
     ) -> Iterator[SourceItem]:
-        def records() -> list[SourceRecord]:
-            if self._account_id is None:
-                raise BadRecord("bad_record", "it stands outside any account")
-            data = self._distinct(build(element, self._account_id, _currency(around)))
-            return [self._record(stream, data, element)]
+        position = self._member.offset
 
-        yield from self._records(element, records)
+        def records() -> list[SourceRecord]:
+            data = self._distinct(build()) if numbered else build()
+            return [SourceRecord(stream, data, position)]
+
+        return one_record(self._member.name, position, records)
 
     def _distinct(self, data: Data) -> Data:
         """Banks use an id twice: another entry of the same id, day and amount gets a number."""
@@ -134,18 +172,12 @@ class _Statement:
         number = same.index(data)
         return data | {"id": f"{data['id']}.{number + 1}"} if number else data
 
-    def _record(self, stream: str, data: Data, element: Element) -> SourceRecord:
-        self._read += 1
-        return SourceRecord(stream, data, self._member.offset + element.offset)
+    def _discarded(self, entry: Discarded) -> Skipped:
+        if "Transaction Amount" in entry["error"]:
+            return self._skipped("bad_amount", "its amount is missing or not a number")
+        if _DATE_ERROR.search(entry["error"]):
+            return self._skipped("bad_date", "its date is missing or does not exist")
+        return self._skipped("bad_record", "it lacks what every entry must have")
 
-    def _records(
-        self, element: Element, build: Callable[[], list[SourceRecord]]
-    ) -> Iterator[SourceItem]:
-        where = f"{self._member.name} at byte {element.offset}"
-        yield from one_record(where, self._member.offset + element.offset, build)
-
-
-def _currency(around: list[Element]) -> str | None:
-    found = (element.leaf("CURDEF") for element in reversed(around))
-    code = next(filter(None, found), None)
-    return code.upper() if code else None
+    def _skipped(self, code: str, reason: str) -> Skipped:
+        return Skipped(self._member.name, code, reason, self._member.offset)

@@ -1,28 +1,40 @@
-"""Finished OFX elements as records."""
+"""The library's objects as records."""
 
 from __future__ import annotations
 
 import re
-from datetime import date
+from datetime import datetime
 from decimal import Decimal
 
-from personal_server.sources.bank.elements import Element
-from personal_server.sources.bank.money import as_number, minor_units, parse_amount
+from ofxparse.ofxparse import (
+    Account,
+    AccountType,
+    InvestmentAccount,
+    InvestmentTransaction,
+    Position,
+    Security,
+    Transaction,
+)
+
+from personal_server.sources.bank.money import as_number, minor_units, usable
 from personal_server.sources.errors import BadRecord
 from personal_server.sources.identity import stable_id
 from personal_server.sources.item import Data
+from personal_server.sources.text import one_line, printable
 
-_DATE = re.compile(r"^(\d{4})-?(\d\d)-?(\d\d)")
-_KINDS = {"CCACCTFROM": "credit_card", "INVACCTFROM": "investment"}
+_KINDS = {AccountType.CreditCard: "credit_card", AccountType.Investment: "investment"}
 
 
-def account_data(element: Element, institution: str | None, currency: str | None) -> Data:
-    """The account that an ACCTFROM aggregate names. Raises: BadRecord."""
-    number = element.leaf("ACCTID")
+def account_data(account: Account) -> Data:
+    """One account. Raises: BadRecord."""
+    number = _said(account.account_id)
     if number is None:
         raise BadRecord("bad_record", "the account has no number")
-    bank_code = element.leaf("BANKID", "BROKERID")
-    kind = _KINDS.get(element.name) or (element.leaf("ACCTTYPE") or "account").lower()
+    broker = account.brokerid if isinstance(account, InvestmentAccount) else None
+    bank_code = _said(account.routing_number) or _said(broker)
+    institution = _said(account.institution.organization) if account.institution else None
+    kind = _KINDS.get(account.type) or (_said(account.account_type) or "account").lower()
+    currency = _said(account.curdef) or _said(getattr(account.statement, "currency", None))
     ending = re.sub(r"\W", "", number)[-4:]
     name = " ".join(filter(None, [institution, kind.replace("_", " "), f"…{ending}"]))
     return {
@@ -30,123 +42,117 @@ def account_data(element: Element, institution: str | None, currency: str | None
         "name": name,
         "institution": institution,
         "kind": kind,
-        "currency": currency,
+        "currency": currency.upper() if currency else None,
         "number_ending": ending,
         "number": number,
         "bank_code": bank_code,
     }
 
 
-def transaction_data(element: Element, account_id: str, currency: str | None) -> Data:
-    """One STMTTRN. Raises: BadRecord."""
-    posted_on = parse_day(element.leaf("DTPOSTED"))
-    amount = parse_amount(element.leaf("TRNAMT"))
-    currency = element.inside("CURRENCY").leaf("CURSYM") or currency
-    own_id = element.leaf("FITID")
-    payee = element.leaf("NAME") or element.inside("PAYEE").leaf("NAME")
-    memo = element.leaf("MEMO")
+def transaction_data(entry: Transaction, account_id: str, currency: str | None) -> Data:
+    """One payment. Raises: BadRecord."""
+    posted_on = _day(entry.date)
+    amount = usable(entry.amount)
+    own_id = _said(entry.id)
+    payee, memo = _said(entry.payee), _said(entry.memo)
     parts = (own_id,) if own_id else (payee, memo)
     return {
         "id": stable_id("txn", account_id, posted_on, str(amount.normalize()), *parts),
         "account_id": account_id,
         "posted_on": posted_on,
-        "payee": payee or element.leaf("EXTDNAME") or memo,
+        "payee": payee or memo,
         "memo": memo,
         **_money("amount", amount, currency),
         "direction": "out" if amount < 0 else "in",
-        "kind": (element.leaf("TRNTYPE") or "other").lower(),
-        "initiated_on": day_or_none(element.leaf("DTUSER")),
-        "check_number": element.leaf("CHECKNUM"),
-        "reference": element.leaf("REFNUM"),
-        "merchant_category": element.leaf("SIC"),
+        "kind": _said(entry.type) or "other",
+        "initiated_on": _day_or_none(entry.user_date),
+        "check_number": _said(entry.checknum),
+        "reference": None,
+        "merchant_category": _said(entry.sic),
         "bank_transaction_id": own_id,
     }
 
 
-def balance_data(element: Element, account_id: str, currency: str | None) -> Data:
-    """One LEDGERBAL or AVAILBAL. Raises: BadRecord."""
-    as_of = parse_day(element.leaf("DTASOF"))
-    amount = parse_amount(element.leaf("BALAMT"))
-    kind = "available" if element.name == "AVAILBAL" else "booked"
+def balance_data(
+    kind: str,
+    amount: Decimal | None,
+    as_of: datetime | None,
+    account_id: str,
+    currency: str | None,
+) -> Data:
+    """What an account held. Raises: BadRecord."""
+    held_on = _day(as_of)
+    amount = usable(amount)
     return {
-        "id": stable_id("bal", account_id, kind, as_of, str(amount.normalize())),
+        "id": stable_id("bal", account_id, kind, held_on, str(amount.normalize())),
         "account_id": account_id,
-        "as_of": as_of,
+        "as_of": held_on,
         "kind": kind,
         **_money("amount", amount, currency),
     }
 
 
-def security_data(element: Element) -> Data:
-    """One SECINFO. Raises: BadRecord."""
+def security_data(security: Security) -> Data:
+    """One security. Raises: BadRecord."""
     return {
-        "id": _security_id(element),
-        "name": element.leaf("SECNAME"),
-        "ticker": element.leaf("TICKER"),
-        "code": element.inside("SECID").leaf("UNIQUEID"),
-        "code_kind": element.inside("SECID").leaf("UNIQUEIDTYPE"),
+        "id": _security_id(security.uniqueid),
+        "name": _said(security.name),
+        "ticker": _said(security.ticker),
+        "code": _said(security.uniqueid),
+        "code_kind": None,
     }
 
 
-def trade_data(element: Element, account_id: str, currency: str | None) -> Data:
-    """One entry of an investment statement. Raises: BadRecord."""
-    facts = element.inside("INVTRAN")
-    whole = _flat(element)
-    traded_on = parse_day(facts.leaf("DTTRADE"))
-    amount = _number_in(whole, "TOTAL")
-    own_id = facts.leaf("FITID")
+def trade_data(entry: InvestmentTransaction, account_id: str, currency: str | None) -> Data:
+    """One trade; the library gives zero for what is missing. Raises: BadRecord."""
+    traded_on = _day(entry.tradeDate)
+    amount = usable(entry.total) if entry.total else None
+    own_id = _said(getattr(entry, "id", None))
     money = _money("amount", amount, currency) if amount is not None else {"currency": currency}
     return {
-        "id": stable_id("trd", account_id, own_id, traded_on, element.name, str(amount)),
+        "id": stable_id("trd", account_id, own_id, traded_on, entry.type.upper(), str(amount)),
         "account_id": account_id,
-        "security_id": _security_id(element) if element.inside("SECID").leaves else None,
+        "security_id": _security_id(entry.security) if _said(entry.security) else None,
         "traded_on": traded_on,
-        "settled_on": day_or_none(facts.leaf("DTSETTLE")),
-        "kind": element.name.lower(),
-        "memo": facts.leaf("MEMO"),
-        "units": _plain_number(whole, "UNITS"),
-        "unit_price": _plain_number(whole, "UNITPRICE"),
+        "settled_on": _day_or_none(entry.settleDate),
+        "kind": entry.type,
+        "memo": _said(entry.memo),
+        "units": as_number(usable(entry.units)) if entry.units else None,
+        "unit_price": as_number(usable(entry.unit_price)) if entry.unit_price else None,
         **money,
         "bank_transaction_id": own_id,
     }
 
 
-def holding_data(element: Element, account_id: str, currency: str | None) -> Data:
-    """One INVPOS. Raises: BadRecord."""
-    as_of = parse_day(element.leaf("DTPRICEASOF"))
-    value = parse_amount(element.leaf("MKTVAL"))
-    security_id = _security_id(element)
-    units = element.leaf("UNITS")
+def holding_data(position: Position, account_id: str, currency: str | None) -> Data:
+    """One position. Raises: BadRecord."""
+    as_of = _day(getattr(position, "date", None))
+    value = usable(position.market_value)
+    units = usable(position.units)
+    security_id = _security_id(position.security)
     return {
-        "id": stable_id("hld", account_id, security_id, as_of, units, element.leaf("POSTYPE")),
+        "id": stable_id("hld", account_id, security_id, as_of, str(units)),
         "account_id": account_id,
         "security_id": security_id,
         "as_of": as_of,
-        "units": _plain_number(element, "UNITS"),
-        "unit_price": _plain_number(element, "UNITPRICE"),
+        "units": as_number(units),
+        "unit_price": as_number(usable(position.unit_price)),
         **_money("market_value", value, currency),
     }
 
 
-def parse_day(text: str | None) -> str:
-    """The day as the bank wrote it, in the bank's own zone. Raises: BadRecord."""
-    found = _DATE.match(text or "")
-    try:
-        return date(*map(int, found.groups())).isoformat() if found else _no_day()
-    except ValueError:
-        return _no_day()
+def _said(text: str | None) -> str | None:
+    return one_line(printable(text), 4000) or None if text else None
 
 
-def day_or_none(text: str | None) -> str | None:
-    """The day, or None where none that exists is given."""
-    try:
-        return parse_day(text)
-    except BadRecord:
-        return None
+def _day(moment: datetime | None) -> str:
+    if moment is None:
+        raise BadRecord("bad_date", "its date is missing or does not exist")
+    return moment.date().isoformat()
 
 
-def _no_day() -> str:
-    raise BadRecord("bad_date", "its date is missing or does not exist")
+def _day_or_none(moment: datetime | None) -> str | None:
+    return moment.date().isoformat() if moment else None
 
 
 def _money(name: str, amount: Decimal, currency: str | None) -> Data:
@@ -157,26 +163,8 @@ def _money(name: str, amount: Decimal, currency: str | None) -> Data:
     }
 
 
-def _security_id(element: Element) -> str:
-    code = element.inside("SECID").leaf("UNIQUEID")
-    if code is None:
+def _security_id(code: str) -> str:
+    code_said = _said(code)
+    if code_said is None:
         raise BadRecord("bad_record", "the security has no code")
-    return stable_id("sec", element.inside("SECID").leaf("UNIQUEIDTYPE"), code)
-
-
-def _flat(element: Element) -> Element:
-    """All leaves of an aggregate, the outer ones first."""
-    leaves = dict(element.leaves)
-    for inner in element.inner.values():
-        leaves = _flat(inner).leaves | leaves
-    return Element(element.name, element.offset, leaves)
-
-
-def _number_in(element: Element, name: str) -> Decimal | None:
-    value = element.leaf(name)
-    return parse_amount(value) if value else None
-
-
-def _plain_number(element: Element, name: str) -> int | float | None:
-    number = _number_in(element, name)
-    return None if number is None else as_number(number)
+    return stable_id("sec", code_said)

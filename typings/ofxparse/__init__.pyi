@@ -1,0 +1,1 @@
+"""What we use of ofxparse is in its module of the same name."""

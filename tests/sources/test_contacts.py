@@ -1,5 +1,7 @@
 from pathlib import Path
 
+import pytest
+
 from tests.sources.reading import read_path, records_of, skips_of
 from tests.sources.specimens import SPECIMENS, as_zip
 
@@ -15,3 +17,30 @@ def test_cards_of_every_version(tmp_path: Path) -> None:
     assert new["addresses"] == ["12 St James's Square, London, SW1Y, England"]
     assert new["categories"] == ["friends", "mathematics"]
     assert skips_of(items) == ["bad_record"]
+
+
+CARD = "BEGIN:VCARD\r\nVERSION:2.1\r\nFN:Ada\r\n{}\r\nEND:VCARD\r\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "note"),
+    [
+        ("NOTE:bread, butter\\; and\r\n  jam\\n", "bread, butter; and jam"),
+        ("NOTE;ENCODING=8BIT:plain", "plain"),
+        ("NOTE;CHARSET=ISO-8859-1;QUOTED-PRINTABLE:f=FCnf=\r\n Brote", "fünf Brote"),
+        ("no line of a card\r\nitem1.NOTE:kept", "kept"),
+        ("NOTE;ENCODING=QUOTED-PRINTABLE:=FC", None),
+        ("NOTE;ENCODING=QUOTED-PRINTABLE;ENCODING=8BIT:a", None),
+        ("NOTE;CHARSET=none;ENCODING=QUOTED-PRINTABLE:a", None),
+    ],
+)
+def test_lines_as_phones_write_them(tmp_path: Path, line: str, note: str | None) -> None:
+    (tmp_path / "a.vcf").write_text(
+        CARD.format(line) + CARD.format("NOTE:next").replace("Ada", "Bea"), newline=""
+    )
+    items = read_path(tmp_path)
+    assert [each["note"] for each in records_of(items, "contacts")] == [
+        *([note] if note else []),
+        "next",
+    ]
+    assert skips_of(items) == ([] if note else ["bad_record"])

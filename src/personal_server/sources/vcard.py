@@ -1,27 +1,30 @@
-"""The content lines of a vCard: versions 2.1, 3.0 and 4.0 and what phones make of them.
+"""The properties of a vCard as vobject reads them: versions 2.1, 3.0 and 4.0.
 
-Source: RFC 6350, RFC 2426, vCard 2.1 (quoted-printable, parameters without a name).
+Its lines are taken before its behaviour for cards is applied, which cuts a note at its first comma
+and takes every encoding for base64.
 """
 
 from __future__ import annotations
 
 import binascii
-import quopri
 import re
 from dataclasses import dataclass, field
+from io import StringIO
 
-from personal_server.sources.text import decoded
+from vobject.base import VObjectError, getLogicalLines, textLineToContentLine
+from vobject.icalendar import stringToTextValues
 
-_LINE = re.compile(r"^(?:[\w-]+\.)?([\w-]+)((?:;(?:\"[^\"]*\"|[^\":;])*)*):(.*)$", re.DOTALL)
-_PARAMETER = re.compile(r";((?:\"[^\"]*\"|[^\";])*)")
-_UNESCAPED = {"\\n": "\n", "\\N": "\n", "\\,": ",", "\\;": ";", "\\\\": "\\", "\\:": ":"}
-_ESCAPE = re.compile(r"\\[nN,;:\\]")
+from personal_server.sources.errors import BadRecord
+from personal_server.sources.text import decoded, printable
+
 _DATA_URI = re.compile(r"^data:([\w/+.-]*)[^,]*;base64,", re.IGNORECASE)
+_NO_SEPARATOR = "\0"
+_ESCAPABLE = '\\;,:nN"'
 
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """One property: its name without group, its parameters, its value as written."""
+    """One property: its name without group, its parameters, its value with its escapes."""
 
     name: str
     value: str
@@ -30,18 +33,21 @@ class Property:
     @property
     def text(self) -> str:
         """The value with its escapes undone."""
-        return _plain(self.value)
+        return self._split(_NO_SEPARATOR)[0]
 
     @property
     def parts(self) -> list[str]:
         """The components of a structured value."""
-        return [_plain(part).strip() for part in re.split(r"(?<!\\);", self.value)]
+        return [part.strip() for part in self._split(";")]
 
     @property
     def listed(self) -> list[str]:
         """The entries of a list."""
-        entries = (_plain(entry).strip() for entry in re.split(r"(?<!\\),", self.value))
-        return [entry for entry in entries if entry]
+        return [entry for each in self._split(",") if (entry := each.strip())]
+
+    def _split(self, separator: str) -> list[str]:
+        found = stringToTextValues(self.value, separator, _ESCAPABLE)
+        return [each.replace("\r\n", "\n") for each in found]
 
     @property
     def binary(self) -> bytes | None:
@@ -65,49 +71,21 @@ class Property:
 
 
 def properties(raw: bytes) -> list[Property]:
-    """The properties of a card in their order; lines that are none are passed over."""
+    """The properties of a card in their order; lines that are none are passed over.
+
+    Raises: BadRecord, if a value is not in the encoding that it names.
+    """
     found: list[Property] = []
-    for line in _unfolded(decoded(raw)):
-        match = _LINE.match(line)
-        if match:
-            name, parameters, value = match.groups()
-            found.append(_property(name.upper(), _named(parameters), value))
+    quoted = b"quoted-printable" in raw.lower()
+    for text, number in getLogicalLines(StringIO(decoded(raw), newline=None), allowQP=quoted):
+        try:
+            line = textLineToContentLine(text, number)
+        except VObjectError:
+            continue
+        except (ValueError, LookupError, TypeError):
+            raise BadRecord("bad_record", "a value is not in the encoding it names") from None
+        parameters = {name: values[0] for name, values in line.params.items() if values}
+        if any(each.upper() in ("B", "BASE64") for each in line.singletonparams):
+            parameters["ENCODING"] = "B"
+        found.append(Property(line.name, printable(line.value), parameters))
     return found
-
-
-def _property(name: str, parameters: dict[str, str], value: str) -> Property:
-    if parameters.get("ENCODING", "").upper() == "QUOTED-PRINTABLE":
-        packed = quopri.decodestring(value.encode("utf-8", "replace"))
-        value = decoded(packed, parameters.get("CHARSET"))
-    return Property(name, value, parameters)
-
-
-def _named(parameters: str) -> dict[str, str]:
-    named: dict[str, str] = {}
-    for each in _PARAMETER.findall(parameters):
-        name, equals, value = each.partition("=")
-        if equals:
-            named.setdefault(name.upper(), value.strip('"'))
-        elif name.upper() in ("QUOTED-PRINTABLE", "BASE64", "B"):
-            named["ENCODING"] = name
-    return named
-
-
-def _unfolded(text: str) -> list[str]:
-    """Lines joined with their continuations, both kinds."""
-    lines: list[str] = []
-    soft = False
-    for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n"):
-        if soft and lines:
-            lines[-1] = lines[-1][:-1] + line
-        elif line[:1] in (" ", "\t") and lines:
-            lines[-1] += line[1:]
-        else:
-            lines.append(line)
-        soft = lines[-1].endswith("=") and "QUOTED-PRINTABLE" in lines[-1].upper()
-    return lines
-
-
-def _plain(value: str) -> str:
-    plain = _ESCAPE.sub(lambda escape: _UNESCAPED[escape.group()], value)
-    return plain.replace("\r\n", "\n")

@@ -1,0 +1,1 @@
+"""What we use of vobject, which has no types."""

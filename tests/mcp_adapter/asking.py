@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from personal_server.mcp_adapter.calls import AdapterSettings, Call, LinkRule, Outcome
-from personal_server.mcp_adapter.server import Caller, draw_nonce, guarded, tools
+from personal_server.mcp_adapter.offer import personal_data
+from personal_server.mcp_adapter.server import Caller, draw_nonce, guarded
 from personal_server.rs_client.http import RsClient, in_process_client
 from personal_server.rs_client.port import FixedBearer
 
@@ -25,4 +26,6 @@ async def ask(rs: Any, tool: str, arguments: Mapping[str, Any] | None) -> Outcom
     def open_port(name: str) -> Any:
         return call.port
 
-    return await guarded(tools[tool], call, arguments, Caller(open_port, origin, "req_1"))
+    return await guarded(
+        personal_data.tools[tool], call, arguments, Caller(open_port, origin, "req_1")
+    )

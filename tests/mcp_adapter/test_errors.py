@@ -115,11 +115,11 @@ class Failing:
 )
 async def test_failures_of_the_port_are_typed(failure: type[Exception], code: str) -> None:
     from personal_server.mcp_adapter.calls import Call  # noqa: PLC0415
+    from personal_server.mcp_adapter.offer import personal_data  # noqa: PLC0415
     from personal_server.mcp_adapter.server import (  # noqa: PLC0415
         Caller,
         draw_nonce,
         guarded,
-        tools,
     )
 
     port = Failing(failure)
@@ -129,7 +129,7 @@ async def test_failures_of_the_port_are_typed(failure: type[Exception], code: st
         return port
 
     caller = Caller(open_port, "https://me.example", "req_9")
-    outcome = await guarded(tools["search"], call, {"query": "x"}, caller)
+    outcome = await guarded(personal_data.tools["search"], call, {"query": "x"}, caller)
     assert outcome.structured["error"]["code"] == code
 
 

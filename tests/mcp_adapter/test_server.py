@@ -6,7 +6,8 @@ import pytest
 
 from personal_server.mcp_adapter.calls import Call, Outcome
 from personal_server.mcp_adapter.contract import contract
-from personal_server.mcp_adapter.server import Caller, draw_nonce, guarded, tools
+from personal_server.mcp_adapter.offer import personal_data
+from personal_server.mcp_adapter.server import Caller, draw_nonce, guarded
 from personal_server.rs_client.http import RsClient, in_process_client
 from personal_server.rs_client.port import FixedBearer
 from tests.mcp_adapter.fake_rs import FakeRs
@@ -30,7 +31,7 @@ calls: list[tuple[str, Mapping[str, Any]]] = [
 async def ask(rs: FakeRs, tool: str, arguments: Mapping[str, Any] | None) -> Outcome:
     client = RsClient(in_process_client(rs), origin, FixedBearer("tok"), "0")
     call = Call(tool, client.port(tool, "req_1"), origin, draw_nonce)
-    return await guarded(tools[tool], call, arguments, Caller(client.port, origin))
+    return await guarded(personal_data.tools[tool], call, arguments, Caller(client.port, origin))
 
 
 @pytest.mark.anyio

@@ -13,7 +13,8 @@ import pytest
 from personal_server.mcp_adapter.calls import AdapterSettings, Call, Outcome
 from personal_server.mcp_adapter.cleaning import clean_json
 from personal_server.mcp_adapter.contract import contract
-from personal_server.mcp_adapter.server import Caller, draw_nonce, guarded, tools
+from personal_server.mcp_adapter.offer import personal_data
+from personal_server.mcp_adapter.server import Caller, draw_nonce, guarded
 from personal_server.rs_client.normalize import has_more, rows_of
 from personal_server.rs_client.port import (
     Path,
@@ -260,7 +261,7 @@ def cleaned(value: Any) -> Any:
 
 
 async def one(draw: random.Random) -> tuple[str, Outcome]:
-    tool = draw.choice(list(tools))
+    tool = draw.choice(list(personal_data.tools))
     port = HostilePort(draw)
     settings = AdapterSettings(draw.choice(["auto", "always", "never"]))
     origin = "https://me.example"
@@ -271,7 +272,7 @@ async def one(draw: random.Random) -> tuple[str, Outcome]:
         return port
 
     caller = Caller(open_port, origin, "req_fuzz")
-    return tool, await guarded(tools[tool], call, arguments_for(draw, tool), caller)
+    return tool, await guarded(personal_data.tools[tool], call, arguments_for(draw, tool), caller)
 
 
 async def generated(seed: int, count: int) -> None:

@@ -35,6 +35,7 @@ from personal_server.mcp_adapter.door import (
     refused,
     standing_headers,
 )
+from personal_server.mcp_adapter.offer import Offer, personal_data
 from personal_server.mcp_adapter.server import Caller, build_server
 from personal_server.rs_client.port import RsPort
 
@@ -126,6 +127,7 @@ def hosted_app(
     version: str,
     allowed_origins: Sequence[str] = (),
     settings: AdapterSettings | None = None,
+    offer: Offer = personal_data,
 ) -> HostedApp:
     """The application: one server for each origin, all built here."""
 
@@ -139,6 +141,7 @@ def hosted_app(
             version=version,
             icon_url=f"{origin}/icon.svg",
             settings=settings,
+            offer=offer,
         )
         return StreamableHTTPSessionManager(
             app=server,

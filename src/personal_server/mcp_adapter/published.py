@@ -3,6 +3,7 @@
 Source: MCP adapter contract 2.4, 11, 12, 13.
 """
 
+from collections.abc import Mapping
 from functools import cache
 
 import mcp_types as types
@@ -91,7 +92,11 @@ def _prompt(prompt: Prompt) -> types.Prompt:
     )
 
 
-def prompt_result(prompt: Prompt, text: str) -> types.GetPromptResult:
-    """One rendered prompt."""
-    message = types.PromptMessage(role="user", content=types.TextContent(text=text))
+def prompt_result(prompt: Prompt, given: Mapping[str, str]) -> types.GetPromptResult:
+    """One prompt rendered for these arguments.
+
+    Raises: UnusableArguments.
+    """
+    content = types.TextContent(text=prompt.render(given))
+    message = types.PromptMessage(role="user", content=content)
     return types.GetPromptResult(description=prompt.description, messages=[message])

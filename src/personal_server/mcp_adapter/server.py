@@ -1,12 +1,12 @@
-"""The `Server`: six tools, resources, prompts and completions over one port per call.
+"""The `Server`: tools, resources, prompts and completions over one port per call.
 
 Source: MCP adapter contract 2.4, 4.1, 15. Both transports and both protocol eras are built from
-this table; no exception but `MCPError` leaves a handler.
+one offer; no exception but `MCPError` leaves a handler.
 """
 
 import logging
 import secrets
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any, Protocol
@@ -18,39 +18,24 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
-from personal_server.mcp_adapter import budgets, published
+from personal_server.mcp_adapter import budgets
 from personal_server.mcp_adapter.calls import AdapterSettings, Call, Outcome
 from personal_server.mcp_adapter.cleaning import quoted
 from personal_server.mcp_adapter.clients import is_openai
 from personal_server.mcp_adapter.completions import complete, nothing
-from personal_server.mcp_adapter.contract import contract, replacement_of, tool_names
+from personal_server.mcp_adapter.contract import contract, replacement_of
 from personal_server.mcp_adapter.errors import NextCall, ToolError
 from personal_server.mcp_adapter.faces.refusal import render_refusal
 from personal_server.mcp_adapter.measuring import Counts, MeasuredPort
-from personal_server.mcp_adapter.prompts import UnusableArguments, prompts
-from personal_server.mcp_adapter.resources import read_resource
-from personal_server.mcp_adapter.results import call_result, resource_error, resource_result
-from personal_server.mcp_adapter.tools.aggregate import aggregate
-from personal_server.mcp_adapter.tools.fetch import fetch
-from personal_server.mcp_adapter.tools.query_records import query_records
-from personal_server.mcp_adapter.tools.read_record_field import read_record_field
-from personal_server.mcp_adapter.tools.schema import schema
-from personal_server.mcp_adapter.tools.search import search
+from personal_server.mcp_adapter.offer import Offer, ToolFunction, personal_data
+from personal_server.mcp_adapter.prompts import UnusableArguments
+from personal_server.mcp_adapter.results import resource_error, resource_result
 from personal_server.rs_client.json_values import compact
 from personal_server.rs_client.port import RsPort
 
 log = logging.getLogger("personal_server.mcp_adapter")
 
 Context = ServerRequestContext[Any, Any]
-ToolFunction = Callable[[Call, Mapping[str, Any] | None], Awaitable[Outcome]]
-tools: dict[str, ToolFunction] = {
-    "schema": schema,
-    "query_records": query_records,
-    "aggregate": aggregate,
-    "search": search,
-    "fetch": fetch,
-    "read_record_field": read_record_field,
-}
 public_hint = CacheHint(ttl_ms=300_000, scope="public")
 internal_message = "The adapter failed. The request id finds the log line."
 
@@ -114,6 +99,7 @@ class Adapter:
 
     callers: Callers
     settings: AdapterSettings = field(default_factory=AdapterSettings)
+    offer: Offer = personal_data
     counts: Counts = field(default_factory=Counts)
 
     def call_for(self, context: Context, tool: str) -> tuple[Call, Run]:
@@ -133,34 +119,35 @@ class Adapter:
         return call, Run(tool, caller, port, self.counts)
 
     async def list_tools(self, context: Context, params: Any) -> types.ListToolsResult:
-        """The six tools, the same for everyone."""
+        """The tools, the same for everyone."""
         del context, params
-        return published.list_tools_result()
+        return self.offer.list_tools()
 
     async def call_tool(
         self, context: Context, params: types.CallToolRequestParams
     ) -> types.CallToolResult:
         """One tool call; every failure is a typed result."""
-        function = tools.get(params.name)
+        function = self.offer.tools.get(params.name)
         if function is None:
-            raise MCPError(types.INVALID_PARAMS, unknown_tool_message(params.name))
+            message = unknown_tool_message(params.name, self.offer.tools)
+            raise MCPError(types.INVALID_PARAMS, message)
         call, run = self.call_for(context, params.name)
         outcome = await guarded(function, call, params.arguments, run.caller)
-        result, sizes = call_result(call, outcome)
+        result, sizes = self.offer.render(call, outcome)
         run.write_log_line(outcome, sizes)
         return result
 
     async def list_resources(self, context: Context, params: Any) -> types.ListResourcesResult:
-        """The two fixed resources."""
+        """The fixed resources."""
         del context, params
-        return published.list_resources_result()
+        return self.offer.list_resources()
 
     async def list_templates(
         self, context: Context, params: Any
     ) -> types.ListResourceTemplatesResult:
-        """The four templates."""
+        """The templates."""
         del context, params
-        return published.list_templates_result()
+        return self.offer.list_templates()
 
     async def read_resource(
         self, context: Context, params: types.ReadResourceRequestParams
@@ -169,7 +156,7 @@ class Adapter:
         call, run = self.call_for(context, "resource")
         try:
             with anyio.fail_after(budgets.tool_seconds):
-                found = await read_resource(call, params.uri)
+                found = await self.offer.read_resource(call, params.uri)
         except Exception as error:  # noqa: BLE001 - the one boundary: nothing untyped leaves
             refusal = refusal_of(error, run.caller)
             run.write_log_line(render_refusal(refusal), (0, 0))
@@ -178,24 +165,23 @@ class Adapter:
         return resource_result(params.uri, found)
 
     async def list_prompts(self, context: Context, params: Any) -> types.ListPromptsResult:
-        """The four prompts."""
+        """The prompts."""
         del context, params
-        return published.list_prompts_result()
+        return self.offer.list_prompts()
 
     async def get_prompt(
         self, context: Context, params: types.GetPromptRequestParams
     ) -> types.GetPromptResult:
         """One prompt with its arguments; no read is made."""
         del context
-        prompt = prompts.get(params.name)
+        prompt = self.offer.prompts.get(params.name)
         if prompt is None:
-            known = ", ".join(prompts)
+            known = ", ".join(self.offer.prompts)
             raise MCPError(types.INVALID_PARAMS, f"Unknown prompt {quoted(params.name)}: {known}.")
         try:
-            text = prompt.render(params.arguments or {})
+            return prompt(params.arguments or {})
         except UnusableArguments as error:
             raise MCPError(types.INVALID_PARAMS, error.message) from None
-        return published.prompt_result(prompt, text)
 
     async def complete(
         self, context: Context, params: types.CompleteRequestParams
@@ -268,9 +254,9 @@ def _within_ceiling(call: Call, outcome: Outcome) -> Outcome:
     return render_refusal(ToolError("result_too_large", message, members={"tool": call.tool}))
 
 
-def unknown_tool_message(name: str) -> str:
+def unknown_tool_message(name: str, offered: Iterable[str]) -> str:
     """What to call instead."""
-    listed = f"Tools: {', '.join(tool_names())}."
+    listed = f"Tools: {', '.join(offered)}."
     instead = replacement_of(name)
     if instead is None:
         return f"Unknown tool {quoted(name)}. {listed}"
@@ -295,9 +281,10 @@ def build_server(
     version: str,
     icon_url: str | None = None,
     settings: AdapterSettings | None = None,
+    offer: Offer = personal_data,
 ) -> Server[dict[str, Any]]:
     """The server of one origin (hosted) or one process (stdio)."""
-    adapter = Adapter(callers, settings or AdapterSettings())
+    adapter = Adapter(callers, settings or AdapterSettings(), offer)
     icons = None
     if icon_url is not None:
         icons = [types.Icon(src=icon_url, mime_type="image/svg+xml", sizes=["any"])]

@@ -85,6 +85,7 @@ class Door:
     store: RecordStore
     now_ns: int = NOW_NS
     extra: Iterable[Route] = ()
+    deadline_ns: int | None = None
     table: RouteTable = field(init=False)
     ports: ReadPorts = field(init=False)
 
@@ -115,7 +116,7 @@ class Door:
                 origin=ORIGIN,
                 request_id="req_test",
                 now_ns=self.now_ns,
-                deadline_ns=None,
+                deadline_ns=self.deadline_ns,
             )
             reply = route.answer_request(request)
         except PersonalServerError as error:

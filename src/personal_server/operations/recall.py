@@ -11,28 +11,37 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from personal_server.domain.authority import ReadableSource, TokenKind
+from personal_server.domain.envelope import Warning
 from personal_server.enforcement.terms import AuthorizedRead, SearchTerms
 
 CANDIDATE_WINDOW = 2_000
+TOO_SLOW = (
+    "This connection took too long to search and is not in these hits."
+    " Search it alone, with its connection_id and a rarer word, a stream or a filter."
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What is known of the whole search: it stands in the cursor, so that all pages agree."""
+    """What is known of the whole search: it stands in the cursor, so that all pages agree.
+
+    `lost` names the (connection, stream) pairs that were left out for lack of time.
+    """
 
     ranked_count: int
     truncated_sources: int
     searched_sources: int
+    lost: tuple[tuple[str, str], ...] = ()
 
     def meta(self) -> dict[str, object]:
         """`count_accuracy` and `recall`."""
-        whole = self.truncated_sources == 0
+        truncated = self.truncated_sources > 0
         return {
-            "count_accuracy": "exact" if whole else "lower_bound",
+            "count_accuracy": "exact" if self.is_whole else "lower_bound",
             "recall": {
-                "complete": whole,
-                "ranking_scope": "all_matches" if whole else "candidate_window",
-                "truncated": not whole,
+                "complete": self.is_whole,
+                "ranking_scope": "candidate_window" if truncated else "all_matches",
+                "truncated": truncated,
                 "ranked_candidate_count": self.ranked_count,
                 "candidate_window_limit": CANDIDATE_WINDOW,
                 "sources_searched_count": self.searched_sources,
@@ -43,12 +52,21 @@ class Findings:
 
     def count(self) -> dict[str, object]:
         """`meta.count`."""
-        kind = "exact" if self.truncated_sources == 0 else "estimated"
-        return {"kind": kind, "value": self.ranked_count}
+        return {"kind": "exact" if self.is_whole else "estimated", "value": self.ranked_count}
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every match was ranked."""
+        return self.truncated_sources == 0 and not self.lost
+
+    def warnings(self) -> tuple[Warning, ...]:
+        """`source_unavailable` for each connection that was left out."""
+        connections = sorted({connection_id for connection_id, _ in self.lost})
+        return tuple(Warning("source_unavailable", TOO_SLOW, connection_id=c) for c in connections)
 
 
 def source_mix(
-    read: AuthorizedRead[SearchTerms], shown: Sequence[ReadableSource]
+    read: AuthorizedRead[SearchTerms], shown: Sequence[ReadableSource], findings: Findings
 ) -> dict[str, object]:
     """`source_mix`, or `package` for package tokens."""
     counts = Counter(source.connection_id for source in shown)
@@ -56,12 +74,12 @@ def source_mix(
     authority = read.authority
     if authority.kind is not TokenKind.PACKAGE:
         return {"source_mix": mix} if len(counts) > 1 else {}
-    searched = {source.grant_id for source in read.sources}
+    searched = {source.grant_id for source in read.sources if source.order not in findings.lost}
     return {
         "package": {
             "member_count": len(authority.grant_ids),
             "searched_count": len(searched),
-            "partial": bool(authority.unavailable),
+            "partial": bool(authority.unavailable or findings.lost),
             "source_mix": mix,
         }
     }

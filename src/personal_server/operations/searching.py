@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from personal_server.domain.authority import ReadableSource, ReadAuthority
 from personal_server.domain.criteria import Condition
@@ -31,7 +32,7 @@ from personal_server.enforcement.hits import disclose_hit
 from personal_server.enforcement.query import SearchQuery
 from personal_server.enforcement.searching import searchable_fields
 from personal_server.enforcement.terms import AuthorizedRead, SearchTerms
-from personal_server.errors import CursorExpired
+from personal_server.errors import CursorExpired, QueryTimeout
 from personal_server.operations.freshness import least_fresh
 from personal_server.operations.read_ports import ReadPorts
 from personal_server.operations.reading import unavailable_meta
@@ -45,6 +46,10 @@ from personal_server.storage.ports import READ_DEADLINE_SECONDS, RankedHit, Read
 FREQUENCY_LIMIT = 10_000
 KEPT_HITS = 1_000
 KEPT_NS = 15 * 60 * NANOSECONDS
+RANKING_SHARE = 2 / 3
+
+_Position = tuple[str, int, int, int, int, list[tuple[str, str]]]
+"""Of a cursor, which is sealed: ranking id, first hit, and the figures of `Findings`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,33 +83,50 @@ def search(
     """
     read = authorize_search(authority, query, parse_terms(query.text))
     with ports.snapshot(timeout_seconds) as snapshot:
-        turn = _continued(ports, read) or _begun(snapshot, read)
+        turn = _continued(ports, read) or _begun(snapshot, read, timeout_seconds)
         shown = _show(snapshot, read, turn)
         freshness = least_fresh(snapshot, ports.capture_times, read.sources, ports.clock())
-    meta = turn.findings.meta() | source_mix(read, shown.sources)
+    meta = turn.findings.meta() | source_mix(read, shown.sources, turn.findings)
     if freshness is not None:
         meta["freshness"] = freshness
     return Answer(
         data=shown.hits,
         next_cursor=_next_cursor(ports, read, turn, shown.end),
         count=turn.findings.count(),
-        warnings=read.warnings,
+        warnings=(*read.warnings, *turn.findings.warnings()),
         meta=meta | unavailable_meta(authority, query.selectors),
         disclosed=_disclosed(shown.sources),
     )
 
 
-def _begun(snapshot: ReadSnapshot, read: AuthorizedRead[SearchTerms]) -> _Turn:
-    parts = [snapshot.search(plan_search(read.terms, part)) for part in read.terms.parts]
+def _begun(
+    snapshot: ReadSnapshot, read: AuthorizedRead[SearchTerms], timeout_seconds: float | None
+) -> _Turn:
+    each = _seconds_each(len(read.sources), timeout_seconds)
+    parts = [snapshot.search(plan_search(read.terms, part, each)) for part in read.terms.parts]
+    lost = frozenset[tuple[str, str]]().union(*(part.lost for part in parts))
+    if lost and len(lost) == len(read.sources):
+        raise QueryTimeout(
+            "The search took too long. Narrow it with a rarer word, a stream or filters.",
+            retry_after_seconds=1,
+        )
     candidates = [candidate for part in parts for candidate in part.candidates]
     ranked = rank(candidates, _frequencies(parts, len(read.terms.terms)))
     ordered = first_page_first(ranked, read.terms.limit)
     findings = Findings(
         ranked_count=len(ranked),
         truncated_sources=sum(len(part.truncated) for part in parts),
-        searched_sources=len(read.sources),
+        searched_sources=len(read.sources) - len(lost),
+        lost=tuple(sorted(lost)),
     )
     return _Turn([_kept(each.candidate, each.score) for each in ordered[:KEPT_HITS]], findings)
+
+
+def _seconds_each(sources: int, timeout_seconds: float | None) -> float | None:
+    """An equal share for every source, so that a slow one costs no other its place."""
+    if timeout_seconds is None:
+        return None
+    return timeout_seconds * RANKING_SHARE / max(1, sources)
 
 
 def _frequencies(parts: Iterable[Matches], terms: int) -> list[int]:
@@ -130,16 +152,16 @@ def _continued(ports: ReadPorts, read: AuthorizedRead[SearchTerms]) -> _Turn | N
     place = open_place(ports.sealer, TokenUse.SEARCH, token, _request(read), param="cursor")
     if place.sources != sources_digest(read.sources):
         raise sources_changed()
-    ranking_id, begin, *figures = place.position
-    hits = ports.store.ranking(str(ranking_id), ports.clock())
+    ranking_id, begin, ranked, truncated, searched, lost = cast("_Position", place.position)
+    hits = ports.store.ranking(ranking_id, ports.clock())
     if hits is None:
         raise CursorExpired(
             "The ranking of this search is gone; search again without the cursor.",
             param="cursor",
             recovery={"cursor": None},
         )
-    ranked, truncated, searched = (_integer(figure) for figure in figures)
-    return _Turn(hits, Findings(ranked, truncated, searched), str(ranking_id), _integer(begin))
+    findings = Findings(ranked, truncated, searched, tuple((each[0], each[1]) for each in lost))
+    return _Turn(hits, findings, ranking_id, begin)
 
 
 def _show(snapshot: ReadSnapshot, read: AuthorizedRead[SearchTerms], turn: _Turn) -> _Shown:
@@ -197,6 +219,7 @@ def _next_cursor(
         findings.ranked_count,
         findings.truncated_sources,
         findings.searched_sources,
+        findings.lost,
     )
     place = Place(_request(read), sources_digest(read.sources), position)
     return seal_place(ports.sealer, TokenUse.SEARCH, place)
@@ -216,7 +239,3 @@ def _hit_fields(source: ReadableSource) -> tuple[str, ...]:
     declared = source.declared
     named = {*searchable_fields(source), declared.title_field, declared.event_time_field}
     return tuple(name for name in source.fields if name in named)
-
-
-def _integer(value: object) -> int:
-    return value if isinstance(value, int) else 0

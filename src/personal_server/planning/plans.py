@@ -229,7 +229,8 @@ class SearchPlan:
 
     Candidates: per scope the newest `window` matches by event time (the stream's event-time
     field if granted, else `emitted_at`).  Document frequencies count visible matches of a term
-    over all scopes and may stop at `frequency_limit`.
+    over all scopes and may stop at `frequency_limit`.  A scope that takes longer than
+    `seconds_each` may be left out whole (`None`: it takes as long as it takes).
     """
 
     scopes: tuple[Scope, ...]
@@ -237,6 +238,7 @@ class SearchPlan:
     conditions: tuple[Condition, ...] = ()
     window: int = 2_000
     frequency_limit: int = 10_000
+    seconds_each: float | None = None
 
 
 class Candidate(NamedTuple):
@@ -259,13 +261,14 @@ class Candidate(NamedTuple):
 class Matches:
     """The candidates of all scopes in no particular order, and what is known of the rest.
 
-    `truncated` names the (connection, stream) pairs with more than `window` matches;
-    `document_frequencies[i]` belongs to term i.
+    `truncated` names the (connection, stream) pairs with more than `window` matches, `lost` those
+    left out for lack of time; `document_frequencies[i]` belongs to term i.
     """
 
     candidates: tuple[Candidate, ...]
     document_frequencies: tuple[int, ...]
     truncated: frozenset[tuple[str, str]]
+    lost: frozenset[tuple[str, str]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

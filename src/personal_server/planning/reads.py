@@ -135,9 +135,12 @@ def plan_aggregate(read: AuthorizedRead[AggregateTerms]) -> AggregatePlan:
     )
 
 
-def plan_search(terms: SearchTerms, part: SearchPart) -> SearchPlan:
-    """One part of a search."""
-    return SearchPlan(scopes_of(part.sources), terms.terms, part.conditions)
+def plan_search(
+    terms: SearchTerms, part: SearchPart, seconds_each: float | None = None
+) -> SearchPlan:
+    """One part of a search, and how long each of its sources may take."""
+    scopes = scopes_of(part.sources)
+    return SearchPlan(scopes, terms.terms, part.conditions, seconds_each=seconds_each)
 
 
 def plan_hit(source: ReadableSource, key: str) -> RecordPlan:

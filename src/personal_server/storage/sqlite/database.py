@@ -26,7 +26,6 @@ from personal_server.errors import QueryTimeout, StorageUnavailable
 from personal_server.storage.sqlite.session import Session
 
 BUSY_MS = 5_000
-PROGRESS_STEPS = 20_000
 STATEMENT_CACHE = 400
 READER_CACHE_KIB = 8_192
 WRITER_CACHE_KIB = 49_152
@@ -128,12 +127,12 @@ class Database:
         try:
             with translated():
                 reader = reader or self._open(READER_CACHE_KIB, reader=True)
-                _limit(reader, timeout_seconds, self._monotonic)
+                reader.limit(timeout_seconds)
                 with _transaction(reader, "BEGIN"):
                     yield reader
         finally:
             if reader is not None:
-                reader.driver.set_progress_handler(None)
+                reader.limit(None)
             self._idle.put(reader)
 
     def pragma(self, name: str, value: int | str | bool) -> None:
@@ -158,7 +157,8 @@ class Database:
     def _open(self, cache_kib: int, *, reader: bool = False) -> Session:
         with translated():
             connection = Session(
-                apsw.Connection(str(self.path), statementcachesize=STATEMENT_CACHE)
+                apsw.Connection(str(self.path), statementcachesize=STATEMENT_CACHE),
+                self._monotonic,
             )
             connection.driver.set_busy_timeout(BUSY_MS)
             connection.pragma("cache_size", -cache_kib)
@@ -214,19 +214,9 @@ def _transaction(connection: Session, begin: str) -> Generator[None, None, None]
         connection.run("COMMIT")
     except BaseException:
         if connection.in_transaction:
-            connection.driver.set_progress_handler(None)
+            connection.limit(None)
             connection.run("ROLLBACK")
         raise
-
-
-def _limit(
-    connection: Session, timeout_seconds: float | None, monotonic: Callable[[], float]
-) -> None:
-    if timeout_seconds is None:
-        connection.driver.set_progress_handler(None)
-        return
-    end = monotonic() + timeout_seconds
-    connection.driver.set_progress_handler(lambda: monotonic() > end, PROGRESS_STEPS)
 
 
 def _make_private(path: Path) -> None:

@@ -8,6 +8,7 @@ matches are the first of a walk from the end.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import orjson
 
@@ -32,24 +33,30 @@ from personal_server.storage.sqlite.session import Line
 def search(reader: Reader, plan: SearchPlan) -> Matches:
     """Candidates of every source, and how many visible records hold each term."""
     parts = [_Part(reader, found, plan) for found in reader.places(plan.scopes)]
-    parts = [part for part in parts if part.columns]
+    totals = [0] * len(plan.terms)
     found: list[Candidate] = []
     truncated: set[tuple[str, str]] = set()
+    lost: set[tuple[str, str]] = set()
     for part in parts:
-        candidates, more = part.candidates()
-        found += candidates
-        if more:
-            truncated.add((part.place.source.connection_id, part.place.source.stream))
-    frequencies = [_frequency(parts, term, plan) for term in plan.terms]
-    return Matches(tuple(found), tuple(frequencies), frozenset(truncated))
+        if not part.columns:
+            continue
+        finds = part.finds(totals)
+        if finds is None:
+            lost.add(part.name)
+            continue
+        found += finds.candidates
+        totals = [total + more for total, more in zip(totals, finds.frequencies, strict=True)]
+        if finds.truncated:
+            truncated.add(part.name)
+    return Matches(tuple(found), tuple(totals), frozenset(truncated), frozenset(lost))
 
 
-def _frequency(parts: Sequence[_Part], term: Term, plan: SearchPlan) -> int:
-    total = 0
-    for part in parts:
-        if total < plan.frequency_limit:
-            total += part.frequency(term, plan.frequency_limit - total)
-    return total
+class _Finds(NamedTuple):
+    """What one source gives to a search."""
+
+    candidates: list[Candidate]
+    truncated: bool
+    frequencies: list[int]
 
 
 class _Part:
@@ -73,7 +80,26 @@ class _Part:
         self._event_unit = DAY_NANOSECONDS if is_day else 1
         self._in_time = self._event is None or known
 
-    def candidates(self) -> tuple[list[Candidate], bool]:
+    @property
+    def name(self) -> tuple[str, str]:
+        """Connection and stream."""
+        return (self.place.source.connection_id, self.place.source.stream)
+
+    def finds(self, totals: Sequence[int]) -> _Finds | None:
+        """What the source gives, `None` past its time; `totals` are the frequencies so far."""
+        seconds = self._plan.seconds_each
+        if seconds is None:
+            return self._all(totals)
+        return self._reader.session.attempt(seconds, lambda: self._all(totals))
+
+    def _all(self, totals: Sequence[int]) -> _Finds:
+        candidates, truncated = self._candidates()
+        limit = self._plan.frequency_limit
+        counts = zip(self._plan.terms, totals, strict=True)
+        frequencies = [self._frequency(term, limit - total) for term, total in counts]
+        return _Finds(candidates, truncated, frequencies)
+
+    def _candidates(self) -> tuple[list[Candidate], bool]:
         """The newest matches, and whether there are more."""
         plan, number = self._plan, self._number
         where = self._matching(plan.terms, self.place.matching(plan.conditions))
@@ -112,8 +138,10 @@ class _Part:
             return latest_change(first, parse_changes(changes), fields).emitted_at_ns
         return int(event) * self._event_unit
 
-    def frequency(self, term: Term, limit: int) -> int:
+    def _frequency(self, term: Term, limit: int) -> int:
         """How many visible records hold a term, up to a limit."""
+        if limit <= 0:
+            return 0
         number, visible = self._number, self.place.visible()
         where = self._matching((term,), visible)
         join = f" CROSS JOIN r{number} r ON r.id = f.rowid" if visible.parts else ""

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import apsw
 
+PROGRESS_STEPS = 20_000
+
 Value = int | float | str | bytes | None
 Line = tuple[Any, ...]
+Found = TypeVar("Found")
 
 
 class Session:
     """A connection inside a transaction.  Cursors are read to their end before the next write."""
 
-    def __init__(self, driver: apsw.Connection) -> None:
+    def __init__(
+        self, driver: apsw.Connection, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
         self.driver = driver
+        self._monotonic = monotonic
+        self._end = math.inf
         untyped: Any = driver  # the driver's own stub names a type that Python 3.11 lacks
         self._execute: Callable[..., Iterator[Line]] = untyped.execute
         self._executemany: Callable[..., Iterator[Line]] = untyped.executemany
@@ -54,3 +63,25 @@ class Session:
     def in_transaction(self) -> bool:
         """Whether a transaction is open."""
         return self.driver.in_transaction
+
+    def limit(self, timeout_seconds: float | None) -> None:
+        """Interrupt statements from that many seconds after now (`None`: never)."""
+        self._end_at(math.inf if timeout_seconds is None else self._monotonic() + timeout_seconds)
+
+    def attempt(self, timeout_seconds: float, read: Callable[[], Found]) -> Found | None:
+        """What reads find that have less time than the rest; `None` when it was too little."""
+        end = self._end
+        self._end_at(min(end, self._monotonic() + timeout_seconds))
+        try:
+            return read()
+        except apsw.InterruptError:
+            if self._monotonic() > end:
+                raise
+            return None
+        finally:
+            self._end_at(end)
+
+    def _end_at(self, end: float) -> None:
+        self._end = end
+        overdue = None if end == math.inf else lambda: self._monotonic() > end
+        self.driver.set_progress_handler(overdue, PROGRESS_STEPS)

@@ -17,7 +17,7 @@ from personal_server.consent.review import (
     RequestFacts,
     build_artifact,
     canonical,
-    facts_digest,
+    facts_text,
     revision_of,
 )
 from personal_server.consent.selection_parsing import parse_selections
@@ -110,11 +110,11 @@ def test_training_is_consented_to_by_approving_a_training_purpose() -> None:
 
 def test_facts_move_with_client_declaration_and_connections_only() -> None:
     offers = resolve_request(parse_selections([ENTRY]), {JOURNAL: DECLARATION}, HELD)
-    base = facts_digest(CLIENT, (), offers)
+    base = facts_text(CLIENT, (), offers)
     more = [*HELD, replace(HELD[0], connection_id="cin_b")]
     wider = resolve_request(parse_selections([ENTRY]), {JOURNAL: DECLARATION}, more)
     newer = replace(DECLARATION, digest="sha256:00")
     changed = resolve_request(parse_selections([ENTRY]), {JOURNAL: newer}, HELD)
-    assert len({base, facts_digest(CLIENT, (), wider), facts_digest(CLIENT, (), changed)}) == 3
-    assert facts_digest(replace(CLIENT, redirect_uri="x"), (), offers) != base
-    assert facts_digest(CLIENT, ("https://app.example/cb",), offers) != base
+    assert len({base, facts_text(CLIENT, (), wider), facts_text(CLIENT, (), changed)}) == 3
+    assert facts_text(replace(CLIENT, redirect_uri="x"), (), offers) != base
+    assert facts_text(CLIENT, ("https://app.example/cb",), offers) != base

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from html import unescape
 from html.parser import HTMLParser
 from typing import Any
 from urllib.parse import urlencode
@@ -110,3 +111,18 @@ class Browser:
         transport = httpx2.ASGITransport(app=self.app, client=("203.0.113.7", 1))
         async with httpx2.AsyncClient(transport=transport, base_url=self.origin) as client:
             return await client.request(method, path, content=body, headers=sent)
+
+
+def words(page: Page) -> str:
+    """The page as somebody reads it."""
+    return " ".join(unescape(re.sub(r"<[^>]+>", " ", page.text)).split())
+
+
+def press(browser: Browser, page: Page, path: str, action: str, **changes: str) -> Page:
+    """Press one of the buttons of a consent page."""
+    return browser.submit(page, path, action=action, **changes)
+
+
+def allow(browser: Browser, path: str) -> Page:
+    """Open a consent page and allow it as it stands."""
+    return press(browser, browser.get(path), path, "approve")

@@ -75,7 +75,11 @@ class Household:
             random_bytes=self.random_bytes,
         )
         self.sign_in = OwnerSignIn(self.authorization, self.clock, self.random_bytes, CHEAP_HASHER)
-        self.app = console_app(
+        self.app = self.console()
+
+    def console(self) -> Any:
+        """The pages over these stores, as a process makes them when it starts."""
+        return console_app(
             ConsoleParts(
                 server_name="Ada's server",
                 authorization=self.authorization,

@@ -1,21 +1,9 @@
 from __future__ import annotations
 
-import pytest
-
 from personal_server.storage.authorization_rows import GrantRow, PackageRow
 from tests.console.browsing import Browser
 from tests.console.household import Household, bank_request, mail_request
 from tests.console.test_consent_page import allow, words
-
-
-@pytest.fixture
-def house() -> Household:
-    return Household()
-
-
-@pytest.fixture
-def browser(house: Household) -> Browser:
-    return house.signed_in()
 
 
 def test_nobody_has_access_at_first(browser: Browser) -> None:

@@ -8,16 +8,6 @@ from tests.console.household import Household, mail_request
 from tests.console.test_consent_page import allow, words
 
 
-@pytest.fixture
-def house() -> Household:
-    return Household()
-
-
-@pytest.fixture
-def browser(house: Household) -> Browser:
-    return house.signed_in()
-
-
 def reference(house: Household) -> str:
     return house.rows(ClientRow)[0].client_ref
 

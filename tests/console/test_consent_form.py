@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from personal_server.consent.choices import Choices, EntryChoice
@@ -8,6 +10,8 @@ from personal_server.console import consent_form
 from personal_server.operations.auditing import Acting
 from personal_server.operations.granting import Granting
 from personal_server.operations.reviewing import Review
+from personal_server.storage.authorization_rows import ReviewArtifactRow
+from tests.console.browsing import Browser, press, words
 from tests.console.household import Household, bank_request, mail_request
 
 OWNER = Acting("owner")
@@ -61,3 +65,35 @@ def test_everything_left_out_is_a_denial_only_where_there_are_several() -> None:
     assert consent_form.leaves_all_out(several, none)
     assert not consent_form.leaves_all_out(several, some)
     assert not consent_form.leaves_all_out((), none)
+
+
+def test_a_shortcut_fills_in_recent_days(house: Household, browser: Browser) -> None:
+    path = house.ask(mail_request())
+    page = browser.submit(browser.get(path), path, quick="30")
+    assert "7 records" in words(page)
+    assert 'value="2026-10-19"' in page.text
+    press(browser, page, path, "approve")
+    (row,) = house.rows(ReviewArtifactRow)
+    stream = json.loads(row.artifact)["sources"][0]["streams"][0]
+    assert stream["time_constraint"] == {"field": "sent_at", "since": "2026-10-19T00:00:00Z"}
+
+
+def test_a_shortcut_never_reaches_further_back_than_the_request(
+    house: Household, browser: Browser
+) -> None:
+    path = house.ask(mail_request(time_range={"since": "2026-11-01"}))
+    page = browser.submit(browser.get(path), path, quick="365")
+    assert page.status == 200
+    press(browser, page, path, "approve")
+    (row,) = house.rows(ReviewArtifactRow)
+    stream = json.loads(row.artifact)["sources"][0]["streams"][0]
+    assert stream["time_constraint"]["since"] == "2026-11-01T00:00:00Z"
+
+
+def test_a_declared_view_is_a_shortcut_too(house: Household, browser: Browser) -> None:
+    path = house.ask(mail_request())
+    page = browser.submit(browser.get(path), path, view="0.messages.traffic")
+    press(browser, page, path, "approve")
+    (row,) = house.rows(ReviewArtifactRow)
+    stream = json.loads(row.artifact)["sources"][0]["streams"][0]
+    assert stream["fields"] == ["id", "sent_at", "from_address", "to"]

@@ -2,78 +2,26 @@ from __future__ import annotations
 
 import json
 import re
-from html import unescape
-from html.parser import HTMLParser
-from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from personal_server.domain.connection import ConnectionStatus
-from personal_server.sources.mail.declaration import DECLARATION as MAIL
 from personal_server.storage.authorization_rows import (
-    CodeRow,
     GrantRow,
     PackageRow,
     RequestRow,
     ReviewArtifactRow,
 )
-from tests.console.browsing import Browser, Page
-from tests.console.household import (
-    HOME,
-    MAIL_SOURCE,
-    WORK,
-    Household,
-    bank_request,
-    mail_request,
-)
+from tests.console.browsing import Browser, allow, press, words
+from tests.console.household import WORK, Household, bank_request, mail_request
 
 TRAINING = "https://pdpp.dev/purpose/ai_training"
-
-
-@pytest.fixture
-def house() -> Household:
-    return Household()
-
-
-@pytest.fixture
-def browser(house: Household) -> Browser:
-    return house.signed_in()
-
-
-def words(page: Page) -> str:
-    """The page as somebody reads it."""
-    return " ".join(unescape(re.sub(r"<[^>]+>", " ", page.text)).split())
-
-
-def press(browser: Browser, page: Page, path: str, action: str, **changes: str) -> Page:
-    return browser.submit(page, path, action=action, **changes)
-
-
-def allow(browser: Browser, path: str) -> Page:
-    return press(browser, browser.get(path), path, "approve")
 
 
 def test_without_a_session_the_owner_signs_in_first(house: Household) -> None:
     path = house.ask(mail_request())
     page = house.browser().get(path)
     assert page.headers["location"] == "/owner/login?next=%2Fconsent%2Far_0"
-
-
-def test_the_page_says_who_why_what_and_how_long(house: Household, browser: Browser) -> None:
-    page = browser.get(house.ask(mail_request(fields=["subject"])))
-    text = words(page)
-    assert page.status == 200
-    assert "Notes app" in text
-    assert "Unverified app" in text
-    assert "To give an AI agent context about you" in text
-    assert "The app did not say why" in text
-    assert "Your e-mails" in text
-    assert "Home mailbox" in text
-    assert "40 records" in text
-    assert "7 May – 18 Nov 2026" in text
-    assert "That is 16 Feb 2027" in text
-    assert re.search(r'<option value="90d" selected>', page.text)
 
 
 def test_allowing_goes_back_with_code_state_and_issuer(house: Household, browser: Browser) -> None:
@@ -125,77 +73,10 @@ def test_the_preview_shows_the_result_of_the_choices(house: Household, browser: 
     narrowed = browser.post(path, [*fields, ("action", "preview")])
     chips = re.findall(r"<li( class=\"fixed\")?>([a-z ]+)", narrowed.text)
     assert [name.strip() for _, name in chips] == ["id", "sent at", "subject"]
-    assert allow_shown(browser, narrowed, path).status == 303
+    assert press(browser, narrowed, path, "approve").status == 303
     (row,) = house.rows(ReviewArtifactRow)
     stream = json.loads(row.artifact)["sources"][0]["streams"][0]
     assert stream["fields"] == ["id", "sent_at", "subject"]
-
-
-def allow_shown(browser: Browser, page: Page, path: str) -> Page:
-    return press(browser, page, path, "approve")
-
-
-def test_a_shortcut_fills_in_recent_days(house: Household, browser: Browser) -> None:
-    path = house.ask(mail_request())
-    page = browser.submit(browser.get(path), path, quick="30")
-    assert "7 records" in words(page)
-    assert 'value="2026-10-19"' in page.text
-    allow_shown(browser, page, path)
-    (row,) = house.rows(ReviewArtifactRow)
-    stream = json.loads(row.artifact)["sources"][0]["streams"][0]
-    assert stream["time_constraint"] == {"field": "sent_at", "since": "2026-10-19T00:00:00Z"}
-
-
-def test_a_shortcut_never_reaches_further_back_than_the_request(
-    house: Household, browser: Browser
-) -> None:
-    path = house.ask(mail_request(time_range={"since": "2026-11-01"}))
-    page = browser.submit(browser.get(path), path, quick="365")
-    assert page.status == 200
-    allow_shown(browser, page, path)
-    (row,) = house.rows(ReviewArtifactRow)
-    stream = json.loads(row.artifact)["sources"][0]["streams"][0]
-    assert stream["time_constraint"]["since"] == "2026-11-01T00:00:00Z"
-
-
-def test_a_declared_view_is_a_shortcut_too(house: Household, browser: Browser) -> None:
-    path = house.ask(mail_request())
-    page = browser.submit(browser.get(path), path, view="0.messages.traffic")
-    allow_shown(browser, page, path)
-    (row,) = house.rows(ReviewArtifactRow)
-    stream = json.loads(row.artifact)["sources"][0]["streams"][0]
-    assert stream["fields"] == ["id", "sent_at", "from_address", "to"]
-
-
-def test_choices_made_after_the_preview_are_shown_again_with_what_changed(
-    house: Household, browser: Browser
-) -> None:
-    path = house.ask(mail_request())
-    page = browser.get(path)
-    changed = press(browser, page, path, "approve", expiry="30d")
-    assert (changed.status, changed.error) == (409, "review_changed")
-    assert "Access now ends 2026-12-18." in words(changed)
-    assert house.rows(GrantRow) == []
-    assert allow_shown(browser, changed, path).status == 303
-
-
-def test_a_connection_that_goes_away_makes_the_review_stale(
-    house: Household, browser: Browser
-) -> None:
-    path = house.ask(mail_request(instance_ids=[HOME, WORK]))
-    page = browser.get(path)
-    revoke_connection(house, WORK)
-    stale = press(browser, page, path, "approve")
-    assert stale.status in (400, 409)
-    assert house.rows(GrantRow) == []
-
-
-def revoke_connection(house: Household, connection_id: str) -> None:
-    import dataclasses  # noqa: PLC0415 -- used here only
-
-    house.records.update_connection(
-        connection_id, lambda c: dataclasses.replace(c, status=ConnectionStatus.REVOKED)
-    )
 
 
 def test_a_decided_request_is_closed(house: Household, browser: Browser) -> None:
@@ -288,16 +169,6 @@ def test_an_app_that_asks_for_nothing_gets_a_picker(house: Household, browser: B
     assert house.rows(PackageRow) == []
 
 
-def test_ticking_records_but_not_their_source_is_pointed_out(
-    house: Household, browser: Browser
-) -> None:
-    path = house.ask(None)
-    page = browser.get(path)
-    assert "but not the source above" not in words(page)
-    half = press(browser, page, path, "preview", **{"stream.0.transactions": "1"})
-    assert "but not the source above" in words(half)
-
-
 def test_two_kept_entries_make_a_package_and_none_a_denial(
     house: Household, browser: Browser
 ) -> None:
@@ -339,95 +210,6 @@ def test_earlier_access_is_shown_and_can_be_replaced(house: Household, browser: 
     assert press(browser, shown, path, "approve").status == 303
     reasons = {row.grant_id: row.reason for row in house.rows(GrantRow)}
     assert reasons[first.grant_id] == "replaced"
-
-
-def test_samples_are_masked_and_never_left_behind(house: Household, browser: Browser) -> None:
-    path = house.ask(mail_request())
-    page = browser.get(path)
-    assert "Lu•••" in page.text
-    for hidden in ("Lunch on Thursday", "secret number", "grace@example.org", "Grace Hopper"):
-        assert hidden not in page.text
-    allow(browser, path)
-    dump = repr(vars(house.authorization))
-    assert "Lunch" not in dump
-
-
-def test_a_page_holds_no_secret(house: Household, browser: Browser) -> None:
-    page = browser.get(house.ask(mail_request()))
-    for word in ("pdpp_", "state-of-the-app", "c" * 43):
-        assert word not in page.text
-    assert house.rows(CodeRow) == []
-
-
-HOSTILE = '"><script>alert(1)</script><img src=x onerror=alert(1)>\u202eevil'
-
-
-def test_hostile_text_is_text_everywhere(house: Household, browser: Browser) -> None:
-    house.client("cli_evil", name=HOSTILE)
-    request = mail_request()
-    request[0]["purpose_description"] = HOSTILE
-    request[0]["purpose_code"] = "https://evil.example/%22%3E%3Cscript%3E"
-    request[0]["client_claims"] = {"commitments": [HOSTILE]}
-    page = browser.get(house.ask(request, "cli_evil", user_agent=HOSTILE, address=HOSTILE))
-    assert "<script" not in page.text
-    assert "<img src=x" not in page.text
-    assert "\u202e" not in page.text
-    assert "&lt;script&gt;" in page.text
-
-
-class Authorship(HTMLParser):
-    """Which authorship stands inside which."""
-
-    VOID = frozenset({"input", "br", "img", "meta", "link"})
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.open: list[str | None] = []
-        self.nested: list[tuple[str, str]] = []
-        self.kinds: set[str] = set()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        kind = dict(attrs).get("data-authorship")
-        if kind is not None:
-            self.kinds.add(kind)
-            self.nested += [(outer, kind) for outer in self.open if outer is not None]
-        if tag not in self.VOID:
-            self.open.append(kind)
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag not in self.VOID:
-            self.open.pop()
-
-
-def test_the_four_kinds_of_authorship_never_stand_inside_each_other(
-    house: Household, browser: Browser
-) -> None:
-    request: list[Any] = [*mail_request(), *bank_request()]
-    request[0]["client_claims"] = {"commitments": ["We never sell your data."]}
-    reader = Authorship()
-    reader.feed(browser.get(house.ask(request)).text)
-    assert reader.kinds == {"server", "policy", "publisher", "client"}
-    assert reader.nested == []
-    assert reader.open == []
-
-
-def test_hostile_names_and_values_of_sources_are_text_too(
-    house: Household, browser: Browser
-) -> None:
-    raw = json.loads(json.dumps(MAIL))
-    raw["display"] = {"name": HOSTILE, "detail": HOSTILE}
-    raw["declaration_version"] = "2099-01-01"
-    raw["streams"][0]["display"] = {"label": HOSTILE, "detail": HOSTILE}
-    for view in raw["streams"][0]["views"]:
-        view["label"] = HOSTILE
-    house.declare(raw)
-    house.connect("cin_evil", "mail", MAIL_SOURCE, HOSTILE)
-    house.fill("cin_evil", "messages", [{"id": HOSTILE, "sent_at": HOSTILE, "subject": "<b>x</b>"}])
-    page = browser.get(house.ask(mail_request(instance_ids=["cin_evil"], fields=["subject"])))
-    assert page.status == 200
-    assert "&lt;b•••" in page.text
-    for markup in ("<script", "<img src=x", "<b>x", "\u202e"):
-        assert markup not in page.text
 
 
 def test_the_request_stays_pending_until_a_button_is_pressed(

@@ -13,16 +13,6 @@ from tests.console.test_consent_page import allow, words
 CODE = "WDJBMJHT"
 
 
-@pytest.fixture
-def house() -> Household:
-    return Household()
-
-
-@pytest.fixture
-def browser(house: Household) -> Browser:
-    return house.signed_in()
-
-
 def ask(house: Household, flow: str = "device") -> str:
     details = None if flow == "owner_device" else mail_request()
     facts: dict[str, Any] = {"picker": False} if flow == "owner_device" else {}

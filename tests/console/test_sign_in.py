@@ -8,11 +8,6 @@ from tests.console.household import Household
 PASSWORD = "correct horse battery"
 
 
-@pytest.fixture
-def house() -> Household:
-    return Household()
-
-
 def test_a_link_shows_a_button_and_only_pressing_it_spends_the_link(house: Household) -> None:
     browser = house.browser()
     path = f"/owner/enter?t={house.sign_in.make_link()}"

@@ -88,12 +88,15 @@ def revision_of(artifact: Mapping[str, object]) -> str:
     return REVISION_PREFIX + base64url(hashlib.sha256(canonical(artifact)).digest())
 
 
-def facts_digest(
+def facts_text(
     client: ClientFacts,
     redirect_uris: Sequence[str],
     offers: Sequence[EntryOffer | Ungrantable],
 ) -> str:
-    """What must not change between page and approval, whatever the owner chooses."""
+    """What must not change between page and approval, whatever the owner chooses.
+
+    Shapes: canonical JSON; kept in words, so that a page can say which of it changed.
+    """
     sources = [
         {
             "source": offer.selection.source_id,
@@ -104,7 +107,7 @@ def facts_digest(
         if isinstance(offer, EntryOffer)
     ]
     facts = {**client.rendered(), "redirect_uris": list(redirect_uris)}
-    return revision_of({"client": facts, "sources": sources})
+    return canonical({"client": facts, "sources": sources}).decode()
 
 
 def _source(entry: EntryTerms) -> dict[str, object]:

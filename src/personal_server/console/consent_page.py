@@ -6,10 +6,7 @@ Source: AS contract 6, 7.
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from threading import Lock
+from dataclasses import dataclass
 
 from starlette.responses import Response
 
@@ -21,8 +18,8 @@ from personal_server.consent.refusals import (
     ReviewStale,
 )
 from personal_server.console import consent_form
+from personal_server.console.consent_differences import Differences, differences_of
 from personal_server.console.consent_view import consent_view
-from personal_server.console.consent_words import changed_streams, differences
 from personal_server.console.frame import PageRoute
 from personal_server.console.pages import Pages, form_target
 from personal_server.console.visits import Visit, acting
@@ -32,30 +29,7 @@ from personal_server.operations.granting import Decided, Granting
 from personal_server.operations.reviewing import Review
 from personal_server.operations.signing_in import Clock
 
-KEPT_ARTIFACTS = 200
-Artifact = Mapping[str, object]
-
-
-class ShownArtifacts:
-    """The artifacts shown lately, by revision: what a changed one is compared with."""
-
-    def __init__(self) -> None:
-        self._shown: OrderedDict[str, Artifact] = OrderedDict()
-        self._guard = Lock()
-
-    def keep(self, review: Review) -> None:
-        """Remember what a page shows."""
-        if review.revision is None or review.artifact is None:
-            return
-        with self._guard:
-            self._shown[review.revision] = review.artifact
-            while len(self._shown) > KEPT_ARTIFACTS:
-                self._shown.popitem(last=False)
-
-    def get(self, revision: str) -> Artifact:
-        """The artifact of a revision; empty if it was forgotten."""
-        with self._guard:
-            return self._shown.get(revision, {})
+NOTHING_DIFFERENT = Differences()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +39,7 @@ class Note:
     status: int
     code: str
     message: str
-    differences: tuple[str, ...] = ()
-    changed: frozenset[tuple[str, str]] = frozenset()
+    differences: Differences = NOTHING_DIFFERENT
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +50,6 @@ class ConsentPages:
     evidence: EvidenceReader
     pages: Pages
     clock: Clock
-    shown: ShownArtifacts = field(default_factory=ShownArtifacts)
 
     def routes(self) -> tuple[PageRoute, ...]:
         """Where they stand."""
@@ -151,33 +123,28 @@ class ConsentPages:
             review = self.granting.preview(visit.path["handle"], choices, acting(visit))
             return self._page(visit, review, _note(error))
         except (ReviewChanged, ReviewStale) as error:
-            return self._again(visit, choices, revision, error)
+            return self._again(visit, choices, error)
         return self._decided(visit, decided, allowed=True)
 
     def _deny(self, visit: Visit) -> Response:
         decided = self.granting.deny(visit.path["handle"], acting(visit))
         return self._decided(visit, decided, allowed=False)
 
-    def _again(
-        self, visit: Visit, choices: Choices, revision: str, error: PersonalServerError
-    ) -> Response:
-        """The page of what would be decided now, with what is different marked."""
-        review = self.granting.preview(visit.path["handle"], choices, acting(visit))
-        before, after = self.shown.get(revision), review.artifact or {}
-        known = bool(before and after)
-        note = Note(
-            status=error.status,
-            code=error.code,
-            message=error.message,
-            differences=tuple(differences(before, after)) if known else (),
-            changed=changed_streams(before, after) if known else frozenset(),
-        )
-        return self._page(visit, review, note)
+    def _again(self, visit: Visit, choices: Choices, error: PersonalServerError) -> Response:
+        """The page of what would be decided now, with what is different marked.
+
+        Choices that what changed has made impossible give way to those of the request.
+        """
+        handle = visit.path["handle"]
+        try:
+            review = self.granting.preview(handle, choices, acting(visit))
+        except NotANarrowing:
+            review = self.granting.view(handle, acting(visit))
+        return self._page(visit, review, _note(error, differences_of(review)))
 
     def _page(self, visit: Visit, review: Review, note: Note | None = None) -> Response:
-        self.shown.keep(review)
         figures = self.evidence.gather(review.prospective()) if review.terms.entries else {}
-        changed = frozenset[tuple[str, str]]() if note is None else note.changed
+        changed = frozenset[tuple[str, str]]() if note is None else note.differences.changed
         redirect = None if review.request is None else review.request.redirect_uri
         return self.pages.show(
             visit,
@@ -198,6 +165,6 @@ class ConsentPages:
         return self.pages.show(visit, "decided.html", {"allowed": allowed})
 
 
-def _note(error: PersonalServerError) -> Note:
+def _note(error: PersonalServerError, different: Differences = NOTHING_DIFFERENT) -> Note:
     """What was wrong with the form."""
-    return Note(error.status, error.code, error.message)
+    return Note(error.status, error.code, error.message, different)

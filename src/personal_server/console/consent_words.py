@@ -1,15 +1,14 @@
-"""The consent page's sentences: purposes, promises, windows, ends, differences.  Pure."""
+"""The consent page's sentences: purposes, promises, windows, ends.  Pure."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import cast
 from urllib.parse import urlsplit
 
 from personal_server.consent.narrowing import Missing
 from personal_server.consent.resolution import EntryOffer, StreamOffer
-from personal_server.console.words import counted, day_of, field_words, number
+from personal_server.console.words import counted, day_of, field_words
 from personal_server.domain.authority import TimeConstraint
 from personal_server.domain.selection import TimeRange
 from personal_server.operations.evidence import Evidence
@@ -116,72 +115,3 @@ def missing(found: Missing, offer: EntryOffer | None) -> str:
             return f"Choose which accounts{source} the app may read."
         case _:
             return f"Choose at least one record{source}, or leave that kind out."
-
-
-def differences(before: Mapping[str, object], after: Mapping[str, object]) -> list[str]:
-    """What changed between two review artifacts, in words."""
-    said: list[str] = []
-    if before.get("client") != after.get("client"):
-        said.append("What is known of the app changed.")
-    if before.get("access_mode") != after.get("access_mode"):
-        once = after.get("access_mode") == "single_use"
-        said.append(f"Access is now {'for one use' if once else 'standing'}.")
-    if before.get("expires_at") != after.get("expires_at"):
-        end = after.get("expires_at")
-        said.append(
-            "Access now has no end." if end is None else f"Access now ends {str(end)[:10]}."
-        )
-    if before.get("ends") != after.get("ends"):
-        said.append("What ends on approval changed.")
-    old, new = _streams(before), _streams(after)
-    said += [f"Added: {_place(place)}." for place in new.keys() - old.keys()]
-    said += [f"Left out: {_place(place)}." for place in old.keys() - new.keys()]
-    for place in old.keys() & new.keys():
-        said += _stream_differences(place, old[place], new[place])
-    return said
-
-
-def changed_streams(
-    before: Mapping[str, object], after: Mapping[str, object]
-) -> frozenset[tuple[str, str]]:
-    """The (source id, stream) pairs that differ, to be marked."""
-    old, new = _streams(before), _streams(after)
-    return frozenset(place for place, stream in new.items() if old.get(place) != stream)
-
-
-def _stream_differences(
-    place: tuple[str, str], old: Mapping[str, object], new: Mapping[str, object]
-) -> list[str]:
-    said: list[str] = []
-    for member, label in (("fields", "field"), ("instance_ids", "account")):
-        before, after = _names(old, member), _names(new, member)
-        if len(before) != len(after) or before != after:
-            said.append(
-                f"{_place(place)}: {counted(len(after), label)}, before {number(len(before))}."
-            )
-    if old.get("time_constraint") != new.get("time_constraint"):
-        said.append(f"{_place(place)}: another time window.")
-    if old.get("resources") != new.get("resources"):
-        said.append(f"{_place(place)}: other named records.")
-    return said
-
-
-def _names(stream: Mapping[str, object], member: str) -> set[str]:
-    return set(cast("list[str]", stream.get(member) or []))
-
-
-def _place(place: tuple[str, str]) -> str:
-    return f"{place[1]} of {place[0].rstrip('/').rsplit('/', 1)[-1]}"
-
-
-def _streams(artifact: Mapping[str, object]) -> dict[tuple[str, str], Mapping[str, object]]:
-    sources = cast("list[dict[str, object]]", artifact.get("sources") or [])
-    return {
-        (_source_id(source), str(stream["name"])): stream
-        for source in sources
-        for stream in cast("list[dict[str, object]]", source["streams"])
-    }
-
-
-def _source_id(source: Mapping[str, object]) -> str:
-    return str(cast("Mapping[str, object]", source["source"])["id"])

@@ -97,6 +97,8 @@ class Granting:
         now_ns = self._clock()
         with self._store.write() as writer:
             row = self._decidable(writer, request_id, now_ns)
+            if row.facts not in (None, facts_of(self._review(writer, row, None, now_ns))):
+                raise ReviewStale("A source or the app changed. Look again, then decide.")
             review = self._review(writer, row, choices, now_ns)
             _check(review, row, revision)
             if not writer.change(
@@ -136,7 +138,11 @@ class Granting:
         with self._store.write() as writer:
             row = self._open(writer, request_id, acting, now_ns)
             review = self._review(writer, row, choices, now_ns)
-            to = {"revision": review.revision, "facts": facts_of(review)}
+            to: dict[str, object] = {
+                "revision": review.revision,
+                "shown": review.artifact,
+                "facts": facts_of(review),
+            }
             writer.change(RequestRow, to, request_id=request_id, status="pending")
             if choices is not None:
                 subject = Subject(client_id=row.client_id)
@@ -227,8 +233,6 @@ class Granting:
 
 def _check(review: Review, row: RequestRow, revision: str) -> None:
     """Refuse to approve anything but the complete artifact that was shown last."""
-    if row.facts is not None and facts_of(review) != row.facts:
-        raise ReviewStale("A source or the app changed. Look again, then decide.")
     if review.missing:
         raise NotANarrowing("Something must still be chosen before this can be allowed.")
     if review.trains and not review.choices.ai_training:

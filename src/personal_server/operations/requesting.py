@@ -45,7 +45,7 @@ DEVICE_NS = 600 * NANOSECONDS
 COLLECT_NS = 120 * NANOSECONDS
 POLL_SECONDS = 5
 MAX_PENDING = 200
-ERASED = {"state": None, "redirect_uri": None, "code_challenge": None}
+ERASED = {"state": None, "redirect_uri": None, "code_challenge": None, "shown": None}
 """What a request forgets when it is decided or expires."""
 
 

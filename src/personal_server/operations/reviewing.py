@@ -24,7 +24,7 @@ from personal_server.consent.review import (
     ClientFacts,
     RequestFacts,
     build_artifact,
-    facts_digest,
+    facts_text,
     revision_of,
     trains,
 )
@@ -69,7 +69,9 @@ class Review:
     """One state of the consent page.
 
     Shapes: `offers` at their widest, `terms` after the choices; `artifact` and `revision` are
-        `None` while something is `missing`; `earlier` is what the client holds now.
+        `None` while something is `missing`; `request` is the row as it stood before, with the
+        `revision`, `shown` and `facts` of the page that was shown last; `earlier` is what the
+        client holds now.
     """
 
     asked: Asked
@@ -213,6 +215,6 @@ def review_of(
 
 
 def facts_of(review: Review) -> str:
-    """The digest of what the owner did not choose and must not change underneath."""
+    """What the owner did not choose and must not change underneath, as canonical JSON."""
     asked = review.asked
-    return facts_digest(asked.client_facts, asked.client.redirect_uris, review.offers)
+    return facts_text(asked.client_facts, asked.client.redirect_uris, review.offers)

@@ -122,7 +122,7 @@ class RequestRow(Row):
     """An authorization request, from arrival to redemption.
 
     `details` is the selection as sent, or the picker's once opened; `origin` is where it was
-    made; `revision` and `facts` are of the review that was shown last.
+    made; `revision`, `shown` (the artifact) and `facts` are of the review that was shown last.
     """
 
     table, key = "auth_requests", ("request_id",)
@@ -144,6 +144,7 @@ class RequestRow(Row):
     user_code_hash: bytes | None = None
     status: str = "pending"
     revision: str | None = None
+    shown: JsonObject | None = field(metadata=JSON, default=None)
     facts: str | None = None
     created_at_ns: int
     opened_at_ns: int | None = None

@@ -16,11 +16,11 @@ import orjson
 
 from personal_server.storage.authorization_ports import After, Before, NotNull, R
 from personal_server.storage.authorization_rows import AuditRow, Row
-from personal_server.storage.sqlite.authorization_schema import TABLES
+from personal_server.storage.sqlite.authorization_schema import SHOWN_ARTIFACTS, TABLES
 from personal_server.storage.sqlite.database import Database, SchemaModule
 from personal_server.storage.sqlite.session import Line, Session, Value
 
-SCHEMA = SchemaModule("authorization", (TABLES,))
+SCHEMA = SchemaModule("authorization", (TABLES, SHOWN_ARTIFACTS))
 
 
 class SqliteAuthorizationStore:

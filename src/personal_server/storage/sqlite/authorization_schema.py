@@ -240,3 +240,9 @@ CREATE TABLE audit_events (
 CREATE INDEX audit_events_by_grant_id ON audit_events (subject_id, grant_id);
 CREATE INDEX audit_events_by_package_id ON audit_events (subject_id, package_id);
 """
+
+SHOWN_ARTIFACTS = """
+ALTER TABLE auth_requests ADD COLUMN shown TEXT;
+UPDATE auth_requests SET revision = NULL, facts = NULL;
+"""
+"""The artifact shown last stands beside the request; pages shown before are shown once more."""

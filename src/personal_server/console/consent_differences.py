@@ -1,0 +1,148 @@
+"""What is different between the page that was shown and what would be decided now.  Pure.
+
+Rule: the owner's choices are compared by their artifacts, what changed underneath by the facts that
+the page stood on.  Source: AS contract 6.3.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import cast
+
+from personal_server.console.words import counted, field_words, number
+from personal_server.operations.reviewing import Review, facts_of
+
+SOME = 5
+Place = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Differences:
+    """In words, and the (source id, stream) pairs to be marked."""
+
+    said: tuple[str, ...] = ()
+    changed: frozenset[Place] = frozenset()
+
+
+def differences_of(review: Review) -> Differences:
+    """How a review differs from the page that its request showed last, as far as that is known."""
+    row = review.request
+    if row is None:
+        return Differences()
+    said = [] if row.facts is None else fact_differences(row.facts, facts_of(review))
+    if row.shown is None or review.artifact is None:
+        return Differences(tuple(said))
+    said += differences(row.shown, review.artifact)
+    return Differences(tuple(said), changed_streams(row.shown, review.artifact))
+
+
+def fact_differences(before: str, after: str) -> list[str]:
+    """What changed underneath, between two canonical texts of facts."""
+    old, new = json.loads(before), json.loads(after)
+    said: list[str] = []
+    if old["client"] != new["client"]:
+        said.append("What is known of the app changed.")
+    sources = [{one["source"]: one for one in facts["sources"]} for facts in (old, new)]
+    for source_id in sorted(sources[0].keys() | sources[1].keys()):
+        said += _source_differences(source_id, sources[0].get(source_id), sources[1].get(source_id))
+    return said
+
+
+def _source_differences(
+    source_id: str, old: Mapping[str, object] | None, new: Mapping[str, object] | None
+) -> list[str]:
+    name = _short(source_id)
+    if new is None:
+        return [f"{name}: it can no longer be given."]
+    if old is None:
+        return [f"{name}: it can be given now."]
+    said: list[str] = []
+    if old["declaration"] != new["declaration"]:
+        said.append(f"{name}: the source describes its records anew.")
+    accounts = [set(cast("list[str]", facts["connections"])) for facts in (old, new)]
+    if gone := len(accounts[0] - accounts[1]):
+        said.append(f"{name}: {counted(gone, 'account')} can no longer be chosen.")
+    if come := len(accounts[1] - accounts[0]):
+        said.append(f"{name}: {counted(come, 'account')} more to choose from.")
+    return said
+
+
+def differences(before: Mapping[str, object], after: Mapping[str, object]) -> list[str]:
+    """What changed between two review artifacts, in words."""
+    said: list[str] = []
+    if before.get("access_mode") != after.get("access_mode"):
+        once = after.get("access_mode") == "single_use"
+        said.append(f"Access is now {'for one use' if once else 'standing'}.")
+    if before.get("expires_at") != after.get("expires_at"):
+        end = after.get("expires_at")
+        said.append(
+            "Access now has no end." if end is None else f"Access now ends {str(end)[:10]}."
+        )
+    if before.get("ends") != after.get("ends"):
+        said.append("What ends on approval changed.")
+    old, new = _streams(before), _streams(after)
+    said += [f"Added: {_place(place)}." for place in sorted(new.keys() - old.keys())]
+    said += [f"Left out: {_place(place)}." for place in sorted(old.keys() - new.keys())]
+    for place in sorted(old.keys() & new.keys()):
+        said += _stream_differences(place, old[place], new[place])
+    return said
+
+
+def changed_streams(before: Mapping[str, object], after: Mapping[str, object]) -> frozenset[Place]:
+    """The (source id, stream) pairs that differ, to be marked."""
+    old, new = _streams(before), _streams(after)
+    return frozenset(place for place, stream in new.items() if old.get(place) != stream)
+
+
+def _stream_differences(
+    place: Place, old: Mapping[str, object], new: Mapping[str, object]
+) -> list[str]:
+    said: list[str] = []
+    fields = [_names(stream, "fields") for stream in (old, new)]
+    if fields[1] - fields[0]:
+        said.append(f"{_place(place)}: now with {_listed(fields[1] - fields[0])}.")
+    if fields[0] - fields[1]:
+        said.append(f"{_place(place)}: now without {_listed(fields[0] - fields[1])}.")
+    accounts = [_names(stream, "instance_ids") for stream in (old, new)]
+    if accounts[0] != accounts[1]:
+        now, before = counted(len(accounts[1]), "account"), number(len(accounts[0]))
+        said.append(f"{_place(place)}: {now}, before {before}.")
+    if old.get("time_constraint") != new.get("time_constraint"):
+        said.append(f"{_place(place)}: another time window.")
+    if old.get("resources") != new.get("resources"):
+        said.append(f"{_place(place)}: other named records.")
+    return said
+
+
+def _names(stream: Mapping[str, object], member: str) -> set[str]:
+    return set(cast("list[str]", stream.get(member) or []))
+
+
+def _listed(names: set[str]) -> str:
+    """A few names, and how many more."""
+    some = [field_words(name) for name in sorted(names)[:SOME]]
+    more = len(names) - len(some)
+    return ", ".join(some) + (f" and {number(more)} more" if more else "")
+
+
+def _place(place: Place) -> str:
+    return f"{place[1]} of {_short(place[0])}"
+
+
+def _short(source_id: str) -> str:
+    return source_id.rstrip("/").rsplit("/", 1)[-1]
+
+
+def _streams(artifact: Mapping[str, object]) -> dict[Place, Mapping[str, object]]:
+    sources = cast("list[dict[str, object]]", artifact.get("sources") or [])
+    return {
+        (_source_id(source), str(stream["name"])): stream
+        for source in sources
+        for stream in cast("list[dict[str, object]]", source["streams"])
+    }
+
+
+def _source_id(source: Mapping[str, object]) -> str:
+    return str(cast("Mapping[str, object]", source["source"])["id"])

@@ -2,7 +2,9 @@
 
 from datetime import datetime
 from decimal import Decimal
-from typing import BinaryIO, TypedDict
+from typing import BinaryIO, ClassVar, TextIO
+
+from bs4 import BeautifulSoup, Tag
 
 class AccountType:
     Unknown: int
@@ -10,68 +12,42 @@ class AccountType:
     CreditCard: int
     Investment: int
 
-class Discarded(TypedDict):
-    error: str
-
-class Institution:
-    organization: str
-
-class Transaction:
-    payee: str
-    type: str
-    date: datetime | None
-    user_date: datetime | None
-    amount: Decimal | int | None
-    id: str
-    memo: str
-    sic: str | None
-    checknum: str
-
 class InvestmentTransaction:
-    type: str
-    tradeDate: datetime | None  # noqa: N815
-    settleDate: datetime | None  # noqa: N815
-    memo: str
-    security: str
-    units: Decimal
-    unit_price: Decimal
-    total: Decimal
-
-class Position:
-    security: str
-    units: Decimal
-    unit_price: Decimal
-    market_value: Decimal
-
-class Security:
-    uniqueid: str
-    name: str
-    ticker: str | None
-
-class Statement:
-    transactions: list[Transaction]
-    discarded_entries: list[Discarded]
-
-class InvestmentStatement:
-    positions: list[Position]
-    transactions: list[Transaction | InvestmentTransaction]
-    discarded_entries: list[Discarded]
+    AGGREGATE_TYPES: ClassVar[list[str]]
 
 class Account:
     curdef: str | None
-    statement: Statement | InvestmentStatement
+    statement: object
     account_id: str
     routing_number: str
     account_type: str
-    institution: Institution | None
     type: int
 
 class InvestmentAccount(Account):
     brokerid: str
 
-class Ofx:
-    accounts: list[Account]
+class OfxPreprocessedFile:
+    fh: TextIO
+    def __init__(self, fh: BinaryIO) -> None: ...
+
+def soup_maker(fh: TextIO) -> BeautifulSoup: ...
 
 class OfxParser:
+    fail_fast: ClassVar[bool]
+    custom_date_format: ClassVar[str | None]
     @classmethod
-    def parse(cls, file_handle: BinaryIO, fail_fast: bool = True) -> Ofx: ...
+    def parseStmtrs(  # noqa: N802
+        cls,
+        stmtrs_list: list[Tag],
+        accountType: int,  # noqa: N803
+    ) -> list[Account]: ...
+    @classmethod
+    def parseInvstmtrs(cls, invstmtrs_list: list[Tag]) -> list[Account]: ...  # noqa: N802
+    @classmethod
+    def parseStatement(cls, stmt_ofx: Tag) -> object: ...  # noqa: N802
+    @classmethod
+    def parseInvestmentStatement(cls, invstmtrs_ofx: Tag) -> object: ...  # noqa: N802
+    @classmethod
+    def parseOfxDateTime(cls, ofxDateTime: str) -> datetime | None: ...  # noqa: N802, N803
+    @classmethod
+    def toDecimal(cls, tag: Tag) -> Decimal: ...  # noqa: N802

@@ -9,6 +9,7 @@ from personal_server.sources.declaration import (
     declaration,
     integer,
     key,
+    moment,
     number,
     plain,
     reference,
@@ -20,8 +21,21 @@ from personal_server.sources.declaration import (
 def _money(name: str, about: str) -> list[Field]:
     return [
         number(name, f"{about}, in units of the currency", summed=True),
-        integer(f"{name}_minor", f"{about}, in the smallest unit (cents), exact", summed=True),
-        word("currency", "ISO 4217 code of the currency"),
+        integer(
+            f"{name}_minor",
+            f"{about}, exact, in the smallest unit of the currency (cents; 1 for JPY, mills for"
+            " KWD); sums mean something within one currency only",
+            summed=True,
+        ),
+        word("currency", "ISO 4217 code of the currency the amount is in"),
+    ]
+
+
+def _money_abroad(name: str, about: str) -> list[Field]:
+    return [
+        *_money(name, about),
+        word("original_currency", "Currency the amount was converted from, if it was"),
+        number("exchange_rate", "Account's currency for one unit of the other, if there is one"),
     ]
 
 
@@ -54,16 +68,20 @@ TRANSACTIONS = Stream(
     [
         key(),
         reference("account_id", "The account it was booked on", required=True),
-        day("posted_on", "Day the bank booked it", event=True),
-        text("payee", "The other party, else the purpose", title=True),
+        day("posted_on", "Day the bank booked it, by the bank's own clock", event=True),
+        moment("posted_at", "Instant it was booked, where the bank names a time zone"),
+        word("payee", "The other party, else the purpose", title=True, searched=True),
         text("memo", "Purpose as the bank writes it"),
-        *_money("amount", "Positive for money received, negative for money spent"),
+        *_money_abroad("amount", "Positive for money received, negative for money spent"),
         word("direction", "in or out"),
         word("kind", "credit, debit, check, atm, fee, interest …"),
-        day("initiated_on", "Day the owner made it, where it differs"),
+        day("initiated_on", "Day the owner made it, where the bank says so"),
+        day("available_on", "Day the money can be used, where the bank says so"),
         plain("check_number", "Number of the check"),
         plain("reference", "Reference number"),
-        word("merchant_category", "Merchant category code"),
+        word("merchant_category", "What the merchant sells, for payments by card"),
+        word("merchant_category_code", "The same as a code (ISO 18245)"),
+        plain("counterparty_account", "Account of the other party, for transfers"),
         plain("bank_transaction_id", "The bank's own id (FITID)"),
     ],
     time_field="posted_on",
@@ -85,7 +103,7 @@ BALANCES = Stream(
         key(),
         reference("account_id", "The account", required=True),
         day("as_of", "Day it held", event=True),
-        word("kind", "booked or available"),
+        word("kind", "booked, available, or cash (of an account with a broker)"),
         *_money("amount", "Balance"),
     ],
     time_field="as_of",
@@ -116,10 +134,13 @@ TRADES = Stream(
         day("traded_on", "Day of the trade", event=True),
         day("settled_on", "Day of settlement"),
         word("kind", "buystock, sellmf, income, reinvest …", title=True),
+        word("income_kind", "div, interest, cgshort, cglong …"),
         text("memo", "Purpose as the broker writes it"),
         number("units", "How many"),
         number("unit_price", "Price of one"),
-        *_money("amount", "Total, negative for money spent"),
+        *_money_abroad("amount", "Total, negative for money spent"),
+        number("commission", "Commission within it, in units of the currency", summed=True),
+        number("fees", "Fees within it, in units of the currency", summed=True),
         plain("bank_transaction_id", "The broker's own id (FITID)"),
     ],
     time_field="traded_on",
@@ -137,7 +158,7 @@ HOLDINGS = Stream(
         day("as_of", "Day of the price", event=True),
         number("units", "How many"),
         number("unit_price", "Price of one"),
-        *_money("market_value", "Market value"),
+        *_money_abroad("market_value", "Market value"),
     ],
     time_field="as_of",
     parents={"account": ("accounts", "account_id"), "security": ("securities", "security_id")},

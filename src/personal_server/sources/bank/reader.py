@@ -1,26 +1,18 @@
 """The statement reader: OFX files in, accounts, payments, balances, trades and holdings out.
 
-`ofxparse` reads the file; here its objects become records.
+`ofxparse` reads the file; here its accounts and entries become records.
 """
 
 from __future__ import annotations
 
-import io
 import re
 import warnings
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
-
-from ofxparse.ofxparse import (
-    Account,
-    InvestmentStatement,
-    InvestmentTransaction,
-    Ofx,
-    OfxParser,
-    Security,
-)
+from functools import partial
+from typing import cast
 
 from personal_server.sources.bank.declaration import DECLARATION, HOW_TO_EXPORT
+from personal_server.sources.bank.ofx import Entry, File, Statement, parse_account, parse_file
 from personal_server.sources.bank.records import (
     account_data,
     balance_data,
@@ -44,15 +36,12 @@ from personal_server.sources.port import (
 )
 from personal_server.sources.text import decoded
 
-if TYPE_CHECKING:
-    from ofxparse.ofxparse import Discarded
-
 LARGEST_STATEMENT_BYTES = 32 * 1024 * 1024
 _OFX = re.compile(
     rb"^\s*(\xef\xbb\xbf)?(OFXHEADER\s*:|<\?xml[^>]*>\s*<\?OFX|<\?OFX|<OFX>)", re.IGNORECASE
 )
-_UTF8_HEADER = "OFXHEADER:100\nENCODING:UTF-8\n\n"
-_DATE_ERROR = re.compile(r"\bdate|time data|unconverted data|day is out|month must", re.IGNORECASE)
+
+Build = Callable[[Entry, str, str | None], Data]
 
 
 class BankSource:
@@ -80,17 +69,12 @@ def _read_member(member: Member) -> Iterator[SourceItem]:
     return _Statements(member).items(_parsed(content))
 
 
-def _parsed(content: bytes) -> Ofx:
-    """What the library makes of a file, given as UTF-8: it reads no XML declaration of a charset.
-
-    Raises: MemberDamaged, for whatever the library raises over a broken file.
-    """
-    text = decoded(content)
-    body = text[max(text.find("<"), 0) :]
+def _parsed(content: bytes) -> File:
+    """What the library makes of a file. Raises: MemberDamaged, for whatever the library raises."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            return OfxParser.parse(io.BytesIO((_UTF8_HEADER + body).encode()), fail_fast=False)
+            return parse_file(decoded(content))
         except Exception:  # noqa: BLE001 - the library and its HTML parser raise of every kind
             raise MemberDamaged from None
 
@@ -103,81 +87,61 @@ class _Statements:
         self._accounts: set[str] = set()
         self._used: dict[str, list[Data]] = {}
 
-    def items(self, ofx: Ofx) -> Iterator[SourceItem]:
+    def items(self, file: File) -> Iterator[SourceItem]:
         """Accounts with their entries, then the securities; a word if there was nothing at all."""
-        for account in ofx.accounts:
+        for kind, element in file.accounts:
             try:
-                data = account_data(account)
+                account = parse_account(kind, element)
+                statement = cast("Statement", account.statement)
+                data = account_data(account, file.institution, statement.currency)
             except BadRecord as bad:
                 yield self._skipped(bad.code, bad.reason)
             else:
-                yield from self._account(account, data)
-        securities: list[Security] = getattr(ofx, "security_list", None) or []
-        for security in securities:
-            yield from self._record("securities", lambda s=security: security_data(s), False)
-        if not ofx.accounts and not securities:
+                yield from self._account(data, statement)
+        for security in file.securities:
+            yield from self._record("securities", partial(security_data, security))
+        if not file.accounts and not file.securities:
             reason = "it holds no account; the bank may have answered with an error"
             yield self._skipped("empty_statement", reason)
 
-    def _account(self, account: Account, data: Data) -> Iterator[SourceItem]:
-        account_id, currency = data["id"], data["currency"]
-        if currency or account_id not in self._accounts:
+    def _account(self, data: Data, statement: Statement) -> Iterator[SourceItem]:
+        own, currency = data["id"], data["currency"]
+        if currency or own not in self._accounts:
             yield SourceRecord("accounts", data, self._member.offset)
-        self._accounts.add(account_id)
-        statement = account.statement
-        for entry in statement.transactions:
-            if isinstance(entry, InvestmentTransaction):
-                yield from self._record(
-                    "trades", lambda e=entry: trade_data(e, account_id, currency)
-                )
-            else:
-                yield from self._record(
-                    "transactions", lambda e=entry: transaction_data(e, account_id, currency)
-                )
-        if isinstance(statement, InvestmentStatement):
-            for position in statement.positions:
-                yield from self._record(
-                    "holdings", lambda p=position: holding_data(p, account_id, currency)
-                )
-        else:
-            for kind, prefix in (("booked", "balance"), ("available", "available_balance")):
-                amount = getattr(statement, prefix, None)
-                as_of = getattr(statement, f"{prefix}_date", None)
-                if amount is not None or as_of is not None:
-                    yield from self._record(
-                        "balances",
-                        lambda k=kind, a=amount, d=as_of: balance_data(
-                            k, a, d, account_id, currency
-                        ),
-                    )
-        for discarded in statement.discarded_entries:
-            yield self._discarded(discarded)
+        self._accounts.add(own)
+        listed: list[tuple[str, Build, list[Entry]]] = [
+            ("trades", trade_data, statement.trades),
+            ("transactions", transaction_data, statement.payments),
+            ("holdings", holding_data, statement.positions),
+        ]
+        for stream, build, entries in listed:
+            for entry in entries:
+                made = partial(build, entry, own, currency)
+                yield from self._record(stream, partial(self._distinct, made))
+        for balance in statement.balances:
+            made = partial(balance_data, balance, own, currency)
+            yield from self._record("balances", partial(self._distinct, made))
 
-    def _record(
-        self, stream: str, build: Callable[[], Data], numbered: bool = True
-    ) -> Iterator[SourceItem]:
+    def _record(self, stream: str, build: Callable[[], Data]) -> Iterator[SourceItem]:
         position = self._member.offset
+        return one_record(
+            self._member.name, position, lambda: [SourceRecord(stream, build(), position)]
+        )
 
-        def records() -> list[SourceRecord]:
-            data = self._distinct(build()) if numbered else build()
-            return [SourceRecord(stream, data, position)]
+    def _distinct(self, build: Callable[[], Data]) -> Data:
+        """Another entry of the same id, day and amount gets a number.
 
-        return one_record(self._member.name, position, records)
-
-    def _distinct(self, data: Data) -> Data:
-        """Banks use an id twice: another entry of the same id, day and amount gets a number."""
+        Banks use an id twice; what has no id of the bank's is counted, for two coffees may be
+        alike in all that is said of them.
+        """
+        data = build()
         same = self._used.setdefault(data["id"], [])
-        if data not in same:
+        if data not in same or data.get("bank_transaction_id", "") is None:
             same.append(data)
-        number = same.index(data)
+            number = len(same) - 1
+        else:
+            number = same.index(data)
         return data | {"id": f"{data['id']}.{number + 1}"} if number else data
-
-    def _discarded(self, entry: Discarded) -> Skipped:
-        if "Transaction Amount" in entry["error"]:
-            return self._skipped("bad_amount", "its amount is missing or not a number")
-        if _DATE_ERROR.search(entry["error"]):
-            return self._skipped("bad_date", "its date is missing or does not exist")
-        return self._skipped("bad_record", "it lacks what every entry must have")
 
     def _skipped(self, code: str, reason: str) -> Skipped:
         return Skipped(self._member.name, code, reason, self._member.offset)

@@ -1,4 +1,4 @@
-"""The library's objects as records."""
+"""The entries of a statement as records."""
 
 from __future__ import annotations
 
@@ -6,35 +6,35 @@ import re
 from datetime import datetime
 from decimal import Decimal
 
-from ofxparse.ofxparse import (
-    Account,
-    AccountType,
-    InvestmentAccount,
-    InvestmentTransaction,
-    Position,
-    Security,
-    Transaction,
-)
+from ofxparse.mcc import codes
+from ofxparse.ofxparse import Account, AccountType, InvestmentAccount
 
-from personal_server.sources.bank.money import as_number, minor_units, usable
+from personal_server.sources.bank.money import (
+    as_number,
+    code_of,
+    in_range,
+    money,
+    money_of,
+    usable,
+)
+from personal_server.sources.bank.ofx import Balance, Entry
 from personal_server.sources.errors import BadRecord
 from personal_server.sources.identity import stable_id
 from personal_server.sources.item import Data
 from personal_server.sources.text import one_line, printable
+from personal_server.sources.times import rendered
 
 _KINDS = {AccountType.CreditCard: "credit_card", AccountType.Investment: "investment"}
 
 
-def account_data(account: Account) -> Data:
+def account_data(account: Account, institution: str | None, currency: str | None) -> Data:
     """One account. Raises: BadRecord."""
     number = _said(account.account_id)
     if number is None:
         raise BadRecord("bad_record", "the account has no number")
     broker = account.brokerid if isinstance(account, InvestmentAccount) else None
     bank_code = _said(account.routing_number) or _said(broker)
-    institution = _said(account.institution.organization) if account.institution else None
     kind = _KINDS.get(account.type) or (_said(account.account_type) or "account").lower()
-    currency = _said(account.curdef) or _said(getattr(account.statement, "currency", None))
     ending = re.sub(r"\W", "", number)[-4:]
     name = " ".join(filter(None, [institution, kind.replace("_", " "), f"…{ending}"]))
     return {
@@ -42,102 +42,104 @@ def account_data(account: Account) -> Data:
         "name": name,
         "institution": institution,
         "kind": kind,
-        "currency": currency.upper() if currency else None,
+        "currency": code_of(currency),
         "number_ending": ending,
         "number": number,
         "bank_code": bank_code,
     }
 
 
-def transaction_data(entry: Transaction, account_id: str, currency: str | None) -> Data:
+def transaction_data(entry: Entry, account_id: str, currency: str | None) -> Data:
     """One payment. Raises: BadRecord."""
-    posted_on = _day(entry.date)
-    amount = usable(entry.amount)
-    own_id = _said(entry.id)
-    payee, memo = _said(entry.payee), _said(entry.memo)
+    posted = _required(entry.moment("dtposted"))
+    posted_on = posted.date().isoformat()
+    amount = usable(entry.amount("trnamt")) if not _is_null(entry) else None
+    own_id, memo = entry.said("fitid"), entry.said("memo")
+    payee = entry.said("extdname", "name")
     parts = (own_id,) if own_id else (payee, memo)
+    merchant = entry.said("sic")
     return {
-        "id": stable_id("txn", account_id, posted_on, str(amount.normalize()), *parts),
+        "id": stable_id("txn", account_id, posted_on, _spelled(amount), *parts),
         "account_id": account_id,
         "posted_on": posted_on,
+        "posted_at": rendered(posted) if posted.tzinfo else None,
         "payee": payee or memo,
         "memo": memo,
-        **_money("amount", amount, currency),
-        "direction": "out" if amount < 0 else "in",
-        "kind": _said(entry.type) or "other",
-        "initiated_on": _day_or_none(entry.user_date),
-        "check_number": _said(entry.checknum),
-        "reference": None,
-        "merchant_category": _said(entry.sic),
+        **money_of("amount", amount, entry, currency),
+        "direction": None if amount is None else "out" if amount < 0 else "in",
+        "kind": (entry.said("trntype") or "other").lower(),
+        "initiated_on": _day(entry, "dtuser"),
+        "available_on": _day(entry, "dtavail"),
+        "check_number": _check_number(entry),
+        "reference": entry.said("refnum"),
+        "merchant_category": codes.get(merchant or "", {}).get("combined description"),
+        "merchant_category_code": merchant,
+        "counterparty_account": entry.said("acctid"),
         "bank_transaction_id": own_id,
     }
 
 
-def balance_data(
-    kind: str,
-    amount: Decimal | None,
-    as_of: datetime | None,
-    account_id: str,
-    currency: str | None,
-) -> Data:
+def balance_data(balance: Balance, account_id: str, currency: str | None) -> Data:
     """What an account held. Raises: BadRecord."""
-    held_on = _day(as_of)
-    amount = usable(amount)
+    held_on = _required(balance.entry.moment("dtasof")).date().isoformat()
+    amount = usable(balance.entry.amount(balance.amount_name))
     return {
-        "id": stable_id("bal", account_id, kind, held_on, str(amount.normalize())),
+        "id": stable_id("bal", account_id, balance.kind, held_on, _spelled(amount)),
         "account_id": account_id,
         "as_of": held_on,
-        "kind": kind,
-        **_money("amount", amount, currency),
+        "kind": balance.kind,
+        **money("amount", amount, currency),
     }
 
 
-def security_data(security: Security) -> Data:
+def security_data(entry: Entry) -> Data:
     """One security. Raises: BadRecord."""
+    code = entry.said("uniqueid")
     return {
-        "id": _security_id(security.uniqueid),
-        "name": _said(security.name),
-        "ticker": _said(security.ticker),
-        "code": _said(security.uniqueid),
-        "code_kind": None,
+        "id": _security_id(code),
+        "name": entry.said("secname"),
+        "ticker": entry.said("ticker"),
+        "code": code,
+        "code_kind": entry.said("uniqueidtype"),
     }
 
 
-def trade_data(entry: InvestmentTransaction, account_id: str, currency: str | None) -> Data:
-    """One trade; the library gives zero for what is missing. Raises: BadRecord."""
-    traded_on = _day(entry.tradeDate)
-    amount = usable(entry.total) if entry.total else None
-    own_id = _said(getattr(entry, "id", None))
-    money = _money("amount", amount, currency) if amount is not None else {"currency": currency}
+def trade_data(entry: Entry, account_id: str, currency: str | None) -> Data:
+    """One trade. Raises: BadRecord."""
+    traded_on = _required(entry.moment("dttrade")).date().isoformat()
+    amount, own_id = _amount(entry, "total"), entry.said("fitid")
+    security = entry.said("uniqueid")
     return {
-        "id": stable_id("trd", account_id, own_id, traded_on, entry.type.upper(), str(amount)),
+        "id": stable_id("trd", account_id, own_id, traded_on, entry.kind, _spelled(amount)),
         "account_id": account_id,
-        "security_id": _security_id(entry.security) if _said(entry.security) else None,
+        "security_id": _security_id(security) if security else None,
         "traded_on": traded_on,
-        "settled_on": _day_or_none(entry.settleDate),
-        "kind": entry.type,
-        "memo": _said(entry.memo),
-        "units": as_number(usable(entry.units)) if entry.units else None,
-        "unit_price": as_number(usable(entry.unit_price)) if entry.unit_price else None,
-        **money,
+        "settled_on": _day(entry, "dtsettle"),
+        "kind": entry.kind,
+        "income_kind": (entry.said("incometype") or "").lower() or None,
+        "memo": entry.said("memo"),
+        "units": _number(entry, "units"),
+        "unit_price": _number(entry, "unitprice"),
+        **money_of("amount", amount, entry, currency),
+        "commission": _number(entry, "commission"),
+        "fees": _number(entry, "fees"),
         "bank_transaction_id": own_id,
     }
 
 
-def holding_data(position: Position, account_id: str, currency: str | None) -> Data:
+def holding_data(entry: Entry, account_id: str, currency: str | None) -> Data:
     """One position. Raises: BadRecord."""
-    as_of = _day(getattr(position, "date", None))
-    value = usable(position.market_value)
-    units = usable(position.units)
-    security_id = _security_id(position.security)
+    as_of = _required(entry.moment("dtpriceasof")).date().isoformat()
+    units = _amount(entry, "units")
+    security_id = _security_id(entry.said("uniqueid"))
     return {
         "id": stable_id("hld", account_id, security_id, as_of, str(units)),
         "account_id": account_id,
         "security_id": security_id,
         "as_of": as_of,
-        "units": as_number(units),
-        "unit_price": as_number(usable(position.unit_price)),
-        **_money("market_value", value, currency),
+        "units": None if units is None else as_number(units),
+        "unit_price": _number(entry, "unitprice"),
+        **money_of("market_value", _amount(entry, "mktval"), entry, currency),
     }
 
 
@@ -145,26 +147,47 @@ def _said(text: str | None) -> str | None:
     return one_line(printable(text), 4000) or None if text else None
 
 
-def _day(moment: datetime | None) -> str:
+def _is_null(entry: Entry) -> bool:
+    """Some banks enter a change of the rate of interest as a payment of nothing."""
+    return (entry.said("trnamt") or "").lower() in ("null", "-null")
+
+
+def _check_number(entry: Entry) -> str | None:
+    """Some banks number what is no check with zeros."""
+    number = entry.said("checknum")
+    return number if number and number.strip("0") else None
+
+
+def _spelled(amount: Decimal | None) -> str:
+    return str(amount if amount is None else amount.normalize())
+
+
+def _amount(entry: Entry, name: str) -> Decimal | None:
+    amount = entry.amount(name)
+    return None if amount is None else in_range(amount)
+
+
+def _number(entry: Entry, name: str) -> int | float | None:
+    amount = _amount(entry, name)
+    return None if amount is None else as_number(amount)
+
+
+def _required(moment: datetime | None) -> datetime:
     if moment is None:
         raise BadRecord("bad_date", "its date is missing or does not exist")
-    return moment.date().isoformat()
+    return moment
 
 
-def _day_or_none(moment: datetime | None) -> str | None:
+def _day(entry: Entry, name: str) -> str | None:
+    """A day that may be left out, or be written so that nobody can read it."""
+    try:
+        moment = entry.moment(name)
+    except BadRecord:
+        return None
     return moment.date().isoformat() if moment else None
 
 
-def _money(name: str, amount: Decimal, currency: str | None) -> Data:
-    return {
-        name: as_number(amount),
-        f"{name}_minor": minor_units(amount, currency),
-        "currency": currency,
-    }
-
-
-def _security_id(code: str) -> str:
-    code_said = _said(code)
-    if code_said is None:
+def _security_id(code: str | None) -> str:
+    if code is None:
         raise BadRecord("bad_record", "the security has no code")
-    return stable_id("sec", code_said)
+    return stable_id("sec", code)

@@ -1,0 +1,188 @@
+"""The seam to `ofxparse`: its parser finds the accounts and leaves each entry whole.
+
+The library's own entries drop what a statement says of one payment: its currency, its reference
+number, the extended name, the bank's clock. So its parser is told to keep the elements, and `Entry`
+reads them with the library's own amounts and dates.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
+from decimal import Decimal, InvalidOperation
+
+from bs4 import BeautifulSoup
+from bs4.element import NavigableString, Tag
+from ofxparse.ofxparse import (
+    Account,
+    AccountType,
+    InvestmentTransaction,
+    OfxParser,
+    OfxPreprocessedFile,
+    soup_maker,
+)
+
+from personal_server.sources.errors import BadRecord
+from personal_server.sources.text import one_line, or_none, printable
+
+_UTF8_HEADER = "OFXHEADER:100\nENCODING:UTF-8\n\n"
+_POSITIONS = ("posmf", "posstock", "posopt", "posother", "posdebt")
+_LISTINGS = (
+    (AccountType.Bank, "stmtrs"),
+    (AccountType.CreditCard, "ccstmtrs"),
+    (AccountType.Investment, "invstmtrs"),
+    (AccountType.Bank, "bankacctinfo"),
+    (AccountType.CreditCard, "ccacctinfo"),
+    (AccountType.Investment, "invacctinfo"),
+)
+"""Where accounts stand: statements first, for a list of accounts says less of the same ones."""
+
+_CLOCK_DIGITS = 14
+_ZONE = re.compile(r"\[\s*([-+]?\d{1,2}(?:\.\d{1,2})?)\s*(?::[^\]]*)?\]?$")
+
+
+class Entry:
+    """One part of a statement (a payment, a trade, a balance …), asked by the names OFX gives."""
+
+    def __init__(self, element: Tag) -> None:
+        self._element = element
+
+    @property
+    def kind(self) -> str:
+        """What it is: `stmttrn`, `buystock`, `income` and so on."""
+        return self._element.name.lower()
+
+    @property
+    def own(self) -> str | None:
+        """What it says itself, outside of any part."""
+        first = next(iter(self._element.contents), None)
+        return _line(first) if isinstance(first, NavigableString) else None
+
+    def inner(self, name: str) -> Entry | None:
+        """The first part of that name, at any depth."""
+        found = self._element.find(name)
+        return Entry(found) if isinstance(found, Tag) else None
+
+    def all(self, *names: str) -> list[Entry]:
+        """All parts of these names, in the order of the names."""
+        return [Entry(each) for name in names for each in self._element.find_all(name)]
+
+    def said(self, *names: str) -> str | None:
+        """The first of these parts that says something."""
+        parts = (part.own for name in names if (part := self.inner(name)))
+        return next(filter(None, parts), None)
+
+    def amount(self, name: str) -> Decimal | None:
+        """A number, with a point or a comma. Raises: BadRecord."""
+        found = self.inner(name)
+        if found is None or not found.own or found.own.lower() in ("null", "-null"):
+            return None
+        try:
+            return OfxParser.toDecimal(found._element)
+        except (InvalidOperation, IndexError, TypeError, AttributeError):
+            raise BadRecord("bad_amount", "its amount is missing or not a number") from None
+
+    def moment(self, name: str) -> datetime | None:
+        """A time by the bank's clock, aware if the statement names a zone. Raises: BadRecord."""
+        said = self.said(name)
+        try:
+            return _moment(said) if said else None
+        except (ValueError, OverflowError):
+            raise BadRecord("bad_date", "its date is missing or does not exist") from None
+
+
+def _line(text: str) -> str | None:
+    return or_none(one_line(printable(str(text)), 4000))
+
+
+def _moment(said: str) -> datetime | None:
+    """The library takes a clock without its zone, so that the day stays the bank's own."""
+    digits = re.match(r"\d*", said)
+    clock = digits.group() if digits else ""
+    clock = clock[: _CLOCK_DIGITS if len(clock) >= _CLOCK_DIGITS else 8]
+    moment = StatementParser.parseOfxDateTime(clock)
+    zone = _ZONE.search(said)
+    if moment is None or zone is None or len(clock) < _CLOCK_DIGITS:
+        return moment
+    return moment.replace(tzinfo=timezone(timedelta(hours=float(zone.group(1)))))
+
+
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """One balance: the part of the statement that holds it, and where that says how much."""
+
+    kind: str
+    entry: Entry
+    amount_name: str = "balamt"
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """What one account's statement lists."""
+
+    currency: str | None = None
+    payments: list[Entry] = field(default_factory=list[Entry])
+    trades: list[Entry] = field(default_factory=list[Entry])
+    positions: list[Entry] = field(default_factory=list[Entry])
+    balances: list[Balance] = field(default_factory=list[Balance])
+
+
+class StatementParser(OfxParser):
+    """The library's parser, which keeps the entries of a statement as they stand."""
+
+    fail_fast = False
+    custom_date_format = None
+
+    @classmethod
+    def parseStatement(cls, stmt_ofx: Tag) -> Statement:  # noqa: N802 (the library's name)
+        """The payments and balances of a bank account or a card."""
+        whole = Entry(stmt_ofx)
+        kinds = (("booked", "ledgerbal"), ("available", "availbal"))
+        balances = [Balance(k, part) for k, name in kinds if (part := whole.inner(name))]
+        return Statement(whole.said("curdef"), whole.all("stmttrn"), balances=balances)
+
+    @classmethod
+    def parseInvestmentStatement(cls, invstmtrs_ofx: Tag) -> Statement:  # noqa: N802
+        """The trades, positions, payments and cash of an account with a broker."""
+        whole = Entry(invstmtrs_ofx)
+        cash = [Balance("cash", whole, "availcash")] if whole.said("availcash") else []
+        return Statement(
+            whole.said("curdef"),
+            [entry for each_list in whole.all("invbanktran") for entry in each_list.all("stmttrn")],
+            whole.all(*InvestmentTransaction.AGGREGATE_TYPES),
+            whole.all(*_POSITIONS),
+            cash,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """One file: each account's kind and element, and the securities."""
+
+    institution: str | None
+    accounts: list[tuple[int, Tag]]
+    securities: list[Entry]
+
+
+def parse_file(text: str) -> File:
+    """What the library's tree of a file holds. Raises: whatever the library raises."""
+    body = text[max(text.find("<"), 0) :]
+    content = io.BytesIO((_UTF8_HEADER + body).encode())
+    tree: BeautifulSoup = soup_maker(OfxPreprocessedFile(content).fh)
+    whole = Entry(tree)
+    accounts = [(kind, each) for kind, name in _LISTINGS for each in tree.find_all(name)]
+    bank = whole.inner("fi")
+    securities = [each for each_list in whole.all("seclist") for each in each_list.all("secinfo")]
+    return File(bank.said("org") if bank else None, accounts, securities)
+
+
+def parse_account(kind: int, element: Tag) -> Account:
+    """One account with its statement. Raises: BadRecord."""
+    try:
+        if kind == AccountType.Investment:
+            return StatementParser.parseInvstmtrs([element])[0]
+        return StatementParser.parseStmtrs([element], kind)[0]
+    except (TypeError, AttributeError, IndexError):
+        raise BadRecord("bad_record", "the account's number cannot be read") from None

@@ -1,0 +1,3 @@
+"""Merchant category codes as the library lists them."""
+
+codes: dict[str, dict[str, str]]

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from fractions import Fraction
-from typing import Any, cast
+from typing import Any
 from urllib.parse import quote
-from zoneinfo import ZoneInfo
 
+from tests.properties.meaning import moment
 from tests.properties.reference import (
     Error,
     Json,
@@ -18,24 +14,11 @@ from tests.properties.reference import (
     Refused,
     Row,
     Source,
-    bm25,
-    comparable,
     filter_errors,
-    filter_test,
     filtered,
-    first_day,
-    hits_in,
     in_order,
-    letters,
-    moment,
-    rendered_time,
-    terms_of,
 )
 from tests.properties.requests import Ask
-from tests.properties.worlds import DATED
-
-Sums = Callable[[Json], Fraction]
-ZONES = {"UTC", "Europe/Rome", "America/New_York", "Asia/Kolkata"}
 
 
 @dataclass
@@ -189,11 +172,7 @@ def _children(reader: Reader, ask: Ask, row: Row, name: str) -> Any:
         return records[0] if records else None
     declared = next(e for e in row.source.raw["query"]["expand"] if e["name"] == name)
     limit: int = dict(ask.limits).get(name) or declared["default_limit"]
-    answer: Json = {
-        "object": "list",
-        "data": records[:limit],
-        "has_more": len(records) > limit,
-    }
+    answer: Json = {"object": "list", "data": records[:limit], "has_more": len(records) > limit}
     if len(records) > limit:
         answer["url"] = (
             f"/v1/streams/{child.stream}/records?filter%5B{key}%5D={quote(row.key)}"
@@ -287,274 +266,3 @@ def expected_window(reader: Reader, ask: Ask) -> Json:
 
 def _lowered(text: str) -> str:
     return "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
-
-
-# 10 -------------------------------------------------------------------------------------------
-def expected_aggregate(reader: Reader, ask: Ask) -> Json:
-    sent = ask.scalars
-    metric, name = sent["metric"], sent.get("field")
-    if metric == "count" and name is not None:
-        raise Refused((400, "invalid_request", "field"))
-    if sent.get("time_zone", "UTC") not in ZONES:
-        raise Refused((400, "invalid_request", "time_zone"))
-    sources = reader.select(sent, ask.stream)
-    errors = _aggregate_errors(reader, sources, ask) + filter_errors(reader, sources, ask.filters)
-    if errors:
-        raise Refused(*errors)
-    rows = filtered(reader, sources, ask.filters)
-    answer: Json = {"filtered_record_count": len(rows)}
-    source = sources[0]
-    if "group_by" in sent:
-        return answer | _by_value(source, rows, sent, metric, name)
-    if "group_by_time" in sent:
-        return answer | _by_time(source, rows, sent, metric, name)
-    return answer | {"value": _measure(source, rows, metric, name)}
-
-
-def _aggregate_errors(reader: Reader, sources: list[Source], ask: Ask) -> list[Error]:
-    declared = sources[0].raw["query"].get("aggregations", {})
-    sent = ask.scalars
-    errors: list[Error] = []
-    if sent["metric"] == "count" and not declared.get("count"):
-        errors.append((400, "invalid_request", "metric"))
-    checks = [("field", sent["metric"])] if "field" in sent else []
-    checks += [(name, name) for name in ("group_by", "group_by_time") if name in sent]
-    for param, kind in checks:
-        found = reader.field_errors(sources, sent[param], param)
-        if not found and sent[param] not in declared.get(kind, []):
-            found = [(400, "invalid_request", param)]
-        errors += found
-    timed = sent.get("group_by_time")
-    dated = timed in sources[0].properties and sources[0].kind(timed or "") == "date"
-    if dated and sent["granularity"] in ("minute", "hour"):
-        errors.append((400, "invalid_request", "granularity"))
-    return errors
-
-
-def _measure(source: Source, rows: list[Row], metric: str, name: str | None) -> Any:
-    if metric == "count":
-        return len(rows)
-    assert name is not None
-    kind = source.kind(name) or ""
-    rows = sorted(rows, key=lambda r: (r.key, r.source.connection))
-    found = [
-        (comparable(row.data[name], kind), row.data[name])
-        for row in rows
-        if comparable(row.data.get(name), kind) is not None
-    ]
-    if metric == "sum":
-        total = sum((Fraction(repr(value)) for _, value in found), Fraction(0))
-        return int(total) if total.denominator == 1 else float(total)
-    if metric == "count_distinct":
-        return len({point for point, _ in found})
-    if not found:
-        return None
-    extreme = (min if metric == "min" else max)(point for point, _ in found)
-    return {"any_of": [value for point, value in found if point == extreme]}
-
-
-def rank_of(value: Any, kind: str | None) -> Any:
-    shown = cast("Json", value)["any_of"][0] if isinstance(value, dict) else value
-    return comparable(shown, kind or "integer")
-
-
-def _exact(rows: list[Row], name: str | None) -> Fraction:
-    """The sum as the decimal numbers that were written down."""
-    values = [row.data.get(name or "") for row in rows]
-    return sum((Fraction(repr(v)) for v in values if v is not None), Fraction(0))
-
-
-def _grouped(groups: list[Json], metric: str, limit: int, kept: list[Json], sums: Sums) -> Json:
-    rest = [group for group in groups if not any(group is each for each in kept)]
-    answer: Json = {
-        "groups": kept,
-        "group_count": len(groups),
-        "limit": limit,
-        "other_count": sum(group["count"] for group in rest),
-    }
-    if metric == "sum":
-        total = sum((sums(group) for group in rest), Fraction(0))
-        answer["other_value"] = {"about": float(total)}
-    return answer
-
-
-def _group(key: Any, source: Source, rows: list[Row], metric: str, name: str | None) -> Json:
-    group: Json = {"key": key, "count": len(rows)}
-    if metric != "count":
-        group["value"] = _measure(source, rows, metric, name)
-    return group
-
-
-def _by_value(
-    source: Source, rows: list[Row], sent: dict[str, str], metric: str, name: str | None
-) -> Json:
-    by: dict[Any, list[Row]] = {}
-    for row in rows:
-        by.setdefault(row.data.get(sent["group_by"]), []).append(row)
-    groups = [_group(key, source, members, metric, name) for key, members in by.items()]
-    kind = source.kind(name) if name else None
-    kind = kind if metric in ("min", "max") else "integer"
-    sign = -1 if metric != "min" else 1
-
-    def sums(group: Json) -> Fraction:
-        return _exact(by[group["key"]], name)
-
-    def place(group: Json) -> tuple[Any, ...]:
-        value = group["count"] if metric == "count" else group["value"]
-        rank = sums(group) if metric == "sum" else rank_of(value, kind)
-        if rank is not None and not isinstance(rank, int | float | Fraction):
-            rank = rank.toordinal()
-        text = json.dumps(group["key"], ensure_ascii=False).encode()
-        return (rank is None, sign * (rank or 0), group["key"] is None, text)
-
-    groups.sort(key=place)
-    limit = int(sent.get("limit", 10))
-    return _grouped(groups, metric, limit, groups[:limit], sums)
-
-
-def _by_time(
-    source: Source, rows: list[Row], sent: dict[str, str], metric: str, name: str | None
-) -> Json:
-    zone = ZoneInfo(sent.get("time_zone", "UTC"))
-    kind = source.kind(sent["group_by_time"]) or ""
-    by: dict[Any, list[Row]] = {}
-    for row in rows:
-        start = _bucket(row.data.get(sent["group_by_time"]), kind, sent["granularity"], zone)
-        by.setdefault(start, []).append(row)
-    timed = sorted(
-        (s for s in by if s is not None), key=lambda s: datetime.fromisoformat(s).timestamp()
-    )
-    size = 16 if sent["granularity"] in ("minute", "hour") else 10
-    groups = {
-        start: _group(start[:size] if start else None, source, by[start], metric, name)
-        for start in by
-    }
-    limit = int(sent.get("limit", 10))
-    kept = [groups[start] for start in timed[-limit:]] + [groups[s] for s in by if s is None]
-    for start, group in groups.items():
-        group["start"] = start
-
-    def sums(group: Json) -> Fraction:
-        return _exact(by[group["start"]], name)
-
-    return _grouped(list(groups.values()), metric, limit, kept, sums)
-
-
-def _bucket(value: Any, kind: str, granularity: str, zone: ZoneInfo) -> str | None:
-    point = comparable(value, kind)
-    if point is None:
-        return None
-    if kind == "date":
-        found = first_day(point, granularity)
-        return datetime(found.year, found.month, found.day, tzinfo=zone).isoformat()
-    local = datetime.fromtimestamp(point // 10**9, UTC).astimezone(zone)
-    if granularity == "minute":
-        return local.replace(second=0, microsecond=0).isoformat()
-    if granularity == "hour":
-        return local.replace(minute=0, second=0, microsecond=0).isoformat()
-    found = first_day(local.date(), granularity)
-    return datetime(found.year, found.month, found.day, tzinfo=zone).isoformat()
-
-
-# 11 -------------------------------------------------------------------------------------------
-@dataclass
-class Found:
-    """One expected hit."""
-
-    row: Row
-    score: float
-    matched: set[str]
-
-
-def expected_search(reader: Reader, ask: Ask) -> list[Found]:
-    _, sources = reader.candidates(ask.scalars)
-    for name in ask.streams:
-        if reader.authority.kind == "owner":
-            if not any(s.stream == name for s in reader.authority.sources):
-                raise Refused((404, "not_found", "streams"))
-        elif name not in reader.authority.named:
-            raise Refused((403, "grant_stream_not_allowed", "streams"))
-    if ask.filters and len(ask.streams) != 1:
-        raise Refused((400, "invalid_request", "filter"))
-    sources = [s for s in sources if not ask.streams or s.stream in ask.streams]
-    sources = [s for s in sources if _searchable(s)]
-    usable: list[Source] = []
-    errors: list[Error] = []
-    for source in sources:
-        found = filter_errors(reader, [source], ask.filters)
-        errors += found
-        if not found:
-            usable.append(source)
-    if errors and not usable:
-        raise Refused(*errors)
-    return _ranked(reader, usable, ask)
-
-
-def _searchable(source: Source) -> list[str]:
-    named = source.raw["query"].get("search", {}).get("lexical_fields", [])
-    return [name for name in named if name in source.fields]
-
-
-def _ranked(reader: Reader, sources: list[Source], ask: Ask) -> list[Found]:
-    terms = terms_of(ask.scalars["q"])
-    frequencies = [0] * len(terms)
-    matching: list[tuple[Row, list[int], int, set[str]]] = []
-    for source in sources:
-        tests = [(n, filter_test(source, n, op, text)) for n, op, text in ask.filters]
-        title = next(
-            (n for n, p in source.properties.items() if p.get("x_pdpp_role") == "primary-title"),
-            None,
-        )
-        for row in reader.visible(source):
-            words = {
-                n: letters(row.data[n]) for n in _searchable(source) if row.data.get(n) is not None
-            }
-            counts = [sum(hits_in(w, term) for w in words.values()) for term in terms]
-            for i, count in enumerate(counts):
-                frequencies[i] += count > 0
-            if not all(counts) or not all(test(row.data.get(n)) for n, test in tests):
-                continue
-            doubled = words.get(title or "", [])
-            weighted = [c + hits_in(doubled, t) for c, t in zip(counts, terms, strict=True)]
-            fields = {n for n, w in words.items() if any(hits_in(w, t) for t in terms)}
-            matching.append((row, weighted, sum(map(len, words.values())), fields))
-    found = [
-        Found(row, bm25(weighted, length, frequencies), fields)
-        for row, weighted, length, fields in matching
-    ]
-    return sorted(found, key=_hit_place)
-
-
-def _hit_place(hit: Found) -> tuple[Any, ...]:
-    row = hit.row
-    text = row.data.get(DATED.get(row.source.stream, ""))
-    at = moment(text) if text is not None else None
-    when = row.emitted_s * 10**9 if at is None else at
-    return (hit.score, -when, row.source.connection, row.source.stream, row.key)
-
-
-def first_page(hits: list[Found], limit: int) -> list[Found]:
-    best: dict[str, Found] = {}
-    for hit in hits:
-        best.setdefault(hit.row.source.connection, hit)
-    if len(best) > limit:
-        return hits[:limit]
-    chosen = list(best.values())
-    for hit in hits:
-        if len(chosen) >= limit:
-            break
-        if not any(hit is each for each in chosen):
-            chosen.append(hit)
-    return [hit for hit in hits if any(hit is each for each in chosen)]
-
-
-# 6.5 ------------------------------------------------------------------------------------------
-def expected_streams(reader: Reader, ask: Ask) -> list[tuple[str, str, int, str | None]]:
-    _, sources = reader.candidates(ask.scalars)
-    rows: list[tuple[str, str, int, str | None]] = []
-    for source in sources:
-        visible = reader.visible(source)
-        newest = max((row.emitted_s for row in visible), default=None)
-        dated = None if newest is None else rendered_time(newest)
-        rows.append((source.connection, source.stream, len(visible), dated))
-    return rows

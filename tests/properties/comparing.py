@@ -17,8 +17,9 @@ from personal_server.domain.grant import Grant, MemberGrant, Resolved, StreamGra
 from personal_server.domain.values import NANOSECONDS, instant_ns
 from personal_server.enforcement.authority import read_authority
 from personal_server.storage.ports import Batch, RecordStore, RecordWrite
-from tests.properties import answers
-from tests.properties.reference import Json, Reader, Refused, letters, moment, terms_of
+from tests.properties import answers, figures, hits
+from tests.properties.meaning import letters, moment, terms_of
+from tests.properties.reference import Json, Reader, Refused
 from tests.properties.requests import Ask, Place
 from tests.properties.worlds import (
     CONNECTIONS,
@@ -212,13 +213,13 @@ class Session:
                 assert reply.status == 200, reply.body
                 assert reply.body["window"] == expected
             case "aggregate":
-                expected = answers.expected_aggregate(self.reader, ask)
+                expected = figures.expected_aggregate(self.reader, ask)
                 assert reply.status == 200, reply.body
                 _same_aggregate(expected, reply.body)
             case "search":
                 self._compare_search(ask, reply)
             case "streams":
-                rows = answers.expected_streams(self.reader, ask)
+                rows = figures.expected_streams(self.reader, ask)
                 assert reply.status == 200, reply.body
                 assert rows == [
                     (r["connection_id"], r["name"], r["record_count"], r["last_updated"])
@@ -244,10 +245,10 @@ class Session:
         assert "next_cursor" not in reply.body
 
     def _compare_search(self, ask: Ask, reply: Reply) -> None:
-        expected = answers.expected_search(self.reader, ask)
+        expected = hits.expected_search(self.reader, ask)
         assert reply.status == 200, reply.body
         limit = int(ask.scalars.get("limit", 25))
-        first = answers.first_page(expected, limit)
+        first = hits.first_page(expected, limit)
         rest = [hit for hit in expected if not any(hit is each for each in first)]
         assert reply.body["meta"]["count"] == {"kind": "exact", "value": len(expected)}
         remaining = first + rest
@@ -261,7 +262,7 @@ class Session:
             self.no_leak(reply)
         assert remaining == []
 
-    def _same_hit(self, ask: Ask, hit: Json, found: answers.Found) -> None:
+    def _same_hit(self, ask: Ask, hit: Json, found: hits.Found) -> None:
         row = found.row
         place = (hit["connection_id"], hit["stream"], hit["id"])
         assert place == (row.source.connection, row.source.stream, row.key)

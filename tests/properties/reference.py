@@ -6,11 +6,8 @@ It shares no code with the server.  Every function follows a section of the cont
 from __future__ import annotations
 
 import json
-import math
 import re
-import unicodedata
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, timedelta
 from operator import eq as operator_eq
 from operator import ge as operator_ge
 from operator import gt as operator_gt
@@ -19,62 +16,10 @@ from operator import lt as operator_lt
 from typing import Any
 from urllib.parse import quote
 
+from tests.properties.meaning import comparable, day, kind_of, moment, nanoseconds, rendered_time
 from tests.properties.worlds import CONNECTIONS, NAMES, SOURCES, STREAMS, Json, TokenSpec, World
 
-SCALARS = {"string", "integer", "number", "boolean"}
 
-
-# Values: section 2.8 --------------------------------------------------------------------------
-def kind_of(prop: Json) -> str | None:
-    named_type: Any = prop["type"]
-    types: list[str] = [named_type] if isinstance(named_type, str) else named_type
-    named = [t for t in types if t != "null"]
-    if len(named) != 1 or named[0] not in SCALARS:
-        return None
-    return prop.get("format", "string") if named[0] == "string" else named[0]
-
-
-def nanoseconds(text: str) -> int | None:
-    match = re.fullmatch(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d+))?(Z|[+-]\d\d:\d\d)", text)
-    if match is None:
-        return None
-    base, fraction, offset = match.groups()
-    try:
-        moment = datetime.fromisoformat(base + ("+00:00" if offset == "Z" else offset))
-    except ValueError:
-        return None
-    whole = moment.astimezone(UTC) - datetime(1970, 1, 1, tzinfo=UTC)
-    seconds = whole.days * 86400 + whole.seconds
-    return seconds * 10**9 + int(((fraction or "") + "0" * 9)[:9])
-
-
-def day(text: str) -> date | None:
-    try:
-        return date.fromisoformat(text) if re.fullmatch(r"\d{4}-\d\d-\d\d", text) else None
-    except ValueError:
-        return None
-
-
-def moment(text: str) -> int | None:
-    """The instant of a time; a date counts as 00:00:00Z."""
-    return nanoseconds(f"{text}T00:00:00Z" if day(text) else text)
-
-
-def comparable(value: Any, kind: str) -> Any:
-    if value is None:
-        return None
-    if kind == "date-time":
-        return nanoseconds(value)
-    if kind == "date":
-        return day(value)
-    return value
-
-
-def rendered_time(seconds: int) -> str:
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.000Z"
-
-
-# Stored records -------------------------------------------------------------------------------
 @dataclass
 class Stored:
     data: Json
@@ -401,72 +346,3 @@ def in_order(rows: list[Row], name: str | None, descending: bool) -> list[Row]:
     empty = [row for row in rows if point(row) is None]
     valued.sort(key=lambda r: (point(r), r.key, r.source.connection), reverse=descending)
     return valued + empty
-
-
-# Text: 11.2 -----------------------------------------------------------------------------------
-def letters(text: str) -> list[str]:
-    folded = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", text).casefold())
-    words: list[str] = []
-    current = ""
-    for character in folded:
-        category = unicodedata.category(character)[0]
-        if category == "M":
-            continue
-        if "CJK" in unicodedata.name(character, ""):
-            words += [current, character]
-            current = ""
-        elif category in "LN":
-            current += character
-        else:
-            words.append(current)
-            current = ""
-    return [word for word in [*words, current] if word]
-
-
-@dataclass(frozen=True)
-class Term:
-    words: tuple[str, ...]
-    prefix: bool = False
-
-
-def terms_of(text: str) -> list[Term]:
-    if text.startswith('"'):
-        return [Term(tuple(letters(text)))]
-    pieces = [Term(tuple(letters(p)), p.endswith("*") and len(p) > 2) for p in text.split()]
-    return [piece for piece in pieces if piece.words]
-
-
-def hits_in(words: list[str], term: Term) -> int:
-    count = 0
-    size = len(term.words)
-    for at in range(len(words) - size + 1):
-        window = tuple(words[at : at + size])
-        exact = window == term.words
-        if exact or (
-            term.prefix and window[:-1] == term.words[:-1] and window[-1].startswith(term.words[-1])
-        ):
-            count += 1
-    return count
-
-
-def bm25(counts: list[int], length: int, frequencies: list[int]) -> float:
-    total = 0.0
-    for count, frequency in zip(counts, frequencies, strict=True):
-        weight = math.log(1 + (1_000_000 - frequency + 0.5) / (frequency + 0.5))
-        total += weight * count * 2.2 / (count + 1.2 * (0.25 + 0.75 * length / 128))
-    return -round(total, 6)
-
-
-# Buckets: 10 ----------------------------------------------------------------------------------
-def first_day(found: date, granularity: str) -> date:
-    match granularity:
-        case "week":
-            return found - timedelta(days=found.isoweekday() - 1)
-        case "month":
-            return found.replace(day=1)
-        case "quarter":
-            return found.replace(month=3 * ((found.month - 1) // 3) + 1, day=1)
-        case "year":
-            return found.replace(month=1, day=1)
-        case _:
-            return found

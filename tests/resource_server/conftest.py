@@ -18,6 +18,8 @@ from personal_server.resource_server.routing import Route, RouteTable
 from personal_server.resource_server.workers import Capacity
 from personal_server.storage.memory import MemoryStore
 from personal_server.storage.ports import RecordStore
+from tests.resource_server.door import Door
+from tests.resource_server.journal import furnished
 from tests.storage.conftest import sqlite_store
 
 NOON_NS = 1_775_476_800 * NANOSECONDS
@@ -122,3 +124,9 @@ def make_bench() -> MakeBench:
         return Bench(RouteTable(routes), **members)  # type: ignore[arg-type]
 
     return make
+
+
+@pytest.fixture
+def door() -> Door:
+    """Reads over the furnished journal."""
+    return Door(furnished())

@@ -26,6 +26,7 @@ from personal_server.resource_server.routing import Route, RouteTable
 from personal_server.resource_server.shapes import SHARED
 from personal_server.resource_server.shapes_reads import READ_SHAPES
 from personal_server.storage.ports import RecordStore, SealingKey
+from tests.resource_server.journal import client
 
 NOW_NS = 1_790_000_000 * NANOSECONDS
 ORIGIN = "http://127.0.0.1:7662"
@@ -126,3 +127,8 @@ class Door:
         if route.answer is not None:
             shape_of(route.answer).validate(orjson.loads(answer.body))
         return Reply(200, orjson.loads(answer.body), answer.body, tuple(reply.disclosed))
+
+    def refusal(self, target: str, authority: ReadAuthority | None = None) -> tuple[object, ...]:
+        """Status, code and parameter of an answer that is an error."""
+        reply = self.get(target, authority or client())
+        return (reply.status, reply.code, reply.error.get("param"))

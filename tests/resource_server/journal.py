@@ -21,6 +21,8 @@ from personal_server.storage.memory import MemoryStore
 from personal_server.storage.ports import Batch, RecordStore, RecordWrite
 
 DIARY, LETTERS, BANK = "cin_diary0000000000", "cin_letters00000000", "cin_bank00000000000"
+LIST = "/v1/streams/entries/records"
+NARROW = ("id", "title", "created_at")
 SAMPLE = Path(__file__).parent.parent / "samples" / "journal.json"
 JOURNAL_RAW: dict[str, Any] = json.loads(SAMPLE.read_text())
 JOURNAL = parse_declaration(JOURNAL_RAW)

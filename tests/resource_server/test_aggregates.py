@@ -18,11 +18,6 @@ PLACE = "/v1/streams/entries/aggregate"
 TIMES = f"{PLACE}?metric=count&group_by_time=created_at&granularity"
 
 
-@pytest.fixture
-def door() -> Door:
-    return Door(furnished())
-
-
 def value(door: Door, query: str) -> Any:
     return door.get(f"{PLACE}?{query}", client()).body["value"]
 

@@ -6,9 +6,8 @@ import pytest
 from personal_server.operations.identifying import Identified
 from tests.resource_server.conftest import Bench, MakeBench
 from tests.resource_server.door import Door
-from tests.resource_server.journal import OWNER, client, furnished, stream_grant
+from tests.resource_server.journal import LIST, OWNER, client, furnished, stream_grant
 
-LIST = "/v1/streams/entries/records"
 TOKENS = {
     "client": Identified(client(stream_grant(), stream_grant("attachments"))),
     "owner": Identified(OWNER),

@@ -15,6 +15,7 @@ from tests.resource_server.journal import (
     CONNECTIONS,
     DIARY,
     LETTERS,
+    NARROW,
     OWNER,
     authority_of,
     client,
@@ -26,13 +27,6 @@ from tests.resource_server.journal import (
     resolved,
     stream_grant,
 )
-
-NARROW = ("id", "title", "created_at")
-
-
-@pytest.fixture
-def door() -> Door:
-    return Door(furnished())
 
 
 def row(door: Door, query: str, authority: ReadAuthority) -> dict[str, Any]:

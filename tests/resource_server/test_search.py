@@ -10,23 +10,16 @@ from tests.resource_server.journal import (
     DIARY,
     ENTRIES,
     LETTERS,
+    NARROW,
     OWNER,
     authority_of,
     client,
-    furnished,
     grant,
     member,
     package,
     stream_grant,
     write,
 )
-
-NARROW = ("id", "title", "created_at")
-
-
-@pytest.fixture
-def door() -> Door:
-    return Door(furnished())
 
 
 def found(door: Door, query: str, *grants: Any) -> list[tuple[str, str]]:

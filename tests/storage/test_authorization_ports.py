@@ -10,12 +10,7 @@ from pathlib import Path
 import pytest
 
 from personal_server.storage.authorization_memory import MemoryAuthorizationStore
-from personal_server.storage.authorization_ports import (
-    After,
-    AuthorizationStore,
-    Before,
-    NotNull,
-)
+from personal_server.storage.authorization_ports import After, AuthorizationStore, Before, NotNull
 from personal_server.storage.authorization_rows import (
     ROW_TYPES,
     AuditRow,

@@ -22,16 +22,7 @@ from personal_server.planning.plans import (
     WindowOutcome,
 )
 from personal_server.storage.ports import RecordStore, WriteOutcome
-from tests.storage.worlds import (
-    FILES_STREAM,
-    condition,
-    keys,
-    note,
-    order,
-    scope,
-    walk,
-    write,
-)
+from tests.storage.worlds import FILES_STREAM, condition, keys, note, order, scope, walk, write
 
 A = scope("cin_a")
 BOTH = (A, scope("cin_b"))

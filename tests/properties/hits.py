@@ -1,0 +1,110 @@
+"""What the reference expects of searches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tests.properties.meaning import bm25, hits_in, letters, moment, terms_of
+from tests.properties.reference import (
+    Error,
+    Reader,
+    Refused,
+    Row,
+    Source,
+    filter_errors,
+    filter_test,
+)
+from tests.properties.requests import Ask
+from tests.properties.worlds import DATED
+
+
+@dataclass
+class Found:
+    """One expected hit."""
+
+    row: Row
+    score: float
+    matched: set[str]
+
+
+def expected_search(reader: Reader, ask: Ask) -> list[Found]:
+    _, sources = reader.candidates(ask.scalars)
+    for name in ask.streams:
+        if reader.authority.kind == "owner":
+            if not any(s.stream == name for s in reader.authority.sources):
+                raise Refused((404, "not_found", "streams"))
+        elif name not in reader.authority.named:
+            raise Refused((403, "grant_stream_not_allowed", "streams"))
+    if ask.filters and len(ask.streams) != 1:
+        raise Refused((400, "invalid_request", "filter"))
+    sources = [s for s in sources if not ask.streams or s.stream in ask.streams]
+    sources = [s for s in sources if _searchable(s)]
+    usable: list[Source] = []
+    errors: list[Error] = []
+    for source in sources:
+        found = filter_errors(reader, [source], ask.filters)
+        errors += found
+        if not found:
+            usable.append(source)
+    if errors and not usable:
+        raise Refused(*errors)
+    return _ranked(reader, usable, ask)
+
+
+def _searchable(source: Source) -> list[str]:
+    named = source.raw["query"].get("search", {}).get("lexical_fields", [])
+    return [name for name in named if name in source.fields]
+
+
+def _ranked(reader: Reader, sources: list[Source], ask: Ask) -> list[Found]:
+    terms = terms_of(ask.scalars["q"])
+    frequencies = [0] * len(terms)
+    matching: list[tuple[Row, list[int], int, set[str]]] = []
+    for source in sources:
+        tests = [(n, filter_test(source, n, op, text)) for n, op, text in ask.filters]
+        title = next(
+            (n for n, p in source.properties.items() if p.get("x_pdpp_role") == "primary-title"),
+            None,
+        )
+        for row in reader.visible(source):
+            words = {
+                n: letters(row.data[n]) for n in _searchable(source) if row.data.get(n) is not None
+            }
+            counts = [sum(hits_in(w, term) for w in words.values()) for term in terms]
+            for i, count in enumerate(counts):
+                frequencies[i] += count > 0
+            if not all(counts) or not all(test(row.data.get(n)) for n, test in tests):
+                continue
+            doubled = words.get(title or "", [])
+            weighted = [c + hits_in(doubled, t) for c, t in zip(counts, terms, strict=True)]
+            fields = {n for n, w in words.items() if any(hits_in(w, t) for t in terms)}
+            matching.append((row, weighted, sum(map(len, words.values())), fields))
+    found = [
+        Found(row, bm25(weighted, length, frequencies), fields)
+        for row, weighted, length, fields in matching
+    ]
+    return sorted(found, key=_hit_place)
+
+
+def _hit_place(hit: Found) -> tuple[Any, ...]:
+    row = hit.row
+    text = row.data.get(DATED.get(row.source.stream, ""))
+    at = moment(text) if text is not None else None
+    when = row.emitted_s * 10**9 if at is None else at
+    return (hit.score, -when, row.source.connection, row.source.stream, row.key)
+
+
+def first_page(hits: list[Found], limit: int) -> list[Found]:
+    best: dict[str, Found] = {}
+    for hit in hits:
+        best.setdefault(hit.row.source.connection, hit)
+    if len(best) > limit:
+        return hits[:limit]
+    chosen = list(best.values())
+    for hit in hits:
+        if len(chosen) >= limit:
+            break
+        if not any(hit is each for each in chosen):
+            chosen.append(hit)
+    return [hit for hit in hits if any(hit is each for each in chosen)]

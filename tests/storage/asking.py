@@ -1,0 +1,50 @@
+"""Short ways to ask a store."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from personal_server.domain.criteria import Term
+from personal_server.domain.record import TombstoneRow
+from personal_server.planning.plans import ChangesPlan, Feed, Scope, SearchPlan
+from personal_server.storage.ports import RecordStore
+from tests.storage.worlds import scope
+
+A = scope("cin_a")
+BOTH = (A, scope("cin_b"))
+
+
+def feed(
+    store: RecordStore, since: int | None, *scopes: Scope, after: int = 0, limit: int = 100
+) -> Feed:
+    with store.snapshot() as snapshot:
+        plan = ChangesPlan(scopes or BOTH, since, snapshot.horizon, after, limit)
+        return snapshot.changes(plan)
+
+
+def told(found: Feed) -> list[tuple[str, bool]]:
+    return [(item.item.key, isinstance(item.item, TombstoneRow)) for item in found.items]
+
+
+def horizon(store: RecordStore) -> int:
+    with store.snapshot() as snapshot:
+        return snapshot.horizon
+
+
+def search(store: RecordStore, *terms: str, scopes: tuple[Scope, ...] = BOTH, **more: Any) -> Any:
+    parsed = tuple(Term(tuple(t.rstrip("*").split()), t.endswith("*")) for t in terms)
+    with store.snapshot() as snapshot:
+        return snapshot.search(SearchPlan(scopes, parsed, **more))
+
+
+def receive(store: RecordStore, content: bytes, connection_id: str = "cin_a", now: int = 1) -> str:
+    upload, _ = store.receive_blob(connection_id, [content[:2], content[2:]], "text/plain", now, 99)
+    return upload.blob_id
+
+
+def content_of(store: RecordStore, blob_id: str) -> bytes | None:
+    file = store.open_blob(blob_id)
+    if file is None:
+        return None
+    with file:
+        return file.read()

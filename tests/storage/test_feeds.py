@@ -1,0 +1,146 @@
+"""What every store does in change feeds."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import pytest
+
+from personal_server.domain.authority import TimeConstraint
+from personal_server.domain.record import Row
+from personal_server.domain.values import instant_ns
+from personal_server.planning.plans import ChangesPlan, PagePlan, Scope
+from personal_server.storage.ports import RecordStore
+from tests.storage.asking import A, feed, horizon, told
+from tests.storage.plans_at_random import KEYS, TIMES
+from tests.storage.worlds import note, order, scope, write
+
+
+def test_the_beginning_is_every_visible_record_and_no_tombstone(store: RecordStore) -> None:
+    write(store, "cin_a", [note("n1"), note("n2"), "n1"])
+    write(store, "cin_b", [note("n1")])
+    assert told(feed(store, None)) == [("n2", False), ("n1", False)]
+
+
+def test_a_feed_tells_each_record_once_at_its_last_change(store: RecordStore) -> None:
+    write(store, "cin_a", [note("n1"), note("n2"), note("n3")])
+    since = horizon(store)
+    write(store, "cin_a", [note("n1", words=1), note("n2", words=1), note("n1", words=2), "n3"])
+    found = feed(store, since)
+    assert told(found) == [("n2", False), ("n1", False), ("n3", True)]
+    row = found.items[1].item
+    assert isinstance(row, Row)
+    assert row.data["words"] == 2
+
+
+def test_changes_of_hidden_fields_tell_nothing(store: RecordStore) -> None:
+    write(store, "cin_a", [note("n1")])
+    since = horizon(store)
+    write(store, "cin_a", [note("n1", mood="calm")])
+    hidden = scope("cin_a", fields=("id", "at"))
+    assert told(feed(store, since, hidden)) == []
+    assert told(feed(store, since, A)) == [("n1", False)]
+    assert told(feed(store, None, hidden)) == [("n1", False)]
+
+
+def test_moving_out_of_the_window_looks_like_a_deletion(store: RecordStore) -> None:
+    window = scope("cin_a", window=TimeConstraint("at", instant_ns("2026-01-01T00:00:00Z")))
+    write(store, "cin_a", [note("n1", at="2026-06-01T00:00:00Z"), note("n2", at=TIMES[8])])
+    since = horizon(store)
+    write(store, "cin_a", [note("n1", at=TIMES[8]), note("n2", at="2026-06-01T00:00:00Z")])
+    assert told(feed(store, since, window)) == [("n1", True), ("n2", False)]
+
+
+def test_what_came_and_went_between_is_not_told(store: RecordStore) -> None:
+    since = horizon(store)
+    write(store, "cin_a", [note("n1"), "n1", note("n2")])
+    assert told(feed(store, since)) == [("n2", False)]
+
+
+def test_a_feed_goes_on_after_a_number(store: RecordStore) -> None:
+    write(store, "cin_a", [note(f"n{i}") for i in range(5)])
+    first = feed(store, None, limit=2)
+    rest = feed(store, None, after=first.items[-1].sequence)
+    assert (told(first), first.more) == ([("n0", False), ("n1", False)], True)
+    assert (told(rest), rest.more) == ([(f"n{i}", False) for i in (2, 3, 4)], False)
+
+
+def test_forgotten_history_leaves_the_beginning_complete(store: RecordStore) -> None:
+    write(store, "cin_a", [note("n1"), note("n2"), note("n3")], now=10)
+    write(store, "cin_a", [note("n1", words=1), note("n1", words=2), "n3"], now=20)
+    write(store, "cin_a", [note("n2", words=9)], now=30)
+    store.prune_history(25)
+    with store.snapshot() as snapshot:
+        assert snapshot.retained_from == 6
+    assert told(feed(store, None)) == [("n1", False), ("n2", False)]
+    assert told(feed(store, 6)) == [("n2", False)]
+    store.prune_history(5)
+    with store.snapshot() as snapshot:
+        assert snapshot.retained_from == 6
+
+
+def test_history_may_be_forgotten_and_a_deleted_key_come_back(store: RecordStore) -> None:
+    write(store, "cin_a", [note("n1"), "n1"], now=10)
+    store.prune_history(20)
+    since = horizon(store)
+    write(store, "cin_a", [note("n1"), "n1"], now=30)
+    write(store, "cin_a", [note("n1")], now=40)
+    assert told(feed(store, since)) == [("n1", False)]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_follower_of_the_feed_has_what_the_owner_sees(store: RecordStore, seed: int) -> None:
+    random = Random(seed)
+    since, until = instant_ns("2026-01-01T00:00:00Z"), instant_ns("2027-01-01T00:00:00Z")
+    window = TimeConstraint("at", since, until)
+    mine = scope("cin_a", fields=("id", "at", "words"), window=window)
+    held: dict[str, Any] = {}
+    bookmark: int | None = None
+    for _ in range(8):
+        _write_some(store, random)
+        bookmark = _follow(store, random, mine, bookmark, held)
+    with store.snapshot() as snapshot:
+        seen = snapshot.page(PagePlan((mine,), order(None), 100)).rows
+    assert held == {placed.row.key: _shown(placed.row) for placed in seen}
+
+
+def _write_some(store: RecordStore, random: Random) -> None:
+    chosen = random.choices(KEYS, k=random.randint(0, 4))
+    lines: list[Any] = [
+        key
+        if random.random() < 0.3
+        else note(
+            key, at=random.choice(TIMES), words=random.randint(0, 2), mood=str(random.random())
+        )
+        for key in chosen
+    ]
+    write(store, "cin_a", lines)
+
+
+def _follow(
+    store: RecordStore, random: Random, mine: Scope, since: int | None, held: dict[str, Any]
+) -> int:
+    """Read a feed to its end, page by page, while writes go on."""
+    if since is None:
+        held.clear()
+    reached, after = horizon(store), 0
+    while True:
+        with store.snapshot() as snapshot:
+            found = snapshot.changes(ChangesPlan((mine,), since, reached, after, 2))
+        for change in found.items:
+            after = change.sequence
+            if isinstance(change.item, Row):
+                held[change.item.key] = _shown(change.item)
+            else:
+                held.pop(change.item.key, None)
+        if not found.more:
+            break
+        _write_some(store, random)
+    if horizon(store) > reached:
+        return _follow(store, random, mine, reached, held)
+    return reached
+
+
+def _shown(row: Row) -> dict[str, object]:
+    return {name: row.data.get(name) for name in ("id", "at", "words")}

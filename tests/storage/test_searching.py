@@ -1,0 +1,67 @@
+"""What every store does in search."""
+
+from __future__ import annotations
+
+from personal_server.storage.ports import RecordStore
+from tests.storage.asking import search
+from tests.storage.worlds import note, scope, write
+
+
+def test_all_terms_match_in_any_granted_field(store: RecordStore) -> None:
+    write(
+        store,
+        "cin_a",
+        [
+            note("n1", title="Heavy rain", body="rain and more RAIN"),
+            note("n2", title="Heavy", body="wind"),
+            note("n3", title="Sun", body="the rain is heavy"),
+        ],
+    )
+    found = search(store, "heavy", "rain")
+    assert {c.key: (c.occurrences, c.length_tokens) for c in found.candidates} == {
+        "n1": ((2, 4), 6),
+        "n3": ((1, 1), 5),
+    }
+    assert found.document_frequencies == (3, 2)
+    blind = (scope("cin_a", fields=("id", "at", "title")),)
+    hidden = search(store, "heavy", "rain", scopes=blind)
+    assert [(c.key, c.length_tokens) for c in hidden.candidates] == [("n1", 2)]
+    assert hidden.document_frequencies == (2, 1)
+
+
+def test_phrases_are_adjacent_and_prefixes_begin_a_word(store: RecordStore) -> None:
+    write(store, "cin_a", [note("n1", body="heavy rain"), note("n2", body="rain, heavy raindrops")])
+    assert [c.key for c in search(store, "heavy rain").candidates] == ["n1"]
+    assert sorted(c.key for c in search(store, "heavy rain*").candidates) == ["n1", "n2"]
+
+
+def test_only_the_newest_matches_are_candidates(store: RecordStore) -> None:
+    write(
+        store,
+        "cin_a",
+        [note(f"n{i}", at=f"2026-01-0{9 - i}T00:00:00Z", body="rain") for i in range(8)],
+    )
+    found = search(store, "rain", window=3)
+    assert sorted(c.key for c in found.candidates) == ["n0", "n1", "n2"]
+    assert found.truncated == {("cin_a", "notes")}
+    assert found.document_frequencies == (8,)
+
+
+def test_where_the_event_time_is_hidden_creation_decides(store: RecordStore) -> None:
+    for number, day in enumerate(("09", "05", "07"), 1):
+        at = f"2026-01-{day}T00:00:00Z"
+        write(store, "cin_a", [note(f"n{number}", at=at, body="rain")], emitted=number)
+    blind = (scope("cin_a", fields=("id", "body")),)
+    found = search(store, "rain", scopes=blind, window=2)
+    assert sorted((c.key, c.event_time_ns) for c in found.candidates) == [("n2", 2), ("n3", 3)]
+
+
+def test_changed_and_deleted_words_are_found_no_more(store: RecordStore) -> None:
+    write(
+        store, "cin_a", [note("n1", body="rain"), note("n2", body="rain"), note("n3", body="rain")]
+    )
+    write(store, "cin_a", [note("n1", body="sun"), "n2"])
+    assert [c.key for c in search(store, "rain").candidates] == ["n3"]
+    assert [c.key for c in search(store, "sun").candidates] == ["n1"]
+    store.delete_stream("cin_a", "notes", 9)
+    assert search(store, "sun").candidates == ()

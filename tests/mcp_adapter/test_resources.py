@@ -72,6 +72,8 @@ async def test_a_window_of_a_changed_field_is_stale() -> None:
         ("pdpp://stream/a/b", "invalid_id"),
         ("pdpp://stream/a?b", "invalid_id"),
         ("pdpp://stream/%2e%2e", "invalid_id"),
+        ("pdpp://stream/%252e%252e", "invalid_id"),
+        ("pdpp://stream/100%25", "not_found"),
         ("pdpp://stream/unknown", "not_found"),
         ("pdpp://record/xyz", "invalid_id"),
         ("pdpp://blob/xyz", "invalid_id"),

@@ -1,15 +1,17 @@
 from collections.abc import Mapping
 from typing import Any
 
+import anyio
 import jsonschema_rs
 import pytest
+from mcp.client import Client
 
 from personal_server.mcp_adapter.calls import Call, Outcome
 from personal_server.mcp_adapter.contract import contract
 from personal_server.mcp_adapter.offer import personal_data
-from personal_server.mcp_adapter.server import Caller, draw_nonce, guarded
+from personal_server.mcp_adapter.server import Caller, build_server, draw_nonce, guarded
 from personal_server.rs_client.http import RsClient, in_process_client
-from personal_server.rs_client.port import FixedBearer
+from personal_server.rs_client.port import FixedBearer, RsResponse
 from tests.mcp_adapter.fake_rs import FakeRs
 from tests.mcp_adapter.seed import world
 
@@ -56,3 +58,54 @@ async def test_a_defect_is_a_typed_error_without_its_text() -> None:
     assert outcome.structured["error"]["code"] == "internal_error"
     assert outcome.structured["error"]["request_id"] == "req_7"
     assert "secret words" not in outcome.text
+
+
+class Waiting:
+    """A port that never answers, and notes what became of the read."""
+
+    def __init__(self) -> None:
+        self.begun, self.ended = anyio.Event(), anyio.Event()
+
+    async def get(self, path: Any, query: Any = (), *, max_bytes: int | None = None) -> RsResponse:
+        self.begun.set()
+        try:
+            await anyio.sleep_forever()
+        finally:
+            self.ended.set()
+        raise AssertionError
+
+
+def behind(port: Waiting) -> Caller:
+    def open_port(tool: str) -> Waiting:
+        return port
+
+    return Caller(open_port, origin, "req_1")
+
+
+@pytest.mark.anyio
+async def test_a_call_that_takes_too_long_is_a_timeout_and_never_a_part(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("personal_server.mcp_adapter.budgets.tool_seconds", 0.01)
+    port = Waiting()
+    call = Call("search", port, origin, draw_nonce)
+    outcome = await guarded(personal_data.tools["search"], call, {"query": "x"}, behind(port))
+    assert outcome.structured["error"]["code"] == "rs_timeout"
+    assert outcome.structured["error"]["next_call"]["arguments"] == {"query": "x"}
+    assert port.ended.is_set()
+
+
+@pytest.mark.anyio
+async def test_cancelling_a_call_cancels_its_read() -> None:
+    port = Waiting()
+
+    def callers(request: Any) -> Caller:
+        return behind(port)
+
+    server = build_server(callers, name="pdpp-mcp-server", version="0")
+    async with Client(server, mode="legacy") as client, anyio.create_task_group() as tasks:
+        tasks.start_soon(client.call_tool, "search", {"query": "x"})
+        await port.begun.wait()
+        tasks.cancel_scope.cancel()
+        with anyio.CancelScope(shield=True), anyio.fail_after(10):
+            await port.ended.wait()

@@ -21,7 +21,12 @@ from mcp.client import Client
 from mcp.shared.exceptions import MCPError
 from pydantic import TypeAdapter
 
-from personal_server.mcp_adapter.admission import Admitted, HostedCredential, Refused
+from personal_server.mcp_adapter.admission import (
+    AdmissionUnavailable,
+    Admitted,
+    HostedCredential,
+    Refused,
+)
 from personal_server.mcp_adapter.calls import AdapterSettings
 from personal_server.mcp_adapter.http import HostedApp, hosted_app
 from personal_server.mcp_adapter.server import Caller, build_server
@@ -175,6 +180,8 @@ class FakeAdmission:
             "pdpp_at_expired": Refused("grant_expired"),
             "pdpp_at_invalid": Refused("grant_invalid"),
         }
+        if bearer == "pdpp_at_unjudged":
+            raise AdmissionUnavailable
         return known.get(bearer, Refused("invalid_token"))
 
 

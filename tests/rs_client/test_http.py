@@ -51,6 +51,16 @@ async def test_a_gateway_failure_is_repeated_once(status: int) -> None:
     assert len(rs.requests) == 2
 
 
+@pytest.mark.parametrize("status", [502, 503, 504])
+@pytest.mark.parametrize("wait", ["9", "Thu, 01 Jan 2026 00:00:30 GMT", "soon"])
+async def test_a_server_that_says_when_is_not_asked_before(status: int, wait: str) -> None:
+    rs = world()
+    headers = (("retry-after", wait),)
+    rs.script = lambda _: Answer(status, {"error": {"code": "busy"}}, headers)
+    assert (await port_over(rs).get(path)).status == status
+    assert len(rs.requests) == 1
+
+
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 409, 429, 500])
 async def test_no_other_status_is_repeated(status: int) -> None:
     rs = world()
@@ -115,6 +125,20 @@ async def test_a_blob_over_the_cap_is_not_read() -> None:
     assert (found.content, found.total_bytes) == (None, 5_000)
     whole = await port_over(rs).get(("v1", "blobs", "big"), max_bytes=5_000)
     assert whole.content == b"x" * 5_000
+
+
+async def test_an_empty_file_is_read_as_one() -> None:
+    rs = world()
+    rs.script = lambda _: Answer(416, {"error": {}}, (("content-range", "bytes */0"),))
+    found = await port_over(rs).get(("v1", "blobs", "none"), max_bytes=1_000)
+    assert (found.status, found.content, found.total_bytes) == (200, b"", 0)
+
+
+async def test_a_part_of_a_file_is_never_taken_for_the_whole() -> None:
+    rs = world()
+    rs.script = lambda _: Answer(206, None, (("content-range", "bytes 0-2/9"),), b"abc")
+    with pytest.raises(RsInvalidResponse):
+        await port_over(rs).get(("v1", "blobs", "part"), max_bytes=1_000)
 
 
 async def test_a_renewed_bearer_is_used_once_after_a_401() -> None:

@@ -35,6 +35,7 @@ from personal_server.mcp_adapter.door import (
     refused,
     standing_headers,
 )
+from personal_server.mcp_adapter.measuring import Counts, telling
 from personal_server.mcp_adapter.offer import Offer, personal_data
 from personal_server.mcp_adapter.server import Caller, build_server
 from personal_server.rs_client.port import RsPort
@@ -48,17 +49,20 @@ OpenPort = Callable[[HostedCredential], RsPort]
 class HostedApp:
     """The ASGI application behind `/mcp`.
 
-    Shapes: managers has one session manager for each origin; run() is entered once, by the host.
+    Shapes: managers has one session manager for each origin, and counts counts for all of them;
+            run() is entered once, by the host.
     """
 
     managers: Mapping[str, StreamableHTTPSessionManager]
     admission: Admission
     allowed_origins: Sequence[str]
+    counts: Counts
 
     @asynccontextmanager
     async def run(self) -> AsyncGenerator[None]:
         """Serve; a mounted application's own lifespan does not run."""
         async with AsyncExitStack() as stack:
+            await stack.enter_async_context(telling(self.counts))
             for manager in self.managers.values():
                 await stack.enter_async_context(manager.run())
             yield
@@ -130,6 +134,7 @@ def hosted_app(
     offer: Offer = personal_data,
 ) -> HostedApp:
     """The application: one server for each origin, all built here."""
+    counts = Counts()
 
     def callers(request: Any) -> Caller:
         return _caller(request, open_port)
@@ -142,6 +147,7 @@ def hosted_app(
             icon_url=f"{origin}/icon.svg",
             settings=settings,
             offer=offer,
+            counts=counts,
         )
         return StreamableHTTPSessionManager(
             app=server,
@@ -151,7 +157,8 @@ def hosted_app(
             max_request_body_size=body_bytes + 1,
         )
 
-    return HostedApp({origin: manager(origin) for origin in origins}, admission, allowed_origins)
+    managers = {origin: manager(origin) for origin in origins}
+    return HostedApp(managers, admission, allowed_origins, counts)
 
 
 def _caller(request: Request, open_port: OpenPort) -> Caller:

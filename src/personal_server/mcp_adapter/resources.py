@@ -147,7 +147,7 @@ async def _grant(call: Call) -> Resource:
 
 async def _stream(call: Call, name: str) -> Resource:
     stream = unquote(name)
-    if not stream or is_unroutable(stream) or "%" in stream:
+    if not stream or is_unroutable(stream) or unquote(stream) != stream:
         raise ToolError("invalid_id", "This URI is malformed.", param="uri")
     catalog, _ = await read_compact(call, {"stream": stream})
     if not catalog_rows(catalog):

@@ -187,7 +187,7 @@ class Adapter:
         self, context: Context, params: types.CompleteRequestParams
     ) -> types.CompleteResult:
         """Values for one argument; nothing when anything goes wrong."""
-        call, _ = self.call_for(context, "completion")
+        call, run = self.call_for(context, "completion")
         reference = params.ref
         chosen = params.context.arguments if params.context is not None else None
         try:
@@ -202,6 +202,7 @@ class Adapter:
         except Exception as error:  # noqa: BLE001 - completing never fails a client
             log.warning("completion failed kind=%s", type(error).__name__)
             found = nothing
+        run.write_log_line(Outcome({}, "", rows=len(found.values)), (0, 0))
         more = found.total > len(found.values)
         completion = types.Completion(values=found.values, total=found.total, has_more=more)
         return types.CompleteResult(completion=completion)
@@ -282,9 +283,10 @@ def build_server(
     icon_url: str | None = None,
     settings: AdapterSettings | None = None,
     offer: Offer = personal_data,
+    counts: Counts | None = None,
 ) -> Server[dict[str, Any]]:
     """The server of one origin (hosted) or one process (stdio)."""
-    adapter = Adapter(callers, settings or AdapterSettings(), offer)
+    adapter = Adapter(callers, settings or AdapterSettings(), offer, counts or Counts())
     icons = None
     if icon_url is not None:
         icons = [types.Icon(src=icon_url, mime_type="image/svg+xml", sizes=["any"])]

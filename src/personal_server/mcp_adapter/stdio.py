@@ -13,10 +13,12 @@ import anyio
 from mcp.server.stdio import stdio_server
 
 from personal_server.mcp_adapter.calls import AdapterSettings
+from personal_server.mcp_adapter.measuring import Counts, telling
 from personal_server.mcp_adapter.server import Caller, build_server
 from personal_server.rs_client.json_values import as_object, as_text
 from personal_server.rs_client.port import Path, Query, RsPort, RsResponse
 
+schema_path = ("v1", "schema")
 OpenPort = Callable[[str, str], RsPort]
 """(tool, request id) → port."""
 
@@ -34,7 +36,7 @@ class KindCheck:
         async with self.lock:
             if self.known:
                 return None
-            response = await port.get(("v1", "schema"), (("view", "compact"),))
+            response = await _schema(port)
             if not response.ok:
                 return response
             bearer = as_object(as_object(response.body).get("bearer"))
@@ -43,6 +45,12 @@ class KindCheck:
                 await anyio.sleep_forever()
             self.known = True
             return None
+
+
+async def _schema(port: RsPort) -> RsResponse:
+    """The catalog; in full when the server does not know the compact view."""
+    response = await port.get(schema_path, (("view", "compact"),))
+    return await port.get(schema_path) if response.status == 400 else response
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +96,9 @@ async def serve_stdio(
             request_id=request_id,
         )
 
-    server = build_server(callers, name=server_name, version=version, settings=settings)
-    async with stdio_server() as (incoming, outgoing):
+    counts = Counts()
+    server = build_server(
+        callers, name=server_name, version=version, settings=settings, counts=counts
+    )
+    async with stdio_server() as (incoming, outgoing), telling(counts):
         await server.run(incoming, outgoing, server.create_initialization_options())

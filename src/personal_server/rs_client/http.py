@@ -101,8 +101,8 @@ class HttpRsPort:
 
     async def _with_retry(self, target: str, token: str, max_bytes: int | None) -> RsResponse:
         try:
-            response = await self._send(target, token, max_bytes)
-            if response.status not in retry_statuses or response.retry_after_seconds is not None:
+            response, told_to_wait = await self._send(target, token, max_bytes)
+            if response.status not in retry_statuses or told_to_wait:
                 return response
         except (
             httpx2.ConnectError,
@@ -112,17 +112,24 @@ class HttpRsPort:
         ):
             pass  # refused or reset: the one repeat below answers or fails
         await anyio.sleep(random.uniform(*retry_pause_seconds))  # noqa: S311 - spreads repeats, hides nothing
-        return await self._send(target, token, max_bytes)
+        response, _ = await self._send(target, token, max_bytes)
+        return response
 
-    async def _send(self, target: str, token: str, max_bytes: int | None) -> RsResponse:
+    async def _send(
+        self, target: str, token: str, max_bytes: int | None
+    ) -> tuple[RsResponse, bool]:
+        """One request; the answer, and whether it has a `Retry-After` of any kind."""
         request = self.client.http.build_request(
             "GET", target, headers=self._headers(token, max_bytes)
         )
         response = await self.client.http.send(request, stream=True, follow_redirects=False)
+        told_to_wait = "retry-after" in response.headers
         try:
             if max_bytes is not None and response.status_code in {200, 206}:
-                return await _blob(response, max_bytes)
-            return await _document(response)
+                return await _blob(response, max_bytes), told_to_wait
+            if max_bytes is not None and _is_empty_file(response):
+                return RsResponse(status=200, content=b"", total_bytes=0), told_to_wait
+            return await _document(response), told_to_wait
         finally:
             await response.aclose()
 
@@ -178,6 +185,8 @@ async def _blob(response: httpx2.Response, max_bytes: int) -> RsResponse:
             if len(raw) > max_bytes:
                 break
     too_large = (total is not None and total > max_bytes) or len(raw) > max_bytes
+    if not too_large and total is not None and len(raw) != total:
+        raise RsInvalidResponse  # a part is never handed on as the whole
     return RsResponse(
         status=response.status_code,
         content=None if too_large else bytes(raw),
@@ -187,12 +196,18 @@ async def _blob(response: httpx2.Response, max_bytes: int) -> RsResponse:
     )
 
 
+def _is_empty_file(response: httpx2.Response) -> bool:
+    """No range of an empty file can be satisfied; the answer says so with its size."""
+    return response.status_code == 416 and response.headers.get("content-range") == "bytes */0"
+
+
 def _total_bytes(response: httpx2.Response) -> int | None:
     ranged = re.fullmatch(r"bytes \d+-\d+/(\d+)", response.headers.get("content-range", ""))
     if ranged:
         return int(ranged[1])
     length = response.headers.get("content-length", "")
-    return int(length) if response.status_code == 200 and length.isdigit() else None
+    is_plain = response.status_code == 200 and "content-encoding" not in response.headers
+    return int(length) if is_plain and length.isdigit() else None
 
 
 def _retry_after(response: httpx2.Response) -> int | None:

@@ -72,9 +72,12 @@ def test_each_test_module_mirrors_a_source_module() -> None:
 
 
 def mirrored(parts: tuple[str, ...]) -> bool:
+    """A test module stands for a module or a folder, or in a folder that stands for a module."""
     room = SOURCE.joinpath(*parts[:-1])
     stem = parts[-1].removeprefix("test_").removesuffix(".py")
-    candidates = [room / f"{stem}.py", room / stem, room if stem == "contract" else room / "-"]
+    candidates = [room / f"{stem}.py", room / stem, room.with_suffix(".py")]
+    if stem == "contract":
+        candidates.append(room)
     return any(candidate.exists() for candidate in candidates)
 
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.storage.asking import search
 from tests.storage.conftest import sqlite_store
+from tests.storage.ports.asking import search
 from tests.storage.worlds import furnish, note, write
 
 MARKER = "zyzzyvamarker"

@@ -12,8 +12,8 @@ from personal_server.domain.record import Row
 from personal_server.domain.values import instant_ns
 from personal_server.planning.plans import ChangesPlan, PagePlan, Scope
 from personal_server.storage.ports import RecordStore
-from tests.storage.asking import A, feed, horizon, told
 from tests.storage.plans_at_random import KEYS, TIMES
+from tests.storage.ports.asking import A, feed, horizon, told
 from tests.storage.worlds import note, order, scope, write
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from personal_server.storage.ports import RecordStore
-from tests.storage.asking import search
+from tests.storage.ports.asking import search
 from tests.storage.worlds import note, scope, write
 
 

@@ -17,7 +17,7 @@ from personal_server.errors import (
 )
 from personal_server.planning.plans import CountPlan, PagePlan, RecordPlan, Scope
 from personal_server.storage.ports import Batch, RankedHit, RecordStore, Rejection, Run, RunStatus
-from tests.storage.asking import A, feed, receive, search, told
+from tests.storage.ports.asking import A, feed, receive, search, told
 from tests.storage.worlds import (
     DECLARED,
     FILES,

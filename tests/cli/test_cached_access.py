@@ -36,6 +36,29 @@ def test_the_status_says_what_a_credential_stands_for(desk: Desk) -> None:
     assert "pdpp_at" not in desk.out
 
 
+def test_the_status_fits_a_terminal_and_breaks_no_name(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    fields = [f"quite_a_long_field_name_{number}" for number in range(12)]
+    grant = {
+        "status": "active",
+        "connector_key": "mail",
+        "access_mode": "continuous",
+        "purpose_code": "https://pdpp.dev/purpose/agent_context",
+        "expires_at": None,
+        "streams": [{"name": "messages", "fields": fields}],
+    }
+    gone = [{"connector_key": "bank", "reason": "grant_revoked"}]
+    body = {"status": "active", "grants": [grant], "unavailable_connections": gone}
+    desk.provider.current = (200, body)
+    assert desk.run("status") == 0
+    assert max(len(line) for line in desk.out.splitlines()) <= 80
+    assert set(fields) <= set(desk.out.replace(",", " ").split())
+    assert "no end" in desk.out
+    assert "bank (grant_revoked)" in desk.out
+
+
 def test_a_rejected_credential_is_told_with_what_to_do(desk: Desk) -> None:
     desk.provider.current = (401, {"error": {"code": "invalid_token"}})
     assert desk.run("status") == 3

@@ -86,6 +86,8 @@ def test_the_result_names_a_ready_host_configuration(desk: Desk) -> None:
     assert desk.run("connect", ORIGIN, "--json", "--no-browser") == 0
     result = json.loads(desk.out)
     assert desk.visited == []
+    assert "Open this address" in desk.err
+    assert "Waiting up to 10 min" in desk.err
     assert result["grant_id"] == "grt_1"
     server = result["mcp_configuration"]["mcpServers"]["personal-data"]
     assert server["command"] == "pdpp-mcp-server"

@@ -13,10 +13,12 @@ from typing import Annotated, cast
 
 import cyclopts
 from cyclopts import Parameter
+from rich.console import Console
+from rich.text import Text
 
 from personal_server.cli.connecting import CacheRoot, Surroundings
 from personal_server.cli.exits import CommandError, failure_of, print_json
-from personal_server.cli.tables import console, plain, table, words
+from personal_server.cli.tables import console, plain, print_facts, words
 from personal_server.rs_client.authorizing import revoke
 from personal_server.rs_client.credentials import (
     CredentialError,
@@ -136,30 +138,34 @@ class Standing:
             out.print(plain(f"  {failed.code}: {failed.message} {failed.next_step}"))
             return
         out.print(plain(f"  as {self.body.get('client_name')}: {self.body.get('status')}"))
-        out.print(
-            table(("  source", "access", "for", "stream", "fields", "time", "until"), self._rows())
-        )
-
-    def _rows(self) -> list[tuple[object, ...]]:
         grants = cast("list[dict[str, object]]", self.body.get("grants") or [])
-        return [
-            (
-                f"  {grant.get('connector_key')}",
-                "once" if grant.get("access_mode") == "single_use" else "standing",
-                str(grant.get("purpose_code", "")).rsplit("/", 1)[-1],
-                stream.get("name"),
-                ", ".join(cast("list[str]", stream.get("fields") or [])),
-                _window(stream.get("time_constraint")),
-                grant.get("expires_at") or "no end",
-            )
-            for grant in grants
-            for stream in cast("list[dict[str, object]]", grant.get("streams") or [])
+        for grant in grants:
+            _print_grant(grant, out)
+        for gone in cast("list[dict[str, object]]", self.body.get("unavailable_connections") or []):
+            out.print(plain(f"  not readable: {gone.get('connector_key')} ({gone.get('reason')})"))
+
+
+def _print_grant(grant: Mapping[str, object], out: Console) -> None:
+    """A grant by its streams, each field list on lines of its own."""
+    ended = "" if grant.get("status") == "active" else f" ({grant.get('status')})"
+    mode = "once" if grant.get("access_mode") == "single_use" else "standing"
+    purpose = str(grant.get("purpose_code", "")).rsplit("/", 1)[-1]
+    until = str(grant.get("expires_at") or "no end")
+    out.print()
+    out.print(Text(f"  {grant.get('connector_key')}{ended}", style="bold cyan"))
+    facts = [("access", f"{mode}, for {purpose}, until {until}")]
+    for stream in cast("list[dict[str, object]]", grant.get("streams") or []):
+        facts += [
+            ("stream", str(stream.get("name"))),
+            ("time", _window(stream.get("time_constraint"))),
+            ("fields", ", ".join(cast("list[str]", stream.get("fields") or []))),
         ]
+    print_facts(facts, out, "    ")
 
 
 def _window(bound: object) -> str:
     if not isinstance(bound, dict):
-        return "any"
+        return "any age"
     members = cast("dict[str, object]", bound)
     since, until = members.get("since"), members.get("until")
     return " ".join(

@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.text import Text
 
 from personal_server.cli.selection_options import Details
-from personal_server.cli.tables import plain, words
+from personal_server.cli.tables import plain, print_facts, words
 from personal_server.domain.instants import instant_text
 from personal_server.rs_client.authorizing import (
     SCOPE,
@@ -99,8 +99,7 @@ class Connected:
             "until": self.expires_at or "no end",
             "cached in": str(self.cache_path),
         }
-        for label, text in facts.items():
-            out.print(Text.assemble((f"{label:<10}", "bold"), plain(text)), soft_wrap=True)
+        print_facts(facts.items(), out)
         out.print("\nFor an MCP host:")
         out.print(json.dumps(self.host_configuration), soft_wrap=True, markup=False)
 
@@ -128,11 +127,25 @@ def connect_to(
 def show_offer(offer: DeviceOffer, open_browser: Callable[[str], object] | None) -> None:
     """Tell the person where to go and which code to compare."""
     out = words()
-    out.print("Open this address, compare the code, and decide:")
+    out.print(where_to_decide(open_browser is not None, "compare the code, and decide"))
     out.print(plain(f"  {offer.verification_uri_complete}"), soft_wrap=True)
     out.print(Text.assemble("  code ", (offer.user_code, "bold")))
+    out.print(still_waiting(offer.expires_in))
     if open_browser is not None:
         open_browser(offer.verification_uri_complete)
+
+
+def where_to_decide(opened: bool, then: str) -> str:
+    """The line above the address."""
+    if opened:
+        return f"Your browser opens; {then} there. If it does not open, go to:"
+    return f"Open this address, {then}:"
+
+
+def still_waiting(seconds: float) -> str:
+    """That nothing hangs: a person is asked."""
+    minutes = max(1, round(seconds / 60))
+    return f"Waiting up to {minutes} min for the decision; Ctrl-C stops."
 
 
 def _by_device(
@@ -153,11 +166,13 @@ def _by_loopback(
         )
         carried = push_request(exchange, provider, request.parameters)
         address = request.address(provider, carried)
-        words().print("Decide in the browser. If it does not open, go to:")
+        seconds = options.waiting.timeout or LOOPBACK_SECONDS
+        words().print(where_to_decide(options.open_browser is not None, "decide"))
         words().print(plain(f"  {address}"), soft_wrap=True)
+        words().print(still_waiting(seconds))
         if options.open_browser is not None:
             options.open_browser(address)
-        answer = listener.answer(options.waiting.timeout or LOOPBACK_SECONDS)
+        answer = listener.answer(seconds)
         code = request.code(provider, answer)
         form = {
             "code": code,

@@ -8,12 +8,12 @@ from rich.console import Console
 from rich.text import Text
 
 from personal_server.cli.reviews import window_words
-from personal_server.cli.tables import day, minute, plain, table
+from personal_server.cli.tables import day, minute, print_facts, table
 from personal_server.domain.grant_parsing import render_stream_grant
 from personal_server.domain.instants import instant_text
 from personal_server.operations.accessing import Held, HeldGrant
 
-COLUMNS = ("id", "client", "state", "until", "last used", "streams")
+COLUMNS = ("id", "client", "until", "last used", "streams")
 
 
 def print_held_list(held: Sequence[Held], out: Console) -> None:
@@ -35,8 +35,7 @@ def print_held(held: Held, out: Console) -> None:
         "until": day(held.expires_at_ns),
         "last used": minute(held.last_used_at_ns),
     }
-    for label, text in facts.items():
-        out.print(Text.assemble((f"{label:<10}", "bold"), plain(text)))
+    print_facts(facts.items(), out)
     for grant in held.grants:
         _print_grant(grant, out)
 
@@ -64,9 +63,8 @@ def _line(held: Held) -> tuple[object, ...]:
     return (
         held.id,
         held.client_name,
-        held.status,
-        day(held.expires_at_ns),
-        minute(held.last_used_at_ns),
+        day(held.expires_at_ns) if held.status == "active" else held.status,
+        "–" if held.last_used_at_ns is None else day(held.last_used_at_ns),
         ", ".join(streams),
     )
 
@@ -83,15 +81,14 @@ def _print_grant(held: HeldGrant, out: Console) -> None:
     out.print(Text(title, style="bold cyan"))
     for stream in held.grant.streams if held.grant else ():
         out.print(Text.assemble("  ", (stream.name, "bold")))
-        lines = {
+        facts = {
             "of": ", ".join(stream.instance_ids),
             "fields": ", ".join(stream.fields),
             "when": window_words(stream.time_constraint),
             "only": f"{len(stream.resources)} named records" if stream.resources else "",
         }
-        for label, text in lines.items():
-            if text:
-                out.print(Text.assemble(f"    {label:<7}", plain(text)))
+        shown = [(label, text) for label, text in facts.items() if text]
+        print_facts(shown, out, "    ")
 
 
 def _grant_json(held: HeldGrant) -> dict[str, object]:

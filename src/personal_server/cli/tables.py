@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import TextIO
@@ -14,6 +15,9 @@ from rich.text import Text
 from personal_server.domain.values import NANOSECONDS
 
 NO_END = "no end"
+LABEL_CHARS = 9
+LEAST_CHARS = 20
+WHOLE = frozenset({"until", "last used"})
 
 
 def console(stream: TextIO | None = None) -> Console:
@@ -32,13 +36,26 @@ def plain(text: object) -> Text:
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
-    """A quiet table; the first column stays whole, so that it can be copied."""
+    """A quiet table; ids and dates stay whole, so that they can be read and copied."""
     made = Table(box=None, pad_edge=False, header_style="bold")
     for place, name in enumerate(columns):
-        made.add_column(name, overflow="fold", no_wrap=place == 0)
+        made.add_column(name, overflow="fold", no_wrap=place == 0 or name in WHOLE)
     for row in rows:
         made.add_row(*(cell if isinstance(cell, Text) else plain(cell) for cell in row))
     return made
+
+
+def print_facts(facts: Iterable[tuple[str, object]], out: Console, indent: str = "") -> None:
+    """Labels and what they say: long lists go on under themselves, long words stay whole."""
+    for label, text in facts:
+        start = f"{indent}{label:<{LABEL_CHARS}} "
+        room = max(out.width - len(start), LEAST_CHARS)
+        lines = textwrap.wrap(
+            plain(text).plain, room, break_long_words=False, break_on_hyphens=False
+        )
+        for line in lines or [""]:
+            out.print(Text.assemble((start, "bold"), line), soft_wrap=True)
+            start = " " * len(start)
 
 
 def day(ns: int | None) -> str:

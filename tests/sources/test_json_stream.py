@@ -4,7 +4,7 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from personal_server.sources import json_stream
+from personal_server.sources import json_cutting
 from personal_server.sources.export import open_export
 from personal_server.sources.item import Skipped
 from personal_server.sources.json_stream import Element, json_elements
@@ -30,7 +30,8 @@ def test_a_faulty_entry_is_reported_and_the_next_one_read(tmp_path: Path) -> Non
     assert first.value == {"a": 1}
     assert isinstance(second, Skipped)
     assert second.code == "bad_record"
-    assert [type(each) for each in rest] == [Element, Element]
+    assert [type(each) for each in rest[:2]] == [Element, Element]
+    assert [each.code for each in rest[2:] if isinstance(each, Skipped)] == ["truncated"]
 
 
 @settings(
@@ -40,7 +41,7 @@ def test_a_faulty_entry_is_reported_and_the_next_one_read(tmp_path: Path) -> Non
 def test_it_gives_what_a_whole_parse_gives(
     tmp_path: Path, wanted: list[dict[str, object]], chunk: int, indent: int | None
 ) -> None:
-    before, json_stream.CHUNK_BYTES = json_stream.CHUNK_BYTES, chunk
+    before, json_cutting.CHUNK_BYTES = json_cutting.CHUNK_BYTES, chunk
     try:
         path = tmp_path / "a.json"
         text = json.dumps(wanted, indent=indent, ensure_ascii=False)
@@ -53,4 +54,4 @@ def test_it_gives_what_a_whole_parse_gives(
         path.write_bytes(b'{"skip": [{"x": 1}], "named": ' + raw + b', "after": {"y": [{}]}}')
         assert [e.value for e in elements(path, "named") if isinstance(e, Element)] == expected
     finally:
-        json_stream.CHUNK_BYTES = before
+        json_cutting.CHUNK_BYTES = before

@@ -9,6 +9,7 @@ from itertools import pairwise
 
 from personal_server.sources import shape
 from personal_server.sources.claude_streams import DECLARATION
+from personal_server.sources.errors import BadRecord
 from personal_server.sources.export import Export, Member
 from personal_server.sources.identity import stable_id
 from personal_server.sources.item import Data, Skipped, SourceItem, SourceRecord
@@ -88,6 +89,8 @@ def _read_member(member: Member) -> Iterator[SourceItem]:
 def _conversation(element: Element) -> Iterator[SourceItem]:
     value = element.value
     conversation_id = shape.required(value, "uuid")
+    if "chat_messages" not in value:
+        raise BadRecord("unknown_record_type", "it is no conversation")
     title = shape.line(value, "name")
     messages = shape.objects(value, "chat_messages")
     created = _time(shape.instant(value, "created_at", "updated_at"))

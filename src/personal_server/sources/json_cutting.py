@@ -1,0 +1,191 @@
+"""Cut a JSON array into its objects while it streams by, whatever state each of them is in.
+
+`ijson` stops for good at the first byte that is no JSON, and does not say where a value began. Here
+a damaged object costs itself only, since the next one begins as all of them begin, and each has
+its offset, from which an interrupted import goes on.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import BinaryIO
+
+CHUNK_BYTES = 1024 * 1024
+LARGEST_ELEMENT_BYTES = 256 * 1024 * 1024
+_LONGEST_BEGINNING_BYTES = 4096
+_MOST_BEGINNINGS = 50
+_STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+_TOKEN = re.compile(_STRING + rb'(?=\s*+[,:\]}])|["{}\[\]]', re.DOTALL)
+_FOLLOWED = re.compile(_STRING + rb"\s*+\S", re.DOTALL)
+_SCALAR = rb"(?:" + _STRING + rb'|[^\s,:{}\[\]"]+)'
+_NAME = rb'("[^"\\]{0,100}")\s*:'
+_BEGINNING = re.compile(
+    rb"\{\s*" + _NAME + rb"(?:\s*" + _SCALAR + rb"\s*,\s*" + _NAME + rb")?", re.DOTALL
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """One object of the array; `key` names the array within an outer object, if there is one.
+
+    Units: `offset` in bytes from the start of the file. `raw` is None for one that was given up,
+    and `fault` says why.
+    """
+
+    offset: int
+    key: bytes
+    raw: bytes | None
+    fault: str = ""
+
+
+def cut_array(stream: BinaryIO, keys: frozenset[bytes]) -> Iterator[Cut]:
+    """The objects of the outermost array, or of the arrays under these keys of an outer object."""
+    return _Cutter(stream, keys).cuts()
+
+
+class _Cutter:
+    """How deep in which array the scan is, over the part of the file that is still needed."""
+
+    def __init__(self, stream: BinaryIO, keys: frozenset[bytes]) -> None:
+        self._stream = stream
+        self._keys = keys
+        self._buffer = b""
+        self._offset: int = 0  # of the first byte in the buffer
+        self._at: int = 0  # where in the buffer the scan stands
+        self._open = bytearray()  # the brackets that are open
+        self._within: int = 0  # how many are inside the array, 0 outside of it
+        self._home = b""  # the brackets around the objects of the last array
+        self._key = b""
+        self._last = b""
+        self._begin: int = -1  # where in the buffer the current object begins
+        self._beginnings: set[bytes] = set()  # patterns of how the objects so far began
+        self._lost = False  # whether the next beginning is being looked for
+        self._damaged = False
+
+    def cuts(self) -> Iterator[Cut]:
+        while self._refill():
+            yield from self._scan()
+            if len(self._buffer) > LARGEST_ELEMENT_BYTES:
+                yield from self._give_up("too_large", self._begin + 1)
+        while self._begin >= 0:
+            yield from self._give_up("", self._begin + 1)
+            yield from self._scan()
+        if self._open and not self._damaged:
+            yield Cut(self._offset + len(self._buffer), self._key, None, "truncated")
+
+    def _refill(self) -> bool:
+        """Forget what is not needed, and read on by as much as is still unfinished."""
+        needed = self._at if self._begin < 0 else min(self._at, self._begin)
+        self._buffer = self._buffer[needed:]
+        self._offset += needed
+        self._at -= needed
+        if self._begin >= 0:
+            self._begin -= needed
+        chunk = self._stream.read(max(CHUNK_BYTES, len(self._buffer)))
+        self._buffer += chunk
+        return bool(chunk)
+
+    def _scan(self) -> Iterator[Cut]:
+        """The objects that end in the part that was read."""
+        if self._lost:
+            self._seek(self._at)
+        while not self._lost:
+            for found in _TOKEN.finditer(self._buffer, self._at):
+                token, at = found.group(), found.start()
+                if token == b'"' and not _FOLLOWED.match(self._buffer, at):
+                    self._at = at
+                    return
+                if token == b'"' or self._is_misplaced(token, at):
+                    yield from self._give_up("bad_record", self._before(at))
+                    break
+                self._at = found.end()
+                yield from self._step(token, at)
+            else:
+                self._at = max(self._at, len(self._buffer))
+                return
+
+    def _is_misplaced(self, token: bytes, at: int) -> bool:
+        """A bracket that closes none, a list among the objects, or an object for a name.
+
+        After damage also the end of the outermost array, which may be that of one inside; after
+        that end, everything.
+        """
+        if not self._open and self._home == b"[":
+            return True
+        if token == b"{":
+            inside_object = self._open.endswith(b"{")
+            return inside_object and self._buffer[self._before(at)] != ord(":")
+        if token == b"[":
+            return self._within > 0 and len(self._open) == self._within
+        if token in (b"}", b"]"):
+            ends = self._damaged and len(self._open) == self._within == 1
+            return ends or not self._open.endswith(b"{" if token == b"}" else b"[")
+        return False
+
+    def _before(self, at: int) -> int:
+        """Where the last byte before a place stands that is no blank."""
+        at -= 1
+        while at > 0 and self._buffer[at] in b" \t\r\n":
+            at -= 1
+        return max(at, 0)
+
+    def _step(self, token: bytes, at: int) -> Iterator[Cut]:
+        if token == b"{":
+            if self._within and len(self._open) == self._within:
+                self._begin = at
+            self._open += token
+        elif token == b"[":
+            self._open += token
+            self._enter()
+        elif token in (b"}", b"]"):
+            self._open.pop()
+            if self._begin >= 0 and len(self._open) == self._within:
+                self._learn()
+                begin, self._begin = self._begin, -1
+                yield Cut(self._offset + begin, self._key, self._buffer[begin : at + 1])
+            elif len(self._open) < self._within:
+                self._within = 0
+        elif len(self._open) == 1:
+            self._last = token[1:-1]
+
+    def _enter(self) -> None:
+        depth = len(self._open)
+        named = depth == 2 and self._last in self._keys
+        if not self._within and (depth == 1 or named):
+            self._within, self._key = depth, self._last if named else b""
+            self._home = bytes(self._open)
+            self._beginnings.clear()
+
+    def _learn(self) -> None:
+        """Remember how the current object begins: its first name, and its second after a scalar."""
+        if len(self._beginnings) < _MOST_BEGINNINGS:
+            end = self._begin + _LONGEST_BEGINNING_BYTES
+            if found := _BEGINNING.match(self._buffer, self._begin, end):
+                first, second = (re.escape(name or b"") for name in found.groups())
+                rest = rb"\s*" + _SCALAR + rb"\s*,\s*" + second if second else b""
+                self._beginnings.add(rb"\{\s*" + first + rb"\s*:" + rest)
+
+    def _give_up(self, fault: str, start: int) -> Iterator[Cut]:
+        """Leave the current object, if there is one, and look for the next that begins alike."""
+        begin, was_damaged = self._begin, self._damaged
+        if begin >= 0 and not self._beginnings:
+            self._learn()
+        self._seek(start)
+        if begin >= 0 or not was_damaged:
+            offset = self._offset + (begin if begin >= 0 else start - 1)
+            ended = "truncated" if self._lost else "bad_record"
+            yield Cut(offset, self._key, None, fault or ended)
+
+    def _seek(self, start: int) -> None:
+        found = None
+        if self._beginnings:
+            alike = rb"[\[,}\]]\s*(?=" + rb"|".join(sorted(self._beginnings)) + rb")"
+            found = re.compile(alike, re.DOTALL).search(self._buffer, start)
+        self._begin = -1
+        self._open[:] = self._home
+        self._within = len(self._home)
+        self._damaged, self._lost = True, found is None
+        kept = len(self._buffer) - _LONGEST_BEGINNING_BYTES
+        self._at = found.end() if found else max(start, kept)

@@ -76,12 +76,12 @@ class FakeRs:
         if scope["type"] == "lifespan":
             await _lifespan(receive, send)
             return
-        request = _request(scope)
+        request = request_of(scope)
         self.requests.append(request)
         answer = self.script(request) if self.script else None
         if answer is None:
             answer = self.answer(request)
-        await _write(answer, request, send)
+        await write_answer(answer, request, send)
 
     @property
     def paths(self) -> list[tuple[str, ...]]:
@@ -603,7 +603,7 @@ def error_answer(status: int, code: str, **members: Any) -> Answer:
     return _error(status, "api_error", code, f"Refused with {code}.", **members)
 
 
-def _request(scope: Any) -> Request:
+def request_of(scope: Any) -> Request:
     raw = scope["raw_path"].decode()
     query: Pairs = parse_qsl(scope["query_string"].decode(), keep_blank_values=True)
     headers = {name.decode().lower(): value.decode() for name, value in scope["headers"]}
@@ -611,13 +611,15 @@ def _request(scope: Any) -> Request:
     return Request(scope["method"], path, tuple(query), headers)
 
 
-async def _write(answer: Answer, request: Request, send: Any) -> None:
+async def write_answer(answer: Answer, request: Request, send: Any, *, echo: bool = True) -> None:
+    """Send an answer; with `echo`, under the id that the request brought."""
     raw = answer.content if answer.content is not None else b""
     if answer.content is None and answer.body is not None:
         raw = json.dumps(answer.body).encode()
     echoed = request.headers.get("request-id", "req_fake")
     headers = [("content-type", answer.content_type), ("content-length", str(len(raw)))]
-    headers += [("request-id", echoed), *answer.headers]
+    headers += [("request-id", echoed)] if echo else []
+    headers += answer.headers
     encoded = [(name.lower().encode(), value.encode()) for name, value in headers]
     await send({"type": "http.response.start", "status": answer.status, "headers": encoded})
     await send({"type": "http.response.body", "body": raw})

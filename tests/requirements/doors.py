@@ -32,7 +32,7 @@ from personal_server.mcp_adapter.http import HostedApp, hosted_app
 from personal_server.mcp_adapter.server import Caller, build_server
 from personal_server.rs_client.http import RsClient, in_process_client
 from personal_server.rs_client.port import FixedBearer
-from tests.mcp_adapter.fake_rs import FakeRs, Request
+from tests.mcp_adapter.fake_rs import Request
 from tests.mcp_adapter.loopback import LoopbackServer
 from tests.mcp_adapter.seed import world
 
@@ -62,7 +62,7 @@ class Wire(Protocol):
 class World:
     """The resource server behind a door; tests may replace it or script it."""
 
-    rs: FakeRs = field(default_factory=world)
+    rs: Any = field(default_factory=world)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         await self.rs(scope, receive, send)
@@ -152,8 +152,10 @@ class MemoryWire:
 
 
 @asynccontextmanager
-async def memory_door(behind: World, settings: AdapterSettings) -> AsyncGenerator[Door]:
-    client = RsClient(in_process_client(behind), origin, FixedBearer(token), "0")
+async def memory_door(
+    behind: World, settings: AdapterSettings, bearer: str = token
+) -> AsyncGenerator[Door]:
+    client = RsClient(in_process_client(behind), origin, FixedBearer(bearer), "0")
 
     def callers(request: Any) -> Caller:
         return Caller(lambda tool: client.port(tool, "req_memory"), origin, "req_memory")

@@ -3,103 +3,37 @@
 from __future__ import annotations
 
 import json
-import re
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import jsonschema_rs
 import pytest
 
-from personal_server.rs_client.json_values import is_object
+from personal_server.app.in_process import BehindTheDoor
+from personal_server.mcp_adapter.contract import contract
+from tests.mcp_adapter.loopback import LoopbackServer
+from tests.requirements.corpus import corpus, places, told
 from tests.requirements.doors import (
     Door,
-    RpcError,
     StdioDoor,
+    StdioWire,
     World,
+    environment,
+    greeting_request,
     http_door,
     memory_door,
     origin,
     settings_for,
+    write_cache,
 )
+from tests.requirements.real import Real, real_door
+from tests.requirements.recorded import RecordedRs, recordings
 
 pytestmark = pytest.mark.anyio
 Json = dict[str, Any]
-field: Json = {"id": "cin_a/messages:m8", "field_path": "body"}
-corpus: list[tuple[str, Json]] = [
-    ("schema", {}),
-    ("schema", {"stream": "messages"}),
-    ("schema", {"stream": "nothing"}),
-    ("schema", {"stream": "messages", "detail": "full"}),
-    ("schema", {"stream": "messages", "detail": "full", "connection_id": "cin_a"}),
-    ("query_records", {"stream": "messages"}),
-    ("query_records", {"stream": "messages", "limit": 2, "count": "exact"}),
-    ("query_records", {"stream": "messages", "expand": ["attachments"], "filter": {"id": "m1"}}),
-    ("query_records", {"stream": "messages", "changes_since": "beginning"}),
-    ("query_records", {"stream": "secrets"}),
-    ("query_records", {"stream": "messages", "limit": "2"}),
-    ("aggregate", {"stream": "transactions", "metric": "count"}),
-    ("aggregate", {"stream": "transactions", "metric": "count", "group_by": "category"}),
-    ("aggregate", {"stream": "transactions", "metric": "sum"}),
-    ("search", {"query": "invoice"}),
-    ("search", {"query": "lisbon", "connection_id": "cin_a"}),
-    ("search", {"query": "x", "mode": "semantic"}),
-    ("fetch", {"id": "cin_a/messages:m8"}),
-    ("fetch", {"id": "cin_a/messages:m9"}),
-    ("fetch", {"id": "messages:m1"}),
-    ("fetch", {"id": "bad"}),
-    ("read_record_field", field),
-    ("read_record_field", {**field, "q": "Paragraph 60"}),
-    ("read_record_field", {**field, "cursor": "7"}),
-]
-requests: list[tuple[str, Json]] = [
-    ("tools/list", {}),
-    ("resources/list", {}),
-    ("resources/templates/list", {}),
-    ("resources/read", {"uri": "pdpp://schema"}),
-    ("resources/read", {"uri": "pdpp://grant"}),
-    ("resources/read", {"uri": "pdpp://record/xx"}),
-    ("prompts/list", {}),
-    ("prompts/get", {"name": "timeline", "arguments": {"topic": "gardens"}}),
-    ("prompts/get", {"name": "timeline", "arguments": {}}),
-    (
-        "completion/complete",
-        {
-            "ref": {"type": "ref/prompt", "name": "timeline"},
-            "argument": {"name": "stream", "value": "m"},
-        },
-    ),
-]
-of_an_era = {"ttlMs", "cacheScope", "resultType", "io.modelcontextprotocol/serverInfo"}
-
-
-def plain(value: Any, url: str) -> Any:
-    """Without what may differ."""
-    text = json.dumps(value, ensure_ascii=False).replace(url, "https://here")
-    text = re.sub(r"req_[A-Za-z0-9]+(\.\d+)?", "req", text)
-    text = re.sub(r"(BEGIN|END) [0-9a-f]{12}", r"\1 nonce", text)
-    return without_era(json.loads(text))
-
-
-def without_era(result: Any) -> Any:
-    if not is_object(result):
-        return result
-    found = {name: item for name, item in result.items() if name not in of_an_era}
-    if "_meta" in found:
-        found["_meta"] = without_era(found["_meta"])
-        found["_meta"].pop("pdpp.dev/size", None)  # the address stands in both faces
-    return {name: item for name, item in found.items() if item != {}}
-
-
-async def told(door: Door) -> list[Any]:
-    found: list[Any] = []
-    for tool, arguments in corpus:
-        found.append(plain((await door.call(tool, arguments)).raw, door.provider_url))
-    for method, params in requests:
-        try:
-            found.append(plain(await door.wire.request(method, params), door.provider_url))
-        except RpcError as error:
-            data = plain(error.data, door.provider_url)
-            found.append([error.code in {-32602, -32002}, error.message, data])
-    return found
+eras = ("http-2025", "http-2026")
 
 
 @pytest.mark.req("0.2")
@@ -107,11 +41,77 @@ async def told(door: Door) -> list[Any]:
 async def test_all_doors_tell_the_same(stdio_process: StdioDoor) -> None:
     async with memory_door(World(), settings_for("auto")) as door:
         wanted = await told(door)
-    for name in ("http-2025", "http-2026"):
+    for name in eras:
         async with http_door(name, World(), settings_for("auto")) as door:
             assert await told(door) == wanted, name
     assert await told(stdio_process.door()) == wanted
     assert origin not in json.dumps(wanted)
+
+
+@pytest.mark.parametrize("recording", recordings)
+async def test_all_doors_read_a_foreign_server_the_same(
+    recording: str, stdio_process: StdioDoor
+) -> None:
+    async with memory_door(World(RecordedRs(recording)), settings_for("auto")) as door:
+        wanted = await told(door)
+        check(wanted)
+    for name in eras:
+        async with http_door(name, World(RecordedRs(recording)), settings_for("auto")) as door:
+            assert await told(door) == wanted, name
+    door = stdio_process.door()
+    door.world.rs = RecordedRs(recording)
+    assert await told(door) == wanted
+
+
+@pytest.mark.parametrize("token", ["mine", "all"])
+async def test_all_doors_read_our_own_server_the_same(token: str, tmp_path: Path) -> None:
+    real = await Real.seeded()
+    async with real_memory(real, token) as door:
+        wanted = await told(door, names_of(real))
+        check(wanted)
+    for name in eras:
+        real = await Real.seeded()
+        async with real_door(real, token, name) as (door, _):
+            assert await told(door, names_of(real)) == wanted, name
+    real = await Real.seeded()
+    async with real_stdio(real, token, tmp_path) as door:
+        assert await told(door, names_of(real)) == wanted
+
+
+def names_of(real: Real) -> Mapping[str, str]:
+    return dict(zip(places, (real.personal, real.work, real.bank), strict=True))
+
+
+def check(answers: list[Any]) -> None:
+    """Every result is one that its tool publishes."""
+    for (tool, _), answer in zip(corpus, answers, strict=False):
+        schema = contract().tools[tool].output_schema
+        jsonschema_rs.validator_for(schema).validate(answer["structuredContent"])
+        error = answer["structuredContent"].get("error", {})
+        assert error.get("code") != "internal_error"
+
+
+def behind(real: Real) -> World:
+    return World(BehindTheDoor(real.living.app))
+
+
+def real_memory(real: Real, token: str) -> Any:
+    return memory_door(behind(real), settings_for("auto"), token)
+
+
+@asynccontextmanager
+async def real_stdio(real: Real, token: str, root: Path) -> AsyncGenerator[Door]:
+    world = behind(real)
+    server = LoopbackServer(world)
+    write_cache(root / ".pdpp", server.url, access_token=token, token_kind="client")
+    wire = StdioWire(["--cache-root", str(root / ".pdpp")], environment())
+    try:
+        greeting = await wire.request(*greeting_request("2025-11-25"))
+        wire.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        yield Door("stdio", wire, world, server.url, greeting)
+    finally:
+        wire.close()
+        server.close()
 
 
 @pytest.mark.parametrize("name", ["http-2025", "http-2026"])

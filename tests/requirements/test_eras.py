@@ -10,8 +10,8 @@ from typing import Any
 import httpx2
 import pytest
 
+from tests.requirements.corpus import corpus, placed, requests
 from tests.requirements.doors import HttpWire, Outer, World, eras, greeting_request, hosted, origin
-from tests.requirements.test_doors_agree import corpus, requests
 
 pytestmark = pytest.mark.anyio
 Json = dict[str, Any]
@@ -45,7 +45,7 @@ async def answered(http: httpx2.AsyncClient, era: str, method: str, params: Json
 
 @pytest.mark.req("4.11")
 async def test_only_hints_and_identity_tell_the_eras_apart(http: httpx2.AsyncClient) -> None:
-    tools = [("tools/call", {"name": tool, "arguments": given}) for tool, given in corpus]
+    tools = [("tools/call", {"name": tool, "arguments": placed(given)}) for tool, given in corpus]
     for method, params in [*tools, *requests]:
         old, new = [await answered(http, era, method, params) for era in eras.values()]
         if "error" in old:

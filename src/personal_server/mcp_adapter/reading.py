@@ -86,17 +86,22 @@ def refusal(call: Call, response: RsResponse, asked: Mapping[str, Any]) -> ToolE
         members["retry_after_seconds"] = response.retry_after_seconds
     if code.startswith("ambiguous_"):
         members["discovery_hint"] = "Call `schema` to list every stream with its connections."
-    message = f"{error['message']}{_sentence(call, code, response.status)}"
-    hint = _next_call(call.tool, code, error, asked)
+    advice = _sentence(call, code, response.status)
+    message = f"{_as_sentence(error['message'])} {advice}" if advice else error["message"]
+    hint = _next_call(call.tool, code, {**error, "http_status": response.status}, asked)
     return ToolError(code, message, members=members, next_call=hint)
+
+
+def _as_sentence(message: str) -> str:
+    return message if message.endswith((".", "!", "?")) else f"{message}."
 
 
 def _sentence(call: Call, code: str, status: int) -> str:
     if code in never_retried:
-        return f" {more_access}"
+        return more_access
     if code in ended_codes or code == "connection_not_found":
-        return f" {ended_access}"
-    return f" Run `pdpp connect {call.provider_url}` to approve again." if status == 401 else ""
+        return ended_access
+    return f"Run `pdpp connect {call.provider_url}` to approve again." if status == 401 else ""
 
 
 def _next_call(tool: str, code: str, error: Json, asked: Mapping[str, Any]) -> NextCall | None:
@@ -123,11 +128,19 @@ def _repaired(tool: str, code: str, error: Json, asked: Mapping[str, Any]) -> Ne
         return NextCall(tool, _less(asked, "cursor"))
     if code == "invalid_expand":
         return NextCall(tool, _less(asked, "expand", "expand_limit"))
-    if code == "unsupported_search_mode" or (tool == "search" and code == "http_404"):
+    if code == "cursor_expired" and asked.get("changes_since", "beginning") != "beginning":
+        return NextCall(tool, {**asked, "changes_since": "beginning"})
+    if code == "unsupported_search_mode" or _lacks_the_mode(code, error, asked):
         return NextCall(tool, {**_less(asked, "cursor"), "mode": "lexical"})
     if error.get("param") == "limit" and "limit" in asked:
         return NextCall(tool, {**asked, "limit": min(int(asked["limit"]), 100)})
     return None
+
+
+def _lacks_the_mode(code: str, error: Json, asked: Mapping[str, Any]) -> bool:
+    """Whether a server has no route for the mode that was asked for."""
+    other = asked.get("mode", "lexical") != "lexical"
+    return other and error["http_status"] == 404 and code != "connection_not_found"
 
 
 def _less(asked: Mapping[str, Any], *names: str) -> Json:

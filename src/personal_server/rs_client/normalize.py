@@ -181,7 +181,8 @@ def connection_of(row: Json) -> str | None:
 
 def connector_key_of(row: Json) -> str | None:
     """The short connector name; of a URL the last path segment."""
-    value = first_text(row.get("connector_key"), row.get("connector_id"))
+    source = as_object(row.get("source"))
+    value = first_text(row.get("connector_key"), row.get("connector_id"), source.get("id"))
     if value is None or "://" not in value:
         return value
     return value.rstrip("/").rsplit("/", 1)[-1] or value

@@ -113,6 +113,27 @@ async def test_one_record_of_any_shape_fits() -> None:
         assert "cut: " in outcome.text
 
 
+async def test_a_page_that_cannot_be_read_is_asked_for_once_more_with_one_row() -> None:
+    rs = serving(rows_of([10] * 9))
+    whole = rs.script
+
+    def broken(request: Request) -> Answer | None:
+        one = request.values("limit") == ["1"]
+        return whole(request) if one and whole else Answer(200, None, content=b"{")
+
+    rs.script = broken
+    outcome = await ask(rs, "query_records", {"stream": "messages", "limit": 9})
+    assert outcome.structured["record_ids"] == ["cin_a/messages:m0"]
+    assert outcome.structured["warnings"][0]["code"] == "page_shortened"
+    assert outcome.structured["next"][0]["arguments"]["cursor"] == "1"
+    assert len(rs.requests) == 2
+    rs.requests.clear()
+    rs.script = lambda _: Answer(200, None, content=b"{")
+    refused = await ask(rs, "query_records", {"stream": "messages"})
+    assert refused.structured["error"]["code"] == "rs_invalid_response"
+    assert len(rs.requests) == 2
+
+
 async def test_rows_without_identity_take_the_connection_of_the_request() -> None:
     rs = world()
     rs.script = lambda _: Answer(200, {"records": [{"id": "m1", "subject": "flat"}]})

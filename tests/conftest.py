@@ -1,6 +1,8 @@
-"""Fixtures that every room shares."""
+"""Fixtures that every room shares, and the watch over secrets that the whole suite stands under."""
 
 import pytest
+
+pytest_plugins = ["tests.secrecy.plugin"]
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ from personal_server.cli.serving import listening, require_password
 from personal_server.operations.signing_in import OwnerSignIn
 from personal_server.settings import Settings, from_env
 from personal_server.storage.authorization_memory import MemoryAuthorizationStore
+from tests.secrecy.plugin import WATCH
 
 Pdpp = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -64,9 +65,7 @@ def serving(machine: Mapping[str, str]) -> Generator[subprocess.Popen[str], None
         yield process
     finally:
         process.send_signal(signal.SIGINT)
-        process.wait(timeout=60)
-        if process.stderr is not None:
-            process.stderr.close()
+        WATCH.log(process.communicate(timeout=60)[1], "standard error of pdpp serve")
 
 
 def greeting(process: subprocess.Popen[str]) -> str:
@@ -76,6 +75,7 @@ def greeting(process: subprocess.Popen[str]) -> str:
         lines.append(line)
         if "Stop with" in line:
             break
+    WATCH.log("".join(lines), "standard error of pdpp serve")
     return "".join(lines)
 
 

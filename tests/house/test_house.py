@@ -12,7 +12,16 @@ from pages.generated import PAGES
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "personal_server"
-NOT_MIRRORED = {"house", "requirements", "properties", "journeys", "browser", "soak", "crash"}
+NOT_MIRRORED = {
+    "house",
+    "requirements",
+    "properties",
+    "journeys",
+    "browser",
+    "soak",
+    "crash",
+    "secrecy",
+}
 
 
 def modules() -> Iterator[tuple[Path, ast.Module]]:

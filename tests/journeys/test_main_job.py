@@ -18,6 +18,8 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult
 
+from tests.secrecy.plugin import WATCH
+
 BIN = Path(sysconfig.get_path("scripts"))
 SELECTION = ("--source", "mail", "--stream", "messages:id,subject,sent_at,body")
 TOOLS = ["schema", "query_records", "aggregate", "search", "fetch", "read_record_field"]
@@ -99,7 +101,7 @@ def served(home: Home) -> Generator[Home, None, None]:
         yield home
     finally:
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=60)
+        WATCH.log(process.communicate(timeout=60)[1], "standard error of pdpp serve")
 
 
 def structured(result: CallToolResult) -> dict[str, Any]:

@@ -1,0 +1,105 @@
+"""What a test run leaves on the disk: databases whole, and every other file.
+
+Rule: a credential file of the command line is the one file that holds tokens by design.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from personal_server.storage.authorization_rows import AuditRow
+from personal_server.storage.sqlite.session import Session
+from tests.secrecy.watch import Watch
+
+MAGIC = b"SQLite format 3\x00"
+DIGEST_BYTES = 32
+VALUE_CHARS = 8
+_RECORDS = re.compile(r"h[0-9]+\Z")
+_INSTANT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_CREDENTIALS = re.compile(r"/(clients|owners)/[^/]+\.json\Z")
+
+
+def look_at_files(folder: Path, watch: Watch) -> list[str]:
+    """Look through every file below a folder; where record values stand that may not."""
+    found: list[str] = []
+    for path in sorted(p for p in folder.rglob("*") if p.is_file() and not p.is_symlink()):
+        place = path.relative_to(folder).as_posix()
+        if _CREDENTIALS.search(f"/{place}"):
+            continue
+        raw = path.read_bytes()
+        if raw.startswith(MAGIC):
+            found += look_at_database(path, place, watch)
+        watch.hear(raw, place)
+    return found
+
+
+def look_at_database(path: Path, place: str, watch: Watch) -> list[str]:
+    """Dump every table; learn the digests; where record values stand that may not."""
+    try:
+        database = Session(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY))
+        tables = database.rows(_TABLES)
+    except (apsw.NotADBError, apsw.CorruptError):
+        return []  # broken on purpose; its bytes were read all the same
+    for (table,) in tables:
+        for row in database.run(f'SELECT * FROM "{table}"'):  # noqa: S608 (names of the file)
+            for value in row:
+                _look_at_value(value, f"{place} table {table}", watch)
+    trail = "\n".join(_texts(database, AuditRow.table)) if (AuditRow.table,) in tables else ""
+    values = set[str]()
+    if trail or watch.logged:
+        for (table,) in tables:
+            if _RECORDS.match(table):
+                values |= _record_values(database, table)
+    database.driver.close()
+    return _misplaced(values, trail, place, watch)
+
+
+def _misplaced(values: set[str], trail: str, place: str, watch: Watch) -> list[str]:
+    logged = "\n".join(watch.logged)
+    return [
+        f"{place}: a record value stands in {where}"
+        for where, text in (("the audit trail", trail), ("the log", logged))
+        if any(value in text for value in values)
+    ]
+
+
+_TABLES = (
+    "SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'"
+    " ORDER BY name"
+)
+
+
+def _look_at_value(value: object, place: str, watch: Watch) -> None:
+    if isinstance(value, bytes):
+        if len(value) == DIGEST_BYTES:
+            watch.digests.add(value)
+        watch.hear(value, place)
+    elif isinstance(value, str):
+        watch.hear(value, place)
+
+
+def _texts(database: Session, table: str) -> Iterator[str]:
+    for row in database.run(f'SELECT * FROM "{table}"'):  # noqa: S608 (names of the file)
+        yield from (value for value in row if isinstance(value, str))
+
+
+def _record_values(database: Session, table: str) -> set[str]:
+    """The texts of records that are long enough to be told from a word of the program."""
+    found = set[str]()
+    for text in _texts(database, table):
+        found |= set(_leaves(json.loads(text)))
+    return found
+
+
+def _leaves(value: Any) -> Iterator[str]:
+    if isinstance(value, dict | list):
+        for member in value.values() if isinstance(value, dict) else value:  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+            yield from _leaves(member)
+    elif isinstance(value, str) and len(value) >= VALUE_CHARS and not _INSTANT.match(value):
+        yield value

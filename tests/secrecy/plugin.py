@@ -1,0 +1,101 @@
+"""A pytest plugin: after the run, nothing it wrote holds a secret or a logged record value.
+
+Rule: it is loaded before any module of the program, so that each one gets the observed
+`secret_hash`; the program itself is what runs everywhere else.  Each worker judges its own tests.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Generator
+from typing import Any
+
+import pytest
+from argon2 import PasswordHasher
+
+from personal_server.consent import credentials
+from tests.secrecy.answers import overheard
+from tests.secrecy.files import look_at_files
+from tests.secrecy.watch import Watch
+
+WATCH = Watch()
+OURS = "personal_server"
+_WRITTEN = ("Captured stderr", "Captured log")
+
+
+def observed(secret_hash: Callable[[str], bytes], watch: Watch) -> Callable[[str], bytes]:
+    """The same function; the digests that it gives are remembered."""
+
+    def remembering(secret: str) -> bytes:
+        digest = secret_hash(secret)
+        watch.digests.add(digest)
+        return digest
+
+    return remembering
+
+
+def kept(hashing: Callable[..., str], watch: Watch) -> Callable[..., str]:
+    """The same method of hashing; the passwords are remembered."""
+
+    def remembering(self: PasswordHasher, password: str, **options: Any) -> str:
+        watch.passwords.add(password.encode())
+        return hashing(self, password, **options)
+
+    return remembering
+
+
+class Listener(logging.Handler):
+    """Hears log records whole, with their tracebacks and before any masking."""
+
+    def __init__(self, watch: Watch) -> None:
+        super().__init__()
+        self._watch = watch
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._watch.log(self.format(record), f"log of {record.name}")
+
+
+def pytest_configure() -> None:
+    log = logging.getLogger(OURS)
+    log.setLevel(logging.DEBUG)
+    log.addHandler(Listener(WATCH))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    for title, text in report.sections:
+        if title.startswith(_WRITTEN):
+            WATCH.log(text, f"{title} of {item.nodeid}")
+    return report
+
+
+@pytest.fixture(scope="session", autouse=True)
+def nothing_secret_is_left(tmp_path_factory: pytest.TempPathFactory) -> Generator[None]:
+    """The dump of every database and the search of every log, when the last test is done."""
+    yield
+    misplaced = look_at_files(tmp_path_factory.getbasetemp(), WATCH)
+    found = [*WATCH.breaches(), *misplaced]
+    assert not found, "in clear after the run:\n" + "\n".join(found)
+
+
+def _observe() -> None:
+    credentials.secret_hash = observed(credentials.secret_hash, WATCH)
+    hashing: Any = PasswordHasher
+    hashing.hash = kept(PasswordHasher.hash, WATCH)
+    for application in _applications():
+        application.__call__ = overheard(application.__call__, WATCH)
+
+
+def _applications() -> tuple[Any, ...]:
+    from personal_server.app.outermost import Outermost  # noqa: PLC0415 (after `secret_hash`)
+    from personal_server.authorization_server import frame as authorization  # noqa: PLC0415
+    from personal_server.console import frame as console  # noqa: PLC0415
+    from personal_server.resource_server.frame import ResourceServer  # noqa: PLC0415
+
+    return (Outermost, authorization.Frame, console.Frame, ResourceServer)
+
+
+_observe()

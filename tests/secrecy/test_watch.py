@@ -1,0 +1,88 @@
+"""The watch over secrets sees what it has to see, and every part of the program is under it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from personal_server.authorization_server import clients
+from personal_server.consent.credentials import (
+    ACCESS_TOKEN,
+    REQUEST_URI,
+    base64url,
+    new_secret,
+    new_user_code,
+    secret_hash,
+    shown_user_code,
+)
+from personal_server.operations import granting, minting, requesting, resolving, signing_in
+from tests.secrecy.plugin import WATCH
+from tests.secrecy.watch import Watch
+
+ROOT = Path(__file__).resolve().parents[2]
+COOKIE = base64url(bytes(range(32)))
+CODE = new_user_code(lambda size: bytes(range(size)))
+
+
+def test_every_leak_that_was_planted_fails_the_run() -> None:
+    options = ["-q", "-n", "0", "-p", "no:cacheprovider", f"--rootdir={ROOT}"]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *options, "tests/secrecy/planted.py"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    said = done.stdout
+    assert "7 passed, 1 error" in said
+    for place in (
+        "log of personal_server.planted: pdpp_at_AQEB…",
+        "log of personal_server.planted: pdpp_at_AgIC…",
+        "test_on_standard_error: pdpp_at_AwMD…",
+        "planted.db table audit_events: BCDFGHJK…",
+        "a record value stands in the audit trail",
+        "server.log: pdpp_at_BAQE…",
+        "log of personal_server.planted: a password",
+        "answer of GET /page: pdpp_at_BQUF…",
+        "answer of GET /none: pdpp_at_BgYG…",
+    ):
+        assert place in said
+
+
+@pytest.mark.parametrize("module", [clients, granting, minting, requesting, resolving, signing_in])
+def test_whoever_handles_a_secret_is_observed(module: object) -> None:
+    assert module.secret_hash is secret_hash  # type: ignore[attr-defined]
+    secret_hash("a secret that is in use")
+    assert secret_hash("a secret that is in use") in WATCH.digests
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        f"Bearer {ACCESS_TOKEN}{COOKIE}",
+        f"{REQUEST_URI}{COOKIE}",
+        f"/oauth/authorize?request_uri={REQUEST_URI.replace(':', '%3A')}{COOKIE}&x",
+        f"pdpp_owner_7662={COOKIE}; Path=/",
+        f"x{COOKIE}y",
+        f"the code is {shown_user_code(CODE)}.",
+        f"user_code={CODE}",
+    ],
+)
+def test_a_secret_is_found_in_whatever_surrounds_it(written: str) -> None:
+    watch = Watch()
+    watch.hear(written, "here")
+    assert watch.breaches() == []
+    watch.digests |= {secret_hash(p + COOKIE) for p in ("", ACCESS_TOKEN, REQUEST_URI)}
+    watch.digests.add(secret_hash(CODE))
+    assert watch.breaches() != []
+
+
+def test_a_secret_that_was_never_written_is_no_breach() -> None:
+    watch = Watch()
+    watch.hear(f"{ACCESS_TOKEN}{'x' * 43}", "here")
+    watch.digests.add(secret_hash(new_secret(ACCESS_TOKEN, bytes)))
+    assert watch.breaches() == []

@@ -6,17 +6,22 @@ import httpx2
 import pytest
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from personal_server.app.failed_bearers import FailedBearers
 from personal_server.app.origin import origin_policy
-from personal_server.app.outermost import FailedBearers, Outermost
+from personal_server.app.outermost import Outermost
 from personal_server.settings import from_env
 
 ORIGIN = "http://127.0.0.1:7662"
 
 
+HEADERS = [(b"www-authenticate", b"Bearer"), (b"vary", b"Origin")]
+
+
 def echoing(name: str, status: int = 200) -> ASGIApp:
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         body = json.dumps({"part": name, **scope["state"]}).encode()
-        await send({"type": "http.response.start", "status": status, "headers": []})
+        asked = 401 if scope["path"] == "/status/401" else status
+        await send({"type": "http.response.start", "status": asked, "headers": HEADERS})
         await send({"type": "http.response.body", "body": body})
 
     return app
@@ -76,7 +81,7 @@ async def test_a_foreign_host_is_misdirected_everywhere_but_at_healthz() -> None
 
 
 @pytest.mark.anyio
-async def test_refused_bearers_are_limited_by_address() -> None:
+async def test_too_many_refused_bearers_of_an_address_are_told_to_wait() -> None:
     bearer = {"Authorization": "Bearer wrong"}
     async with client(allowed=2, status=401) as http:
         codes = [(await http.get("/v1", headers=bearer)).status_code for _ in range(3)]
@@ -84,8 +89,20 @@ async def test_refused_bearers_are_limited_by_address() -> None:
         anonymous = await http.get("/v1")
     assert codes == [401, 401, 429]
     assert limited.json()["error"]["limit"] == "auth"
-    assert int(limited.headers["Retry-After"]) >= 1
+    assert limited.json()["error"]["code"] == "rate_limit_exceeded"
+    assert limited.headers["Retry-After"] == "60"
+    assert limited.headers["Vary"] == "Origin"
+    assert "WWW-Authenticate" not in limited.headers
     assert anonymous.status_code == 401
+
+
+@pytest.mark.anyio
+async def test_a_good_bearer_from_the_same_address_is_never_limited() -> None:
+    async with client(allowed=2) as http:
+        bad = {"Authorization": "Bearer wrong"}
+        codes = [(await http.get("/status/401", headers=bad)).status_code for _ in range(5)]
+        good = await http.get("/v1", headers={"Authorization": "Bearer good"})
+    assert (codes[-1], good.status_code) == (429, 200)
 
 
 @pytest.mark.anyio

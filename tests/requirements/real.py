@@ -11,8 +11,9 @@ from typing import Any
 import httpx2
 import orjson
 
+from personal_server.app.failed_bearers import FailedBearers
 from personal_server.app.origin import origin_policy
-from personal_server.app.outermost import FailedBearers, Outermost
+from personal_server.app.outermost import Outermost
 from personal_server.domain.grant import StreamGrant
 from personal_server.mcp_adapter.admission import Admitted, HostedCredential, Refused
 from personal_server.mcp_adapter.http import hosted_app

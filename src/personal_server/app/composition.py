@@ -12,9 +12,10 @@ import httpx2
 from starlette.types import ASGIApp
 
 from personal_server.app.clients import configured_clients
+from personal_server.app.failed_bearers import FailedBearers
 from personal_server.app.in_process import BehindTheDoor, TokenAdmission
 from personal_server.app.origin import origin_policy
-from personal_server.app.outermost import FailedBearers, Outermost
+from personal_server.app.outermost import Outermost
 from personal_server.app.stores import Stores, command_origin, open_stores
 from personal_server.authorization_server.application import AuthorizationParts, authorization_app
 from personal_server.authorization_server.configuration import (

@@ -8,53 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
-from dataclasses import dataclass, field
 from secrets import token_hex
 
 import orjson
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from personal_server.app.cross_origin import (
+    answer_preflight,
+    is_public_document,
+    readable_anywhere,
+)
+from personal_server.app.failed_bearers import FailedBearers
 from personal_server.app.origin import OriginPolicy
 from personal_server.domain.wire import PDPP_VERSION, echoed_request_id
 from personal_server.errors import PersonalServerError, RateLimitExceeded
 from personal_server.resource_server.boundary import error_body
 
-NANOSECONDS = 1_000_000_000
 Lifetime = Callable[[], AbstractAsyncContextManager[None]]
-
-
-@dataclass(slots=True)
-class FailedBearers:
-    """How often each address presented a bearer that was refused; per minute.
-
-    `allowed` 0 switches the limit off.  Source: RS contract 16.
-    """
-
-    allowed: int
-    clock: Callable[[], int]
-    _refusals: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
-
-    def check(self, address: str) -> None:
-        """Raise: RateLimitExceeded."""
-        recent = self._recent(address)
-        if self.allowed and len(recent) >= self.allowed:
-            wait = max(1, 60 - (self.clock() - recent[0]) // NANOSECONDS)
-            raise RateLimitExceeded(
-                "Too many refused tokens from this address; wait, then use a valid one.",
-                retry_after_seconds=wait,
-                limit="auth",
-            )
-
-    def refused(self, address: str) -> None:
-        """Count one more."""
-        self._refusals[address] = [*self._recent(address), self.clock()][-self.allowed :]
-        if len(self._refusals) > 10_000:
-            self._refusals = {a: r for a in self._refusals if (r := self._recent(a))}
-
-    def _recent(self, address: str) -> list[int]:
-        oldest = self.clock() - 60 * NANOSECONDS
-        return [at for at in self._refusals.get(address, ()) if at > oldest]
 
 
 class Outermost:
@@ -91,18 +62,19 @@ class Outermost:
     async def _respond(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = {k.decode("latin-1"): v.decode("latin-1") for k, v in scope["headers"]}
         request_id = echoed_request_id(headers) or f"req_{token_hex(12)}"
-        address = ""
+        send = _with_fixed_headers(send, request_id)
         try:
             address = self._settle(scope, headers, request_id)
-            has_bearer = headers.get("authorization", "")[:7].lower() == "bearer "
-            if has_bearer:
-                self._failed.check(address)
         except PersonalServerError as error:
-            await _refuse(error, request_id, send)
+            await _refuse(error, request_id, (), send)
             return
-        send = _with_fixed_headers(send, request_id)
-        if has_bearer:
-            send = self._counting_refusals(send, address)
+        if is_public_document(scope["path"]):
+            send = readable_anywhere(send)
+            if scope["method"] == "OPTIONS":
+                await answer_preflight(send)
+                return
+        if headers.get("authorization", "")[:7].lower() == "bearer ":
+            send = self._limiting_refusals(send, address, request_id)
         await self._part_of(scope)(scope, receive, send)
 
     def _settle(self, scope: Scope, headers: Mapping[str, str], request_id: str) -> str:
@@ -126,13 +98,28 @@ class Outermost:
         first = "/".join(segments[1:3]) if segments[1] == ".well-known" else segments[1]
         return self._parts.get(first, self._otherwise)
 
-    def _counting_refusals(self, send: Send, address: str) -> Send:
-        async def counting(message: Message) -> None:
-            if message["type"] == "http.response.start" and message["status"] == 401:
-                self._failed.refused(address)
-            await send(message)
+    def _limiting_refusals(self, send: Send, address: str, request_id: str) -> Send:
+        """Turn a refused bearer into a 429 where too many were refused before."""
+        limited = False
 
-        return counting
+        async def limiting(message: Message) -> None:
+            nonlocal limited
+            if message["type"] == "http.response.start" and message["status"] == 401:
+                try:
+                    self._failed.count(address)
+                except RateLimitExceeded as error:
+                    limited = True
+                    await _refuse(error, request_id, _standing(message), send)
+            if not limited:
+                await send(message)
+
+        return limiting
+
+
+def _standing(message: Message) -> list[tuple[bytes, bytes]]:
+    """The headers that every answer of a path has, whatever its status."""
+    kept = (b"link", b"vary", b"access-control-allow-origin", b"access-control-expose-headers")
+    return [(name, value) for name, value in message["headers"] if name.lower() in kept]
 
 
 async def _healthy(scope: Scope, receive: Receive, send: Send) -> None:
@@ -140,11 +127,15 @@ async def _healthy(scope: Scope, receive: Receive, send: Send) -> None:
     await _answer(200, orjson.dumps({"status": "ok"}), (), send)
 
 
-async def _refuse(error: PersonalServerError, request_id: str, send: Send) -> None:
+async def _refuse(
+    error: PersonalServerError,
+    request_id: str,
+    standing: Sequence[tuple[bytes, bytes]],
+    send: Send,
+) -> None:
     wait = error.members.get("retry_after_seconds")
-    extra = () if wait is None else ((b"retry-after", str(wait).encode()),)
-    fixed = _with_fixed_headers(send, request_id)
-    await _answer(error.status, error_body(error, request_id), extra, fixed)
+    retry = () if wait is None else ((b"retry-after", str(wait).encode()),)
+    await _answer(error.status, error_body(error, request_id), (*standing, *retry), send)
 
 
 async def _answer(

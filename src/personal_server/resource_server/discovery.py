@@ -15,6 +15,7 @@ from personal_server.resource_server.routing import Caching, Route, Tokens
 
 HTML_TYPE = "text/html; charset=utf-8"
 WELL_KNOWN = "/.well-known/oauth-protected-resource"
+_BY_ORIGIN = (("Vary", "Host, X-Forwarded-Host, X-Forwarded-Proto"),)
 
 Document = Callable[[], Mapping[str, object]]
 
@@ -177,11 +178,11 @@ class Discovery:
 
     def resource(self, request: Request) -> Reply:
         """`/.well-known/oauth-protected-resource`."""
-        return Reply(protected_resource(request.origin, self._name))
+        return Reply(protected_resource(request.origin, self._name), headers=_BY_ORIGIN)
 
     def mcp_resource(self, request: Request) -> Reply:
         """`/.well-known/oauth-protected-resource/mcp`."""
-        return Reply(protected_mcp_resource(request.origin, self._name))
+        return Reply(protected_mcp_resource(request.origin, self._name), headers=_BY_ORIGIN)
 
     def openapi(self, request: Request) -> Reply:
         """`/v1/openapi.json`."""

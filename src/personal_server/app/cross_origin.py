@@ -1,0 +1,50 @@
+"""Public documents that any browser may read: discovery and the icon.
+
+Rule: this is decided by the path alone, so that an unknown document is as readable as a known one:
+a client in a browser must see the 404, not a network error.  Source: AS contract 12.4.
+"""
+
+from __future__ import annotations
+
+from starlette.datastructures import MutableHeaders
+from starlette.types import Message, Send
+
+from personal_server.resource_server.sending import EXPOSED
+
+REQUEST_HEADERS = (
+    "Authorization, Content-Type, Accept, PDPP-Version, Request-Id, MCP-Protocol-Version,"
+    " Mcp-Session-Id, Mcp-Method, Mcp-Name, Last-Event-ID"
+)
+RESPONSE_HEADERS = f"{EXPOSED}, Link, PDPP-Version, MCP-Protocol-Version"
+_READABLE = {
+    "Access-Control-Allow-Origin": "*",
+    "Access-Control-Expose-Headers": RESPONSE_HEADERS,
+}
+_PREFLIGHT = {
+    "Access-Control-Allow-Methods": "GET, HEAD, OPTIONS",
+    "Access-Control-Allow-Headers": REQUEST_HEADERS,
+    "Access-Control-Max-Age": "600",
+}
+
+
+def is_public_document(path: str) -> bool:
+    """Whether a path is one of discovery or the icon."""
+    return path.startswith("/.well-known/") or path == "/icon.svg"
+
+
+def readable_anywhere(send: Send) -> Send:
+    """Let browsers hand the answer to whichever page asked."""
+
+    async def readable(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            MutableHeaders(scope=message).update(_READABLE)
+        await send(message)
+
+    return readable
+
+
+async def answer_preflight(send: Send) -> None:
+    """Answer a browser that asks before it calls."""
+    headers = [(name.lower().encode(), value.encode()) for name, value in _PREFLIGHT.items()]
+    await send({"type": "http.response.start", "status": 204, "headers": headers})
+    await send({"type": "http.response.body", "body": b""})

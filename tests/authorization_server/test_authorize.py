@@ -182,16 +182,6 @@ async def test_pushed_errors_are_json(
     assert answer.json().get("param") == param
 
 
-async def test_too_many_pending_requests_push_out_the_oldest_unopened(app: Any) -> None:
-    for _ in range(7):
-        app.server.now_ns += 3_600 * 10**9
-        for _ in range(30):
-            assert (await app.authorize()).status_code == 303
-        app.server.change(RequestRow, {"expires_at_ns": app.server.now_ns * 2}, status="pending")
-    pending = app.server.rows(RequestRow, status="pending")
-    assert len(pending) == 200
-
-
 async def test_a_full_table_of_opened_requests_is_temporarily_unavailable(app: Any) -> None:
     await app.authorize()
     row = app.server.rows(RequestRow)[0]
@@ -215,8 +205,3 @@ async def test_a_blocked_client_is_unknown_everywhere(app: Any) -> None:
 async def test_posting_is_not_a_way_to_ask(app: Any) -> None:
     answer = await app.http.post("/oauth/authorize", data=app.parameters())
     assert (answer.status_code, answer.headers["allow"]) == (405, "GET, HEAD")
-
-
-async def test_more_than_thirty_at_once_from_one_address_wait(app: Any) -> None:
-    statuses = [(await app.authorize()).status_code for _ in range(31)]
-    assert statuses[-2:] == [303, 429]

@@ -86,15 +86,6 @@ async def test_registration_can_be_switched_off(server: Any) -> None:
     assert "dynamic" not in document["pdpp_registration_modes_supported"]
 
 
-async def test_more_than_twenty_at_once_wait(app: Any) -> None:
-    answers = [await app.register() for _ in range(20)]
-    assert answers[-2].status_code == 201
-    assert answers[-1].status_code == 429
-    assert int(answers[-1].headers["retry-after"]) > 0
-    app.server.now_ns += 61 * 10**9
-    assert (await app.register()).status_code == 201
-
-
 async def test_a_full_table_makes_room_for_the_newest(app: Any) -> None:
     row = app.server.rows(ClientRow, registration="dynamic")[0]
     with app.server.store.write() as writer:

@@ -21,8 +21,10 @@ from personal_server.consent.refusals import (
     InvalidClient,
     InvalidRedirectUri,
     OAuthRefusal,
+    TemporarilyUnavailable,
 )
 from personal_server.domain.values import NANOSECONDS
+from personal_server.errors import RateLimitExceeded
 from personal_server.operations.granting import refusal_parameters
 from personal_server.operations.requesting import PUSHED_NS, Asking, Requesting
 from personal_server.storage.authorization_rows import ClientRow
@@ -67,14 +69,7 @@ class Authorizing:
             return _see_other(f"/consent/{handle}")
         redirect_uri = _redirect_uri(client, call)
         try:
-            request = self._parse(call)
-            handle = await anyio.to_thread.run_sync(
-                self._requesting.ask_for_code,
-                Asking(client, call.origin),
-                request,
-                redirect_uri,
-                call.acting(),
-            )
+            handle = await self._ask(call, client, redirect_uri)
         except OAuthRefusal as refusal:
             state = None if "state" in call.repeated else call.parameters.get("state")
             answered = refusal_parameters(refusal, state, call.origin)
@@ -97,6 +92,16 @@ class Authorizing:
             self._requesting.push, asking, request, redirect_uri, call.acting()
         )
         return answer({"request_uri": uri, "expires_in": PUSHED_SECONDS}, 201)
+
+    async def _ask(self, call: Call, client: ClientRow, redirect_uri: str) -> str:
+        asking = Asking(client, call.origin)
+        request = self._parse(call)
+        try:
+            return await anyio.to_thread.run_sync(
+                self._requesting.ask_for_code, asking, request, redirect_uri, call.acting()
+            )
+        except RateLimitExceeded as full:
+            raise TemporarilyUnavailable(full.message) from None
 
     def _parse(self, call: Call) -> CodeRequest:
         if call.repeated:

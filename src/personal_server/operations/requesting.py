@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from personal_server.consent.authorization_requests import SCOPE_OWNER, CodeRequest, Wanted
 from personal_server.consent.credentials import (
@@ -27,11 +28,10 @@ from personal_server.consent.refusals import (
     InvalidRequestUri,
     InvalidUserCode,
     RequestClosed,
-    TemporarilyUnavailable,
 )
 from personal_server.domain.values import NANOSECONDS
-from personal_server.errors import NotFound
-from personal_server.operations.auditing import Acting, Subject, audit
+from personal_server.errors import NotFound, RateLimitExceeded
+from personal_server.operations.auditing import SERVER, Acting, Subject, audit
 from personal_server.storage.authorization_ports import (
     After,
     AuthorizationStore,
@@ -81,13 +81,13 @@ class Requesting:
     def ask_for_code(
         self, asking: Asking, request: CodeRequest, redirect_uri: str, acting: Acting
     ) -> str:
-        """The handle of a new pending request.  Raises: TemporarilyUnavailable."""
+        """The handle of a new pending request.  Raises: RateLimitExceeded."""
         row = self._code_row(asking, request, redirect_uri, PENDING_NS)
         self._insert(row, acting)
         return row.request_id
 
     def push(self, asking: Asking, request: CodeRequest, redirect_uri: str, acting: Acting) -> str:
-        """The `request_uri` of a new pushed request.  Raises: TemporarilyUnavailable."""
+        """The `request_uri` of a new pushed request.  Raises: RateLimitExceeded."""
         uri = new_secret(REQUEST_URI, self._random_bytes)
         row = self._code_row(asking, request, redirect_uri, PUSHED_NS)
         self._insert(replace(row, request_uri_hash=secret_hash(uri)), acting)
@@ -115,7 +115,7 @@ class Requesting:
         return row.request_id
 
     def ask_for_device(self, asking: Asking, wanted: Wanted, acting: Acting) -> DeviceCodes:
-        """The codes of a new device request.  Raises: TemporarilyUnavailable."""
+        """The codes of a new device request.  Raises: RateLimitExceeded."""
         now_ns = self._clock()
         device_code = new_secret(DEVICE_CODE, self._random_bytes)
         user_code = new_user_code(self._random_bytes)
@@ -217,18 +217,17 @@ class Requesting:
 
 def _make_room(writer: AuthorizationWriter, now_ns: int) -> None:
     """The oldest unopened request gives way; opened ones do not."""
-    pending = {"status": "pending", "expires_at_ns": After(now_ns)}
+    pending: dict[str, Any] = {"status": "pending", "expires_at_ns": After(now_ns)}
     if writer.count(RequestRow, **pending) < MAX_PENDING:
         return
-    unopened = writer.rows(
-        RequestRow,
-        order="created_at_ns",
-        limit=1,
-        status="pending",
-        expires_at_ns=After(now_ns),
-        opened_at_ns=None,
-    )
+    unopened = writer.rows(RequestRow, order="created_at_ns", limit=1, opened_at_ns=None, **pending)
     if not unopened:
-        raise TemporarilyUnavailable("Too many requests wait for the owner. Try again later.")
+        first = writer.rows(RequestRow, order="expires_at_ns", limit=1, **pending)[0]
+        raise RateLimitExceeded(
+            "Too many requests wait for the owner. Try again later.",
+            retry_after_seconds=-((now_ns - first.expires_at_ns) // NANOSECONDS),
+        )
     to = {"status": "expired", **ERASED}
     writer.change(RequestRow, to, request_id=unopened[0].request_id, status="pending")
+    pushed_out, subject = unopened[0].request_id, Subject(unopened[0].client_id)
+    audit(writer, "request.expired", SERVER, now_ns, subject, request=pushed_out)

@@ -39,6 +39,8 @@ refit_preview = 300
 short_preview = 120
 shortest_preview = 60
 compound_floor = 300
+reference = 1_000
+"""A reference to bytes up to this size stays as sent."""
 refit_rows = 5
 page_reads = 3
 

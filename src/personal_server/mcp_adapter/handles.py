@@ -12,7 +12,13 @@ from urllib.parse import unquote
 
 from personal_server.mcp_adapter.cleaning import has_steering, quoted
 from personal_server.mcp_adapter.errors import ToolError
-from personal_server.rs_client.json_values import Json, as_count, compact, is_object
+from personal_server.rs_client.json_values import (
+    Json,
+    as_count,
+    compact,
+    is_object,
+    lone_surrogate,
+)
 
 record_prefix = "pdpp://record/"
 window_prefix = "pdpp://field-window/"
@@ -74,7 +80,7 @@ def _is_part(part: str) -> bool:
 
 
 def _is_unicode(text: str) -> bool:
-    return not any("\ud800" <= char <= "\udfff" for char in text)
+    return lone_surrogate.search(text) is None
 
 
 def _invalid(text: str) -> ToolError:

@@ -40,8 +40,11 @@ class BinaryFacts:
         return f"[binary {size}{self.mime_type}]"
 
 
-def binary_facts(value: object) -> BinaryFacts | None:
-    """The facts of a binary value, or None for anything else."""
+def binary_facts(value: object, *, declared: bool = False) -> BinaryFacts | None:
+    """The facts of a binary value, or None for anything else.
+
+    A text is binary when its field is declared so, or when it looks like encoded bytes.
+    """
     if is_object(value):
         return _reference(value) if as_text(value.get("blob_id")) else None
     if not isinstance(value, str):
@@ -49,7 +52,16 @@ def binary_facts(value: object) -> BinaryFacts | None:
     prefix = data_url.match(value)
     if prefix:
         return _inline(value[prefix.end() :], prefix[1] or "application/octet-stream")
-    return _inline(value, "application/octet-stream") if _looks_like_base64(value) else None
+    if _looks_like_base64(value):
+        return _inline(value, "application/octet-stream")
+    return _declared(value) if declared and value else None
+
+
+def _declared(value: str) -> BinaryFacts:
+    encoded = "".join(value.split())
+    if base64_text.fullmatch(encoded):
+        return _inline(encoded, "application/octet-stream")
+    return BinaryFacts("application/octet-stream", None, None)
 
 
 def _looks_like_base64(value: str) -> bool:

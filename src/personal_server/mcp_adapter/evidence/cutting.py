@@ -5,7 +5,7 @@ out without a note.
 """
 
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -60,18 +60,89 @@ class Measure:
 least = Measure(budgets.shortest_preview, 0)
 
 
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One member of a payload, looked at once: what it holds does not depend on any measure.
+
+    Shapes: value has its inline bytes replaced; note says what bytes it holds.
+    Units:  size is characters of a text, or of a compound as compact JSON; 0 for what is never cut.
+    """
+
+    name: str
+    value: Any
+    size: int = 0
+    note: Cut | None = None
+
+    def at(self, measure: Measure) -> tuple[Any, list[Cut]]:
+        """The value as it is shown, and the notes of what is missing."""
+        noted = [] if self.note is None else [self.note]
+        if isinstance(self.value, str):
+            if self.size <= measure.preview:
+                return self.value, noted
+            return _cut_text(self.name, self.value, measure.preview)
+        if self.size <= measure.compound:
+            return self.value, noted
+        shown, cut = _cut_compound(self, measure.compound)
+        return shown, [*noted, cut]
+
+    def left_out(self) -> Cut:
+        """The note of a member that is not shown at all."""
+        if self.note is not None:
+            return self.note
+        if isinstance(self.value, str):
+            return Cut(self.name, "text", "omitted", 0, self.size, self.size)
+        items = len(self.value) if is_list(self.value) or is_object(self.value) else 1
+        return Cut(self.name, "json", "omitted", 0, items, len(compact(self.value)))
+
+
+def members_of(payload: Json, declared: frozenset[str] = frozenset()) -> list[Member]:
+    """The members of a payload; declared names the fields whose declaration says bytes."""
+    return [member_of(name, value, name in declared) for name, value in payload.items()]
+
+
+def member_of(name: str, value: Any, declared: bool = False) -> Member:
+    """One member, its bytes recognised."""
+    if isinstance(value, str):
+        facts = binary_facts(value, declared=declared)
+        if facts is None:
+            return Member(name, value, len(value))
+        return Member(name, facts.placeholder, note=_binary(name, facts))
+    if not value or not (is_list(value) or is_object(value)):
+        return Member(name, value)
+    facts = binary_facts(value)
+    if facts is None:
+        value, facts = without_inline_bytes(value)
+    size = len(compact(value))
+    if facts is None:
+        return Member(name, value, size)
+    whole = facts.blob_id is not None and size <= budgets.reference
+    return Member(name, value, 0 if whole else size, _binary(name, facts))
+
+
+def _binary(name: str, facts: BinaryFacts) -> Cut:
+    return Cut(name, "binary", "binary", facts=facts)
+
+
 def cut_payload(payload: Json, measure: Measure) -> tuple[Json, list[Cut]]:
     """The payload as it is shown, and the notes of its cuts in member order."""
+    return cut_members(members_of(payload), measure)
+
+
+def cut_members(members: Sequence[Member], measure: Measure) -> tuple[Json, list[Cut]]:
+    """The members as they are shown, and the notes of their cuts in order."""
     shown: Json = {}
     cuts: list[Cut] = []
-    kept = len(payload) if measure.members is None else measure.members
-    for position, (name, value) in enumerate(payload.items()):
-        if position >= kept:
-            cuts.append(_omitted(name, value))
-            continue
-        shown[name], noted = cut_value(name, value, measure)
+    kept = len(members) if measure.members is None else measure.members
+    for member in members[:kept]:
+        shown[member.name], noted = member.at(measure)
         cuts.extend(noted)
-    return shown, _gathered(cuts, len(payload))
+    cuts += [member.left_out() for member in members[kept:]]
+    return shown, _gathered(cuts, len(members))
+
+
+def reach_of(members: Sequence[Member]) -> int:
+    """The preview length from which on nothing of these members is cut."""
+    return max((member.size for member in members), default=0)
 
 
 def _gathered(cuts: list[Cut], total: int) -> list[Cut]:
@@ -83,38 +154,7 @@ def _gathered(cuts: list[Cut], total: int) -> list[Cut]:
     return [*rest, Cut(everything, "json", "omitted", total - len(omitted), total, size)]
 
 
-def cut_value(name: str, value: Any, measure: Measure) -> tuple[Any, list[Cut]]:
-    """One value as it is shown."""
-    facts = binary_facts(value)
-    if facts is not None:
-        note = Cut(name, "binary", "binary", json_chars=0, facts=facts)
-        if facts.blob_id is None:
-            return facts.placeholder, [note]
-        shown, cuts = _compound(name, value, measure)
-        return shown, [note, *cuts]
-    if isinstance(value, str):
-        return _text(name, value, measure.preview)
-    if is_list(value) or is_object(value):
-        bare, nested = without_inline_bytes(value)
-        shown, cuts = _compound(name, bare, measure)
-        note = [] if nested is None else [Cut(name, "binary", "binary", facts=nested)]
-        return shown, [*note, *cuts]
-    return value, []
-
-
-def _omitted(name: str, value: Any) -> Cut:
-    facts = binary_facts(value)
-    if facts is not None:
-        return Cut(name, "binary", "binary", facts=facts)
-    if isinstance(value, str):
-        return Cut(name, "text", "omitted", 0, len(value), len(value))
-    items = len(value) if is_list(value) or is_object(value) else 1
-    return Cut(name, "json", "omitted", 0, items, len(compact(value)))
-
-
-def _text(name: str, value: str, preview: int) -> tuple[str, list[Cut]]:
-    if len(value) <= preview:
-        return value, []
+def _cut_text(name: str, value: str, preview: int) -> tuple[str, list[Cut]]:
     shown = value[: cut_position(value, preview)]
     return shown + "…", [Cut(name, "text", "truncated", len(shown), len(value), len(value))]
 
@@ -132,16 +172,13 @@ def _continues(text: str, at: int) -> bool:
     return joined or unicodedata.category(text[at]) in {"Mn", "Me", "Mc"}
 
 
-def _compound(name: str, value: Any, measure: Measure) -> tuple[Any, list[Cut]]:
-    size = len(compact(value))
-    if size <= measure.compound or not value:
-        return value, []
-    items: list[tuple[Any, Any]] = list(pairs(value))
-    kept = _fitting(items, measure.compound, keyed=is_object(value))
-    note = Cut(name, "json", "truncated", kept, len(items), size)
-    if is_object(value):
-        return dict(items[:kept]), [note]
-    return [item for _, item in items[:kept]], [note]
+def _cut_compound(member: Member, limit_chars: int) -> tuple[Any, Cut]:
+    items: list[tuple[Any, Any]] = list(pairs(member.value))
+    kept = _fitting(items, limit_chars, keyed=is_object(member.value))
+    note = Cut(member.name, "json", "truncated", kept, len(items), member.size)
+    if is_object(member.value):
+        return dict(items[:kept]), note
+    return [item for _, item in items[:kept]], note
 
 
 def pairs(value: Any) -> Iterable[tuple[Any, Any]]:

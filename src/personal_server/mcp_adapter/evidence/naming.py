@@ -3,6 +3,7 @@
 Source: MCP adapter contract 8.4, 8.5.
 """
 
+import re
 from urllib.parse import parse_qsl, quote, urlsplit
 
 from personal_server.mcp_adapter import budgets
@@ -23,6 +24,7 @@ time_names = (
     "updated_at",
 )
 longest_url = 2_000
+white_space = re.compile(r"\s")
 
 
 def record_title(wrapper: Json, payload: Json, record: RecordRef | None, shown_id: str) -> str:
@@ -72,7 +74,7 @@ def safe_url(value: object) -> str | None:
     """The value when it is a plain web address."""
     if not isinstance(value, str) or not value or len(value) > longest_url:
         return None
-    if has_steering(value) or any(char.isspace() for char in value):
+    if has_steering(value) or white_space.search(value):
         return None
     try:
         parts = urlsplit(value)

@@ -16,13 +16,13 @@ from personal_server.mcp_adapter.evidence.cutting import (
     Measure,
     cut_payload,
     cut_position,
-    cut_value,
     everything,
+    member_of,
 )
 from personal_server.mcp_adapter.evidence.ladder import Holder, ladder_entry
 from personal_server.mcp_adapter.evidence.naming import record_address, record_title
 from personal_server.mcp_adapter.faces import text
-from personal_server.mcp_adapter.faces.rows import Place, holder_of, payload_of
+from personal_server.mcp_adapter.faces.holders import Place, holder_of, payload_of
 from personal_server.mcp_adapter.handles import RecordRef, record_uri
 from personal_server.rs_client.json_values import (
     Json,
@@ -212,14 +212,15 @@ def _fields(rest: Json) -> tuple[Json, list[Cut]]:
     cuts: list[Cut] = []
     left = budgets.document_fields
     for name, value in rest.items():
-        short, noted = cut_value(name, value, measure)
+        member = member_of(name, value)
+        short, noted = member.at(measure)
         size = len(compact(short)) + len(compact(name)) + 2
         if size <= left:
             shown[name] = short
             cuts += noted
             left -= size
         else:
-            cuts += cut_payload({name: value}, Measure(0, 0, 0))[1]
+            cuts.append(member.left_out())
     return shown, cuts
 
 

@@ -3,12 +3,20 @@
 Source: MCP adapter contract 10.4, 8.3, 8.4, 8.5; decisions C8, C19.
 """
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from personal_server.mcp_adapter import budgets
 from personal_server.mcp_adapter.calls import Call
 from personal_server.mcp_adapter.cleaning import label, one_line
-from personal_server.mcp_adapter.evidence.cutting import Measure, cut_payload
+from personal_server.mcp_adapter.evidence.cutting import (
+    Measure,
+    Member,
+    cut_members,
+    members_of,
+    reach_of,
+)
 from personal_server.mcp_adapter.evidence.excerpts import Excerpt, excerpts_of
 from personal_server.mcp_adapter.evidence.highlights import cut_marked, repaired
 from personal_server.mcp_adapter.evidence.ladder import (
@@ -19,7 +27,7 @@ from personal_server.mcp_adapter.evidence.ladder import (
 )
 from personal_server.mcp_adapter.evidence.naming import event_time, record_address, record_title
 from personal_server.mcp_adapter.faces.fit import Block
-from personal_server.mcp_adapter.faces.rows import Place, holder_of, identity_members
+from personal_server.mcp_adapter.faces.holders import Place, holder_of, identity_members
 from personal_server.mcp_adapter.faces.text import fact
 from personal_server.mcp_adapter.handles import WindowRef, spells_connection, window_uri
 from personal_server.rs_client.json_values import Json, as_object, as_text, is_list, is_object
@@ -38,20 +46,79 @@ kept_members = frozenset(
 )
 
 
-def render_hit(call: Call, hit: Json, place: Place, title: str, measure: Measure) -> Block:
-    """One hit; excerpts are as long as the measure allows, in both faces."""
-    holder = holder_of(call, hit, place)
-    excerpts = excerpts_of(hit)
-    ladder = _ladder(call, holder, excerpts)
-    result = _result(call, hit, holder, ladder)
-    lines = [f"[{title}] {holder.id}", f"title: {result['title']}", _source_line(hit, holder)]
-    connection = holder.record.connection_id if holder.record else None
-    if connection is not None and not spells_connection(holder.id):
-        lines.append(f"connection_id: {one_line(connection)}")
-    shown_chars = min(budgets.evidence, measure.preview)
-    lines += [_match_line(excerpt, shown_chars) for excerpt in excerpts]
-    lines += [ladder_line(entry) for entry in ladder]
-    return Block(holder.id, _shown(hit, measure), tuple(lines), tuple(ladder), result)
+@dataclass(frozen=True)
+class HitItem:
+    """One hit of a page; what does not depend on a measure is worked out once."""
+
+    call: Call
+    hit: Json
+    place: Place
+    title: str
+
+    @cached_property
+    def holder(self) -> Holder:
+        """The record, and its id as shown."""
+        return holder_of(self.call, self.hit, self.place)
+
+    @cached_property
+    def excerpts(self) -> list[Excerpt]:
+        """The passages that matched."""
+        return excerpts_of(self.hit)
+
+    @cached_property
+    def payload(self) -> list[Member]:
+        """The members of the record, when a server sends them with its hits."""
+        return members_of(as_object(self.hit.get("data")))
+
+    @property
+    def members(self) -> int:
+        """How many members the payload has."""
+        return len(self.payload)
+
+    def reach(self) -> int:
+        """The preview length from which on nothing of it is cut."""
+        beside = (_longest(value) for name, value in self.hit.items() if name != "data")
+        return max(budgets.evidence, reach_of(self.payload), *beside)
+
+    def at(self, measure: Measure) -> Block:
+        """The hit; excerpts are as long as the measure allows, in both faces."""
+        shown, cuts = cut_members(self.payload, measure)
+        ladder = [*self._read_on, *(ladder_entry(self.call, self.holder, cut) for cut in cuts)]
+        ladder = ladder[: budgets.evidence_per_hit]
+        limit = min(budgets.evidence, measure.preview)
+        matches = [_match_line(excerpt, limit) for excerpt in self.excerpts]
+        lines = (*self._head, *matches, *map(ladder_line, ladder))
+        result = {**self._result, "content_ladder": ladder} if ladder else self._result
+        edited = _shown(self.hit, measure)
+        if is_object(self.hit.get("data")):
+            edited["data"] = shown
+        return Block(self.holder.id, edited, lines, tuple(ladder), result)
+
+    @cached_property
+    def _read_on(self) -> list[Json]:
+        return _ladder(self.call, self.holder, self.excerpts)
+
+    @cached_property
+    def _result(self) -> Json:
+        return _result(self.call, self.hit, self.holder)
+
+    @cached_property
+    def _head(self) -> tuple[str, ...]:
+        shown, record = self.holder.id, self.holder.record
+        lines = [f"[{self.title}] {shown}", f"title: {self._result['title']}"]
+        lines.append(_source_line(self.hit, self._result))
+        if record is not None and record.connection_id and not spells_connection(shown):
+            lines.append(f"connection_id: {one_line(record.connection_id)}")
+        return tuple(lines)
+
+
+def _longest(value: Any) -> int:
+    """The characters of the longest text at any depth."""
+    if isinstance(value, str):
+        return len(value)
+    if is_object(value):
+        return max(map(_longest, value.values()), default=0)
+    return max(map(_longest, value), default=0) if is_list(value) else 0
 
 
 def _ladder(call: Call, holder: Holder, excerpts: list[Excerpt]) -> list[Json]:
@@ -84,7 +151,7 @@ def window_at(holder: Holder, field_path: str, offset_chars: int) -> str | None:
     return window_uri(WindowRef(holder.record, field_path, offset_chars, default_window_chars))
 
 
-def _result(call: Call, hit: Json, holder: Holder, ladder: list[Json]) -> Json:
+def _result(call: Call, hit: Json, holder: Holder) -> Json:
     payload = as_object(hit.get("data"))
     record = holder.record
     result: Json = {
@@ -101,25 +168,17 @@ def _result(call: Call, hit: Json, holder: Holder, ladder: list[Json]) -> Json:
         result["display_name"] = name
     if moment:
         result["timestamp"] = moment
-    if ladder:
-        result["content_ladder"] = ladder
     return result
 
 
-def _source_line(hit: Json, holder: Holder) -> str:
-    facts: list[str] = []
-    key = connector_key_of(hit)
-    if key:
-        facts.append(fact("connector_key", label(key)))
-    if holder.record is not None:
-        facts.append(fact("stream", label(holder.record.stream)))
-    name = as_text(hit.get("display_name"))
-    if name:
-        facts.append(fact("label", label(name)))
-    moment = event_time(hit, as_object(hit.get("data")))
-    if moment:
-        facts.append(fact("at", label(moment)))
-    return f"source: {'; '.join(facts)}"
+def _source_line(hit: Json, result: Json) -> str:
+    stated = (
+        ("connector_key", result["connector_key"]),
+        ("stream", result["stream"] if result["record_id"] else None),
+        ("label", as_text(hit.get("display_name"))),
+        ("at", result.get("timestamp")),
+    )
+    return f"source: {'; '.join(fact(name, label(value)) for name, value in stated if value)}"
 
 
 def _match_line(excerpt: Excerpt, limit_chars: int) -> str:
@@ -139,8 +198,6 @@ def _shown(hit: Json, measure: Measure) -> Json:
             shown[name] = value
         else:
             shown[name] = _previewed(value, measure)
-    if is_object(hit.get("data")):
-        shown["data"] = cut_payload(hit["data"], measure)[0]
     return shown
 
 

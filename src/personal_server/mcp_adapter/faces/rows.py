@@ -4,15 +4,27 @@ Source: MCP adapter contract 7.1, 8.1, 10.2.3.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from personal_server.mcp_adapter import budgets
 from personal_server.mcp_adapter.calls import Call, Link
 from personal_server.mcp_adapter.cleaning import clean_json, label, one_line
-from personal_server.mcp_adapter.evidence.cutting import Cut, Measure, cut_payload
+from personal_server.mcp_adapter.evidence.cutting import (
+    Cut,
+    Measure,
+    Member,
+    cut_members,
+    members_of,
+    reach_of,
+)
 from personal_server.mcp_adapter.evidence.ladder import Holder, ladder_entry, ladder_line
-from personal_server.mcp_adapter.evidence.naming import record_address
 from personal_server.mcp_adapter.faces.fit import Block
-from personal_server.mcp_adapter.handles import RecordRef, format_id, handle_chars
+from personal_server.mcp_adapter.faces.holders import (
+    Place,
+    holder_of,
+    identity_members,
+    payload_of,
+)
 from personal_server.rs_client.json_values import (
     Json,
     as_object,
@@ -21,80 +33,64 @@ from personal_server.rs_client.json_values import (
     is_object,
     objects_in,
 )
-from personal_server.rs_client.normalize import connection_of, record_key_of
 
 longest_uri = budgets.link_fields - budgets.label
-identity_members = frozenset(
-    {
-        "object",
-        "id",
-        "record_id",
-        "record_key",
-        "stream",
-        "connection_id",
-        "connector_instance_id",
-        "connector_key",
-        "connector_id",
-        "display_name",
-        "grant_id",
-        "source",
-        "emitted_at",
-        "expanded",
-        "deleted",
-        "deleted_at",
-        "links",
-        "meta",
-        "record_url",
-    }
-)
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """What the request says about rows that do not say it themselves."""
+@dataclass(frozen=True)
+class RowItem:
+    """One record of a page; what does not depend on a measure is worked out once.
 
-    stream: str
-    connection_id: str | None = None
+    Shapes: title is what stands in the brackets.
+    """
 
+    call: Call
+    row: Json
+    place: Place
+    title: str
 
-def holder_of(call: Call, row: Json, place: Place) -> Holder:
-    """The record a row is, and its id as shown."""
-    key = record_key_of(row)
-    stream = as_text(row.get("stream")) or place.stream
-    if key is None or not stream:
-        return Holder(_address(call, row), None)
-    record = RecordRef(connection_of(row) or place.connection_id, stream, key)
-    shown = format_id(record)
-    if len(shown) > handle_chars:
-        return Holder(_address(call, row), None)
-    return Holder(shown, record)
+    @cached_property
+    def holder(self) -> Holder:
+        """The record, and its id as shown."""
+        return holder_of(self.call, self.row, self.place)
 
+    @cached_property
+    def payload(self) -> list[Member]:
+        """The members of the record's own payload."""
+        return members_of(payload_of(self.row), self.place.binary_fields)
 
-def _address(call: Call, row: Json) -> str:
-    return record_address(call.provider_url, row, {}, None) or "unidentified"
+    @cached_property
+    def relations(self) -> tuple["Relation", ...]:
+        """The relations that were expanded, in order."""
+        found: list[Relation] = []
+        number = 0
+        for name, value in as_object(self.row.get("expanded")).items():
+            found.append(Relation.of(self, name, value, number))
+            number += len(found[-1].items)
+        return tuple(found)
 
+    @property
+    def members(self) -> int:
+        """How many members the payload has."""
+        return len(self.payload)
 
-def payload_of(row: Json) -> Json:
-    """The record's own members: `data` of a wrapper, else all that is not identity."""
-    data = row.get("data")
-    if is_object(data):
-        return data
-    return {name: value for name, value in row.items() if name not in identity_members}
+    def reach(self) -> int:
+        """The preview length from which on nothing of it is cut."""
+        return max((reach_of(self.payload), *(relation.reach() for relation in self.relations)))
 
-
-def render_row(call: Call, row: Json, place: Place, title: str, measure: Measure) -> Block:
-    """One record, with its sub-records; title is what stands in the brackets."""
-    holder = holder_of(call, row, place)
-    shown, cuts = cut_payload(payload_of(row), measure)
-    ladder = [ladder_entry(call, holder, cut) for cut in cuts]
-    edited = _with_payload(row, shown)
-    lines = [f"[{title}] {holder.id}", *_payload_lines(row, shown), *map(ladder_line, ladder)]
-    if is_object(row.get("expanded")):
-        part = _expanded(call, row, holder, title, measure)
-        edited = {**edited, "expanded": part.row}
-        lines += part.lines
-        ladder += part.ladder
-    return Block(holder.id, edited, tuple(lines), tuple(ladder))
+    def at(self, measure: Measure) -> Block:
+        """The record with its sub-records."""
+        shown, cuts = cut_members(self.payload, measure)
+        ladder = [ladder_entry(self.call, self.holder, cut) for cut in cuts]
+        lines = [f"[{self.title}] {self.holder.id}", *_payload_lines(self.row, shown)]
+        lines += map(ladder_line, ladder)
+        edited = _with_payload(self.row, shown)
+        if is_object(self.row.get("expanded")):
+            parts = [relation.at(measure) for relation in self.relations]
+            edited = {**edited, "expanded": {part.name: part.shown for part in parts}}
+            lines += [line for part in parts for line in part.lines]
+            ladder += [entry for part in parts for entry in part.ladder]
+        return Block(self.holder.id, edited, tuple(lines), tuple(ladder))
 
 
 def _with_payload(row: Json, shown: Json) -> Json:
@@ -111,49 +107,78 @@ def _payload_lines(row: Json, shown: Json) -> list[str]:
     return [clean_json(shown)]
 
 
-def _expanded(call: Call, row: Json, holder: Holder, title: str, measure: Measure) -> Block:
-    shown: Json = {}
-    lines: list[str] = []
-    ladder: list[Json] = []
-    number = 0
-    connection = holder.record.connection_id if holder.record else None
-    for relation, value in as_object(row.get("expanded")).items():
-        children = (
-            objects_in(value.get("data"))
-            if is_object(value) and is_list(value.get("data"))
-            else None
+@dataclass(frozen=True, slots=True)
+class Related:
+    """What one relation adds to both faces."""
+
+    name: str
+    shown: object
+    lines: list[str]
+    ladder: list[Json]
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """One expanded relation: a list of records, one record, or nothing."""
+
+    parent: RowItem
+    name: str
+    value: object
+    items: tuple[RowItem, ...]
+
+    @classmethod
+    def of(cls, parent: RowItem, name: str, value: object, number: int) -> "Relation":
+        """The relation as sent; its records are numbered on from number."""
+        rows = _rows_of(value)
+        record = parent.holder.record
+        connection = record.connection_id if record else None
+        items = tuple(
+            RowItem(
+                parent.call,
+                row,
+                Place(as_text(row.get("stream")) or name, connection),
+                f"{parent.title}.{count}",
+            )
+            for count, row in enumerate(rows, number + 1)
         )
-        members = children if children is not None else [value] if is_object(value) else []
-        kept = 0 if measure.compound == 0 else len(members)
-        blocks: list[Block] = []
-        for child in members[:kept]:
-            number += 1
-            place = Place(as_text(child.get("stream")) or relation, connection)
-            blocks.append(render_row(call, child, place, f"{title}.{number}", measure))
-        lines.append(_relation_line(relation, value, kept))
-        lines += [line for block in blocks for line in block.lines]
-        ladder += [entry for block in blocks for entry in block.ladder]
-        shown[relation] = _relation(value, blocks, whole=children is not None)
-        if kept < len(members):
-            cut = Cut(f"expanded.{relation}", "json", "truncated", kept, len(members), 1 << 30)
-            entry = ladder_entry(call, holder, cut)
+        return cls(parent, name, value, items)
+
+    def reach(self) -> int:
+        """The preview length from which on nothing of it is cut."""
+        return max((item.reach() for item in self.items), default=0)
+
+    def at(self, measure: Measure) -> Related:
+        """Its records as they are shown; none when there is no room for compounds."""
+        kept = self.items if measure.compound else ()
+        blocks = [item.at(measure) for item in kept]
+        lines = [self._head(len(blocks)), *(line for block in blocks for line in block.lines)]
+        ladder = [entry for block in blocks for entry in block.ladder]
+        if len(blocks) < len(self.items):
+            path = f"expanded.{self.name}"
+            cut = Cut(path, "json", "truncated", len(blocks), len(self.items), 1 << 30)
+            entry = ladder_entry(self.parent.call, self.parent.holder, cut)
             ladder.append(entry)
             lines.append(ladder_line(entry))
-    return Block(holder.id, shown, tuple(lines), tuple(ladder))
+        return Related(self.name, self._shown(blocks), lines, ladder)
+
+    def _head(self, records: int) -> str:
+        more = is_object(self.value) and self.value.get("has_more") is True
+        return f"expanded {label(self.name)}: records={records}" + ("; has_more=true" * more)
+
+    def _shown(self, blocks: list[Block]) -> object:
+        rows = [block.row for block in blocks]
+        if not is_object(self.value):
+            return self.value
+        if not is_list(self.value.get("data")):
+            return rows[0] if rows else None
+        cut = {"has_more": True} if len(rows) < len(self.items) else {}
+        return {**self.value, "data": rows, **cut}
 
 
-def _relation(value: object, blocks: list[Block], *, whole: bool) -> object:
-    rows = [block.row for block in blocks]
-    if whole:
-        held = as_object(value)
-        cut = len(rows) < len(objects_in(held.get("data")))
-        return {**held, "data": rows, **({"has_more": True} if cut else {})}
-    return rows[0] if rows else None if is_object(value) else value
-
-
-def _relation_line(relation: str, value: object, kept: int) -> str:
-    more = is_object(value) and value.get("has_more") is True
-    return f"expanded {label(relation)}: records={kept}" + ("; has_more=true" if more else "")
+def _rows_of(value: object) -> list[Json]:
+    if not is_object(value):
+        return []
+    return objects_in(value["data"]) if is_list(value.get("data")) else [value]
 
 
 def links_of(call: Call, ladder: list[Json]) -> tuple[Link, ...]:

@@ -82,12 +82,13 @@ async def read_page(call: Call, asked: Mapping[str, Any], how: PageRead) -> Show
     fitted = fit_page(fitting)
     while isinstance(fitted, int) and reads < budgets.page_reads:
         page = await _page(call, asked, how, _shorter(fitted, reads))
-        fitting = Fitting(page.rows, how.renderer, how.frame(page))
+        fitting = fitting.again(page.rows, how.frame(page))
         fitted = fit_page(fitting)
         reads += 1
     while isinstance(fitted, int):
         page = _prefix(page, fitted)
-        fitted = fit_page(Fitting(page.rows, how.renderer, how.frame(page)))
+        fitting = fitting.again(page.rows, how.frame(page))
+        fitted = fit_page(fitting)
     return ShownPage(_shortened(page, wanted, len(fitted), reads), fitted, reads)
 
 

@@ -11,11 +11,11 @@ from personal_server.mcp_adapter.arguments import legal_or_none, parse_arguments
 from personal_server.mcp_adapter.calls import Call, Outcome
 from personal_server.mcp_adapter.contract import contract
 from personal_server.mcp_adapter.errors import NextCall, ToolError
-from personal_server.mcp_adapter.evidence.cutting import Measure
 from personal_server.mcp_adapter.expansion import encode_expand
 from personal_server.mcp_adapter.faces import text
-from personal_server.mcp_adapter.faces.fit import Block, Frame
-from personal_server.mcp_adapter.faces.rows import Place, links_of, render_row
+from personal_server.mcp_adapter.faces.fit import Frame
+from personal_server.mcp_adapter.faces.holders import Place
+from personal_server.mcp_adapter.faces.rows import RowItem, links_of
 from personal_server.mcp_adapter.filters import advised_filter, encode_filter
 from personal_server.mcp_adapter.tools.gate import pass_expand_gate
 from personal_server.mcp_adapter.tools.paging import Page, PageRead, ShownPage, read_page
@@ -39,8 +39,8 @@ async def query_records(call: Call, raw: Mapping[str, Any] | None) -> Outcome:
     await pass_expand_gate(call, asked, asked["stream"], connection)
     place = Place(asked["stream"], connection)
 
-    def block(row: Json, number: int, measure: Measure) -> Block:
-        return render_row(call, row, place, str(number), measure)
+    def item(row: Json, number: int) -> RowItem:
+        return RowItem(call, row, place, str(number))
 
     def frame(page: Page) -> Frame:
         empty = _faces(call, asked, ShownPage(page, [], 1))
@@ -48,7 +48,7 @@ async def query_records(call: Call, raw: Mapping[str, Any] | None) -> Outcome:
         return Frame(size, len(empty.text), page.cursor is not None)
 
     path = ("v1", "streams", asked["stream"], "records")
-    shown = await read_page(call, asked, PageRead(path, query, block, frame))
+    shown = await read_page(call, asked, PageRead(path, query, item, frame))
     return _faces(call, asked, shown)
 
 

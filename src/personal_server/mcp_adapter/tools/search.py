@@ -12,11 +12,11 @@ from personal_server.mcp_adapter.calls import Call, Outcome
 from personal_server.mcp_adapter.cleaning import escaped_json
 from personal_server.mcp_adapter.contract import contract
 from personal_server.mcp_adapter.errors import NextCall, ToolError
-from personal_server.mcp_adapter.evidence.cutting import Measure
 from personal_server.mcp_adapter.faces import text
-from personal_server.mcp_adapter.faces.fit import Block, Frame
-from personal_server.mcp_adapter.faces.hits import render_hit
-from personal_server.mcp_adapter.faces.rows import Place, links_of
+from personal_server.mcp_adapter.faces.fit import Frame
+from personal_server.mcp_adapter.faces.hits import HitItem
+from personal_server.mcp_adapter.faces.holders import Place
+from personal_server.mcp_adapter.faces.rows import links_of
 from personal_server.mcp_adapter.tools.paging import Page, PageRead, ShownPage, read_page
 from personal_server.mcp_adapter.tools.query_records import filter_query
 from personal_server.rs_client.json_values import Json, as_object, as_text, compact, objects_in
@@ -51,8 +51,8 @@ async def search(call: Call, raw: Mapping[str, Any] | None) -> Outcome:
     streams = asked.get("streams", ())
     place = Place(streams[0] if len(streams) == 1 else "", asked.get("connection_id"))
 
-    def block(hit: Json, number: int, measure: Measure) -> Block:
-        return render_hit(call, hit, place, str(number), measure)
+    def item(hit: Json, number: int) -> HitItem:
+        return HitItem(call, hit, place, str(number))
 
     def frame(page: Page) -> Frame:
         empty = _faces(call, asked, ShownPage(page, [], 1))
@@ -60,7 +60,7 @@ async def search(call: Call, raw: Mapping[str, Any] | None) -> Outcome:
         return Frame(size, len(empty.text) + len(use_line), page.cursor is not None)
 
     path = routes[asked.get("mode", "lexical")]
-    shown = await read_page(call, asked, PageRead(path, query, block, frame))
+    shown = await read_page(call, asked, PageRead(path, query, item, frame))
     return _faces(call, asked, shown)
 
 

@@ -2,8 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable
-from typing import Any, TypeGuard
+from typing import Any, TypeGuard, cast
 
 import orjson
 
@@ -11,8 +10,7 @@ depth_limit = 96
 """Levels of nesting beyond which a body is refused; writers downstream recurse."""
 
 lone_surrogate = re.compile("[\ud800-\udfff]")
-long_digits = re.compile(rb"\d{19}")
-unsure = object()
+least_rounded = 2.0**63
 
 Json = dict[str, Any]
 
@@ -70,22 +68,34 @@ def parse_json(raw: bytes) -> Any:
 
     Raises: ValueError for anything that is not JSON, nested too deeply, or not a JSON number.
     """
-    value = _quickly(raw)
-    if value is unsure:
-        value = _exactly(raw)
-    if _is_too_deep(value):
-        raise ValueError("nested too deeply")
-    return value
-
-
-def _quickly(raw: bytes) -> Any:
-    """The value, unless it may hold what the quick reader refuses or rounds."""
-    if long_digits.search(raw):
-        return unsure
     try:
-        return orjson.loads(raw)
+        value = orjson.loads(raw)
     except ValueError:
-        return unsure
+        return _exactly(raw)
+    return value if _is_exact(value) else _exactly(raw)
+
+
+def _is_exact(value: object) -> bool:
+    """Whether the quick reader kept every number; it rounds integers of more than 64 bits.
+
+    Raises: ValueError when more than `depth_limit` arrays and objects lie in one another.
+    """
+    exact = True
+    level: list[Any] = [value]
+    for _ in range(depth_limit):
+        below: list[Any] = []
+        for item in level:
+            kind = cast("type[object]", type(item))
+            if kind is dict:
+                below.extend(item.values())
+            elif kind is list:
+                below.extend(item)
+            elif kind is float and abs(item) >= least_rounded:
+                exact = False
+        if not below:
+            return exact
+        level = below
+    raise ValueError("nested too deeply")
 
 
 def _exactly(raw: bytes) -> Any:
@@ -94,29 +104,12 @@ def _exactly(raw: bytes) -> Any:
         value = json.loads(text, parse_constant=_refuse)
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
-    if _is_too_deep(value):
-        raise ValueError("nested too deeply")
+    _is_exact(value)
     return _mended(value) if "\\u" in text else value
 
 
 def _refuse(name: str) -> Any:
     raise ValueError(f"not a JSON number: {name}")
-
-
-def _is_too_deep(value: object) -> bool:
-    """Whether more than `depth_limit` arrays and objects lie in one another, level by level."""
-    level = [value]
-    for _ in range(depth_limit):
-        level = [child for item in level for child in _children(item)]
-        if not level:
-            return False
-    return True
-
-
-def _children(item: object) -> Iterable[object]:
-    if is_object(item):
-        return item.values()
-    return item if is_list(item) else ()
 
 
 def _mended(value: Any) -> Any:

@@ -1,6 +1,6 @@
 """Capability flags of a field: one short string, and the legend that explains every flag shown.
 
-Source: resource-server contract 6.4; MCP adapter contract 10.1.
+Source: resource-server contract 6.4; MCP adapter contract 8.2, 10.1.
 """
 
 import re
@@ -22,6 +22,8 @@ legend = {
     "NAME=unusable:WHY": "declared but not usable",
     "declared": "projection only",
 }
+binary_types = frozenset({"blob", "binary"})
+binary_encodings = frozenset({"base64", "base64url"})
 reserved = re.compile(r"[;,\[\]{}=]|\s+")
 
 
@@ -84,6 +86,30 @@ def split_flags(text: str) -> list[tuple[str, str]]:
     """The flags of a field as (name, value) pairs."""
     pairs = (part.partition("=") for part in text.split(",") if part)
     return [(name, value) for name, _, value in pairs]
+
+
+def binary_fields(row: Json) -> list[str]:
+    """The fields of a stream row, compact or full, whose declaration says that they hold bytes."""
+    schemas = as_object(as_object(row.get("schema")).get("properties"))
+    stated = as_object(row.get("field_capabilities"))
+    return [
+        name
+        for name in dict.fromkeys((*stated, *schemas))
+        if _is_binary(stated.get(name), as_object(schemas.get(name)))
+    ]
+
+
+def _is_binary(capability: object, schema: Json) -> bool:
+    own = as_object(as_object(capability).get("schema")) or schema
+    if own.get("contentEncoding") in binary_encodings:
+        return True
+    kinds = {
+        kind
+        for name, value in split_flags(flags_of(capability, schema))
+        if name == "t"
+        for kind in value.split("|")
+    }
+    return bool(kinds & binary_types)
 
 
 def aggregations_in(text: str) -> list[str]:

@@ -2,7 +2,7 @@
 
 import json
 import re
-from typing import Any, TypeGuard, cast
+from typing import Any, TypeGuard
 
 import orjson
 
@@ -84,8 +84,7 @@ def _is_exact(value: object) -> bool:
     level: list[Any] = [value]
     for _ in range(depth_limit):
         below: list[Any] = []
-        for item in level:
-            kind = cast("type[object]", type(item))
+        for kind, item in zip(map(type, level), level, strict=True):
             if kind is dict:
                 below.extend(item.values())
             elif kind is list:

@@ -4,7 +4,14 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from personal_server.mcp_adapter.evidence.cutting import Measure, cut_payload, cut_position
+from personal_server.mcp_adapter.evidence.cutting import (
+    Cut,
+    Measure,
+    cut_members,
+    cut_position,
+    members_of,
+    reach_of,
+)
 from personal_server.rs_client.json_values import compact
 
 values: st.SearchStrategy[Any] = st.recursive(
@@ -14,6 +21,10 @@ values: st.SearchStrategy[Any] = st.recursive(
     ),
     max_leaves=8,
 )
+
+
+def cut_payload(payload: dict[str, Any], measure: Measure) -> tuple[dict[str, Any], list[Cut]]:
+    return cut_members(members_of(payload), measure)
 
 
 @settings(max_examples=150)
@@ -61,3 +72,24 @@ def test_members_left_out_are_noted_one_by_one_or_together() -> None:
     assert [cut.field_path for cut in cuts] == [f"f{n}" for n in range(2, 8)]
     _, gathered = cut_payload({f"f{n}": "x" for n in range(80)}, Measure(60, 0, 2))
     assert [(cut.field_path, cut.shown, cut.total) for cut in gathered] == [("*", 2, 80)]
+
+
+@settings(max_examples=100)
+@given(st.dictionaries(st.text(min_size=1, max_size=6), values, max_size=6))
+def test_from_its_reach_on_a_payload_is_whole(payload: dict[str, Any]) -> None:
+    members = members_of(payload)
+    assert cut_members(members, Measure.of(reach_of(members))) == (payload, [])
+
+
+def test_a_reference_to_bytes_stays_as_sent() -> None:
+    reference = {"blob_id": "blob_1", "fetch_url": "/v1/blobs/blob_1?" + "x" * 500}
+    shown, cuts = cut_payload({"blob_ref": reference}, Measure.of(60))
+    assert shown["blob_ref"] == reference
+    assert [(cut.kind, cut.facts.blob_id) for cut in cuts if cut.facts] == [("binary", "blob_1")]
+
+
+def test_a_field_declared_as_bytes_is_not_shown() -> None:
+    lines = "iVBORw0KGgo\nAAAANSUhEUg\n=="
+    shown, cuts = cut_members(members_of({"a": lines, "b": lines}, frozenset("a")), Measure.of(60))
+    assert shown == {"a": "[binary 16 bytes application/octet-stream]", "b": lines}
+    assert [cut.field_path for cut in cuts] == ["a"]

@@ -35,3 +35,16 @@ async def test_deletions_are_blocks_without_data() -> None:
     outcome = await ask(rs, "query_records", {"stream": "messages", "changes_since": "x"})
     assert "[1] cin_a/messages:m1\ndeleted: 2026-07-02T10:00:00Z\nEND " in outcome.text
     assert outcome.structured["record_ids"] == ["cin_a/messages:m1"]
+
+
+async def test_a_declaration_that_was_read_keeps_bytes_out_of_both_faces() -> None:
+    rs = world()
+    rs.sources[0].streams["messages"]["m9"]["photo"] = "not base64, yet declared as bytes"
+    asked = {"stream": "messages", "connection_id": "cin_a", "expand": ["attachments"]}
+    page = await ask(rs, "query_records", asked)
+    one = await ask(rs, "fetch", {"id": "cin_a/messages:m9", "expand": ["attachments"]})
+    for outcome in (page, one):
+        assert "yet declared" not in outcome.text
+        assert "yet declared" not in str(outcome.structured)
+    assert "\nbinary: photo application/octet-stream size unknown pdpp://record/" in page.text
+    assert one.structured["metadata"]["content_ladder"][0]["kind"] == "binary"

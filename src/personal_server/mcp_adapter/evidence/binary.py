@@ -20,6 +20,7 @@ from personal_server.rs_client.json_values import (
 least_chars = 256
 least_distinct = 8
 least_passage_chars = 64
+least_line_chars = 60
 base64_text = re.compile(r"[A-Za-z0-9+/_-]+={0,2}")
 data_url = re.compile(r"data:([^;,]*)(?:;[^;,]*)*;base64,")
 
@@ -52,22 +53,36 @@ def binary_facts(value: object, *, declared: bool = False) -> BinaryFacts | None
     prefix = data_url.match(value)
     if prefix:
         return _inline(value[prefix.end() :], prefix[1] or "application/octet-stream")
-    if _looks_like_base64(value):
-        return _inline(value, "application/octet-stream")
-    return _declared(value) if declared and value else None
+    if _looks_like_base64(value) or (declared and value):
+        return _encoded("".join(value.split()))
+    return None
 
 
-def _declared(value: str) -> BinaryFacts:
-    encoded = "".join(value.split())
-    if base64_text.fullmatch(encoded):
-        return _inline(encoded, "application/octet-stream")
+def _encoded(text: str) -> BinaryFacts:
+    if base64_text.fullmatch(text):
+        return _inline(text, "application/octet-stream")
     return BinaryFacts("application/octet-stream", None, None)
 
 
 def _looks_like_base64(value: str) -> bool:
-    if len(value) < least_chars or len(value) % 4 or not base64_text.fullmatch(value):
+    if len(value) < least_chars:
         return False
-    return len(set(value.rstrip("="))) >= least_distinct
+    encoded = _unwrapped(value)
+    if len(encoded) % 4 or not base64_text.fullmatch(encoded):
+        return False
+    return len(set(encoded.rstrip("="))) >= least_distinct
+
+
+def _unwrapped(value: str) -> str:
+    """The value without the line breaks that mail puts into encoded bytes; other texts as is."""
+    width = value.find("\n")
+    if width < least_line_chars or not base64_text.fullmatch(
+        value, 0, width - (value[width - 1] == "\r")
+    ):
+        return value
+    lines = value.split()
+    whole = {len(line) for line in lines[:-1]}
+    return "".join(lines) if len(whole) == 1 and len(lines[-1]) <= whole.pop() else value
 
 
 def is_encoded_passage(text: str) -> bool:

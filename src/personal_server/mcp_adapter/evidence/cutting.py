@@ -123,11 +123,6 @@ def _binary(name: str, facts: BinaryFacts) -> Cut:
     return Cut(name, "binary", "binary", facts=facts)
 
 
-def cut_payload(payload: Json, measure: Measure) -> tuple[Json, list[Cut]]:
-    """The payload as it is shown, and the notes of its cuts in member order."""
-    return cut_members(members_of(payload), measure)
-
-
 def cut_members(members: Sequence[Member], measure: Measure) -> tuple[Json, list[Cut]]:
     """The members as they are shown, and the notes of their cuts in order."""
     shown: Json = {}

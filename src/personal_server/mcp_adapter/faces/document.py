@@ -10,14 +10,14 @@ from typing import Any
 from personal_server.mcp_adapter import budgets
 from personal_server.mcp_adapter.calls import Call
 from personal_server.mcp_adapter.cleaning import escaped_json
-from personal_server.mcp_adapter.evidence.binary import binary_facts
 from personal_server.mcp_adapter.evidence.cutting import (
     Cut,
     Measure,
-    cut_payload,
+    Member,
+    cut_members,
     cut_position,
     everything,
-    member_of,
+    members_of,
 )
 from personal_server.mcp_adapter.evidence.ladder import Holder, ladder_entry
 from personal_server.mcp_adapter.evidence.naming import record_address, record_title
@@ -50,6 +50,7 @@ class Document:
     asked: RecordRef
     body: Json
     fields: tuple[str, ...]
+    binary_fields: frozenset[str] = frozenset()
 
     @property
     def payload(self) -> Json:
@@ -100,6 +101,7 @@ class _Parts:
     call: Call
     document: Document
     holder: Holder
+    members: list[Member]
     text_field: str | None
     fields: Json
     cuts: tuple[Cut, ...]
@@ -107,25 +109,17 @@ class _Parts:
 
     @classmethod
     def of(cls, call: Call, document: Document) -> "_Parts":
-        payload = document.payload
-        field = next((name for name in text_names if _is_text(payload.get(name))), None)
-        rest = {name: value for name, value in payload.items() if name != field} if field else {}
-        fields, cuts = _fields(rest)
+        members = members_of(document.payload, document.binary_fields)
+        field = _text_field(members)
+        fields, cuts = _fields([m for m in members if m.name != field] if field else [])
+        holder = Holder(document.id, document.record)
         expanded = _expanded(call, document)
-        return cls(
-            call,
-            document,
-            Holder(document.id, document.record),
-            field,
-            fields,
-            tuple(cuts),
-            expanded,
-        )
+        return cls(call, document, holder, members, field, fields, tuple(cuts), expanded)
 
     def at(self, limit_chars: int) -> Json:
         """The document with at most limit_chars of text."""
         document, wrapper, payload = self.document, self.document.wrapper, self.document.payload
-        shown, total, cuts = self._text(limit_chars)
+        shown, cuts, total = self._text(limit_chars)
         record = document.record
         address = record_address(self.call.provider_url, wrapper, payload, record)
         metadata: Json = self._identity(record, wrapper)
@@ -135,7 +129,7 @@ class _Parts:
             metadata["fields"] = self.fields
         if self.expanded:
             metadata["expanded"] = self.expanded
-        metadata["truncated"] = bool(cuts)
+        metadata["truncated"] = any(map(_is_missing, cuts))
         metadata["total_chars"] = total
         metadata["content_ladder"] = self._ladder([*cuts, *self.cuts])
         warnings = text.server_warnings(document.body)
@@ -163,18 +157,16 @@ class _Parts:
                 found[name] = self.document.body[name]
         return found
 
-    def _text(self, limit_chars: int) -> tuple[str, int, list[Cut]]:
+    def _text(self, limit_chars: int) -> tuple[str, list[Cut], int]:
         if self.text_field is None:
-            return _json_text(self.document.payload, limit_chars)
+            total = len(compact(self.document.payload))
+            return *_json_text(self.members, limit_chars), total
         value: str = self.document.payload[self.text_field]
         if len(value) <= limit_chars:
-            return value, len(value), []
+            return value, [], len(value)
         shown = value[: cut_position(value, limit_chars)] if limit_chars else ""
-        return (
-            shown,
-            len(value),
-            [Cut(self.text_field, "text", "truncated", len(shown), len(value))],
-        )
+        cut = Cut(self.text_field, "text", "truncated", len(shown), len(value))
+        return shown, [cut], len(value)
 
     def _ladder(self, cuts: list[Cut]) -> list[Json]:
         entries = [ladder_entry(self.call, self.holder, cut) for cut in cuts]
@@ -185,38 +177,42 @@ class _Parts:
         return [*entries[:1], ladder_entry(self.call, self.holder, rest)]
 
 
-def _is_text(value: object) -> bool:
-    return isinstance(value, str) and bool(value.strip()) and binary_facts(value) is None
+def _text_field(members: list[Member]) -> str | None:
+    texts = {m.name for m in members if isinstance(m.value, str) and not m.note and m.value.strip()}
+    return next((name for name in text_names if name in texts), None)
 
 
-def _json_text(payload: Json, limit_chars: int) -> tuple[str, int, list[Cut]]:
+def _is_missing(cut: Cut) -> bool:
+    """Whether a cut left something out; a reference to bytes is whole."""
+    return cut.facts is None or cut.facts.blob_id is None
+
+
+def _json_text(members: list[Member], limit_chars: int) -> tuple[str, list[Cut]]:
     """The payload as JSON, values cut until it fits; it stays valid JSON."""
-    total = len(compact(payload))
     for preview in (budgets.document_text, *budgets.previews, budgets.shortest_preview):
-        shown, cuts = cut_payload(payload, Measure.of(preview))
+        shown, cuts = cut_members(members, Measure.of(preview))
         if len(compact(shown)) <= limit_chars:
-            return compact(shown), total, cuts
-    low, high = 0, len(payload)
+            return compact(shown), cuts
+    low, high = 0, len(members)
     while low < high:
         middle = (low + high + 1) // 2
-        shown, _ = cut_payload(payload, Measure(budgets.shortest_preview, 0, middle))
+        shown, _ = cut_members(members, Measure(budgets.shortest_preview, 0, middle))
         low, high = (middle, high) if len(compact(shown)) <= limit_chars else (low, middle - 1)
-    shown, cuts = cut_payload(payload, Measure(budgets.shortest_preview, 0, low))
-    return compact(shown), total, cuts
+    shown, cuts = cut_members(members, Measure(budgets.shortest_preview, 0, low))
+    return compact(shown), cuts
 
 
-def _fields(rest: Json) -> tuple[Json, list[Cut]]:
+def _fields(members: list[Member]) -> tuple[Json, list[Cut]]:
     """The other members, short, as many as fit."""
     measure = Measure(budgets.document_field, budgets.document_field)
     shown: Json = {}
     cuts: list[Cut] = []
     left = budgets.document_fields
-    for name, value in rest.items():
-        member = member_of(name, value)
+    for member in members:
         short, noted = member.at(measure)
-        size = len(compact(short)) + len(compact(name)) + 2
+        size = len(compact(short)) + len(compact(member.name)) + 2
         if size <= left:
-            shown[name] = short
+            shown[member.name] = short
             cuts += noted
             left -= size
         else:

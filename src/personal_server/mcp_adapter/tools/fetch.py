@@ -32,11 +32,11 @@ async def fetch(call: Call, raw: Mapping[str, Any] | None) -> Outcome:
     asked = parse_arguments(contract().tools["fetch"], raw)
     record = record_of("fetch", asked)
     relations = _relations(asked)
-    await pass_expand_gate(call, asked, record.stream, record.connection_id)
+    declared = await pass_expand_gate(call, asked, record.stream, record.connection_id)
     fields: tuple[str, ...] = tuple(asked.get("fields", ()))
     query = (*_scope(record), *(("fields", name) for name in fields), *relations)
     response = await read(call, record_path(record), query, asked)
-    document = Document(asked["id"], record, as_object(response.body), fields)
+    document = Document(asked["id"], record, as_object(response.body), fields, declared)
     structured = render_document(call, document)
     ladder = objects_in(structured["metadata"]["content_ladder"])
     return Outcome(

@@ -36,8 +36,8 @@ async def query_records(call: Call, raw: Mapping[str, Any] | None) -> Outcome:
     asked = parse_arguments(tool, raw)
     query = check_shape(asked)
     connection = asked.get("connection_id")
-    await pass_expand_gate(call, asked, asked["stream"], connection)
-    place = Place(asked["stream"], connection)
+    declared = await pass_expand_gate(call, asked, asked["stream"], connection)
+    place = Place(asked["stream"], connection, declared)
 
     def item(row: Json, number: int) -> RowItem:
         return RowItem(call, row, place, str(number))

@@ -15,6 +15,7 @@ from personal_server.cli import import_run
 from personal_server.cli.exits import run_app
 from personal_server.cli.import_run import ImportPorts
 from personal_server.cli.importing import add_import_commands
+from personal_server.operations import ingesting
 from personal_server.sources.item import Data
 from personal_server.storage.memory import MemoryStore
 from personal_server.storage.ports import Batch
@@ -117,6 +118,25 @@ def test_an_interrupted_import_goes_on_where_it_stopped(
     assert machine.count() == 100
     assert streams["messages"]["read"] <= 100 - before + 10
     assert machine.streams(tmp_path / "Inbox")["messages"]["unchanged"] == 100
+
+
+def test_a_part_larger_than_a_batch_is_stored_in_several(
+    machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(import_run, "BATCH_RECORDS", 10)
+    monkeypatch.setattr(ingesting, "MAX_LINES", 10)
+    event = (
+        "BEGIN:VEVENT\r\nUID:%d\r\nSUMMARY:Standup\r\nDTSTART:2024010%dT090000Z\r\n"
+        "RRULE:FREQ=DAILY;COUNT=40\r\nEND:VEVENT\r\n"
+    )
+    events = "".join(event % (n, n) for n in range(1, 6))
+    (tmp_path / "a.ics").write_text(f"BEGIN:VCALENDAR\r\n{events}END:VCALENDAR\r\n")
+    for stored in (25, 75, 130):
+        with interrupted_after(machine, stored):
+            machine.run("import", tmp_path / "a.ics")
+    machine.streams(tmp_path / "a.ics")
+    assert machine.count() == 5 * 41
+    assert machine.streams(tmp_path / "a.ics")["agenda"]["unchanged"] == 200
 
 
 @contextmanager

@@ -85,7 +85,7 @@ def mirrored(parts: tuple[str, ...]) -> bool:
     room = SOURCE.joinpath(*parts[:-1])
     stem = parts[-1].removeprefix("test_").removesuffix(".py")
     candidates = [room / f"{stem}.py", room / stem, room.with_suffix(".py")]
-    if stem == "contract":
+    if stem.startswith("contract"):
         candidates.append(room)
     return any(candidate.exists() for candidate in candidates)
 

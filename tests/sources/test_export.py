@@ -85,9 +85,10 @@ def test_damaged_bytes_are_one_error(tmp_path: Path) -> None:
     content = bytearray(path.read_bytes())
     content[60:80] = b"\xff" * 20
     path.write_bytes(bytes(content))
-    damaged = pytest.raises(MemberDamaged)
-    with open_export(path) as export, export.members[0].open() as stream, damaged:
-        stream.read()
+    with open_export(path) as export:
+        for opened in (export.members[0].open, export.members[0].exact):
+            with pytest.raises(MemberDamaged), opened() as stream:
+                stream.read()
 
 
 @settings(
@@ -122,3 +123,13 @@ def test_what_no_reader_takes_is_known(tmp_path: Path) -> None:
     with open_export(as_zip({"b": b"123", "a": b"12345"}, tmp_path / "a.zip")) as export:
         rest = export.without([export.only(export.members[:1])])
         assert [member.name for member in rest] == ["b"]
+
+
+def test_a_mark_before_text_is_left_out_of_the_text_and_kept_in_the_bytes(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(b"\xef\xbb\xbf0123")
+    with open_export(tmp_path / "a.csv") as export:
+        (member,) = export.members
+        assert member.head() == b"0123"
+        with member.open(at=2) as text, member.exact() as stored:
+            assert text.read() == b"23"
+            assert stored.read() == b"\xef\xbb\xbf0123"

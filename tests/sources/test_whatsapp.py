@@ -47,3 +47,11 @@ def test_a_file_that_was_exported_without_media_is_reported(tmp_path: Path) -> N
     items = read_path(tmp_path)
     assert records_of(items, "files")[0]["filename"] == "IMG-1.jpg"
     assert skips_of(items) == ["missing_attachment"]
+
+
+def test_a_chat_is_known_wherever_the_first_look_at_it_ends(tmp_path: Path) -> None:
+    line = "\u200e[13/01/24, 9:05:10\u202fPM] Ада: {}\n"
+    for padding in range(4):
+        text = line.format("x" * padding) + line.format("Добрый вечер, как дела? " * 400)
+        (tmp_path / "_chat.txt").write_text(text, encoding="utf-8")
+        assert len(records_of(read_path(tmp_path), "messages")) == 2

@@ -148,13 +148,18 @@ class ImportRun:
         return self._reading.source.read(self._reading.export, self.start)
 
     def _batches(self, items: Iterator[SourceItem]) -> Iterator[int]:
-        """Store batch after batch; yield the place from which reading would go on."""
-        batch, place = _Batch(), self.start
+        """Store batch after batch; yield the place from which reading would go on.
+
+        A part of an export larger than a batch is stored in several; within it no place is noted.
+        """
+        batch, place, within = _Batch(), self.start, False
         for item in items:
-            if batch.is_full and item.position > place:
+            begins = item.position > place
+            if batch.is_full or (within and begins):
                 self._store(batch)
-                yield item.position
-                batch = _Batch()
+                batch, within = _Batch(), not begins
+                if begins:
+                    yield item.position
             place = item.position
             if isinstance(item, Skipped):
                 self.tally.skip(item)

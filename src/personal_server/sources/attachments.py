@@ -38,7 +38,7 @@ def with_file(record: SourceRecord, member: Member | None) -> Iterator[SourceIte
     if member is not None and code is None:
         try:
             kind = record.data["mime_type"] or UNKNOWN_KIND
-            blob = blob_of_stream(member.open, kind, record.data["filename"])
+            blob = blob_of_stream(member.exact, kind, record.data["filename"])
         except MemberDamaged:
             code = "damaged_file"
         else:

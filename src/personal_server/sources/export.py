@@ -19,9 +19,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self, cast
 
-from personal_server.sources.archive import safe_entries
+from personal_server.sources.archive import check_directory, safe_entries
 from personal_server.sources.errors import ExportNotFound, ExportTruncated, ExportUnreadable
-from personal_server.sources.guarded import FAILURES, guarded
+from personal_server.sources.guarded import FAILURES, guarded, guarded_text
 from personal_server.sources.item import Skipped
 from personal_server.sources.text import printable
 
@@ -44,8 +44,15 @@ class Member:
     modified_at: datetime
 
     def open(self, at: int = 0) -> BinaryIO:
-        """The bytes of this member from `at` on. Raises: MemberDamaged, also while reading."""
-        return guarded(self.opener, at)
+        """Give this member as text, from byte `at` on; a mark of UTF-8 before it is no part of it.
+
+        Raises: MemberDamaged, also while reading.
+        """
+        return guarded_text(self.opener, at)
+
+    def exact(self) -> BinaryIO:
+        """Every byte of this member, for blobs. Raises: MemberDamaged, also while reading."""
+        return guarded(self.opener)
 
     def head(self, size: int = HEAD_BYTES) -> bytes:
         """The first bytes, for recognition by content. Raises: MemberDamaged."""
@@ -208,6 +215,7 @@ def _regular_files(path: Path, refused: list[Skipped]) -> list[Path]:
 
 def _archive(path: Path) -> Export:
     try:
+        check_directory(path)
         archive = zipfile.ZipFile(path)
     except (*FAILURES, IndexError, struct.error):
         raise ExportTruncated(

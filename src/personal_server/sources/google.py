@@ -33,7 +33,9 @@ from personal_server.sources.port import (
 Build = Callable[[Element], Iterator[SourceItem]]
 
 _KINDS: dict[str, re.Pattern[bytes]] = {
-    "activity": re.compile(rb"^\s*\[\s*\{\s*\"header\"\s*:.*\"title\"\s*:", re.DOTALL),
+    "activity": re.compile(
+        rb"^\s*\[\s*\{(?=.*\"header\"\s*:)(?=.*\"title\"\s*:)(?=.*\"time\"\s*:)", re.DOTALL
+    ),
     "page": re.compile(rb"^\s*<html>.*(mdl-typography--title|outer-cell)", re.DOTALL),
     "visits": re.compile(rb"^\s*\{\s*\"Browser History\"\s*:"),
     "points": re.compile(rb"^\s*\{\s*\"locations\"\s*:\s*\["),

@@ -6,6 +6,7 @@ import io
 import lzma
 import zipfile
 import zlib
+from codecs import BOM_UTF8
 from collections.abc import Callable
 from typing import BinaryIO
 
@@ -46,12 +47,27 @@ class _Guarded(io.RawIOBase):
         super().close()
 
 
-def guarded(opener: Callable[[], BinaryIO], at: int = 0) -> BinaryIO:
-    """Open a stream at an offset. Raises: MemberDamaged."""
+def guarded(opener: Callable[[], BinaryIO]) -> BinaryIO:
+    """Open a stream. Raises: MemberDamaged, also while reading."""
     try:
-        inner = opener()
-        if at:
-            inner.seek(at)
+        return _buffered(opener())
     except FAILURES:
         raise MemberDamaged from None
+
+
+def guarded_text(opener: Callable[[], BinaryIO], at: int = 0) -> BinaryIO:
+    """The same from an offset behind the mark of UTF-8, which some programs put before text.
+
+    Raises: MemberDamaged, also while reading.
+    """
+    try:
+        inner = opener()
+        mark = len(BOM_UTF8) if inner.read(len(BOM_UTF8)) == BOM_UTF8 else 0
+        inner.seek(mark + at)
+        return _buffered(inner)
+    except FAILURES:
+        raise MemberDamaged from None
+
+
+def _buffered(inner: BinaryIO) -> BinaryIO:
     return io.BufferedReader(_Guarded(inner), 262_144)

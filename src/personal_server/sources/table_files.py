@@ -42,6 +42,7 @@ class Table:
     kind: str
     path: Path
     key: str | None = None
+    rows_before: int = 0
 
     @property
     def stream(self) -> str:
@@ -196,28 +197,41 @@ def _sqlite_tables(path: Path, member: Member) -> Iterator[Table]:
                     " AND name NOT LIKE 'sqlite_%' AND sql NOT LIKE 'CREATE VIRTUAL%' ORDER BY name"
                 )
             ]
+            rows_before = 0
             for name in names:
                 columns = database.execute(f"PRAGMA table_info({_quoted(name)})").fetchall()
                 keys = [str(column[1]) for column in columns if column[5]]
-                yield Table(name, member, "sqlite", path, keys[0] if len(keys) == 1 else None)
+                key = keys[0] if len(keys) == 1 else None
+                yield Table(name, member, "sqlite", path, key, rows_before)
+                rows_before += _row_count(database, name, member)
     except sqlite3.Error:
         raise ExportUnreadable(
             "The database is damaged or encrypted.", "Export it again, or repair it first."
         ) from None
 
 
+def _row_count(database: sqlite3.Connection, name: str, member: Member) -> int:
+    """How many rows a table has; of a damaged one, at most as many as the file has bytes."""
+    try:
+        counted = database.execute(f"SELECT count(*) FROM {_quoted(name)}")  # noqa: S608  # quoted
+        return int(counted.fetchone()[0])
+    except sqlite3.Error:
+        return member.size_bytes
+
+
 def _sqlite_rows(table: Table) -> Iterator[Row | Skipped]:
-    """Rows in the order of the table; positions spread over the file by their count."""
+    """Rows in the order of the table; each counts as a byte of the file, so positions rise."""
+    position = table.member.offset + table.rows_before
     try:
         with closing(_opened(table.path)) as database:
             rows = database.execute(f"SELECT * FROM {_quoted(table.name)}")  # noqa: S608  # quoted
             names = [str(column[0]) for column in rows.description]
-            for number, cells in enumerate(rows):
-                position = table.member.offset
+            for number, cells in enumerate(rows, 1):
                 values: Data = {n: _cell(c) for n, c in zip(names, cells, strict=True)}
-                yield Row(position, f"{table.name}, row {number + 1}", values)
+                yield Row(position, f"{table.name}, row {number}", values)
+                position += 1
     except sqlite3.Error:
-        yield Skipped(table.name, "damaged_file", "the rest cannot be read", table.member.offset)
+        yield Skipped(table.name, "damaged_file", "the rest cannot be read", position)
 
 
 def _cell(value: int | float | str | bytes | None) -> Json:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufeff]")
+_STRAY = "personal-server-stray-byte"
 _SUPERSETS = {
     "us-ascii": "utf-8",
     "ascii": "utf-8",
@@ -31,13 +33,21 @@ def printable(text: str) -> str:
 
 
 def decoded(content: bytes, charset: str | None = None) -> str:
-    """Bytes as text: by the charset named, else UTF-8, else the Western superset of ASCII."""
-    for candidate in (_codec(charset), "utf-8"):
-        try:
-            return printable(content.decode(candidate))
-        except (LookupError, ValueError):
-            continue
-    return printable(content.decode("cp1252", "replace"))
+    """Bytes as text: by the charset named, else UTF-8; a stray byte is one of Western Windows."""
+    try:
+        return printable(content.decode(_codec(charset)))
+    except (LookupError, ValueError):
+        return printable(content.decode("utf-8", _STRAY))
+
+
+def _western(error: UnicodeError) -> tuple[str, int]:
+    """The first byte that is no UTF-8 as a character of Windows-1252."""
+    assert isinstance(error, UnicodeDecodeError)  # noqa: S101  # nothing is encoded with this
+    stray = error.object[error.start : error.start + 1]
+    return stray.decode("cp1252", "replace"), error.start + 1
+
+
+codecs.register_error(_STRAY, _western)
 
 
 def _codec(charset: str | None) -> str:

@@ -59,10 +59,10 @@ class Entry:
 
 
 def looks_like_chat(head: bytes) -> bool:
-    """Whether most of the first lines begin a message."""
+    """Whether the first line, or most of the first ones, begin a message."""
     lines = [line for line in decoded(head).splitlines()[:40] if line.strip()]
     begun = [line for line in lines if _HEADER.match(_clean(line))]
-    if not begun or not _HEADER.match(_clean(lines[0])):
+    if not begun or (begun[0] != lines[0] and 2 * len(begun) < len(lines)):
         return False
     return any(_AUTHOR.match(_clean(line).split(" ", 2)[-1]) for line in begun)
 

@@ -72,6 +72,27 @@ ICALENDAR = Package(
     "7bd001c8e648205e1bde5c6a5b77096598e8d0893dcf57755c6c597635620132",
     "BSD-2-Clause",
 )
+RECURRING = Package(
+    "PyPI",
+    "recurring-ical-events",
+    "3.8.2",
+    "e731af31d0b7dec5cd47a1defacd8549e2f36fab1c1995e8b9f042822a0acf8e",
+    "LGPL-3.0, read by tests only",
+)
+KHAL = Package(
+    "PyPI",
+    "khal",
+    "0.14.1",
+    "2b51679d80662b2d65e757c509813bd72b496043d789839bfd970f0026da687d",
+    "MIT",
+)
+MAIL_PARSER = Package(
+    "PyPI",
+    "mail-parser",
+    "4.8.0",
+    "602e659b159652d378b0f9cce2d682bee692bedae72687786e2b2e52eaeb9afc",
+    "Apache-2.0",
+)
 VOBJECT = Package(
     "PyPI",
     "vobject",
@@ -110,6 +131,12 @@ def mailbox() -> Sample:
     return Sample(path, HAM.title)
 
 
+def broken_mails() -> tuple[Sample, ...]:
+    """Single mails, some of them malformed; some real spam, whose attachments nobody opens."""
+    folder = unpacked(MAIL_PARSER) / "tests" / "mails"
+    return tuple(Sample(path, MAIL_PARSER.title) for path in sorted(folder.glob("mail_[mt]*")))
+
+
 def statement() -> Sample:
     """A bank statement as a bank sent it, names and numbers made up."""
     return Sample(unpacked(OFXPARSE) / "tests" / "fixtures" / "checking.ofx", OFXPARSE.title)
@@ -127,12 +154,14 @@ def claude_export() -> Sample:
 
 
 def calendars() -> tuple[Sample, ...]:
-    """Calendars of many programs, some of them broken, from two libraries' own tests."""
+    """Calendars of many programs, some of them broken, from the tests of libraries and programs."""
     tests = unpacked(ICALENDAR) / "src" / "icalendar" / "tests"
     return (
         Sample(tests / "calendars", ICALENDAR.title),
         Sample(tests / "events", ICALENDAR.title),
         Sample(unpacked(VOBJECT) / "test_files", VOBJECT.title),
+        Sample(unpacked(RECURRING), RECURRING.title),
+        Sample(unpacked(KHAL) / "tests" / "ics", KHAL.title),
     )
 
 

@@ -30,7 +30,7 @@ from personal_server.sources.port import (
 )
 from personal_server.sources.text import decoded, one_line
 
-_CALENDAR = re.compile(rb"^\s*(\xef\xbb\xbf)?BEGIN:(VCALENDAR|VEVENT)", re.IGNORECASE)
+_CALENDAR = re.compile(rb"^\s*(\xef\xbb\xbf)?BEGIN:(VCALENDAR|VEVENT|VTODO)", re.IGNORECASE)
 AHEAD = timedelta(days=400)
 """How far beyond the export a repeating event is spelled out."""
 

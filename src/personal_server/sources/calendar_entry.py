@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections import deque
 from collections.abc import Callable, Collection, Iterator
@@ -11,7 +12,7 @@ from typing import Any, cast
 from icalendar import Component, Event, Todo
 from icalendar.error import BrokenCalendarProperty, GloballyUniqueTZIDGuessed
 
-from personal_server.sources.calendar_rules import SINGLE, Start, parse_rule
+from personal_server.sources.calendar_rules import SINGLE, Rule, Start, parse_rule
 from personal_server.sources.errors import BadRecord
 from personal_server.sources.identity import stable_id
 from personal_server.sources.item import Data
@@ -20,6 +21,9 @@ from personal_server.sources.times import rendered
 
 FAULTS = (ValueError, KeyError, TypeError, AttributeError, IndexError, LookupError, OverflowError)
 MOST_SLOTS = 2_000
+_ALARM = re.compile(r"^BEGIN:VALARM\s.*?^END:VALARM\s*", re.DOTALL | re.MULTILINE | re.IGNORECASE)
+"""Not kept, and often broken."""
+
 ZoneOf = Callable[[str | None], tzinfo]
 
 
@@ -40,15 +44,15 @@ class Entry:
         attendees = self._people("ATTENDEE")
         return self._shared() | {
             "starts_at": self._rendered(begins),
-            "ends_at": self._rendered(ends) if ends is not None else None,
-            "starts_on": (begins.date() if isinstance(begins, datetime) else begins).isoformat(),
+            "ends_at": self._ended(ends),
+            "starts_on": self._day_of(begins).isoformat(),
             "all_day": not isinstance(begins, datetime),
             "time_zone": self._zone_name("DTSTART"),
             "organizer": next(iter(self._people("ORGANIZER")), None),
             "attendees": attendees,
             "attendee_count": len(attendees),
-            "is_recurring": "RRULE" in self._component or "RDATE" in self._component,
-            "recurrence_rule": self._raw("RRULE"),
+            "is_recurring": bool(self._rules() or self._listed("RDATE")),
+            "recurrence_rule": self._raw("RRULE") or None,
             "replaces_occurrence_at": self._rendered_or_none("RECURRENCE-ID"),
         }
 
@@ -57,16 +61,24 @@ class Entry:
         return self._text("UID"), self._rendered_or_none("RECURRENCE-ID")
 
     def slots(self, event: Data, last: date, replaced: Collection[object]) -> Iterator[Data]:
-        """Each time that the event takes place until a day, other entries' times left out."""
+        """Each time that the event takes place until a day, other entries' times left out.
+
+        Raises: BadRecord, after the first time, if its rule cannot be spelled out.
+        """
         begins, ends = self._time("DTSTART"), self._time("DTEND")
-        if begins is None:
+        if begins is None or event["status"] == "cancelled":
             return
         length = _between(begins, ends) if ends is not None else self._length()
-        starts = deque(self._starts(begins, last), maxlen=MOST_SLOTS)
-        left_out = {self._rendered(each) for each in self._listed("EXDATE")}
+        rules = [parse_rule(each) for each in self._rules()]
+        starts = deque(self._starts(begins, rules, last), maxlen=MOST_SLOTS)
+        left_out = self._listed("EXDATE")
+        moments = {self._rendered(each) for each in left_out}
+        days = {each for each in left_out if not isinstance(each, datetime)}
         for start in starts:
-            starts_at = self._rendered(start)
-            if starts_at in left_out or (event["uid"], starts_at) in replaced:
+            starts_at, starts_on = self._rendered(start), self._day_of(start)
+            if starts_at in moments or starts_on in days:
+                continue
+            if (event["uid"], starts_at) in replaced and not self._replaces():
                 continue
             ends_at = self._rendered(start + length) if length is not None else None
             yield {
@@ -77,20 +89,28 @@ class Entry:
                 "location": event["location"],
                 "starts_at": starts_at,
                 "ends_at": ends_at,
-                "starts_on": (start.date() if isinstance(start, datetime) else start).isoformat(),
+                "starts_on": starts_on.isoformat(),
                 "all_day": event["all_day"],
             }
+        if None in rules:
+            raise BadRecord("unknown_rule", "how it repeats is not spelled out")
 
-    def _starts(self, begins: Start, last: date) -> Iterator[Start]:
-        """The beginnings. Raises: BadRecord, if the rule cannot be spelled out."""
-        rules = self._values("RRULE")
-        for each in rules or [None]:
-            rule = parse_rule(each) if each is not None else SINGLE
+    def _replaces(self) -> bool:
+        """Whether it stands for one occurrence of another; then it takes place once."""
+        return "RECURRENCE-ID" in self._component
+
+    def _rules(self) -> list[Any]:
+        """The rules of repetition; an empty one is none."""
+        return [] if self._replaces() else [each for each in self._values("RRULE") if each]
+
+    def _starts(self, begins: Start, rules: list[Rule | None], last: date) -> Iterator[Start]:
+        for rule in rules or [None]:
             if rule is None:
-                raise BadRecord("unknown_rule", "how it repeats is not spelled out")
-            yield from rule.starts(begins, last if each is not None else date.max)
+                yield from SINGLE.starts(begins, date.max)
+            else:
+                yield from rule.starts(begins, last)
         for day in self._listed("RDATE"):
-            if type(day) is type(begins):
+            if isinstance(day, datetime) == isinstance(begins, datetime):
                 yield day
 
     def _listed(self, name: str) -> list[Start]:
@@ -99,7 +119,8 @@ class Entry:
         for value in self._values(name):
             dated += _facet(value, "dts") or []
         found: list[Any] = [_facet(each, "dt") for each in dated]
-        return [each for each in found if isinstance(each, date)]
+        begun: list[Any] = [each[0] if isinstance(each, tuple) else each for each in found]
+        return [each for each in begun if isinstance(each, date)]
 
     def task(self) -> Data:
         """The record of a task."""
@@ -178,10 +199,25 @@ class Entry:
         found: Any = _parameters(values[0]).get("TZID") if values else None
         return one_line(printable(str(found)), 200) if found else None
 
-    def _rendered(self, moment: datetime | date) -> str:
+    def _rendered(self, moment: datetime | date, name: str = "DTSTART") -> str:
         if isinstance(moment, datetime):
-            return rendered(moment, self._zone_of(self._zone_name("DTSTART")))
+            return rendered(moment, self._zone_of(self._zone_name(name)))
         return f"{moment.isoformat()}T00:00:00Z"
+
+    def _ended(self, ends: Start | None) -> str | None:
+        """A length counts from the beginning, an end may have a zone of its own."""
+        if ends is None:
+            return None
+        named = self._zone_name("DTEND") is not None
+        return self._rendered(ends, "DTEND" if named else "DTSTART")
+
+    def _day_of(self, moment: Start) -> date:
+        """Its day by the clock it was entered in; one in UTC by the calendar's."""
+        if not isinstance(moment, datetime):
+            return moment
+        if moment.tzinfo is None or self._zone_name("DTSTART") is not None:
+            return moment.date()
+        return moment.astimezone(self._zone_of(None)).date()
 
     def _rendered_or_none(self, name: str) -> str | None:
         moment = self._time(name)
@@ -206,7 +242,7 @@ def parsed(kind: type[Event] | type[Todo], raw: bytes) -> Component:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", GloballyUniqueTZIDGuessed)
         try:
-            return kind.from_ical(decoded(raw))
+            return kind.from_ical(_ALARM.sub("", decoded(raw)))
         except FAULTS:
             raise BadRecord("bad_record", "it is not a valid entry") from None
 

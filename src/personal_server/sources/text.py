@@ -21,6 +21,8 @@ _SUPERSETS = {
     "iso-8859-8-i": "iso-8859-8",
 }
 
+_WESTERN = frozenset({"cp1252", "windows-1252", "iso-8859-15", "latin1", "iso8859-1"})
+
 
 def printable(text: str) -> str:
     """The text without control characters and half surrogates."""
@@ -33,11 +35,17 @@ def printable(text: str) -> str:
 
 
 def decoded(content: bytes, charset: str | None = None) -> str:
-    """Bytes as text: by the charset named, else UTF-8; a stray byte is one of Western Windows."""
-    try:
-        return printable(content.decode(_codec(charset)))
-    except (LookupError, ValueError):
-        return printable(content.decode("utf-8", _STRAY))
+    """Bytes as text: by the charset named, else UTF-8; a stray byte is one of Western Windows.
+
+    What is called Western but is whole UTF-8 is UTF-8: programs name the charset they expected.
+    """
+    named = _codec(charset)
+    for candidate in ("utf-8", named) if named in _WESTERN else (named,):
+        try:
+            return printable(content.decode(candidate))
+        except (LookupError, ValueError):
+            continue
+    return printable(content.decode("utf-8", _STRAY))
 
 
 def _western(error: UnicodeError) -> tuple[str, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from email import message_from_bytes
 from email.message import Message
 from email.policy import compat32
 from typing import cast
@@ -14,6 +15,7 @@ from personal_server.sources.mail.html_text import html_to_text
 from personal_server.sources.text import decoded, one_line
 
 DEEPEST = 40
+_BOUNDARY = re.compile(rb"\s*--([^\s\"]{1,70})[ \t]*\r?\n[A-Za-z-]+:")
 _TYPE = re.compile(r"^[a-z0-9!#$&^_.+-]{1,100}/[a-z0-9!#$&^_.+-]{1,100}$")
 
 
@@ -56,9 +58,20 @@ def body_of(message: Message, depth: int = 0) -> Body:
 
 
 def _children(message: Message) -> list[Message] | None:
-    if message.get_content_maintype() == "multipart" and message.is_multipart():
-        return _inner(message)
-    return None
+    if message.get_content_maintype() != "multipart":
+        return None
+    return _inner(message) if message.is_multipart() else _misnamed(message)
+
+
+def _misnamed(message: Message) -> list[Message] | None:
+    """The parts of a message that announces another boundary than it uses."""
+    content = _content(message)
+    found = _BOUNDARY.match(content)
+    if found is None:
+        return None
+    head = b'Content-Type: multipart/mixed; boundary="' + found.group(1) + b'"\n\n'
+    parsed = message_from_bytes(head + content, policy=compat32)
+    return _inner(parsed) if parsed.is_multipart() else None
 
 
 def _inner(message: Message) -> list[Message]:
@@ -85,7 +98,7 @@ def _read_leaf(part: Message, body: Body) -> None:
     if kind in ("text/plain", "text/html") and not attached:
         text = decoded(_content(part), _charset(part))
         body.texts.append(html_to_text(text) if kind == "text/html" else _tidy(text))
-    else:
+    elif part.get_content_maintype() != "multipart" or _content(part).strip():
         mime_type = kind if _TYPE.match(kind) else "application/octet-stream"
         body.attachments.append(Attachment(filename, mime_type, _content(part)))
 
@@ -121,6 +134,7 @@ def _charset(part: Message) -> str | None:
 
 
 def _filename(part: Message) -> str | None:
+    _give_raw_bytes_a_meaning(part)
     try:
         name = part.get_filename()
     except (LookupError, ValueError, TypeError):
@@ -130,3 +144,10 @@ def _filename(part: Message) -> str | None:
     raw = name.encode("utf-8", "surrogateescape")
     readable = one_line(decode_words(decoded(raw)), 500)
     return re.split(r"[/\\]", readable)[-1].strip(". ")[-255:] or None
+
+
+def _give_raw_bytes_a_meaning(part: Message) -> None:
+    """Names of files in 8-bit headers, which the library would replace by marks of doubt."""
+    for name, value in list(part.raw_items()):
+        if name.lower() in ("content-type", "content-disposition") and not str(value).isascii():
+            part.replace_header(name, decoded(str(value).encode("utf-8", "surrogateescape")))

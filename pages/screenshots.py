@@ -11,7 +11,7 @@ from selenium import webdriver
 
 from tests.browser.chromium import chromium, photograph
 from tests.browser.site import Owner, Site, site
-from tests.browser.visits import PAGES, prepare
+from tests.browser.visits import PAGES, STATES, prepare, show
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "screenshots"
 WIDTHS = {"desktop": 1280, "phone": 360}
@@ -36,9 +36,10 @@ def _photograph_all(
     _keep(driver, f"login-{name}", width)
     driver.get(running.sign_in_link())
     _keep(driver, f"enter-{name}", width)
-    Owner(driver, running).sign_in()
-    for page in PAGES:
-        driver.get(addresses[page])
+    owner = Owner(driver, running)
+    owner.sign_in()
+    for page in (*PAGES, *STATES):
+        show(owner, page, addresses)
         _keep(driver, f"{page}-{name}", width)
 
 

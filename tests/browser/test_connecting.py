@@ -95,7 +95,7 @@ class Agent:
         assert not owner.all('.decide button[value="approve"]')
         source = owner.driver.find_element(
             By.XPATH,
-            "//strong[text()='E-mail']/ancestor::section//input[starts-with(@name,'keep')]",
+            "//h2[contains(., 'E-mail')]/ancestor::section//input[starts-with(@name,'keep')]",
         )
         index = str(source.get_attribute("name")).removeprefix("keep.")
         owner.press(source)

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from selenium.webdriver.common.keys import Keys
 
 from tests.browser.chromium import chromium
 from tests.browser.site import Owner, Site
-from tests.browser.visits import PAGES, prepare
+from tests.browser.visits import PAGES, STATES, prepare, show
 
 pytestmark = pytest.mark.browser
 
@@ -25,24 +26,27 @@ CONTROLS = {
     "Date",
     "DisclosureTriangle",
 }
+OPEN_ALL = "for (const d of document.querySelectorAll('details')) d.open = true"
 CONTRAST = (Path(__file__).parent / "contrast.js").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_pages_fit_a_phone_name_their_controls_and_can_be_read(running: Site, dark: bool) -> None:
-    with chromium(width=360, dark=dark) as driver:
+    with chromium(width=320, dark=dark) as driver:
         owner = Owner(driver, running)
         owner.sign_in()
         addresses = prepare(running)
-        for name in PAGES:
-            driver.get(addresses[name])
+        for name in (*PAGES, *STATES):
+            show(owner, name, addresses)
+            driver.execute_script(OPEN_ALL)
             width: Any = driver.execute_script("return document.documentElement.scrollWidth")
-            assert width <= 360, name
+            assert width <= 320, name
             assert unnamed_controls(owner) == [], name
             assert driver.execute_script(CONTRAST) == [], name
             assert driver.execute_script("return document.scripts.length") == 0
             assert len(owner.all("h1")) == 1, name
             assert len(owner.all("main")) == 1, name
+            assert skipped_levels(owner) == [], name
 
 
 def unnamed_controls(owner: Owner) -> list[str]:
@@ -55,6 +59,55 @@ def unnamed_controls(owner: Owner) -> list[str]:
         and node.get("role", {}).get("value") in CONTROLS
         and not node.get("name", {}).get("value")
     ]
+
+
+def skipped_levels(owner: Owner) -> list[str]:
+    """Headings more than one level below the one before."""
+    found = [element.tag_name for element in owner.all("h1, h2, h3, h4, h5, h6")]
+    levels = [int(name[1]) for name in found]
+    return [
+        f"{before} then {name}"
+        for before, name, level, above in zip(found, found[1:], levels[1:], levels, strict=False)
+        if level > above + 1
+    ]
+
+
+def test_the_keyboard_reaches_every_control_in_reading_order_and_shows_where_it_is(
+    owner: Owner, running: Site
+) -> None:
+    for name in ("consent", "device", "access"):
+        owner.driver.get(prepare(running)[name])
+        places, outlines = walk_by_tab(owner)
+        assert places == sorted(places), name
+        assert len(places) == len(owner.all(REACHED)), name
+        assert all(outlines[1:]), name  # the first is not reached by a key
+
+
+REACHED = (
+    "a[href], summary, [tabindex='0'], select, button:not([tabindex='-1']), "
+    "input:not([type='hidden']):not([disabled]):not([type='radio']:not(:checked))"
+)
+
+
+def walk_by_tab(owner: Owner) -> tuple[list[int], list[bool]]:
+    """The places of the controls that the tab key visits, and whether each shows the focus."""
+    for details in owner.all("details:not([open]) > summary"):
+        owner.press(details)
+    controls = owner.all(REACHED)
+    order = {control.id: place for place, control in enumerate(controls)}
+    places: list[int] = []
+    outlines: list[bool] = []
+    owner.find("a.skip").send_keys("")
+    for _ in range(3 * len(controls)):
+        focused = owner.driver.switch_to.active_element
+        if focused.id not in order:
+            if focused.tag_name == "body":
+                break
+        elif not places or places[-1] != order[focused.id]:
+            places.append(order[focused.id])
+            outlines.append(focused.value_of_css_property("outline-style") != "none")
+        focused.send_keys(Keys.TAB)
+    return places, outlines
 
 
 def test_the_browser_of_the_journeys_runs_no_script(owner: Owner) -> None:

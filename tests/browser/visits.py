@@ -1,4 +1,7 @@
-"""What there is to see: a server with apps that ask, hold and have read something."""
+"""What there is to see: a server with apps that ask, hold and have read something.
+
+Pages are reached by their address; states only by doing something, as a person does.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from personal_server.domain.disclosure import DENIED, SERVED, DisclosureEntry
 from personal_server.operations.auditing import Acting
 from personal_server.operations.granting import Granting
 from personal_server.storage.authorization_rows import AuditRow, ClientRow, RequestRow
-from tests.browser.site import Site
+from tests.browser.site import Owner, Site
 from tests.console.household import DAY, HOME, bank_request, mail_request
 
 OWNER = Acting("owner", "req_visit", "127.0.0.1")
@@ -32,6 +35,61 @@ PAGES = (
     "sign-ins",
     "not-found",
 )
+
+
+STATES = ("changed", "impossible", "expired", "allowed", "wrong-code")
+
+
+def show(owner: Owner, name: str, addresses: dict[str, str]) -> None:
+    """Bring the browser to a page of `PAGES`, or into one of `STATES`."""
+    if name in PAGES:
+        owner.driver.get(addresses[name])
+        return
+    act = {
+        "changed": _change_after_preview,
+        "impossible": _see_the_impossible,
+        "expired": _come_too_late,
+        "allowed": _allow_a_device,
+        "wrong-code": _type_a_wrong_code,
+    }
+    act[name](owner)
+
+
+def _change_after_preview(owner: Owner) -> None:
+    _open(owner, mail_wanted())
+    owner.press(owner.find("details.narrow-box > summary"))
+    owner.press(owner.find('input[name="field.0.messages"][value="body"]'))
+    owner.decide("approve")
+
+
+def _see_the_impossible(owner: Owner) -> None:
+    wanted = mail_wanted()
+    wanted[0]["source"] = {"id": "https://registry.pdpp.dev/connectors/health"}
+    _open(owner, wanted)
+
+
+def _come_too_late(owner: Owner) -> None:
+    _open(owner, mail_wanted(), expires_at_ns=time.time_ns())
+
+
+def _allow_a_device(owner: Owner) -> None:
+    _open(owner, mail_wanted(), flow="device", redirect_uri=None)
+    owner.decide("approve")
+
+
+def _type_a_wrong_code(owner: Owner) -> None:
+    owner.driver.get(f"{owner.site.origin}/device?user_code=BBBB-CCCC")
+    owner.find("button.primary").click()
+
+
+def _open(owner: Owner, details: list[dict[str, object]], **over: Any) -> None:
+    """A fresh request of the notes agent, shown."""
+    store = owner.site.server.stores.authorization
+    with store.write() as writer:
+        request_id = f"ar_state_{writer.count(RequestRow)}"
+        row = _request(owner.site, request_id, details, time.time_ns())
+        writer.insert(replace(row, **over))
+    owner.driver.get(f"{owner.site.origin}/consent/{request_id}")
 
 
 def prepare(site: Site) -> dict[str, str]:
@@ -179,6 +237,8 @@ def _reads(site: Site, grant_id: str, now_ns: int) -> list[DisclosureEntry]:
     entries: list[DisclosureEntry] = []
     for number in range(40):
         refused = number % 17 == 3
+        tool = ("query_records", "search", "fetch")[number % 3]
+        records = 1 if tool == "fetch" else 3 + (number * 7) % 22
         entries.append(
             DisclosureEntry(
                 disclosure_id=f"dsc_{number}",
@@ -192,13 +252,13 @@ def _reads(site: Site, grant_id: str, now_ns: int) -> list[DisclosureEntry]:
                 route="records",
                 client_id="cli_notes",
                 grant_id=grant_id,
-                tool=("query_records", "search", "fetch")[number % 3],
+                tool=tool,
                 connector_key="mail",
                 connection_id=HOME,
                 stream="messages",
                 fields=() if refused else ("id", "sent_at", "subject", "from_name"),
-                record_count=0 if refused else (number * 7) % 26,
-                size_bytes=0 if refused else 900 * (number % 13),
+                record_count=0 if refused else records,
+                size_bytes=0 if refused else records * (420 + 30 * (number % 5)),
             )
         )
     return entries

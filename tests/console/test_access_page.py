@@ -1,9 +1,10 @@
 from __future__ import annotations
 
+from personal_server.domain.disclosure import DENIED
 from personal_server.storage.authorization_rows import GrantRow, PackageRow
-from tests.console.browsing import Browser
+from tests.cli.test_disclosures import entry
+from tests.console.browsing import Browser, allow, words
 from tests.console.household import Household, bank_request, mail_request
-from tests.console.test_consent_page import allow, words
 
 
 def test_nobody_has_access_at_first(browser: Browser) -> None:
@@ -16,18 +17,32 @@ def test_a_grant_is_listed_shown_and_ended(house: Household, browser: Browser) -
     listed = words(browser.get("/owner/access"))
     assert "Notes app" in listed
     assert "E-mail" in listed
+    assert "Your e-mails E-mail, Home mailbox · 3 fields · any age" in listed
     assert "until 16 Feb 2027" in listed
+    assert "never used" in listed
     page = browser.get(f"/owner/access/{row.grant_id}")
     text = words(page)
     assert "Your e-mails" in text
     assert "Home mailbox" in text
-    assert "You allowed it" not in text or "by you" in text
+    assert "You allowed it" in text
+    assert "You allowed it (by you)" not in text
     assert "pdpp.review/1" in text
     ended = browser.submit(page, f"/owner/access/{row.grant_id}/revoke")
     assert ended.headers["location"] == f"/owner/access/{row.grant_id}"
     text = words(browser.get(f"/owner/access/{row.grant_id}"))
     assert "This access is revoked: you ended it." in text
     assert "1 ended access" in words(browser.get("/owner/access"))
+
+
+def test_the_list_says_what_an_app_read_last(house: Household, browser: Browser) -> None:
+    allow(browser, house.ask(mail_request()))
+    (row,) = house.rows(GrantRow)
+    given = entry(1, grant_id=row.grant_id, record_count=7)
+    refused = entry(2, grant_id=row.grant_id, outcome=DENIED)
+    house.disclosures.append_disclosures([given, refused])
+    listed = words(browser.get("/owner/access"))
+    assert "Last read: 7 records of messages" in listed
+    assert "never used" not in listed
 
 
 def test_ending_a_package_ends_all_of_it(house: Household, browser: Browser) -> None:

@@ -3,9 +3,8 @@ from __future__ import annotations
 import pytest
 
 from personal_server.storage.authorization_rows import ClientRow, GrantRow
-from tests.console.browsing import Browser
+from tests.console.browsing import Browser, allow, words
 from tests.console.household import Household, mail_request
-from tests.console.test_consent_page import allow, words
 
 
 def reference(house: Household) -> str:

@@ -101,7 +101,8 @@ def test_the_differences_are_told_after_a_restart_too(house: Household, browser:
     changed = browser.post(path, [*fields, ("action", "approve")])
     assert (changed.status, changed.error) == (409, "review_changed")
     assert "messages of mail: now without body." in words(changed)
-    assert 'class="stream changed"' in changed.text
+    assert "Changed since you looked" in words(changed)
+    assert "Changed since you looked" not in words(press(browser, changed, path, "preview"))
 
 
 def test_another_tab_that_showed_something_else_last_is_told_apart(

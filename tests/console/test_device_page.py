@@ -6,9 +6,8 @@ import pytest
 
 from personal_server.consent.credentials import secret_hash
 from personal_server.storage.authorization_rows import RequestRow
-from tests.console.browsing import SECOND, Browser
+from tests.console.browsing import SECOND, Browser, allow, words
 from tests.console.household import Household, mail_request
-from tests.console.test_consent_page import allow, words
 
 CODE = "WDJBMJHT"
 
@@ -122,3 +121,15 @@ def test_an_owner_request_grants_nothing_on_the_consent_page(
 def test_a_client_request_is_no_owner_request(house: Household, browser: Browser) -> None:
     ask(house)
     assert browser.get("/device/ar_0").error == "not_found"
+
+
+@pytest.mark.parametrize("action", ["preview", "approve"])
+def test_letting_a_device_act_as_the_owner_never_goes_through_the_consent_page(
+    house: Household, browser: Browser, action: str
+) -> None:
+    path = ask(house, "owner_device")
+    assert browser.get(path).error == "not_found"
+    csrf = dict(browser.get("/owner/sign-ins").form("/owner/logout"))["_csrf"]
+    page = browser.post(path, [("_csrf", csrf), ("action", action)])
+    assert page.error == "not_found"
+    assert [row.status for row in house.rows(RequestRow)] == ["pending"]

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from tests.cli.test_disclosures import entry
+from tests.console.browsing import allow, words
 from tests.console.household import Household, mail_request
-from tests.console.test_consent_page import allow, words
 
 
 def test_the_overview_counts_what_there_is() -> None:
@@ -27,3 +27,6 @@ def test_requests_that_wait_are_shown_but_unentered_device_codes_are_not() -> No
     page = browser.get("/owner/")
     assert page.text.count("Look at it") == 1
     assert f'href="{path}"' in page.text
+    assert "Wants to read: E-mail" in words(page)
+    house.ask(None)
+    assert "Lets you choose what to give" in words(browser.get("/owner/"))

@@ -2,9 +2,8 @@ from __future__ import annotations
 
 from personal_server.domain.disclosure import DENIED
 from tests.cli.test_disclosures import entry
-from tests.console.browsing import Browser
+from tests.console.browsing import Browser, allow, words
 from tests.console.household import DAY, Household, mail_request
-from tests.console.test_consent_page import allow, words
 
 
 def test_sources_tell_what_is_kept_per_account_and_who_reads_it(

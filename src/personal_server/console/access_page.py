@@ -13,10 +13,11 @@ from starlette.responses import Response
 
 from personal_server.consent.credentials import token_reference
 from personal_server.console.access_view import TokenView, event_words, held_view
-from personal_server.console.disclosure_view import disclosure_lines
+from personal_server.console.disclosure_view import DisclosureLine, disclosure_lines
 from personal_server.console.frame import PageRoute
 from personal_server.console.pages import Pages
 from personal_server.console.visits import Visit, acting
+from personal_server.domain.disclosure import SERVED
 from personal_server.errors import NotFound
 from personal_server.operations.accessing import Held, list_held, show_held
 from personal_server.operations.catalog import Catalogs
@@ -54,7 +55,14 @@ class AccessPages:
         views = [held_view(one, catalog) for one in held]
         active = [view for view in views if view.held.status == "active"]
         ended = [view for view in views if view.held.status != "active"]
-        return self.pages.show(visit, "access.html", {"active": active, "ended": ended})
+        reads = {view.held.id: self._last_read(view.held) for view in active}
+        shown = {"active": active, "ended": ended, "last_reads": reads}
+        return self.pages.show(visit, "access.html", shown)
+
+    def _last_read(self, held: Held) -> DisclosureLine | None:
+        """What it was given last."""
+        query = DisclosureQuery(limit=1, equal=(_held_by(held), ("outcome", SERVED)))
+        return next(iter(disclosure_lines(self.disclosures.disclosures(query), {})), None)
 
     def show_one(self, visit: Visit) -> Response:
         """One grant or package.  Raises: NotFound."""
@@ -64,8 +72,7 @@ class AccessPages:
             tokens = _tokens(reader, held)
             events = _events(reader, held)
             artifact = _artifact(reader, held.revision)
-        member = "package_id" if held.kind == "mcp_package" else "grant_id"
-        query = DisclosureQuery(limit=RECENT_READS, equal=((member, held.id),))
+        query = DisclosureQuery(limit=RECENT_READS, equal=(_held_by(held),))
         reads = disclosure_lines(self.disclosures.disclosures(query), {})
         return self.pages.show(
             visit,
@@ -88,6 +95,11 @@ class AccessPages:
         if ended is None:
             raise _unknown()
         return self.pages.go(visit, f"/owner/access/{held_id}")
+
+
+def _held_by(held: Held) -> tuple[str, str]:
+    """The condition on disclosures that were made under it."""
+    return ("package_id" if held.kind == "mcp_package" else "grant_id", held.id)
 
 
 def _found(held: Held | None) -> Held:

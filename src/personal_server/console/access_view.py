@@ -114,8 +114,8 @@ def event_words(row: AuditRow) -> str:
     """One line of the timeline."""
     said = EVENTS.get(row.event, row.event.replace(".", " ").replace("_", " "))
     because = REASONS.get(str(row.detail.get("reason", "")))
-    by = ACTORS.get(row.actor, row.actor)
-    return f"{said} ({because or 'by ' + by})"
+    by = because or f"by {ACTORS.get(row.actor, row.actor)}"
+    return said if said.startswith("You ") else f"{said} ({by})"
 
 
 def window_of(bound: TimeConstraint | None) -> str:

@@ -53,7 +53,7 @@ def console_app(parts: ConsoleParts) -> Frame:
         *SignInPages(parts.sign_in, pages, SignInThrottle(clock)).routes(),
         *ConsentPages(granting, evidence, pages, clock).routes(),
         *DevicePages(store, requesting, granting, pages, UserCodeThrottle(clock), clock).routes(),
-        *HomePage(store, log, reads, parts.sign_in, pages, clock).routes(),
+        *HomePage(store, log, reads, catalogs, parts.sign_in, pages, clock).routes(),
         *AccessPages(store, log, catalogs, pages, clock).routes(),
         *ClientPages(store, pages, clock).routes(),
         *RecordsPages(store, log, reads, catalogs, pages, clock).routes(),

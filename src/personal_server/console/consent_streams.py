@@ -43,7 +43,10 @@ class FieldView:
 
 @dataclass(frozen=True, slots=True)
 class StreamView:
-    """One stream.  `prefix` is `{entry}.{stream}` of its form fields."""
+    """One stream.  `prefix` is `{entry}.{stream}` of its form fields.
+
+    `empty` is an optional stream without records that nobody ticked.
+    """
 
     name: str
     prefix: str
@@ -64,6 +67,7 @@ class StreamView:
     accounts: tuple[str, ...]
     count: str
     kept: str
+    empty: bool
     span: str | None
     synced: str | None
     sample_columns: tuple[str, ...]
@@ -91,6 +95,7 @@ def stream_view(
     places = [(connection, stream.name) for connection in names]
     found = [shown.evidence[place] for place in places if place in shown.evidence]
     columns = _columns(stream, terms)
+    kept = sum(shown.kept.get(place, 0) for place in places)
     return StreamView(
         name=stream.name,
         prefix=prefix,
@@ -110,7 +115,8 @@ def stream_view(
         resources=_resources(stream, choice),
         accounts=tuple(names[c] for c in terms.instance_ids) if terms else (),
         count=consent_words.count(found),
-        kept=counted(sum(shown.kept.get(place, 0) for place in places), "record"),
+        kept=counted(kept, "record"),
+        empty=not (kept or stream.required or choice.wanted),
         span=_span(found),
         synced=_synced(found),
         sample_columns=tuple(field_words(name) for name in columns),

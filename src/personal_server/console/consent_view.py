@@ -65,6 +65,11 @@ class SourceView:
         return self.choosable and not self.kept and ticked
 
     @property
+    def empty(self) -> tuple[StreamView, ...]:
+        """Streams that would give nothing now."""
+        return tuple(stream for stream in self.streams if stream.empty)
+
+    @property
     def has_time(self) -> bool:
         """Whether some stream can be limited in time."""
         return any(stream.time_field for stream in self.streams)
@@ -107,6 +112,11 @@ class ConsentView:
         """The ends to choose from in this mode."""
         single = self.mode == SINGLE_USE
         return consent_words.SINGLE_ENDS if single else consent_words.CONTINUOUS_ENDS
+
+    @property
+    def opens_samples(self) -> bool:
+        """Whether samples stand open: with one stream they are seen at a glance."""
+        return sum(stream.given for source in self.sources for stream in source.streams) == 1
 
     @property
     def has_time(self) -> bool:

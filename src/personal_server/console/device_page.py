@@ -25,12 +25,11 @@ from personal_server.console.words import shown
 from personal_server.domain.values import NANOSECONDS
 from personal_server.errors import InvalidRequest, NotFound
 from personal_server.operations.granting import Granting
-from personal_server.operations.requesting import Requesting
+from personal_server.operations.requesting import OWNER_DEVICE, Requesting
 from personal_server.storage.authorization_ports import AuthorizationStore
 from personal_server.storage.authorization_rows import ClientRow, RequestRow
 
 FRESH_SECONDS = 300
-OWNER_FLOW = "owner_device"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +66,7 @@ class DevicePages:
         except InvalidUserCode as error:
             self.throttle.failed(session)
             return self._form(visit, typed, error)
-        place = "device" if row.flow == OWNER_FLOW else "consent"
+        place = "device" if row.flow == OWNER_DEVICE else "consent"
         return self.pages.go(visit, f"/{place}/{row.request_id}")
 
     def show_owner(self, visit: Visit) -> Response:
@@ -100,7 +99,7 @@ class DevicePages:
             "device.html",
             {
                 "code": shown_user_code(code) if whole else code,
-                "whole": whole,
+                "whole": whole and error is None,
                 "error": error,
                 "csrf": visit.owner().csrf,
             },
@@ -127,7 +126,7 @@ class DevicePages:
     def _owner_request(self, handle: str) -> RequestRow:
         with self.authorization.read() as reader:
             row = reader.get(RequestRow, request_id=handle)
-        if row is None or row.flow != OWNER_FLOW:
+        if row is None or row.flow != OWNER_DEVICE:
             raise NotFound("There is no such request. Start again from the device.")
         if row.status != "pending" or row.expires_at_ns <= self.clock():
             raise RequestClosed("This request is closed. Start again from the device.")

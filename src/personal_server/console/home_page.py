@@ -7,12 +7,14 @@ from dataclasses import dataclass
 
 from starlette.responses import Response
 
+from personal_server.consent.selection_parsing import parse_stored
 from personal_server.console.frame import PageRoute
 from personal_server.console.pages import Pages
 from personal_server.console.visits import Visit
 from personal_server.domain.disclosure import SERVED
 from personal_server.domain.values import DAY_NANOSECONDS
 from personal_server.operations.accessing import list_held
+from personal_server.operations.catalog import Catalog, Catalogs
 from personal_server.operations.read_ports import ReadPorts
 from personal_server.operations.signing_in import OwnerSignIn
 from personal_server.storage.authorization_ports import After, AuthorizationStore
@@ -29,6 +31,7 @@ class Waiting:
 
     request: RequestRow
     name: str
+    wants: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,7 @@ class HomePage:
     authorization: AuthorizationStore
     disclosures: DisclosureStore
     reads: ReadPorts
+    catalogs: Catalogs
     sign_in: OwnerSignIn
     pages: Pages
     clock: Callable[[], int]
@@ -77,6 +81,7 @@ class HomePage:
 
     def _waiting(self, now_ns: int) -> list[Waiting]:
         """Requests of browsers, and of devices whose code was entered here."""
+        catalog = self.catalogs()
         with self.authorization.read() as reader:
             rows = reader.rows(
                 RequestRow,
@@ -88,7 +93,17 @@ class HomePage:
             shown = [row for row in rows if row.flow == "code" or row.opened_at_ns is not None]
             names = {row.client_id: reader.get(ClientRow, client_id=row.client_id) for row in shown}
         return [
-            Waiting(row, client.name or client.client_id)
+            Waiting(row, client.name or client.client_id, _wants(row, catalog))
             for row in shown[:SHOWN_REQUESTS]
             if (client := names[row.client_id]) is not None and client.blocked_at_ns is None
         ]
+
+
+def _wants(row: RequestRow, catalog: Catalog) -> str:
+    """The sources that a request names."""
+    if row.picker or not row.details:
+        return "Lets you choose what to give"
+    asked = [selection.source_id for selection in parse_stored(row.details)]
+    known = catalog.declarations
+    names = [known[one].display_name if one in known else one for one in asked]
+    return f"Wants to read: {', '.join(names)}"

@@ -34,7 +34,7 @@ from personal_server.operations.accessing import active_held
 from personal_server.operations.auditing import Acting, Subject, audit
 from personal_server.operations.catalog import Catalogs
 from personal_server.operations.issuing_grants import GrantIds, issue_grants
-from personal_server.operations.requesting import ERASED
+from personal_server.operations.requesting import ERASED, OWNER_DEVICE
 from personal_server.operations.reviewing import Review, asked_of, facts_of, review_of
 from personal_server.storage.authorization_ports import (
     AuthorizationReader,
@@ -96,7 +96,7 @@ class Granting:
     def _approve(self, request_id: str, choices: Choices, revision: str, acting: Acting) -> Decided:
         now_ns = self._clock()
         with self._store.write() as writer:
-            row = self._decidable(writer, request_id, now_ns)
+            row = _selecting(self._decidable(writer, request_id, now_ns))
             if row.facts not in (None, facts_of(self._review(writer, row, None, now_ns))):
                 raise ReviewStale("A source or the app changed. Look again, then decide.")
             review = self._review(writer, row, choices, now_ns)
@@ -152,7 +152,7 @@ class Granting:
     def _open(
         self, writer: AuthorizationWriter, request_id: str, acting: Acting, now_ns: int
     ) -> RequestRow:
-        row = self._pending(writer, request_id, now_ns)
+        row = _selecting(self._pending(writer, request_id, now_ns))
         if row.opened_at_ns is not None:
             return row
         to: dict[str, object] = {"opened_at_ns": now_ns}
@@ -229,6 +229,13 @@ class Granting:
             "collect_until_ns": max(row.expires_at_ns, now_ns + CODE_NS),
         }
         writer.change(RequestRow, to, request_id=row.request_id)
+
+
+def _selecting(row: RequestRow) -> RequestRow:
+    """A request for records; letting a device act as the owner is decided on its own page."""
+    if row.flow == OWNER_DEVICE:
+        raise NotFound("There is no such request. Start again from the device.")
+    return row
 
 
 def _check(review: Review, row: RequestRow, revision: str) -> None:

@@ -45,6 +45,9 @@ DEVICE_NS = 600 * NANOSECONDS
 COLLECT_NS = 120 * NANOSECONDS
 POLL_SECONDS = 5
 MAX_PENDING = 200
+OWNER_DEVICE = "owner_device"
+"""The flow in which a device asks to act as the owner."""
+
 ERASED = {"state": None, "redirect_uri": None, "code_challenge": None, "shown": None}
 """What a request forgets when it is decided or expires."""
 
@@ -121,7 +124,7 @@ class Requesting:
         user_code = new_user_code(self._random_bytes)
         owner = wanted.scope == SCOPE_OWNER
         row = replace(
-            self._row(asking, wanted, "owner_device" if owner else "device", now_ns, DEVICE_NS),
+            self._row(asking, wanted, OWNER_DEVICE if owner else "device", now_ns, DEVICE_NS),
             picker=wanted.details is None and not owner,
             device_code_hash=secret_hash(device_code),
             user_code_hash=secret_hash(user_code),
@@ -154,7 +157,7 @@ class Requesting:
         """
         now_ns = self._clock()
         with self._store.write() as writer:
-            row = writer.get(RequestRow, request_id=request_id, flow="owner_device")
+            row = writer.get(RequestRow, request_id=request_id, flow=OWNER_DEVICE)
             if row is None:
                 raise NotFound("There is no such request. Start again from the device.")
             if row.expires_at_ns <= now_ns:

@@ -161,3 +161,14 @@ async def test_browser_pages_of_other_origins_are_refused(http: httpx2.AsyncClie
     assert preflight.status_code == 204
     assert preflight.headers["access-control-allow-origin"] == "http://localhost:6274"
     assert preflight.headers["vary"] == "Origin"
+
+
+@pytest.mark.parametrize("era", eras.values())
+@pytest.mark.parametrize("method", ["subscriptions/listen", "logging/setLevel", "tasks/get"])
+async def test_a_method_that_is_not_offered_is_refused_as_json(
+    http: httpx2.AsyncClient, era: str, method: str
+) -> None:
+    answer = await HttpWire(http, era).post(method, {"notifications": {}, "level": "info"})
+    assert answer.headers["content-type"].startswith("application/json")
+    assert answer.json()["error"]["code"] == -32601
+    assert answer.status_code == (404 if era == "2026-07-28" else 200)

@@ -85,7 +85,8 @@ class HostedApp:
             if isinstance(admitted, HostedCredential):
                 body = await _body(request, request_id)
                 if isinstance(body, bytes):
-                    await self._serve(scope, body, _with_headers(send, headers), admitted)
+                    replayed = _replayed(body, receive)
+                    await self._serve(scope, replayed, _with_headers(send, headers), admitted)
                     return
                 admitted = body
             answer = admitted
@@ -112,10 +113,10 @@ class HostedApp:
         )
 
     async def _serve(
-        self, scope: Scope, body: bytes, send: Send, credential: HostedCredential
+        self, scope: Scope, receive: Receive, send: Send, credential: HostedCredential
     ) -> None:
         inner = {**scope, "state": {**scope.get("state", {}), state_key: credential}}
-        await self.managers[credential.origin].handle_request(inner, _replayed(body), send)
+        await self.managers[credential.origin].handle_request(inner, receive, send)
 
 
 owner_message = (
@@ -222,17 +223,18 @@ def _misdirected(request_id: str) -> Answer:
     return refused(421, "misdirected_request", "This is not the host of this server.", request_id)
 
 
-def _replayed(body: bytes) -> Receive:
+def _replayed(body: bytes, receive: Receive) -> Receive:
+    """The body once more; what follows, a disconnect, comes when it comes."""
     sent = False
 
-    async def receive() -> Message:
+    async def replay() -> Message:
         nonlocal sent
         if sent:
-            return {"type": "http.disconnect"}
+            return await receive()
         sent = True
         return {"type": "http.request", "body": body, "more_body": False}
 
-    return receive
+    return replay
 
 
 def _with_headers(send: Send, standing: Headers) -> Send:

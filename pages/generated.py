@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 
+from pages.conformance import conformance_page
 from pages.sources import sources_page
 from personal_server import errors
 from personal_server.cli.main import command_line
@@ -89,4 +90,5 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "errors.md": errors_page,
     "commands.md": commands_page,
     "source-list.md": sources_page,
+    "mcp-conformance.md": conformance_page,
 }

@@ -13,9 +13,7 @@ import pytest
 from mcp.client.auth import OAuthClientProvider
 from mcp.shared.auth import (
     AuthorizationCodeResult,
-    OAuthClientInformationFull,
     OAuthClientMetadata,
-    OAuthToken,
 )
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -24,30 +22,12 @@ from starlette.types import Receive, Scope, Send
 from personal_server.errors import PersonalServerError
 from personal_server.operations.resolving import TokenResolver
 from personal_server.storage.authorization_rows import ClientRow, GrantRow
+from tests.authorization_server.keeper import Keeper
 
 pytestmark = pytest.mark.anyio
 CALLBACK = "http://127.0.0.1:5555/cb"
 ORIGIN = "http://127.0.0.1:7662"
 URL = "https://app.example/client.json"
-
-
-class Keeper:
-    """Token storage of the SDK, in memory."""
-
-    tokens: OAuthToken | None = None
-    client: OAuthClientInformationFull | None = None
-
-    async def get_tokens(self) -> OAuthToken | None:
-        return self.tokens
-
-    async def set_tokens(self, tokens: OAuthToken) -> None:
-        self.tokens = tokens
-
-    async def get_client_info(self) -> OAuthClientInformationFull | None:
-        return self.client
-
-    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
-        self.client = client_info
 
 
 class Everything:

@@ -65,10 +65,10 @@ def free_port() -> int:
 
 
 @contextmanager
-def served(app: Any, port: int = 0) -> Generator[str]:
-    """The address of an ASGI application while the block runs."""
+def served(app: Any, port: int = 0, **options: Any) -> Generator[str]:
+    """The address of an ASGI application while the block runs; `options` are uvicorn's."""
     config = uvicorn.Config(
-        app, host="127.0.0.1", port=port, log_config=None, lifespan="auto", ws="none"
+        app, host="127.0.0.1", port=port, log_config=None, lifespan="auto", ws="none", **options
     )
     started = threading.Event()
 

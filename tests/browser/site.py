@@ -5,11 +5,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from selenium import webdriver
 from selenium.common.exceptions import WebDriverException
@@ -38,6 +38,15 @@ from tests.console.household import (
 SECONDS = 20
 
 
+class Place(Protocol):
+    """Where an owner goes."""
+
+    @property
+    def origin(self) -> str: ...
+
+    def sign_in_link(self) -> str: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Site:
     """A listening server."""
@@ -50,8 +59,17 @@ class Site:
         return self.server.sign_in_link()
 
 
+def as_composed(server: Server) -> Any:
+    """The application of a server, with nothing around it."""
+    return server.app
+
+
 @contextmanager
-def site(folder: Path, name: str = "Ada's server") -> Generator[Site]:
+def site(
+    folder: Path,
+    name: str = "Ada's server",
+    served_app: Callable[[Server], Any] = as_composed,
+) -> Generator[Site]:
     """A server on a free port, with two mailboxes and a bank account."""
     port = free_port()
     settings = Settings(
@@ -62,7 +80,7 @@ def site(folder: Path, name: str = "Ada's server") -> Generator[Site]:
     )
     with open_server(settings) as server:
         fill(server.stores.records, time.time_ns())
-        with served(server.app, port) as origin:
+        with served(served_app(server), port) as origin:
             yield Site(origin, server, folder)
 
 
@@ -87,7 +105,7 @@ def fill(records: RecordStore, now_ns: int) -> None:
 class Owner:
     """The owner at a browser."""
 
-    def __init__(self, driver: webdriver.Chrome, site: Site) -> None:
+    def __init__(self, driver: webdriver.Chrome, site: Place) -> None:
         self.driver = driver
         self.site = site
 

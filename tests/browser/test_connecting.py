@@ -7,159 +7,37 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import anyio
-import httpx2
 import pytest
 from anyio.abc import Process
 from mcp import ClientSession, StdioServerParameters, stdio_client
-from mcp.client.auth import OAuthClientProvider
-from mcp.client.streamable_http import streamable_http_client
-from mcp.shared.auth import (
-    AuthorizationCodeResult,
-    OAuthClientInformationFull,
-    OAuthClientMetadata,
-    OAuthToken,
-)
-from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-from personal_server.rs_client.loopback import Listener, listening
-from personal_server.storage.authorization_rows import GrantRow
+from personal_server.rs_client.loopback import listening
+from tests.browser.agent import TOOLS, Agent, live_through
 from tests.browser.site import Owner, Site
 
 pytestmark = [pytest.mark.browser, pytest.mark.anyio]
-TOOLS = ["schema", "query_records", "aggregate", "search", "fetch", "read_record_field"]
-
-
-class Keeper:
-    """Token storage of the SDK, in memory."""
-
-    tokens: OAuthToken | None = None
-    client: OAuthClientInformationFull | None = None
-
-    async def get_tokens(self) -> OAuthToken | None:
-        return self.tokens
-
-    async def set_tokens(self, tokens: OAuthToken) -> None:
-        self.tokens = tokens
-
-    async def get_client_info(self) -> OAuthClientInformationFull | None:
-        return self.client
-
-    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
-        self.client = client_info
-
-
-class Agent:
-    """An MCP host with the SDK's OAuth client; the owner sits beside it."""
-
-    def __init__(self, owner: Owner, listener: Listener) -> None:
-        self.owner, self.listener, self.keeper = owner, listener, Keeper()
-        self.consents = 0
-        metadata = OAuthClientMetadata.model_validate(
-            {
-                "client_name": "Notes agent",
-                "redirect_uris": [listener.redirect_uri],
-                "grant_types": ["authorization_code", "refresh_token"],
-            }
-        )
-        self.url = f"{owner.site.origin}/mcp"
-        self.auth = OAuthClientProvider(
-            self.url, metadata, self.keeper, self.consent, self.came_back
-        )
-
-    @asynccontextmanager
-    async def session(self) -> AsyncGenerator[ClientSession]:
-        async with (
-            httpx2.AsyncClient(auth=self.auth, timeout=60) as http,
-            streamable_http_client(self.url, http_client=http) as (reading, writing, *_),
-            ClientSession(reading, writing) as session,
-        ):
-            await session.initialize()
-            yield session
-
-    async def consent(self, address: str) -> None:
-        self.consents += 1
-        await anyio.to_thread.run_sync(self._decide, address)
-
-    def _decide(self, address: str) -> None:
-        """The app asks for nothing in particular: pick the home mailbox, then allow."""
-        owner = self.owner
-        owner.driver.get(address)
-        assert owner.sees("Notes agent")
-        assert not owner.all('.decide button[value="approve"]')
-        source = owner.driver.find_element(
-            By.XPATH,
-            "//h2[contains(., 'E-mail')]/ancestor::section//input[starts-with(@name,'keep')]",
-        )
-        index = str(source.get_attribute("name")).removeprefix("keep.")
-        owner.press(source)
-        owner.tick(f"conn.{index}", "cin_home")
-        owner.tick(f"stream.{index}.messages")
-        owner.decide("preview")
-        assert owner.sees("40 records")
-        assert "Lu•••" in owner.driver.page_source
-        assert "Lunch" not in owner.driver.page_source
-        owner.decide("approve")
-        assert owner.sees("You can close this window")
-
-    async def came_back(self) -> AuthorizationCodeResult:
-        answer = await anyio.to_thread.run_sync(self.listener.answer, 30)
-        return AuthorizationCodeResult(
-            code=answer["code"], state=answer["state"], iss=answer["iss"]
-        )
-
-
-async def read_messages(session: ClientSession) -> Any:
-    found = await session.call_tool("query_records", {"stream": "messages", "limit": 2})
-    return found.structured_content
 
 
 async def test_the_sdks_client_connects_reads_refreshes_and_asks_again_after_the_end(
     owner: Owner, running: Site
 ) -> None:
     with listening() as listener:
-        agent = Agent(owner, listener)
-        async with agent.session() as session:
-            assert [tool.name for tool in (await session.list_tools()).tools] == TOOLS
-            assert len((await read_messages(session))["data"]["data"]) == 2
-        first = agent.keeper.tokens
-        agent.auth.context.token_expiry_time = 1
-        async with agent.session() as session:
-            assert len((await read_messages(session))["data"]["data"]) == 2
-        assert agent.consents == 1
-        assert agent.keeper.tokens != first
-        await anyio.to_thread.run_sync(end_access, owner)
-        async with agent.session() as session:
-            assert len((await read_messages(session))["data"]["data"]) == 2
-        assert agent.consents == 2
-    assert first is not None
-    assert agent.keeper.tokens is not None
+        first, last = await live_through(Agent(owner, listener))
     kept: Any = owner.driver.get_cookies()  # pyright: ignore[reportUnknownVariableType]
     cookies = [str(cookie["value"]) for cookie in kept]
-    tokens = [agent.keeper.tokens.access_token, str(agent.keeper.tokens.refresh_token)]
-    spent = [first.access_token, str(first.refresh_token)]
-    assert kept_on_disk(running, [*cookies, *tokens, *spent]) == []
+    tokens = [t for token in (first, last) for t in (token.access_token, str(token.refresh_token))]
+    assert kept_on_disk(running, [*cookies, *tokens]) == []
 
 
 def kept_on_disk(running: Site, secrets: list[str]) -> list[str]:
     """The secrets that some file of the data directory holds in clear."""
     files = [path.read_bytes() for path in (running.folder / "data").rglob("*") if path.is_file()]
     return [secret for secret in secrets if any(secret.encode() in file for file in files)]
-
-
-def end_access(owner: Owner) -> None:
-    with owner.site.server.stores.authorization.read() as reader:
-        (grant,) = reader.rows(GrantRow, revoked_at_ns=None)
-    owner.driver.get(f"{owner.site.origin}/owner/access/{grant.grant_id}")
-    assert owner.sees("Home mailbox")
-    owner.press(owner.find("button.danger"))
-    assert owner.sees("This access is revoked: you ended it.")
 
 
 async def test_the_command_line_connects_by_device_code_and_serves(

@@ -15,6 +15,7 @@ SOURCE = ROOT / "src" / "personal_server"
 NOT_MIRRORED = {
     "house",
     "requirements",
+    "conformance",
     "properties",
     "journeys",
     "browser",

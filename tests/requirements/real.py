@@ -17,6 +17,7 @@ from personal_server.app.outermost import Outermost
 from personal_server.domain.grant import StreamGrant
 from personal_server.mcp_adapter.admission import Admitted, HostedCredential, Refused
 from personal_server.mcp_adapter.http import hosted_app
+from personal_server.mcp_adapter.offer import Offer, personal_data
 from personal_server.rs_client.http import RsClient, in_process_client
 from personal_server.rs_client.port import FixedBearer
 from personal_server.settings import Settings
@@ -245,7 +246,9 @@ class Real:
         return self.living.client(token)
 
 
-def outermost(real: Real, settings: Settings | None = None) -> tuple[Outermost, Any]:
+def outermost(
+    real: Real, settings: Settings | None = None, offer: Offer = personal_data
+) -> tuple[Outermost, Any]:
     """The parts as the composition root puts them together."""
     policy = origin_policy(settings or Settings())
     http = in_process_client(real.living.app)
@@ -259,10 +262,11 @@ def outermost(real: Real, settings: Settings | None = None) -> tuple[Outermost, 
         admission=LivingAdmission(real.living),
         origins=policy.origins,
         version="0.1.0",
+        offer=offer,
     )
     failed = FailedBearers(0, real.living.clock)
     parts = [(frozenset({"mcp"}), hosted)]
-    return Outermost(policy, parts, real.living.app, failed), hosted
+    return Outermost(policy, parts, real.living.app, failed, hosted.run), hosted
 
 
 @asynccontextmanager

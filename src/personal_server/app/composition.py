@@ -25,6 +25,7 @@ from personal_server.authorization_server.configuration import (
 )
 from personal_server.authorization_server.frame import SEGMENTS as AUTHORIZATION_SEGMENTS
 from personal_server.authorization_server.frame import WELL_KNOWN
+from personal_server.authorization_server.guarded_fetch import GuardedFetch
 from personal_server.console.app import ConsoleParts, console_app
 from personal_server.console.frame import SEGMENTS as CONSOLE_SEGMENTS
 from personal_server.console.lent import error_page, owner_session
@@ -64,20 +65,24 @@ class Server:
 
 
 @contextmanager
-def open_server(settings: Settings) -> Generator[Server, None, None]:
-    """Open the stores and put every part together.
+def open_server(
+    settings: Settings, fetch: GuardedFetch | None = None
+) -> Generator[Server, None, None]:
+    """Open the stores and put every part together; `fetch` reads what clients publish.
 
     Raises: DatabaseInUse, DatabaseTooNew, StorageUnavailable.
     """
     with open_stores(settings, serving=True) as stores:
         recorder = DisclosureRecorder(stores.disclosures, stores.clock)
         try:
-            yield compose(settings, stores, recorder)
+            yield compose(settings, stores, recorder, fetch or GuardedFetch())
         finally:
             recorder.close()
 
 
-def compose(settings: Settings, stores: Stores, recorder: DisclosureRecorder) -> Server:
+def compose(
+    settings: Settings, stores: Stores, recorder: DisclosureRecorder, fetch: GuardedFetch
+) -> Server:
     """Put the parts together on open stores."""
     policy = origin_policy(settings)
     origins = policy.origins
@@ -87,7 +92,7 @@ def compose(settings: Settings, stores: Stores, recorder: DisclosureRecorder) ->
     client = in_process_client(BehindTheDoor(v1))
     hosted = _hosted(settings, resolver, origins, client)
     console = console_app(_console_parts(settings, stores, sign_in))
-    authorization = _authorization(settings, stores, sign_in, origins)
+    authorization = _authorization(settings, stores, sign_in, origins, fetch)
     app = Outermost(
         policy,
         [
@@ -133,7 +138,11 @@ def _resource_server(
 
 
 def _authorization(
-    settings: Settings, stores: Stores, sign_in: OwnerSignIn, origins: tuple[str, ...]
+    settings: Settings,
+    stores: Stores,
+    sign_in: OwnerSignIn,
+    origins: tuple[str, ...],
+    fetch: GuardedFetch,
 ) -> ASGIApp:
     configuration = Configuration(
         origins=origins,
@@ -151,6 +160,7 @@ def _authorization(
             stores.clock,
             stores.random_bytes,
             configuration,
+            fetch,
             owner_session=owner_session(sign_in),
             error_page=error_page(settings.server_name),
         )

@@ -1,0 +1,34 @@
+"""The public suite's authorization server scenarios, decided by the owner in a real browser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.browser.agent import allow_home_mailbox
+from tests.browser.chromium import free_port
+from tests.browser.site import Owner, Site
+from tests.conformance.authorization import run_authorization_scenarios
+from tests.conformance.expected import figures
+from tests.conformance.suite import REVISIONS, needs_suite
+
+pytestmark = [pytest.mark.browser, pytest.mark.conformance, needs_suite]
+
+
+@pytest.mark.parametrize("revision", REVISIONS)
+def test_every_authorization_server_scenario_passes(
+    owner: Owner, running: Site, tmp_path: Path, revision: str
+) -> None:
+    def decide(address: str) -> None:
+        allow_home_mailbox(owner, address, "Conformance suite")
+        assert owner.sees("You can close this page")
+
+    folder = tmp_path / "results"
+    run = run_authorization_scenarios(running.origin, revision, free_port(), folder, decide)
+    assert run.not_passed == set()
+    assert run.ends.keys() == {
+        "authorization-server-metadata-endpoint",
+        "authorization-code-grant",
+    }
+    assert run.figures == figures("authorization", revision)

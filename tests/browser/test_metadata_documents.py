@@ -1,0 +1,104 @@
+"""Clients that are known by a document at a URL connect from nothing, in a real browser.
+
+The server runs in a process of its own and fetches the documents over https, guard and all.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator
+from pathlib import Path
+from urllib.parse import parse_qsl
+from uuid import uuid4
+
+import httpx2
+import pytest
+from joserfc import jwt
+from mcp.client.auth import OAuthClientProvider
+from selenium import webdriver
+
+from personal_server.authorization_server.assertions import ASSERTION_TYPE
+from personal_server.rs_client.loopback import listening
+from tests.browser.agent import Agent, live_through
+from tests.browser.chromium import free_port
+from tests.browser.process import server_process
+from tests.browser.publishing import CHATGPT, CHATGPT_KEYS, CLAUDE, KEY, Publisher, publishing
+from tests.browser.site import Owner
+
+pytestmark = [pytest.mark.browser, pytest.mark.anyio]
+
+
+class Signing(OAuthClientProvider):
+    """The SDK's client, with an assertion in every request to the token endpoint.
+
+    The SDK signs for the client credentials grant only; hosts with keys add it to this one.
+    """
+
+    async def _exchange_token_authorization_code(
+        self, auth_code: str, code_verifier: str
+    ) -> httpx2.Request:
+        return signed(await super()._exchange_token_authorization_code(auth_code, code_verifier))
+
+    async def _refresh_token(self) -> httpx2.Request:
+        return signed(await super()._refresh_token())
+
+
+def signed(request: httpx2.Request) -> httpx2.Request:
+    """A token request with a fresh assertion of the client that makes it."""
+    form = dict(parse_qsl(request.content.decode()))
+    now = int(time.time())  # noqa: TID251 - a client's own clock
+    claims = {
+        "iss": CHATGPT,
+        "sub": CHATGPT,
+        "aud": str(request.url),
+        "iat": now,
+        "exp": now + 300,
+        "jti": str(uuid4()),
+    }
+    header = {"alg": "ES256", "kid": "k1"}
+    form["client_assertion_type"] = ASSERTION_TYPE
+    form["client_assertion"] = jwt.encode(header, claims, KEY, algorithms=["ES256"])
+    return httpx2.Request(request.method, request.url, data=form)
+
+
+class Claude(Agent):
+    name = "Claude"
+    shown = ("Domain claude.example checked",)
+
+
+class ChatGpt(Agent):
+    name = "ChatGPT"
+    shown = ("Domain chatgpt.example checked",)
+    provider = Signing
+
+
+@pytest.fixture
+def publisher(tmp_path: Path) -> Generator[Publisher]:
+    with publishing(tmp_path, free_port()) as host:
+        yield host
+
+
+@pytest.fixture
+def owner(browser: webdriver.Chrome, tmp_path: Path, publisher: Publisher) -> Generator[Owner]:
+    with server_process(tmp_path, publisher) as running:
+        made = Owner(browser, running)
+        made.sign_in()
+        yield made
+
+
+@pytest.mark.parametrize(
+    ("kind", "url", "fetched"),
+    [(Claude, CLAUDE, [CLAUDE]), (ChatGpt, CHATGPT, [CHATGPT, CHATGPT_KEYS])],
+    ids=["none", "private_key_jwt"],
+)
+async def test_a_client_with_a_document_connects_refreshes_and_asks_again_after_the_end(
+    owner: Owner, publisher: Publisher, kind: type[Agent], url: str, fetched: list[str]
+) -> None:
+    with listening() as listener:
+        agent = kind(owner, listener, url)
+        await live_through(agent)
+    assert agent.keeper.client is not None
+    assert agent.keeper.client.client_id == url
+    assert publisher.asked == fetched
+    owner.driver.get(f"{owner.site.origin}/owner/access")
+    assert owner.sees(kind.name)

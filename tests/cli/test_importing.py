@@ -19,7 +19,10 @@ from personal_server.operations import ingesting
 from personal_server.sources.item import Data
 from personal_server.storage.memory import MemoryStore
 from personal_server.storage.ports import Batch
-from tests.sources.specimens import BANK, MAIL, SPECIMENS, as_folder, as_zip
+from tests.sources.specimens import SPECIMENS
+from tests.sources.specimens.bank import BANK
+from tests.sources.specimens.files import as_folder, as_zip
+from tests.sources.specimens.mail import MAIL
 
 PDF_SHA256 = hashlib.sha256(b"%PDF-1.4\n").hexdigest()
 

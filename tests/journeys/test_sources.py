@@ -14,7 +14,8 @@ from bench.site import Site
 from demo.agent import over_http
 from demo.story import Story
 from personal_server.sources.declaration import REGISTRY
-from tests.sources.specimens import SPECIMENS, as_folder
+from tests.sources.specimens import SPECIMENS
+from tests.sources.specimens.files import as_folder
 
 pytestmark = pytest.mark.anyio
 

@@ -8,7 +8,7 @@ import zipfile
 from pathlib import Path
 from random import Random
 
-from tests.sources.specimens import WRITTEN_AT, Files, as_zip
+from tests.sources.specimens.files import WRITTEN_AT, Files, as_zip
 
 SECRET = b"root:x:0:0:not yours"
 LEADING_OUT = (

@@ -7,7 +7,7 @@ from personal_server.sources import archive
 from personal_server.sources.errors import ExportError, MemberDamaged
 from personal_server.sources.export import open_export
 from tests.sources import hostile
-from tests.sources.specimens import as_zip
+from tests.sources.specimens.files import as_zip
 
 FILES = {"good/fine.txt": b"text"}
 

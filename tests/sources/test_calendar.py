@@ -1,7 +1,9 @@
 from pathlib import Path
 
 from tests.sources.reading import read_path, records_of, skips_of
-from tests.sources.specimens import CALENDAR, SPECIMENS, as_zip
+from tests.sources.specimens import SPECIMENS
+from tests.sources.specimens.calendar import CALENDAR
+from tests.sources.specimens.files import as_zip
 
 
 def test_times_are_read_in_the_zones_the_calendar_means(tmp_path: Path) -> None:

@@ -2,7 +2,9 @@ import json
 from pathlib import Path
 
 from tests.sources.reading import read_path, records_of
-from tests.sources.specimens import CLAUDE, SPECIMENS, as_zip
+from tests.sources.specimens import SPECIMENS
+from tests.sources.specimens.claude import CLAUDE
+from tests.sources.specimens.files import as_zip
 
 
 def test_blocks_become_text_thoughts_and_tools(tmp_path: Path) -> None:

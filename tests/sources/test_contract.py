@@ -16,7 +16,8 @@ from personal_server.sources.item import Data, SourceItem, SourceRecord
 from personal_server.sources.port import Source
 from personal_server.sources.registry import SOURCES, reading_as, readings
 from tests.sources.reading import read_if_known, read_path, skips_of
-from tests.sources.specimens import SPECIMENS, Files, as_folder, as_zip
+from tests.sources.specimens import SPECIMENS
+from tests.sources.specimens.files import Files, as_folder, as_zip
 
 every_source = pytest.mark.parametrize("source", SOURCES, ids=lambda each: each.connector_key)
 modest = settings(

@@ -22,7 +22,8 @@ from personal_server.sources.port import Source
 from personal_server.sources.registry import SOURCES, readings
 from tests.sources import hostile
 from tests.sources.reading import checked, read_if_known, read_path, skips_of
-from tests.sources.specimens import SPECIMENS, Files, as_folder, as_zip
+from tests.sources.specimens import SPECIMENS
+from tests.sources.specimens.files import Files, as_folder, as_zip
 from tests.sources.test_contract import every_source, modest, specimen
 
 # Lines that say where an entry begins and ends: without them nobody can tell entries apart.

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from personal_server.sources.errors import ExportError, MemberDamaged
 from personal_server.sources.export import open_export
-from tests.sources.specimens import as_zip
+from tests.sources.specimens.files import as_zip
 
 
 def code_of(path: Path) -> str:

@@ -4,7 +4,10 @@ import pytest
 
 from personal_server.sources.google_activity import parse_page_date
 from tests.sources.reading import read_path, records_of, skips_of
-from tests.sources.specimens import CONTACTS, MAIL, SPECIMENS, as_zip
+from tests.sources.specimens import SPECIMENS
+from tests.sources.specimens.contacts import CONTACTS
+from tests.sources.specimens.files import as_zip
+from tests.sources.specimens.mail import MAIL
 
 
 def test_activity_goes_to_the_stream_of_its_address(tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
 from pathlib import Path
 
 from tests.sources.reading import read_path, records_of
-from tests.sources.specimens import SPECIMENS, as_zip
+from tests.sources.specimens import SPECIMENS
+from tests.sources.specimens.files import as_zip
 
 
 def test_notes_are_read_with_tags_links_and_files(tmp_path: Path) -> None:

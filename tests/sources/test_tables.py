@@ -11,7 +11,8 @@ from personal_server.sources.item import Data
 from personal_server.sources.registry import readings
 from personal_server.sources.tables import Guidance
 from tests.sources.reading import read_path, records_of, skips_of
-from tests.sources.specimens import TABLE, as_zip
+from tests.sources.specimens.files import as_zip
+from tests.sources.specimens.table import TABLE
 
 
 def declared(path: Path, guidance: Guidance) -> Data:

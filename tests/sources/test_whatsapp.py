@@ -3,7 +3,8 @@ from pathlib import Path
 import pytest
 
 from tests.sources.reading import read_path, records_of, skips_of
-from tests.sources.specimens import SPECIMENS, as_zip
+from tests.sources.specimens import SPECIMENS
+from tests.sources.specimens.files import as_zip
 
 
 def test_a_chat_of_an_iphone(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 from pathlib import Path
 
 from tests.sources.reading import read_path, records_of, skips_of
-from tests.sources.specimens import BANK, BROKER
+from tests.sources.specimens.bank import BANK, BROKER
 
 
 def test_a_statement_of_the_first_version(tmp_path: Path) -> None:

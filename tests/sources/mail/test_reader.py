@@ -2,7 +2,7 @@ from pathlib import Path
 
 from personal_server.sources.item import Data
 from tests.sources.reading import read_path, records_of, skips_of
-from tests.sources.specimens import MAIL
+from tests.sources.specimens.mail import MAIL
 
 
 def read(tmp_path: Path, content: bytes, name: str = "Inbox") -> list[Data]:

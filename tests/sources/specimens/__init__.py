@@ -1,0 +1,35 @@
+"""Small exports of every kind, shaped as the platforms' own descriptions say.
+
+They are written by us. Where real files that others made can be had, `test_registry` reads those.
+"""
+
+from __future__ import annotations
+
+from tests.sources.specimens import (
+    bank,
+    calendar,
+    chatgpt,
+    claude,
+    contacts,
+    google,
+    mail,
+    notes,
+    slack,
+    table,
+    whatsapp,
+)
+from tests.sources.specimens.files import Files
+
+SPECIMENS: dict[str, Files] = {
+    "mail": mail.FILES,
+    "bank": bank.FILES,
+    "chatgpt": chatgpt.FILES,
+    "claude": claude.FILES,
+    "slack": slack.FILES,
+    "calendar": calendar.FILES,
+    "contacts": contacts.FILES,
+    "google": google.FILES,
+    "notes": notes.FILES,
+    "table": table.FILES,
+    "whatsapp": whatsapp.FILES,
+}

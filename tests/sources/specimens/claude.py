@@ -1,0 +1,64 @@
+"""A small export: an export of Claude, with something broken in it."""
+
+from __future__ import annotations
+
+from personal_server.sources.item import Data
+from tests.sources.specimens.files import Files, as_json
+
+CLAUDE: list[Data] = [
+    {
+        "uuid": "c-1",
+        "name": "Garden",
+        "created_at": "2024-05-01T10:00:00.123456Z",
+        "updated_at": "2024-05-01T10:05:00Z",
+        "chat_messages": [
+            {
+                "uuid": "m-1",
+                "sender": "human",
+                "text": "When to sow beans?",
+                "content": [{"type": "text", "text": "When to sow beans?"}],
+                "created_at": "2024-05-01T10:00:01Z",
+                "attachments": [
+                    {"file_name": "bed.txt", "file_size": 9, "extracted_content": "South bed"}
+                ],
+                "files": [{"file_name": "photo.jpg"}],
+            },
+            {
+                "uuid": "m-2",
+                "sender": "assistant",
+                "text": "",
+                "content": [
+                    {"type": "thinking", "thinking": "Frost ends in May."},
+                    {"type": "tool_use", "name": "web_search", "input": {}},
+                    {"type": "something_new", "payload": 1},
+                    {"type": "text", "text": "After the last frost."},
+                ],
+                "created_at": "2024-05-01T10:00:09Z",
+                "attachments": [],
+                "files": [],
+            },
+        ],
+    }
+]
+
+
+CLAUDE_PROJECT: Data = {
+    "uuid": "p-1",
+    "name": "Allotment",
+    "description": "Plans",
+    "prompt_template": "Be brief",
+    "created_at": "2024-04-01T00:00:00Z",
+    "docs": [{"uuid": "d-1", "filename": "plan.md", "content": "# Plan"}],
+}
+
+
+CLAUDE_MEMORIES: list[Data] = [
+    {"conversations_memory": "Grows beans.", "project_memories": {"p-1": "South bed."}}
+]
+
+FILES: Files = {
+    "conversations.json": as_json(CLAUDE),
+    "projects/p-1.json": as_json(CLAUDE_PROJECT),
+    "memories.json": as_json(CLAUDE_MEMORIES),
+    "users.json": b'[{"uuid": "u-1", "full_name": "Ada"}]',
+}

@@ -111,7 +111,7 @@ def allow_home_mailbox(owner: Owner, address: str, *shown: str) -> None:
 def end_access(owner: Owner) -> None:
     """The owner ends the one access there is."""
     owner.driver.get(f"{owner.site.origin}/owner/access")
-    owner.press(owner.find('h3 a[href^="/owner/access/"]'))
+    owner.press(owner.find('main a[href^="/owner/access/"]'))
     assert owner.sees("Home mailbox")
     owner.press(owner.find("button.danger"))
     assert owner.sees("This access is revoked: you ended it.")

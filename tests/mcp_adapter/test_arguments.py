@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from personal_server.mcp_adapter.arguments import parse_arguments
+from personal_server.mcp_adapter.arguments import no_shape, parse_arguments
 from personal_server.mcp_adapter.contract import contract
 from personal_server.mcp_adapter.errors import ToolError
 
@@ -13,18 +13,21 @@ window = contract().tools["read_record_field"]
 
 def refusal(tool: Any, arguments: Any) -> dict[str, Any]:
     with pytest.raises(ToolError) as refused:
-        parse_arguments(tool, arguments)
+        parse_arguments(tool, arguments, no_shape)
     assert refused.value.code == "invalid_arguments"
     return refused.value.error
 
 
 def test_absent_arguments_count_as_none_given() -> None:
-    assert parse_arguments(contract().tools["schema"], None) == {}
+    assert parse_arguments(contract().tools["schema"], None, no_shape) == {}
     assert refusal(query, None)["param"] == "stream"
 
 
 def test_whole_floats_are_integers_and_nothing_else_is_coerced() -> None:
-    assert parse_arguments(query, {"stream": "s", "limit": 5.0}) == {"stream": "s", "limit": 5}
+    assert parse_arguments(query, {"stream": "s", "limit": 5.0}, no_shape) == {
+        "stream": "s",
+        "limit": 5,
+    }
     wrongs: list[Any] = ["5", True, None, 5.5, [], {}]
     for wrong in wrongs:
         assert refusal(query, {"stream": "s", "limit": wrong})["param"] == "limit"
@@ -46,7 +49,7 @@ def test_the_nearest_legal_name_is_suggested() -> None:
 
 
 def test_the_alias_stands_for_the_required_argument() -> None:
-    assert parse_arguments(search, {"q": "x"}) == {"q": "x"}
+    assert parse_arguments(search, {"q": "x"}, no_shape) == {"q": "x"}
     assert refusal(search, {})["param"] == "query"
 
 
@@ -54,7 +57,7 @@ def test_lists_are_never_empty_and_strings_are_bounded() -> None:
     for wrong in ([], ["a"] * 101, [""], [1], "a"):
         assert refusal(query, {"stream": "s", "fields": wrong})["param"] == "fields"
     assert refusal(query, {"stream": "s" * 2_001})["param"] == "stream"
-    assert parse_arguments(query, {"stream": "s", "cursor": "c" * 8_192})["cursor"]
+    assert parse_arguments(query, {"stream": "s", "cursor": "c" * 8_192}, no_shape)["cursor"]
     assert refusal(query, {"stream": "s", "cursor": "c" * 8_193})["param"] == "cursor"
 
 

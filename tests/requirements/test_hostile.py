@@ -25,6 +25,7 @@ from personal_server.rs_client.port import (
     RsUnreachable,
 )
 from tests.mcp_adapter.fake_rs import Answer, Request
+from tests.mcp_adapter.legality import calls_in, insist_on_legal
 from tests.requirements import hostile
 from tests.requirements.doors import Door
 from tests.requirements.hostile import marker
@@ -281,6 +282,8 @@ async def generated(seed: int, count: int) -> None:
         tool, outcome = await one(draw)
         validators[tool].validate(outcome.structured)
         check_parity(tool, outcome)
+        for call in calls_in(outcome.structured):
+            insist_on_legal(call)
         written = len(json.dumps(outcome.structured, ensure_ascii=False, separators=(",", ":")))
         limit = (
             12_000

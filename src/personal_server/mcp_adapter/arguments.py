@@ -9,10 +9,10 @@ from difflib import get_close_matches
 from typing import Any
 
 from personal_server.mcp_adapter import budgets
-from personal_server.mcp_adapter.cleaning import quoted
+from personal_server.mcp_adapter.cleaning import one_line, quoted
 from personal_server.mcp_adapter.contract import ToolContract
 from personal_server.mcp_adapter.errors import NextCall, ToolError
-from personal_server.rs_client.json_values import Json, as_object, is_list, is_object
+from personal_server.rs_client.json_values import Json, as_object, compact, is_list, is_object
 
 Arguments = dict[str, Any]
 ShapeCheck = Callable[[Arguments], Any]
@@ -22,8 +22,12 @@ later = frozenset({"filter", "expand", "expand_limit"})
 long_strings = frozenset({"id", "record_id", "cursor", "changes_since"})
 
 
-def parse_arguments(tool: ToolContract, raw: Mapping[str, Any] | None) -> Arguments:
+def parse_arguments(
+    tool: ToolContract, raw: Mapping[str, Any] | None, shape: ShapeCheck
+) -> Arguments:
     """Check names and types in order; integers come back as `int`.
+
+    The shape check is only run on advice: a next call has to pass it too.
 
     Raises: ToolError invalid_arguments, with a next call where the rest is legal.
     """
@@ -32,7 +36,8 @@ def parse_arguments(tool: ToolContract, raw: Mapping[str, Any] | None) -> Argume
         return _checked(tool, given)
     except ToolError as error:
         param = error.error.get("param")
-        raise error.with_next(_without(tool, given, param)) from None
+        advice = _without(tool, given, param, shape) or _described(given, param)
+        raise error.with_next(advice) from None
 
 
 def _checked(tool: ToolContract, given: Arguments) -> Arguments:
@@ -49,15 +54,25 @@ def _checked(tool: ToolContract, given: Arguments) -> Arguments:
     }
 
 
-def _without(tool: ToolContract, given: Arguments, param: object) -> NextCall | None:
+def _without(
+    tool: ToolContract, given: Arguments, param: object, shape: ShapeCheck
+) -> NextCall | None:
     if param not in given:
         return None
-    rest = {name: value for name, value in given.items() if name != param}
+    return legal_or_none(tool, {k: v for k, v in given.items() if k != param}, shape)
+
+
+def _described(given: Arguments, param: object) -> NextCall | None:
+    """Where to look up what is missing."""
+    if param == "stream" and param not in given:
+        return NextCall("schema", {})
+    if param != "metric":
+        return None
     try:
-        legal = _checked(tool, rest)
+        stream = _string("stream", {}, given.get("stream"))
     except ToolError:
         return None
-    return None if later & legal.keys() else NextCall(tool.name, legal)
+    return NextCall("schema", {"stream": stream})
 
 
 def _unknown(tool: ToolContract, name: str) -> ToolError:
@@ -129,14 +144,20 @@ def _list(name: str, rule: Json, value: Any) -> list[str]:
 
 
 def _wrong(name: str, rule: Json, value: Any) -> ToolError:
-    shown = "an object" if is_object(value) else "a list" if is_list(value) else quoted(value)
     expected = _expected(rule)
     return ToolError(
         "invalid_arguments",
-        f"`{name}` must be {expected}, got {shown}.",
+        f"`{name}` must be {expected}, got {_shown(value)}.",
         param=name,
         expected=expected,
     )
+
+
+def _shown(value: Any) -> str:
+    if is_object(value) or is_list(value):
+        kind = "object" if is_object(value) else "list"
+        return f"an empty {kind}" if not value else "an object" if kind == "object" else "a list"
+    return one_line(compact(value), budgets.quoted_value)
 
 
 def _expected(rule: Json) -> str:
@@ -170,12 +191,16 @@ def is_unroutable(stream: str) -> bool:
     return stream in {".", ".."} or "/" in stream or "\\" in stream
 
 
-def legal_or_none(tool: ToolContract, arguments: Arguments, *checks: ShapeCheck) -> NextCall | None:
+def legal_or_none(tool: ToolContract, arguments: Arguments, shape: ShapeCheck) -> NextCall | None:
     """The call when it passes every check that needs no resource server."""
     try:
         legal = _checked(tool, arguments)
-        for check in checks:
-            check(legal)
+        shape(legal)
     except ToolError:
         return None
-    return NextCall(tool.name, arguments)
+    return NextCall(tool.name, legal)
+
+
+def no_shape(asked: Arguments) -> None:
+    """The check of a call whose shape cannot be wrong."""
+    del asked

@@ -10,9 +10,10 @@ from typing import Any
 import anyio
 
 from personal_server.mcp_adapter import budgets
+from personal_server.mcp_adapter.advice import ended_codes, expectation, never_retried, next_call
 from personal_server.mcp_adapter.calls import Call
 from personal_server.mcp_adapter.errors import NextCall, ToolError
-from personal_server.rs_client.json_values import Json, as_object, as_text, is_object
+from personal_server.rs_client.json_values import Json, as_object, is_object
 from personal_server.rs_client.normalize import error_of
 from personal_server.rs_client.port import (
     Path,
@@ -25,8 +26,6 @@ from personal_server.rs_client.port import (
 
 more_access = "The person must approve more access; do not retry."
 ended_access = "The person must approve access again, or choose another source."
-never_retried = frozenset({"field_not_granted", "grant_stream_not_allowed", "insufficient_scope"})
-ended_codes = frozenset({"grant_revoked", "grant_expired", "grant_invalid"})
 
 
 async def read(call: Call, path: Path, query: Query, asked: Mapping[str, Any]) -> RsResponse:
@@ -88,7 +87,10 @@ def refusal(call: Call, response: RsResponse, asked: Mapping[str, Any]) -> ToolE
         members["discovery_hint"] = "Call `schema` to list every stream with its connections."
     advice = _sentence(call, code, response.status)
     message = f"{_as_sentence(error['message'])} {advice}" if advice else error["message"]
-    hint = _next_call(call.tool, code, {**error, "http_status": response.status}, asked)
+    wanted = expectation(error)
+    if wanted is not None:
+        members.setdefault("expected", wanted)
+    hint = next_call(call.tool, error, response.status, asked)
     return ToolError(code, message, members=members, next_call=hint)
 
 
@@ -102,49 +104,6 @@ def _sentence(call: Call, code: str, status: int) -> str:
     if code in ended_codes or code == "connection_not_found":
         return ended_access
     return f"Run `pdpp connect {call.provider_url}` to approve again." if status == 401 else ""
-
-
-def _next_call(tool: str, code: str, error: Json, asked: Mapping[str, Any]) -> NextCall | None:
-    if code in never_retried or code in ended_codes:
-        return None
-    recovery = error.get("recovery")
-    if is_object(recovery) and recovery:
-        return NextCall(tool, _recovered(asked, recovery))
-    stream = as_text(asked.get("stream"))
-    if code.startswith("ambiguous_"):
-        return NextCall("schema", {"stream": stream} if stream and tool != "schema" else {})
-    if code in {"unknown_field", "invalid_sort"} and stream:
-        return NextCall("schema", {"stream": stream})
-    return _repaired(tool, code, error, asked)
-
-
-def _recovered(asked: Mapping[str, Any], recovery: Json) -> Json:
-    names = {**asked, **recovery}
-    return {name: value for name, value in names.items() if value is not None}
-
-
-def _repaired(tool: str, code: str, error: Json, asked: Mapping[str, Any]) -> NextCall | None:
-    if code in {"invalid_cursor", "cursor_expired"} and "cursor" in asked:
-        return NextCall(tool, _less(asked, "cursor"))
-    if code == "invalid_expand":
-        return NextCall(tool, _less(asked, "expand", "expand_limit"))
-    if code == "cursor_expired" and asked.get("changes_since", "beginning") != "beginning":
-        return NextCall(tool, {**asked, "changes_since": "beginning"})
-    if code == "unsupported_search_mode" or _lacks_the_mode(code, error, asked):
-        return NextCall(tool, {**_less(asked, "cursor"), "mode": "lexical"})
-    if error.get("param") == "limit" and "limit" in asked:
-        return NextCall(tool, {**asked, "limit": min(int(asked["limit"]), 100)})
-    return None
-
-
-def _lacks_the_mode(code: str, error: Json, asked: Mapping[str, Any]) -> bool:
-    """Whether a server has no route for the mode that was asked for."""
-    other = asked.get("mode", "lexical") != "lexical"
-    return other and error["http_status"] == 404 and code != "connection_not_found"
-
-
-def _less(asked: Mapping[str, Any], *names: str) -> Json:
-    return {name: value for name, value in asked.items() if name not in names}
 
 
 async def read_catalog(call: Call, query: Query) -> Json | None:

@@ -36,7 +36,7 @@ async def aggregate(call: Call, raw: Mapping[str, Any] | None) -> Outcome:
 
     Raises: ToolError.
     """
-    asked = parse_arguments(contract().tools["aggregate"], raw)
+    asked = parse_arguments(contract().tools["aggregate"], raw, check_shape)
     query = check_shape(asked)
     path = ("v1", "streams", asked["stream"], "aggregate")
     limit = asked.get("limit")
@@ -81,7 +81,8 @@ def check_shape(asked: dict[str, Any]) -> Query:
     if refused is not None:
         param, message, dropped = refused
         rest = {name: value for name, value in asked.items() if name not in dropped}
-        advice = _legal(rest) if dropped else None
+        described = NextCall("schema", {"stream": asked["stream"]})
+        advice = _legal(rest) if dropped else described
         raise ToolError("invalid_arguments", message, param=param, next_call=advice)
     conditions = filter_query(asked, _legal)
     plain = tuple((name, asked[name]) for name in plain_names if name in asked)

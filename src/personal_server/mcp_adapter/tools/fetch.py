@@ -29,8 +29,8 @@ async def fetch(call: Call, raw: Mapping[str, Any] | None) -> Outcome:
 
     Raises: ToolError.
     """
-    asked = parse_arguments(contract().tools["fetch"], raw)
-    record = record_of("fetch", asked)
+    asked = parse_arguments(contract().tools["fetch"], raw, check_shape)
+    record = record_of(asked, _legal)
     relations = _relations(asked)
     declared = await pass_expand_gate(call, asked, record.stream, record.connection_id)
     fields: tuple[str, ...] = tuple(asked.get("fields", ()))
@@ -74,5 +74,5 @@ def check_shape(asked: dict[str, Any]) -> Query:
 
     Raises: ToolError.
     """
-    record_of("fetch", asked)
+    record_of(asked, _legal)
     return encode_expand(asked)

@@ -3,16 +3,18 @@
 Source: MCP adapter contract 9.3. The adapter never invents a connection.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from personal_server.mcp_adapter.cleaning import quoted
 from personal_server.mcp_adapter.errors import NextCall, ToolError
 from personal_server.mcp_adapter.handles import RecordRef, parse_id
 
+Legal = Callable[[dict[str, Any]], NextCall | None]
 
-def record_of(tool: str, asked: Mapping[str, Any]) -> RecordRef:
-    """The record an id names, on the connection of id or argument.
+
+def record_of(asked: Mapping[str, Any], legal: Legal) -> RecordRef:
+    """The record an id names, on the connection of id or argument; legal judges advice.
 
     Raises: ToolError invalid_id, conflicting_connection_id.
     """
@@ -27,6 +29,6 @@ def record_of(tool: str, asked: Mapping[str, Any]) -> RecordRef:
             f"The id names connection {quoted(record.connection_id)}, the argument"
             f" {quoted(scope)}. Leave `connection_id` out.",
             param="connection_id",
-            next_call=NextCall(tool, rest),
+            next_call=legal(rest),
         )
     return RecordRef(scope, record.stream, record.record_id)

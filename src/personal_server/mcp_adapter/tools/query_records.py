@@ -33,7 +33,7 @@ async def query_records(call: Call, raw: Mapping[str, Any] | None) -> Outcome:
     Raises: ToolError.
     """
     tool = contract().tools["query_records"]
-    asked = parse_arguments(tool, raw)
+    asked = parse_arguments(tool, raw, check_shape)
     query = check_shape(asked)
     connection = asked.get("connection_id")
     declared = await pass_expand_gate(call, asked, asked["stream"], connection)

@@ -35,7 +35,7 @@ async def read_record_field(call: Call, raw: Mapping[str, Any] | None) -> Outcom
 
     Raises: ToolError.
     """
-    asked = parse_arguments(contract().tools[tool_name], raw)
+    asked = parse_arguments(contract().tools[tool_name], raw, check_shape)
     record, cursor = check_shape(asked)
     window = Asked(record, asked, cursor)
     return await read_window(call, window)
@@ -77,14 +77,23 @@ def _record(asked: dict[str, Any]) -> RecordRef:
         if parts:
             rest = _less(asked, *parts)
             raise _identity_error(parts[0], "`id` excludes `stream` and `record_id`.", _legal(rest))
-        return record_of(tool_name, asked)
+        return record_of(asked, _legal)
     for name in ("connection_id", "stream", "record_id"):
         if name not in asked:
             message = "Name the record by `id`, or by connection_id, stream and record_id together."
-            raise _identity_error("id" if not parts else name, message, None)
+            raise _identity_error("id" if not parts else name, message, _by_id(asked))
     if is_unroutable(asked["stream"]):
         raise _identity_error("stream", "No stream has such a name.", None)
     return RecordRef(asked["connection_id"], asked["stream"], asked["record_id"])
+
+
+def _by_id(asked: dict[str, Any]) -> NextCall | None:
+    """The same call with stream and key in one id, when both are given."""
+    stream, key = asked.get("stream"), asked.get("record_id")
+    if stream is None or key is None or is_unroutable(stream):
+        return None
+    rest = _less(asked, "stream", "record_id")
+    return _legal({"id": format_id(RecordRef(None, stream, key)), **rest})
 
 
 def _identity_error(param: str, message: str, advice: NextCall | None) -> ToolError:
@@ -97,7 +106,8 @@ def _check_window(asked: dict[str, Any]) -> None:
         message = (
             f"`cursor` continues by itself and excludes choosing a window: leave out {chosen[0]}."
         )
-        raise _selector_error(chosen[0], message, _less(asked, *chosen))
+        continued, chosen_anew = _less(asked, *chosen), _less(asked, "cursor")
+        raise _selector_error(chosen[0], message, continued, chosen_anew)
     if "q" in asked and "offset_chars" in asked:
         message = "`q` and `offset_chars` each choose a window: use one."
         raise _selector_error("offset_chars", message, _less(asked, "offset_chars"))
@@ -107,9 +117,10 @@ def _check_window(asked: dict[str, Any]) -> None:
         raise _selector_error(context[0], message, _less(asked, *context))
 
 
-def _selector_error(param: str, message: str, rest: dict[str, Any]) -> ToolError:
+def _selector_error(param: str, message: str, *repairs: dict[str, Any]) -> ToolError:
     code = "invalid_field_window_selector"
-    return ToolError(code, message, param=param, next_call=_legal(rest))
+    advice = next((call for call in map(_legal, repairs) if call is not None), None)
+    return ToolError(code, message, param=param, next_call=advice)
 
 
 def _cursor(asked: dict[str, Any], record: RecordRef) -> WindowCursor | None:
@@ -174,6 +185,8 @@ def _refused(call: Call, response: RsResponse, window: Asked) -> ToolError:
     error = refusal(call, response, window.arguments)
     if code == "field_not_text":
         return error.with_next(NextCall("fetch", one_field))
+    if code == "field_not_found":
+        return error.with_next(NextCall("fetch", {"id": format_id(window.record)}))
     if code == "query_not_found":
         return error.with_next(NextCall(tool_name, window.restarted()))
     return error

@@ -45,7 +45,8 @@ async def schema(call: Call, raw: Mapping[str, Any] | None) -> Outcome:
 
     Raises: ToolError.
     """
-    asked = parse_arguments(contract().tools["schema"], raw)
+    asked = parse_arguments(contract().tools["schema"], raw, check_shape)
+    check_shape(asked)
     if asked.get("detail") == "full":
         return await _full(call, asked)
     catalog, request_id = await read_compact(call, asked)
@@ -77,7 +78,9 @@ def _body(call: Call, response: RsResponse, asked: Mapping[str, Any]) -> Json:
     if not response.ok:
         raise refusal(call, response, asked)
     if not is_object(response.body):
-        raise ToolError("rs_invalid_response", "The resource server gave no schema document.")
+        message = "The resource server gave no schema document."
+        again = NextCall("schema", asked)
+        raise ToolError("rs_invalid_response", message, next_call=again)
     return as_object(response.body)
 
 
@@ -185,8 +188,12 @@ def _not_found(asked: Mapping[str, Any], catalog: Json, request_id: str | None) 
     return Outcome(structured, face, request_id=request_id, rows=0)
 
 
-async def _full(call: Call, asked: dict[str, Any]) -> Outcome:
-    if "stream" not in asked:
+def check_shape(asked: dict[str, Any]) -> None:
+    """The shape check of this tool.
+
+    Raises: ToolError invalid_request.
+    """
+    if asked.get("detail") == "full" and "stream" not in asked:
         raise ToolError(
             "invalid_request",
             "Full detail needs a stream: after the compact index call schema(stream, connection_id,"
@@ -194,6 +201,9 @@ async def _full(call: Call, asked: dict[str, Any]) -> Outcome:
             param="detail",
             next_call=NextCall("schema", {}),
         )
+
+
+async def _full(call: Call, asked: dict[str, Any]) -> Outcome:
     query = (("detail", "full"), *scope_query(asked))
     response = await answer(call, path, query, asked)
     body = without_alias(_body(call, response, asked))

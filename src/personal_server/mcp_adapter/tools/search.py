@@ -46,7 +46,7 @@ async def search(call: Call, raw: Mapping[str, Any] | None) -> Outcome:
 
     Raises: ToolError.
     """
-    asked = parse_arguments(contract().tools["search"], raw)
+    asked = parse_arguments(contract().tools["search"], raw, check_shape)
     query = check_shape(asked)
     streams = asked.get("streams", ())
     place = Place(streams[0] if len(streams) == 1 else "", asked.get("connection_id"))

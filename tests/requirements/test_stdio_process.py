@@ -104,9 +104,12 @@ def test_without_a_usable_token_the_process_ends_with_78(
     expired_root = tmp_path / "expired"
     write_cache(expired_root, provider, expires_at="2020-01-01T00:00:00Z")
     expired = start(expired_root, "--provider-url", provider)
-    for ended in (empty, broken, expired):
+    (tmp_path / "file").touch()
+    no_directory = start(tmp_path / "file", "--provider-url", provider)
+    for ended in (empty, broken, expired, no_directory):
         assert ended.returncode == 78
         assert ended.stdout == ""
+    for ended in (empty, broken, expired):
         assert "pdpp connect" in ended.stderr
     for ended in (empty, expired):
         assert f"pdpp connect {provider}" in ended.stderr

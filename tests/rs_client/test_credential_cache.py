@@ -6,6 +6,7 @@ import signal
 import stat
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +94,26 @@ def test_a_symbolic_link_in_place_of_the_file_is_refused(tmp_path: Path) -> None
         cache.load(PROVIDER)
 
 
+@pytest.mark.parametrize("make", [os.mkdir, os.mkfifo], ids=["directory", "pipe"])
+def test_anything_but_a_file_in_place_of_the_file_is_refused(
+    tmp_path: Path, make: Callable[[Path], None]
+) -> None:
+    cache, _ = cache_at(tmp_path)
+    path = cache.save(document())
+    path.unlink()
+    make(path)
+    with pytest.raises(CredentialInsecure):
+        cache.load(PROVIDER)
+
+
+def test_a_root_that_is_no_directory_is_refused(tmp_path: Path) -> None:
+    cache, _ = cache_at(tmp_path)
+    cache.root.touch()
+    for attempt in (lambda: cache.load(PROVIDER), lambda: cache.save(document()), cache.prepare):
+        with pytest.raises(CredentialInsecure):
+            attempt()
+
+
 def test_a_symbolic_link_in_place_of_the_directory_is_refused(tmp_path: Path) -> None:
     cache, _ = cache_at(tmp_path)
     cache.save(document())
@@ -172,6 +193,7 @@ def test_a_second_holder_of_the_lock_gives_up_in_words(tmp_path: Path) -> None:
 
 WRITER = """
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from personal_server.rs_client.credential_cache import CredentialCache
 cache = CredentialCache(Path(sys.argv[1]))

@@ -27,6 +27,7 @@ from personal_server.rs_client.credentials import (
     normalize_provider_url,
 )
 from personal_server.rs_client.discovery import discover
+from personal_server.rs_client.exchange import unavailable
 
 
 def add_cached_access(app: cyclopts.App, around: Surroundings) -> None:
@@ -186,6 +187,8 @@ def _standing(around: Surroundings, root: Path | None, origin: str) -> Standing:
             "The server no longer accepts this credential.", connect_hint(origin)
         )
         return Standing(origin, failure=rejected)
+    if reply.status == 429 or reply.status >= 500:
+        return Standing(origin, failure=unavailable(f"The server answered {reply.status}."))
     if not reply.ok:
         code = reply.error or "unavailable"
         failure = CommandError(code, f"The server answered {reply.status}.", "Try again later.")

@@ -112,6 +112,7 @@ def connect_to(
     clock: Callable[[], int],
 ) -> Connected:
     """Obtain and keep a credential.  Raises: CredentialError."""
+    cache.prepare()
     provider = discover(exchange, origin)
     name = options.client_name or f"pdpp on {socket.gethostname()}"
     client_id = _known_client(cache, origin, name) or register(exchange, provider, name)

@@ -108,10 +108,20 @@ class CredentialCache:
     def save(self, document: Document) -> Path:
         """Write a whole credential, making the directories.  Raises: CredentialError."""
         provider_url = parse_credential(document).provider_url
-        self._make()
+        self.prepare()
         with self.locked(provider_url) as slot:
             slot.write(document)
         return self.path(provider_url)
+
+    def prepare(self) -> None:
+        """Make the directories, so that nobody is asked for what could not be kept.
+
+        Raises: CredentialInsecure.
+        """
+        with _refusing_links():
+            self._make()
+        with self._directory():
+            return
 
     def remove(self, provider_url: str) -> None:
         """Forget a provider."""
@@ -152,7 +162,8 @@ class CredentialCache:
     def _directory(self) -> Generator[int]:
         """Open the folder without following links, and keep both directories private."""
         flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-        root = os.open(self.root, flags)
+        with _refusing_links():
+            root = os.open(self.root, flags)
         try:
             if self._is_ours:
                 _keep_private(root, str(self.root), self.warn)
@@ -185,9 +196,11 @@ def _provider_url(directory: int, name: str, warn: Callable[[str], None]) -> str
 
 
 def _document(directory: int, name: str, warn: Callable[[str], None]) -> Document:
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     with _refusing_links():
-        descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
-    with open(descriptor, "rb") as file:
+        descriptor = os.open(name, flags, dir_fd=directory)
+        file = os.fdopen(descriptor, "rb")
+    with file:
         _keep_private(descriptor, name, warn)
         raw = file.read(MAX_FILE_BYTES + 1)
     try:
@@ -247,7 +260,7 @@ def _refusing_links() -> Generator[None]:
         raise
     except OSError:
         raise CredentialInsecure(
-            "The credential cache holds a symbolic link, or something that cannot be opened.",
+            "The credential cache holds a symbolic link, or cannot be opened or written.",
             "Remove it; the cache must consist of plain files and directories of your own.",
         ) from None
 

@@ -125,3 +125,28 @@ def test_an_owner_credential_in_the_cache_is_refused(desk: Desk) -> None:
     desk.cache.save(document)
     assert desk.run("token", ORIGIN) == 77
     assert desk.run("status", ORIGIN) == 77
+
+
+BASE = ("provider_url", "authorization_server", "scope", "client", "created_at", "credential")
+BASE_OF_CREDENTIAL = ("access_token", "token_type", "expires_at", "grant_id", "scope")
+
+
+def test_a_file_of_ours_has_every_member_that_other_tools_need(desk: Desk) -> None:
+    document = json.loads(desk.cache.path(ORIGIN).read_text())
+    assert set(BASE) <= set(document)
+    assert all(isinstance(document["credential"][name], str) for name in BASE_OF_CREDENTIAL)
+    assert document["client"]["client_id"] == "cli_1"
+
+
+def test_a_file_that_another_tool_wrote_serves_every_command(desk: Desk) -> None:
+    path = desk.cache.path(ORIGIN)
+    ours = json.loads(path.read_text())
+    theirs = {name: ours[name] for name in BASE}
+    theirs["credential"] = {name: ours["credential"][name] for name in BASE_OF_CREDENTIAL}
+    path.write_text(json.dumps({**theirs, "theirs_alone": {"kept": True}}))
+    assert desk.run("status", ORIGIN) == 0
+    assert desk.run("token", ORIGIN) == 0
+    assert desk.out == "pdpp_at_1\n"
+    assert json.loads(path.read_text())["theirs_alone"] == {"kept": True}
+    assert desk.run("disconnect", ORIGIN) == 0
+    assert desk.provider.forms("/oauth/revoke") == [{"token": "pdpp_at_1", "client_id": "cli_1"}]

@@ -140,8 +140,15 @@ def test_training_needs_its_own_tick(house: Household, browser: Browser) -> None
     assert press(browser, refused, path, "approve", ai_training="yes").status == 303
 
 
-def test_other_purposes_have_no_training_box(house: Household, browser: Browser) -> None:
-    assert "ai_training" not in browser.get(house.ask(mail_request())).text
+def test_other_purposes_have_no_training_box_and_ignore_what_is_posted(
+    house: Household, browser: Browser
+) -> None:
+    path = house.ask(mail_request())
+    page = browser.get(path)
+    assert "ai_training" not in page.text
+    assert press(browser, page, path, "approve", ai_training="yes").status == 303
+    (row,) = house.rows(ReviewArtifactRow)
+    assert json.loads(row.artifact)["ai_training_consented"] is False
 
 
 def test_several_accounts_must_be_chosen_among(house: Household, browser: Browser) -> None:

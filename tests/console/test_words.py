@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from personal_server.console import words
@@ -48,3 +50,10 @@ def test_a_redirect_is_named_by_where_it_leads(uri: str | None, place: str) -> N
 def test_a_monogram_is_drawn_from_the_name() -> None:
     assert words.monogram("notes app for you") == "NA"
     assert words.monogram("\u202e«»") == "?"
+
+
+def test_what_could_mislead_the_eye_stands_as_its_escape() -> None:
+    text = json.dumps({"a": "x\u202ey\u200b"}, ensure_ascii=False, indent=2)
+    open_text = words.laid_open(text)
+    assert open_text == '{\n  "a": "x\\u202ey\\u200b"\n}'
+    assert json.loads(open_text) == json.loads(text)

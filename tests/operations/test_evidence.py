@@ -4,14 +4,26 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from personal_server.consent.choices import Choices, EntryChoice, StreamChoice
+from personal_server.domain.values import render_instant
 from personal_server.operations.auditing import Acting
 from personal_server.operations.evidence import Evidence, EvidenceReader
 from personal_server.operations.granting import Granting
 from personal_server.operations.read_ports import ReadPorts
 from personal_server.storage.disclosure_ports import DisclosureQuery
-from tests.console.household import CHECKING, HOME, WORK, Household, bank_request, mail_request
+from tests.console.household import (
+    CHECKING,
+    DAY,
+    HOME,
+    WORK,
+    Household,
+    bank_request,
+    mail_request,
+    mails,
+)
 
 OWNER = Acting("owner")
 
@@ -21,12 +33,18 @@ def house() -> Household:
     return Household()
 
 
-def gathered(house: Household, request: list[dict[str, object]], **choice: Any) -> Any:
+def gathered(
+    house: Household,
+    request: list[dict[str, object]],
+    connections: frozenset[str] | None = None,
+    **choice: Any,
+) -> Any:
     granting = Granting(house.authorization, house.store.catalogs, house.clock, house.random_bytes)
     handle = house.ask(request).removeprefix("/consent/")
     review = granting.view(handle, OWNER)
     if choice:
-        entry = EntryChoice(keep=True, streams={"messages": StreamChoice(wanted=True, **choice)})
+        streams = {"messages": StreamChoice(wanted=True, **choice)}
+        entry = EntryChoice(keep=True, connections=connections, streams=streams)
         review = granting.preview(handle, Choices(entries={0: entry}), OWNER)
     return house.store.evidence.gather(review.prospective())
 
@@ -64,6 +82,36 @@ def test_a_package_is_counted_source_by_source(house: Household) -> None:
     found = gathered(house, [*mail_request(), *bank_request()])
     assert found[CHECKING, "transactions"].count == 30
     assert found[CHECKING, "transactions"].earliest == "2026-08-23"
+
+
+SHARED = Household()
+DAYS = st.lists(st.integers(-210, 5), min_size=4, max_size=4, unique=True).map(sorted)
+
+
+@settings(max_examples=60, deadline=None)
+@given(DAYS, st.sampled_from([{HOME}, {WORK}, {HOME, WORK}]))
+def test_counts_spans_and_samples_equal_a_look_at_every_record(
+    days: list[int], chosen: set[str]
+) -> None:
+    asked_from, since, until, asked_to = (
+        render_instant(SHARED.clock.now_ns + day * DAY)[:10] for day in days
+    )
+    request = mail_request(time_range={"since": asked_from, "until": asked_to})
+    request[0]["streams"][0]["instance_ids"] = [HOME, WORK]  # type: ignore[index]
+    narrowed = {"since": since, "until": until}
+    found = gathered(SHARED, request, connections=frozenset(chosen), **narrowed)
+    assert {connection for connection, _ in found} == chosen
+    for connection in chosen:
+        held = mails(SHARED.clock.now_ns, 40 if connection == HOME else 12)
+        times = sorted(m["sent_at"] for m in held if since <= m["sent_at"] < until)
+        evidence = found[connection, "messages"]
+        assert evidence.count == len(times)
+        assert (evidence.earliest, evidence.latest) == (
+            (times[0], times[-1]) if times else (None, None)
+        )
+        ids = {m["id"] for m in held if since <= m["sent_at"] < until}
+        assert {sample["id"] for sample in evidence.samples} <= ids
+        assert len(evidence.samples) == min(3, len(times))
 
 
 @dataclass

@@ -17,6 +17,7 @@ from personal_server.console.disclosure_view import DisclosureLine, disclosure_l
 from personal_server.console.frame import PageRoute
 from personal_server.console.pages import Pages
 from personal_server.console.visits import Visit, acting
+from personal_server.console.words import laid_open
 from personal_server.domain.disclosure import SERVED
 from personal_server.errors import NotFound
 from personal_server.operations.accessing import Held, list_held, show_held
@@ -141,4 +142,4 @@ def _artifact(reader: AuthorizationReader, revision: str) -> str | None:
     row = reader.get(ReviewArtifactRow, revision=revision)
     if row is None:
         return None
-    return orjson.dumps(orjson.loads(row.artifact), option=orjson.OPT_INDENT_2).decode()
+    return laid_open(orjson.dumps(orjson.loads(row.artifact), option=orjson.OPT_INDENT_2).decode())

@@ -6,6 +6,7 @@ escaping is the template's.
 
 from __future__ import annotations
 
+import json
 import unicodedata
 from datetime import UTC, datetime
 from urllib.parse import urlsplit
@@ -30,6 +31,16 @@ def shown(text: str, limit: int) -> str:
     )
     words = " ".join(kept.split())
     return words if len(words) <= limit else words[: limit - 1].rstrip() + "…"
+
+
+def laid_open(text: str) -> str:
+    """JSON text in which characters that could mislead the eye stand as their escapes."""
+    return "".join(
+        character
+        if character == "\n" or unicodedata.category(character) not in _HIDDEN_CATEGORIES
+        else json.dumps(character).strip('"')
+        for character in text
+    )
 
 
 def day_of(ns: int) -> str:

@@ -1,8 +1,9 @@
 from pathlib import Path
 
+from personal_server.sources.item import Data
 from tests.sources.reading import read_path, records_of, skips_of
 from tests.sources.specimens import SPECIMENS
-from tests.sources.specimens.files import as_zip
+from tests.sources.specimens.files import as_json, as_zip
 
 
 def test_a_conversation_is_read_with_its_branches_and_files(tmp_path: Path) -> None:
@@ -25,3 +26,32 @@ def test_numbered_parts_are_read(tmp_path: Path) -> None:
     parts = {"conversations-000.json": SPECIMENS["chatgpt"]["conversations.json"]}
     items = read_path(as_zip(parts, tmp_path / "export.zip"))
     assert len(records_of(items, "conversations")) == 2
+
+
+def conversation(message: Data) -> list[Data]:
+    whole: Data = {
+        "content": {"content_type": "text", "parts": ["hello"]},
+        "author": {"role": "user"},
+    }
+    nodes: Data = {"a": {"id": "a", "parent": None, "children": [], "message": whole | message}}
+    return [{"title": "x", "mapping": nodes, "current_node": "a", "conversation_id": "c1"}]
+
+
+def test_what_the_platform_hides_is_not_shown(tmp_path: Path) -> None:
+    hidden = conversation({"metadata": {"is_visually_hidden_from_conversation": True}})
+    files = {"conversations.json": as_json(hidden)}
+    (message,) = records_of(read_path(as_zip(files, tmp_path / "export.zip")), "messages")
+    assert not message["is_current"]
+
+
+def test_marks_of_sources_become_their_names(tmp_path: Path) -> None:
+    one, two = "\ue200cite\ue202turn0search0\ue201", "\ue200cite\ue202turn0search1\ue201"
+    told = conversation(
+        {
+            "content": {"content_type": "text", "parts": [f"Rain. {one} Sun.{two}"]},
+            "metadata": {"content_references": [{"matched_text": one, "alt": "([a](https://a))"}]},
+        }
+    )
+    files = {"conversations.json": as_json(told)}
+    (message,) = records_of(read_path(as_zip(files, tmp_path / "export.zip")), "messages")
+    assert message["text"] == "Rain. ([a](https://a)) Sun."

@@ -45,3 +45,29 @@ def test_lines_as_phones_write_them(tmp_path: Path, line: str, note: str | None)
         "next",
     ]
     assert skips_of(items) == ([] if note else ["bad_record"])
+
+
+@pytest.mark.parametrize(
+    ("line", "birthday", "month"),
+    [
+        ("BDAY:1985-04-12", "1985-04-12", 4),
+        ("BDAY:19850412", "1985-04-12", 4),
+        ("BDAY:1985-04-12T00:00:00Z", "1985-04-12", 4),
+        ("BDAY:--0412", "--04-12", 4),
+        ("BDAY:--04-12", "--04-12", 4),
+        ("BDAY;X-APPLE-OMIT-YEAR=1604:1604-04-12", "--04-12", 4),
+        ("BDAY;VALUE=text:circa 1800", "circa 1800", None),
+    ],
+)
+def test_birthdays_in_every_spelling(
+    tmp_path: Path, line: str, birthday: str, month: int | None
+) -> None:
+    (tmp_path / "a.vcf").write_text(CARD.format(line))
+    (contact,) = records_of(read_path(tmp_path), "contacts")
+    assert (contact["birthday"], contact["birth_month"]) == (birthday, month)
+
+
+def test_a_picture_whose_comma_is_escaped_is_a_picture(tmp_path: Path) -> None:
+    (tmp_path / "a.vcf").write_text(CARD.format("PHOTO:data:image/png;base64\\,iVBORw0KGgo="))
+    (contact,) = records_of(read_path(tmp_path), "contacts")
+    assert contact["photo"]["mime_type"] == "image/png"

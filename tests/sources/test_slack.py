@@ -2,7 +2,7 @@ from pathlib import Path
 
 from tests.sources.reading import read_path, records_of, skips_of
 from tests.sources.specimens import SPECIMENS
-from tests.sources.specimens.files import as_zip
+from tests.sources.specimens.files import as_json, as_zip
 
 
 def test_messages_carry_names_and_threads(tmp_path: Path) -> None:
@@ -28,3 +28,34 @@ def test_access_tokens_of_files_are_left_out(tmp_path: Path) -> None:
     assert [each["url"] for each in records_of(items, "files")] == [
         "https://files.example.org/F1/plan.pdf"
     ]
+
+
+def test_a_direct_conversation_has_the_names_of_its_people(tmp_path: Path) -> None:
+    items = read_path(as_zip(SPECIMENS["slack"], tmp_path / "export.zip"))
+    assert {m["channel_name"] for m in records_of(items, "messages")} == {"general", "Ada"}
+
+
+def test_a_day_whose_first_message_is_long_is_read(tmp_path: Path) -> None:
+    long = [{"text": "long " * 5000, "type": "message", "ts": "1700100000.000000", "user": "U1"}]
+    files = SPECIMENS["slack"] | {"Workspace/general/2023-11-16.json": as_json(long)}
+    items = read_path(as_zip(files, tmp_path / "export.zip"))
+    assert "C1.1700100000.000000" in {message["id"] for message in records_of(items, "messages")}
+
+
+def test_a_message_built_of_blocks_says_what_they_say(tmp_path: Path) -> None:
+    elements = [
+        {"type": "text", "text": "Build "},
+        {"type": "user", "user_id": "U1"},
+        {"type": "link", "url": "https://example.org"},
+    ]
+    blocks = [
+        {"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": elements}]},
+        {"type": "section", "text": {"type": "mrkdwn", "text": "*failed* &amp; <#C1>"}},
+    ]
+    built = {"type": "message", "ts": "1700000000.000100", "text": "", "blocks": blocks}
+    bot = {"bot_profile": {"name": "builder"}, "bot_id": "B1"}
+    files = SPECIMENS["slack"] | {"Workspace/general/2023-11-14.json": as_json([built | bot])}
+    items = read_path(as_zip(files, tmp_path / "export.zip"))
+    message = next(m for m in records_of(items, "messages") if m["channel_name"] == "general")
+    assert message["text"] == "Build @Adahttps://example.org\n\n*failed* & #general"
+    assert message["author_name"] == "builder"

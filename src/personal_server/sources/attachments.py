@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from mimetypes import guess_type
+from mimetypes import MimeTypes
 
 from personal_server.sources.errors import MemberDamaged
 from personal_server.sources.export import Member
@@ -16,12 +16,35 @@ from personal_server.sources.item import (
     blob_of_stream,
 )
 
+_NEWER = {
+    ".docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+    ".xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    ".pptx": "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+    ".odt": "application/vnd.oasis.opendocument.text",
+    ".epub": "application/epub+zip",
+    ".webp": "image/webp",
+    ".heic": "image/heic",
+    ".heif": "image/heif",
+    ".avif": "image/avif",
+    ".m4a": "audio/mp4",
+    ".amr": "audio/amr",
+    ".ogg": "audio/ogg",
+    ".opus": "audio/opus",
+    ".md": "text/markdown",
+}
+_KINDS = MimeTypes()
+"""What every Python knows, and no more: what a machine adds would change records from one to the
+next."""
+
+for _ending, _kind in _NEWER.items():
+    _KINDS.add_type(_kind, _ending)
+
 UNKNOWN_KIND = "application/octet-stream"
 
 
 def kind_of(filename: str | None) -> str | None:
     """The MIME type that a file's ending stands for."""
-    return guess_type(filename or "")[0]
+    return _KINDS.guess_type(filename or "", strict=False)[0]
 
 
 def is_media(name: str) -> bool:

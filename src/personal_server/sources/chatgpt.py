@@ -141,12 +141,12 @@ class _Conversation:
             **created,
             "conversation_title": self._title,
             "role": shape.line(author, "role"),
-            "text": words_of(content),
+            "text": words_of(content, shape.objects(metadata, "content_references")),
             "thinking": thinking_of(content),
             "tools": list(filter(None, [shape.line(author, "name")])),
             "kind": shape.line(content, "content_type"),
             "model": shape.line(metadata, "model_slug"),
-            "is_current": name in self._current,
+            "is_current": name in self._current and not _is_hidden(metadata),
             "attachment_count": len(attached),
         }
         yield self._record("messages", data)
@@ -177,6 +177,10 @@ class _Conversation:
 
     def _record(self, stream: str, data: Data) -> SourceRecord:
         return SourceRecord(stream, data, self._position)
+
+
+def _is_hidden(metadata: Data) -> bool:
+    return shape.truth(metadata, "is_visually_hidden_from_conversation")
 
 
 def _mapping(value: Data) -> Data:

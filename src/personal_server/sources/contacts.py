@@ -11,6 +11,7 @@ from personal_server.sources.declaration import (
     Stream,
     blob,
     declaration,
+    integer,
     key,
     moment,
     names,
@@ -43,6 +44,7 @@ from personal_server.sources.text import one_line, or_none
 from personal_server.sources.times import from_iso
 from personal_server.sources.vcard import Property, properties
 
+_DAY = re.compile(r"(\d{4}|-)-?(0[1-9]|1[0-2])-?([0-3]\d)(?:T.*)?$")
 _VCARD = re.compile(rb"^\s*(\xef\xbb\xbf)?BEGIN:VCARD", re.IGNORECASE)
 
 CONTACTS = Stream(
@@ -61,7 +63,8 @@ CONTACTS = Stream(
         text("organization", "Company or organization"),
         text("job_title", "What they do there"),
         names("addresses", "Postal addresses"),
-        plain("birthday", "Birthday as written; the year may be missing"),
+        plain("birthday", "YYYY-MM-DD, --MM-DD without the year, or as written"),
+        integer("birth_month", "Month of the birthday, 1 to 12"),
         text("note", "Notes about the person"),
         names("urls", "Web addresses"),
         names("categories", "Groups and labels"),
@@ -131,7 +134,7 @@ def _contact(raw: bytes, position: int) -> SourceRecord:
         "organization": organization,
         "job_title": named.text("TITLE") or named.text("ROLE"),
         "addresses": [one_line(", ".join(filter(None, p.parts))) for p in named.all("ADR")],
-        "birthday": named.text("BDAY"),
+        **_birthday(named.all("BDAY")[:1]),
         "note": named.text("NOTE"),
         "urls": named.texts("URL"),
         "categories": [each for p in named.all("CATEGORIES") for each in p.listed],
@@ -167,6 +170,18 @@ def _with_photo(record: SourceRecord, photos: list[Property]) -> SourceRecord:
             made = blob_of_bytes(content, photo.image_type, None, "/photo")
             return replace(record, data=record.data | {"photo": made.value}, blobs=(made,))
     return record
+
+
+def _birthday(written: list[Property]) -> Data:
+    """A day, if it is written as one; Apple writes a year that is to be left out as 1604."""
+    said = written[0].text.strip() if written else None
+    found = _DAY.match(said or "")
+    if found is None:
+        return {"birthday": said, "birth_month": None}
+    year, month, day = found.groups()
+    if year == written[0].parameters.get("X-APPLE-OMIT-YEAR"):
+        year = "-"
+    return {"birthday": f"{year}-{month}-{day}", "birth_month": int(month)}
 
 
 def _instant(value: str | None) -> str | None:

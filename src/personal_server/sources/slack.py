@@ -24,10 +24,11 @@ from personal_server.sources.port import (
     without_repeats,
 )
 from personal_server.sources.slack_streams import DECLARATION, HOW_TO_EXPORT
-from personal_server.sources.slack_text import readable
+from personal_server.sources.slack_text import readable, words_of_blocks
 from personal_server.sources.times import from_epoch
 
 _DAY = re.compile(rb"^\s*\[\s*\{.*\"ts\"\s*:\s*\"\d{10}\.\d{6}\"", re.DOTALL)
+_DATED = re.compile(r"/\d{4}-\d{2}-\d{2}\.json$")
 _INDEXES = {
     "channels.json": "channel",
     "groups.json": "private channel",
@@ -48,9 +49,10 @@ class SlackSource:
         """Claim the files of days, and the indexes beside their folders."""
         days = list(matching(export, lambda head: bool(_DAY.match(head)), ".json"))
         roots = {_root(day) for day in days}
+        claimed = {day.name for day in days}
+        days += [m for m in export.members if _is_day(m, roots) and m.name not in claimed]
         indexes = [m for m in export.members if _parent(m) in roots and _is_index(m)]
-        empty = [m for m in export.members if m.size_bytes < 8 and _root(m) in roots]
-        return claim(CERTAIN, [*days, *indexes, *empty], "it holds days of a Slack workspace")
+        return claim(CERTAIN, [*days, *indexes], "it holds days of a Slack workspace")
 
     def read(self, export: Export, start: int = 0) -> Iterator[SourceItem]:
         """Yield people and channels, then the messages of each channel, day by day."""
@@ -70,6 +72,11 @@ def _root(member: Member) -> str:
     return str(PurePosixPath(member.name).parent.parent)
 
 
+def _is_day(member: Member, roots: set[str]) -> bool:
+    """A day beside others; the first message of one may be longer than what was looked at."""
+    return _root(member) in roots and bool(_DATED.search(member.name))
+
+
 def _is_index(member: Member) -> bool:
     name = PurePosixPath(member.name).name
     return name in _INDEXES or name in _PEOPLE
@@ -82,6 +89,7 @@ class _Workspace:
     people: dict[str, str] = field(default_factory=dict[str, str])
     folders: dict[str, str] = field(default_factory=dict[str, str])
     channels: dict[str, str] = field(default_factory=dict[str, str])
+    members: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
 
     def learn(self, member: Member) -> None:
         """Read an index ahead of the messages that need it; its faults are reported later."""
@@ -94,14 +102,20 @@ class _Workspace:
             if PurePosixPath(member.name).name in _PEOPLE:
                 self.people[own] = _shown_name(value) or own
             else:
-                name = shape.line(value, "name") or own
-                self.channels[own] = name
-                self.folders |= {name: own, own: own}
+                self.members[own] = shape.strings(value, "members")
+                self.folders[own] = own
+                if name := shape.line(value, "name"):
+                    self.channels[own] = name
+                    self.folders[name] = own
 
     def channel(self, folder: str) -> tuple[str, str]:
         """Id and name of the channel that a folder holds."""
         own = self.folders.get(folder, folder)
-        return own, self.channels.get(own, folder)
+        return own, self.channels.get(own) or self.everybody(self.members.get(own, [])) or folder
+
+    def everybody(self, people: list[str]) -> str:
+        """The names of some people; a direct conversation has no other name."""
+        return ", ".join(self.people.get(each, each) for each in people)
 
 
 def _shown_name(person: Data) -> str | None:
@@ -160,7 +174,7 @@ class _Entry:
         members = shape.strings(value, "members")
         data: Data = {
             "id": shape.required(value, "id"),
-            "name": shape.line(value, "name") or ", ".join(self._named(each) for each in members),
+            "name": shape.line(value, "name") or self.workspace.everybody(members),
             "kind": kind,
             "topic": shape.text(shape.inner(value, "topic"), "value"),
             "purpose": shape.text(shape.inner(value, "purpose"), "value"),
@@ -217,14 +231,18 @@ class _Entry:
         pieces = [shape.text(value, "text")]
         for attachment in shape.objects(value, "attachments"):
             pieces += [shape.text(attachment, "title"), shape.text(attachment, "text", "fallback")]
-        said = "\n\n".join(filter(None, pieces))
+        said = "\n\n".join(filter(None, pieces)) or words_of_blocks(shape.objects(value, "blocks"))
         return readable(said, self.workspace.people, self.workspace.channels) or None
 
     def _author(self, value: Data, author: str | None) -> str | None:
         if author in self.workspace.people:
             return self.workspace.people[author]
         profile = shape.inner(value, "user_profile")
-        return shape.line(profile, "display_name", "real_name") or shape.line(value, "username")
+        return (
+            shape.line(profile, "display_name", "real_name")
+            or shape.line(value, "username")
+            or shape.line(shape.inner(value, "bot_profile"), "name")
+        )
 
     def _named(self, person: str) -> str:
         return self.workspace.people.get(person, person)

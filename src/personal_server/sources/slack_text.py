@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from typing import cast
+
+from personal_server.sources import shape
+from personal_server.sources.item import Data
 
 _MARK = re.compile(r"<([@#!]?)([^<>|]*)(?:\|([^<>]*))?>")
 
@@ -23,3 +27,27 @@ def readable(text: str, people: Mapping[str, str], channels: Mapping[str, str]) 
         return f"{label} ({target})" if label and label != target else target
 
     return html.unescape(_MARK.sub(resolved, text))
+
+
+def words_of_blocks(blocks: list[Data]) -> str:
+    """The words of a message that programs build of blocks, one block a paragraph."""
+    return "\n\n".join(filter(None, ("".join(_words(block)).strip() for block in blocks)))
+
+
+def _words(element: Data) -> Iterator[str]:
+    text = element.get("text")
+    if isinstance(text, str):
+        yield text
+    elif isinstance(text, dict):
+        yield shape.text(cast("Data", text), "text") or ""
+    kind, name = element.get("type"), shape.line(element, "user_id", "channel_id", "name", "url")
+    if kind == "user" and name:
+        yield f"<@{name}>"
+    elif kind == "channel" and name:
+        yield f"<#{name}>"
+    elif kind == "emoji" and name:
+        yield f":{name}:"
+    elif kind == "link" and name and not text:
+        yield name
+    for inner in (*shape.objects(element, "elements"), *shape.objects(element, "fields")):
+        yield from _words(inner)

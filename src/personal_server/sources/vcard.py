@@ -17,7 +17,7 @@ from vobject.icalendar import stringToTextValues
 from personal_server.sources.errors import BadRecord
 from personal_server.sources.text import decoded, printable
 
-_DATA_URI = re.compile(r"^data:([\w/+.-]*)[^,]*;base64,", re.IGNORECASE)
+_DATA_URI = re.compile(r"^data:([\w/+.-]*)[^,]*;base64\\?,", re.IGNORECASE)
 _NO_SEPARATOR = "\0"
 _ESCAPABLE = '\\;,:nN"'
 

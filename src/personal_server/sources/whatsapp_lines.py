@@ -11,19 +11,29 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from personal_server.sources.attachments import kind_of
 from personal_server.sources.export import Member
 from personal_server.sources.text import decoded
 
 LONGEST_LINE_BYTES = 1_000_000
 _MARKS = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
-_HEADER = re.compile(
-    r"^\[?(\d{1,4})([./-])\s?(\d{1,2})[./-]\s?(\d{1,4})\.?,?\s+(\d{1,2})[:.](\d{2})(?:[:.](\d{2}))?"
-    r"(?:\s?([AaPp])\.?\s?[Mm]\.?)?(?:\]|\s-)\s(.*)$",
-    re.DOTALL,
+_MORNING = ("am", "a.m", "上午", "午前", "오전", "ص", "π.μ", "sa")
+_EVENING = ("pm", "p.m", "下午", "午後", "오후", "م", "μ.μ", "ch", "中午", "晚上")
+_HALF = "|".join(
+    re.escape(word).replace(r"\.", r"\.\s?") for word in sorted(_MORNING + _EVENING, key=len)[::-1]
 )
-_AUTHOR = re.compile(r"^([^:\n]{1,120}?): ?(.*)$", re.DOTALL)
+_HEADER = re.compile(
+    r"^\[?(\d{1,4})([./-])\s?(\d{1,2})[./-]\s?(\d{1,4})\.?[,،]?\s+"
+    rf"(?:(?P<before>{_HALF})\s?)?(\d{{1,2}})[:.](\d{{2}})(?:[:.](\d{{2}}))?"
+    rf"(?:\s?(?P<after>{_HALF})\.?)?(?:\]|\s-)\s(?P<rest>.*)$",
+    re.DOTALL | re.IGNORECASE,
+)
+_AUTHOR = re.compile(r"^([^:\n\"“”«»]{1,120}?): ?(.*)$", re.DOTALL)
+"""A notice may have a colon too, but mostly in the name of a group, which it quotes."""
+
 _ATTACHED = re.compile(r"^<[^:<>]{2,40}: ([^<>\n]+\.\w{1,5})>", re.MULTILINE)
-_FILE_THEN_WORD = re.compile(r"^(\S[^\n]*?\.\w{2,5}) \([^()\n]{3,40}\)", re.MULTILINE)
+_FILE_THEN_WORD = re.compile(r"^(\S[^\n]*?\.\w{2,5}) \([^()\n]{3,40}\)(?=\n|$)")
+_BY_THE_PROGRAM = "\u200e"
 _LEFT_OUT = re.compile(r"^<[^<>\n]{3,50}>$")
 
 
@@ -43,6 +53,7 @@ class Entry:
     second: int
     half: str
     author: str | None
+    by_program: bool = False
     lines: list[str] = field(default_factory=list[str])
 
     @property
@@ -53,9 +64,9 @@ class Entry:
     @property
     def kind(self) -> str:
         """What it is, as far as its form tells."""
-        if self.author is None:
-            return "notice"
-        return "left_out" if _LEFT_OUT.match(self.text) else "message"
+        if _LEFT_OUT.match(self.text):
+            return "left_out"
+        return "notice" if self.author is None or self.by_program else "message"
 
 
 def looks_like_chat(head: bytes) -> bool:
@@ -73,12 +84,14 @@ def read_entries(member: Member) -> Iterator[Entry]:
     offset = 0
     with member.open() as stream:
         while raw := stream.readline(LONGEST_LINE_BYTES):
-            line = _clean(decoded(raw).rstrip("\r\n"))
+            marked = decoded(raw).rstrip("\r\n")
+            line = _clean(marked)
             header = _HEADER.match(line)
             if header:
                 if current:
                     yield current
                 current = _entry(header, offset)
+                current.by_program = f": {_BY_THE_PROGRAM}" in marked
             elif current:
                 current.lines.append(line)
             offset += len(raw)
@@ -91,26 +104,36 @@ def _clean(line: str) -> str:
 
 
 def _entry(header: re.Match[str], offset: int) -> Entry:
-    first, separator, second, third, hour, minute, seconds, half, rest = header.groups()
+    first, separator, second, third, hour, minute, seconds = header.group(1, 2, 3, 4, 6, 7, 8)
+    rest = header["rest"]
     author = _AUTHOR.match(rest)
     return Entry(
         offset,
-        header.string[: header.start(9)],
+        header.string[: header.start("rest")],
         (int(first), int(second), int(third)),
         separator,
         int(hour),
         int(minute),
         int(seconds or 0),
-        (half or "").lower(),
+        _half(header["before"] or header["after"]),
         author.group(1).strip().removeprefix("~").strip() if author else None,
-        [author.group(2) if author else rest],
+        lines=[author.group(2) if author else rest],
     )
 
 
+def _half(word: str | None) -> str:
+    """`a` or `p` for the half of the day in any language, or nothing."""
+    plain = "".join((word or "").lower().split())
+    return "a" if plain in _MORNING else "p" if plain else ""
+
+
 def file_named(text: str) -> str | None:
-    """The file that a message says it came with."""
-    found = _ATTACHED.search(text) or _FILE_THEN_WORD.search(text)
-    return found.group(1).strip() if found else None
+    """The file that a message says it came with; a site with a remark in brackets is none."""
+    attached = _ATTACHED.search(text)
+    if attached:
+        return attached.group(1).strip()
+    found = _FILE_THEN_WORD.match(text)
+    return found.group(1).strip() if found and kind_of(found.group(1)) else None
 
 
 def date_order(dates: Sequence[tuple[int, int, int]], separator: str, *, american: bool) -> str:

@@ -24,7 +24,8 @@ HEAD = f"""# The public MCP suite
 tests; CI does so too. A test fails when a check that is not listed below does not pass, when a listed one passes, when a message is
 invalid by the wire schema of the protocol, or when the figures differ. Last change of the figures: {EXPECTED["measured"]}.
 
-The suite sends no bearer, so each server listens on loopback behind a door that adds one. It is run against two builds:
+Its client scenarios test MCP clients, of which there is none here. Its server scenarios send no bearer, so each server listens on
+loopback behind a door that adds one; they are run against two builds:
 
 """  # noqa: E501 (lines of Markdown)
 

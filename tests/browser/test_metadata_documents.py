@@ -19,7 +19,7 @@ from selenium import webdriver
 
 from personal_server.authorization_server.assertions import ASSERTION_TYPE
 from personal_server.rs_client.loopback import listening
-from tests.browser.agent import Agent, live_through
+from tests.browser.agent import Agent, live_through, read_messages
 from tests.browser.chromium import free_port
 from tests.browser.process import server_process
 from tests.browser.publishing import CHATGPT, CHATGPT_KEYS, CLAUDE, KEY, Publisher, publishing
@@ -84,6 +84,31 @@ def owner(browser: webdriver.Chrome, tmp_path: Path, publisher: Publisher) -> Ge
         made = Owner(browser, running)
         made.sign_in()
         yield made
+
+
+async def refresh_without_proof(agent: Agent) -> httpx2.Response:
+    """The last refresh token, sent by somebody who has no key."""
+    assert agent.keeper.tokens is not None
+    form = {
+        "grant_type": "refresh_token",
+        "refresh_token": str(agent.keeper.tokens.refresh_token),
+        "client_id": CHATGPT,
+    }
+    async with httpx2.AsyncClient() as http:
+        return await http.post(f"{agent.owner.site.origin}/oauth/token", data=form)
+
+
+async def test_a_stolen_refresh_token_of_a_client_with_keys_opens_nothing(owner: Owner) -> None:
+    with listening() as listener:
+        agent = ChatGpt(owner, listener, CHATGPT)
+        async with agent.session() as session:
+            assert len(await read_messages(session)) == 2
+        refused = await refresh_without_proof(agent)
+        agent.let_the_token_expire()
+        async with agent.session() as session:
+            assert len(await read_messages(session)) == 2
+    assert refused.json()["error"] == "invalid_client"
+    assert agent.consents == 1
 
 
 @pytest.mark.parametrize(

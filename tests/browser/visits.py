@@ -84,10 +84,11 @@ def _type_a_wrong_code(owner: Owner) -> None:
 
 def _open(owner: Owner, details: list[dict[str, object]], **over: Any) -> None:
     """A fresh request of the notes agent, shown."""
-    store = owner.site.server.stores.authorization
-    with store.write() as writer:
+    site = owner.site
+    assert isinstance(site, Site), "its rows are written beside the server"
+    with site.server.stores.authorization.write() as writer:
         request_id = f"ar_state_{writer.count(RequestRow)}"
-        row = _request(owner.site, request_id, details, time.time_ns())
+        row = _request(site, request_id, details, time.time_ns())
         writer.insert(replace(row, **over))
     owner.driver.get(f"{owner.site.origin}/consent/{request_id}")
 

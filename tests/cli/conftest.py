@@ -20,6 +20,7 @@ from personal_server.cli.exits import run_app
 from personal_server.cli.exporting import export_command
 from personal_server.cli.granting import granting_app
 from personal_server.cli.owner import owner_app
+from tests.cli.import_machine import Machine
 from tests.console.household import Household
 
 
@@ -82,3 +83,8 @@ def terminal(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> Terminal:
     return Terminal(tmp_path, capsys, monkeypatch)
+
+
+@pytest.fixture
+def machine(capsys: pytest.CaptureFixture[str]) -> Machine:
+    return Machine(capsys)

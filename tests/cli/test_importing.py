@@ -1,67 +1,20 @@
 from __future__ import annotations
 
 import hashlib
-import itertools
-import json
-from collections.abc import Callable, Generator
-from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any
 
-import cyclopts
 import pytest
 
 from personal_server.cli import import_run
 from personal_server.cli.exits import run_app
-from personal_server.cli.import_run import ImportPorts
-from personal_server.cli.importing import add_import_commands
 from personal_server.operations import ingesting
-from personal_server.sources.item import Data
-from personal_server.storage.memory import MemoryStore
-from personal_server.storage.ports import Batch
+from tests.cli.import_machine import Machine
 from tests.sources.specimens import SPECIMENS
 from tests.sources.specimens.bank import BANK
 from tests.sources.specimens.files import as_folder, as_zip
 from tests.sources.specimens.mail import MAIL
 
 PDF_SHA256 = hashlib.sha256(b"%PDF-1.4\n").hexdigest()
-
-
-class Machine:
-    """A store with the two commands in front of it."""
-
-    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
-        counter = itertools.count(1)
-        self.store = MemoryStore()
-        self.ports = ImportPorts(
-            self.store,
-            lambda: next(counter) * 1_000_000_000,
-            lambda size: next(counter).to_bytes(size, "big"),
-        )
-        self._capsys = capsys
-        self.app = cyclopts.App()
-        add_import_commands(self.app, lambda: nullcontext(self.ports))
-
-    def run(self, *arguments: str | Path) -> tuple[int, Data]:
-        """The exit code and the JSON printed."""
-        code = run_app(self.app, [*map(str, arguments), "--json"])
-        return code, json.loads(self._capsys.readouterr().out or "{}")
-
-    def streams(self, *arguments: str | Path) -> Data:
-        """The tallies of the one import made."""
-        _, printed = self.run("import", *arguments)
-        (report,) = printed["imports"]
-        return report["streams"]
-
-    def count(self) -> int:
-        """Records stored."""
-        with self.store.snapshot() as snapshot:
-            return sum(held.record_count for held in snapshot.stored_streams())
-
-
-@pytest.fixture
-def machine(capsys: pytest.CaptureFixture[str]) -> Machine:
-    return Machine(capsys)
 
 
 @pytest.fixture
@@ -112,7 +65,7 @@ def test_an_interrupted_import_goes_on_where_it_stopped(
     monkeypatch.setattr(import_run, "BATCH_RECORDS", 10)
     message = b"From a Mon Jan  1 00:00:00 2024\nFrom: a@b\nMessage-ID: <%d>\n\ntext %d\n\n"
     (tmp_path / "Inbox").write_bytes(b"".join(message % (n, n) for n in range(100)))
-    with interrupted_after(machine, 55):
+    with machine.interrupted_after(55):
         code, _ = machine.run("import", tmp_path / "Inbox")
         assert code == 130
     assert 0 < machine.count() < 100
@@ -135,26 +88,11 @@ def test_a_part_larger_than_a_batch_is_stored_in_several(
     events = "".join(event % (n, n) for n in range(1, 6))
     (tmp_path / "a.ics").write_text(f"BEGIN:VCALENDAR\r\n{events}END:VCALENDAR\r\n")
     for stored in (25, 75, 130):
-        with interrupted_after(machine, stored):
+        with machine.interrupted_after(stored):
             machine.run("import", tmp_path / "a.ics")
     machine.streams(tmp_path / "a.ics")
     assert machine.count() == 5 * 41
     assert machine.streams(tmp_path / "a.ics")["agenda"]["unchanged"] == 200
-
-
-@contextmanager
-def interrupted_after(machine: Machine, records: int) -> Generator[None]:
-    """An owner who presses Ctrl-C when so many records are stored."""
-    commit: Callable[..., Any] = machine.store.commit
-
-    def impatient(batch: Batch) -> Any:
-        if machine.count() >= records:
-            raise KeyboardInterrupt
-        return commit(batch)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(machine.store, "commit", impatient)
-        yield
 
 
 def test_a_dry_run_stores_nothing(machine: Machine, mbox: Path) -> None:

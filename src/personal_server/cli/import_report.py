@@ -1,22 +1,26 @@
-"""What an import did, and what can be imported: as tables for people, as JSON for programs."""
+"""What an import did and what it left: as tables for people, as JSON for programs."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
 
 from personal_server.cli.import_run import Tally
-from personal_server.cli.tables import plain, table
-from personal_server.sources.export import Member
+from personal_server.cli.tables import indented, plain, table
+from personal_server.sources.export import Export
 from personal_server.sources.item import Data, Skipped
-from personal_server.sources.registry import SOURCES
+from personal_server.sources.unrecognized import is_readable, is_wide
 
 UNFINISHED = 65
 """The exit code of an import that met damage: what could be read is stored."""
 
-DAMAGE = frozenset({"truncated", "damaged_file", "empty_statement", "too_large"})
+DAMAGE = frozenset(
+    {"truncated", "damaged_file", "empty_statement", "too_large", "unreadable_folder"}
+)
 SHOWN_EXAMPLES = 3
 
 
@@ -36,19 +40,73 @@ def print_tally(
         columns = ("  stream", "would be read", "rejected")
         rows = [(f"  {name}", each.read, each.rejected) for name, each in tally.streams.items()]
     out.print(table(columns, rows))
+    if tally.earliest:
+        out.print(f"  from {tally.earliest} to {tally.latest}")
+    if not any(each.read for each in tally.streams.values()) and not tally.skipped_count:
+        out.print("  Nothing of this kind was found in it.")
     for code, count, examples in _skipped(tally, refused):
         out.print(plain(f"  skipped {count} × {code}"))
         for each in examples[:SHOWN_EXAMPLES]:
-            out.print(plain(f"    {each.where}: {each.reason}"))
+            indented(f"{each.where}: {each.reason}", 4, out)
 
 
-def print_unread(members: Sequence[Member], out: Console) -> None:
-    """How many files of an export no source knows, and a few of them."""
-    others = [member.name for member in members if member.size_bytes and member.suffix != ".zip"]
-    if others:
-        more = ", …" if len(others) > SHOWN_EXAMPLES else ""
-        named = ", ".join(others[:SHOWN_EXAMPLES])
-        out.print(plain(f"  not read: {len(others)} files that no source knows ({named}{more})"))
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """The files of a path that nobody read: unknown, unreadable, zips further down, UTF-16."""
+
+    path: Path
+    unknown: tuple[str, ...] = ()
+    unreadable: tuple[str, ...] = ()
+    archives: tuple[str, ...] = ()
+    wide: tuple[str, ...] = ()
+
+    @property
+    def files(self) -> bool:
+        """Whether there are any."""
+        return bool(self.unknown or self.unreadable or self.archives or self.wide)
+
+    def as_json(self) -> Data:
+        """For programs: how many of each, and a few names."""
+        told: Data = {"path": str(self.path)}
+        for name in ("unknown", "unreadable", "archives", "wide"):
+            names: tuple[str, ...] = getattr(self, name)
+            if names:
+                told[name] = {"count": len(names), "examples": list(names[:SHOWN_EXAMPLES])}
+        return told
+
+
+def unread_of(export: Export, readers: Sequence[Export]) -> Unread:
+    """What is left when every reader has its part."""
+    named = export.path.is_dir()
+    sorts: dict[str, list[str]] = {}
+    for member in export.without(readers):
+        if not member.size_bytes:
+            continue
+        if member.suffix == ".zip":
+            own_import = named and "/" not in member.name
+            sort = "" if own_import else "archives"
+        elif not is_readable(member):
+            sort = "unreadable"
+        else:
+            sort = "wide" if is_wide(member) else "unknown"
+        sorts.setdefault(sort, []).append(member.name)
+    sorts.pop("", None)
+    return Unread(export.path, **{sort: tuple(names) for sort, names in sorts.items()})
+
+
+def print_unread(rest: Unread, out: Console) -> None:
+    """A line for each sort of file that was left, with what to do about it."""
+    for names, what in (
+        (rest.unknown, "that no source knows"),
+        (rest.unreadable, "that cannot be read: copy or download it again"),
+        (rest.archives, "that is a zip further inside: import it by its name"),
+        (rest.wide, "in UTF-16: save it as UTF-8"),
+    ):
+        if names:
+            more = ", …" if len(names) > SHOWN_EXAMPLES else ""
+            count = "1 file" if len(names) == 1 else f"{len(names)} files"
+            shown = ", ".join(names[:SHOWN_EXAMPLES])
+            indented(f"not read: {count} {what} ({shown}{more})", 2, out)
 
 
 def tally_json(tally: Tally, refused: Sequence[Skipped], *, stored: bool) -> Data:
@@ -66,7 +124,8 @@ def tally_json(tally: Tally, refused: Sequence[Skipped], *, stored: bool) -> Dat
         for code, count, examples in _skipped(tally, refused)
     ]
     unfinished = bool(DAMAGE & tally.skipped_count.keys())
-    return {"streams": streams, "skipped": skipped, "unfinished": unfinished}
+    span = {"earliest": tally.earliest, "latest": tally.latest}
+    return {"streams": streams, "span": span, "skipped": skipped, "unfinished": unfinished}
 
 
 def _skipped(tally: Tally, refused: Sequence[Skipped]) -> list[tuple[str, int, list[Skipped]]]:
@@ -77,32 +136,4 @@ def _skipped(tally: Tally, refused: Sequence[Skipped]) -> list[tuple[str, int, l
     return [
         (code, count, [each for each in known if each.code == code])
         for code, count in counts.items()
-    ]
-
-
-def print_sources(out: Console) -> None:
-    """Each source with its streams and the way to its export."""
-    for source in SOURCES:
-        declared = source.declaration
-        out.print(Text.assemble((source.connector_key, "bold"), "  ", declared["display"]["name"]))
-        out.print(f"  {declared['display']['detail']}")
-        names = ", ".join(stream["name"] for stream in declared["streams"])
-        out.print(f"  Streams: {names or 'made from your columns'}")
-        out.print(f"  How to get it: {source.how_to_export}\n")
-
-
-def sources_json() -> list[Data]:
-    """The same for programs."""
-    return [
-        {
-            "connector_key": source.connector_key,
-            "name": source.declaration["display"]["name"],
-            "detail": source.declaration["display"]["detail"],
-            "how_to_export": source.how_to_export,
-            "streams": [
-                {"name": stream["name"], "label": stream["display"]["label"]}
-                for stream in source.declaration["streams"]
-            ],
-        }
-        for source in SOURCES
     ]

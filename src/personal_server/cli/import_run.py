@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import cast
 
 import orjson
 
+from personal_server.cli.import_memory import ImportMemory, file_facts
 from personal_server.domain.connection import Connection
 from personal_server.domain.declaration import SourceDeclaration
+from personal_server.domain.instants import instant_text
 from personal_server.operations.ingesting import ingest
 from personal_server.operations.line_checking import LineChecker, LineRefused
 from personal_server.sources.item import Data, Skipped, SourceBlob, SourceItem, SourceRecord
@@ -23,8 +24,8 @@ from personal_server.storage.ports import RecordStore, Run, RunStatus
 BATCH_RECORDS = 2_000
 BATCH_BYTES = 16 * 1024 * 1024
 BLOB_CHUNK_BYTES = 1024 * 1024
-STATE_MEMBER = "import"
 ID_BYTES = 12
+DAY_CHARS = len("2024-02-29")
 
 
 @dataclass(slots=True)
@@ -55,6 +56,16 @@ class Tally:
     skipped: list[Skipped] = field(default_factory=list[Skipped])
     skipped_count: dict[str, int] = field(default_factory=dict[str, int])
     blobs: int = 0
+    earliest: str | None = None
+    latest: str | None = None
+
+    def see(self, record: SourceRecord, time_field: str | None) -> None:
+        """Widen the span of days to that of a record."""
+        moment = record.data.get(time_field) if time_field else None
+        if isinstance(moment, str):
+            day = moment[:DAY_CHARS]
+            self.earliest = min(self.earliest or day, day)
+            self.latest = max(self.latest or day, day)
 
     def of(self, stream: str) -> StreamTally:
         """The tally of one stream."""
@@ -122,7 +133,11 @@ class ImportRun:
         self._run_id = ports.new_id()
         self._emitted_at = reading.export.captured_at.isoformat()
         self.tally = Tally()
-        self.start = self._noted_place()
+        self.receipt: Data = {}
+        self._fingerprint = reading.export.fingerprint
+        stream = next(iter(declaration.streams))
+        self._memory = ImportMemory(ports.store, connection.connection_id, stream)
+        self.start = self.place = self._memory.place(self._fingerprint)
 
     def run(self, moved: Callable[[int], None]) -> Tally:
         """Read to the end; `moved` hears the place reached after each batch."""
@@ -130,7 +145,8 @@ class ImportRun:
         self._say(RunStatus.RUNNING)
         try:
             for place in self._batches(self._items()):
-                self._note(place)
+                self._memory.keep_place(self._fingerprint, place, self._ports.clock())
+                self.place = place
                 moved(place)
         except KeyboardInterrupt:
             self._say(RunStatus.CANCELLED)
@@ -138,10 +154,12 @@ class ImportRun:
         except BaseException:
             self._say(RunStatus.FAILED)
             raise
-        self._note(None)
-        self._say(RunStatus.SUCCEEDED)
         for stream, count in self._stored().items():
             self.tally.of(stream).new = count - before.get(stream, 0)
+        now = self._ports.clock()
+        self.receipt = self._receipt(now)
+        self._memory.finish(self._fingerprint, self.receipt, now)
+        self._say(RunStatus.SUCCEEDED)
         return self.tally
 
     def _items(self) -> Iterator[SourceItem]:
@@ -165,6 +183,7 @@ class ImportRun:
                 self.tally.skip(item)
             else:
                 batch.add(item, self._emitted_at)
+                self.tally.see(item, self._declaration.streams[item.stream].consent_time_field)
         self._store(batch)
         yield place
 
@@ -212,26 +231,17 @@ class ImportRun:
         run = Run(self._run_id, status, self._ports.clock())
         self._ports.store.record_run(self._connection_id, run)
 
-    @property
-    def _state_stream(self) -> str:
-        return next(iter(self._declaration.streams))
-
-    def _noted_place(self) -> int:
-        """Where an import of these very bytes was interrupted, or the beginning."""
-        state = self._ports.store.state(self._connection_id).state.get(self._state_stream)
-        noted = cast(Data, state).get(STATE_MEMBER) if isinstance(state, dict) else None
-        if isinstance(noted, dict):
-            facts = cast(Data, noted)
-            if facts.get("export") == self._reading.export.fingerprint:
-                return int(facts["position"])
-        return 0
-
-    def _note(self, place: int | None) -> None:
-        """Remember the place, or forget it when everything is read."""
-        facts = {"export": self._reading.export.fingerprint, "position": place}
-        change = {STATE_MEMBER: facts} if place is not None else None
-        now = self._ports.clock()
-        self._ports.store.put_state(self._connection_id, {self._state_stream: change}, now)
+    def _receipt(self, now_ns: int) -> Data:
+        counts = {name: (each.new, each.updated) for name, each in self.tally.streams.items()}
+        return {
+            **file_facts(self._reading.export),
+            "imported_at": instant_text(now_ns),
+            "from_byte": self.start,
+            "earliest": self.tally.earliest,
+            "latest": self.tally.latest,
+            "streams": {name: {"new": n, "updated": u} for name, (n, u) in counts.items()},
+            "skipped": dict(self.tally.skipped_count),
+        }
 
 
 def survey(reading: Reading, declaration: SourceDeclaration, moved: Callable[[int], None]) -> Tally:
@@ -245,6 +255,7 @@ def survey(reading: Reading, declaration: SourceDeclaration, moved: Callable[[in
             tally.skip(item)
             continue
         tally.of(item.stream).read += 1
+        tally.see(item, declaration.streams[item.stream].consent_time_field)
         try:
             line = orjson.dumps({"data": item.data, "emitted_at": emitted_at})
             checkers[item.stream].check(line)

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import TextIO
 
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -43,6 +44,12 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
     for row in rows:
         made.add_row(*(cell if isinstance(cell, Text) else plain(cell) for cell in row))
     return made
+
+
+def indented(text: str | Text, columns: int, out: Console) -> None:
+    """A paragraph whose every line stands in by so many columns."""
+    words = text if isinstance(text, Text) else plain(text)
+    out.print(Padding(words, (0, 0, 0, columns), expand=False))
 
 
 def print_facts(facts: Iterable[tuple[str, object]], out: Console, indent: str = "") -> None:

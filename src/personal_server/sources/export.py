@@ -27,6 +27,7 @@ from personal_server.sources.text import printable
 
 HEAD_BYTES = 8192
 MOST_FILES = 1_000_000
+_ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 _PACKED = (b"\x1f\x8b", b"7z\xbc\xaf\x27\x1c", b"Rar!", b"BZh", b"\xfd7zXZ")
 
 
@@ -155,7 +156,7 @@ def open_export(path: Path) -> Export:
             "This is an archive of a kind that cannot be read in place.",
             "Unpack it and import the folder, or ask the platform for a .zip.",
         )
-    return _archive(path) if magic.startswith(b"PK\x03\x04") else _single_file(path)
+    return _archive(path) if magic.startswith(_ZIP) else _single_file(path)
 
 
 def _unreadable() -> ExportUnreadable:

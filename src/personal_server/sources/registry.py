@@ -9,7 +9,6 @@ from personal_server.sources.calendar import CalendarSource
 from personal_server.sources.chatgpt import ChatGptSource
 from personal_server.sources.claude import ClaudeSource
 from personal_server.sources.contacts import ContactsSource
-from personal_server.sources.errors import ExportNotRecognized
 from personal_server.sources.export import Export
 from personal_server.sources.google import GoogleSource
 from personal_server.sources.mail import MailSource
@@ -17,6 +16,7 @@ from personal_server.sources.notes import NotesSource
 from personal_server.sources.port import Claim, Source
 from personal_server.sources.slack import SlackSource
 from personal_server.sources.tables import Guidance, TableSource
+from personal_server.sources.unrecognized import unrecognized
 from personal_server.sources.whatsapp import WhatsAppSource
 
 SOURCES: tuple[Source, ...] = (
@@ -66,15 +66,17 @@ def readings(export: Export, guidance: Guidance = UNGUIDED) -> tuple[Reading, ..
             taken.update(member.name for member in members)
             chosen.append(_reading(source, export.only(members), claim.why, guidance))
     if not chosen:
-        raise ExportNotRecognized(
-            "No source knows this content.",
-            "See `pdpp sources` for what can be read, or name one with `--as KEY`.",
-        )
+        raise unrecognized(export)
     return tuple(chosen)
 
 
 def reading_as(export: Export, source: Source, guidance: Guidance = UNGUIDED) -> Reading:
-    """Let one source read what it claims, or everything if it claims nothing by itself."""
+    """Let one source read what it claims, or everything if it claims nothing by itself.
+
+    Raises: ExportNotRecognized, if there is nothing to read.
+    """
+    if not any(member.size_bytes for member in export.members):
+        raise unrecognized(export)
     found = source.recognize(export) or Claim(1, export.members, "you said so")
     return _reading(source, export.only(found.members), found.why, guidance)
 

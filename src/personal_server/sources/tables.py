@@ -31,8 +31,10 @@ from personal_server.sources.port import (
 from personal_server.sources.table_columns import Column, Survey, typed
 from personal_server.sources.table_files import Row, Table, looks_like_table, slug, tables_of
 from personal_server.sources.table_streams import stream_of
+from personal_server.sources.text import one_line
 
 KEY_FIELD = "id"
+_TIMES = ("date", "date-time")
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +159,8 @@ def _fit(table: Table, guidance: Guidance) -> _Fit:
     found_key = chosen["key"] or next((c.name for c in columns if c.is_key), None)
     found_time = chosen["time"] or next((c.name for c in columns if c.is_time), None)
     title = _named(columns, guidance.title)
+    if found_time and not any(c.name == found_time and c.kind in _TIMES for c in columns):
+        raise BadRecord("usage", f"the column {found_time!r} holds no days or times")
     if title:
         columns = tuple(replace(c, is_title=c.name == title) for c in columns)
     if found_key != KEY_FIELD:
@@ -170,5 +174,6 @@ def _named(columns: tuple[Column, ...], wanted: str | None) -> str | None:
         return None
     found = next((c.name for c in columns if wanted in (c.name, c.source_name)), None)
     if found is None:
-        raise BadRecord("usage", f"the table has no column {wanted!r}")
+        known = ", ".join(column.source_name for column in columns)
+        raise BadRecord("usage", f"it has no column {wanted!r}, but {one_line(known, 300)}")
     return found

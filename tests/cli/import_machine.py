@@ -1,0 +1,66 @@
+"""A store with `pdpp import` and `pdpp sources` in front of it."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+import cyclopts
+import pytest
+
+from personal_server.cli.exits import run_app
+from personal_server.cli.import_run import ImportPorts
+from personal_server.cli.importing import add_import_commands
+from personal_server.sources.item import Data
+from personal_server.storage.memory import MemoryStore
+from personal_server.storage.ports import Batch
+
+
+class Machine:
+    """A store with the two commands in front of it."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        counter = itertools.count(1)
+        self.store = MemoryStore()
+        self.ports = ImportPorts(
+            self.store,
+            lambda: next(counter) * 1_000_000_000,
+            lambda size: next(counter).to_bytes(size, "big"),
+        )
+        self._capsys = capsys
+        self.app = cyclopts.App()
+        add_import_commands(self.app, lambda: nullcontext(self.ports))
+
+    def run(self, *arguments: str | Path) -> tuple[int, Any]:
+        """The exit code and the JSON printed."""
+        code = run_app(self.app, [*map(str, arguments), "--json"])
+        return code, json.loads(self._capsys.readouterr().out or "{}")
+
+    def streams(self, *arguments: str | Path) -> Data:
+        """The tallies of the one import made."""
+        _, printed = self.run("import", *arguments)
+        (report,) = printed["imports"]
+        return report["streams"]
+
+    def count(self) -> int:
+        """Records stored."""
+        with self.store.snapshot() as snapshot:
+            return sum(held.record_count for held in snapshot.stored_streams())
+
+    @contextmanager
+    def interrupted_after(self, records: int) -> Generator[None]:
+        """An owner who presses Ctrl-C when so many records are stored."""
+        commit: Callable[..., Any] = self.store.commit
+
+        def impatient(batch: Batch) -> Any:
+            if self.count() >= records:
+                raise KeyboardInterrupt
+            return commit(batch)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(self.store, "commit", impatient)
+            yield

@@ -19,6 +19,14 @@ def test_apps_are_listed_with_what_they_hold(house: Household, browser: Browser)
     assert "holds 1 access" in text
 
 
+def test_apps_that_never_got_access_are_folded_away(house: Household, browser: Browser) -> None:
+    house.client()
+    text = words(browser.get("/owner/clients"))
+    assert "1 app that never got access" in text
+    allow(browser, house.ask(mail_request()))
+    assert "never got access" not in words(browser.get("/owner/clients"))
+
+
 def test_all_access_of_an_app_can_be_ended(house: Household, browser: Browser) -> None:
     allow(browser, house.ask(mail_request()))
     page = browser.get("/owner/clients")

@@ -74,6 +74,7 @@ def test_five_wrong_codes_stop_the_guessing(house: Household, browser: Browser) 
         assert browser.submit(page, "/device", user_code="BBBBBBBB").status == 400
     refused = browser.submit(page, "/device", user_code=CODE)
     assert (refused.status, refused.error) == (429, "rate_limit_exceeded")
+    assert "Try again in 10 minutes." in words(refused)
     assert refused.headers["retry-after"] == "600"
 
 

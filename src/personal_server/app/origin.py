@@ -47,7 +47,10 @@ class OriginPolicy:
             host = _last(headers.get("x-forwarded-host")) or host
         origin = self.hosts.get(host.lower().removesuffix(_DEFAULT_PORT.get(scheme, "")))
         if origin is None or (self.forwarded and not (trusted and scheme == "https")):
-            raise MisdirectedRequest("This server does not answer for the requested host.")
+            raise MisdirectedRequest(
+                "This server does not answer for the requested host. Use the address in"
+                " PDPP_PUBLIC_URL."
+            )
         return origin
 
     def client_address(self, peer: str, headers: Mapping[str, str]) -> str:

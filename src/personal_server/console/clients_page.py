@@ -29,6 +29,11 @@ class ClientView:
     trust: str
     active: int
 
+    @property
+    def matters(self) -> bool:
+        """Whether it was ever given something, or is refused."""
+        return self.row.first_approved_at_ns is not None or self.row.blocked_at_ns is not None
+
 
 @dataclass(frozen=True, slots=True)
 class ClientPages:
@@ -56,8 +61,12 @@ class ClientPages:
         active = [one.client_id for one in held if one.status == "active"]
         asked = [row for row in rows if row.registration != PRE_REGISTERED or row.client_id in ever]
         views = [_view(row, active.count(row.client_id)) for row in asked]
-        views.sort(key=lambda view: (view.active == 0, view.row.first_approved_at_ns is None))
-        values = {"clients": views, "csrf": visit.owner().csrf}
+        views.sort(key=lambda view: view.active == 0)
+        values = {
+            "known": [view for view in views if view.matters],
+            "others": [view for view in views if not view.matters],
+            "csrf": visit.owner().csrf,
+        }
         return self.pages.show(visit, "clients.html", values)
 
     def end_access(self, visit: Visit) -> Response:

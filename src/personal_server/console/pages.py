@@ -134,6 +134,7 @@ class Pages:
                 "title": TITLES.get(error.status, "Something went wrong"),
                 "code": error.code,
                 "message": error.message,
+                "wait": _wait(error.members.get("retry_after_seconds")),
                 "next_step": error.members.get("next_step"),
                 "back_to_app": error.members.get("back_to_app"),
             },
@@ -152,3 +153,11 @@ class Pages:
         body = {"error": {**members, **shown, "request_id": visit.request_id}}
         headers = page_headers(visit.origin)
         return Response(orjson.dumps(body), error.status, headers, "application/json")
+
+
+def _wait(seconds: object) -> str | None:
+    if not isinstance(seconds, int):
+        return None
+    if seconds < 60:
+        return words.counted(seconds, "second")
+    return words.counted(-(-seconds // 60), "minute")

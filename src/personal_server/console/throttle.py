@@ -92,7 +92,7 @@ def _refuse_until(until_ns: int, now_ns: int) -> None:
     if now_ns < until_ns:
         seconds = -((now_ns - until_ns) // NANOSECONDS)
         raise RateLimitExceeded(
-            "Too many wrong tries. Wait a little before the next one.",
+            "There were too many wrong tries.",
             retry_after_seconds=max(1, seconds),
             limit="sign_in",
         )

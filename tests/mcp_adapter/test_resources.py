@@ -56,6 +56,19 @@ async def test_a_record_is_its_body_and_a_window_its_text() -> None:
     assert text.previous_uri is not None
 
 
+async def test_a_window_of_a_very_long_key_has_its_neighbours_too() -> None:
+    rs = world()
+    key = "k" * 900
+    rs.sources[0].streams["messages"][key] = {"id": key, "body": long_body}
+    uri = window_uri(WindowRef(RecordRef("cin_a", "messages", key), "body", 0, 700))
+    parts: list[str] = []
+    while uri:
+        text, _ = await read(rs, uri)
+        parts.append(text.text or "")
+        uri = text.next_uri or ""
+    assert "".join(parts) == long_body
+
+
 async def test_a_window_of_a_changed_field_is_stale() -> None:
     uri = window_uri(WindowRef(m8, "body", 0, 50, "sha256:" + "0" * 64))
     with pytest.raises(ToolError) as refused:

@@ -199,7 +199,7 @@ async def test_a_refusal_is_never_tried_another_way(door: Door, status: int) -> 
         await check(door, Cost(cost.tool, cost.arguments, [*again, *cost.paths]))
 
 
-resources = [
+resources: list[tuple[str, list[str]]] = [
     ("pdpp://schema", [schema]),
     ("pdpp://grant", [schema]),
     ("pdpp://stream/messages", [schema]),

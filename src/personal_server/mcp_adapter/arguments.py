@@ -12,6 +12,7 @@ from personal_server.mcp_adapter import budgets
 from personal_server.mcp_adapter.cleaning import one_line, quoted
 from personal_server.mcp_adapter.contract import ToolContract
 from personal_server.mcp_adapter.errors import NextCall, ToolError
+from personal_server.mcp_adapter.handles import is_part
 from personal_server.rs_client.json_values import Json, as_object, compact, is_list, is_object
 
 Arguments = dict[str, Any]
@@ -130,7 +131,7 @@ def _string(name: str, rule: Json, value: Any) -> str:
         )
     if "enum" in rule and value not in rule["enum"]:
         raise _wrong(name, rule, value)
-    if name == "stream" and is_unroutable(value):
+    if name == "stream" and not is_part(value):
         raise ToolError("invalid_arguments", "No stream has such a name.", param=name)
     return value
 
@@ -184,11 +185,6 @@ def is_encodable(value: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def is_unroutable(stream: str) -> bool:
-    """Whether a name could not stand as one path segment."""
-    return stream in {".", ".."} or "/" in stream or "\\" in stream
 
 
 def legal_or_none(tool: ToolContract, arguments: Arguments, shape: ShapeCheck) -> NextCall | None:

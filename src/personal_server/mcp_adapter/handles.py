@@ -65,12 +65,13 @@ def parse_id(text: str) -> RecordRef:
     connection, slash, rest = text.rpartition("/")
     stream, colon, record = rest.partition(":")
     parts = [connection] * bool(slash) + [stream, record]
-    if not colon or not all(_is_part(part) for part in parts) or ":" in connection:
+    if not colon or not all(is_part(part) for part in parts) or ":" in connection:
         raise _invalid(text)
     return RecordRef(connection if slash else None, stream, record)
 
 
-def _is_part(part: str) -> bool:
+def is_part(part: str) -> bool:
+    """Whether a stream name or another segment of an id obeys the grammar."""
     if not part or part == "." or ".." in part or "/" in part or "\\" in part:
         return False
     decoded = unquote(part)
@@ -192,7 +193,7 @@ def _record(body: Json, handle: str) -> RecordRef:
     connection, stream, record = body["connection_id"], body["stream"], body["record_id"]
     if not _is_connection(connection) or not isinstance(record, str) or not record:
         raise _invalid(handle)
-    if not isinstance(stream, str) or not _is_part(stream):
+    if not isinstance(stream, str) or not is_part(stream):
         raise _invalid(handle)
     return RecordRef(connection, stream, record)
 

@@ -9,20 +9,22 @@ from dataclasses import dataclass, replace
 from urllib.parse import unquote
 
 from personal_server.mcp_adapter import budgets
-from personal_server.mcp_adapter.arguments import is_unroutable
-from personal_server.mcp_adapter.calls import AdapterSettings, Call
+from personal_server.mcp_adapter.calls import Call
 from personal_server.mcp_adapter.catalog import all_connections, catalog_rows, unavailable_in
 from personal_server.mcp_adapter.errors import ToolError
 from personal_server.mcp_adapter.evidence.ladder import blob_url, record_url
 from personal_server.mcp_adapter.faces.window import Asked
 from personal_server.mcp_adapter.handles import (
+    WindowRef,
     blob_prefix,
     format_id,
+    is_part,
     parse_blob_handle,
     parse_record_handle,
     parse_window_handle,
     record_prefix,
     window_prefix,
+    window_uri,
 )
 from personal_server.mcp_adapter.reading import failed, read, refusal
 from personal_server.mcp_adapter.tools.fetch import record_path
@@ -147,7 +149,7 @@ async def _grant(call: Call) -> Resource:
 
 async def _stream(call: Call, name: str) -> Resource:
     stream = unquote(name)
-    if not stream or is_unroutable(stream) or unquote(stream) != stream:
+    if not is_part(stream) or unquote(stream) != stream:
         raise ToolError("invalid_id", "This URI is malformed.", param="uri")
     catalog, _ = await read_compact(call, {"stream": stream})
     if not catalog_rows(catalog):
@@ -175,11 +177,10 @@ async def _window(call: Call, handle: str) -> Resource:
     digest = short_digest(window.digest)
     cursor = WindowCursor(key, window.offset_chars, window.limit_chars, digest)
     arguments = {"id": format_id(window.record), "field_path": window.field_path}
-    linking = replace(call, settings=AdapterSettings("always", call.settings.max_blob_bytes))
-    outcome = await read_window(linking, Asked(window.record, arguments, cursor))
+    outcome = await read_window(call, Asked(window.record, arguments, cursor))
     structured = outcome.structured
-    held, around = structured["window"], structured["resource"]
-    following, before = as_text(around["next_uri"]), as_text(around["previous_uri"])
+    held = structured["window"]
+    following, before = _neighbours(structured, window)
     header: Json = {"record": structured["record"], "field": structured["field"]}
     header["window"] = {
         name: value for name, value in held.items() if name not in {"text", "match"}
@@ -187,6 +188,22 @@ async def _window(call: Call, handle: str) -> Resource:
     header["next_uri"], header["previous_uri"] = following, before
     text = Content("text/plain", held["text"], None, True, following, before)
     return Resource((text, _json(header, untrusted=True)))
+
+
+def _neighbours(structured: Json, window: WindowRef) -> tuple[str | None, str | None]:
+    """The addresses of the window after this one and of the one before, where there is one."""
+    held = structured["window"]
+    connection = structured["record"]["connection_id"]
+    record = replace(window.record, connection_id=connection)
+    digest = as_text(structured["field"].get("digest"))
+
+    def at(offset: int) -> str:
+        place = WindowRef(record, window.field_path, offset, held["limit_chars"], digest)
+        return window_uri(place)
+
+    following = at(held["end_chars"]) if held["next_cursor"] else None
+    before = max(0, held["start_chars"] - held["limit_chars"])
+    return following, at(before) if held["previous_cursor"] else None
 
 
 async def _blob(call: Call, handle: str) -> Resource:

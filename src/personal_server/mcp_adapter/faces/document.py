@@ -23,7 +23,7 @@ from personal_server.mcp_adapter.evidence.ladder import Holder, ladder_entry
 from personal_server.mcp_adapter.evidence.naming import record_address, record_title
 from personal_server.mcp_adapter.faces import text
 from personal_server.mcp_adapter.faces.holders import Place, holder_of, payload_of
-from personal_server.mcp_adapter.handles import RecordRef, record_uri
+from personal_server.mcp_adapter.handles import RecordRef, is_part, record_uri
 from personal_server.rs_client.json_values import (
     Json,
     as_count,
@@ -70,9 +70,10 @@ class Document:
     @property
     def record(self) -> RecordRef:
         """Where the record is, as answered."""
+        stream = as_text(self.body.get("stream")) or ""
         return RecordRef(
             connection_of(self.body) or self.asked.connection_id,
-            as_text(self.body.get("stream")) or self.asked.stream,
+            stream if is_part(stream) else self.asked.stream,
             record_key_of(self.body) or self.asked.record_id,
         )
 

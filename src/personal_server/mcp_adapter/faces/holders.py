@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from personal_server.mcp_adapter.calls import Call
 from personal_server.mcp_adapter.evidence.ladder import Holder
 from personal_server.mcp_adapter.evidence.naming import record_address
-from personal_server.mcp_adapter.handles import RecordRef, format_id, handle_chars
+from personal_server.mcp_adapter.handles import RecordRef, format_id, handle_chars, is_part
 from personal_server.rs_client.json_values import Json, as_text, is_object
 from personal_server.rs_client.normalize import connection_of, record_key_of
 
@@ -53,7 +53,7 @@ def holder_of(call: Call, row: Json, place: Place) -> Holder:
     """The record a row is, and its id as shown."""
     key = record_key_of(row)
     stream = as_text(row.get("stream")) or place.stream
-    if key is None or not stream:
+    if key is None or not is_part(stream):
         return Holder(_address(call, row), None)
     record = RecordRef(connection_of(row) or place.connection_id, stream, key)
     shown = format_id(record)

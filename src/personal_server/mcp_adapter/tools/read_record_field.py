@@ -6,7 +6,7 @@ Source: MCP adapter contract 10.6; decision C22. Windows come from the field-win
 from collections.abc import Mapping
 from typing import Any
 
-from personal_server.mcp_adapter.arguments import is_unroutable, legal_or_none, parse_arguments
+from personal_server.mcp_adapter.arguments import legal_or_none, parse_arguments
 from personal_server.mcp_adapter.calls import Call, Outcome
 from personal_server.mcp_adapter.contract import contract
 from personal_server.mcp_adapter.errors import NextCall, ToolError
@@ -82,15 +82,13 @@ def _record(asked: dict[str, Any]) -> RecordRef:
         if name not in asked:
             message = "Name the record by `id`, or by connection_id, stream and record_id together."
             raise _identity_error("id" if not parts else name, message, _by_id(asked))
-    if is_unroutable(asked["stream"]):
-        raise _identity_error("stream", "No stream has such a name.", None)
     return RecordRef(asked["connection_id"], asked["stream"], asked["record_id"])
 
 
 def _by_id(asked: dict[str, Any]) -> NextCall | None:
     """The same call with stream and key in one id, when both are given."""
     stream, key = asked.get("stream"), asked.get("record_id")
-    if stream is None or key is None or is_unroutable(stream):
+    if stream is None or key is None:
         return None
     rest = _less(asked, "stream", "record_id")
     return _legal({"id": format_id(RecordRef(None, stream, key)), **rest})

@@ -1,0 +1,157 @@
+"""What holds of every result, whatever was asked and whatever was answered."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import jsonschema_rs
+
+from personal_server.mcp_adapter import budgets
+from personal_server.mcp_adapter.calls import Call, Outcome
+from personal_server.mcp_adapter.cleaning import clean, clean_json
+from personal_server.mcp_adapter.contract import contract
+from personal_server.mcp_adapter.faces.rows import identity_members
+from personal_server.mcp_adapter.results import call_result
+from personal_server.rs_client.json_values import objects_in
+from personal_server.rs_client.normalize import has_more, rows_of
+from tests.requirements.hostile import marker, unseen
+from tests.requirements.reader import Text
+
+Json = dict[str, Any]
+validators = {
+    name: jsonschema_rs.validator_for(tool.output_schema) for name, tool in contract().tools.items()
+}
+
+
+named_members = identity_members - {"expanded"}
+
+
+def outside_payload(tool: str, structured: Json) -> Json:
+    """The structured face without the places where record text may stand."""
+    bare = json.loads(json.dumps(structured))
+    if tool in {"query_records", "search"}:
+        for row in rows_of(bare["data"]):
+            for name in set(row) - named_members:
+                del row[name]
+    if tool == "search":
+        for row in bare["results"]:
+            del row["title"], row["url"]
+    if tool == "aggregate":
+        bare["data"].pop("value", None)
+        for group in objects_in(bare["data"].get("groups")):
+            group.pop("key", None)
+            group.pop("value", None)
+    if tool == "fetch":
+        for name in ("title", "text", "url"):
+            del bare[name]
+        for name in ("fields", "expanded"):
+            bare["metadata"].pop(name, None)
+    if tool == "read_record_field":
+        del bare["window"]["text"]
+        bare["window"].get("match", {}).pop("q", None)
+    return bare
+
+
+def check(call: Call, outcome: Outcome) -> tuple[int, int]:
+    """Every rule at once; the sizes of both faces."""
+    tool, structured = call.tool, outcome.structured
+    validators[tool].validate(structured)
+    result, sizes = call_result(call, outcome)
+    assert len(result.content) <= 1 + budgets.links
+    assert sizes[0] == len(outcome.text)
+    check_budget(tool, outcome, sizes)
+    check_parity(call, outcome)
+    assert not any(char in outcome.text for char in unseen), tool
+    if outcome.is_error:
+        assert set(structured) == {"error"}
+        assert structured["error"]["code"] != "internal_error", outcome.text
+        assert outcome.text.startswith(f"error {structured['error']['code'][:40]}")
+        assert not outcome.links
+    elif not (call.openai and tool == "search"):
+        check_places(tool, outcome)
+    return sizes
+
+
+def check_budget(tool: str, outcome: Outcome, sizes: tuple[int, int]) -> None:
+    """No face above its limit."""
+    limits = {
+        "schema": (45_000, 45_000),
+        "query_records": (12_000, 32_000),
+        "aggregate": (12_000, 45_000),
+        "search": (12_000, 32_000),
+        "fetch": (45_000, 45_000),
+        "read_record_field": (45_000, 45_000),
+    }
+    text, structured = (4_000, 6_000) if outcome.is_error else limits[tool]
+    assert sizes[0] <= text, (tool, sizes)
+    assert sizes[1] <= structured, (tool, sizes)
+
+
+def check_places(tool: str, outcome: Outcome) -> None:
+    """Record text stands under payload keys and inside the fence, and nowhere else."""
+    assert marker not in json.dumps(outside_payload(tool, outcome.structured)), tool
+    if tool in {"fetch", "schema"}:
+        return
+    face = Text(outcome.text)
+    assert not any(marker in line for line in face.outside), tool
+    words = ("[", "{", "title: ", "source: ", "match ", "cut: ", "binary: ", "key ", "value ")
+    words += ("deleted: ", "expanded ", "connection_id: ", "other_count")
+    if tool != "read_record_field":
+        assert all(line.startswith(words) for line in face.fenced), face.fenced
+
+
+def check_parity(call: Call, outcome: Outcome) -> None:
+    """What one face names, the other names too, in the same order."""
+    tool, structured, face = call.tool, outcome.structured, Text(outcome.text)
+    if outcome.is_error:
+        advice = structured["error"].get("next_call")
+        told = [{"tool": c.tool, "arguments": c.arguments} for c in face.calls()]
+        assert told == cleaned([advice] if advice else [])
+    elif tool == "fetch":
+        assert json.loads(outcome.text) == structured
+    elif tool == "read_record_field":
+        check_window(structured, face)
+    elif call.openai and tool == "search":
+        shown = json.loads(outcome.text)
+        assert shown["results"] == [
+            {name: row[name] for name in ("id", "title", "url")} for row in structured["results"]
+        ]
+        assert shown.get("next", []) == structured["next"]
+    else:
+        check_lines(tool, structured, face)
+
+
+def check_lines(tool: str, structured: Json, face: Text) -> None:
+    calls = [{"tool": c.tool, "arguments": c.arguments} for c in face.calls()]
+    bare = [{"tool": c["tool"], "arguments": c["arguments"]} for c in structured["next"]]
+    assert calls == cleaned(bare)
+    codes = [line.split()[1] for line in face.named("warning")]
+    own = [warning["code"] for warning in structured["warnings"]]
+    assert codes[len(codes) - len(own) :] == own
+    if tool == "query_records":
+        assert face.ids == structured["record_ids"]
+        assert len(face.ids) == len(rows_of(structured["data"]))
+        shown = [entry["field_path"] for entry in structured["content_ladder"]]
+        assert len(face.named("cut")) + len(face.named("binary")) == len(shown)
+    if tool == "search":
+        assert face.ids == [row["id"] for row in structured["results"]]
+        assert len(face.ids) == len(rows_of(structured["data"]))
+    if tool in {"query_records", "search"}:
+        assert (face.fact("has_more") == "true") is (has_more(structured["data"]) is True)
+    if tool == "aggregate" and "groups" in structured["data"]:
+        groups = [line for line in face.fenced if line.startswith("key ")]
+        assert len(groups) == len(rows_of({"data": structured["data"]["groups"]}))
+
+
+def check_window(structured: Json, face: Text) -> None:
+    head, window = json.loads(face.head), structured["window"]
+    for name in ("start_chars", "end_chars", "complete", "next_cursor", "previous_cursor"):
+        assert head[name] == window[name]
+    assert window["end_chars"] - window["start_chars"] == len(window["text"])
+    assert face.window == clean(window["text"])
+    assert ("resource" in structured) is (structured.get("resource") is not None)
+
+
+def cleaned(value: Any) -> Any:
+    return json.loads(clean_json(value))

@@ -1,12 +1,10 @@
 from pathlib import Path
 
-import pytest
-
-from personal_server.sources.google_activity import parse_page_date
+from personal_server.sources.item import Data
 from tests.sources.reading import read_path, records_of, skips_of
 from tests.sources.specimens import SPECIMENS
 from tests.sources.specimens.contacts import CONTACTS
-from tests.sources.specimens.files import as_zip
+from tests.sources.specimens.files import as_json, as_zip
 from tests.sources.specimens.mail import MAIL
 
 
@@ -62,14 +60,26 @@ def test_mail_and_contacts_of_the_same_archive_go_to_their_own_sources(tmp_path:
     assert {key for key, _ in items} == {"google", "mail", "contacts"}
 
 
-@pytest.mark.parametrize(
-    ("words", "wanted"),
-    [
-        ("Mar 2, 2024, 1:05:09 PM UTC", "2024-03-02T13:05:09Z"),
-        ("Mar 2, 2024, 12:05:09 AM EST", "2024-03-02T05:05:09Z"),
-        ("02.03.2024, 13:05:09 CET", "2024-03-02T12:05:09Z"),
-        ("2 Mar 2024, 13:05:09 GMT+05:30", "2024-03-02T07:35:09Z"),
-    ],
-)
-def test_dates_of_pages(words: str, wanted: str) -> None:
-    assert parse_page_date(f"Watched something {words}") == wanted
+def watched(tmp_path: Path, **facts: object) -> Data:
+    usual = {"header": "YouTube", "title": "Watched Bread", "time": "2024-03-01T10:00:00Z"}
+    url = {"titleUrl": "https://www.youtube.com/watch?v=1", "products": ["YouTube"]}
+    (tmp_path / "watch-history.json").write_bytes(as_json([usual | url | facts]))
+    (found,) = records_of(read_path(tmp_path), "youtube_watches")
+    return found
+
+
+def test_an_advertisement_is_told_from_a_video_that_was_chosen(tmp_path: Path) -> None:
+    assert watched(tmp_path, details=[{"name": "From Google Ads"}])["details"] == [
+        "From Google Ads"
+    ]
+    assert watched(tmp_path)["details"] == []
+
+
+def test_a_video_without_a_title_has_its_address_for_one(tmp_path: Path) -> None:
+    title = "Watched https://www.youtube.com/watch?v=1"
+    assert watched(tmp_path, title=title)["title"] == "https://www.youtube.com/watch?v=1"
+
+
+def test_the_verb_is_no_part_of_a_title_in_any_of_some_languages(tmp_path: Path) -> None:
+    for title in ("Watched Bread", "Bread angesehen", "Vous avez regardé Bread", "Bread bekeken"):
+        assert watched(tmp_path, title=title)["title"] == "Bread"

@@ -9,6 +9,7 @@ from personal_server.sources.declaration import (
     integer,
     key,
     moment,
+    names,
     number,
     plain,
     text,
@@ -22,6 +23,7 @@ def _happened(about: str) -> list[Field]:
         moment("occurred_at", "When, in UTC", event=True),
         text("title", about, title=True),
         plain("url", "Address on the web"),
+        names("details", "What Google adds, such as: From Google Ads"),
     ]
 
 

@@ -1,0 +1,1 @@
+"""What we use of dateparser is in its module `date`."""

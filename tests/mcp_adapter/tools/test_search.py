@@ -1,6 +1,8 @@
 import pytest
 
+from personal_server.rs_client.json_values import compact
 from tests.mcp_adapter.asking import ask
+from tests.mcp_adapter.fake_wire import Answer
 from tests.mcp_adapter.seed import world
 
 pytestmark = pytest.mark.anyio
@@ -25,3 +27,28 @@ async def test_a_mode_is_a_route(mode: str) -> None:
     expected = ("v1", "search") if mode == "lexical" else ("v1", "search", mode)
     assert rs.paths == [expected]
     assert rs.requests[0].values("q") == ["x"]
+
+
+async def test_a_hit_that_brings_more_than_a_hit_still_fits() -> None:
+    hit = {
+        "object": "search_result",
+        "record_id": "m1",
+        "stream": "messages",
+        "connection_id": "cin_a",
+        "title": "Invoice",
+        "expanded": {
+            "attachments": {"data": [{"id": f"c{n}", "text": "x" * 900} for n in range(90)]}
+        },
+        "thread": ["y" * 400] * 200,
+    }
+    rs = world()
+    rs.script = lambda _: Answer(200, {"object": "list", "data": [hit, hit], "has_more": False})
+    outcome = await ask(rs, "search", {"query": "invoice"})
+    assert not outcome.is_error, outcome.text
+    assert len(compact(outcome.structured)) <= 32_000
+    result = outcome.structured["results"][0]
+    assert result["id"] == "cin_a/messages:m1"
+    cut = {entry["field_path"]: entry for entry in result["content_ladder"]}
+    assert set(cut) == {"expanded", "thread"}
+    assert all(entry["uri"].startswith("pdpp://record/") for entry in cut.values())
+    assert "cut: expanded " in outcome.text

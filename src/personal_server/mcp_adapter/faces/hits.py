@@ -44,6 +44,7 @@ text_members = (
 kept_members = frozenset(
     {"matched_fields", "score", "scores", "retrieval_sources", "retrieval_mode"}
 )
+named_members = (identity_members - {"expanded"}) | kept_members | {*text_members, "data"}
 
 
 @dataclass(frozen=True)
@@ -72,24 +73,31 @@ class HitItem:
 
     @property
     def members(self) -> int:
-        """How many members the payload has."""
-        return len(self.payload)
+        """How many members may be left out, counted on the longer side."""
+        return max(len(self.payload), len(self.further))
+
+    @cached_property
+    def further(self) -> list[Member]:
+        """Members that no rule names, as another server may send them; a lean hit has none."""
+        return members_of({name: v for name, v in self.hit.items() if name not in named_members})
 
     def reach(self) -> int:
         """The preview length from which on nothing of it is cut."""
-        beside = (_longest(value) for name, value in self.hit.items() if name != "data")
-        return max(budgets.evidence, reach_of(self.payload), *beside)
+        texts = (_longest(value) for name, value in self.hit.items() if name in text_members)
+        return max(budgets.evidence, reach_of(self.payload), reach_of(self.further), *texts)
 
     def at(self, measure: Measure) -> Block:
         """The hit; excerpts are as long as the measure allows, in both faces."""
         shown, cuts = cut_members(self.payload, measure)
+        further, more_cuts = cut_members(self.further, measure)
+        cuts += more_cuts
         ladder = [*self._read_on, *(ladder_entry(self.call, self.holder, cut) for cut in cuts)]
         ladder = ladder[: budgets.evidence_per_hit]
         limit = min(budgets.evidence, measure.preview)
         matches = [_match_line(excerpt, limit) for excerpt in self.excerpts]
         lines = (*self._head, *matches, *map(ladder_line, ladder))
         result = {**self._result, "content_ladder": ladder} if ladder else self._result
-        edited = _shown(self.hit, measure)
+        edited = _shown(self.hit, further, measure)
         if is_object(self.hit.get("data")):
             edited["data"] = shown
         return Block(self.holder.id, edited, lines, tuple(ladder), result)
@@ -188,16 +196,16 @@ def _match_line(excerpt: Excerpt, limit_chars: int) -> str:
     return f"match {name}{mark}: {shown}"
 
 
-def _shown(hit: Json, measure: Measure) -> Json:
-    """The hit as sent, but for repaired tags and previews of over-long text."""
+def _shown(hit: Json, further: Json, measure: Measure) -> Json:
+    """The hit as sent, but for repaired tags and what had to be cut."""
     shown: Json = {}
     for name, value in hit.items():
         if name in text_members:
             shown[name] = _text_member(value, measure)
-        elif name in identity_members or name in kept_members:
+        elif name in named_members:
             shown[name] = value
-        else:
-            shown[name] = _previewed(value, measure)
+        elif name in further:
+            shown[name] = further[name]
     return shown
 
 

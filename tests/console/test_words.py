@@ -57,3 +57,8 @@ def test_what_could_mislead_the_eye_stands_as_its_escape() -> None:
     open_text = words.laid_open(text)
     assert open_text == '{\n  "a": "x\\u202ey\\u200b"\n}'
     assert json.loads(open_text) == json.loads(text)
+
+
+def test_a_long_list_names_a_few_and_counts_the_rest() -> None:
+    assert words.listed("abc") == "a, b, c"
+    assert words.listed("abcdefg") == "a, b, c, d, e and 2 more"

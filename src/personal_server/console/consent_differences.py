@@ -11,10 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import cast
 
-from personal_server.console.words import counted, field_words, number
+from personal_server.console.words import counted, field_words, listed, number
 from personal_server.operations.reviewing import Review, facts_of
 
-SOME = 5
 Place = tuple[str, str]
 
 
@@ -102,9 +101,9 @@ def _stream_differences(
     said: list[str] = []
     fields = [_names(stream, "fields") for stream in (old, new)]
     if fields[1] - fields[0]:
-        said.append(f"{_place(place)}: now with {_listed(fields[1] - fields[0])}.")
+        said.append(f"{_place(place)}: now with {_fields(fields[1] - fields[0])}.")
     if fields[0] - fields[1]:
-        said.append(f"{_place(place)}: now without {_listed(fields[0] - fields[1])}.")
+        said.append(f"{_place(place)}: now without {_fields(fields[0] - fields[1])}.")
     accounts = [_names(stream, "instance_ids") for stream in (old, new)]
     if accounts[0] != accounts[1]:
         now, before = counted(len(accounts[1]), "account"), number(len(accounts[0]))
@@ -120,11 +119,8 @@ def _names(stream: Mapping[str, object], member: str) -> set[str]:
     return set(cast("list[str]", stream.get(member) or []))
 
 
-def _listed(names: set[str]) -> str:
-    """A few names, and how many more."""
-    some = [field_words(name) for name in sorted(names)[:SOME]]
-    more = len(names) - len(some)
-    return ", ".join(some) + (f" and {number(more)} more" if more else "")
+def _fields(names: set[str]) -> str:
+    return listed(map(field_words, sorted(names)))
 
 
 def _place(place: Place) -> str:

@@ -13,6 +13,7 @@ from urllib.parse import quote
 from personal_server.consent.choices import DEFAULT_EXPIRY
 from personal_server.consent.resolution import EntryOffer, Ungrantable
 from personal_server.console import consent_words
+from personal_server.console.consent_additions import additions
 from personal_server.console.consent_streams import Shown, StreamView, stream_view
 from personal_server.console.consent_who import (
     PromiseView,
@@ -105,7 +106,7 @@ class ConsentView:
     revision: str | None
     impossible: str | None
     figures: tuple[tuple[str, str], ...]
-    new_sources: tuple[str, ...]
+    adds: tuple[str, ...]
 
     @property
     def ends(self) -> tuple[tuple[str, str], ...]:
@@ -159,7 +160,7 @@ def consent_view(
         revision=review.revision,
         impossible=_impossible(review),
         figures=_figures(review, sources, evidence),
-        new_sources=_new_sources(review),
+        adds=additions(review),
     )
 
 
@@ -244,15 +245,6 @@ def _earlier(review: Review, held: Held) -> EarlierView:
         for grant in held.grants
     ]
     return EarlierView(held, tuple(sources), held.id in review.choices.ends)
-
-
-def _new_sources(review: Review) -> tuple[str, ...]:
-    known = {g.grant.source.id for held in review.earlier for g in held.grants if g.grant}
-    return tuple(
-        source_name(entry.offer)
-        for entry in review.terms.entries
-        if entry.offer.selection.source_id not in known
-    )
 
 
 def _figures(

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import json
 import unicodedata
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
 from personal_server.domain.values import NANOSECONDS, instant_ns
 
+LISTED = 5
 MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 _HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
@@ -78,6 +80,13 @@ def number(value: int) -> str:
 def counted(value: int, one: str, many: str | None = None) -> str:
     """`1 record`, `2,000 records`."""
     return f"{number(value)} {one if value == 1 else many or one + 's'}"
+
+
+def listed(names: Iterable[str]) -> str:
+    """A few names, and how many more: `a, b, c, d, e and 2 more`."""
+    each = list(names)
+    more = len(each) - LISTED
+    return ", ".join(each[:LISTED]) + (f" and {number(more)} more" if more > 0 else "")
 
 
 def size(value: int) -> str:

@@ -93,5 +93,5 @@ def terminal(
 
 
 @pytest.fixture
-def machine(capsys: pytest.CaptureFixture[str]) -> Machine:
-    return Machine(capsys)
+def machine() -> Machine:
+    return Machine()

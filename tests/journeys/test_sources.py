@@ -102,6 +102,67 @@ QUESTIONS = (
         {"stream": "shopping", "metric": "sum", "field": "price", "group_by": "kind"},
         ("food", "2", "tool", "12"),
     ),
+    Question(
+        "mail",
+        "When did I last hear from Jürgen?",
+        "aggregate",
+        {
+            "stream": "messages",
+            "metric": "max",
+            "field": "sent_at",
+            "filter": {"from_address": "juergen@example.org"},
+        },
+        "2022-03-14T06:30:00Z",
+    ),
+    Question("mail", "What was sent to Ann?", "search", {"query": "byron"}, "Äpfel und Birnen"),
+    Question(
+        "bank",
+        "How much did I spend on coffee each month?",
+        "aggregate",
+        {
+            "stream": "transactions",
+            "metric": "sum",
+            "field": "amount_minor",
+            "group_by_time": "posted_on",
+            "granularity": "month",
+            "filter": {"payee": "Coffee"},
+        },
+        "-620",
+    ),
+    Question(
+        "bank",
+        "Whom did I pay how much?",
+        "aggregate",
+        {"stream": "transactions", "metric": "sum", "field": "amount_minor", "group_by": "payee"},
+        "Coffee",
+    ),
+    Question(
+        "whatsapp",
+        "When did I last talk to Ann?",
+        "aggregate",
+        {
+            "stream": "messages",
+            "metric": "max",
+            "field": "sent_at",
+            "filter": {"author": "Ann Byron"},
+        },
+        "2024-01-13T21:06:00Z",
+    ),
+    Question(
+        "calendar",
+        "How long were my meetings each month?",
+        "aggregate",
+        {
+            "stream": "agenda",
+            "metric": "sum",
+            "field": "minutes",
+            "group_by_time": "starts_at",
+            "granularity": "month",
+        },
+        "270",
+    ),
+    Question("calendar", "When do I meet Ann?", "search", {"query": "byron"}, "Caffè"),
+    Question("notes", "What did I note on baking?", "search", {"query": "baking"}, "Sourdough"),
 )
 
 

@@ -41,16 +41,17 @@ class Entry:
         if begins is None:
             raise BadRecord("bad_date", "it has no time of beginning that can be read")
         ends = self._time("DTEND") or self._after(begins)
-        attendees = self._people("ATTENDEE")
+        attendees, organizers = self._people("ATTENDEE"), self._people("ORGANIZER")
         return self._shared() | {
             "starts_at": self._rendered(begins),
             "ends_at": self._ended(ends),
             "starts_on": self._day_of(begins).isoformat(),
             "all_day": not isinstance(begins, datetime),
             "time_zone": self._zone_name("DTSTART"),
-            "organizer": next(iter(self._people("ORGANIZER")), None),
+            "organizer": next(iter(organizers), None),
             "attendees": attendees,
             "attendee_count": len(attendees),
+            "people": or_none(", ".join(dict.fromkeys([*organizers, *attendees]))),
             "is_recurring": bool(self._rules() or self._listed("RDATE")),
             "recurrence_rule": self._raw("RRULE") or None,
             "replaces_occurrence_at": self._rendered_or_none("RECURRENCE-ID"),
@@ -87,10 +88,12 @@ class Entry:
                 "calendar": event["calendar"],
                 "title": event["title"],
                 "location": event["location"],
+                "people": event["people"],
                 "starts_at": starts_at,
                 "ends_at": ends_at,
                 "starts_on": starts_on.isoformat(),
                 "all_day": event["all_day"],
+                "minutes": None if event["all_day"] else _minutes(length),
             }
         if None in rules:
             raise BadRecord("unknown_rule", "how it repeats is not spelled out")
@@ -262,6 +265,10 @@ def _between(begins: Start, ends: Start) -> timedelta | None:
     if isinstance(begins, datetime) or isinstance(ends, datetime):
         return None
     return ends - begins
+
+
+def _minutes(length: timedelta | None) -> int | None:
+    return None if length is None or length < timedelta() else int(length.total_seconds() // 60)
 
 
 def _parameters(value: Any) -> dict[str, Any]:

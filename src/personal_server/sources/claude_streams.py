@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from personal_server.sources.conversations import ATTACHMENTS, CONVERSATIONS, MESSAGES
 from personal_server.sources.declaration import (
     Stream,
@@ -26,7 +28,10 @@ PROJECTS = Stream(
         moment("updated_at", "When it last changed"),
     ],
     time_field="created_at",
-    children={"documents": ("documents", "project_id")},
+    children={
+        "documents": ("documents", "project_id"),
+        "conversations": ("conversations", "project_id"),
+    },
 )
 
 DOCUMENTS = Stream(
@@ -60,5 +65,12 @@ DECLARATION = declaration(
     "claude",
     "Claude",
     "Conversations with Claude, with files, projects and memories.",
-    [CONVERSATIONS, MESSAGES, ATTACHMENTS, PROJECTS, DOCUMENTS, MEMORIES],
+    [
+        replace(CONVERSATIONS, parents={"project": ("projects", "project_id")}),
+        MESSAGES,
+        ATTACHMENTS,
+        PROJECTS,
+        DOCUMENTS,
+        MEMORIES,
+    ],
 )

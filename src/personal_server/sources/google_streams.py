@@ -105,9 +105,9 @@ PLACES = Stream(
     "Place, time and length of every stay.",
     [
         *_span(),
-        text("place_name", "Name of the place", title=True),
+        word("place_name", "Name of the place", title=True, searched=True),
         text("address", "Postal address"),
-        plain("place_id", "Google's id of the place"),
+        word("place_id", "Google's id of the place; newer exports give no name"),
         word("kind", "home, work or another kind, as Google guessed"),
         number("latitude", "Degrees north"),
         number("longitude", "Degrees east"),

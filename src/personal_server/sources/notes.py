@@ -60,6 +60,7 @@ NOTES = Stream(
         word("folder", "Folder it lies in"),
         text("path", "Path in the export"),
         names("tags", "Tags"),
+        text("tagged", "All tags, to search in"),
         names("links", "Notes and files it links to"),
         moment("modified_at", "When the file was last changed", event=True),
         moment("created_at", "When it was begun, as the note itself says"),
@@ -131,13 +132,15 @@ def _note(member: Member) -> SourceRecord:
     plain = _CODE.sub(" ", body)
     heading = _HEADING.search(plain)
     path = PurePosixPath(member.name)
+    tags = _tags(facts, plain)
     title = shape.line(facts, "title") or (heading.group(1) if heading else path.stem)
     data: Data = {
         "id": stable_id("note", member.name),
         "title": one_line(printable(title), 300),
         "body": body,
         **_placed(member),
-        "tags": _tags(facts, plain),
+        "tags": tags,
+        "tagged": " ".join(tags) or None,
         "links": _links(body),
         "created_at": shape.instant(facts, "created", "created_at", "date"),
         "word_count": len(body.split()),

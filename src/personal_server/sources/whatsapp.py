@@ -138,6 +138,7 @@ class _Chat:
             "id": self._id,
             "name": self._name,
             "people": facts.people,
+            "people_named": ", ".join(facts.people) or None,
             "message_count": facts.count,
             "began_at": first.data["sent_at"],
         }

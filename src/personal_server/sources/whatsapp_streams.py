@@ -23,6 +23,7 @@ CHATS = Stream(
         key(),
         text("name", "Name of the person or group", title=True),
         names("people", "Who wrote in it"),
+        text("people_named", "The same, to search in"),
         integer("message_count", "Number of messages", summed=True),
         moment("began_at", "When its first message was sent", event=True),
     ],

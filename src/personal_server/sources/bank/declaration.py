@@ -57,6 +57,7 @@ ACCOUNTS = Stream(
     children={
         "transactions": ("transactions", "account_id"),
         "balances": ("balances", "account_id"),
+        "trades": ("trades", "account_id"),
         "holdings": ("holdings", "account_id"),
     },
 )
@@ -119,8 +120,12 @@ SECURITIES = Stream(
         text("name", "Name of the security", title=True),
         word("ticker", "Ticker symbol", searched=True),
         plain("code", "CUSIP, ISIN or another code"),
-        word("code_kind", "Which code it is"),
+        word("code_kind", "Which code it is: CUSIP, ISIN …"),
     ],
+    children={
+        "trades": ("trades", "security_id"),
+        "holdings": ("holdings", "security_id"),
+    },
 )
 
 TRADES = Stream(

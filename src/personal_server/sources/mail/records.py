@@ -47,6 +47,8 @@ def mail_records(
 def _message_data(headers: Headers, body: Body, record_id: str, mailbox: str) -> Data:
     sender = next(iter(headers.addresses("from")), Address("", ""))
     own_id = next(iter(headers.message_ids("message-id")), None)
+    to, cc, bcc = (headers.addresses(name) for name in ("to", "cc", "bcc"))
+    labels = headers.labels()
     answered = headers.message_ids("in-reply-to")
     references = headers.message_ids("references")
     return {
@@ -56,12 +58,15 @@ def _message_data(headers: Headers, body: Body, record_id: str, mailbox: str) ->
         "subject": or_none(headers.text("subject")),
         "from_name": or_none(sender.name),
         "from_address": or_none(sender.email.lower()),
-        "to": shown(headers.addresses("to")),
-        "cc": shown(headers.addresses("cc")),
-        "bcc": shown(headers.addresses("bcc")),
+        "to": shown(to),
+        "cc": shown(cc),
+        "bcc": shown(bcc),
+        "to_address": next((each.email.lower() for each in to if each.email), None),
+        "recipients": or_none(", ".join(shown([*to, *cc, *bcc]))),
         "reply_to": or_none(", ".join(shown(headers.addresses("reply-to")))),
         "body": body.text[:LONGEST_BODY_CHARS],
-        "labels": headers.labels(),
+        "labels": labels,
+        "labelled": or_none(", ".join(labels)),
         "mailbox": or_none(printable(mailbox)),
         "list_id": or_none(headers.text("list-id")),
         "is_reply": bool(answered or references),

@@ -63,6 +63,60 @@ async def test_what_cannot_be_repaired_is_refused(
     assert (answer.status_code, body["error"], body["param"]) == (400, error, param)
 
 
+TEXTS = (
+    "client_name",
+    "application_type",
+    "scope",
+    "client_uri",
+    "logo_uri",
+    "policy_uri",
+    "tos_uri",
+    "software_id",
+    "software_version",
+)
+LISTS = ("redirect_uris", "grant_types", "response_types", "contacts")
+
+
+@pytest.mark.parametrize("member", [*TEXTS, *LISTS])
+async def test_each_used_member_has_its_type(app: Any, member: str) -> None:
+    before = len(app.server.rows(ClientRow))
+    wrong: list[object] = [1, True, {}, [1], [[]]]
+    for value in [*wrong, ["x"] if member in TEXTS else "x"]:
+        answer = await app.register(**{member: value})
+        body = answer.json()
+        assert (answer.status_code, body["error"]) == (400, "invalid_client_metadata")
+        assert (body["param"], body["request_id"]) == (member, answer.headers["request-id"])
+    assert len(app.server.rows(ClientRow)) == before
+    for value in (None, ""):
+        answer = await app.register(**{member: value})
+        assert answer.status_code == (400 if member == "redirect_uris" else 201)
+
+
+async def test_a_registration_has_at_most_thirty_two_kibibytes(app: Any) -> None:
+    large = await app.register(unused="x" * 33_000)
+    assert (large.status_code, large.json()["error"]) == (413, "invalid_request")
+    assert (await app.register(unused="x" * 30_000)).status_code == 201
+    form = await app.http.post("/oauth/register", data={"client_name": "x"})
+    assert (form.status_code, form.json()["error"]) == (400, "invalid_request")
+
+
+async def test_a_member_that_is_unusable_is_dropped_or_counted(app: Any) -> None:
+    many = [f"http://127.0.0.1/{number}" for number in range(21)]
+    refused = await app.register(redirect_uris=many)
+    assert (refused.status_code, refused.json()["error"]) == (400, "invalid_redirect_uri")
+    tricks = [
+        "http://evil.example/cb",
+        "https://user@app.example/cb",
+        "https://app.example/cb#x",
+        "data:text/html,x",
+        "file:///etc/passwd",
+        "https://app.example/" + "x" * 2_048,
+    ]
+    kept = await app.register(redirect_uris=[*tricks, "https://app.example/cb"])
+    assert kept.json()["redirect_uris"] == ["https://app.example/cb"]
+    assert kept.json()["application_type"] == "web"
+
+
 @pytest.mark.parametrize("body", [b"", b"[]", b"nonsense", b'"x"'])
 async def test_a_body_that_is_no_object_is_refused(app: Any, body: bytes) -> None:
     headers = {"Content-Type": "application/json"}

@@ -14,7 +14,11 @@ from personal_server.authorization_server.calls import Call
 from personal_server.authorization_server.clients import Clients
 from personal_server.authorization_server.configuration import Configuration
 from personal_server.authorization_server.limits import Limits
-from personal_server.consent.authorization_requests import CodeRequest, parse_code_request
+from personal_server.consent.authorization_requests import (
+    CODE_PARAMETERS,
+    CodeRequest,
+    parse_code_request,
+)
 from personal_server.consent.redirects import matches, with_parameters
 from personal_server.consent.refusals import (
     BadRequest,
@@ -31,6 +35,7 @@ from personal_server.storage.authorization_rows import ClientRow
 
 PUSHED_SECONDS = PUSHED_NS // NANOSECONDS
 _NEVER_TWICE = frozenset({"client_id", "redirect_uri", "request_uri"})
+_KNOWN = _NEVER_TWICE | CODE_PARAMETERS
 
 
 class Authorizing:
@@ -104,8 +109,9 @@ class Authorizing:
             raise TemporarilyUnavailable(full.message) from None
 
     def _parse(self, call: Call) -> CodeRequest:
-        if call.repeated:
-            raise BadRequest("A parameter is given twice.", param=min(call.repeated)[:64])
+        repeated = call.repeated & _KNOWN
+        if repeated:
+            raise BadRequest("A parameter is given twice.", param=min(repeated))
         return parse_code_request(
             call.parameters, call.resources, call.origin, self._configuration.origins
         )

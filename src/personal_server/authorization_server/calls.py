@@ -125,12 +125,15 @@ def _parameters(
 ) -> tuple[dict[str, str], tuple[str, ...], frozenset[str]]:
     parameters: dict[str, str] = {}
     resources: list[str] = []
+    seen: set[str] = set()
     repeated: set[str] = set()
     for name, value in pairs:
         if name == "resource":
             resources += [value] if value else []
-        elif name in parameters:
+            continue
+        if name in seen:
             repeated.add(name)
         elif value:
             parameters[name] = value
+        seen.add(name)
     return parameters, tuple(resources), frozenset(repeated)

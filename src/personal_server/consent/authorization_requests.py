@@ -25,6 +25,21 @@ from personal_server.consent.selection_parsing import MAX_BYTES, parse_selection
 
 SCOPE_READ, SCOPE_OFFLINE, SCOPE_OWNER = "pdpp:read", "offline_access", "pdpp:owner"
 MAX_STATE = 2_048
+CODE_PARAMETERS = frozenset(
+    {
+        "request",
+        "response_mode",
+        "response_type",
+        "code_challenge",
+        "code_challenge_method",
+        "state",
+        "scope",
+        "authorization_details",
+        "client_display",
+        "prompt",
+    }
+)
+"""The parameters of a code request, beside those that name the client and what it pushed."""
 _CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")
 _DISPLAY_LIMITS = {"name": 200, "uri": 2_048, "logo_uri": 2_048, "policy_uri": 2_048}
 

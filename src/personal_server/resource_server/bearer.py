@@ -22,9 +22,11 @@ Identify = Callable[[str], Identified]
 def bearer_token(authorization: str | None) -> str:
     """The token of an `Authorization` header.
 
-    Raises: AuthenticationRequired (none, or another scheme), InvalidToken (bearer, not a token).
+    Raises: AuthenticationRequired (none, an empty one, or another scheme), InvalidToken (bearer,
+        not a token).
     """
-    if authorization is None or authorization[:7].lower() not in ("bearer", "bearer "):
+    scheme, _, token = (authorization or "").partition(" ")
+    if authorization is None or scheme.lower() != "bearer" or not token.strip():
         raise AuthenticationRequired("Send an access token: Authorization: Bearer <token>.")
     match = _CREDENTIALS.match(authorization)
     if match is None:

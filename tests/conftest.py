@@ -2,7 +2,7 @@
 
 import pytest
 
-pytest_plugins = ["tests.secrecy.plugin"]
+pytest_plugins = ["tests.secrecy.plugin", "tests.reached.plugin"]
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import re
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -23,9 +22,6 @@ from personal_server.cli.granting import granting_app
 from personal_server.cli.owner import owner_app
 from tests.cli.import_machine import Machine
 from tests.console.household import Household
-
-SECRET = re.compile(r"pdpp_(at|rt|ac|dc|ol|is)_")
-SHOWING = (["owner", "link"], ["admin", "add-introspection-client"])
 
 
 @dataclass
@@ -69,11 +65,8 @@ class Terminal:
         app.command(admin_app(self._opened))
         app.command(disclosures_command(self._opened), name="disclosures")
         app.command(export_command(self._opened), name="export")
-        words = [str(argument) for argument in arguments]
-        code = run_app(app, words)
+        code = run_app(app, [str(argument) for argument in arguments])
         self.out, self.err = self.capture.readouterr()
-        shown = self.err if words[:2] in SHOWING else self.out + self.err
-        assert not SECRET.search(shown), "This command may show no secret."
         return code
 
     def json(self, *arguments: str | Path) -> Any:
@@ -93,5 +86,5 @@ def terminal(
 
 
 @pytest.fixture
-def machine() -> Machine:
-    return Machine()
+def machine(capsys: pytest.CaptureFixture[str]) -> Machine:
+    return Machine(capsys)

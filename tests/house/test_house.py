@@ -22,6 +22,7 @@ NOT_MIRRORED = {
     "soak",
     "crash",
     "secrecy",
+    "reached",
 }
 
 

@@ -14,12 +14,14 @@ import pytest
 from argon2 import PasswordHasher
 
 from personal_server.consent import credentials
-from tests.secrecy.answers import overheard
+from tests.overheard import LISTENERS, Answer, observe_applications
 from tests.secrecy.files import look_at_files
 from tests.secrecy.watch import Watch
 
 WATCH = Watch()
 OURS = "personal_server"
+# the page that asks for a user code and the page of a sign-in link show what they are about
+SHOWN_ON = ("/device", "/owner/enter")
 _WRITTEN = ("Captured stderr", "Captured log")
 
 
@@ -55,6 +57,16 @@ class Listener(logging.Handler):
         self._watch.log(self.format(record), f"log of {record.name}")
 
 
+def listen(answer: Answer) -> None:
+    """Errors, error redirects and pages hold no secret."""
+    if answer.path.startswith(SHOWN_ON):
+        return
+    if answer.counts:
+        WATCH.hear(answer.body, f"answer of {answer.place}")
+    if "error=" in answer.location:
+        WATCH.hear(answer.location, f"redirect of {answer.place}")
+
+
 def pytest_configure() -> None:
     log = logging.getLogger(OURS)
     log.setLevel(logging.DEBUG)
@@ -85,17 +97,8 @@ def _observe() -> None:
     credentials.secret_hash = observed(credentials.secret_hash, WATCH)
     hashing: Any = PasswordHasher
     hashing.hash = kept(PasswordHasher.hash, WATCH)
-    for application in _applications():
-        application.__call__ = overheard(application.__call__, WATCH)
-
-
-def _applications() -> tuple[Any, ...]:
-    from personal_server.app.outermost import Outermost  # noqa: PLC0415 (after `secret_hash`)
-    from personal_server.authorization_server import frame as authorization  # noqa: PLC0415
-    from personal_server.console import frame as console  # noqa: PLC0415
-    from personal_server.resource_server.frame import ResourceServer  # noqa: PLC0415
-
-    return (Outermost, authorization.Frame, console.Frame, ResourceServer)
+    observe_applications()
+    LISTENERS.append(listen)
 
 
 _observe()

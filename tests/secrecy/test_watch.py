@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
 from personal_server.authorization_server import clients
@@ -19,23 +15,16 @@ from personal_server.consent.credentials import (
     shown_user_code,
 )
 from personal_server.operations import granting, minting, requesting, resolving, signing_in
+from tests.nested import nested_run
 from tests.secrecy.plugin import WATCH
 from tests.secrecy.watch import Watch
 
-ROOT = Path(__file__).resolve().parents[2]
 COOKIE = base64url(bytes(range(32)))
 CODE = new_user_code(lambda size: bytes(range(size)))
 
 
 def test_every_leak_that_was_planted_fails_the_run() -> None:
-    options = ["-q", "-n", "0", "-p", "no:cacheprovider", f"--rootdir={ROOT}"]
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", *options, "tests/secrecy/planted.py"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = nested_run("tests/secrecy/planted.py")
     assert done.returncode == 1
     said = done.stdout
     assert "7 passed, 1 error" in said

@@ -1,0 +1,96 @@
+"""What the applications answered while the tests ran: errors, error redirects and pages.
+
+Rule: the applications are the program's own; their answers are only listened to.
+"""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from starlette.types import Message, Receive, Scope, Send
+
+App = Callable[[Any, Scope, Receive, Send], Awaitable[None]]
+
+
+@dataclass
+class Answer:
+    """An answer; `body` is empty unless it is an error or a page."""
+
+    method: str
+    path: str
+    status: int = 0
+    headers: dict[bytes, bytes] = field(default_factory=dict[bytes, bytes])
+    body: bytes = b""
+
+    @property
+    def location(self) -> str:
+        """Where it sends the browser."""
+        return self.headers.get(b"location", b"").decode("latin-1")
+
+    @property
+    def counts(self) -> bool:
+        """Whether it is an error or a page."""
+        page = self.headers.get(b"content-type", b"").startswith(b"text/html")
+        return page or self.status >= 400
+
+    @property
+    def place(self) -> str:
+        """Where it was given."""
+        return f"{self.method} {self.path}"
+
+
+Listener = Callable[[Answer], None]
+LISTENERS: list[Listener] = []
+
+
+def overheard(app: App) -> App:
+    """The same application; whoever listens hears its answers."""
+
+    async def answering(self: Any, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await app(self, scope, receive, send)
+            return
+        answer, parts = Answer(scope["method"], scope["path"]), bytearray()
+
+        async def hearing(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                answer.status = message["status"]
+                answer.headers = {n.lower(): v for n, v in message.get("headers", ())}
+            elif message["type"] == "http.response.body" and answer.counts:
+                parts.extend(message.get("body", b""))
+            if message["type"] == "http.response.body" and not message.get("more_body"):
+                _tell(answer, bytes(parts))
+            await send(message)
+
+        await app(self, scope, receive, hearing)
+
+    return answering
+
+
+def _tell(answer: Answer, body: bytes) -> None:
+    packed = answer.headers.get(b"content-encoding") == b"gzip"
+    answer.body = gzip.decompress(body) if packed and body else body
+    for listen in LISTENERS:
+        listen(answer)
+
+
+def observe_applications() -> None:
+    """Listen to every application; called once, before any is made."""
+    from personal_server.app.outermost import Outermost  # noqa: PLC0415 (once secrets are observed)
+    from personal_server.authorization_server import frame as authorization  # noqa: PLC0415
+    from personal_server.console import frame as console  # noqa: PLC0415
+    from personal_server.mcp_adapter.http import HostedApp  # noqa: PLC0415
+    from personal_server.resource_server.frame import ResourceServer  # noqa: PLC0415
+
+    kinds: tuple[Any, ...] = (
+        Outermost,
+        authorization.Frame,
+        console.Frame,
+        HostedApp,
+        ResourceServer,
+    )
+    for application in kinds:
+        application.__call__ = overheard(application.__call__)

@@ -1,0 +1,58 @@
+"""A pytest plugin: in a run of the whole suite, some test meets each error of the contract.
+
+`pytest --reached` says for any run which ones were not.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.overheard import LISTENERS, Answer
+from tests.reached.rows import Row, row_of, unreached
+
+REACHED: set[Row] = set()
+
+
+def listen(answer: Answer) -> None:
+    """Remember the error that was answered."""
+    row = row_of(answer)
+    if row is not None:
+        REACHED.add(row)
+
+
+def pytest_configure() -> None:
+    LISTENERS.append(listen)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--reached", action="store_true", help="list the errors no test reached")
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    workeroutput: dict[str, Any] | None = getattr(session.config, "workeroutput", None)
+    if workeroutput is not None:
+        workeroutput["reached"] = [tuple(row) for row in REACHED]
+    elif _is_whole(session.config) and unreached(REACHED) and not session.exitstatus:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    output: dict[str, Any] = getattr(node, "workeroutput", {})  # a crashed worker has none
+    REACHED.update(Row(*row) for row in output.get("reached", ()))
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    if not (_is_whole(config) or config.getoption("--reached")):
+        return
+    for row in unreached(REACHED):
+        terminalreporter.write_line(f"no test reached: {row}")
+
+
+def _is_whole(config: pytest.Config) -> bool:
+    chosen = config.option.keyword or config.option.markexpr or config.option.collectonly
+    return config.args_source is pytest.Config.ArgsSource.TESTPATHS and not chosen

@@ -55,6 +55,14 @@ A scenario with one such check passes in its other checks.
 
 """
 
+OWN = """
+## Our own answers
+
+So that the suite also judges what this server really answers, a door puts calls of ours in the place of those to fixtures: every
+tool, every kind of resource, every prompt, a refusal and a completion. All pass, with valid messages, on both revisions:
+
+"""  # noqa: E501 (lines of Markdown)
+
 PASSES = """
 ## What passes in full
 
@@ -83,6 +91,9 @@ def conformance_page() -> str:
         + ".\n"
         + FIGURES
         + "".join(_row(revision, build) for revision in REVISIONS for build in BUILDS)
+        + OWN
+        + ", ".join(f"`{name}` × {times}" for name, times in EXPECTED["own_answers"].items())
+        + ".\n"
         + AUTHORIZATION
         + "".join(map(_authorization_row, EXPECTED["figures"]["authorization"]))
         + PASSES

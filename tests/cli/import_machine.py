@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 import json
 from collections.abc import Callable, Generator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from personal_server.storage.ports import Batch
 class Machine:
     """A store with the two commands in front of it."""
 
-    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+    def __init__(self) -> None:
         counter = itertools.count(1)
         self.store = MemoryStore()
         self.ports = ImportPorts(
@@ -31,14 +32,14 @@ class Machine:
             lambda: next(counter) * 1_000_000_000,
             lambda size: next(counter).to_bytes(size, "big"),
         )
-        self._capsys = capsys
         self.app = cyclopts.App()
         add_import_commands(self.app, lambda: nullcontext(self.ports))
 
     def run(self, *arguments: str | Path) -> tuple[int, Any]:
         """The exit code and the JSON printed."""
-        code = run_app(self.app, [*map(str, arguments), "--json"])
-        return code, json.loads(self._capsys.readouterr().out or "{}")
+        with redirect_stdout(io.StringIO()) as printed:
+            code = run_app(self.app, [*map(str, arguments), "--json"])
+        return code, json.loads(printed.getvalue() or "{}")
 
     def streams(self, *arguments: str | Path) -> Data:
         """The tallies of the one import made."""

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from personal_server.rs_client.authorizing import Waiting
 from personal_server.rs_client.credential_cache import CredentialCache
 from tests.rs_client.provider import ORIGIN, PENDING, SERVER, FakeProvider, FakeTime
 
+SECRET = re.compile(r"pdpp_(at|rt|ac|dc|ol|is)_")
 NOW_NS = 1_795_000_000_000_000_000
 
 
@@ -58,6 +60,8 @@ class Desk:
         app.command(owner)
         code = run_app(app, arguments)
         self.out, self.err = self.capture.readouterr()
+        shown = self.err if arguments[:1] == ("token",) else self.out + self.err
+        assert not SECRET.search(shown), "Only `pdpp token` may show a token, and nothing else."
         return code
 
 

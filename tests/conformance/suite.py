@@ -89,7 +89,16 @@ def command(mode: str, *arguments: str) -> list[str]:
 
 def run_server_scenarios(url: str, revision: str, folder: Path) -> Run:
     """Run one requirement set against a server; the suite's own verdict is not used."""
-    told = command("server", "--url", url, "--requirements", revision, "-o", str(folder))
+    return _run_server(url, folder, "--requirements", revision)
+
+
+def run_server_scenario(url: str, scenario: str, revision: str, folder: Path) -> Run:
+    """Run one scenario as of one revision."""
+    return _run_server(url, folder, "--scenario", scenario, "--spec-version", revision)
+
+
+def _run_server(url: str, folder: Path, *chosen: str) -> Run:
+    told = command("server", "--url", url, *chosen, "-o", str(folder))
     subprocess.run(told, capture_output=True, check=False, timeout=SECONDS)
     return results_in(folder, "server-")
 

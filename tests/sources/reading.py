@@ -9,7 +9,7 @@ from pathlib import Path
 import jsonschema_rs
 
 from personal_server.sources.errors import ExportNotRecognized
-from personal_server.sources.export import open_export
+from personal_server.sources.export import Member, open_export
 from personal_server.sources.item import Data, Skipped, SourceItem, SourceRecord
 from personal_server.sources.port import Source
 from personal_server.sources.registry import readings
@@ -69,3 +69,20 @@ def records_of(items: list[tuple[str, SourceItem]], stream: str | None = None) -
 def skips_of(items: list[tuple[str, SourceItem]]) -> list[str]:
     """The codes of what was skipped."""
     return [item.code for _, item in items if isinstance(item, Skipped)]
+
+
+def entries_of(path: Path) -> list[tuple[str, int, int]]:
+    """Each entry that something was read from: its file, where it begins, where the next does."""
+    positions = {item.position for _, item in read_path(path)}
+    found: list[tuple[str, int, int]] = []
+    with open_export(path) as export:
+        for member in export.members:
+            starts = sorted(at - member.offset for at in positions if within(at, member))
+            ends = [*starts[1:], member.size_bytes]
+            found += [(member.name, *bounds) for bounds in zip(starts, ends, strict=False)]
+    return found
+
+
+def within(position: int, member: Member) -> bool:
+    """Whether a position lies in a member."""
+    return member.offset <= position < member.end

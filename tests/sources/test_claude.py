@@ -1,7 +1,7 @@
 import json
 from pathlib import Path
 
-from tests.sources.reading import read_path, records_of
+from tests.sources.reading import read_path, records_of, skips_of
 from tests.sources.specimens import SPECIMENS
 from tests.sources.specimens.claude import CLAUDE
 from tests.sources.specimens.files import as_zip
@@ -28,3 +28,19 @@ def test_one_conversation_on_each_line_says_the_same(tmp_path: Path) -> None:
     assert records_of(read_path(tmp_path / "lines.jsonl")) == records_of(
         read_path(tmp_path / "array.json")
     )
+
+
+def test_messages_follow_each_other_by_their_times(tmp_path: Path) -> None:
+    said = [
+        {"uuid": "2", "sender": "assistant", "text": "b", "created_at": "2024-05-01T10:00:02Z"},
+        {"uuid": "1", "sender": "human", "text": "a", "created_at": "2024-05-01T10:00:01Z"},
+    ]
+    (tmp_path / "a.json").write_text(json.dumps([{"uuid": "c", "chat_messages": said}]))
+    first, second = records_of(read_path(tmp_path), "messages")
+    assert (first["text"], first["parent_id"]) == ("a", None)
+    assert second["parent_id"] == first["id"]
+
+
+def test_what_is_no_conversation_is_reported(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(json.dumps([*CLAUDE, {"uuid": "m", "text": "alone"}]))
+    assert skips_of(read_path(tmp_path)) == ["unknown_record_type"]

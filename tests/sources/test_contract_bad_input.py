@@ -16,12 +16,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from personal_server.sources.errors import ExportError, ExportNotRecognized
-from personal_server.sources.export import Member, open_export
+from personal_server.sources.export import open_export
 from personal_server.sources.item import SourceItem, SourceRecord
 from personal_server.sources.port import Source
 from personal_server.sources.registry import SOURCES, readings
 from tests.sources import hostile
-from tests.sources.reading import checked, read_if_known, read_path, skips_of
+from tests.sources.reading import checked, entries_of, read_if_known, read_path, skips_of, within
 from tests.sources.specimens import SPECIMENS
 from tests.sources.specimens.files import Files, as_folder, as_zip
 from tests.sources.test_contract import every_source, modest, specimen
@@ -54,7 +54,7 @@ def test_an_entry_that_cannot_be_decoded_costs_no_other(
     whole = read_path(path)
     name, begin, end = data.draw(st.sampled_from(entries_of(path)))
     spoiled = bytearray(specimen(source)[name])
-    letters = values_within(specimen(source)[name], begin, end)
+    letters = valueswithin(specimen(source)[name], begin, end)
     for at in data.draw(st.lists(st.sampled_from(letters), min_size=1, max_size=3)):
         spoiled[at] = 0xFF
     rest = read_path(as_folder({**specimen(source), name: bytes(spoiled)}, tmp_path))
@@ -64,7 +64,7 @@ def test_an_entry_that_cannot_be_decoded_costs_no_other(
     assert streams_of(rest) >= streams_of(others)
 
 
-def values_within(body: bytes, begin: int, end: int) -> list[int]:
+def valueswithin(body: bytes, begin: int, end: int) -> list[int]:
     """Where letters and digits stand that frame nothing."""
     framing = {at for line in FRAMING.finditer(body) for at in range(*line.span())}
     return [at for at in range(begin, end) if body[at : at + 1].isalnum() and at not in framing]
@@ -75,26 +75,6 @@ def offset_of(path: Path, name: str) -> int:
         return next(member.offset for member in export.members if member.name == name)
 
 
-def entries_of(path: Path) -> list[tuple[str, int, int]]:
-    """Each entry that something was read from: its file, where it begins, where the next does."""
-    positions = {item.position for _, item in read_path(path)}
-    found: list[tuple[str, int, int]] = []
-    with open_export(path) as export:
-        for member in export.members:
-            starts = sorted(at - member.offset for at in positions if _within(at, member))
-            ends = [*starts[1:], member.size_bytes]
-            found += [(member.name, *bounds) for bounds in zip(starts, ends, strict=False)]
-        return [
-            (name, begin, end)
-            for name, begin, end in found
-            if values_within((path / name).read_bytes(), begin, end)
-        ]
-
-
-def _within(position: int, member: Member) -> bool:
-    return member.offset <= position < member.end
-
-
 def held_by_file(source: Source, path: Path) -> dict[str, Counter[str]]:
     """How many records of each stream each file of the specimen gives."""
     with open_export(as_zip(specimen(source), path)) as export:
@@ -102,7 +82,7 @@ def held_by_file(source: Source, path: Path) -> dict[str, Counter[str]]:
             member.name: Counter(
                 item.stream
                 for _, item in read_path(path)
-                if isinstance(item, SourceRecord) and _within(item.position, member)
+                if isinstance(item, SourceRecord) and within(item.position, member)
             )
             for member in export.members
         }

@@ -16,3 +16,12 @@ def test_notes_are_read_with_tags_links_and_files(tmp_path: Path) -> None:
     assert notes["Rye starter"]["body"] == "No front matter\n---\nbut a rule"
     assert notes["Broken front matter"]["tags"] == []
     assert records_of(items, "files")[0]["mime_type"] == "image/png"
+
+
+def test_front_matter_that_grows_without_end_is_read_in_a_moment(tmp_path: Path) -> None:
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 12)]
+    front = "\n".join([*lines, "title: Bread", "tags: *a11"])
+    (tmp_path / "note.md").write_text(f"---\n{front}\n---\ntext")
+    (note,) = records_of(read_path(tmp_path), "notes")
+    assert (note["title"], note["tags"]) == ("Bread", [])

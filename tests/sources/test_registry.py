@@ -1,12 +1,15 @@
 """Files that nobody in the project wrote, fetched from package registries by version and hash."""
 
 import re
+from collections import Counter
+from itertools import islice
 from pathlib import Path
 from runpy import run_path
 
 import pytest
 
 from bench import samples
+from bench.workspace import said, workspace
 from personal_server.domain.declaration_parsing import parse_declaration
 from personal_server.sources.errors import ExportNotRecognized
 from personal_server.sources.export import open_export
@@ -68,6 +71,14 @@ def test_real_chats_are_read_in_every_order_of_dates() -> None:
     assert not [item for _, item in items if isinstance(item, Skipped)]
     assert len(records_of(items, "messages")) == 3120
     assert len(records_of(items, "chats")) == 5
+
+
+def test_real_messages_in_a_workspace_keep_their_words() -> None:
+    items = read_path(workspace(300).path)
+    assert not [item for _, item in items if isinstance(item, Skipped)]
+    wanted = [m["text"] or None for _, messages in islice(said(), 300) for m in messages]
+    assert Counter(m["text"] for m in records_of(items, "messages")) == Counter(wanted)
+    assert all(message["author_name"] for message in records_of(items, "messages"))
 
 
 def test_the_template_keeps_the_contract(tmp_path: Path) -> None:

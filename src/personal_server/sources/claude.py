@@ -92,7 +92,7 @@ def _conversation(element: Element) -> Iterator[SourceItem]:
     if "chat_messages" not in value:
         raise BadRecord("unknown_record_type", "it is no conversation")
     title = shape.line(value, "name")
-    messages = shape.objects(value, "chat_messages")
+    messages = _in_order(shape.objects(value, "chat_messages"))
     created = _time(shape.instant(value, "created_at", "updated_at"))
     data: Data = {
         "id": conversation_id,
@@ -119,6 +119,14 @@ def _conversation(element: Element) -> Iterator[SourceItem]:
             "conversation_title": title,
         } | (_time(shape.instant(message, "created_at")) or created)
         yield from _message(message, facts, element.position)
+
+
+def _in_order(messages: list[Data]) -> list[Data]:
+    """By their times, if all have one."""
+    times = [shape.instant(message, "created_at") for message in messages]
+    if not all(times):
+        return messages
+    return [messages[at] for at in sorted(range(len(messages)), key=lambda at: times[at] or "")]
 
 
 def _message_id(conversation_id: str, message: Data) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from datetime import date
 from pathlib import PurePosixPath
 from typing import Any, cast
 
@@ -40,6 +41,7 @@ from personal_server.sources.text import decoded, one_line, printable
 from personal_server.sources.times import rendered
 
 LARGEST_NOTE_BYTES = 8 * 1024 * 1024
+_FACTS = ("title", "tags", "created", "created_at", "date")
 _SUFFIXES = (".md", ".markdown", ".mdown")
 _HEADING = re.compile(r"^#{1,3}\s+(.+?)\s*#*\s*$", re.MULTILINE)
 _TAG = re.compile(r"(?:^|(?<=\s))#([A-Za-zÀ-ÿ][\w/-]{0,80})")
@@ -172,16 +174,23 @@ def _parted(content: str) -> tuple[Data, str]:
         facts, body = frontmatter.parse(content)
     except (yaml.YAMLError, ValueError, TypeError, AttributeError, RecursionError):
         return {}, content.strip()
-    return {str(name): _said(value) for name, value in facts.items()}, body.strip()
+    return {name: _said(facts.get(name)) for name in _FACTS}, body.strip()
 
 
 def _said(value: Any) -> Any:
-    """A value of front matter as JSON; dates as text."""
-    if hasattr(value, "isoformat"):
-        return value.isoformat()
+    """A value of front matter, or a flat list of them, as JSON; dates as text.
+
+    Nothing is followed further down: a few lines of YAML can name more than memory holds.
+    """
     if isinstance(value, list):
-        return [_said(each) for each in cast("list[Any]", value)]
-    return value if isinstance(value, str | int | float | bool) else str(value)
+        return [_scalar(each) for each in cast("list[Any]", value)]
+    return _scalar(value)
+
+
+def _scalar(value: Any) -> Any:
+    if isinstance(value, date):
+        return value.isoformat()
+    return value if isinstance(value, str | int | float | bool) else None
 
 
 def _tags(facts: Data, plain: str) -> list[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -181,7 +182,10 @@ def _say(sentence: str) -> None:
     print(f"pdpp: {sentence}", file=sys.stderr)  # noqa: T201 (words)
 
 
-def _console() -> Console:
+def _console(arguments: Sequence[str]) -> Console | None:
+    """Where help and version are written; nothing else is, so it is made for them alone."""
+    if not {"--help", "-h", "--version"} & set(arguments):
+        return None
     from rich.console import Console  # noqa: PLC0415 (start-up time)
 
     return Console(stderr=True)
@@ -189,11 +193,9 @@ def _console() -> Console:
 
 def run() -> NoReturn:
     """The entry point `pdpp-mcp-server`."""
+    console = _console(sys.argv[1:])
     app = cyclopts.App(
-        name="pdpp-mcp-server",
-        version=package_version,
-        console=_console(),
-        error_console=_console(),
+        name="pdpp-mcp-server", version=package_version, console=console, error_console=console
     )
     app.default(mcp_server)
     try:

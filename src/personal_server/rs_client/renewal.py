@@ -75,9 +75,22 @@ class HttpTokenEndpoint:
         return endpoint
 
 
-def network_endpoint() -> HttpTokenEndpoint:
+@dataclass(frozen=True, slots=True)
+class NetworkTokenEndpoint:
+    """The token endpoint over the network, reached only when there is something to renew."""
+
+    def refresh(self, credential: Credential) -> Document:
+        """One renewal.  Raises: CredentialExpired, ProviderUnavailable, MetadataFailure."""
+        exchange = network_exchange()
+        try:
+            return HttpTokenEndpoint(exchange).refresh(credential)
+        finally:
+            exchange.http.close()
+
+
+def network_endpoint() -> TokenEndpoint:
     """The token endpoint over the network; redirects are not followed."""
-    return HttpTokenEndpoint(network_exchange())
+    return NetworkTokenEndpoint()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,82 @@
+"""The stdio adapter from process to first answer, and its list of tools.
+
+Usage: python -m bench.starting [TIMES]
+
+Beside the clock, which a busy machine stretches, it prints the processor's time of each start.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from bench.clients import StdioCaller
+
+BOUND_START_S, BOUND_LIST_MS = 1.5, 5.0
+LISTS = 50
+
+
+def credential(root: Path) -> Path:
+    """A cache for a server that is never called."""
+    folder = root / ".pdpp"
+    (folder / "clients").mkdir(parents=True, mode=0o700)
+    folder.chmod(0o700)
+    url = "http://127.0.0.1:9"
+    token = {
+        "access_token": "pdpp_at_bench",
+        "token_type": "Bearer",
+        "token_kind": "client",
+        "expires_at": "2099-01-01T00:00:00Z",
+        "grant_id": "grt_bench",
+        "scope": "pdpp:read",
+    }
+    document = {
+        "provider_url": url,
+        "authorization_server": url,
+        "scope": "pdpp:read",
+        "client": {"client_id": "cli_bench", "client_name": "bench"},
+        "credential": token,
+        "created_at": "2026-01-01T00:00:00Z",
+    }
+    path = folder / "clients" / "127.0.0.1_9.json"
+    path.write_text(json.dumps(document), encoding="utf-8")
+    path.chmod(0o600)
+    return folder
+
+
+def processor_seconds() -> float:
+    """What the processes that ended have used."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def main() -> None:
+    """Start, list, end, several times."""
+    times = int(sys.argv[1]) if len(sys.argv) > 1 else 5
+    entry = "from personal_server.cli.mcp_server import run; run()"
+    starts: list[float] = []
+    lists: list[float] = []
+    processor: list[float] = []
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-c", entry, "--cache-root", credential(Path(folder))]
+        for _ in range(times):
+            before, begun = processor_seconds(), time.perf_counter()
+            with StdioCaller(command) as caller:
+                starts.append(time.perf_counter() - begun)
+                for _ in range(LISTS):
+                    asked = time.perf_counter()
+                    caller.request("tools/list", {})
+                    lists.append((time.perf_counter() - asked) * 1_000)
+            processor.append(processor_seconds() - before)
+    print(f"start to first answer: median {statistics.median(starts):.2f} s, bound {BOUND_START_S}")
+    print(f"processor, start to end: least {min(processor):.2f} s")
+    print(f"tools/list: p50 {statistics.median(lists):.2f} ms, bound {BOUND_LIST_MS:.0f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -9,7 +9,7 @@ import pytest
 
 server = ("apsw", "personal_server.storage", "personal_server.resource_server")
 pages = ("jinja2", "personal_server.console", "personal_server.authorization_server", "argon2")
-protocol = ("mcp", "pydantic", "anyio", "rich", "personal_server.mcp_adapter")
+protocol = ("mcp", "pydantic", "rich", "personal_server.mcp_adapter")
 
 
 def loaded(statement: str) -> set[str]:

@@ -16,6 +16,7 @@ def test_the_overview_counts_what_there_is() -> None:
         assert "82 records from 3 accounts" in text
         assert "7 records read in seven days" in text
         assert "1 browser is signed in as you" in text
+        assert "claude mcp add --transport http personal-data http://127.0.0.1:7662/mcp" in text
 
 
 def test_requests_that_wait_are_shown_but_unentered_device_codes_are_not() -> None:

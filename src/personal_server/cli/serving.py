@@ -105,4 +105,6 @@ def greet(server: Server, settings: Settings, console: Console) -> None:
     for connection in host_connections(origin):
         console.print(f"  [cyan]{connection.host}[/]  {connection.instruction}")
         console.print(f"    {escape(connection.text)}", soft_wrap=True)
+        if connection.then:
+            console.print(f"    {escape(connection.then)}", style="dim", soft_wrap=True)
     console.print("\nStop with Ctrl-C.  What was read: `pdpp disclosures`.\n")

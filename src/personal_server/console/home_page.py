@@ -12,6 +12,7 @@ from personal_server.console.frame import PageRoute
 from personal_server.console.pages import Pages
 from personal_server.console.visits import Visit
 from personal_server.domain.disclosure import SERVED
+from personal_server.domain.hosts import host_connections
 from personal_server.domain.values import DAY_NANOSECONDS
 from personal_server.operations.accessing import list_held
 from personal_server.operations.catalog import Catalog, Catalogs
@@ -75,6 +76,7 @@ class HomePage:
                 "connections": connections,
                 "read_week": sum(entry.record_count for entry in week),
                 "sign_ins": len(self.sign_in.sessions()),
+                "hosts": host_connections(visit.origin),
                 "csrf": visit.owner().csrf,
             },
         )

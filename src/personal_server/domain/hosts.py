@@ -12,11 +12,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class HostConnection:
-    """How one host is connected: its name, what to do, and the text to paste."""
+    """How one host is connected: its name, what to do, the text to paste, and what comes next."""
 
     host: str
     instruction: str
     text: str
+    then: str = ""
 
 
 def mcp_url(origin: str) -> str:
@@ -34,10 +35,35 @@ def host_connections(origin: str, name: str = "personal-data") -> tuple[HostConn
     stdio = json.dumps({"mcpServers": {name: {"type": "http", "url": url}}})
     cloud = "" if url.startswith("https:") else "Once it has a public https address: "
     return (
-        HostConnection("Claude Code", "Run:", f"claude mcp add --transport http {name} {url}"),
-        HostConnection("Codex", "Run:", f"codex mcp add {name} --url {url}"),
-        HostConnection("VS Code", "Run:", f"code --add-mcp '{entry}'"),
-        HostConnection("Claude", f"{cloud}Settings, Connectors, Add custom connector:", url),
-        HostConnection("ChatGPT", f"{cloud}Settings, Apps and connectors, Create:", url),
+        HostConnection(
+            "Claude Code",
+            "Run:",
+            f"claude mcp add --transport http {name} {url}",
+            f"Then type /mcp in it, choose {name} and authenticate.",
+        ),
+        HostConnection(
+            "Codex",
+            "Run:",
+            f"codex mcp add {name} --url {url}",
+            f"If it does not open the browser: codex mcp login {name}",
+        ),
+        HostConnection(
+            "VS Code",
+            "Run:",
+            f"code --add-mcp '{entry}'",
+            "Then start it under `MCP: List Servers` and allow it to sign in.",
+        ),
+        HostConnection(
+            "Claude",
+            f"{cloud}Settings, Connectors, Add custom connector:",
+            url,
+            "Then press Connect.",
+        ),
+        HostConnection(
+            "ChatGPT",
+            f"{cloud}Settings, Apps and connectors, Create:",
+            url,
+            "With authentication by OAuth; custom connectors need developer mode.",
+        ),
         HostConnection("Any other host", "Add to its MCP configuration:", stdio),
     )

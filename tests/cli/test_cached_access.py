@@ -113,6 +113,7 @@ def test_disconnecting_gives_the_refresh_token_back_and_forgets(desk: Desk) -> N
 def test_a_server_that_cannot_be_asked_keeps_the_credential_unless_local(desk: Desk) -> None:
     desk.provider.down = True
     assert desk.run("disconnect", ORIGIN) == 69
+    assert f"pdpp disconnect {ORIGIN} --local" in desk.err
     assert desk.cache.providers() == (ORIGIN,)
     assert desk.run("disconnect", ORIGIN, "--local", "--json") == 0
     assert json.loads(desk.out)["disconnected"] is True

@@ -132,11 +132,28 @@ def test_the_client_of_this_directory_is_used_again(desk: Desk) -> None:
     assert desk.provider.registered == 1
 
 
+@pytest.mark.parametrize("way", ["--device", "--loopback"])
+def test_a_client_that_the_server_forgot_is_registered_anew(desk: Desk, way: str) -> None:
+    assert desk.run("connect", ORIGIN) == 0
+    desk.provider.forgotten = "cli_1"
+    desk.browse = lambda address: came_back(desk, address)  # type: ignore[method-assign]
+    assert desk.run("connect", ORIGIN, way) == 0, desk.err
+    assert "registered anew" in desk.err
+    assert desk.cache.load(ORIGIN).client_id == "cli_2"
+
+
+def came_back(desk: Desk, address: str) -> None:
+    """What a browser does after the decision, where it is led back to this computer."""
+    if "/oauth/authorize" not in address:
+        return
+    *_, pushed = desk.provider.forms("/oauth/par")
+    answer = {"code": "pdpp_ac_1", "state": pushed["state"], "iss": ORIGIN}
+    httpx2.get(pushed["redirect_uri"], params=answer)
+
+
 def test_connecting_by_loopback_pushes_the_request_and_checks_the_answer(desk: Desk) -> None:
     def decide(address: str) -> None:
-        (pushed,) = desk.provider.forms("/oauth/par")
-        answer = {"code": "pdpp_ac_1", "state": pushed["state"], "iss": ORIGIN}
-        httpx2.get(pushed["redirect_uri"], params=answer)
+        came_back(desk, address)
         desk.visited.append(address)
 
     desk.browse = decide  # type: ignore[method-assign]

@@ -33,6 +33,7 @@ class FakeProvider:
     )
     bearers: list[str | None] = field(default_factory=list[str | None])
     registered: int = 0
+    forgotten: str | None = None
     down: bool = False
 
     @property
@@ -91,6 +92,8 @@ class FakeProvider:
         path = request.url.path
         self.asked.append((request.method, path, body_of(request)))
         self.bearers.append(request.headers.get("authorization"))
+        if self.forgotten and self.asked[-1][2].get("client_id") == self.forgotten:
+            return httpx2.Response(400, json={"error": "invalid_client"})
         if path in self.changes:
             status, body = self.changes[path]
             return httpx2.Response(status, json=body)

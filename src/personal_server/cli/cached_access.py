@@ -21,13 +21,16 @@ from personal_server.cli.exits import CommandError, failure_of, print_json
 from personal_server.cli.tables import console, plain, print_facts, words
 from personal_server.rs_client.authorizing import revoke
 from personal_server.rs_client.credentials import (
+    Credential,
     CredentialError,
+    MetadataFailure,
+    ProviderUnavailable,
     TokenRejected,
     connect_hint,
     normalize_provider_url,
 )
 from personal_server.rs_client.discovery import discover
-from personal_server.rs_client.exchange import unavailable
+from personal_server.rs_client.exchange import Exchange, unavailable
 
 
 def add_cached_access(app: cyclopts.App, around: Surroundings) -> None:
@@ -98,15 +101,23 @@ def add_cached_access(app: cyclopts.App, around: Surroundings) -> None:
         origin = normalize_provider_url(url)
         cache = around.cache(cache_root)
         if not local:
-            credential = cache.load(origin)
-            exchange = around.exchange()
-            spent = credential.refresh_token or credential.access_token
-            revoke(exchange, discover(exchange, origin), credential.client_id, spent)
+            _give_back(around.exchange(), cache.load(origin))
         cache.remove(origin)
         if json:
             print_json({"provider_url": origin, "disconnected": True, "local": local})
         else:
             words().print(f"Disconnected from {origin}.")
+
+
+def _give_back(exchange: Exchange, credential: Credential) -> None:
+    """Revoke it; a server that cannot be asked need not keep anybody from forgetting it."""
+    origin = credential.provider_url.rstrip("/")
+    spent = credential.refresh_token or credential.access_token
+    try:
+        revoke(exchange, discover(exchange, origin), credential.client_id, spent)
+    except (ProviderUnavailable, MetadataFailure) as error:
+        hint = f"Try again later, or forget it here only: pdpp disconnect {origin} --local"
+        raise type(error)(error.message, hint) from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from personal_server.cli.tables import plain, print_facts, words
 from personal_server.domain.instants import instant_text
 from personal_server.rs_client.authorizing import (
     SCOPE,
+    ClientForgotten,
     DeviceOffer,
     Waiting,
     ask_for_device,
@@ -115,14 +116,27 @@ def connect_to(
     cache.prepare()
     provider = discover(exchange, origin)
     name = options.client_name or f"pdpp on {socket.gethostname()}"
-    client_id = _known_client(cache, origin, name) or register(exchange, provider, name)
-    obtain = _by_loopback if options.loopback else _by_device
-    tokens = obtain(exchange, provider, client_id, options)
+    known = _known_client(cache, origin, name)
+    client_id, tokens = _obtained(exchange, provider, name, known, options)
     document = _document(provider, client_id, name, tokens, clock())
     kind = _proved(exchange, provider, cast("str", tokens["access_token"]))
     cast("Document", document["credential"])["token_kind"] = kind
     path = cache.save(document)
     return _connected(exchange, provider, document, kind, path, cache)
+
+
+def _obtained(
+    exchange: Exchange, provider: Provider, name: str, known: str | None, options: ConnectOptions
+) -> tuple[str, Mapping[str, object]]:
+    """Client id and token response; a client that the server forgot is registered anew."""
+    obtain = _by_loopback if options.loopback else _by_device
+    if known is not None:
+        try:
+            return known, obtain(exchange, provider, known, options)
+        except ClientForgotten:
+            words().print("The server no longer knows this computer; it is registered anew.")
+    client_id = register(exchange, provider, name)
+    return client_id, obtain(exchange, provider, client_id, options)
 
 
 def show_offer(offer: DeviceOffer, open_browser: Callable[[str], object] | None) -> None:

@@ -36,6 +36,10 @@ class RequestRefused(CredentialError):
     code = "usage"
 
 
+class ClientForgotten(RequestRefused):
+    """The server does not know this client, or no longer."""
+
+
 @dataclass(frozen=True, slots=True)
 class DeviceOffer:
     """What the person is told, and what the device polls with.  Units: seconds."""
@@ -216,6 +220,7 @@ def _refused(reply: Reply, what: str) -> RequestRefused | ProviderUnavailable:
         return unavailable(f"{what}: it is busy or broken (status {reply.status}).")
     reason, param = reply.text("reason"), reply.text("param")
     named = [word for word in (reply.error, reason, param) if word]
-    return RequestRefused(
+    kind = ClientForgotten if reply.error == "invalid_client" else RequestRefused
+    return kind(
         f"{what}: {' '.join(named) or f'status {reply.status}'}.", "Check what you asked for."
     )

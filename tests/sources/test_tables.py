@@ -125,3 +125,23 @@ def test_a_damaged_database_is_an_error_or_a_report(tmp_path: Path) -> None:
 def test_rows_of_equal_content_without_a_key_are_one(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("x;y\n1;a\n1;a\n2;b\n")
     assert len(records_of(read_path(tmp_path / "a.csv"))) == 2
+
+
+def test_a_bank_s_table_has_words_before_its_header_and_commas_in_its_amounts(
+    tmp_path: Path,
+) -> None:
+    lines = [
+        "Kontonummer:;DE00 1234",
+        "",
+        "Kontostand vom 31.01.2024:;1.262,24 EUR",
+        "",
+        '"Buchungstag";"Empfänger";"Betrag (€)";',
+        '"30.01.2024";"Bäcker & Co";"-3,10";',
+        '"31.01.2024";"Lohn";"2.500,00";',
+    ]
+    (tmp_path / "umsatz.csv").write_bytes("\n".join(lines).encode("cp1252"))
+    items = read_path(tmp_path / "umsatz.csv")
+    first, second = records_of(items)
+    assert (first["Buchungstag"], first["Empf_nger"]) == ("2024-01-30", "Bäcker & Co")
+    assert (first["Betrag"], second["Betrag"]) == (-3.1, 2500)
+    assert skips_of(items) == []

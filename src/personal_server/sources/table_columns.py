@@ -4,21 +4,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from datetime import date, datetime, tzinfo
 from typing import Any
 
-from personal_server.sources.errors import BadRecord
 from personal_server.sources.item import Json
-from personal_server.sources.text import printable
-from personal_server.sources.times import from_iso
+from personal_server.sources.table_cells import SPELLINGS, agreed, spellings_of
 
-KINDS = ("boolean", "integer", "number", "date", "date-time", "string", "json")
 MOST_COLUMNS = 200
 _DISTINCT_KEPT = 1000
 _GROUPS = 200
-_INTEGER = re.compile(r"^-?(0|[1-9]\d{0,17})$")
-_NUMBER = re.compile(r"^-?\d{1,15}(\.\d{1,15})?$")
-_DAY = re.compile(r"^\d{4}-\d{2}-\d{2}$")
 _KEY_NAMES = ("id", "key", "uuid", "guid")
 _TITLE_NAMES = ("title", "name", "subject", "headline", "summary", "label")
 _UNNAMED = re.compile(r"[^A-Za-z0-9_-]+")
@@ -30,19 +23,24 @@ class Column:
 
     source_name: str
     name: str
-    kind: str
+    spelling: str
     is_key: bool = False
     is_time: bool = False
     is_title: bool = False
     is_grouped: bool = False
     is_text: bool = False
 
+    @property
+    def kind(self) -> str:
+        """The type of its values."""
+        return SPELLINGS[self.spelling]
+
 
 @dataclass(slots=True)
 class _Seen:
     """What the values of a column have in common so far."""
 
-    kinds: set[str] = field(default_factory=lambda: set(KINDS))
+    spellings: set[str] = field(default_factory=lambda: set(SPELLINGS))
     distinct: set[int] = field(default_factory=set[int])
     filled: int = 0
     repeated: bool = False
@@ -52,7 +50,7 @@ class _Seen:
         if value is None or value == "":
             return
         self.filled += 1
-        self.kinds &= _kinds_of(value)
+        self.spellings &= spellings_of(value)
         mark = hash(str(value))
         self.repeated |= mark in self.distinct
         if len(self.distinct) < _DISTINCT_KEPT:
@@ -60,12 +58,12 @@ class _Seen:
         self.longest = max(self.longest, len(value) if isinstance(value, str) else 0)
 
     @property
+    def spelling(self) -> str:
+        return agreed(self.spellings) if self.filled else "string"
+
+    @property
     def kind(self) -> str:
-        return (
-            next((kind for kind in KINDS if kind in self.kinds), "json")
-            if self.filled
-            else "string"
-        )
+        return SPELLINGS[self.spelling]
 
 
 class Survey:
@@ -95,7 +93,7 @@ class Survey:
             Column(
                 name,
                 names[name],
-                seen.kind,
+                seen.spelling,
                 is_key=name == key,
                 is_time=name == time,
                 is_title=name == title,
@@ -125,63 +123,3 @@ def field_names(names: Any) -> dict[str, str]:
         plain = f"{plain}_{number}" if plain in taken.values() else plain
         taken[name] = plain
     return taken
-
-
-def _kinds_of(value: Json) -> set[str]:
-    if isinstance(value, bool):
-        return {"boolean", "json"}
-    if isinstance(value, int):
-        return {"integer", "number", "json"} if abs(value) < 2**63 else {"json"}
-    if isinstance(value, float):
-        return {"number", "json"} if abs(value) < 1e300 else {"json"}
-    if not isinstance(value, str):
-        return {"json"}
-    kinds = {"string", "json"}
-    if _INTEGER.match(value):
-        kinds |= {"integer", "number"}
-    elif _NUMBER.match(value):
-        kinds.add("number")
-    elif value.lower() in ("true", "false"):
-        kinds.add("boolean")
-    elif _DAY.match(value) and _exists(value):
-        kinds |= {"date", "date-time"}
-    elif len(value) > 12 and value[:4].isdigit() and _is_instant(value):
-        kinds.add("date-time")
-    return kinds
-
-
-def _exists(day: str) -> bool:
-    try:
-        date.fromisoformat(day)
-    except ValueError:
-        return False
-    return True
-
-
-def _is_instant(text: str) -> bool:
-    try:
-        datetime.fromisoformat(text)
-    except ValueError:
-        return False
-    return True
-
-
-def typed(value: Json, column: Column, zone: tzinfo) -> Json:
-    """The value as its column's type; None for an empty one. Raises: BadRecord."""
-    if value is None or value == "":
-        return None
-    if column.kind not in _kinds_of(value):
-        raise BadRecord("bad_record", "a cell does not fit the type of its column")
-    if not isinstance(value, str):
-        return value
-    match column.kind:
-        case "integer":
-            return int(value)
-        case "number":
-            return float(value)
-        case "boolean":
-            return value.lower() == "true"
-        case "date-time":
-            return from_iso(value, zone)
-        case _:
-            return printable(value)

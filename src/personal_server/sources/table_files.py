@@ -22,6 +22,7 @@ SQLITE = b"SQLite format 3\x00"
 LONGEST_CELL_CHARS = 4 * 1024 * 1024
 _DELIMITERS = ",;\t|"
 _ALIKE = 0.6
+MOST_LINES_BEFORE = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,8 @@ def looks_like_table(head: bytes) -> bool:
         return False
     lines = [line for line in decoded(head).splitlines() if line.strip()]
     whole = lines[:-1] if len(lines) > 1 and len(head) >= HEAD_BYTES else lines
-    if lines and all(line.startswith("{") and line.endswith("}") for line in whole[:20]):
+    objects = [line for line in whole[:20] if line.startswith("{") and line.endswith("}")]
+    if objects and len(objects) >= _ALIKE * len(whole[:20]):
         return True
     return _dialect_of(head) is not None
 
@@ -94,41 +96,50 @@ def tables_of(export: Export) -> list[Table]:
     return [Table(name, member, kind, export.path)]
 
 
-def _dialect_of(head: bytes) -> str | None:
+@dataclass(frozen=True, slots=True)
+class _Dialect:
+    """What separates the cells, and the row that names them."""
+
+    delimiter: str
+    header: list[str]
+
+
+def _dialect_of(head: bytes) -> _Dialect | None:
     try:
         return _dialect(decoded(head), cut=len(head) >= HEAD_BYTES)
     except csv.Error:
         return None
 
 
-def _dialect(text: str, *, cut: bool) -> str | None:
-    """The delimiter by which most first rows are as wide as the header, if there is one."""
-    widest: dict[int, str] = {}
+def _dialect(text: str, *, cut: bool) -> _Dialect | None:
+    """The delimiter and the header that most rows after it are as wide as; the widest wins."""
+    found: list[_Dialect] = []
     for delimiter in _DELIMITERS:
         rows = [row for row in csv.reader(io.StringIO(text), delimiter=delimiter) if row]
         rows = rows[:-1] if cut else rows
-        header = [name.strip() for name in rows[0]] if len(rows) > 1 else []
-        if len(header) < 2 or not _is_header(header):
-            continue
-        alike = sum(len(row) == len(header) for row in rows)
-        if alike >= _ALIKE * len(rows):
-            widest.setdefault(len(header), delimiter)
-    return widest[max(widest)] if widest else None
+        for number, header in enumerate(rows[:MOST_LINES_BEFORE]):
+            after = rows[number + 1 :]
+            alike = sum(len(row) == len(header) for row in after)
+            if after and _is_header(header) and alike >= _ALIKE * len(after):
+                found.append(_Dialect(delimiter, header))
+                break
+    return max(found, key=lambda each: len(each.header), default=None)
 
 
 def _is_header(cells: list[str]) -> bool:
-    """Names are short, different, and not numbers."""
-    named = all(cell and len(cell) <= 80 and not cell[0].isdigit() for cell in cells)
-    return named and len(set(cells)) == len(cells)
+    """Names are short, different, and not numbers; the last may be missing."""
+    names = [cell.strip() for cell in (cells if cells[-1].strip() else cells[:-1])]
+    named = all(name and len(name) <= 80 and not name[0].isdigit() for name in names)
+    return len(names) > 1 and named and len(set(names)) == len(names)
 
 
 def _csv_rows(member: Member) -> Iterator[Row | Skipped]:
-    """Rows after a header; cells beyond the header are a fault of the row."""
-    delimiter = _dialect_of(member.head()) or ","
+    """Rows after a header, which banks put words before; cells beyond it are a fault of the row."""
+    dialect = _dialect_of(member.head()) or _Dialect(",", [])
     csv.field_size_limit(LONGEST_CELL_CHARS)
     with member.open() as stream:
         lines = _Lines(stream)
-        reader = csv.reader(lines, delimiter=delimiter)
+        reader = csv.reader(lines, delimiter=dialect.delimiter)
         header: list[str] | None = None
         while True:
             begin = lines.offset
@@ -140,6 +151,8 @@ def _csv_rows(member: Member) -> Iterator[Row | Skipped]:
                 continue
             if cells is None:
                 return
+            if header is None and cells != dialect.header and dialect.header:
+                continue
             if header is None:
                 header = [name or f"column_{n}" for n, name in enumerate(cells, 1)]
             elif any(cells):

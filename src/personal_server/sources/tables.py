@@ -28,7 +28,8 @@ from personal_server.sources.port import (
     one_record,
     without_repeats,
 )
-from personal_server.sources.table_columns import Column, Survey, typed
+from personal_server.sources.table_cells import typed
+from personal_server.sources.table_columns import Column, Survey
 from personal_server.sources.table_files import Row, Table, looks_like_table, slug, tables_of
 from personal_server.sources.table_streams import stream_of
 from personal_server.sources.text import one_line
@@ -129,7 +130,7 @@ class _Fit:
     def _records(self, row: Row, zone: tzinfo) -> list[SourceItem]:
         data: Data = {}
         for column in self.columns:
-            value = typed(row.values.get(column.source_name), column, zone)
+            value = typed(row.values.get(column.source_name), column.spelling, zone)
             if value is not None or column.name != self.time:
                 data[column.name] = value
         data[KEY_FIELD] = self._key(row, data)

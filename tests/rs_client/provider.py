@@ -136,6 +136,8 @@ class FakeProvider:
 
     def _token(self) -> httpx2.Response:
         answer = self.polls.pop(0) if self.polls else self.tokens()
+        if answer is DOWN:
+            raise httpx2.ConnectError("no")
         return httpx2.Response(400 if "error" in answer else 200, json=answer)
 
     def _schema(self) -> httpx2.Response:
@@ -168,3 +170,4 @@ class FakeTime:
 
 PENDING = {"error": "authorization_pending"}
 SLOW_DOWN = {"error": "slow_down"}
+DOWN: dict[str, Any] = {"error": "down"}

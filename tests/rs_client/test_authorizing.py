@@ -21,7 +21,15 @@ from personal_server.rs_client.credentials import (
     ProviderUnavailable,
 )
 from personal_server.rs_client.discovery import discover
-from tests.rs_client.provider import ORIGIN, PENDING, SERVER, SLOW_DOWN, FakeProvider, FakeTime
+from tests.rs_client.provider import (
+    DOWN,
+    ORIGIN,
+    PENDING,
+    SERVER,
+    SLOW_DOWN,
+    FakeProvider,
+    FakeTime,
+)
 
 
 def poll(provider: FakeProvider, time: FakeTime, timeout: float | None = None) -> Any:
@@ -51,6 +59,25 @@ def test_polling_keeps_the_interval_in_seconds_and_slows_down_when_told() -> Non
 def test_each_end_of_polling_has_its_error(answer: dict[str, Any], error: type[Exception]) -> None:
     with pytest.raises(error):
         poll(FakeProvider(polls=[PENDING, answer]), FakeTime())
+
+
+def test_a_server_that_restarts_meanwhile_is_asked_again_and_less_often() -> None:
+    time = FakeTime()
+    provider = FakeProvider(polls=[PENDING, DOWN, DOWN, PENDING])
+    assert poll(provider, time)["access_token"] == "pdpp_at_1"
+    assert time.slept == [5, 5, 10, 15, 15]
+
+
+def test_a_server_that_came_back_and_saw_no_decision_says_so() -> None:
+    with pytest.raises(ApprovalExpired):
+        poll(FakeProvider(polls=[DOWN, {"error": "expired_token"}]), FakeTime())
+    with pytest.raises(ApprovalExpired):
+        poll(FakeProvider(polls=[DOWN, *[PENDING] * 100]), FakeTime())
+
+
+def test_a_server_that_stays_away_is_told_as_such() -> None:
+    with pytest.raises(ProviderUnavailable):
+        poll(FakeProvider(polls=[PENDING, *[DOWN] * 100]), FakeTime())
 
 
 def test_polling_ends_with_the_code_or_sooner() -> None:

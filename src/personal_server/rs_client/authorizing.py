@@ -117,9 +117,15 @@ def poll_device(
     limit = offer.expires_in if waiting.timeout is None else min(waiting.timeout, offer.expires_in)
     until = waiting.monotonic() + limit
     interval = offer.interval
+    end: CredentialError = _too_late()
     while waiting.monotonic() + interval <= until:
         waiting.sleep(interval)
-        reply = exchange.post_form(provider.token, form)
+        try:
+            reply = exchange.post_form(provider.token, form)
+        except ProviderUnavailable as error:  # restarting, perhaps: RFC 8628 section 3.5
+            end, interval = error, interval + SLOW_DOWN_SECONDS
+            continue
+        end = _too_late()
         if reply.ok:
             return tokens_of(reply)
         match reply.error:
@@ -130,10 +136,14 @@ def poll_device(
             case "access_denied":
                 raise denied()
             case "expired_token":
-                break
+                raise end
             case _:
                 raise _refused(reply, "The server did not give access")
-    raise ApprovalExpired("Nobody decided in time.", "Run the command again.")
+    raise end
+
+
+def _too_late() -> ApprovalExpired:
+    return ApprovalExpired("Nobody decided in time.", "Run the command again.")
 
 
 def push_request(

@@ -90,6 +90,19 @@ def test_a_shortcut_never_reaches_further_back_than_the_request(
     assert stream["time_constraint"]["since"] == "2026-11-01T00:00:00Z"
 
 
+def test_once_and_standing_can_be_changed_to_and_fro(house: Household, browser: Browser) -> None:
+    path = house.ask(mail_request())
+    once = press(browser, browser.get(path), path, "preview", mode="single_use")
+    assert "That is 19 Nov 2026" in words(once)
+    standing = press(browser, once, path, "preview", mode="continuous")
+    assert standing.status == 200
+    assert "That is 16 Feb 2027" in words(standing)
+    hour = press(browser, once, path, "preview", expiry="1h")
+    assert press(browser, hour, path, "approve").status == 303
+    (row,) = house.rows(ReviewArtifactRow)
+    assert json.loads(row.artifact)["access_mode"] == "single_use"
+
+
 def test_a_declared_view_is_a_shortcut_too(house: Household, browser: Browser) -> None:
     path = house.ask(mail_request())
     page = browser.submit(browser.get(path), path, view="0.messages.traffic")

@@ -12,9 +12,11 @@ from dataclasses import replace
 from personal_server.consent.choices import Choices, EntryChoice, StreamChoice, parse_choices
 from personal_server.consent.refusals import NotANarrowing
 from personal_server.consent.resolution import EntryOffer, StreamOffer
+from personal_server.console.consent_words import SINGLE_ENDS
 from personal_server.console.visits import Form
 from personal_server.domain.grant import StreamGrant
 from personal_server.domain.instants import instant_text
+from personal_server.domain.selection import CONTINUOUS
 from personal_server.domain.values import DAY_NANOSECONDS
 from personal_server.operations.accessing import Held
 from personal_server.operations.reviewing import Review
@@ -25,8 +27,15 @@ Change = Callable[[StreamOffer, StreamChoice], StreamChoice]
 
 
 def posted_choices(form: Form) -> Choices:
-    """The choices of a posted form.  Raises: NotANarrowing."""
-    return parse_choices(form)
+    """The choices of a posted form.  Raises: NotANarrowing.
+
+    Without a script the ends to choose from follow the mode only with the next page; an end of
+    the other mode then means the usual one, which is shown before anything is decided.
+    """
+    choices = parse_choices(form)
+    if choices.mode == CONTINUOUS and choices.expiry in dict(SINGLE_ENDS):
+        return replace(choices, expiry=None)
+    return choices
 
 
 def leaves_all_out(form: Form, choices: Choices) -> bool:

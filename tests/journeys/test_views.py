@@ -8,29 +8,14 @@ from typing import Any
 
 import pytest
 
+from tests.journeys.hosts import Host, large, limit_chars, walk
 from tests.journeys.views import SmallWindow, View, views
 from tests.mcp_adapter.fake_rs import Answer, Request
 from tests.mcp_adapter.seed import declarations, photo, world
-from tests.requirements.doors import Door, World, http_door, memory_door, settings_for
+from tests.requirements.doors import World, http_door, memory_door, settings_for
 
 pytestmark = pytest.mark.anyio
 Json = dict[str, Any]
-large = "".join(f"{n} \U0001f6eb\u00e9 a line of text\n" for n in range(8_000))
-
-
-class Host:
-    """A host with one view of results, connected to a server."""
-
-    def __init__(self, door: Door, view: type[View]) -> None:
-        self.door = door
-        self.view = view
-
-    @property
-    def world(self) -> World:
-        return self.door.world
-
-    async def call(self, tool: str, arguments: Json) -> View:
-        return self.view(tool, arguments, await self.door.call(tool, arguments))
 
 
 @pytest.fixture(params=views, ids=lambda view: view.name)
@@ -39,27 +24,13 @@ async def host(request: pytest.FixtureRequest, anyio_backend: str) -> AsyncGener
         yield Host(door, request.param)
 
 
-async def walk(host: Host, seen: View) -> str:
-    """All windows from a first one to the end."""
-    parts = [seen.window()]
-    following = seen.following()
-    while following is not None:
-        seen = await host.call(following.tool, following.arguments)
-        parts.append(seen.window())
-        following = seen.following()
-    return "".join(parts)
-
-
 async def test_schema_then_a_query_paged_to_its_end(host: Host) -> None:
     index = await host.call("schema", {})
     assert "messages" in index.streams()
     arguments: Json = {"stream": "messages", "limit": 9, "count": "exact"}
     ids: list[str] = []
     while True:
-        page = await host.call("query_records", arguments)
-        while not page.is_whole():
-            fewer = {**arguments, "limit": max(1, len(page.ids()) - 1)}
-            page = await host.call("query_records", fewer)
+        page = await host.page("query_records", arguments)
         assert page.fact("count") == "exact:23"
         ids += page.ids()
         following = page.following()
@@ -79,12 +50,11 @@ async def test_search_then_fetch_by_one_id(host: Host) -> None:
 
 async def test_a_hit_leads_to_the_whole_of_a_long_field(host: Host) -> None:
     host.world.rs.sources[0].streams["messages"]["m8"]["body"] = large
-    found = await host.call("search", {"query": "7999"})
+    found = await host.call("search", {"query": "8999"})
     call = found.cut()
     assert call is not None
     offset = call.arguments["offset_chars"]
-    limit = 3_000 if host.view is SmallWindow else 16_384
-    first = await host.call(call.tool, {**call.arguments, "limit_chars": limit})
+    first = await host.call(call.tool, {**call.arguments, "limit_chars": limit_chars(host)})
     assert await walk(host, first) == large[offset:]
 
 
@@ -140,8 +110,7 @@ async def test_a_cut_record_is_continued(host: Host) -> None:
         document = await host.call("fetch", {"id": page.ids()[0]})
         call = document.cut()
     assert call is not None
-    limit = 3_000 if host.view is SmallWindow else 16_384
-    first = await host.call(call.tool, {**call.arguments, "limit_chars": limit})
+    first = await host.call(call.tool, {**call.arguments, "limit_chars": limit_chars(host)})
     assert await walk(host, first) == large[call.arguments["offset_chars"] :]
 
 

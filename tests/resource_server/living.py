@@ -16,7 +16,7 @@ from personal_server.domain.authority import SourceId, TimeConstraint
 from personal_server.domain.grant import ACTIVE, Grant, MemberGrant, Resolved, StreamGrant
 from personal_server.domain.values import NANOSECONDS, instant_ns
 from personal_server.enforcement.authority import read_authority
-from personal_server.errors import InvalidToken
+from personal_server.errors import InvalidToken, PersonalServerError
 from personal_server.operations.disclosure_recording import DisclosureRecorder
 from personal_server.operations.identifying import Identified
 from personal_server.operations.known_declarations import KnownDeclarations
@@ -118,6 +118,7 @@ class Living:
     def __post_init__(self) -> None:
         self.random_bytes = Counter()
         self.resolved = {"owner": self._resolved("owner", "pdpp-cli")}
+        self.ended: dict[str, PersonalServerError] = {}
         self.recorder = DisclosureRecorder(self.disclosures, self.clock, background=False)
         self.declarations = KnownDeclarations()
 
@@ -158,6 +159,8 @@ class Living:
         return token
 
     def identify(self, token: str) -> Identified:
+        if token in self.ended:
+            raise self.ended[token]
         if token not in self.resolved:
             raise InvalidToken("The access token is not valid.")
         with self.store.snapshot() as snapshot:

@@ -1,14 +1,25 @@
 import json
+from base64 import b64decode
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from personal_server.mcp_adapter.calls import AdapterSettings
 from personal_server.mcp_adapter.errors import ToolError
-from personal_server.mcp_adapter.handles import RecordRef, WindowRef, record_uri, window_uri
+from personal_server.mcp_adapter.handles import (
+    BlobRef,
+    RecordRef,
+    WindowRef,
+    blob_uri,
+    record_uri,
+    window_uri,
+)
 from personal_server.mcp_adapter.resources import Content, fixed, read_resource, templates
 from tests.mcp_adapter.asking import ask, call_over, origin
 from tests.mcp_adapter.fake_rs import FakeRs
-from tests.mcp_adapter.seed import long_body, world
+from tests.mcp_adapter.fake_wire import error_answer
+from tests.mcp_adapter.seed import long_body, photo, world
 
 pytestmark = pytest.mark.anyio
 m8 = RecordRef("cin_a", "messages", "m8")
@@ -105,3 +116,43 @@ async def test_a_record_over_a_mebibyte_is_left_to_rest() -> None:
         await read(rs, record_uri(m8))
     assert refused.value.code == "resource_too_large"
     assert refused.value.error["url"].startswith(f"{origin}/v1/streams/messages/records/m8")
+
+
+async def test_a_file_over_the_cap_is_named_by_size_and_address_and_never_cut() -> None:
+    rs = world()
+    call = replace(call_over(rs, "resource"), settings=AdapterSettings(max_blob_bytes=100))
+    uri = blob_uri(BlobRef("cin_a", "blob_1"))
+    with pytest.raises(ToolError) as refused:
+        await read_resource(call, uri)
+    assert refused.value.code == "resource_too_large"
+    assert refused.value.error["size_bytes"] == len(photo)
+    assert refused.value.error["url"] == f"{origin}/v1/blobs/blob_1?connection_id=cin_a"
+    assert rs.requests[0].headers["range"] == "bytes=0-99"
+    whole = await read(rs, uri)
+    assert (whole[0].mime_type, whole[0].untrusted) == ("image/png", True)
+    assert b64decode(whole[0].blob or "") == photo
+
+
+async def test_only_what_is_declared_may_be_trusted() -> None:
+    rs = world()
+    trusted = ("pdpp://schema", "pdpp://grant", "pdpp://stream/messages")
+    others = (
+        record_uri(m8),
+        window_uri(WindowRef(m8, "body", 100, 50)),
+        blob_uri(BlobRef("cin_a", "blob_1")),
+    )
+    for uri in trusted:
+        assert not any(content.untrusted for content in await read(rs, uri))
+    for uri in others:
+        assert all(content.untrusted for content in await read(rs, uri))
+
+
+@pytest.mark.parametrize(("status", "code"), [(403, "grant_revoked"), (404, "blob_not_found")])
+async def test_a_refusal_of_the_server_keeps_its_code(status: int, code: str) -> None:
+    rs = world()
+    rs.script = lambda _: error_answer(status, code)
+    for uri in (record_uri(m8), "pdpp://schema", blob_uri(BlobRef(None, "blob_1"))):
+        with pytest.raises(ToolError) as refused:
+            await read(rs, uri)
+        assert refused.value.code == code
+        assert refused.value.error["http_status"] == status

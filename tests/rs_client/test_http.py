@@ -2,10 +2,18 @@ import logging
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+import anyio
 import httpx2
 import pytest
 
-from personal_server.rs_client.http import RsClient, in_process_client
+from personal_server.rs_client.http import (
+    RsClient,
+    blob_seconds,
+    in_process_client,
+    json_bytes,
+    network_client,
+    read_seconds,
+)
 from personal_server.rs_client.port import (
     FixedBearer,
     RsInvalidResponse,
@@ -174,3 +182,40 @@ async def test_a_defect_of_the_inner_application_is_an_answer() -> None:
     answer = await port_over(broken).get(path)
     assert answer.status == 500
     assert answer.body is None
+
+
+async def test_no_more_than_four_reads_are_in_flight() -> None:
+    under_way, most = 0, 0
+
+    async def count(request: httpx2.Request) -> httpx2.Response:
+        nonlocal under_way, most
+        under_way += 1
+        most = max(most, under_way)
+        await anyio.lowlevel.checkpoint()
+        under_way -= 1
+        return httpx2.Response(200, json={})
+
+    port = port_to(count)
+    async with anyio.create_task_group() as tasks:
+        for _ in range(12):
+            tasks.start_soon(port.get, path)
+    assert most == 4
+
+
+async def test_a_redirect_is_an_answer_and_is_not_followed() -> None:
+    asked: list[str] = []
+
+    async def elsewhere(request: httpx2.Request) -> httpx2.Response:
+        asked.append(str(request.url))
+        return httpx2.Response(302, headers={"location": "https://evil.example/"})
+
+    assert (await port_to(elsewhere).get(path)).status == 302
+    assert asked == [f"{origin}/v1/schema"]
+
+
+async def test_the_network_client_has_the_deadlines_and_proxies_of_its_place() -> None:
+    async with network_client() as http:
+        assert (http.timeout.connect, http.timeout.read) == (3.0, 30.0)
+        assert http.trust_env
+        assert not http.follow_redirects
+    assert (read_seconds, blob_seconds, json_bytes) == (16.0, 30.0, 32 * 1024 * 1024)

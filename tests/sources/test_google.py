@@ -83,3 +83,26 @@ def test_a_video_without_a_title_has_its_address_for_one(tmp_path: Path) -> None
 def test_the_verb_is_no_part_of_a_title_in_any_of_some_languages(tmp_path: Path) -> None:
     for title in ("Watched Bread", "Bread angesehen", "Vous avez regardé Bread", "Bread bekeken"):
         assert watched(tmp_path, title=title)["title"] == "Bread"
+
+
+def test_south_and_west_may_be_what_is_left_of_32_bits(tmp_path: Path) -> None:
+    point = {"timestamp": "2015-01-01T00:00:00Z", "latitudeE7": 4294967296 - 350000000}
+    places = {"locations": [point | {"longitudeE7": 1356700000}]}
+    (tmp_path / "Records.json").write_bytes(as_json(places))
+    (found,) = records_of(read_path(tmp_path), "location_points")
+    assert (found["latitude"], found["longitude"]) == (-35, 135.67)
+
+
+def test_histories_are_known_behind_other_lists(tmp_path: Path) -> None:
+    visit = {"url": "https://example.org/", "time_usec": 1700000000000000, "title": "x"}
+    chrome = {"Typed Url": [{"url": "https://a"}], "Browser History": [visit], "Session": []}
+    place = {"timelinePath": [{"point": "45.8°, 9.2°", "time": "2024-05-01T12:03:00Z"}]}
+    segment = {"startTime": "2024-05-01T12:00:00Z", "endTime": "2024-05-01T14:00:00Z"}
+    timeline: Data = {"userLocationProfile": {"persona": {}}, "semanticSegments": [segment | place]}
+    (tmp_path / "History.json").write_bytes(as_json(chrome))
+    (tmp_path / "Timeline.json").write_bytes(as_json(timeline))
+    items = read_path(tmp_path)
+    assert [v["visited_at"] for v in records_of(items, "browser_visits")] == [
+        "2023-11-14T22:13:20Z"
+    ]
+    assert len(records_of(items, "location_points")) == 1

@@ -37,10 +37,10 @@ _KINDS: dict[str, re.Pattern[bytes]] = {
         rb"^\s*\[\s*\{(?=.*\"header\"\s*:)(?=.*\"title\"\s*:)(?=.*\"time\"\s*:)", re.DOTALL
     ),
     "page": re.compile(rb"^\s*<html>.*(mdl-typography--title|outer-cell)", re.DOTALL),
-    "visits": re.compile(rb"^\s*\{\s*\"Browser History\"\s*:"),
+    "visits": re.compile(rb"^\s*\{.*\"Browser History\"\s*:\s*\[", re.DOTALL),
     "points": re.compile(rb"^\s*\{\s*\"locations\"\s*:\s*\["),
     "places": re.compile(rb"^\s*\{\s*\"timelineObjects\"\s*:"),
-    "timeline": re.compile(rb"^\s*\{\s*\"(semanticSegments|rawSignals)\"\s*:"),
+    "timeline": re.compile(rb"^\s*\{.*\"(semanticSegments|rawSignals)\"\s*:\s*\[", re.DOTALL),
     "segments": re.compile(
         rb"^\s*\[\s*\{(?=.*\"startTime\"\s*:)(?=.*\"(visit|activity|timelinePath)\"\s*:)", re.DOTALL
     ),

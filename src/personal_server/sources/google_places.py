@@ -22,6 +22,7 @@ from personal_server.sources.times import from_epoch, from_iso, rendered
 PLACE_ARRAYS = ("semanticSegments", "rawSignals")
 _DEGREES = re.compile(r"^(?:geo:)?\s*(-?\d{1,3}(?:\.\d+)?)°?\s*,\s*(-?\d{1,3}(?:\.\d+)?)°?$")
 _TEN_MILLIONTHS = 1e-7
+_FARTHEST = 1_800_000_000
 
 Position = tuple[float, float]
 
@@ -212,7 +213,13 @@ def _ten_millionths(value: Data) -> Position | None:
     latitude, longitude = shape.whole(value, "latitudeE7"), shape.whole(value, "longitudeE7")
     if latitude is None or longitude is None:
         return None
-    return _checked(latitude * _TEN_MILLIONTHS, longitude * _TEN_MILLIONTHS)
+    return _checked(*(_unwrapped(each) * _TEN_MILLIONTHS for each in (latitude, longitude)))
+
+
+def _unwrapped(ten_millionths: int) -> int:
+    """South and west, which some exports write as what is left of 32 bits."""
+    wrapped = _FARTHEST < ten_millionths < 2**32
+    return ten_millionths - 2**32 if wrapped else ten_millionths
 
 
 def _degrees(value: Json) -> Position | None:

@@ -94,6 +94,11 @@ class _Cutter:
         while not self._lost:
             for found in _TOKEN.finditer(self._buffer, self._at):
                 token, at = found.group(), found.start()
+                if len(token) > 1:
+                    self._at = found.end()
+                    if len(self._open) == 1:
+                        self._last = token[1:-1]
+                    continue
                 if token == b'"' and not _FOLLOWED.match(self._buffer, at):
                     self._at = at
                     return
@@ -101,7 +106,8 @@ class _Cutter:
                     yield from self._give_up("bad_record", self._before(at))
                     break
                 self._at = found.end()
-                yield from self._step(token, at)
+                if cut := self._step(token, at):
+                    yield cut
             else:
                 self._at = max(self._at, len(self._buffer))
                 return
@@ -131,24 +137,23 @@ class _Cutter:
             at -= 1
         return max(at, 0)
 
-    def _step(self, token: bytes, at: int) -> Iterator[Cut]:
-        if token == b"{":
-            if self._within and len(self._open) == self._within:
+    def _step(self, bracket: bytes, at: int) -> Cut | None:
+        """Open or close a bracket. Returns: the object that it ends, if it does."""
+        if bracket in b"{[":
+            if bracket == b"{" and self._within and len(self._open) == self._within:
                 self._begin = at
-            self._open += token
-        elif token == b"[":
-            self._open += token
-            self._enter()
-        elif token in (b"}", b"]"):
-            self._open.pop()
-            if self._begin >= 0 and len(self._open) == self._within:
-                self._learn()
-                begin, self._begin = self._begin, -1
-                yield Cut(self._offset + begin, self._key, self._buffer[begin : at + 1])
-            elif len(self._open) < self._within:
-                self._within = 0
-        elif len(self._open) == 1:
-            self._last = token[1:-1]
+            self._open += bracket
+            if bracket == b"[":
+                self._enter()
+            return None
+        self._open.pop()
+        if self._begin >= 0 and len(self._open) == self._within:
+            self._learn()
+            begin, self._begin = self._begin, -1
+            return Cut(self._offset + begin, self._key, self._buffer[begin : at + 1])
+        if len(self._open) < self._within:
+            self._within = 0
+        return None
 
     def _enter(self) -> None:
         depth = len(self._open)

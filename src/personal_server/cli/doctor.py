@@ -67,15 +67,11 @@ def doctor_command(around: Surroundings) -> Callable[..., int]:
             Print JSON.
         """
         origin, exchange = normalize_provider_url(url), around.exchange()
-        findings: list[Finding] = []
-        for finding in _findings(exchange, origin):
-            findings.append(finding)
-            if not json:
-                print_finding(finding, console())
         asked = sys.stdin.isatty() and not json if authorize is None else authorize
         waiting = replace(around.waiting, timeout=timeout)
         open_browser = around.open_browser if browser else None
-        for finding in _with_access(exchange, origin, waiting, open_browser, asked=asked):
+        findings: list[Finding] = []
+        for finding in _findings(exchange, origin, waiting, open_browser, asked=asked):
             findings.append(finding)
             if not json:
                 print_finding(finding, console())
@@ -86,11 +82,23 @@ def doctor_command(around: Surroundings) -> Callable[..., int]:
     return doctor
 
 
-def _findings(exchange: Exchange, origin: str) -> Iterator[Finding]:
+def _findings(
+    exchange: Exchange,
+    origin: str,
+    waiting: Waiting,
+    open_browser: Callable[[str], object] | None,
+    *,
+    asked: bool,
+) -> Iterator[Finding]:
+    """Everything in its order; nothing more is tried where nobody answers."""
     reached = gather("Reachable", lambda: _check_reachable(exchange, origin))
     yield from reached
-    if any(finding.state == WRONG for finding in reached):
-        return
+    if all(finding.state != WRONG for finding in reached):
+        yield from _without_access(exchange, origin)
+        yield from _with_access(exchange, origin, waiting, open_browser, asked=asked)
+
+
+def _without_access(exchange: Exchange, origin: str) -> Iterator[Finding]:
     yield from gather("Challenge", lambda: _check_challenge(exchange, origin))
     yield from gather("Metadata of /mcp", lambda: _check_mcp_metadata(exchange, origin))
     yield from gather("Metadata", lambda: _check_metadata(exchange, origin))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from tests.mcp_adapter.loopback import LoopbackServer
 from tests.requirements.corpus import corpus, places, told
 from tests.requirements.doors import (
     Door,
+    RpcError,
     StdioDoor,
     StdioWire,
     World,
@@ -34,6 +35,8 @@ from tests.requirements.recorded import RecordedRs, recordings
 pytestmark = pytest.mark.anyio
 Json = dict[str, Any]
 eras = ("http-2025", "http-2026")
+timeline = {"type": "ref/prompt", "name": "timeline"}
+typed = {"name": "stream", "value": "planted"}
 
 
 @pytest.mark.req("0.2")
@@ -126,9 +129,15 @@ async def test_no_log_line_holds_what_was_asked_or_said(
         await door.call("query_records", {"stream": "messages", "filter": {"id": "planted-filter"}})
         await door.call("fetch", {"id": "cin_a/messages:planted-key"})
         await door.call("fetch", {"id": "planted//id"})
+        for uri in ("pdpp://stream/planted", "pdpp://record/planted"):
+            with suppress(RpcError):
+                await door.read(uri)
+        await door.wire.request("completion/complete", {"ref": timeline, "argument": typed})
     lines = [r.getMessage() for r in caplog.records if r.name == "personal_server.mcp_adapter"]
-    assert len(lines) == 5
-    assert lines[4].startswith("mcp counts calls=4 ")
+    named = [line.split()[0] for line in lines]
+    tools = ["search", "query_records", "fetch", "fetch", "resource", "resource", "completion"]
+    assert named == [*[f"tool={tool}" for tool in tools], "mcp"]
+    assert lines[-1].startswith("mcp counts calls=7 ")
     assert "route=/v1/streams/{stream}/records/{record} status=404 outcome=not_found" in lines[2]
     ours = [r.getMessage() for r in caplog.records if r.name.startswith(("personal", "httpx2"))]
     assert not any("planted" in line or "pdpp_at_" in line for line in ours)

@@ -66,6 +66,14 @@ cases: list[tuple[str, str, Json, Any]] = [
     ("result_too_large", "schema", {}, always(huge)),
     ("rs_invalid_response", "schema", {"stream": "messages"}, always(Answer(200, ["odd"]))),
 ]
+cases += [
+    ("rs_invalid_response", tool, asked, always(Answer(200, ["odd"])))
+    for tool, asked in (
+        ("fetch", {"id": "cin_a/messages:m8"}),
+        ("aggregate", {"stream": "messages", "metric": "count"}),
+        ("search", {"query": "invoice"}),
+    )
+]
 del cases[4][2]["field_path"]
 
 

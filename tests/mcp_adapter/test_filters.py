@@ -54,6 +54,18 @@ def test_scalars_are_sent_in_their_json_form(value: Any, sent: str) -> None:
         ({"f": [1]}, "filter.f"),
         ({"f": {"gte": True}}, "filter.f"),
         ({f"f{n}": 1 for n in range(33)}, "filter"),
+        ({"": 1}, "filter"),
+        ({"filter[f]": 1}, "filter"),
+        ({"f\n": 1}, "filter"),
+        ({"f\x7f": 1}, "filter"),
+        ({"f": {}}, "filter.f"),
+        ({"f": None}, "filter.f"),
+        ({"f": {"between": 1}}, "filter.f"),
+        ({"f": {"gte": None}}, "filter.f"),
+        ({"f": "\ud800"}, "filter.f"),
+        ({"f": "x" * 2_001}, "filter.f"),
+        ([], "filter"),
+        (None, "filter"),
     ],
 )
 def test_everything_else_is_refused_with_its_place(value: Any, param: str) -> None:

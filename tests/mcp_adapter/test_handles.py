@@ -1,4 +1,5 @@
 from base64 import urlsafe_b64encode
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -18,6 +19,7 @@ from personal_server.mcp_adapter.handles import (
     spells_connection,
     window_uri,
 )
+from personal_server.rs_client.json_values import compact
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=60)
 streams = st.from_regex(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,20}", fullmatch=True)
@@ -67,6 +69,69 @@ def test_a_changed_handle_is_refused() -> None:
     for at in range(len("pdpp://record/"), len(uri)):
         changed = uri[:at] + ("A" if uri[at] != "A" else "B") + uri[at + 1 :]
         assert attempt(changed) == "invalid_id" or record_uri(parse_id(changed)) == changed
+
+
+def handle(kind: str, **members: Any) -> str:
+    """A handle with right members in the right order, whatever they hold."""
+    body = {"v": 1, "kind": kind, **members}
+    return urlsafe_b64encode(compact(body).encode()).decode().rstrip("=")
+
+
+where: dict[str, Any] = {"connection_id": "cin_a", "stream": "messages", "record_id": "m8"}
+window: dict[str, Any] = {**where, "field_path": "body", "offset_chars": 0, "limit_chars": 9}
+wrong_records = [
+    {"connection_id": ""},
+    {"connection_id": 7},
+    {"stream": 7},
+    {"stream": "a/b"},
+    {"stream": ".."},
+    {"stream": ""},
+    {"record_id": ""},
+    {"record_id": 7},
+]
+wrong_windows: list[dict[str, Any]] = [
+    {"field_path": ""},
+    {"field_path": 7},
+    {"digest": 7},
+    {"offset_chars": -1},
+    {"offset_chars": "0"},
+    {"limit_chars": 0},
+    {"limit_chars": True},
+    *wrong_records,
+]
+
+
+@pytest.mark.parametrize("wrong", wrong_windows)
+def test_a_handle_whose_parts_cannot_be_is_refused(wrong: dict[str, Any]) -> None:
+    assert parse_window_handle(handle("field-window", **window)).limit_chars == 9
+    with pytest.raises(ToolError, match="invalid_id"):
+        parse_window_handle(handle("field-window", **{**window, **wrong}))
+    if wrong in wrong_records:
+        assert attempt(f"pdpp://record/{handle('record', **{**where, **wrong})}") == "invalid_id"
+
+
+@pytest.mark.parametrize("blob", ["", ".", "..", 7, None])
+def test_a_blob_handle_names_a_blob(blob: Any) -> None:
+    assert parse_blob_handle(handle("blob", connection_id=None, blob_id="b")).blob_id == "b"
+    with pytest.raises(ToolError, match="invalid_id"):
+        parse_blob_handle(handle("blob", connection_id=None, blob_id=blob))
+
+
+def test_a_handle_of_another_kind_version_or_length_is_refused() -> None:
+    assert attempt(f"pdpp://record/{handle('record', **where)}") == "read"
+    longest = {**where, "record_id": "x" * 9_000}
+    for text in (
+        handle("blob", **where),
+        handle("record", **where, extra=1),
+        handle("record", **longest),
+        handle("record", **where) + "é",
+        "",
+    ):
+        assert attempt(f"pdpp://record/{text}") == "invalid_id"
+
+
+def test_a_part_that_is_no_unicode_is_refused() -> None:
+    assert attempt("cin_a/messages:\ud800") == "invalid_id"
 
 
 def attempt(text: str) -> str:

@@ -1,3 +1,8 @@
+from base64 import urlsafe_b64encode
+from hashlib import sha256
+from typing import Any
+
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -9,6 +14,7 @@ from personal_server.mcp_adapter.window_cursors import (
     render_cursor,
     short_digest,
 )
+from personal_server.rs_client.json_values import compact
 
 record = RecordRef("cin_a", "messages", "m8")
 key = field_key(record, "body")
@@ -45,3 +51,22 @@ def test_digests_are_shortened_alike() -> None:
     assert short_digest("sha256:" + "ab" * 32) == "ab" * 6
     assert short_digest(None) == ""
     assert len(short_digest("md5:odd")) == 12
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        [2, key, 0, 9, ""],
+        [1, key, -1, 9, ""],
+        [1, key, "0", 9, ""],
+        [1, key, 0, 0, ""],
+        [1, key, 0, True, ""],
+        [1, key, 0, 9, None],
+        [1, key, 0, 9],
+        {"v": 1},
+        7,
+    ],
+)
+def test_a_well_made_cursor_with_odd_parts_is_refused(body: Any) -> None:
+    text = urlsafe_b64encode(compact(body).encode()).decode().rstrip("=")
+    assert parse_cursor(text + sha256(text.encode()).hexdigest()[:6], key) is None

@@ -31,6 +31,7 @@ words = [
     "\n".join(["https", "word"] * 60),
     "\n".join("line-of-a-poem-without-spaces-but-of-another-length"[: 20 + n] for n in range(30)),
     "short",
+    b64encode(bytes(range(150))).decode(),
 ]
 
 

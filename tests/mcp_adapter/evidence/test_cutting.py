@@ -74,7 +74,7 @@ def test_members_left_out_are_noted_one_by_one_or_together() -> None:
     assert [(cut.field_path, cut.shown, cut.total) for cut in gathered] == [("*", 2, 80)]
 
 
-@settings(max_examples=100)
+@settings(max_examples=100, deadline=None)
 @given(st.dictionaries(st.text(min_size=1, max_size=6), values, max_size=6))
 def test_from_its_reach_on_a_payload_is_whole(payload: dict[str, Any]) -> None:
     members = members_of(payload)

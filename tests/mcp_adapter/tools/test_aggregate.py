@@ -49,3 +49,12 @@ async def test_a_text_extreme_stands_behind_the_fence() -> None:
     rs.script = lambda _: Answer(200, {"value": "2026-01-01T00:00:00Z", "approximate": True})
     head = (await ask(rs, "aggregate", asked)).text.split("\n")[0]
     assert head.endswith("max(note) of transactions = 2026-01-01T00:00:00Z; approximate=true")
+
+
+async def test_groups_of_a_server_that_ignores_limits_are_refused_when_they_never_fit() -> None:
+    rs = world()
+    groups = [{"key": f"{n} " + "x" * 200, "count": 1} for n in range(100)]
+    rs.script = lambda _: Answer(200, {"groups": groups, "group_count": 100, "other_count": 0})
+    outcome = await ask(rs, "aggregate", {**base, "group_by": "category"})
+    assert outcome.structured["error"]["code"] == "result_too_large"
+    assert [request.values("limit") for request in rs.requests][-1] == ["1"]

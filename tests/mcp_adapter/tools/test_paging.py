@@ -143,3 +143,17 @@ async def test_rows_without_identity_take_the_connection_of_the_request() -> Non
     ]
     legacy = await ask(rs, "query_records", {"stream": "messages"})
     assert legacy.structured["record_ids"] == ["messages:m1"]
+
+
+async def test_only_an_unusable_answer_is_asked_for_again_with_one_row() -> None:
+    rs = world()
+    rs.script = lambda _: Answer(500, {"error": {"code": "broken"}})
+    await ask(rs, "query_records", {"stream": "messages"})
+    assert len(rs.requests) == 1
+    rs = serving(rows_of([10] * 3))
+    usable = rs.script
+    assert usable is not None
+    rs.script = lambda request: usable(request) if request.values("limit") else Answer(200, ["odd"])
+    outcome = await ask(rs, "query_records", {"stream": "messages"})
+    assert [request.values("limit") for request in rs.requests] == [[], ["1"]]
+    assert outcome.structured["record_ids"] == ["cin_a/messages:m0"]

@@ -32,8 +32,8 @@ use_line = (
 unstated = "not stated"
 
 
-def index_text(catalog: Json, closing: Sequence[str]) -> str | None:
-    """Every granted stream name; None when even the bare names pass the ceiling."""
+def index_text(catalog: Json, closing: Sequence[str]) -> str:
+    """Every granted stream name; what else there is room for."""
     few = len({row.name for row in catalog_rows(catalog)}) <= 24
     aim = budgets.schema_text_aim if few else budgets.schema_text_limit
     bare = ""
@@ -49,7 +49,7 @@ def index_text(catalog: Json, closing: Sequence[str]) -> str | None:
         )
         if len(bare) <= aim:
             return bare
-    return bare if len(bare) <= budgets.ceiling else None
+    return bare
 
 
 def _index_head(catalog: Json) -> str:

@@ -129,10 +129,8 @@ def _index(catalog: Json, request_id: str | None) -> Outcome:
     following = (
         [NextCall("schema", {"stream": rows[0].name}, "fields of one stream")] if rows else []
     )
-    face = index_text(catalog, text.next_lines(following))
-    if face is None:
-        raise too_large()
     structured: Json = {"data": index_data(catalog), "warnings": []}
+    face = index_text(catalog, text.next_lines(following))
     structured["next"] = [item.as_json() for item in following]
     return Outcome(structured, face, request_id=request_id, rows=len(rows))
 

@@ -28,7 +28,11 @@ def test_another_host_is_misdirected(host: str) -> None:
 
 def test_the_scheme_of_a_fixed_origin_is_its_own() -> None:
     fixed = policy(PDPP_PUBLIC_URL="https://me.example")
-    assert fixed.origin_of("192.0.2.1", "http", {"host": "me.example"}) == "https://me.example"
+    for host in ("me.example", "ME.example", "me.example:443"):
+        assert fixed.origin_of("192.0.2.1", "http", {"host": host}) == "https://me.example"
+    for host in ("me.example:80", "me.example:8443", "me.example:"):
+        with pytest.raises(MisdirectedRequest):
+            fixed.origin_of("192.0.2.1", "http", {"host": host})
 
 
 def test_forwarded_headers_count_from_a_trusted_proxy_only() -> None:

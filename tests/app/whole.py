@@ -109,15 +109,18 @@ class Whole:
 
 
 @contextmanager
-def whole(folder: Path, **settings: Any) -> Generator[Whole]:
-    """A server on a new store with two mailboxes and a bank account, its owner signed in."""
+def whole(
+    folder: Path, origin: str = ORIGIN, *, signed_in: bool = True, **settings: Any
+) -> Generator[Whole]:
+    """A server on a new store with two mailboxes and a bank account."""
     chosen, clock = Settings(data_dir=folder / "data", **settings), Clock()
     with open_stores(chosen, serving=True, clock=clock) as stores:
         fill(stores.records, clock())
         recorder = DisclosureRecorder(stores.disclosures, clock)
         server = compose(chosen, stores, recorder, GuardedFetch())
-        made = Whole(server, clock, Browser(server.app, ORIGIN), Browser(server.app, ORIGIN))
-        made.sign_in()
+        made = Whole(server, clock, Browser(server.app, origin), Browser(server.app, origin))
+        if signed_in:
+            made.sign_in()
         try:
             yield made
         finally:

@@ -6,7 +6,7 @@ trusted proxy, and no rule anywhere authorizes by address.  Source: AS contract 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from ipaddress import ip_address
 from urllib.parse import urlsplit
@@ -15,15 +15,16 @@ from personal_server.errors import MisdirectedRequest
 from personal_server.settings import FORWARDED, Network, Settings
 
 _LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "[::1]")
-_DEFAULT_PORT = {"http": ":80", "https": ":443"}
+_DEFAULT_PORT = {"http": 80, "https": 443}
 
 
 @dataclass(frozen=True, slots=True)
 class OriginPolicy:
     """The origins we answer for.
 
-    Shapes: `hosts` maps a lower-case `host[:port]` (default port elided) to the origin it stands
-    for; `forwarded` means that hosts are believed from trusted proxies over https only.
+    Shapes: `hosts` maps a lower-case `host[:port]`, also with the default port of the origin, to
+    the origin it stands for; `forwarded` means that hosts are believed from trusted proxies over
+    https only.
     """
 
     hosts: Mapping[str, str]
@@ -45,7 +46,7 @@ class OriginPolicy:
         if trusted:
             scheme = _last(headers.get("x-forwarded-proto")) or scheme
             host = _last(headers.get("x-forwarded-host")) or host
-        origin = self.hosts.get(host.lower().removesuffix(_DEFAULT_PORT.get(scheme, "")))
+        origin = self.hosts.get(host.lower())
         if origin is None or (self.forwarded and not (trusted and scheme == "https")):
             raise MisdirectedRequest(
                 "This server does not answer for the requested host. Use the address in"
@@ -74,14 +75,25 @@ def origin_policy(settings: Settings) -> OriginPolicy:
     """The policy of a configuration; a loopback origin answers to all loopback names."""
     forwarded = settings.public_url == FORWARDED
     if forwarded:
-        hosts = {host.removesuffix(":443"): f"https://{host}" for host in settings.trusted_hosts}
-        return OriginPolicy(hosts, forwarded, settings.trusted_proxies)
+        named = [f"https://{host.removesuffix(':443')}" for host in settings.trusted_hosts]
+        return OriginPolicy(_hosts(named), forwarded, settings.trusted_proxies)
     parts = urlsplit(settings.public_url)
-    hosts = {parts.netloc: settings.public_url}
+    origins = [settings.public_url]
     if parts.hostname in ("127.0.0.1", "localhost", "::1"):
         port = "" if parts.port is None else f":{parts.port}"
-        hosts |= {f"{name}{port}": f"{parts.scheme}://{name}{port}" for name in _LOOPBACK_HOSTS}
-    return OriginPolicy(hosts, forwarded, settings.trusted_proxies)
+        origins += [f"{parts.scheme}://{name}{port}" for name in _LOOPBACK_HOSTS]
+    return OriginPolicy(_hosts(origins), forwarded, settings.trusted_proxies)
+
+
+def _hosts(origins: Iterable[str]) -> dict[str, str]:
+    """Every way to write the host of an origin."""
+    found: dict[str, str] = {}
+    for origin in origins:
+        parts = urlsplit(origin)
+        found.setdefault(parts.netloc, origin)
+        if parts.port is None:
+            found.setdefault(f"{parts.netloc}:{_DEFAULT_PORT[parts.scheme]}", origin)
+    return found
 
 
 def _last(header: str | None) -> str:

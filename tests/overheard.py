@@ -1,6 +1,6 @@
-"""What the applications answered while the tests ran: errors, error redirects and pages.
+"""What the program did while the tests ran: errors, error redirects, pages, and audit events.
 
-Rule: the applications are the program's own; their answers are only listened to.
+Rule: the applications are the program's own; they are only listened to.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from starlette.types import Message, Receive, Scope, Send
+
+from personal_server.operations import auditing
 
 App = Callable[[Any, Scope, Receive, Send], Awaitable[None]]
 
@@ -44,6 +46,8 @@ class Answer:
 
 Listener = Callable[[Answer], None]
 LISTENERS: list[Listener] = []
+EVENTS: set[str] = set()
+"""The events that the program wrote into an audit trail."""
 
 
 def overheard(app: App) -> App:
@@ -77,8 +81,19 @@ def _tell(answer: Answer, body: bytes) -> None:
         listen(answer)
 
 
+def noted(audit: Callable[..., None]) -> Callable[..., None]:
+    """The same function; the events that it writes are remembered."""
+
+    def noting(writer: Any, event: str, *arguments: Any, **detail: object) -> None:
+        audit(writer, event, *arguments, **detail)
+        EVENTS.add(event)
+
+    return noting
+
+
 def observe_applications() -> None:
-    """Listen to every application; called once, before any is made."""
+    """Listen to the trail and to every application; called once, before any is made."""
+    auditing.audit = noted(auditing.audit)
     from personal_server.app.outermost import Outermost  # noqa: PLC0415 (once secrets are observed)
     from personal_server.authorization_server import frame as authorization  # noqa: PLC0415
     from personal_server.console import frame as console  # noqa: PLC0415

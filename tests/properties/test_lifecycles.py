@@ -8,6 +8,8 @@ as its grant, family and the clock demand.
 from __future__ import annotations
 
 from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from hypothesis import HealthCheck, settings
@@ -26,6 +28,7 @@ from personal_server.operations.revoking import end_access
 from personal_server.operations.rotating import Refresh, Rotating
 from personal_server.operations.sweeping import sweep
 from personal_server.storage.authorization_memory import MemoryAuthorizationStore
+from personal_server.storage.authorization_ports import AuthorizationStore
 from personal_server.storage.authorization_rows import (
     ClientRow,
     CodeRow,
@@ -35,6 +38,8 @@ from personal_server.storage.authorization_rows import (
     RequestRow,
     TokenRow,
 )
+from personal_server.storage.sqlite.authorization import SCHEMA, SqliteAuthorizationStore
+from personal_server.storage.sqlite.database import Database
 from tests.operations.conftest import NOTES, Bench, entry, make_bench
 
 CLIENT, OWNER = Acting("client"), Acting("owner")
@@ -61,9 +66,12 @@ def states(bench: Bench) -> dict[tuple[str, object], str]:
 class Lives(RuleBasedStateMachine):
     """One app, its requests and everything that comes of them."""
 
+    def open_store(self) -> AuthorizationStore:
+        return MemoryAuthorizationStore("own_1")
+
     @initialize()
     def begin(self) -> None:
-        self.bench = make_bench(MemoryAuthorizationStore("own_1"))
+        self.bench = make_bench(self.open_store())
         self.seen: dict[tuple[str, object], str] = {}
         self.codes: list[str] = []
         self.issued: list[Issued] = []
@@ -78,6 +86,16 @@ class Lives(RuleBasedStateMachine):
         if package:
             entries.append(entry(NOTES, access_mode=mode))
         self.codes.append(self.bench.allow(self.bench.ask(entries, f"ar_{self.count}")))
+
+    @rule()
+    def deny(self) -> None:
+        self.count += 1
+        self.bench.granting.deny(self.bench.ask([entry()], f"ar_{self.count}"), OWNER)
+
+    @rule()
+    def ask(self) -> None:
+        self.count += 1
+        self.bench.ask([entry()], f"ar_{self.count}")
 
     @rule(data=st.data(), right=st.booleans())
     def redeem(self, data: st.DataObject, right: bool) -> None:
@@ -166,6 +184,20 @@ class Lives(RuleBasedStateMachine):
             self.issued.append(obtain())
 
 
+class LivesInAFile(Lives):
+    """The same lives in SQLite."""
+
+    def open_store(self) -> AuthorizationStore:
+        self.folder = TemporaryDirectory()
+        self.database = Database(Path(self.folder.name) / "pdpp.db", [SCHEMA])
+        return SqliteAuthorizationStore(self.database, "own_1")
+
+    def teardown(self) -> None:
+        if hasattr(self, "database"):
+            self.database.close()
+            self.folder.cleanup()
+
+
 def _resolves(resolver: TokenResolver, token: str) -> bool:
     try:
         resolver.resolve(token)
@@ -178,10 +210,12 @@ def _alive(row: GrantRow, now_ns: int) -> bool:
     return row.revoked_at_ns is None and (row.expires_at_ns is None or now_ns < row.expires_at_ns)
 
 
+SUPPRESSED = [HealthCheck.too_slow]
 TestLives = Lives.TestCase
 TestLives.settings = settings(
-    max_examples=60,
-    stateful_step_count=25,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow],
+    max_examples=60, stateful_step_count=25, deadline=None, suppress_health_check=SUPPRESSED
+)
+TestLivesInAFile = LivesInAFile.TestCase
+TestLivesInAFile.settings = settings(
+    max_examples=15, stateful_step_count=25, deadline=None, suppress_health_check=SUPPRESSED
 )

@@ -1,4 +1,4 @@
-"""A pytest plugin: in a run of the whole suite, some test meets each error of the contract.
+"""A pytest plugin: a run of the whole suite meets each error and event of the contract.
 
 `pytest --reached` says for any run which ones were not.
 """
@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.overheard import LISTENERS, Answer
+from tests.overheard import EVENTS, LISTENERS, Answer
 from tests.reached.rows import Row, row_of, unreached
 
 REACHED: set[Row] = set()
@@ -27,14 +27,15 @@ def pytest_configure() -> None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--reached", action="store_true", help="list the errors no test reached")
+    parser.addoption("--reached", action="store_true", help="list what no test reached")
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     workeroutput: dict[str, Any] | None = getattr(session.config, "workeroutput", None)
     if workeroutput is not None:
         workeroutput["reached"] = [tuple(row) for row in REACHED]
-    elif _is_whole(session.config) and unreached(REACHED) and not session.exitstatus:
+        workeroutput["events"] = sorted(EVENTS)
+    elif _is_whole(session.config) and unreached(REACHED, EVENTS) and not session.exitstatus:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
@@ -42,6 +43,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 def pytest_testnodedown(node: Any) -> None:
     output: dict[str, Any] = getattr(node, "workeroutput", {})  # a crashed worker has none
     REACHED.update(Row(*row) for row in output.get("reached", ()))
+    EVENTS.update(output.get("events", ()))
 
 
 def pytest_terminal_summary(
@@ -49,7 +51,7 @@ def pytest_terminal_summary(
 ) -> None:
     if not (_is_whole(config) or config.getoption("--reached")):
         return
-    for row in unreached(REACHED):
+    for row in unreached(REACHED, EVENTS):
         terminalreporter.write_line(f"no test reached: {row}")
 
 

@@ -1,4 +1,4 @@
-"""The errors that the contract names, by where they are answered; and how an answer is read.
+"""What the contract names: errors, by where they are answered, and events; how answers are read.
 
 Shapes: a row is (path, status, error, reason); parts of a path that vary stand as `{id}`; a
 redirect has the status 303 and the error of its query.  Of `/v1` and `/mcp` only the part that
@@ -62,9 +62,15 @@ def place(path: str) -> str:
     return _VARYING.sub(lambda found: f"/{found[1]}/{{id}}", path)
 
 
-def unreached(reached: Iterable[Row]) -> list[str]:
-    """The rows that no answer stood for."""
-    return [str(row) for row in sorted(set(contract()) - set(reached))]
+def events() -> list[str]:
+    """Every event of the audit trail."""
+    return Path(__file__).with_name("events.txt").read_text(encoding="utf-8").split()
+
+
+def unreached(reached: Iterable[Row], written: Iterable[str]) -> list[str]:
+    """The rows that no answer stood for, and the events that nothing wrote."""
+    rows = [str(row) for row in sorted(set(contract()) - set(reached))]
+    return rows + [f"event {event}" for event in events() if event not in set(written)]
 
 
 def _of_redirect(where: str, answer: Answer) -> Row | None:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.nested import nested_run
 from tests.overheard import Answer
-from tests.reached.rows import Row, contract, place, row_of, unreached
+from tests.reached.rows import Row, contract, events, place, row_of, unreached
 
 BACK = b"http://127.0.0.1/cb?error=%s&error_description=%s&iss=x"
 
@@ -72,9 +72,9 @@ def test_each_family_of_errors_is_read(answer: Answer, row: Row | None) -> None:
 
 
 def test_rows_that_nothing_answered_are_named() -> None:
-    rows = contract()
-    assert unreached(rows) == []
-    assert unreached(rows[1:]) == [str(rows[0])]
+    rows, written = contract(), events()
+    assert unreached(rows, written) == []
+    assert unreached(rows[1:], written[1:]) == [str(rows[0]), f"event {written[0]}"]
 
 
 def test_a_run_that_is_asked_names_them() -> None:

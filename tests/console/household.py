@@ -21,7 +21,7 @@ from personal_server.sources.bank.declaration import DECLARATION as BANK
 from personal_server.sources.mail.declaration import DECLARATION as MAIL
 from personal_server.storage.authorization_memory import MemoryAuthorizationStore
 from personal_server.storage.authorization_ports import R
-from personal_server.storage.authorization_rows import ClientRow, RequestRow
+from personal_server.storage.authorization_rows import ClientRow, RequestRow, Row
 from personal_server.storage.disclosure_memory import MemoryDisclosures
 from personal_server.storage.memory import MemoryStore
 from personal_server.storage.ports import Batch, RecordWrite, Run, RunStatus
@@ -140,6 +140,11 @@ class Household:
         with self.authorization.write() as writer:
             writer.insert(RequestRow(**{**facts, **members}))
         return f"/consent/ar_{number}"
+
+    def insert(self, *rows: Row) -> None:
+        with self.authorization.write() as writer:
+            for row in rows:
+                writer.insert(row)
 
     def rows(self, table: type[R]) -> list[R]:
         with self.authorization.read() as reader:

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from personal_server.storage.authorization_rows import ClientRow, GrantRow
+from personal_server.storage.authorization_rows import ClientRow, FamilyRow, GrantRow
 from tests.console.browsing import Browser, allow, words
-from tests.console.household import Household, mail_request
+from tests.console.household import DAY, Household, mail_request
 
 
 def reference(house: Household) -> str:
@@ -25,6 +27,42 @@ def test_apps_that_never_got_access_are_folded_away(house: Household, browser: B
     assert "1 app that never got access" in text
     allow(browser, house.ask(mail_request()))
     assert "never got access" not in words(browser.get("/owner/clients"))
+
+
+def test_a_device_that_acts_as_the_owner_is_shown_and_can_be_ended(
+    house: Household, browser: Browser
+) -> None:
+    house.client("pdpp-owner-cli", registration="pre_registered", name="PDPP owner command line")
+    assert "PDPP owner" not in words(browser.get("/owner/clients"))
+    house.insert(owner_family(house, "fam_1"), owner_family(house, "fam_2", revoked_at_ns=1))
+    page = browser.get("/owner/clients")
+    assert "acts as you on 1 device" in words(page)
+    assert browser.submit(page, f"/owner/clients/{reference(house)}/end-access").status == 303
+    assert "acts as you" not in words(browser.get("/owner/clients"))
+    assert all(row.revoked_at_ns is not None for row in house.rows(FamilyRow))
+
+
+def test_a_device_that_was_idle_for_too_long_acts_no_more(
+    house: Household, browser: Browser
+) -> None:
+    house.client("pdpp-owner-cli", registration="pre_registered", name="PDPP owner command line")
+    house.insert(owner_family(house, "fam_1", idle_end_ns=house.clock.now_ns))
+    assert "acts as you" not in words(browser.get("/owner/clients"))
+
+
+def owner_family(house: Household, family_id: str, **over: Any) -> FamilyRow:
+    facts: dict[str, Any] = {
+        "family_id": family_id,
+        "kind": "owner",
+        "client_id": "pdpp-owner-cli",
+        "origin": house.origin,
+        "resource": f"{house.origin}/v1",
+        "scope": "pdpp:owner",
+        "last_used_at_ns": house.clock.now_ns,
+        "idle_end_ns": house.clock.now_ns + DAY,
+        "absolute_end_ns": house.clock.now_ns + DAY,
+    }
+    return FamilyRow(**{**facts, **over})
 
 
 def test_all_access_of_an_app_can_be_ended(house: Household, browser: Browser) -> None:

@@ -4,7 +4,7 @@ import httpx2
 import pytest
 
 from personal_server.rs_client.credentials import ProviderUnavailable
-from personal_server.rs_client.exchange import Exchange, Reply
+from personal_server.rs_client.exchange import Exchange, Reply, network_exchange
 
 
 def exchange(response: httpx2.Response) -> Exchange:
@@ -41,3 +41,8 @@ def test_an_address_that_cannot_be_reached_is_unavailable() -> None:
     with pytest.raises(ProviderUnavailable) as caught:
         Exchange(httpx2.Client(transport=httpx2.MockTransport(fail))).get("https://me.example")
     assert "secret" not in str(caught.value)
+
+
+def test_it_says_what_it_is_to_the_owner_who_is_asked() -> None:
+    with network_exchange().http as client:
+        assert client.headers["user-agent"].startswith("pdpp (")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -15,8 +16,8 @@ from personal_server.console.visits import Visit, acting
 from personal_server.errors import NotFound
 from personal_server.operations.accessing import list_held
 from personal_server.operations.revoking import block_client, end_client_access, unblock_client
-from personal_server.storage.authorization_ports import AuthorizationStore
-from personal_server.storage.authorization_rows import ClientRow
+from personal_server.storage.authorization_ports import AuthorizationReader, AuthorizationStore
+from personal_server.storage.authorization_rows import ClientRow, FamilyRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +29,13 @@ class ClientView:
     trust_kind: str
     trust: str
     active: int
+    devices: int
 
     @property
     def matters(self) -> bool:
-        """Whether it was ever given something, or is refused."""
-        return self.row.first_approved_at_ns is not None or self.row.blocked_at_ns is not None
+        """Whether it was ever given something, acts as the owner, or is refused."""
+        given = self.row.first_approved_at_ns is not None or self.devices > 0
+        return given or self.row.blocked_at_ns is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +60,12 @@ class ClientPages:
         with self.authorization.read() as reader:
             rows = reader.rows(ClientRow, order="registered_at_ns", descending=True)
             held = list_held(reader, self.clock())
-        ever = {one.client_id for one in held}
-        active = [one.client_id for one in held if one.status == "active"]
+            owners = _acting_as_owner(reader, self.clock())
+        ever = {one.client_id for one in held} | owners.keys()
+        active = Counter(one.client_id for one in held if one.status == "active")
         asked = [row for row in rows if row.registration != PRE_REGISTERED or row.client_id in ever]
-        views = [_view(row, active.count(row.client_id)) for row in asked]
-        views.sort(key=lambda view: view.active == 0)
+        views = [_view(row, active[row.client_id], owners[row.client_id]) for row in asked]
+        views.sort(key=lambda view: view.active + view.devices == 0)
         values = {
             "known": [view for view in views if view.matters],
             "others": [view for view in views if not view.matters],
@@ -96,9 +100,19 @@ class ClientPages:
         return self.pages.go(visit, "/owner/clients")
 
 
-def _view(row: ClientRow, active: int) -> ClientView:
+def _acting_as_owner(reader: AuthorizationReader, now_ns: int) -> Counter[str]:
+    """How many devices act as the owner, by client."""
+    families = reader.rows(FamilyRow, kind="owner", revoked_at_ns=None)
+    return Counter(
+        family.client_id
+        for family in families
+        if now_ns < min(family.idle_end_ns, family.absolute_end_ns or family.idle_end_ns)
+    )
+
+
+def _view(row: ClientRow, active: int, devices: int) -> ClientView:
     kind, trust = trust_mark(row.registration, row.client_id)
-    return ClientView(row, row.name or row.client_id, kind, trust, active)
+    return ClientView(row, row.name or row.client_id, kind, trust, active, devices)
 
 
 def _unknown() -> NotFound:

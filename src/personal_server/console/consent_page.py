@@ -162,7 +162,7 @@ class ConsentPages:
     def _decided(self, visit: Visit, decided: Decided, *, allowed: bool) -> Response:
         if decided.redirect_to is not None:
             return self.pages.go(visit, decided.redirect_to)
-        return self.pages.show(visit, "decided.html", {"allowed": allowed})
+        return self.pages.show(visit, "decided.html", {"allowed": allowed, "as_owner": False})
 
 
 def _note(error: PersonalServerError, different: Differences = NOTHING_DIFFERENT) -> Note:

@@ -80,14 +80,14 @@ class DevicePages:
         match visit.value("action"):
             case "deny":
                 self.granting.deny(row.request_id, acting(visit))
-                return self.pages.show(visit, "decided.html", {"allowed": False})
+                return self.pages.show(visit, "decided.html", {"allowed": False, "as_owner": True})
             case "approve":
                 if not self._is_fresh(visit):
                     return self._owner_page(visit)
                 if visit.value("understood") != "yes":
                     return self._owner_page(visit, unticked=True)
                 self.requesting.approve_owner_device(row.request_id, acting(visit))
-                return self.pages.show(visit, "decided.html", {"allowed": True})
+                return self.pages.show(visit, "decided.html", {"allowed": True, "as_owner": True})
             case _:
                 raise InvalidRequest("Choose one of the buttons of the page.", param="action")
 

@@ -7,6 +7,7 @@ cannot be reached is the only failure raised.
 from __future__ import annotations
 
 import logging
+import platform
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import cast
@@ -102,8 +103,10 @@ class Exchange:
 
 
 def network_exchange() -> Exchange:
-    """Over the network."""
-    return Exchange(httpx2.Client(timeout=HTTP_SECONDS, follow_redirects=False))
+    """Over the network; a device's owner is shown who asks, so it says what it is."""
+    headers = {"User-Agent": f"pdpp ({platform.system() or 'unknown system'})"}
+    client = httpx2.Client(timeout=HTTP_SECONDS, follow_redirects=False, headers=headers)
+    return Exchange(client)
 
 
 def unavailable(message: str) -> ProviderUnavailable:

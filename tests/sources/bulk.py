@@ -96,7 +96,7 @@ BULK: dict[str, tuple[str, Callable[[int], Iterator[str]]]] = {
 }
 
 AT_ONCE = {
-    "bank": "a statement is read as a whole, and refused beyond 32 MB",
+    "bank": "a statement is read as a whole, and refused beyond 8 MB",
     "notes": "a note is read as a whole, and refused beyond 8 MB",
 }
 

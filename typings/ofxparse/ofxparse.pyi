@@ -2,7 +2,7 @@
 
 from datetime import datetime
 from decimal import Decimal
-from typing import BinaryIO, ClassVar, TextIO
+from typing import ClassVar, TextIO
 
 from bs4 import BeautifulSoup, Tag
 
@@ -25,10 +25,6 @@ class Account:
 
 class InvestmentAccount(Account):
     brokerid: str
-
-class OfxPreprocessedFile:
-    fh: TextIO
-    def __init__(self, fh: BinaryIO) -> None: ...
 
 def soup_maker(fh: TextIO) -> BeautifulSoup: ...
 

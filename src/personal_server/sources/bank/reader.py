@@ -36,7 +36,7 @@ from personal_server.sources.port import (
 )
 from personal_server.sources.text import decoded
 
-LARGEST_STATEMENT_BYTES = 32 * 1024 * 1024
+LARGEST_STATEMENT_BYTES = 8 * 1024 * 1024
 _OFX = re.compile(
     rb"^\s*(\xef\xbb\xbf)?(OFXHEADER\s*:|<\?xml[^>]*>\s*<\?OFX|<\?OFX|<OFX>)", re.IGNORECASE
 )
@@ -65,7 +65,7 @@ def _read_member(member: Member) -> Iterator[SourceItem]:
     with member.open() as stream:
         content = stream.read(LARGEST_STATEMENT_BYTES + 1)
     if len(content) > LARGEST_STATEMENT_BYTES:
-        raise BadRecord("too_large", "this statement is larger than 32 MB")
+        raise BadRecord("too_large", "this statement is larger than 8 MB")
     return _Statements(member).items(_parsed(content))
 
 

@@ -37,14 +37,21 @@ def printable(text: str) -> str:
 def decoded(content: bytes, charset: str | None = None) -> str:
     """Bytes as text: by the charset named, else UTF-8; a stray byte is one of Western Windows.
 
+    Where the charset named is known, a byte that is none of it costs one character.
+
     What is called Western but is whole UTF-8 is UTF-8: programs name the charset they expected.
     """
     named = _codec(charset)
-    for candidate in ("utf-8", named) if named in _WESTERN else (named,):
+    for candidate in ("utf-8", named) if named in _WESTERN else (named, "utf-8"):
         try:
             return printable(content.decode(candidate))
         except (LookupError, ValueError):
             continue
+    if charset and named != "utf-8":
+        try:
+            return printable(content.decode(named, "replace"))
+        except (LookupError, ValueError):
+            pass
     return printable(content.decode("utf-8", _STRAY))
 
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import binascii
 import csv
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from email.errors import HeaderParseError
+from email.header import decode_header
 from email.message import Message
 from email.utils import getaddresses, parsedate_tz
 from functools import lru_cache
 
 from personal_server.sources.text import decoded, one_line, printable
 
-_ENCODED_WORD = re.compile(r"=\?([^?\s]+)\?([bBqQ])\?([^?]*)\?=")
 _MESSAGE_ID = re.compile(r"<([^<>\s]+)>")
 _ENVELOPE_DATE = re.compile(rb"[A-Z][a-z]{2} [A-Z][a-z]{2} +\d.*$")
 
@@ -92,32 +92,26 @@ def _addresses(value: str) -> tuple[Address, ...]:
 
 
 def decode_words(value: str) -> str:
-    """Text with its encoded words decoded; what cannot be decoded stays as it is."""
+    """Text with its encoded words decoded; if one cannot be, all stay as they are."""
     if "=?" not in value:
         return printable(value)
-    pieces: list[str] = []
-    pending, charset, end = b"", "", 0
-    for word in _ENCODED_WORD.finditer(value):
-        between = value[end : word.start()]
-        content = _word_bytes(word.group(2), word.group(3))
-        if pending and (between.strip() or word.group(1).lower() != charset):
-            pieces.append(decoded(pending, charset))
-            pending = b""
-        if between.strip() or (between and not end):
-            pieces.append(between)
-        pending, charset, end = pending + content, word.group(1).lower(), word.end()
-    pieces.append(decoded(pending, charset.partition("*")[0]))
-    return printable("".join(pieces) + value[end:])
-
-
-def _word_bytes(encoding: str, content: str) -> bytes:
-    raw = content.encode("utf-8", "surrogateescape")
-    if encoding in "qQ":
-        return binascii.a2b_qp(raw, header=True)
     try:
-        return binascii.a2b_base64(raw + b"=" * (-len(raw) % 4))
-    except binascii.Error:
-        return raw
+        pieces = decode_header(value)
+    except HeaderParseError:
+        return printable(value)
+    return printable("".join(_piece(content, charset) for content, charset in pieces))
+
+
+def _piece(content: bytes | str, charset: str | None) -> str:
+    """A stretch of a header; the library gives what is not encoded as escaped Latin-1."""
+    if isinstance(content, str):
+        return content
+    if charset is None:
+        try:
+            return content.decode("raw-unicode-escape")
+        except UnicodeDecodeError:
+            return content.decode("latin-1")
+    return decoded(content, charset.partition("*")[0])
 
 
 def _unescaped(value: str) -> str:

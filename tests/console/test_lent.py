@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 from starlette.requests import Request
 
+from personal_server.consent.refusals import InvalidClient, InvalidRedirectUri
 from personal_server.console.lent import error_page, owner_session
-from personal_server.errors import CsrfFailed, InvalidRequest
+from personal_server.errors import CsrfFailed, InvalidRequest, PersonalServerError
 from tests.console.browsing import ORIGIN
 from tests.console.household import Household
 
@@ -52,6 +53,13 @@ def test_a_browser_that_was_made_to_send_it_is_refused() -> None:
     ):
         with pytest.raises(CsrfFailed):
             judge(request(cookie=cookie, **headers))
+
+
+@pytest.mark.parametrize("error", [InvalidClient("x"), InvalidRedirectUri("x")])
+def test_an_error_of_the_app_tells_the_person_what_to_do(error: PersonalServerError) -> None:
+    page = bytes(error_page("Ada's server")(request(), error).body).decode()
+    assert "Nothing was shared." in page
+    assert "add it again" in page
 
 
 def test_the_error_page_is_ours_with_its_code() -> None:

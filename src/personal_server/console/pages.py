@@ -56,6 +56,19 @@ TITLES: Mapping[int, str] = {
     429: "Too many tries",
 }
 
+NEXT_STEPS: Mapping[str, str] = {
+    "invalid_client": (
+        "Nothing was shared. Remove this server from the app and add it again: then the app"
+        " introduces itself anew."
+    ),
+    "invalid_redirect_uri": (
+        "Nothing was shared. The app wants the answer at an address that it never named. Remove"
+        " this server from the app and add it again; if that does not help, do not trust the app."
+    ),
+    "invalid_request_uri": "Nothing was shared. Start again from the app.",
+}
+"""What a person can do about errors whose own words are for the app's developer."""
+
 
 def page_headers(origin: str, form_target: str | None = None) -> dict[str, str]:
     """The headers of every page.  `form_target` is where a form may be redirected to."""
@@ -135,7 +148,7 @@ class Pages:
                 "code": error.code,
                 "message": error.message,
                 "wait": _wait(error.members.get("retry_after_seconds")),
-                "next_step": error.members.get("next_step"),
+                "next_step": error.members.get("next_step") or NEXT_STEPS.get(error.code),
                 "back_to_app": error.members.get("back_to_app"),
             },
             status=error.status,

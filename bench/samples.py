@@ -114,6 +114,13 @@ WHATSTK = Package(
     "e6a93a3cc8687c13222022fadb9fc5c0830526e3c04d00d3d615449fd81f9d9d",
     "GPL-3.0, read by tests only",
 )
+TELEGRAM_EXPORT_MD = Package(
+    "PyPI",
+    "telegram-export-md",
+    "0.4.1",
+    "7cb63d343f0cdfe10be63a35f06ea7c8e9f75077308055628a988afeee74bfc5",
+    "MIT",
+)
 CLAUDE_EXPORT_HTML = Package(
     "PyPI",
     "claude-export-html",
@@ -173,6 +180,12 @@ def address_books() -> Sample:
 def chats() -> Sample:
     """Exported chats in five date formats."""
     return Sample(unpacked(WHATSTK) / "chats" / "whatsapp", WHATSTK.title)
+
+
+def telegram_export() -> Sample:
+    """A small export of Telegram with its files, as the author of a converter made it."""
+    folder = unpacked(TELEGRAM_EXPORT_MD) / "tests" / "fixtures" / "export"
+    return Sample(folder, TELEGRAM_EXPORT_MD.title)
 
 
 def fetch(package: Package) -> Path:

@@ -6,7 +6,7 @@ import io
 import itertools
 import json
 from collections.abc import Callable, Generator
-from contextlib import contextmanager, nullcontext, redirect_stdout
+from contextlib import contextmanager, nullcontext, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,7 @@ class Machine:
 
     def run(self, *arguments: str | Path) -> tuple[int, Any]:
         """The exit code and the JSON printed."""
-        with redirect_stdout(io.StringIO()) as printed:
+        with redirect_stdout(io.StringIO()) as printed, redirect_stderr(io.StringIO()):
             code = run_app(self.app, [*map(str, arguments), "--json"])
         return code, json.loads(printed.getvalue() or "{}")
 

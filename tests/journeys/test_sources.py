@@ -68,6 +68,13 @@ QUESTIONS = (
         ("Ann Byron", "Ada", "4"),
     ),
     Question(
+        "telegram",
+        "What did Ann answer about the recipe?",
+        "query_records",
+        {"stream": "messages", "filter": {"author": "Ann Byron"}},
+        ("Like this {one}?", "7.2"),
+    ),
+    Question(
         "calendar",
         "What is on at the end of January?",
         "query_records",
@@ -112,9 +119,9 @@ QUESTIONS = (
             "field": "sent_at",
             "filter": {"from_address": "juergen@example.org"},
         },
-        "2022-03-14T06:30:00Z",
+        ("2022-03-14T06:30:00Z",),
     ),
-    Question("mail", "What was sent to Ann?", "search", {"query": "byron"}, "Äpfel und Birnen"),
+    Question("mail", "What was sent to Ann?", "search", {"query": "byron"}, ("Äpfel und Birnen",)),
     Question(
         "bank",
         "How much did I spend on coffee each month?",
@@ -127,14 +134,14 @@ QUESTIONS = (
             "granularity": "month",
             "filter": {"payee": "Coffee"},
         },
-        "-620",
+        ("-620",),
     ),
     Question(
         "bank",
         "Whom did I pay how much?",
         "aggregate",
         {"stream": "transactions", "metric": "sum", "field": "amount_minor", "group_by": "payee"},
-        "Coffee",
+        ("Coffee",),
     ),
     Question(
         "whatsapp",
@@ -146,7 +153,7 @@ QUESTIONS = (
             "field": "sent_at",
             "filter": {"author": "Ann Byron"},
         },
-        "2024-01-13T21:06:00Z",
+        ("2024-01-13T21:06:00Z",),
     ),
     Question(
         "calendar",
@@ -159,10 +166,10 @@ QUESTIONS = (
             "group_by_time": "starts_at",
             "granularity": "month",
         },
-        "270",
+        ("270",),
     ),
-    Question("calendar", "When do I meet Ann?", "search", {"query": "byron"}, "Caffè"),
-    Question("notes", "What did I note on baking?", "search", {"query": "baking"}, "Sourdough"),
+    Question("calendar", "When do I meet Ann?", "search", {"query": "byron"}, ("Caffè",)),
+    Question("notes", "What did I note on baking?", "search", {"query": "baking"}, ("Sourdough",)),
 )
 
 

@@ -60,6 +60,18 @@ def _watched(number: int) -> object:
     }
 
 
+def _telegram(count: int) -> Iterator[str]:
+    """An account of chats with a hundred messages each."""
+    yield '{"about": "Telegram", "chats": {"list": ['
+    for number in range(count):
+        if number % 100 == 0:
+            header = f'"name": "Chat", "type": "personal_chat", "id": {number}, "messages": ['
+            yield ("]}, {" if number else "{") + header
+        said = {"id": number, "type": "message", "date_unixtime": "1705176000", "text": WORDS}
+        yield ("," if number % 100 else "") + json.dumps(said)
+    yield "]}]}}"
+
+
 BULK: dict[str, tuple[str, Callable[[int], Iterator[str]]]] = {
     "mail": (
         "Inbox",
@@ -76,6 +88,7 @@ BULK: dict[str, tuple[str, Callable[[int], Iterator[str]]]] = {
         _list(lambda n: {"type": "message", "user": "U1", "ts": f"17{n:08}.000100", "text": WORDS}),
     ),
     "whatsapp": ("_chat.txt", _run(lambda n: f"[13/01/24, 21:{n % 60:02}:00] Ada: {n} {WORDS}\n")),
+    "telegram": ("result.json", _telegram),
     "calendar": (
         "Home.ics",
         _run(

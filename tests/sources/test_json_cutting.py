@@ -102,3 +102,26 @@ def test_one_changed_byte_costs_an_object_and_its_neighbour_at_most(
     assert offsets == sorted(set(offsets))
     whole = [cut.raw for cut in found if cut.raw in {json.dumps(each).encode() for each in THINGS}]
     assert len(whole) >= len(THINGS) - 2
+
+
+def test_arrays_further_inside_tell_what_stands_before_them() -> None:
+    chats = [{"name": name, "things": [{"id": f"{name}{n}"} for n in range(3)]} for name in "ab"]
+    content = json.dumps({"about": "x", "chats": {"list": chats}, "left": {"list": chats[:1]}})
+    found = list(cut_array(io.BytesIO(content.encode()), frozenset({b"things"}), deep=True))
+    assert survivors(found) == ["a0", "a1", "a2", "b0", "b1", "b2", "a0", "a1", "a2"]
+    names = [cut.lead.rpartition(b'"name": "')[2][:1].decode() for cut in found]
+    assert "".join(names) == "aaabbbaaa"
+
+
+@pytest.mark.parametrize("kept", [1, 4096, 10**6])
+def test_after_damage_an_object_is_never_taken_for_one_of_another_array(
+    kept: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(json_cutting, "CHUNK_BYTES", kept)
+    chats = [{"name": name, "things": [{"id": f"{name}{n}"} for n in range(3)]} for name in "ab"]
+    content = json.dumps({"list": chats}).encode().replace(b'"a2"', b'"a2')
+    found = list(cut_array(io.BytesIO(content), frozenset({b"things"}), deep=True))
+    assert survivors(found) == ["a0", "a1", "b0", "b1", "b2"]
+    for cut in found:
+        if cut.raw is not None:
+            assert cut.lead.rpartition(b'"name": "')[2][:1] == cut.raw[8:9]

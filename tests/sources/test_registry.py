@@ -81,6 +81,19 @@ def test_real_messages_in_a_workspace_keep_their_words() -> None:
     assert all(message["author_name"] for message in records_of(items, "messages"))
 
 
+def test_an_export_of_telegram_that_others_made() -> None:
+    items = read_path(samples.telegram_export().path)
+    assert [each["name"] for each in records_of(items, "chats")] == [
+        "Gaming Crew",
+        "Saved Messages",
+    ]
+    assert len(records_of(items, "messages")) == 14
+    files = records_of(items, "files")
+    assert len(files) == 5
+    assert {each["filename"] for each in files if "blob_ref" not in each} == {"missing.pdf"}
+    assert [item.code for _, item in items if isinstance(item, Skipped)] == ["missing_attachment"]
+
+
 def test_the_template_keeps_the_contract(tmp_path: Path) -> None:
     facts = run_path("docs/source_template.py")
     source: Source = facts["ViewingsSource"]()

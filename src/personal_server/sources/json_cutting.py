@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 CHUNK_BYTES = 1024 * 1024
+LEAD_BYTES = 4096
 LARGEST_ELEMENT_BYTES = 256 * 1024 * 1024
 _LONGEST_BEGINNING_BYTES = 4096
 _MOST_BEGINNINGS = 50
@@ -31,26 +32,33 @@ class Cut:
     """One object of the array; `key` names the array within an outer object, if there is one.
 
     Units: `offset` in bytes from the start of the file. `raw` is None for one that was given up,
-    and `fault` says why.
+    and `fault` says why. `lead` is what stands before the array, some kilobytes at most.
     """
 
     offset: int
     key: bytes
     raw: bytes | None
     fault: str = ""
+    lead: bytes = b""
 
 
-def cut_array(stream: BinaryIO, keys: frozenset[bytes]) -> Iterator[Cut]:
-    """The objects of the outermost array, or of the arrays under these keys of an outer object."""
-    return _Cutter(stream, keys).cuts()
+def cut_array(stream: BinaryIO, keys: frozenset[bytes], *, deep: bool = False) -> Iterator[Cut]:
+    """The objects of the outermost array, or of the arrays under these keys of an outer object.
+
+    `deep`: also of arrays under these keys of objects further inside.
+    """
+    return _Cutter(stream, keys, deep=deep).cuts()
 
 
 class _Cutter:
     """How deep in which array the scan is, over the part of the file that is still needed."""
 
-    def __init__(self, stream: BinaryIO, keys: frozenset[bytes]) -> None:
+    def __init__(self, stream: BinaryIO, keys: frozenset[bytes], *, deep: bool) -> None:
         self._stream = stream
         self._keys = keys
+        self._deep = deep
+        alternatives = rb"|".join(map(re.escape, sorted(keys)))
+        self._next_array = re.compile(rb'"(' + alternatives + rb')"\s*:\s*(?=\[)')
         self._buffer = b""
         self._offset: int = 0  # of the first byte in the buffer
         self._at: int = 0  # where in the buffer the scan stands
@@ -58,6 +66,7 @@ class _Cutter:
         self._within: int = 0  # how many are inside the array, 0 outside of it
         self._home = b""  # the brackets around the objects of the last array
         self._key = b""
+        self._lead = b""
         self._last = b""
         self._begin: int = -1  # where in the buffer the current object begins
         self._beginnings: set[bytes] = set()  # patterns of how the objects so far began
@@ -78,6 +87,8 @@ class _Cutter:
     def _refill(self) -> bool:
         """Forget what is not needed, and read on by as much as is still unfinished."""
         needed = self._at if self._begin < 0 else min(self._at, self._begin)
+        if not self._within:
+            needed = max(0, needed - LEAD_BYTES)
         self._buffer = self._buffer[needed:]
         self._offset += needed
         self._at -= needed
@@ -96,7 +107,7 @@ class _Cutter:
                 token, at = found.group(), found.start()
                 if len(token) > 1:
                     self._at = found.end()
-                    if len(self._open) == 1:
+                    if not self._within and (self._deep or len(self._open) == 1):
                         self._last = token[1:-1]
                     continue
                 if token == b'"' and not _FOLLOWED.match(self._buffer, at):
@@ -144,22 +155,24 @@ class _Cutter:
                 self._begin = at
             self._open += bracket
             if bracket == b"[":
-                self._enter()
+                self._enter(at)
             return None
         self._open.pop()
         if self._begin >= 0 and len(self._open) == self._within:
             self._learn()
             begin, self._begin = self._begin, -1
-            return Cut(self._offset + begin, self._key, self._buffer[begin : at + 1])
+            raw = self._buffer[begin : at + 1]
+            return Cut(self._offset + begin, self._key, raw, lead=self._lead)
         if len(self._open) < self._within:
             self._within = 0
         return None
 
-    def _enter(self) -> None:
+    def _enter(self, at: int) -> None:
         depth = len(self._open)
-        named = depth == 2 and self._last in self._keys
+        named = (self._deep or depth == 2) and self._last in self._keys
         if not self._within and (depth == 1 or named):
             self._within, self._key = depth, self._last if named else b""
+            self._lead = self._buffer[max(0, at - LEAD_BYTES) : at]
             self._home = bytes(self._open)
             self._beginnings.clear()
 
@@ -192,5 +205,15 @@ class _Cutter:
         self._open[:] = self._home
         self._within = len(self._home)
         self._damaged, self._lost = True, found is None
+        array = self._next_array.search(self._buffer, start) if self._deep else None
+        if array and (found is None or array.start() < found.start()):
+            self._leave(array)
+            return
         kept = len(self._buffer) - _LONGEST_BEGINNING_BYTES
         self._at = found.end() if found else max(start, kept)
+
+    def _leave(self, array: re.Match[bytes]) -> None:
+        """Go on before another array of such a name: what comes next belongs to that one."""
+        self._open[:] = self._home[:-1]
+        self._within, self._last = 0, array.group(1)
+        self._at, self._lost = array.end(), False

@@ -28,21 +28,28 @@ _FAULTS = {
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """One object of an array; `key` names the array within an outer object, if there is one."""
+    """One object of an array; `key` names the array within an outer object, if there is one.
+
+    Shapes: `lead` is what stands right before the array, some kilobytes at most.
+    """
 
     position: int
     value: Data
     key: str = ""
+    lead: bytes = b""
 
 
-def json_elements(member: Member, *keys: str) -> Iterator[Element | Skipped]:
-    """The objects of the outermost array, or of the arrays under these keys of an outer object."""
+def json_elements(member: Member, *keys: str, deep: bool = False) -> Iterator[Element | Skipped]:
+    """The objects of the outermost array, or of the arrays under these keys of an outer object.
+
+    `deep`: also of arrays under these keys of objects further inside.
+    """
     with member.open() as stream:
-        for cut in cut_array(stream, frozenset(key.encode() for key in keys)):
+        for cut in cut_array(stream, frozenset(key.encode() for key in keys), deep=deep):
             if cut.raw is None:
                 yield _skipped(member, cut)
             else:
-                yield _parsed(cut.raw, member, cut.offset, cut.key.decode())
+                yield _parsed(cut.raw, member, cut.offset, cut.key.decode(), cut.lead)
 
 
 def json_lines(member: Member) -> Iterator[Element | Skipped]:
@@ -51,7 +58,7 @@ def json_lines(member: Member) -> Iterator[Element | Skipped]:
     with member.open() as stream:
         while line := stream.readline(LARGEST_LINE_BYTES):
             if line.strip():
-                yield _parsed(line, member, offset, "")
+                yield _parsed(line, member, offset)
             offset += len(line)
 
 
@@ -83,11 +90,13 @@ def parse_object(raw: bytes) -> Data:
     return cast(Data, value)
 
 
-def _parsed(raw: bytes, member: Member, offset: int, key: str) -> Element | Skipped:
+def _parsed(
+    raw: bytes, member: Member, offset: int, key: str = "", lead: bytes = b""
+) -> Element | Skipped:
     position = member.offset + offset
     where = f"{member.name} at byte {offset}"
     try:
-        return Element(position, parse_object(raw), key)
+        return Element(position, parse_object(raw), key, lead)
     except BadRecord as bad:
         return Skipped(where, bad.code, bad.reason, position)
 

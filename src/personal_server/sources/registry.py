@@ -16,6 +16,7 @@ from personal_server.sources.notes import NotesSource
 from personal_server.sources.port import Claim, Source
 from personal_server.sources.slack import SlackSource
 from personal_server.sources.tables import Guidance, TableSource
+from personal_server.sources.telegram import TelegramSource
 from personal_server.sources.unrecognized import unrecognized
 from personal_server.sources.whatsapp import WhatsAppSource
 
@@ -26,6 +27,7 @@ SOURCES: tuple[Source, ...] = (
     ClaudeSource(),
     SlackSource(),
     WhatsAppSource(),
+    TelegramSource(),
     CalendarSource(),
     ContactsSource(),
     GoogleSource(),

@@ -16,6 +16,7 @@ from tests.sources.specimens import (
     notes,
     slack,
     table,
+    telegram,
     whatsapp,
 )
 from tests.sources.specimens.files import Files
@@ -32,4 +33,5 @@ SPECIMENS: dict[str, Files] = {
     "notes": notes.FILES,
     "table": table.FILES,
     "whatsapp": whatsapp.FILES,
+    "telegram": telegram.FILES,
 }

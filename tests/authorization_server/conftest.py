@@ -37,6 +37,7 @@ from personal_server.storage.authorization_ports import AuthorizationStore
 from personal_server.storage.authorization_rows import AuditRow
 from personal_server.storage.sqlite.authorization import SCHEMA, SqliteAuthorizationStore
 from personal_server.storage.sqlite.database import Database
+from tests.authorization_server.publishing import JWKS, KEY, RSA, URL, claude, public
 
 SAMPLE = Path(__file__).parents[1] / "samples" / "journal.json"
 JOURNAL = "https://registry.pdpp.dev/connectors/journal"
@@ -311,3 +312,11 @@ def details() -> Any:
 @pytest.fixture
 def make_entry() -> Any:
     return entry
+
+
+@pytest.fixture
+def document(app: Any) -> Any:
+    app.client_id = URL
+    app.server.web.publish(URL, claude())
+    app.server.web.publish(JWKS, public(KEY, RSA))
+    return app

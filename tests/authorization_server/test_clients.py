@@ -8,7 +8,7 @@ import json
 from typing import Any
 
 import pytest
-from joserfc import jwk, jwt
+from joserfc import jwk
 
 from personal_server.consent.clients import DEVICE_CODE
 from personal_server.storage.authorization_rows import (
@@ -17,70 +17,20 @@ from personal_server.storage.authorization_rows import (
     FamilyRow,
     RequestRow,
 )
+from tests.authorization_server.publishing import (
+    JWKS,
+    KEY,
+    RSA,
+    TYPE,
+    URL,
+    assertion,
+    chatgpt,
+    claude,
+    proof,
+    public,
+)
 
 pytestmark = pytest.mark.anyio
-URL = "https://app.example/client.json"
-JWKS = "https://app.example/jwks.json"
-TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
-KEY = jwk.ECKey.generate_key("P-256", {"kid": "k1", "use": "sig"}, private=True)
-RSA = jwk.RSAKey.generate_key(2048, {"kid": "r1"}, private=True)
-
-
-def public(*keys: Any) -> dict[str, Any]:
-    return {"keys": [key.as_dict(private=False) for key in keys]}
-
-
-def claude(**over: Any) -> dict[str, Any]:
-    return {
-        "client_id": URL,
-        "client_name": "Claude",
-        "redirect_uris": ["https://app.example/callback", "http://127.0.0.1/cb"],
-        "grant_types": ["authorization_code", "refresh_token"],
-        "response_types": ["code"],
-        "token_endpoint_auth_method": "none",
-        **over,
-    }
-
-
-def chatgpt(**over: Any) -> dict[str, Any]:
-    return claude(
-        **{
-            "client_name": "ChatGPT",
-            "token_endpoint_auth_method": "private_key_jwt",
-            "token_endpoint_auth_methods_supported": ["private_key_jwt"],
-            "jwks_uri": JWKS,
-            **over,
-        }
-    )
-
-
-def assertion(app: Any, key: Any = KEY, header: Any = None, **over: Any) -> str:
-    now = app.server.now_ns // 10**9
-    claims: dict[str, Any] = {
-        "iss": URL,
-        "sub": URL,
-        "aud": "https://me.example/oauth/token",
-        "iat": now,
-        "exp": now + 300,
-        "jti": f"j{len(app.server.events())}-{over.pop('n', 0)}",
-        **over,
-    }
-    claims = {name: value for name, value in claims.items() if value is not None}
-    head: dict[str, Any] = {"alg": "ES256", "kid": "k1", **(header or {})}
-    head = {name: value for name, value in head.items() if value is not None}
-    return jwt.encode(head, claims, key, algorithms=[str(head["alg"])])
-
-
-def proof(app: Any, **over: Any) -> dict[str, str]:
-    return {"client_assertion_type": TYPE, "client_assertion": assertion(app, **over)}
-
-
-@pytest.fixture
-def document(app: Any) -> Any:
-    app.client_id = URL
-    app.server.web.publish(URL, claude())
-    app.server.web.publish(JWKS, public(KEY, RSA))
-    return app
 
 
 async def test_a_document_client_without_keys_connects_and_refreshes(document: Any) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from personal_server.storage.authorization_rows import ClientRow, FamilyRow, GrantRow
+from personal_server.storage.authorization_rows import AuditRow, ClientRow, FamilyRow, GrantRow
 from tests.console.browsing import Browser, allow, words
 from tests.console.household import DAY, Household, mail_request
 
@@ -84,6 +84,24 @@ def test_a_blocked_app_holds_nothing_and_may_not_ask(house: Household, browser: 
     assert "blocked 18 Nov 2026" in words(page)
     browser.submit(page, f"{where}/unblock")
     assert browser.get(waiting).status == 200
+
+
+def test_what_an_app_says_otherwise_is_shown(house: Household, browser: Browser) -> None:
+    allow(browser, house.ask(mail_request()))
+    assert "published document" not in words(browser.get("/owner/clients"))
+    for changed in (["redirect_uris"], ["keys", "name"]):
+        row = AuditRow(
+            event="client.metadata_changed",
+            at_ns=house.clock.now_ns,
+            actor="server",
+            client_id="cli_notes",
+            detail={"changed": changed},
+        )
+        with house.authorization.write() as writer:
+            writer.insert(row)
+    said = words(browser.get("/owner/clients"))
+    assert "Its published document changed 18 Nov 2026: its keys, its name." in said
+    assert "sent back" not in said
 
 
 @pytest.mark.parametrize("action", ["end-access", "block", "unblock"])

@@ -31,7 +31,7 @@ from personal_server.consent.credentials import (
     secret_hash,
 )
 from personal_server.consent.refusals import BadRequest, InvalidClient
-from personal_server.operations.auditing import Acting, Subject, audit
+from personal_server.operations.auditing import METADATA_CHANGED, Acting, Subject, audit
 from personal_server.storage.authorization_ports import AuthorizationStore, AuthorizationWriter
 from personal_server.storage.authorization_rows import AssertionIdRow, ClientRow
 
@@ -169,8 +169,11 @@ class Clients:
     ) -> None:
         now_ns = self._clock()
         subject = Subject(document.client_id)
-        if writer.change(ClientRow, facts, client_id=document.client_id):
-            audit(writer, "client.metadata_changed", acting, now_ns, subject)
+        known = writer.get(ClientRow, client_id=document.client_id)
+        if known is not None:
+            changed = [name for name, fact in facts.items() if getattr(known, name) != fact]
+            writer.change(ClientRow, facts, client_id=document.client_id)
+            audit(writer, METADATA_CHANGED, acting, now_ns, subject, changed=changed)
             return
         writer.insert(
             ClientRow(

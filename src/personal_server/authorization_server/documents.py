@@ -25,11 +25,12 @@ from personal_server.consent.client_documents import (
     check_public_keys,
     parse_client_document,
     parse_json,
+    published_keys,
 )
 from personal_server.consent.refusals import InvalidClient
 from personal_server.domain.values import DAY_NANOSECONDS, NANOSECONDS
 from personal_server.errors import RateLimitExceeded
-from personal_server.operations.auditing import SERVER, Subject, audit
+from personal_server.operations.auditing import METADATA_CHANGED, SERVER, Subject, audit
 from personal_server.storage.authorization_ports import AuthorizationStore
 from personal_server.storage.authorization_rows import ClientDocumentRow
 
@@ -61,7 +62,7 @@ class Documents:
         """The document of a client.  Raises: InvalidClient, RateLimitExceeded."""
         hosts = [urlsplit(own).netloc for own in (origin, *self._configuration.origins)]
         check_document_url(url, hosts)
-        body = await self._body(url, MAX_DOCUMENT, stale=stale)
+        body = await self._body(url, MAX_DOCUMENT, url, stale=stale)
         return parse_client_document(url, body, self._configuration.redirect_schemes)
 
     async def keys(self, document: ClientDocument, *, anew: bool = False) -> dict[str, object]:
@@ -75,10 +76,12 @@ class Documents:
             raise InvalidClient("This client publishes no keys.")
         hosts = [urlsplit(own).netloc for own in self._configuration.origins]
         url = check_document_url(document.jwks_uri, hosts)
-        body = await self._body(url, MAX_KEYS, stale=True, anew=anew)
+        body = await self._body(url, MAX_KEYS, document.client_id, stale=True, anew=anew)
         return dict(check_public_keys(parse_json(body)))
 
-    async def _body(self, url: str, limit: int, *, stale: bool, anew: bool = False) -> bytes:
+    async def _body(
+        self, url: str, limit: int, client_id: str, *, stale: bool, anew: bool = False
+    ) -> bytes:
         now_ns = self._clock()
         kept = await anyio.to_thread.run_sync(self._kept, url)
         if kept is not None:
@@ -86,13 +89,13 @@ class Documents:
             if fresh and not (anew and now_ns >= kept.fetched_at_ns + REFETCH_NS):
                 return kept.body
         try:
-            return await self._fetched(url, limit, now_ns)
+            return await self._fetched(url, limit, client_id, now_ns)
         except (InvalidClient, RateLimitExceeded):
             if kept is not None and stale and now_ns < kept.fresh_until_ns + STALE_NS:
                 return kept.body
             raise
 
-    async def _fetched(self, url: str, limit: int, now_ns: int) -> bytes:
+    async def _fetched(self, url: str, limit: int, client_id: str, now_ns: int) -> bytes:
         failed_at_ns, failure = self._failures.get(url, (0, InvalidClient("")))
         if failed_at_ns and now_ns < failed_at_ns + FAILURE_NS:
             raise failure
@@ -114,16 +117,19 @@ class Documents:
             fetched_at_ns=now_ns,
             fresh_until_ns=now_ns + fresh_seconds * NANOSECONDS,
         )
-        await anyio.to_thread.run_sync(self._keep, row)
+        await anyio.to_thread.run_sync(self._keep, row, client_id)
         return fetched.body
 
     def _kept(self, url: str) -> ClientDocumentRow | None:
         with self._store.read() as reader:
             return reader.get(ClientDocumentRow, url=url)
 
-    def _keep(self, row: ClientDocumentRow) -> None:
+    def _keep(self, row: ClientDocumentRow, client_id: str) -> None:
+        subject, now_ns = Subject(client_id), row.fetched_at_ns
         with self._store.write() as writer:
+            before = writer.get(ClientDocumentRow, url=row.url)
             writer.delete(ClientDocumentRow, url=row.url)
             writer.insert(row)
-            subject = Subject(client_id=row.url)
-            audit(writer, "client.document_fetched", SERVER, row.fetched_at_ns, subject)
+            audit(writer, "client.document_fetched", SERVER, now_ns, subject)
+            if before is not None and published_keys(before.body) != published_keys(row.body):
+                audit(writer, METADATA_CHANGED, SERVER, now_ns, subject, changed=["keys"])

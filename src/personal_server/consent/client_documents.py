@@ -121,6 +121,15 @@ def parse_client_document(url: str, body: bytes, schemes: Collection[str]) -> Cl
     )
 
 
+def published_keys(body: bytes) -> object:
+    """What a fetched document or key set says of keys, to be compared with what it said before."""
+    try:
+        document = parse_json(body)
+    except InvalidClient:
+        return None
+    return [document.get(name) for name in ("jwks", "jwks_uri", "keys")]
+
+
 def check_public_keys(keys: Mapping[str, object]) -> Mapping[str, object]:
     """A key set that holds public asymmetric keys only.  Raises: InvalidClient."""
     found = keys.get("keys")

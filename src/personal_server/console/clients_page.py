@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import cast
 
 from starlette.responses import Response
 
@@ -15,9 +16,19 @@ from personal_server.console.pages import Pages
 from personal_server.console.visits import Visit, acting
 from personal_server.errors import NotFound
 from personal_server.operations.accessing import list_held
+from personal_server.operations.auditing import METADATA_CHANGED
 from personal_server.operations.revoking import block_client, end_client_access, unblock_client
 from personal_server.storage.authorization_ports import AuthorizationReader, AuthorizationStore
-from personal_server.storage.authorization_rows import ClientRow, FamilyRow
+from personal_server.storage.authorization_rows import AuditRow, ClientRow, FamilyRow
+
+_CHANGED = {
+    "name": "its name",
+    "redirect_uris": "where it is sent back to",
+    "auth_method": "how it proves itself",
+    "grant_types": "how it may connect",
+    "keys": "its keys",
+}
+_CHANGES_READ = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +41,8 @@ class ClientView:
     trust: str
     active: int
     devices: int
+    changed: str | None = None
+    changed_at_ns: int = 0
 
     @property
     def matters(self) -> bool:
@@ -61,10 +74,17 @@ class ClientPages:
             rows = reader.rows(ClientRow, order="registered_at_ns", descending=True)
             held = list_held(reader, self.clock())
             owners = _acting_as_owner(reader, self.clock())
+            changes = _changes(reader)
         ever = {one.client_id for one in held} | owners.keys()
         active = Counter(one.client_id for one in held if one.status == "active")
         asked = [row for row in rows if row.registration != PRE_REGISTERED or row.client_id in ever]
-        views = [_view(row, active[row.client_id], owners[row.client_id]) for row in asked]
+        views = [
+            _told(
+                _view(row, active[row.client_id], owners[row.client_id]),
+                changes.get(row.client_id),
+            )
+            for row in asked
+        ]
         views.sort(key=lambda view: view.active + view.devices == 0)
         values = {
             "known": [view for view in views if view.matters],
@@ -113,6 +133,23 @@ def _acting_as_owner(reader: AuthorizationReader, now_ns: int) -> Counter[str]:
 def _view(row: ClientRow, active: int, devices: int) -> ClientView:
     kind, trust = trust_mark(row.registration, row.client_id)
     return ClientView(row, row.name or row.client_id, kind, trust, active, devices)
+
+
+def _changes(reader: AuthorizationReader) -> dict[str | None, AuditRow]:
+    """The last time each app said something else of itself."""
+    noted = reader.rows(
+        AuditRow, order="event_id", descending=True, limit=_CHANGES_READ, event=METADATA_CHANGED
+    )
+    return {change.client_id: change for change in reversed(noted)}
+
+
+def _told(view: ClientView, change: AuditRow | None) -> ClientView:
+    if change is None:
+        return view
+    named = change.detail.get("changed")
+    parts = cast("list[str]", named) if isinstance(named, list) else []
+    said = ", ".join(_CHANGED.get(part, "its description") for part in parts)
+    return replace(view, changed=said or "its description", changed_at_ns=change.at_ns)
 
 
 def _unknown() -> NotFound:

@@ -27,6 +27,8 @@ class Acting:
 
 
 SERVER = Acting("server")
+METADATA_CHANGED = "client.metadata_changed"
+"""A client says something else of itself; the detail `changed` lists what."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from personal_server.domain.disclosure import DENIED, SERVED, DisclosureEntry
 
 
@@ -35,6 +37,19 @@ def test_what_was_read_is_a_readable_table(terminal: Any) -> None:
     assert "mcp query_records" in served
     assert "3,456" in served
     assert "id, subject" in served
+
+
+def test_in_a_narrow_terminal_each_read_is_one_line(
+    terminal: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fields = tuple(f"field_{number}" for number in range(19))
+    rest = entry(2, channel="rest", tool=None, route="/v1/streams/{stream}/records", fields=fields)
+    terminal.house.disclosures.append_disclosures([entry(1), rest])
+    monkeypatch.setenv("COLUMNS", "80")
+    assert terminal.run("disclosures") == 0
+    _, second, first = terminal.out.splitlines()
+    assert second.split()[3:] == ["rest", "records", "messages", "12", "19"]
+    assert "mcp query_records" in first
 
 
 def test_entries_can_be_narrowed_and_counted_out(terminal: Any) -> None:

@@ -20,7 +20,9 @@ from personal_server.operations.accessing import list_held
 from personal_server.storage.disclosure_ports import DisclosureQuery
 
 Opener = Callable[[], AbstractContextManager[OwnerStore]]
-COLUMNS = ("when (UTC)", "who", "how", "stream", "records", "bytes", "fields")
+COLUMNS = ("when (UTC)", "who", "how", "stream", "records", "fields", "bytes")
+WIDE_CHARS = 120
+"""A terminal of this width has room for the names of fields and for bytes."""
 
 
 def disclosures_command(open_store: Opener) -> Callable[..., None]:
@@ -62,7 +64,10 @@ def disclosures_command(open_store: Opener) -> Callable[..., None]:
         elif not entries:
             console().print("Nothing has been read yet.")
         else:
-            console().print(table(COLUMNS, (_line(entry, names) for entry in entries)))
+            out = console()
+            wide = out.width >= WIDE_CHARS
+            lines = (_line(entry, names, wide=wide) for entry in entries)
+            out.print(table(COLUMNS if wide else COLUMNS[:-1], lines))
 
     return disclosures
 
@@ -72,10 +77,10 @@ def _names(store: OwnerStore) -> dict[str, str]:
         return {held.client_id: held.client_name for held in list_held(reader, store.clock())}
 
 
-def _line(entry: DisclosureEntry, names: Mapping[str, str]) -> tuple[object, ...]:
+def _line(entry: DisclosureEntry, names: Mapping[str, str], *, wide: bool) -> tuple[object, ...]:
     refused = entry.outcome == DENIED
     who = names.get(entry.client_id or "", entry.client_id or "you")
-    how = f"{entry.channel} {entry.tool or entry.route}"
+    how = f"{entry.channel} {entry.tool or entry.route.rsplit('/', 1)[-1]}"
     records = Text(f"refused: {entry.error_code}", style="red") if refused else entry.record_count
     return (
         minute(entry.at_ns),
@@ -83,8 +88,8 @@ def _line(entry: DisclosureEntry, names: Mapping[str, str]) -> tuple[object, ...
         how,
         entry.stream or "–",
         records,
-        "–" if refused else f"{entry.size_bytes:,}",
-        plain(", ".join(entry.fields)),
+        plain(", ".join(entry.fields) if wide else len(entry.fields) or "–"),
+        *(("–" if refused else f"{entry.size_bytes:,}",) if wide else ()),
     )
 
 

@@ -102,3 +102,12 @@ def test_further_times_may_be_periods(tmp_path: Path) -> None:
     more = "DTSTART:20240101T100000Z\nRDATE;VALUE=PERIOD:20240103T100000Z/PT2H"
     path = written(tmp_path, EVENT.format("1", "x", more))
     assert [at for at, _ in agenda(path)] == ["2024-01-01T10:00:00Z", "2024-01-03T10:00:00Z"]
+
+
+def test_of_two_versions_of_an_event_the_newer_counts(tmp_path: Path) -> None:
+    old = EVENT.format("1", "old words", "DTSTART:20240101T100000Z\nSEQUENCE:1")
+    new = EVENT.format("1", "new words", "DTSTART:20240102T100000Z\nSEQUENCE:2")
+    for events in ((old, new), (new, old)):
+        path = written(tmp_path, *events)
+        assert agenda(path) == [("2024-01-02T10:00:00Z", "new words")]
+        assert skips_of(read_path(path)) == ["duplicate"]

@@ -20,6 +20,7 @@ from personal_server.sources.export import Export, Member
 from personal_server.sources.item import Data, Skipped, SourceItem, SourceRecord
 from personal_server.sources.port import (
     CERTAIN,
+    MOST_REMEMBERED,
     Claim,
     beginning_at,
     claim,
@@ -34,6 +35,10 @@ _CALENDAR = re.compile(rb"^\s*(\xef\xbb\xbf)?BEGIN:(VCALENDAR|VEVENT|VTODO)", re
 AHEAD = timedelta(days=400)
 """How far beyond the export a repeating event is spelled out."""
 
+_UID = re.compile(rb"^UID[:;][^\r\n]*", re.MULTILINE)
+_OCCURRENCE = re.compile(rb"^RECURRENCE-ID[:;][^\r\n]*", re.MULTILINE)
+_SEQUENCE = re.compile(rb"^SEQUENCE:(\d{1,9})", re.MULTILINE)
+_WRITTEN = re.compile(rb"^LAST-MODIFIED:([^\r\n]*)", re.MULTILINE)
 _SUFFIXES = (".ics", ".ical", ".ifb", ".icalendar", ".txt", "")
 _WANTED = frozenset({"VEVENT", "VTODO", "VTIMEZONE", "VJOURNAL", "VFREEBUSY"})
 
@@ -67,6 +72,7 @@ class _Calendar:
         self._zones: dict[str, tzinfo] = {}
         self._last = last
         self._replaced: set[tuple[str | None, str | None]] = set()
+        self._newest: dict[bytes, tuple[int, bytes]] = {}
 
     def items(self) -> Iterator[SourceItem]:
         self._survey()
@@ -87,8 +93,16 @@ class _Calendar:
                     self._learn(decoded(piece.raw))
                 elif piece.name == "VTIMEZONE":
                     self._learn_zone(piece.raw)
-                elif piece.name == "VEVENT" and b"RECURRENCE-ID" in piece.raw.upper():
-                    self._learn_replaced(piece.raw)
+                elif piece.name == "VEVENT":
+                    self._learn_version(piece.raw)
+                    if b"RECURRENCE-ID" in piece.raw.upper():
+                        self._learn_replaced(piece.raw)
+
+    def _learn_version(self, raw: bytes) -> None:
+        """Of several versions of an event in one file the newest counts."""
+        own, version = _identity(raw), _version(raw)
+        if version > self._newest.get(own, (-1, b"")) and len(self._newest) < MOST_REMEMBERED:
+            self._newest[own] = version
 
     def _learn_replaced(self, raw: bytes) -> None:
         try:
@@ -113,12 +127,18 @@ class _Calendar:
             yield Skipped(where, "truncated", "the file ends in the middle of this entry", position)
         elif piece.name == "VTIMEZONE":
             self._learn_zone(piece.raw)
+        elif piece.name == "VEVENT" and self._is_outdated(piece.raw):
+            yield Skipped(where, "duplicate", "a newer version of the event is there", position)
         elif piece.name in ("VEVENT", "VTODO"):
             raw = piece.raw
             build = self._event if piece.name == "VEVENT" else self._task
             yield from one_record(where, position, partial(build, raw, position))
         else:
             yield Skipped(where, "unknown_record_type", f"{piece.name} is not read", position)
+
+    def _is_outdated(self, raw: bytes) -> bool:
+        own = _identity(raw)
+        return own != b"" and _version(raw) < self._newest.get(own, (-1, b""))
 
     def _learn_zone(self, raw: bytes) -> None:
         """A zone the calendar defines itself, for names that no database knows."""
@@ -149,6 +169,18 @@ class _Calendar:
         if name is None:
             return self._zone
         return self._zones.get(name) or _named_zone(name) or self._zone
+
+
+def _identity(raw: bytes) -> bytes:
+    """What two versions of an event share; nothing for one without an id."""
+    uid, occurrence = _UID.search(raw), _OCCURRENCE.search(raw)
+    return (uid.group() + (occurrence.group() if occurrence else b"")) if uid else b""
+
+
+def _version(raw: bytes) -> tuple[int, bytes]:
+    """Which of two is newer: by its number, else by when it was written."""
+    number, written = _SEQUENCE.search(raw), _WRITTEN.search(raw)
+    return int(number.group(1)) if number else 0, written.group(1) if written else b""
 
 
 def _named_zone(name: str) -> tzinfo | None:

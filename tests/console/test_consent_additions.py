@@ -58,6 +58,14 @@ def test_records_that_were_not_named_before_are_an_addition(
         assert "records that were not named before" in shown
 
 
+def test_another_purpose_is_an_addition(house: Household, browser: Browser) -> None:
+    allow(browser, house.ask(mail_request()))
+    training = mail_request()
+    training[0]["purpose_code"] = "https://pdpp.dev/purpose/ai_training"
+    shown = adds(browser.get(house.ask(training)))
+    assert shown == "This request adds: E-mail: another purpose"
+
+
 def test_another_source_is_an_addition_and_nothing_chosen_is_none(
     house: Household, browser: Browser
 ) -> None:

@@ -11,18 +11,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from personal_server.console.consent_who import source_name
 from personal_server.console.words import field_words, listed
 from personal_server.domain.authority import TimeConstraint
-from personal_server.domain.grant import StreamGrant
+from personal_server.domain.grant import Grant, StreamGrant
 from personal_server.operations.reviewing import Review
 
 Holdings = Mapping[tuple[str, str], Sequence[StreamGrant]]
 
 
 def additions(review: Review) -> tuple[str, ...]:
-    """One sentence for each kind of records that is new or reaches further; none if none does."""
-    held = _held(review)
+    """One sentence for each purpose and kind of records that is new or reaches further."""
+    grants = _active_grants(review)
+    held, purposes = _held(grants), {(one.source.id, one.purpose_code) for one in grants}
     said: list[str] = []
     for entry in review.terms.entries:
         source_id, name = entry.offer.selection.source_id, source_name(entry.offer)
+        known = source_id in {one for one, _ in purposes}
+        if known and (source_id, entry.offer.selection.purpose_code) not in purposes:
+            said.append(f"{name}: another purpose")
         names = {
             c.connection_id: c.display_name or c.connection_id for c in entry.offer.connections
         }
@@ -35,13 +39,16 @@ def additions(review: Review) -> tuple[str, ...]:
     return tuple(said)
 
 
-def _held(review: Review) -> Holdings:
+def _active_grants(review: Review) -> list[Grant]:
+    held = [one for holding in review.earlier for one in holding.grants]
+    return [one.grant for one in held if one.grant is not None and one.status == "active"]
+
+
+def _held(grants: Sequence[Grant]) -> Holdings:
     held: dict[tuple[str, str], list[StreamGrant]] = {}
-    for one in (one for holding in review.earlier for one in holding.grants):
-        if one.grant is None or one.status != "active":
-            continue
-        for stream in one.grant.streams:
-            held.setdefault((one.grant.source.id, stream.name), []).append(stream)
+    for grant in grants:
+        for stream in grant.streams:
+            held.setdefault((grant.source.id, stream.name), []).append(stream)
     return held
 
 

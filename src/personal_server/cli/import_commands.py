@@ -1,4 +1,4 @@
-"""`pdpp import` and `pdpp sources` on the store of this machine; loaded when one is called."""
+"""`pdpp import`, `sources` and `receipts` on the store of this machine; loaded when one is called."""
 
 from __future__ import annotations
 
@@ -24,3 +24,4 @@ _commands = cyclopts.App()
 add_import_commands(_commands, open_imports)
 import_command = _commands["import"]
 sources_command = _commands["sources"]
+receipts_command = _commands["receipts"]

@@ -1,4 +1,4 @@
-"""`pdpp import` and `pdpp sources`: real exports in, with an honest report of what was read.
+"""`pdpp import`, `sources`, `receipts`: real exports in, with an honest report of what was read.
 
 Rule: safe to repeat (what is there already does not change) and safe to interrupt (the same command
 goes on where it stopped).
@@ -22,6 +22,7 @@ from personal_server.cli.import_paths import (
     import_paths,
     known_source,
 )
+from personal_server.cli.receipts import all_receipts, print_receipts
 from personal_server.cli.source_pages import print_source, print_sources, source_json
 from personal_server.cli.tables import console
 from personal_server.sources.registry import SOURCES
@@ -29,7 +30,7 @@ from personal_server.sources.tables import Guidance
 
 
 def add_import_commands(app: cyclopts.App, open_ports: Opener) -> None:
-    """Put `import` and `sources` on the command line."""
+    """Put `import`, `sources` and `receipts` on the command line."""
 
     @app.command(name="import")
     def import_(
@@ -100,6 +101,22 @@ def add_import_commands(app: cyclopts.App, open_ports: Opener) -> None:
             print_sources(console())
         else:
             print_source(chosen[0], console())
+
+    @app.command
+    def receipts(*, json: Annotated[bool, Parameter(negative="")] = False) -> None:
+        """List what was imported: file, time, account, span of days, what was new.
+
+        Parameters
+        ----------
+        json
+            Print JSON.
+        """
+        with open_ports() as ports:
+            told = all_receipts(ports.store)
+        if json:
+            print_json({"receipts": told})
+        else:
+            print_receipts(told, console())
 
 
 def _zone(name: str | None) -> tzinfo:

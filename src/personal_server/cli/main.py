@@ -35,6 +35,7 @@ Begin with `pdpp import FILE`, then `pdpp serve`.
 """
 IMPORT_HELP = "Import exports: files, folders or zips as they were downloaded."
 SOURCES_HELP = "List what can be imported, how to get each export, and what it holds."
+RECEIPTS_HELP = "List what was imported: file, time, account, span of days, what was new."
 
 
 def open_store() -> AbstractContextManager[OwnerStore]:
@@ -59,6 +60,7 @@ def command_line() -> cyclopts.App:
     imports = "personal_server.cli.import_commands"
     app.command(f"{imports}:import_command", name="import", help=IMPORT_HELP)
     app.command(f"{imports}:sources_command", name="sources", help=SOURCES_HELP)
+    app.command(f"{imports}:receipts_command", name="receipts", help=RECEIPTS_HELP)
     app.command(
         "personal_server.cli.serving:serve",
         name="serve",

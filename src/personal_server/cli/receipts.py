@@ -1,0 +1,49 @@
+"""`pdpp receipts`: which files were imported, when, into which account, and what they brought."""
+
+from __future__ import annotations
+
+from rich.console import Console
+
+from personal_server.cli.import_memory import ImportMemory
+from personal_server.cli.tables import table
+from personal_server.sources.item import Data
+from personal_server.storage.ports import RecordStore
+
+MINUTE_CHARS = len("2026-11-21T14:05")
+COLUMNS = ("imported", "into", "file", "from", "to", "new", "updated")
+
+
+def all_receipts(store: RecordStore) -> list[Data]:
+    """The receipts of all connections, oldest first, each with its connection."""
+    with store.snapshot() as snapshot:
+        connections = snapshot.connections()
+    found: list[Data] = []
+    for each in connections:
+        named = {"connection_id": each.connection_id, "name": each.display_name}
+        for stream in store.state(each.connection_id).state:
+            memory = ImportMemory(store, each.connection_id, stream)
+            found += [{"connection": named, **receipt} for receipt in memory.receipts()]
+    return sorted(found, key=lambda receipt: str(receipt["imported_at"]))
+
+
+def print_receipts(receipts: list[Data], out: Console) -> None:
+    """One line for each."""
+    if not receipts:
+        out.print("Nothing was imported yet. Run `pdpp import PATH`, see `pdpp sources`.")
+        return
+    out.print(table(COLUMNS, [_row(receipt) for receipt in receipts]))
+    out.print("With --json: size, SHA-256, and what each stream got and what was skipped.")
+
+
+def _row(receipt: Data) -> tuple[object, ...]:
+    streams: list[Data] = list(receipt["streams"].values())
+    named: Data = receipt["connection"]
+    return (
+        str(receipt["imported_at"])[:MINUTE_CHARS].replace("T", " "),
+        named["name"] or named["connection_id"],
+        receipt["name"],
+        receipt["earliest"] or "–",
+        receipt["latest"] or "–",
+        sum(each["new"] for each in streams),
+        sum(each["updated"] for each in streams),
+    )

@@ -1,4 +1,4 @@
-"""`pdpp import`, `sources` and `receipts` on the store of this machine; loaded when one is called."""
+"""`pdpp import`, `sources` and `receipts` on the store of this machine; loaded when called."""
 
 from __future__ import annotations
 

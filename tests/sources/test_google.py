@@ -106,3 +106,37 @@ def test_histories_are_known_behind_other_lists(tmp_path: Path) -> None:
         "2023-11-14T22:13:20Z"
     ]
     assert len(records_of(items, "location_points")) == 1
+
+
+def page(tmp_path: Path, style: str, body: str, small: str = "") -> list[Data]:
+    cell = '<div class="outer-cell"><p class="mdl-typography--title">{}<br></p>{}{}</div>'
+    said = f'<div class="content-cell mdl-typography--body-1">{body}</div>'
+    caption = f'<div class="content-cell mdl-typography--caption">{small}</div>'
+    head = f"<html><head><title>x</title><style>{style}</style></head><body>"
+    text = head + cell.format("YouTube", said, caption) + "</body></html>"
+    (tmp_path / "page.html").write_text(text)
+    return records_of(read_path(tmp_path))
+
+
+def test_a_page_is_known_behind_its_long_style_sheet(tmp_path: Path) -> None:
+    link = '<a href="https://www.youtube.com/watch?v=1">Bread</a><br>'
+    small = (
+        "<b>Products:</b><br>&emsp;YouTube<br><b>Details:</b><br>&emsp;From Google Ads<br>"
+        '<b>Why is this here?</b><br>&emsp;Because of <a href="https://a">settings</a>.'
+    )
+    (found,) = page(tmp_path, "a{} " * 9000, f"Watched {link}Mar 2, 2024, 1:05:09 PM UTC", small)
+    assert (found["title"], found["details"]) == ("Bread", ["From Google Ads"])
+
+
+def test_what_an_assistant_answered_is_kept(tmp_path: Path) -> None:
+    body = (
+        "Prompted why is bread flat<br>Mar 2, 2024, 1:05:09 PM UTC<br><p>Too cold at 10:00:00</p>"
+    )
+    (found,) = page(tmp_path, "", body)
+    assert found["title"] == "Prompted why is bread flat"
+    assert found["answer"] == "Too cold at 10:00:00"
+    listed = {"header": "Gemini Apps", "title": "Prompted x", "time": "2024-03-01T10:00:00Z"}
+    (tmp_path / "page.html").unlink()
+    answer = {"safeHtmlItem": [{"html": "<p>Too <b>cold</b></p>"}]}
+    (tmp_path / "MyActivity.json").write_bytes(as_json([listed | answer]))
+    assert [a["answer"] for a in records_of(read_path(tmp_path), "activity")] == ["Too cold"]

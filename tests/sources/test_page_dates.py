@@ -21,6 +21,8 @@ from personal_server.sources.page_dates import is_page_date, parse_page_date
         ("2 de mar. de 2024, 13:05:09 BRT", "2024-03-02T16:05:09Z"),
         ("2 мар. 2024 г., 13:05:09 MSK", "2024-03-02T10:05:09Z"),
         ("2 mrt. 2024 13:05:09 CET", "2024-03-02T12:05:09Z"),
+        ("2024年3月2日 13:05:09 JST", "2024-03-02T04:05:09Z"),
+        ("2024. 3. 2. 오후 1:05:09 KST", "2024-03-02T04:05:09Z"),
     ],
 )
 def test_dates_in_many_languages(written: str, instant: str) -> None:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from personal_server.sources.export import Export, Member
-from personal_server.sources.google_activity import activity_records, read_activity_page
+from personal_server.sources.google_activity import activity_records, is_page, read_activity_page
 from personal_server.sources.google_places import (
     PLACE_ARRAYS,
     place_records,
@@ -70,12 +70,19 @@ class GoogleSource:
 
     def recognize(self, export: Export) -> Claim | None:
         """Claim files by the shape of their first entry, since Google translates their names."""
-        mine = list(matching(export, lambda head: _kind(head) is not None, ".json", ".html"))
-        return claim(CERTAIN, mine, "it holds activity, history or places as Google exports them")
+        lists = list(matching(export, lambda head: _kind(head) is not None, ".json", ".html"))
+        pages = [m for m in matching(export, _is_html, ".html") if m not in lists and is_page(m)]
+        return claim(
+            CERTAIN, [*lists, *pages], "it holds activity, history or places as Google exports them"
+        )
 
     def read(self, export: Export, start: int = 0) -> Iterator[SourceItem]:
         """Yield what each file holds; ids come from content, so overlaps fall together."""
         return beginning_at(start, each_member(export, _read_member))
+
+
+def _is_html(head: bytes) -> bool:
+    return head[:200].lstrip().lower().startswith((b"<html", b"<!doctype html"))
 
 
 def _kind(head: bytes) -> str | None:
@@ -83,8 +90,9 @@ def _kind(head: bytes) -> str | None:
 
 
 def _read_member(member: Member) -> Iterator[SourceItem]:
-    kind = _kind(member.head())
-    if kind == "page":
+    head = member.head()
+    kind = _kind(head)
+    if kind == "page" or _is_html(head):
         yield from read_activity_page(member)
     elif kind is not None:
         for element in json_elements(member, *_ARRAYS.get(kind, ())):

@@ -10,11 +10,12 @@ from selectolax.lexbor import (  # pyright: ignore[reportMissingModuleSource]
 )
 
 from personal_server.sources import shape
-from personal_server.sources.errors import BadRecord
+from personal_server.sources.errors import BadRecord, MemberDamaged
 from personal_server.sources.export import Member
 from personal_server.sources.identity import stable_id
 from personal_server.sources.item import Data, Skipped, SourceItem, SourceRecord
 from personal_server.sources.json_stream import Element
+from personal_server.sources.mail.html_text import html_to_text
 from personal_server.sources.page_dates import is_page_date, parse_page_date
 from personal_server.sources.port import one_record
 from personal_server.sources.text import decoded, one_line, or_none
@@ -28,6 +29,7 @@ _WATCHED = (
     "Assistiu a ",
     "Viu ",
 )
+LONGEST_STYLE_BYTES = 1024 * 1024
 CHUNK_BYTES = 1024 * 1024
 LARGEST_CELL_BYTES = 4 * 1024 * 1024
 
@@ -46,6 +48,7 @@ def activity_records(element: Element) -> Iterator[SourceItem]:
         title=shape.line(value, "title"),
         url=shape.line(value, "titleUrl"),
         channel=(shape.line(channel, "name"), shape.line(channel, "url")),
+        answer=_answer(value),
         details=[n for each in shape.objects(value, "details") if (n := shape.line(each, "name"))],
         position=element.position,
     )
@@ -59,6 +62,7 @@ def _record(
     url: str | None,
     channel: tuple[str | None, str | None],
     details: list[str],
+    answer: str | None,
     position: int,
 ) -> SourceRecord:
     """The record of the stream that an activity's address belongs to."""
@@ -78,7 +82,11 @@ def _record(
         name, link = channel
         watched = {"title": _without_verb(title, url), "channel": name, "channel_url": link}
         return SourceRecord("youtube_watches", data | watched, position)
-    facts = {"product": product, "query": one_line(searched[0]) if searched else None}
+    facts = {
+        "product": product,
+        "answer": answer,
+        "query": one_line(searched[0]) if searched else None,
+    }
     return SourceRecord("activity", data | facts, position)
 
 
@@ -90,6 +98,14 @@ def _without_verb(title: str | None, url: str | None) -> str | None:
         if title.startswith(verb):
             return title.removeprefix(verb)
     return title.removesuffix(" angesehen").removesuffix(" bekeken")
+
+
+def is_page(member: Member) -> bool:
+    """Whether cells of activity follow the style sheet, which is long."""
+    try:
+        return _CELL in member.head(LONGEST_STYLE_BYTES)
+    except MemberDamaged:
+        return False
 
 
 def read_activity_page(member: Member) -> Iterator[SourceItem]:
@@ -122,20 +138,50 @@ def _cell_record(cell: bytes, position: int) -> SourceItem:
         return Skipped("activity page", "bad_record", "an entry without content", position)
     links = bodies[0].css("a")
     lines = [one_line(each) for each in bodies[0].text(separator="\n").split("\n")]
-    dated = next((each for each in reversed(lines) if is_page_date(each)), None)
-    if dated is None:
-        raise BadRecord("bad_date", "it has no date that can be read")
+    at, occurred_at = _dated(lines)
     heading = tree.css(".mdl-typography--title")
     product = one_line(heading[0].text()) if heading else "Google"
     first = links[0] if links else None
-    title = one_line(first.text()) if first else one_line(" ".join(lines[: lines.index(dated)]))
+    title = one_line(first.text()) if first else one_line(" ".join(lines[:at]))
     channel = (one_line(links[1].text()), links[1].attributes.get("href")) if links[1:] else None
     return _record(
-        parse_page_date(dated),
+        occurred_at,
         product=product,
         title=or_none(title),
         url=or_none(first.attributes.get("href") if first else None),
         channel=channel or (None, None),
-        details=[],
+        details=_details(tree, product),
+        answer=or_none("\n".join(lines[at + 1 :]).strip()),
         position=position,
     )
+
+
+def _dated(lines: list[str]) -> tuple[int, str]:
+    """The line that is the date, and what it says. Raises: BadRecord."""
+    for at, line in enumerate(lines):
+        if is_page_date(line):
+            try:
+                return at, parse_page_date(line)
+            except BadRecord:
+                continue
+    raise BadRecord("bad_date", "it has no date that can be read")
+
+
+def _details(tree: LexborHTMLParser, product: str) -> list[str]:
+    """What stands in small print beside the product; a part with links is Google's own reason."""
+    found: list[str] = []
+    for small in tree.css(".mdl-typography--caption"):
+        for part in (small.html or "").split("<b>")[2:]:
+            if "<a" not in part:
+                body = LexborHTMLParser(part.partition("</b>")[2]).body
+                words = body.text(separator="\n") if body else ""
+                found += filter(None, (one_line(each) for each in words.split("\n")))
+    return [each for each in dict.fromkeys(found) if each != product]
+
+
+def _answer(value: Data) -> str | None:
+    """What an assistant answered."""
+    pieces = [
+        html_to_text(shape.text(e, "html") or "") for e in shape.objects(value, "safeHtmlItem")
+    ]
+    return or_none("\n\n".join(filter(None, pieces)))

@@ -64,6 +64,7 @@ ACTIVITY = Stream(
         *_happened("What was done"),
         word("product", "Google's product"),
         text("query", "Words searched, if it was a search"),
+        text("answer", "What an assistant (Gemini) answered"),
     ],
     time_field="occurred_at",
 )

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 
 from dateparser.date import DateDataParser
+from dateparser.timezone_parser import pop_tz_offset_from_string
 
 from personal_server.sources.errors import BadRecord
 from personal_server.sources.times import rendered
@@ -35,18 +36,28 @@ def parse_page_date(words: str) -> str:
     clock = _CLOCK.search(words)
     if clock is None or len(words) > LONGEST_DATE_CHARS:
         raise _unknown()
-    midnight = _midnight(f"{words[: clock.start()]}00:00:00{words[clock.end() :]}")
+    midnight = _moment(f"{words[: clock.start()]}00:00:00{words[clock.end() :]}")
+    if midnight is None:
+        whole = _moment(words)
+        if whole is None:
+            raise _unknown()
+        return rendered(whole)
     hour, minute, second, half = clock.groups()
     hours = int(hour) % 12 + 12 * (half in "pP") if half else int(hour)
-    if midnight is None or hours > 23 or int(minute) > 59 or int(second) > 59:
+    if hours > 23 or int(minute) > 59 or int(second) > 59:
         raise _unknown()
     return rendered(midnight + timedelta(hours=hours, minutes=int(minute), seconds=int(second)))
 
 
 @lru_cache(maxsize=4096)
-def _midnight(words: str) -> datetime | None:
-    """The beginning of a day in the zone it names; a page has many entries of each day."""
-    return _PARSER.get_date_data(words).date_obj
+def _moment(words: str) -> datetime | None:
+    """What words say; asked for the beginning of a day, since a page has many entries of each."""
+    found = _PARSER.get_date_data(words).date_obj
+    if found is None:
+        clock, zone = pop_tz_offset_from_string(words)
+        found = _PARSER.get_date_data(clock).date_obj
+        return found.replace(tzinfo=zone) if found else None
+    return found
 
 
 def _unknown() -> BadRecord:

@@ -52,3 +52,15 @@ async def test_a_hit_that_brings_more_than_a_hit_still_fits() -> None:
     assert set(cut) == {"expanded", "thread"}
     assert all(entry["uri"].startswith("pdpp://record/") for entry in cut.values())
     assert "cut: expanded " in outcome.text
+
+
+async def test_an_excerpt_of_unknown_length_claims_no_total() -> None:
+    hit = {"record_id": "m1", "stream": "messages", "connection_id": "cin_a"}
+    snippet = {"field": "body", "text": "the <mark>invoice</mark> is paid"}
+    rs = world()
+    rs.script = lambda _: Answer(200, {"data": [{**hit, "snippet": snippet}]})
+    outcome = await ask(rs, "search", {"query": "invoice"})
+    entry = outcome.structured["results"][0]["content_ladder"][0]
+    assert entry["shown_chars"] == len("the invoice is paid")
+    assert "total_chars" not in entry
+    assert 'cut: body 19/unknown read_record_field {"id":"cin_a/messages:m1"' in outcome.text

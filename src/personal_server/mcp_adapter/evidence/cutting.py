@@ -27,14 +27,14 @@ class Cut:
     """One value shown in part, or not at all.
 
     Units: shown and total are characters for text, items or members for JSON; json_chars is the
-           size of the whole value as compact JSON.
+           size of the whole value as compact JSON. A server may not say a total.
     """
 
     field_path: str
     kind: Literal["text", "json", "binary"]
     status: Literal["truncated", "omitted", "binary"]
     shown: int = 0
-    total: int = 0
+    total: int | None = 0
     json_chars: int = 0
     facts: BinaryFacts | None = None
 

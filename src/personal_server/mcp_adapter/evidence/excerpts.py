@@ -39,8 +39,7 @@ class Excerpt:
         """The note of an excerpt that is not known to be complete."""
         if self.complete or not self.field_path:
             return None
-        total = self.total_chars if self.total_chars is not None else self.shown_chars
-        return Cut(self.field_path, "text", "truncated", self.shown_chars, total)
+        return Cut(self.field_path, "text", "truncated", self.shown_chars, self.total_chars)
 
 
 def excerpts_of(hit: Json) -> list[Excerpt]:
@@ -79,5 +78,5 @@ def _snippet(hit: Json) -> list[Excerpt]:
         return []
     plain = unescaped(text)
     field = first_text(as_object(snippet).get("field"), as_object(snippet).get("field_path"))
-    shown = _readable(plain, tag.sub("", plain).strip("…"))
-    return [Excerpt(field, shown, len(plain), 0, None, complete=False)]
+    bare = tag.sub("", plain).strip("…")
+    return [Excerpt(field, _readable(plain, bare), len(bare), 0, None, complete=False)]

@@ -39,7 +39,8 @@ def ladder_entry(call: Call, holder: Holder, cut: Cut) -> Json:
     if cut.kind == "binary":
         return {**entry, **_binary(call, holder, cut)}
     names = ("shown_chars", "total_chars") if cut.kind == "text" else ("shown_items", "total_items")
-    entry.update(zip(names, (cut.shown, cut.total), strict=True))
+    amounts = zip(names, (cut.shown, cut.total), strict=True)
+    entry.update({name: amount for name, amount in amounts if amount is not None})
     read = _read(holder, cut)
     if read is not None:
         entry["read"] = {"tool": read.tool, "arguments": dict(read.arguments)}
@@ -125,5 +126,5 @@ def ladder_line(entry: Json) -> str:
 
 def _amount(entry: Json) -> str:
     if entry["kind"] == "text":
-        return f"{entry['shown_chars']}/{entry['total_chars']}"
+        return f"{entry['shown_chars']}/{entry.get('total_chars', 'unknown')}"
     return f"{entry['shown_items']}/{entry['total_items']} items"

@@ -44,3 +44,9 @@ def test_messages_follow_each_other_by_their_times(tmp_path: Path) -> None:
 def test_what_is_no_conversation_is_reported(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text(json.dumps([*CLAUDE, {"uuid": "m", "text": "alone"}]))
     assert skips_of(read_path(tmp_path)) == ["unknown_record_type"]
+
+
+def test_conversations_are_known_behind_a_long_summary(tmp_path: Path) -> None:
+    long = [{"uuid": "c", "name": "x", "summary": "word " * 5000, "chat_messages": []}]
+    (tmp_path / "conversations.json").write_text(json.dumps(long))
+    assert [c["id"] for c in records_of(read_path(tmp_path), "conversations")] == ["c"]

@@ -9,11 +9,17 @@ from itertools import pairwise
 
 from personal_server.sources import shape
 from personal_server.sources.claude_streams import DECLARATION
-from personal_server.sources.errors import BadRecord
+from personal_server.sources.errors import BadRecord, MemberDamaged
 from personal_server.sources.export import Export, Member
 from personal_server.sources.identity import stable_id
 from personal_server.sources.item import Data, Skipped, SourceItem, SourceRecord
-from personal_server.sources.json_stream import Element, json_elements, json_lines, parse_object
+from personal_server.sources.json_stream import (
+    LARGEST_LINE_BYTES,
+    Element,
+    json_elements,
+    json_lines,
+    parse_object,
+)
 from personal_server.sources.port import (
     CERTAIN,
     Claim,
@@ -26,6 +32,10 @@ from personal_server.sources.port import (
 )
 from personal_server.sources.text import or_none
 
+LONGEST_BEGINNING_BYTES = 256 * 1024
+_BEGINNING = re.compile(
+    rb"^\s*\[?\s*\{\s*\"(uuid|conversations_memory|project_memories|name)\"\s*:"
+)
 _CONVERSATION = re.compile(rb"^\s*\[?\s*\{.*\"chat_messages\"\s*:", re.DOTALL)
 _PROJECT = re.compile(rb"^\s*\[?\s*\{.*\"prompt_template\"\s*:", re.DOTALL)
 _MEMORIES = re.compile(rb"^\s*\[?\s*\{.*\"conversations_memory\"\s*:", re.DOTALL)
@@ -43,12 +53,22 @@ class ClaudeSource:
 
     def recognize(self, export: Export) -> Claim | None:
         """Claim files of conversations, projects or memories."""
-        found = list(matching(export, lambda head: _kind(head) is not None, ".json", ".jsonl"))
+        candidates = matching(export, lambda head: bool(_BEGINNING.match(head)), ".json", ".jsonl")
+        found = [member for member in candidates if _kind(_beginning(member))]
         return claim(CERTAIN, found, "it holds conversations as Claude exports them")
 
     def read(self, export: Export, start: int = 0) -> Iterator[SourceItem]:
         """Yield each conversation with its messages, each project with its documents."""
         return beginning_at(start, without_repeats(each_member(export, _read_member)))
+
+
+def _beginning(member: Member) -> bytes:
+    """As much of a file as tells what it is: a summary may stand before the messages."""
+    try:
+        head = member.head()
+        return head if _kind(head) else member.head(LONGEST_BEGINNING_BYTES)
+    except MemberDamaged:
+        return b""
 
 
 def _kind(head: bytes) -> str | None:
@@ -61,7 +81,7 @@ def _elements(member: Member, head: bytes) -> Iterator[Element | Skipped]:
     if head.lstrip().startswith(b"["):
         return json_elements(member)
     with member.open() as stream:
-        first = stream.readline(1_000_000)
+        first = stream.readline(LARGEST_LINE_BYTES)
     return json_lines(member) if _is_object(first) else _single(member)
 
 
@@ -75,7 +95,7 @@ def _single(member: Member) -> Iterator[Element | Skipped]:
 
 
 def _read_member(member: Member) -> Iterator[SourceItem]:
-    head = member.head()
+    head = _beginning(member)
     kind = _kind(head)
     for element in _elements(member, head):
         if isinstance(element, Skipped):

@@ -103,6 +103,20 @@ def test_once_and_standing_can_be_changed_to_and_fro(house: Household, browser: 
     assert json.loads(row.artifact)["access_mode"] == "single_use"
 
 
+def test_a_mistyped_time_keeps_the_other_choices(house: Household, browser: Browser) -> None:
+    path = house.ask(mail_request())
+    chosen = browser.submit(browser.get(path), path, view="0.messages.traffic")
+    times = {"since.0.messages": "2026-11-01", "until.0.messages": "2026-10-01"}
+    refused = press(browser, chosen, path, "approve", expiry="30d", **times)
+    assert (refused.status, refused.error) == (400, "not_a_narrowing")
+    assert "2026-11-01" not in refused.text
+    assert press(browser, refused, path, "approve").status == 303
+    (row,) = house.rows(ReviewArtifactRow)
+    artifact = json.loads(row.artifact)
+    assert artifact["sources"][0]["streams"][0]["fields"] == ["id", "sent_at", "from_address", "to"]
+    assert artifact["expires_at"].startswith("2026-12-18")
+
+
 def test_a_declared_view_is_a_shortcut_too(house: Household, browser: Browser) -> None:
     path = house.ask(mail_request())
     page = browser.submit(browser.get(path), path, view="0.messages.traffic")

@@ -38,6 +38,20 @@ def posted_choices(form: Form) -> Choices:
     return choices
 
 
+def without_times(choices: Choices) -> Choices:
+    """The choices with every stream's time as it was asked for."""
+    entries = {
+        index: replace(
+            entry,
+            streams={
+                name: replace(stream, since="", until="") for name, stream in entry.streams.items()
+            },
+        )
+        for index, entry in choices.entries.items()
+    }
+    return replace(choices, entries=entries)
+
+
 def leaves_all_out(form: Form, choices: Choices) -> bool:
     """Whether every entry of several was left out: a denial.  Source: AS contract 6.2."""
     several = any(name == SEVERAL for name, _ in form)

@@ -78,8 +78,16 @@ class ConsentPages:
         try:
             return self._decide(visit)
         except NotANarrowing as error:
-            review = self.granting.view(visit.path["handle"], acting(visit))
-            return self._page(visit, review, _note(error))
+            return self._page(visit, self._as_far_as_possible(visit), _note(error))
+
+    def _as_far_as_possible(self, visit: Visit) -> Review:
+        """The posted choices without their times, which people mistype; else the request anew."""
+        handle = visit.path["handle"]
+        try:
+            choices = consent_form.without_times(consent_form.posted_choices(visit.form))
+            return self.granting.preview(handle, choices, acting(visit))
+        except NotANarrowing:
+            return self.granting.view(handle, acting(visit))
 
     def _decide(self, visit: Visit) -> Response:
         for shortcut in ("quick", "view"):

@@ -33,9 +33,7 @@ from personal_server.sources.port import (
 from personal_server.sources.text import or_none
 
 LONGEST_BEGINNING_BYTES = 256 * 1024
-_BEGINNING = re.compile(
-    rb"^\s*\[?\s*\{\s*\"(uuid|conversations_memory|project_memories|name)\"\s*:"
-)
+_BEGINNING = re.compile(rb"^\s*\[?\s*\{\s*\"uuid\"\s*:")
 _CONVERSATION = re.compile(rb"^\s*\[?\s*\{.*\"chat_messages\"\s*:", re.DOTALL)
 _PROJECT = re.compile(rb"^\s*\[?\s*\{.*\"prompt_template\"\s*:", re.DOTALL)
 _MEMORIES = re.compile(rb"^\s*\[?\s*\{.*\"conversations_memory\"\s*:", re.DOTALL)
@@ -53,7 +51,7 @@ class ClaudeSource:
 
     def recognize(self, export: Export) -> Claim | None:
         """Claim files of conversations, projects or memories."""
-        candidates = matching(export, lambda head: bool(_BEGINNING.match(head)), ".json", ".jsonl")
+        candidates = matching(export, _may_be, ".json", ".jsonl")
         found = [member for member in candidates if _kind(_beginning(member))]
         return claim(CERTAIN, found, "it holds conversations as Claude exports them")
 
@@ -62,11 +60,16 @@ class ClaudeSource:
         return beginning_at(start, without_repeats(each_member(export, _read_member)))
 
 
+def _may_be(head: bytes) -> bool:
+    return _kind(head) is not None or bool(_BEGINNING.match(head))
+
+
 def _beginning(member: Member) -> bytes:
     """As much of a file as tells what it is: a summary may stand before the messages."""
     try:
         head = member.head()
-        return head if _kind(head) else member.head(LONGEST_BEGINNING_BYTES)
+        longer = _kind(head) is None and _BEGINNING.match(head)
+        return member.head(LONGEST_BEGINNING_BYTES) if longer else head
     except MemberDamaged:
         return b""
 

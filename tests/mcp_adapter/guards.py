@@ -61,6 +61,7 @@ guards: tuple[Guard, ...] = (
     Guard("tools.paging", "_first", ("tools/test_paging.py",)),
     Guard("tools.read_record_field", "read_window", windows),
     Guard("tools.schema", "_body", schema),
+    Guard("tools.schema", "_stream", schema),
     Guard("tools.schema", "index_data", schema, "_reduced(catalog, reductions[-1])"),
     Guard("tools.identity", "record_of", ("tools/test_identity.py",)),
     Guard("tools.gate", "pass_expand_gate", ("tools/test_gate.py",)),

@@ -1,3 +1,5 @@
+from base64 import b64encode
+
 import pytest
 
 from personal_server.mcp_adapter.evidence.naming import record_address, record_title, safe_url
@@ -18,6 +20,11 @@ def test_without_a_title_it_is_source_stream_and_event_time() -> None:
     assert record_title(wrapper, {}, record, "x") == "Mail / messages / 2026-01-01"
     assert record_title({"connector_key": "gmail"}, {}, record, "x") == "gmail / messages"
     assert record_title({}, {}, None, "the id") == "the id"
+
+
+def test_encoded_bytes_are_no_title() -> None:
+    encoded = b64encode(bytes(range(256))).decode()
+    assert record_title({}, {"title": encoded, "subject": "S"}, record, "x") == "S"
 
 
 def test_an_address_is_the_payloads_the_servers_or_built() -> None:

@@ -1,3 +1,4 @@
+from base64 import b64encode
 from typing import Any
 
 import pytest
@@ -56,5 +57,15 @@ async def test_groups_of_a_server_that_ignores_limits_are_refused_when_they_neve
     groups = [{"key": f"{n} " + "x" * 200, "count": 1} for n in range(100)]
     rs.script = lambda _: Answer(200, {"groups": groups, "group_count": 100, "other_count": 0})
     outcome = await ask(rs, "aggregate", {**base, "group_by": "category"})
-    assert outcome.structured["error"]["code"] == "result_too_large"
+    error = outcome.structured["error"]
+    assert error["code"] == "result_too_large"
+    assert error["next_call"] == {"tool": "aggregate", "arguments": base}
     assert [request.values("limit") for request in rs.requests][-1] == ["1"]
+
+
+async def test_a_key_of_encoded_bytes_is_described() -> None:
+    rs = world()
+    group = {"key": b64encode(bytes(range(256))).decode(), "count": 1}
+    rs.script = lambda _: Answer(200, {"groups": [group], "group_count": 1, "other_count": 0})
+    text = (await ask(rs, "aggregate", {**base, "group_by": "category"})).text
+    assert '\nkey "[binary 256 bytes application/octet-stream]" = 1\n' in text

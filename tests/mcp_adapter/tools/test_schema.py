@@ -63,10 +63,15 @@ async def test_a_refusal_is_passed_on_and_names_alone_may_be_too_many() -> None:
     rs.script = lambda _: Answer(403, {"error": {"code": "grant_revoked"}})
     assert (await ask(rs, "schema", {})).structured["error"]["code"] == "grant_revoked"
     names = [{"name": f"stream_{n}_" + "x" * 100} for n in range(600)]
-    catalog = {"detail": "compact", "connectors": [{"connector_key": "k", "streams": names}]}
+    connectors: list[Json] = [{"connector_key": "k", "streams": names}]
+    catalog: Json = {"detail": "compact", "connectors": connectors}
     rs.script = lambda _: Answer(200, catalog)
     error = (await ask(rs, "schema", {})).structured["error"]
     assert (error["code"], error["param"]) == ("result_too_large", "connection_id")
+    assert "next_call" not in error
+    catalog["connectors"][0]["granted_connections"] = [{"connection_id": "cin_a"}]
+    error = (await ask(rs, "schema", {})).structured["error"]
+    assert error["next_call"] == {"tool": "schema", "arguments": {"connection_id": "cin_a"}}
 
 
 @pytest.mark.parametrize(
@@ -90,3 +95,68 @@ async def test_an_index_loses_members_before_names(streams: int, kept: set[str])
     assert [row["name"] for row in shown] == [f"s{n}" for n in range(streams)]
     assert set(shown[0]) == kept
     assert "; s19" in outcome.text
+
+
+def described(sources: int, fields: int) -> Json:
+    """One stream of so many sources, each with so many able fields."""
+    flags = {
+        f"field_number_{n}": "t=string,eq,r=gte|gt|lte|lt,a=group_by|max|min|sum"
+        for n in range(fields)
+    }
+    row = {"name": "messages", "field_capabilities": flags, "count": ["none"], "views": []}
+    connectors = [
+        {
+            "connector_key": f"mail{n}",
+            "granted_connections": [{"connection_id": f"cin_{n}"}],
+            "streams": [row],
+        }
+        for n in range(sources)
+    ]
+    return {"detail": "compact", "connectors": connectors}
+
+
+@pytest.mark.parametrize(("sources", "fields"), [(1, 30), (1, 200), (12, 30), (60, 4), (90, 1)])
+async def test_a_stream_is_told_within_its_budget_and_names_every_source(
+    sources: int, fields: int
+) -> None:
+    rs = world()
+    rs.script = lambda _: Answer(200, described(sources, fields))
+    outcome = await ask(rs, "schema", {"stream": "messages"})
+    assert not outcome.is_error, outcome.text
+    assert len(outcome.text) <= 12_000
+    lines = outcome.text.split("\n")
+    assert len([line for line in lines if line.startswith("source ")]) == sources
+    for n in range(sources):
+        assert any(line.endswith(f"connection_id=cin_{n}") for line in lines)
+    described_rows = len([line for line in lines if line.startswith("fields: ")])
+    total = f"sources: shown={sources}; described={described_rows}; total={sources}"
+    assert (total in lines) is (described_rows < sources)
+    if (sources, fields) == (1, 30):
+        assert "field_number_29[" in outcome.text
+        assert "more_fields" not in outcome.text
+
+
+@pytest.mark.parametrize(
+    ("sources", "fields", "tool", "arguments"),
+    [
+        (40, 30, "schema", {"stream": "messages", "connection_id": "cin_0"}),
+        (1, 900, "query_records", {"stream": "messages", "connection_id": "cin_0", "limit": 1}),
+    ],
+)
+async def test_a_stream_over_the_ceiling_has_a_narrower_call(
+    sources: int, fields: int, tool: str, arguments: Json
+) -> None:
+    rs = world()
+    rs.script = lambda _: Answer(200, described(sources, fields))
+    error = (await ask(rs, "schema", {"stream": "messages"})).structured["error"]
+    assert error["code"] == "result_too_large"
+    assert error["next_call"] == {"tool": tool, "arguments": arguments}
+
+
+async def test_more_sources_than_can_be_named_are_counted() -> None:
+    rs = world()
+    rs.script = lambda _: Answer(200, described(170, 0))
+    outcome = await ask(rs, "schema", {"stream": "messages"})
+    assert not outcome.is_error, outcome.text
+    assert len(outcome.text) <= 12_000
+    assert "; total=170\nuse: " in outcome.text

@@ -8,6 +8,7 @@ from urllib.parse import parse_qsl, quote, urlsplit
 
 from personal_server.mcp_adapter import budgets
 from personal_server.mcp_adapter.cleaning import has_steering, one_line
+from personal_server.mcp_adapter.evidence.binary import binary_facts
 from personal_server.mcp_adapter.evidence.ladder import record_url
 from personal_server.mcp_adapter.handles import RecordRef, record_uri
 from personal_server.rs_client.json_values import Json, as_text, first_text
@@ -41,7 +42,9 @@ def record_title(wrapper: Json, payload: Json, record: RecordRef | None, shown_i
 
 
 def _line(value: object) -> str:
-    return one_line(value, budgets.title) if isinstance(value, str) else ""
+    if not isinstance(value, str) or binary_facts(value) is not None:
+        return ""
+    return one_line(value, budgets.title)
 
 
 def event_time(wrapper: Json, payload: Json) -> str | None:

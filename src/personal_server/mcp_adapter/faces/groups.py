@@ -1,12 +1,13 @@
 """Groups of an aggregate as text: every group, its key as JSON, its count and value.
 
-Source: MCP adapter contract 10.3; decision C28.
+Source: MCP adapter contract 8.2, 10.3; decision C28.
 """
 
 import re
 
 from personal_server.mcp_adapter import budgets
 from personal_server.mcp_adapter.cleaning import clean_json, one_line
+from personal_server.mcp_adapter.evidence.binary import binary_facts
 from personal_server.rs_client.json_values import Json, as_text, objects_in
 
 iso_moment = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?)?")
@@ -29,6 +30,9 @@ def value_text(value: object) -> str:
 
 
 def _cut(value: str) -> str:
+    facts = binary_facts(value)
+    if facts is not None:
+        return facts.placeholder
     if len(value) <= budgets.group_key:
         return value
     return value[: budgets.group_key] + "…"

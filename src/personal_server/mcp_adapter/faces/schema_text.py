@@ -1,35 +1,27 @@
-"""What a grant can read, as text: an index of names, or one stream ready to build calls from.
+"""What a grant can read, as an index of names in text.
 
-Source: MCP adapter contract 10.1, 7.1. Names are never dropped; `none` and `not stated` differ.
+Source: MCP adapter contract 10.1, 7.1. Names are never dropped.
 """
 
 from collections.abc import Sequence
 
 from personal_server.mcp_adapter import budgets
 from personal_server.mcp_adapter.catalog import (
-    CatalogRow,
     Connection,
     all_connections,
     catalog_rows,
     unavailable_in,
 )
-from personal_server.mcp_adapter.cleaning import clean_json, label, one_line
+from personal_server.mcp_adapter.cleaning import label, one_line
 from personal_server.mcp_adapter.faces import text
-from personal_server.mcp_adapter.flags import aggregation_order, aggregations_in, legend_for
 from personal_server.rs_client.json_values import (
     Json,
-    as_count,
-    as_list,
-    as_object,
-    as_text,
-    is_list,
 )
 
 use_line = (
     "use: schema with one stream for fields, filters, sort, count, expand, search modes and"
     " aggregations"
 )
-unstated = "not stated"
 
 
 def index_text(catalog: Json, closing: Sequence[str]) -> str:
@@ -96,159 +88,3 @@ def _group_lines(catalog: Json, *, sets: bool) -> list[str]:
 
 def _set(ids: tuple[str, ...]) -> str:
     return f" [{' '.join(label(item) for item in ids)}]" if ids else ""
-
-
-def stream_text(
-    stream: str, rows: list[CatalogRow], catalog: Json, more: str, closing: Sequence[str]
-) -> str:
-    """One stream, every row of it; more is the call that shows fields left out for length."""
-    room = budgets.schema_text_limit - 2_000 - sum(len(line) for line in closing)
-    share = max(room // max(1, len(rows)), 600)
-    blocks = [_row_lines(row, n, share, more) for n, row in enumerate(rows, 1)]
-    connections = {c.connection_id for row in rows for c in row.connections}
-    flags = [value for row in rows for value in _flags(row.row).values()]
-    legend = "; ".join(f"{name}={meaning}" for name, meaning in legend_for(flags).items())
-    return text.joined(
-        [f"schema {label(stream)}: sources={len(rows)}; connections={len(connections)}"],
-        [f"legend: {legend}"] if rows else [],
-        *blocks,
-        text.unavailable_lines(unavailable_in(catalog)),
-        text.warning_lines(text.server_warnings(catalog)),
-        closing,
-    )
-
-
-def _row_lines(row: CatalogRow, number: int, room_chars: int, more: str) -> list[str]:
-    facts = [
-        *_sort_lines(row.row),
-        f"count: {_listed(row.row.get('count'))}",
-        f"expand: {_relations(row.row)}",
-        f"search: {_listed(as_object(row.row.get('search')).get('modes'), 'search' in row.row)}",
-        f"aggregations: {_aggregations(row.row)}",
-        "changes_since: yes",
-        *_constraints(row.row),
-    ]
-    head = [_source_line(row, number)]
-    used = sum(len(line) + 1 for line in (*head, *facts)) + 100
-    fields = _fields_line(_flags(row.row), room_chars - used, more)
-    views = "; ".join(_view(view) for view in as_list(row.row.get("views"))) or (
-        "none" if "views" in row.row else unstated
-    )
-    return [*head, fields, f"projection: fields=any granted field; views={views}", *facts]
-
-
-def _source_line(row: CatalogRow, number: int) -> str:
-    facts = [text.fact("connector_key", label(row.connector_key))] if row.connector_key else []
-    facts.append(text.fact("stream", label(row.name)))
-    shown = row.connections[: budgets.schema_connection_lines]
-    names = " | ".join(_named(connection) for connection in shown) or unstated
-    rest = len(row.connections) - len(shown)
-    facts.append(f"connection_id={names}" + (f" | +{rest} more" if rest > 0 else ""))
-    return f"source {number}: {'; '.join(facts)}"
-
-
-def _named(connection: Connection) -> str:
-    name = connection.display_name
-    return label(connection.connection_id) + (f' "{label(name)}"' if name else "")
-
-
-def _flags(row: Json) -> dict[str, str]:
-    capabilities = as_object(row.get("field_capabilities"))
-    return {name: str(value) for name, value in capabilities.items()}
-
-
-def _fields_line(flags: dict[str, str], room_chars: int, more: str) -> str:
-    if not flags:
-        return f"fields: {unstated}"
-    shown: list[str] = []
-    used = 0
-    for name, value in flags.items():
-        item = f"{one_line(name)}[{one_line(value, 200)}]"
-        used += len(item) + 2
-        if used > room_chars and shown:
-            break
-        shown.append(item)
-    rest = len(flags) - len(shown)
-    return f"fields: {'; '.join(shown)}" + (f"; more_fields={rest} by {more}" if rest else "")
-
-
-def _view(view: object) -> str:
-    return label(as_text(as_object(view).get("id")) or as_text(view) or "unnamed")
-
-
-def _sort_lines(row: Json) -> list[str]:
-    sort = as_object(row.get("sort"))
-    if "sort" not in row:
-        return [f"sort: {unstated}"]
-    default = as_text(sort.get("default"))
-    line = f"sort: {_listed(sort.get('fields'))}"
-    return [line + (f"; default={label(default)}" if default else "")]
-
-
-def _listed(value: object, stated: bool = True) -> str:
-    if not is_list(value) or not stated:
-        return unstated
-    return ", ".join(label(str(item)) for item in value) or "none"
-
-
-def _relations(row: Json) -> str:
-    if "expand_capabilities" not in row:
-        return unstated
-    return "; ".join(_relation(item) for item in as_list(row["expand_capabilities"])) or "none"
-
-
-def _relation(item: object) -> str:
-    facts = as_object(item)
-    name = label(as_text(facts.get("name")) or as_text(item) or "unnamed")
-    if facts.get("usable") is False:
-        return f"{name}(unusable:{label(as_text(facts.get('reason')) or 'unknown')})"
-    words = [as_text(facts.get("cardinality"))]
-    for word, member in (("default", "default_limit"), ("max", "max_limit")):
-        number = as_count(facts.get(member))
-        words.append(f"{word} {number}" if number is not None else None)
-    return f"{name}({', '.join(label(word) for word in words if word)})"
-
-
-def _aggregations(row: Json) -> str:
-    by_kind: dict[str, list[str]] = {}
-    for name, value in _flags(row).items():
-        for kind in aggregations_in(value):
-            by_kind.setdefault(kind, []).append(label(name))
-    metrics = as_object(row.get("aggregate")).get("metrics")
-    parts = ["count"] if "count" in as_list(metrics) else []
-    parts += [f"{kind}={','.join(by_kind[kind])}" for kind in aggregation_order if kind in by_kind]
-    return "; ".join(parts) or ("none" if "aggregate" in row else unstated)
-
-
-def _constraints(row: Json) -> list[str]:
-    constraints = as_object(row.get("constraints"))
-    limit = as_object(constraints.get("time_constraint"))
-    parts: list[str] = []
-    if limit:
-        words = [label(str(limit.get("field", "time")))]
-        words += [
-            f"{word} {label(limit[word])}"
-            for word in ("since", "until")
-            if as_text(limit.get(word))
-        ]
-        parts.append(" ".join(words))
-    count = as_count(constraints.get("resource_count"))
-    if count is not None:
-        parts.append(f"only {count} chosen records")
-    return [f"constraints: {'; '.join(parts)}"] if parts else []
-
-
-def field_schema_lines(rows: list[CatalogRow], room_chars: int) -> list[str]:
-    """The JSON Schema of each field, as many as fit."""
-    lines: list[str] = []
-    total = 0
-    for row in rows:
-        properties = as_object(as_object(row.row.get("schema")).get("properties"))
-        total += len(properties)
-        for name, schema in properties.items():
-            line = f"schema {one_line(name)}: {clean_json(schema)}"
-            if len(line) + 1 <= room_chars:
-                lines.append(line)
-                room_chars -= len(line) + 1
-    omitted = total - len(lines)
-    return [*lines, f"omitted={omitted}"] if omitted else lines

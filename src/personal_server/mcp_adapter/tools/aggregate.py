@@ -49,8 +49,14 @@ async def aggregate(call: Call, raw: Mapping[str, Any] | None) -> Outcome:
         outcome = await _read(call, asked, path, query, limit, reads)
     if len(outcome.text) > budgets.text_aim:
         message = "The groups do not fit, however few are asked for; narrow with `filter`."
-        raise ToolError("result_too_large", message, param="group_by")
+        raise ToolError("result_too_large", message, param="group_by", next_call=_ungrouped(asked))
     return outcome
+
+
+def _ungrouped(asked: dict[str, Any]) -> NextCall | None:
+    """The same figure over everything."""
+    grouping = {"group_by", "group_by_time", "granularity", "time_zone", "limit"}
+    return _legal({name: value for name, value in asked.items() if name not in grouping})
 
 
 async def _read(

@@ -9,17 +9,14 @@ from typing import Any
 from personal_server.mcp_adapter import budgets
 from personal_server.mcp_adapter.arguments import parse_arguments
 from personal_server.mcp_adapter.calls import Call, Outcome
-from personal_server.mcp_adapter.catalog import CatalogRow, catalog_rows
+from personal_server.mcp_adapter.catalog import CatalogRow, all_connections, catalog_rows
 from personal_server.mcp_adapter.cleaning import quoted
 from personal_server.mcp_adapter.compact import compact_catalog, scoped_to, without_alias
 from personal_server.mcp_adapter.contract import contract
 from personal_server.mcp_adapter.errors import NextCall, ToolError
 from personal_server.mcp_adapter.faces import text
-from personal_server.mcp_adapter.faces.schema_text import (
-    field_schema_lines,
-    index_text,
-    stream_text,
-)
+from personal_server.mcp_adapter.faces.schema_text import index_text
+from personal_server.mcp_adapter.faces.stream_text import field_schema_lines, stream_text
 from personal_server.mcp_adapter.flags import legend_for
 from personal_server.mcp_adapter.full_schema import full_schema
 from personal_server.mcp_adapter.reading import answer, refusal
@@ -94,15 +91,18 @@ def index_data(catalog: Json) -> Json:
         written = compact(found)
         if len(written) <= limit - 1_000 and len(written.encode()) <= 59_000:
             return found
-    raise too_large()
+    raise _too_long(catalog)
 
 
-def too_large() -> ToolError:
+def _too_long(catalog: Json) -> ToolError:
     """The refusal of an index that no reduction fits."""
+    first = next(iter(all_connections(catalog)), None)
+    narrower = NextCall("schema", {"connection_id": first}) if first else None
     return ToolError(
         "result_too_large",
         "The names of this grant alone pass the limit; narrow with `connection_id`.",
         param="connection_id",
+        next_call=narrower,
     )
 
 
@@ -150,12 +150,23 @@ def _stream(asked: Mapping[str, Any], catalog: Json, request_id: str | None) -> 
     if not rows:
         return _not_found(asked, catalog, request_id)
     following = [query_call(asked["stream"], rows)]
-    face = stream_text(
-        asked["stream"], rows, catalog, _more(asked["stream"], rows), text.next_lines(following)
-    )
+    face = stream_text(asked["stream"], rows, catalog, text.next_lines(following))
     structured: Json = {"data": stream_data(catalog), "warnings": []}
     structured["next"] = [item.as_json() for item in following]
+    if len(compact(structured)) > budgets.ceiling:
+        raise _too_wide(asked, rows)
     return Outcome(structured, face, request_id=request_id, rows=len(rows))
+
+
+def _too_wide(asked: Mapping[str, Any], rows: list[CatalogRow]) -> ToolError:
+    """The refusal of a stream whose rows pass the limit: one source of it, or one record."""
+    first = query_call(asked["stream"], rows)
+    narrower = NextCall("query_records", {**first.arguments, "limit": 1})
+    message = "This stream has too many fields to list; one record shows them."
+    if len(rows) > 1 and "connection_id" in first.arguments:
+        narrower = NextCall("schema", {**asked, "connection_id": first.arguments["connection_id"]})
+        message = f"{len(rows)} sources have this stream, too many to describe at once; name one."
+    return ToolError("result_too_large", message, param="stream", next_call=narrower)
 
 
 def query_call(stream: str, rows: list[CatalogRow]) -> NextCall:
@@ -163,13 +174,6 @@ def query_call(stream: str, rows: list[CatalogRow]) -> NextCall:
     first = rows[0].connections[:1] if rows else ()
     scope = {"connection_id": first[0].connection_id} if first else {}
     return NextCall("query_records", {"stream": stream, **scope, "limit": 10}, "first records")
-
-
-def _more(stream: str, rows: list[CatalogRow]) -> str:
-    ids = [c.connection_id for row in rows for c in row.connections]
-    scope = {"connection_id": ids[0]} if ids else {}
-    full = {} if len(rows) > 1 else {"detail": "full"}
-    return f"schema {compact({'stream': stream, **scope, **full})}"
 
 
 def _not_found(asked: Mapping[str, Any], catalog: Json, request_id: str | None) -> Outcome:
@@ -212,13 +216,12 @@ async def _full(call: Call, asked: dict[str, Any]) -> Outcome:
     _refuse_several(asked, rows)
     data, warnings = full_schema(scoped)
     following = [query_call(asked["stream"], rows)]
-    closing = text.next_lines(following)
+    closing = [*text.warning_lines(warnings), *text.next_lines(following)]
+    reserved = sum(len(line) + 1 for line in closing) + len("omitted=9999\n")
     projected = catalog_rows(compact_catalog(scoped, scoped=True))
-    face = stream_text(asked["stream"], projected, scoped, _more(asked["stream"], rows), [])
-    room = budgets.schema_text_limit - len(face) - sum(len(line) + 1 for line in closing) - 200
-    face = text.joined(
-        [face], field_schema_lines(rows, room), text.warning_lines(warnings), closing
-    )
+    face = stream_text(asked["stream"], projected, scoped, [], reserved)
+    room = budgets.schema_text_limit - len(face) - 1 - reserved
+    face = text.joined([face], field_schema_lines(rows, room), closing)
     structured: Json = {"data": data, "warnings": warnings}
     structured["next"] = [item.as_json() for item in following]
     return Outcome(structured, face, request_id=response.request_id, rows=len(rows))

@@ -160,3 +160,11 @@ async def test_more_sources_than_can_be_named_are_counted() -> None:
     assert not outcome.is_error, outcome.text
     assert len(outcome.text) <= 12_000
     assert "; total=170\nuse: " in outcome.text
+
+
+async def test_an_unknown_stream_is_no_row_and_leads_to_the_index() -> None:
+    rs = world()
+    outcome = await ask(rs, "schema", {"stream": "unknown"})
+    assert [row["code"] for row in outcome.structured["warnings"]] == ["stream_not_found"]
+    assert outcome.text.split("\n")[0] == "schema unknown: sources=0; connections=0"
+    assert outcome.text.endswith("\nnext: schema {}")

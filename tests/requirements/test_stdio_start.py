@@ -168,3 +168,18 @@ def test_a_server_that_is_away_is_asked_again(tmp_path: Path) -> None:
         assert error["code"] == "rs_unreachable"
         assert error["next_call"] == {"tool": "search", "arguments": {"query": "lisbon"}}
     assert wire.close() == 0
+
+
+@pytest.mark.parametrize("url", ["not a url", "ftp://me.example", "http://me.example/path?x=1"])
+def test_an_address_that_cannot_be_meant_is_a_usage_error(tmp_path: Path, url: str) -> None:
+    ended = subprocess.run(
+        command("--cache-root", str(tmp_path), "--provider-url", url),
+        stdin=subprocess.DEVNULL,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert (ended.returncode, ended.stdout) == (64, "")
+    assert ended.stderr

@@ -100,6 +100,9 @@ def test_an_address_becomes_the_origin_that_is_meant(given: str, origin: str) ->
         "https://me.example?x=1",
         "https://me.example:99999",
         "https://",
+        "not a url",
+        "https://me%00.example",
+        "https://me.example\\x",
     ],
 )
 def test_an_address_that_no_server_can_have_is_refused(given: str) -> None:

@@ -7,6 +7,7 @@ and shown nowhere.  Source: AS contract 14.2.
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, cast
@@ -17,6 +18,7 @@ from personal_server.domain.values import instant_ns, render_instant
 OWNER = "owner"
 _KIND_MEMBERS = ("token_kind", "pdpp_token_kind", "kind", "role")
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
+_NOT_IN_A_HOST = re.compile(r"[\s\x00-\x1f\x7f<>\"\\^`{|}%]")
 
 Document = dict[str, object]
 
@@ -216,6 +218,7 @@ def normalize_provider_url(text: str) -> str:
     if (
         parts.scheme not in ("http", "https")
         or not parts.hostname
+        or _NOT_IN_A_HOST.search(parts.hostname)
         or port == -1
         or parts.username is not None
         or path

@@ -1,6 +1,7 @@
 import json
 from pathlib import Path
 
+from personal_server.sources.item import Data
 from tests.sources.reading import read_path, records_of, skips_of
 from tests.sources.specimens import SPECIMENS
 from tests.sources.specimens.claude import CLAUDE
@@ -47,6 +48,6 @@ def test_what_is_no_conversation_is_reported(tmp_path: Path) -> None:
 
 
 def test_conversations_are_known_behind_a_long_summary(tmp_path: Path) -> None:
-    long = [{"uuid": "c", "name": "x", "summary": "word " * 5000, "chat_messages": []}]
+    long: list[Data] = [{"uuid": "c", "name": "x", "summary": "word " * 5000, "chat_messages": []}]
     (tmp_path / "conversations.json").write_text(json.dumps(long))
     assert [c["id"] for c in records_of(read_path(tmp_path), "conversations")] == ["c"]

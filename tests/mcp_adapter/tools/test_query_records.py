@@ -48,3 +48,28 @@ async def test_a_declaration_that_was_read_keeps_bytes_out_of_both_faces() -> No
         assert "yet declared" not in str(outcome.structured)
     assert "\nbinary: photo application/octet-stream size unknown pdpp://record/" in page.text
     assert one.structured["metadata"]["content_ladder"][0]["kind"] == "binary"
+
+
+async def test_count_cursor_and_ids_stand_in_both_faces_of_every_page() -> None:
+    rs = world()
+    asked: dict[str, object] = {"stream": "messages", "limit": 5, "count": "exact"}
+    seen: list[str] = []
+    for _ in range(9):
+        outcome = await ask(rs, "query_records", asked)
+        head = outcome.text.split("\n")[0]
+        data, ids = outcome.structured["data"], outcome.structured["record_ids"]
+        assert f"query_records messages: records={len(ids)}; " in head
+        assert f"count=exact:{data['meta']['count']['value']}" in head
+        assert head.endswith(f"first_id={ids[0]}")
+        assert [line.partition(" ")[2] for line in blocks(outcome.text)] == ids
+        seen += ids
+        if not outcome.structured["next"]:
+            break
+        assert f'next_cursor="{data["next_cursor"]}"' in head
+        asked = outcome.structured["next"][0]["arguments"]
+        assert asked["cursor"] == data["next_cursor"]
+    assert len(seen) == len(set(seen)) == 23
+
+
+def blocks(text: str) -> list[str]:
+    return [line for line in text.split("\n") if line.startswith("[")]

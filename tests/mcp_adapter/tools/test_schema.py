@@ -168,3 +168,12 @@ async def test_an_unknown_stream_is_no_row_and_leads_to_the_index() -> None:
     assert [row["code"] for row in outcome.structured["warnings"]] == ["stream_not_found"]
     assert outcome.text.split("\n")[0] == "schema unknown: sources=0; connections=0"
     assert outcome.text.endswith("\nnext: schema {}")
+
+
+async def test_several_views_are_one_value() -> None:
+    rs = world()
+    row = {"name": "messages", "views": [{"id": "headers"}, {"id": "traffic"}]}
+    catalog = {"detail": "compact", "connectors": [{"connector_key": "k", "streams": [row]}]}
+    rs.script = lambda _: Answer(200, catalog)
+    lines = (await ask(rs, "schema", {"stream": "messages"})).text.split("\n")
+    assert "projection: fields=any granted field; views=headers,traffic" in lines

@@ -94,7 +94,7 @@ def _more(stream: str, row: CatalogRow, *, several: bool) -> str:
 
 def _row_lines(row: CatalogRow, room_chars: int, more: str) -> list[str]:
     names = room_chars // 8
-    views = _listed([_view(view) for view in as_list(row.row.get("views"))], names)
+    views = _listed([_view(view) for view in as_list(row.row.get("views"))], names, ",")
     facts = [
         f"projection: fields=any granted field; views={views if 'views' in row.row else unstated}",
         *_sort_lines(row.row, names),

@@ -34,6 +34,18 @@ class Host:
             page = await self.call(tool, {**arguments, "limit": max(1, len(page.ids()) - 1)})
         return page
 
+    async def all_ids(self, arguments: Json, count: str) -> list[str]:
+        """The ids of a list paged to its end; every page states the count."""
+        ids: list[str] = []
+        while True:
+            page = await self.page("query_records", arguments)
+            assert page.fact("count") == count
+            ids += page.ids()
+            following = page.following()
+            if following is None:
+                return ids
+            arguments = following.arguments
+
 
 def limit_chars(host: Host) -> int:
     """A window that the host shows whole."""

@@ -28,15 +28,7 @@ async def test_schema_then_a_query_paged_to_its_end(host: Host) -> None:
     index = await host.call("schema", {})
     assert "messages" in index.streams()
     arguments: Json = {"stream": "messages", "limit": 9, "count": "exact"}
-    ids: list[str] = []
-    while True:
-        page = await host.page("query_records", arguments)
-        assert page.fact("count") == "exact:23"
-        ids += page.ids()
-        following = page.following()
-        if following is None:
-            break
-        arguments = following.arguments
+    ids = await host.all_ids(arguments, count="exact:23")
     assert len(ids) == len(set(ids)) == 23
 
 

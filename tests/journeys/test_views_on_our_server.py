@@ -59,15 +59,7 @@ async def test_schema_then_a_query_paged_to_its_end(real: Real, view: type[View]
     async with host_of(real, "mine", view) as host:
         assert sorted((await host.call("schema", {})).streams()) == ["attachments", "messages"]
         arguments: Json = {"stream": "messages", "limit": 5, "count": "exact"}
-        ids: list[str] = []
-        while True:
-            page = await host.page("query_records", arguments)
-            assert page.fact("count") == "exact:12"
-            ids += page.ids()
-            following = page.following()
-            if following is None:
-                break
-            arguments = following.arguments
+        ids = await host.all_ids(arguments, count="exact:12")
         assert len(ids) == len(set(ids)) == 12
 
 

@@ -77,25 +77,27 @@ class Lives(RuleBasedStateMachine):
         self.issued: list[Issued] = []
         self.count = 0
 
-    @rule(package=st.booleans(), mode=st.sampled_from(["continuous", "single_use"]))
-    def approve(self, package: bool, mode: str) -> None:
+    def _asked(self, entries: list[dict[str, object]]) -> str:
+        """A request of the client, which registers again when it was swept away."""
         self.count += 1
         if not self.bench.rows(ClientRow):
             self.bench.client()
+        return self.bench.ask(entries, f"ar_{self.count}")
+
+    @rule(package=st.booleans(), mode=st.sampled_from(["continuous", "single_use"]))
+    def approve(self, package: bool, mode: str) -> None:
         entries = [entry(access_mode=mode)]
         if package:
             entries.append(entry(NOTES, access_mode=mode))
-        self.codes.append(self.bench.allow(self.bench.ask(entries, f"ar_{self.count}")))
+        self.codes.append(self.bench.allow(self._asked(entries)))
 
     @rule()
     def deny(self) -> None:
-        self.count += 1
-        self.bench.granting.deny(self.bench.ask([entry()], f"ar_{self.count}"), OWNER)
+        self.bench.granting.deny(self._asked([entry()]), OWNER)
 
     @rule()
     def ask(self) -> None:
-        self.count += 1
-        self.bench.ask([entry()], f"ar_{self.count}")
+        self._asked([entry()])
 
     @rule(data=st.data(), right=st.booleans())
     def redeem(self, data: st.DataObject, right: bool) -> None:

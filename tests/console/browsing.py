@@ -78,6 +78,10 @@ class Browser:
     def head(self, path: str) -> Page:
         return self._send("HEAD", path, None, {})
 
+    def send(self, method: str, path: str, **headers: str) -> Page:
+        """Any other call, without a body."""
+        return self._send(method, path, None, headers)
+
     def post(self, path: str, fields: list[tuple[str, str]], **headers: str) -> Page:
         """Post a form as a page of ours would."""
         sent = {"origin": self.origin, **headers}

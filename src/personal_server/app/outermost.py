@@ -22,7 +22,7 @@ from personal_server.app.cross_origin import (
 from personal_server.app.failed_bearers import FailedBearers
 from personal_server.app.origin import OriginPolicy
 from personal_server.domain.wire import PDPP_VERSION, echoed_request_id
-from personal_server.errors import PersonalServerError, RateLimitExceeded
+from personal_server.errors import MethodNotAllowed, PersonalServerError, RateLimitExceeded
 from personal_server.resource_server.boundary import error_body
 
 Lifetime = Callable[[], AbstractAsyncContextManager[None]]
@@ -123,8 +123,13 @@ def _standing(message: Message) -> list[tuple[bytes, bytes]]:
 
 
 async def _healthy(scope: Scope, receive: Receive, send: Send) -> None:
-    del scope, receive
-    await _answer(200, orjson.dumps({"status": "ok"}), (), send)
+    del receive
+    if scope["method"] in ("GET", "HEAD"):
+        body = b"" if scope["method"] == "HEAD" else orjson.dumps({"status": "ok"})
+        await _answer(200, body, (), send)
+        return
+    refusal = MethodNotAllowed("This address takes GET.")
+    await _refuse(refusal, scope["state"]["request_id"], [(b"allow", b"GET, HEAD")], send)
 
 
 async def _refuse(

@@ -20,6 +20,7 @@ from starlette.types import Receive, Scope, Send
 
 from personal_server.authorization_server.answers import (
     CROSS_ORIGIN,
+    NO_STORE,
     PREFLIGHT,
     ErrorPage,
     answer,
@@ -171,7 +172,7 @@ def _methods(route: EndpointRoute) -> list[str]:
 
 def _preflight(route: EndpointRoute) -> Response:
     methods = "GET, HEAD, OPTIONS" if route.method == "GET" else f"{route.method}, OPTIONS"
-    headers = {**CROSS_ORIGIN, **PREFLIGHT, "Access-Control-Allow-Methods": methods}
+    headers = {**NO_STORE, **CROSS_ORIGIN, **PREFLIGHT, "Access-Control-Allow-Methods": methods}
     return answer(None, 204, headers)
 
 

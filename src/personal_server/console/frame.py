@@ -79,7 +79,8 @@ class Frame:
             check_version(request)
             await self._router(scope, receive, send)
         except HTTPException as error:
-            allow = (error.headers or {}).get("Allow", "")
+            named = (error.headers or {}).get("Allow", "")
+            allow = ", ".join(sorted(named.split(", ")))
             refusal = (
                 MethodNotAllowed(f"This page takes {allow}.") if allow else NotFound("No page.")
             )

@@ -15,6 +15,7 @@ from mcp.server.transport_security import TransportSecuritySettings
 from starlette.requests import Request
 from starlette.types import Message, Receive, Scope, Send
 
+from personal_server.domain.wire import PDPP_VERSION
 from personal_server.mcp_adapter.admission import (
     Admission,
     AdmissionUnavailable,
@@ -199,6 +200,9 @@ def _before_bearer(request: Request, request_id: str, *, known: bool) -> Answer 
 def _method_problem(request: Request, request_id: str) -> Answer | None:
     if request.method != "POST":
         return refused(405, "method_not_allowed", "Use POST.", request_id)
+    if request.headers.get("pdpp-version", PDPP_VERSION) != PDPP_VERSION:
+        spoken = f"This server speaks PDPP-Version {PDPP_VERSION}."
+        return refused(400, "unsupported_version", spoken, request_id)
     for name in request.query_params:
         return refused(
             400, "invalid_request", "This endpoint takes no parameters.", request_id, name

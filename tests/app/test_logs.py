@@ -1,13 +1,28 @@
 import logging
+from collections.abc import Generator
 
 import pytest
 import structlog
 
-from personal_server.app.logs import configure_logging, mask_secrets
+from personal_server.app.logs import CHATTY, configure_logging, mask_secrets
 
 SECRETS = [f"pdpp_{kind}_{'x' * 43}" for kind in ("at", "rt", "ac", "dc", "ol", "is")] + [
     "urn:ietf:params:oauth:request_uri:" + "y" * 43
 ]
+
+
+@pytest.fixture(autouse=True)
+def logging_as_it_was() -> Generator[None]:
+    """What a server configures for its whole process ends with the test."""
+    root = logging.getLogger()
+    level, handlers = root.level, root.handlers[:]
+    quiet = {name: logging.getLogger(name).level for name in CHATTY}
+    yield
+    root.setLevel(level)
+    root.handlers[:] = handlers
+    for name, was in quiet.items():
+        logging.getLogger(name).setLevel(was)
+    structlog.reset_defaults()
 
 
 @pytest.mark.parametrize("secret", SECRETS)

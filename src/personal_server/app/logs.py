@@ -17,6 +17,7 @@ import structlog
 _SECRET = re.compile(
     r"pdpp_(?:at|rt|ac|dc|ol|is)_[A-Za-z0-9_-]+|urn:ietf:params:oauth:request_uri:[A-Za-z0-9_-]+"
 )
+CHATTY = ("httpx2", "httpcore2", "mcp", "uvicorn")
 
 
 def mask_secrets(text: str) -> str:
@@ -42,7 +43,7 @@ def configure_logging(level: str) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.addFilter(_MaskingFilter())
     logging.basicConfig(level=threshold, handlers=[handler], format="%(message)s", force=True)
-    for chatty in ("httpx2", "httpcore2", "mcp", "uvicorn"):
+    for chatty in CHATTY:
         logging.getLogger(chatty).setLevel(max(threshold, logging.WARNING))
     structlog.configure(
         processors=[

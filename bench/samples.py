@@ -240,9 +240,11 @@ def _run(command: list[str], folder: Path) -> None:
     program = inherited or shutil.which(command[0], path=search)
     if program is None:
         raise SampleUnavailable(f"{command[0]} is not installed; `make .venv/dev.stamp` brings it.")
-    reach = f"{Path(program).parent}{os.pathsep}{os.defpath}"
+    setting = [f"PATH={Path(program).parent}{os.pathsep}{os.defpath}"]
+    if Path(program).is_relative_to(wheel):
+        setting.append("NODE_OPTIONS=--use-system-ca")  # as a system's own npm would
     outcome = subprocess.run(
-        ["/usr/bin/env", f"PATH={reach}", program, *command[1:]],
+        ["/usr/bin/env", *setting, program, *command[1:]],
         cwd=folder,
         capture_output=True,
         check=False,

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -33,8 +34,8 @@ def test_what_was_read_is_a_readable_table(terminal: Any) -> None:
     terminal.house.disclosures.append_disclosures([entry(1), refusal])
     assert terminal.run("disclosures") == 0
     _, refused, served = terminal.out.splitlines()
-    assert "refused: field_not_granted" in refused
-    assert "mcp query_records" in served
+    assert "refused: field not granted" in refused
+    assert "query_records" in served
     assert "3,456" in served
     assert "id, subject" in served
 
@@ -49,7 +50,19 @@ def test_in_a_narrow_terminal_each_read_is_one_line(
     assert terminal.run("disclosures") == 0
     _, second, first = terminal.out.splitlines()
     assert second.split()[3:] == ["rest", "records", "messages", "12", "19"]
-    assert "mcp query_records" in first
+    assert first.split()[3:] == ["query_records", "messages", "12", "2"]
+
+
+def test_in_a_narrow_terminal_no_name_is_broken(
+    terminal: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refusal = entry(1, outcome=DENIED, error_code="field_not_granted", fields=())
+    window = replace(refusal, tool="read_record_field", stream="transactions")
+    terminal.house.disclosures.append_disclosures([window])
+    monkeypatch.setenv("COLUMNS", "80")
+    assert terminal.run("disclosures") == 0
+    words = {"read_record_field", "transactions", "refused:", "field", "not", "granted"}
+    assert words <= set(terminal.out.split())
 
 
 def test_entries_can_be_narrowed_and_counted_out(terminal: Any) -> None:

@@ -80,8 +80,9 @@ def _names(store: OwnerStore) -> dict[str, str]:
 def _line(entry: DisclosureEntry, names: Mapping[str, str], *, wide: bool) -> tuple[object, ...]:
     refused = entry.outcome == DENIED
     who = names.get(entry.client_id or "", entry.client_id or "you")
-    how = f"{entry.channel} {entry.tool or entry.route.rsplit('/', 1)[-1]}"
-    records = Text(f"refused: {entry.error_code}", style="red") if refused else entry.record_count
+    how = entry.tool or f"{entry.channel} {entry.route.rsplit('/', 1)[-1]}"
+    why = f"refused: {entry.error_code}".replace("_", " ")
+    records = Text(why, style="red") if refused else entry.record_count
     return (
         minute(entry.at_ns),
         who,

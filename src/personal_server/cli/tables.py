@@ -18,7 +18,7 @@ from personal_server.domain.values import NANOSECONDS
 NO_END = "no end"
 LABEL_CHARS = 9
 LEAST_CHARS = 20
-WHOLE = frozenset({"until", "last used"})
+WHOLE = frozenset({"until", "last used", "how", "stream"})
 
 
 def console(stream: TextIO | None = None) -> Console:

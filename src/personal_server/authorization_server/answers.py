@@ -12,7 +12,11 @@ import orjson
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from personal_server.domain.wire import PDPP_VERSION
+from personal_server.domain.wire import (
+    CROSS_ORIGIN_REQUEST_HEADERS,
+    CROSS_ORIGIN_RESPONSE_HEADERS,
+    PDPP_VERSION,
+)
 from personal_server.errors import InternalError, PersonalServerError
 
 NO_STORE = {"Cache-Control": "no-store", "Pragma": "no-cache"}
@@ -22,16 +26,10 @@ DOCUMENT = {
 }
 CROSS_ORIGIN = {
     "Access-Control-Allow-Origin": "*",
-    "Access-Control-Expose-Headers": (
-        "WWW-Authenticate, Link, Retry-After, Request-Id, X-Request-Id, PDPP-Version,"
-        " MCP-Protocol-Version"
-    ),
+    "Access-Control-Expose-Headers": CROSS_ORIGIN_RESPONSE_HEADERS,
 }
 PREFLIGHT = {
-    "Access-Control-Allow-Headers": (
-        "Authorization, Content-Type, Accept, PDPP-Version, Request-Id, MCP-Protocol-Version,"
-        " Mcp-Session-Id, Mcp-Method, Mcp-Name, Last-Event-ID"
-    ),
+    "Access-Control-Allow-Headers": CROSS_ORIGIN_REQUEST_HEADERS,
     "Access-Control-Max-Age": "600",
 }
 

@@ -8,6 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from personal_server.domain.wire import (
+    CROSS_ORIGIN_REQUEST_HEADERS,
+    CROSS_ORIGIN_RESPONSE_HEADERS,
+)
 from personal_server.rs_client.json_values import Json
 
 body_bytes = 4 * 1024 * 1024
@@ -15,14 +19,6 @@ next_step = (
     "Authorize this client at the server named in resource_metadata, then repeat the request."
 )
 allowed_methods = "POST"
-request_headers = (
-    "Authorization, Content-Type, Accept, PDPP-Version, Request-Id, MCP-Protocol-Version,"
-    " Mcp-Session-Id, Mcp-Method, Mcp-Name, Last-Event-ID"
-)
-exposed_headers = (
-    "WWW-Authenticate, Link, Retry-After, Request-Id, X-Request-Id, PDPP-Version,"
-    " MCP-Protocol-Version"
-)
 loopback_hosts = frozenset({"localhost", "127.0.0.1", "::1"})
 messages = {
     "authentication_error": "This endpoint needs a bearer token.",
@@ -90,7 +86,7 @@ def preflight() -> Answer:
     """The answer to OPTIONS."""
     headers = (
         ("Access-Control-Allow-Methods", allowed_methods),
-        ("Access-Control-Allow-Headers", request_headers),
+        ("Access-Control-Allow-Headers", CROSS_ORIGIN_REQUEST_HEADERS),
         ("Access-Control-Max-Age", "600"),
     )
     return Answer(204, None, headers)
@@ -118,7 +114,7 @@ def standing_headers(origin: str, request_id: str, browser_origin: str | None) -
     if browser_origin is not None:
         headers += [
             ("Access-Control-Allow-Origin", browser_origin),
-            ("Access-Control-Expose-Headers", exposed_headers),
+            ("Access-Control-Expose-Headers", CROSS_ORIGIN_RESPONSE_HEADERS),
             ("Vary", "Origin"),
         ]
     return [(name.lower().encode(), value.encode("latin-1")) for name, value in headers]

@@ -32,12 +32,12 @@ from personal_server.operations.granting import Granting
 from personal_server.operations.redeeming import challenge_of
 from personal_server.operations.requesting import Requesting
 from personal_server.operations.reviewing import Review
-from personal_server.storage.authorization_memory import MemoryAuthorizationStore
 from personal_server.storage.authorization_ports import AuthorizationStore
 from personal_server.storage.authorization_rows import AuditRow
 from personal_server.storage.sqlite.authorization import SCHEMA, SqliteAuthorizationStore
 from personal_server.storage.sqlite.database import Database
 from tests.authorization_server.publishing import JWKS, KEY, RSA, URL, claude, public
+from tests.oracle.authorization_memory import MemoryAuthorizationStore
 
 SAMPLE = Path(__file__).parents[1] / "samples" / "journal.json"
 JOURNAL = "https://registry.pdpp.dev/connectors/journal"

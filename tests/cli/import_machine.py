@@ -17,8 +17,8 @@ from personal_server.cli.exits import run_app
 from personal_server.cli.import_run import ImportPorts
 from personal_server.cli.importing import add_import_commands
 from personal_server.sources.item import Data
-from personal_server.storage.memory import MemoryStore
-from personal_server.storage.ports import Batch
+from personal_server.storage.stored import Batch
+from tests.oracle.memory import MemoryStore
 
 
 class Machine:

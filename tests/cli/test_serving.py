@@ -18,7 +18,7 @@ from personal_server.cli.exits import CommandError
 from personal_server.cli.serving import listening, require_password
 from personal_server.operations.signing_in import OwnerSignIn
 from personal_server.settings import Settings, from_env
-from personal_server.storage.authorization_memory import MemoryAuthorizationStore
+from tests.oracle.authorization_memory import MemoryAuthorizationStore
 from tests.secrecy.plugin import WATCH
 
 Pdpp = Callable[..., subprocess.CompletedProcess[str]]

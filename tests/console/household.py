@@ -19,13 +19,13 @@ from personal_server.operations.sealing import store_sealer
 from personal_server.operations.signing_in import OwnerSignIn
 from personal_server.sources.bank.declaration import DECLARATION as BANK
 from personal_server.sources.mail.declaration import DECLARATION as MAIL
-from personal_server.storage.authorization_memory import MemoryAuthorizationStore
 from personal_server.storage.authorization_ports import R
 from personal_server.storage.authorization_rows import ClientRow, RequestRow, Row
-from personal_server.storage.disclosure_memory import MemoryDisclosures
-from personal_server.storage.memory import MemoryStore
-from personal_server.storage.ports import Batch, RecordWrite, Run, RunStatus
+from personal_server.storage.stored import Batch, RecordWrite, Run, RunStatus
 from tests.console.browsing import CHEAP_HASHER, ORIGIN, SECOND, Browser, Clock
+from tests.oracle.authorization_memory import MemoryAuthorizationStore
+from tests.oracle.disclosure_memory import MemoryDisclosures
+from tests.oracle.memory import MemoryStore
 
 DAY = 86_400 * SECOND
 MAIL_SOURCE = "https://registry.pdpp.dev/connectors/mail"

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from personal_server.planning.plans import ChangesPlan, CountPlan, PagePlan, SearchPlan, Term
-from personal_server.storage.ports import StoredDeclaration
+from personal_server.domain.criteria import Term
+from personal_server.planning.plans import ChangesPlan, CountPlan, PagePlan, SearchPlan
 from personal_server.storage.sqlite.records import SqliteRecordStore
+from personal_server.storage.stored import StoredDeclaration
 from tests.storage.conftest import sqlite_store
 from tests.storage.worlds import declaration, furnish, note, order, scope, write
 

@@ -21,6 +21,7 @@ NOT_MIRRORED = {
     "browser",
     "soak",
     "crash",
+    "oracle",
     "secrecy",
     "reached",
 }

@@ -21,11 +21,11 @@ from personal_server.operations.catalog import Catalog
 from personal_server.operations.granting import Granting
 from personal_server.operations.redeeming import Redeeming, challenge_of
 from personal_server.operations.reviewing import Review
-from personal_server.storage.authorization_memory import MemoryAuthorizationStore
 from personal_server.storage.authorization_ports import AuthorizationStore
 from personal_server.storage.authorization_rows import ClientRow, RequestRow, Row
 from personal_server.storage.sqlite.authorization import SCHEMA, SqliteAuthorizationStore
 from personal_server.storage.sqlite.database import Database
+from tests.oracle.authorization_memory import MemoryAuthorizationStore
 
 SAMPLE = Path(__file__).parents[1] / "samples" / "journal.json"
 JOURNAL = "https://registry.pdpp.dev/connectors/journal"

@@ -9,8 +9,8 @@ from personal_server.errors import (
     InvalidDeclaration,
 )
 from personal_server.operations.declaring import accept, declare
-from personal_server.storage.memory import MemoryStore
 from personal_server.storage.ports import RecordStore
+from tests.oracle.memory import MemoryStore
 from tests.resource_server.journal import (
     DIARY,
     ENTRIES,

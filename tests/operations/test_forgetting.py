@@ -6,9 +6,9 @@ import pytest
 from personal_server.domain.disclosure import SERVED, DisclosureEntry
 from personal_server.domain.values import DAY_NANOSECONDS
 from personal_server.operations.forgetting import Retention, forget
-from personal_server.storage.disclosure_memory import MemoryDisclosures
 from personal_server.storage.disclosure_ports import DisclosureQuery
-from personal_server.storage.memory import MemoryStore
+from tests.oracle.disclosure_memory import MemoryDisclosures
+from tests.oracle.memory import MemoryStore
 
 NOW_NS = 1_000 * DAY_NANOSECONDS
 ENTRY = DisclosureEntry("dis_1", "sub_1", 0, "req_1", SERVED, "client", "rest", "GET /v1/x")

@@ -17,9 +17,9 @@ from personal_server.operations.declaring import accept
 from personal_server.operations.identifying import Identifier
 from personal_server.operations.known_declarations import KnownDeclarations
 from personal_server.operations.resolving import TokenResolver
-from personal_server.storage.authorization_memory import MemoryAuthorizationStore
 from personal_server.storage.authorization_rows import GrantRow, TokenRow
-from personal_server.storage.memory import MemoryStore
+from tests.oracle.authorization_memory import MemoryAuthorizationStore
+from tests.oracle.memory import MemoryStore
 
 NOW, HOUR = 1_000_000 * 10**9, 3_600 * 10**9
 ORIGIN = "https://me.example"

@@ -11,7 +11,7 @@ from personal_server.domain.connection import ConnectionStatus
 from personal_server.errors import BodyTooLarge, ConnectionNotWritable
 from personal_server.operations.ingesting import IngestResult, ingest
 from personal_server.planning.plans import CountPlan
-from personal_server.storage.memory import MemoryStore
+from tests.oracle.memory import MemoryStore
 from tests.storage.worlds import (
     FILES_STREAM,
     NOTES,

@@ -12,7 +12,6 @@ from personal_server.domain.grant import Grant, StreamGrant
 from personal_server.domain.grant_parsing import render_grant
 from personal_server.errors import PersonalServerError
 from personal_server.operations.resolving import TokenResolver
-from personal_server.storage.authorization_memory import MemoryAuthorizationStore
 from personal_server.storage.authorization_rows import (
     FamilyRow,
     GrantRow,
@@ -20,6 +19,7 @@ from personal_server.storage.authorization_rows import (
     PackageRow,
     TokenRow,
 )
+from tests.oracle.authorization_memory import MemoryAuthorizationStore
 
 NOW, HOUR = 1_000_000 * 10**9, 3_600 * 10**9
 TOKEN = "pdpp_at_secret"

@@ -4,8 +4,8 @@ from hypothesis import strategies as st
 
 from personal_server.domain.cursor import TokenUse
 from personal_server.operations.sealing import KeyedSealer, store_sealer
-from personal_server.storage.memory import MemoryStore
-from personal_server.storage.ports import SealingKey
+from personal_server.storage.stored import SealingKey
+from tests.oracle.memory import MemoryStore
 
 
 def nonces(size: int) -> bytes:

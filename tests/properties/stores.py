@@ -6,10 +6,12 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from personal_server.storage.memory import MemoryStore
 from personal_server.storage.ports import RecordStore
 from personal_server.storage.sqlite.database import Database
-from personal_server.storage.sqlite.records import SCHEMA, SqliteRecordStore, prepare
+from personal_server.storage.sqlite.functions import register
+from personal_server.storage.sqlite.records import SqliteRecordStore
+from personal_server.storage.sqlite.tables import SCHEMA
+from tests.oracle.memory import MemoryStore
 
 STORES = ("memory", "sqlite")
 
@@ -20,7 +22,7 @@ def open_store(kind: str, directory: Path) -> Generator[RecordStore, None, None]
     if kind == "memory":
         yield MemoryStore()
         return
-    database = Database(directory / "records.db", [SCHEMA], setup=prepare)
+    database = Database(directory / "records.db", [SCHEMA], setup=register)
     try:
         yield SqliteRecordStore(database, "owner", directory / "blobs")
     finally:

@@ -27,7 +27,6 @@ from personal_server.operations.resolving import TokenResolver
 from personal_server.operations.revoking import end_access
 from personal_server.operations.rotating import Refresh, Rotating
 from personal_server.operations.sweeping import sweep
-from personal_server.storage.authorization_memory import MemoryAuthorizationStore
 from personal_server.storage.authorization_ports import AuthorizationStore
 from personal_server.storage.authorization_rows import (
     ClientRow,
@@ -41,6 +40,7 @@ from personal_server.storage.authorization_rows import (
 from personal_server.storage.sqlite.authorization import SCHEMA, SqliteAuthorizationStore
 from personal_server.storage.sqlite.database import Database
 from tests.operations.conftest import NOTES, Bench, entry, make_bench
+from tests.oracle.authorization_memory import MemoryAuthorizationStore
 
 CLIENT, OWNER = Acting("client"), Acting("owner")
 MINUTE, DAY = 60 * 10**9, 86_400 * 10**9

@@ -11,7 +11,7 @@ from personal_server.mcp_adapter import budgets
 from personal_server.mcp_adapter.calls import Call, Outcome
 from personal_server.mcp_adapter.cleaning import clean, clean_json
 from personal_server.mcp_adapter.contract import contract
-from personal_server.mcp_adapter.faces.rows import identity_members
+from personal_server.mcp_adapter.faces.holders import identity_members
 from personal_server.mcp_adapter.results import call_result
 from personal_server.rs_client.json_values import objects_in
 from personal_server.rs_client.normalize import has_more, rows_of

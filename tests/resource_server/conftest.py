@@ -16,8 +16,8 @@ from personal_server.resource_server.frame import Ports, ResourceServer
 from personal_server.resource_server.limits import LimitRules, Limits
 from personal_server.resource_server.routing import Route, RouteTable
 from personal_server.resource_server.workers import Capacity
-from personal_server.storage.memory import MemoryStore
 from personal_server.storage.ports import RecordStore
+from tests.oracle.memory import MemoryStore
 from tests.resource_server.door import Door
 from tests.resource_server.journal import furnished
 from tests.storage.conftest import sqlite_store

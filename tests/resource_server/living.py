@@ -28,9 +28,10 @@ from personal_server.resource_server.limits import LimitRules, Limits
 from personal_server.resource_server.openapi import openapi_document
 from personal_server.resource_server.routing import RouteTable
 from personal_server.resource_server.workers import Capacity
-from personal_server.storage.disclosure_memory import MemoryDisclosures
-from personal_server.storage.memory import MemoryStore
-from personal_server.storage.ports import RecordStore, SealingKey
+from personal_server.storage.ports import RecordStore
+from personal_server.storage.stored import SealingKey
+from tests.oracle.disclosure_memory import MemoryDisclosures
+from tests.oracle.memory import MemoryStore
 
 JOURNAL = Path(__file__).parent.parent / "samples" / "journal.json"
 JOURNAL_URI = "https://registry.pdpp.dev/connectors/journal"

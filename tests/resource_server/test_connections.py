@@ -2,7 +2,7 @@ import pytest
 
 from personal_server.domain.grant import StreamGrant
 from personal_server.errors import ConnectionBusy
-from personal_server.storage.memory import MemoryStore
+from tests.oracle.memory import MemoryStore
 from tests.resource_server.living import Living
 
 pytestmark = pytest.mark.anyio

@@ -8,16 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from personal_server.storage.memory import MemoryStore
 from personal_server.storage.ports import RecordStore
 from personal_server.storage.sqlite.database import Database
-from personal_server.storage.sqlite.records import SCHEMA, SqliteRecordStore, prepare
+from personal_server.storage.sqlite.functions import register
+from personal_server.storage.sqlite.records import SqliteRecordStore
+from personal_server.storage.sqlite.tables import SCHEMA
+from tests.oracle.memory import MemoryStore
 from tests.storage.worlds import furnish
 
 
 @contextmanager
 def sqlite_store(directory: Path) -> Generator[SqliteRecordStore, None, None]:
-    database = Database(directory / "data" / "records.db", [SCHEMA], setup=prepare)
+    database = Database(directory / "data" / "records.db", [SCHEMA], setup=register)
     try:
         yield SqliteRecordStore(database, "owner", directory / "data" / "blobs")
     finally:

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from personal_server.storage.authorization_memory import MemoryAuthorizationStore
 from personal_server.storage.authorization_ports import After, AuthorizationStore, Before, NotNull
 from personal_server.storage.authorization_rows import (
     ROW_TYPES,
@@ -22,6 +21,7 @@ from personal_server.storage.authorization_rows import (
 )
 from personal_server.storage.sqlite.authorization import SCHEMA, SqliteAuthorizationStore
 from personal_server.storage.sqlite.database import Database
+from tests.oracle.authorization_memory import MemoryAuthorizationStore
 
 
 @pytest.fixture(params=["memory", "sqlite"])

@@ -21,7 +21,8 @@ from personal_server.planning.plans import (
     SummaryPlan,
     WindowOutcome,
 )
-from personal_server.storage.ports import RecordStore, WriteOutcome
+from personal_server.storage.ports import RecordStore
+from personal_server.storage.stored import WriteOutcome
 from tests.storage.worlds import FILES_STREAM, condition, keys, note, order, scope, walk, write
 
 A = scope("cin_a")

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from personal_server.domain.disclosure import DENIED, SERVED, DisclosureEntry
-from personal_server.storage.disclosure_memory import MemoryDisclosures
 from personal_server.storage.disclosure_ports import DisclosureQuery, DisclosureStore
 from personal_server.storage.sqlite.database import Database
 from personal_server.storage.sqlite.disclosures import SCHEMA, SqliteDisclosures
+from tests.oracle.disclosure_memory import MemoryDisclosures
 
 FIRST = DisclosureEntry(
     disclosure_id="dis_1",

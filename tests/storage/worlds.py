@@ -13,7 +13,8 @@ from personal_server.domain.declaration import SourceDeclaration, Stream
 from personal_server.domain.declaration_parsing import parse_declaration
 from personal_server.domain.values import comparable
 from personal_server.planning.plans import PagePlan, Position, Scope
-from personal_server.storage.ports import Batch, RecordStore, RecordWrite, WriteOutcome
+from personal_server.storage.ports import RecordStore
+from personal_server.storage.stored import Batch, RecordWrite, WriteOutcome
 
 NOTES: dict[str, Any] = {
     "name": "notes",

@@ -20,7 +20,9 @@ from personal_server.storage.disclosure_ports import DisclosureStore
 from personal_server.storage.ports import RecordStore
 from personal_server.storage.sqlite import authorization, disclosures
 from personal_server.storage.sqlite.database import Database
-from personal_server.storage.sqlite.records import SCHEMA, SqliteRecordStore, prepare
+from personal_server.storage.sqlite.functions import register
+from personal_server.storage.sqlite.records import SqliteRecordStore
+from personal_server.storage.sqlite.tables import SCHEMA
 
 Clock = Callable[[], int]
 RandomBytes = Callable[[int], bytes]
@@ -60,7 +62,7 @@ def open_stores(
     configuration = load_configuration(settings.data_dir, random_bytes)
     subject_id = configuration.subject_id
     modules = [SCHEMA, authorization.SCHEMA, disclosures.SCHEMA]
-    database = Database(settings.database_path, modules, setup=prepare, serving=serving)
+    database = Database(settings.database_path, modules, setup=register, serving=serving)
     try:
         records = SqliteRecordStore(database, subject_id, settings.data_dir / "blobs")
         sealer = store_sealer(records, random_bytes, clock())

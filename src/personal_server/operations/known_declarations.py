@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from personal_server.domain.declaration import SourceDeclaration
 from personal_server.domain.declaration_parsing import parse_declaration
-from personal_server.storage.ports import StoredDeclaration
+from personal_server.storage.stored import StoredDeclaration
 
 SPARE = 16
 

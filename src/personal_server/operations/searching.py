@@ -41,7 +41,8 @@ from personal_server.planning.plans import Candidate, Matches
 from personal_server.planning.ranking import first_page_first, rank
 from personal_server.planning.reads import plan_hit, plan_search
 from personal_server.storage.meaning import holds
-from personal_server.storage.ports import READ_DEADLINE_SECONDS, RankedHit, ReadSnapshot
+from personal_server.storage.ports import READ_DEADLINE_SECONDS, ReadSnapshot
+from personal_server.storage.stored import RankedHit
 
 FREQUENCY_LIMIT = 10_000
 KEPT_HITS = 1_000

@@ -23,7 +23,8 @@ from personal_server.resource_server.targets import (
     declared_stream,
     target_of,
 )
-from personal_server.storage.ports import READ_DEADLINE_SECONDS, StreamState
+from personal_server.storage.ports import READ_DEADLINE_SECONDS
+from personal_server.storage.stored import StreamState
 
 PATTERN = "/v1/state/{connector_key}"
 MAX_STATE_BYTES = 256 * 1024

@@ -25,7 +25,8 @@ from personal_server.resource_server.replies import Reply
 from personal_server.resource_server.requests import Request
 from personal_server.resource_server.routing import BodyRule, Route, owner
 from personal_server.resource_server.shapes_declaration import DECLARATION_BODY
-from personal_server.storage.ports import READ_DEADLINE_SECONDS, StoredDeclaration
+from personal_server.storage.ports import READ_DEADLINE_SECONDS
+from personal_server.storage.stored import StoredDeclaration
 
 ROOT = "/v1/owner/declarations"
 ONE = f"{ROOT}/{{connector_key}}"

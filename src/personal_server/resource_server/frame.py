@@ -14,7 +14,7 @@ from starlette.types import Receive, Scope, Send
 
 from personal_server.domain.authority import ReadAuthority, TokenKind
 from personal_server.domain.values import NANOSECONDS
-from personal_server.domain.wire import echoed_request_id
+from personal_server.domain.wire import PDPP_VERSION, echoed_request_id
 from personal_server.errors import (
     MethodNotAllowed,
     NotPermitted,
@@ -47,7 +47,6 @@ from personal_server.resource_server.requests import DEFAULT_ORIGIN, Request
 from personal_server.resource_server.routing import Caching, Match, Route, RouteTable, Tokens
 from personal_server.resource_server.sending import (
     CORS_HEADERS,
-    PDPP_VERSION,
     Answer,
     close_chunks,
     compress,

@@ -1,1 +1,1 @@
-"""Where records live: ports, the memory oracle that defines the meaning, and SQL for the speed."""
+"""Where records live: ports, what stored rows mean, and SQL."""

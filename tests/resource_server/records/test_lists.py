@@ -2,7 +2,7 @@
 
 import pytest
 
-from personal_server.storage.memory import MemoryStore
+from tests.oracle.memory import MemoryStore
 from tests.resource_server.door import Door
 from tests.resource_server.journal import (
     BANK,

@@ -10,7 +10,9 @@ import pytest
 from personal_server.domain.values import NANOSECONDS
 from personal_server.storage.sqlite import session
 from personal_server.storage.sqlite.database import Database
-from personal_server.storage.sqlite.records import SCHEMA, SqliteRecordStore, prepare
+from personal_server.storage.sqlite.functions import register
+from personal_server.storage.sqlite.records import SqliteRecordStore
+from personal_server.storage.sqlite.tables import SCHEMA
 from tests.resource_server.door import NOW_NS, Door
 from tests.resource_server.journal import (
     DIARY,
@@ -35,7 +37,7 @@ def door(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Door]:
     monkeypatch.setattr(session, "PROGRESS_STEPS", 1_000)
     seconds = count()
     database = Database(
-        tmp_path / "records.db", [SCHEMA], setup=prepare, monotonic=lambda: next(seconds)
+        tmp_path / "records.db", [SCHEMA], setup=register, monotonic=lambda: next(seconds)
     )
     store = SqliteRecordStore(database, "owner", tmp_path / "blobs")
     furnished(store)

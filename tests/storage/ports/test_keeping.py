@@ -16,7 +16,8 @@ from personal_server.errors import (
     NotFound,
 )
 from personal_server.planning.plans import CountPlan, PagePlan, RecordPlan, Scope
-from personal_server.storage.ports import Batch, RankedHit, RecordStore, Rejection, Run, RunStatus
+from personal_server.storage.ports import RecordStore
+from personal_server.storage.stored import Batch, RankedHit, Rejection, Run, RunStatus
 from tests.storage.ports.asking import A, feed, receive, search, told
 from tests.storage.worlds import (
     DECLARED,

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from personal_server.domain.criteria import Term
 from personal_server.domain.tokens import tokens
 from personal_server.planning.plans import SearchPlan
-from personal_server.storage.memory import MemoryStore
 from personal_server.storage.ports import RecordStore
 from personal_server.storage.sqlite import changing, feeding, figures, pages, segmenting
+from tests.oracle.memory import MemoryStore
 from tests.storage.conftest import sqlite_store
 from tests.storage.plans_at_random import (
     BLOB_BYTES,

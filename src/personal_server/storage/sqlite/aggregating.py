@@ -22,7 +22,7 @@ from personal_server.domain.values import (
     render_sum,
 )
 from personal_server.planning.plans import AggregatePlan, Aggregation, Group
-from personal_server.storage.grouping import Tally, arrange, newest, plain_value
+from personal_server.storage.meaning import Tally, arrange, newest, plain_value
 from personal_server.storage.sql.compiler import Where
 from personal_server.storage.sql.layout import Column
 from personal_server.storage.sqlite.figures import count_place, extreme

@@ -16,12 +16,12 @@ from personal_server.errors import (
     InvalidState,
     NotFound,
 )
-from personal_server.storage.ports import StoredDeclaration
 from personal_server.storage.sql.layout import Layout, adapted, layouts
 from personal_server.storage.sqlite.part import SqlitePart
 from personal_server.storage.sqlite.rebuilding import alter, rebuild
 from personal_server.storage.sqlite.session import Line, Session
 from personal_server.storage.sqlite.sources import Source, all_sources
+from personal_server.storage.stored import StoredDeclaration
 
 DECLARATION = "connector_key, source_kind, source_id, version, digest, raw, registered_at, current"
 CONNECTION = (

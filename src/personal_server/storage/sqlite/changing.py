@@ -15,11 +15,11 @@ import orjson
 from personal_server.domain.record import FieldChange
 from personal_server.domain.values import DAY_NANOSECONDS, ValueKind
 from personal_server.storage.meaning import changed_fields
-from personal_server.storage.ports import WriteOutcome
 from personal_server.storage.sqlite.preparing import Prepared, consent_instant, place_in_time
 from personal_server.storage.sqlite.rebuilding import insert_line, insert_words
 from personal_server.storage.sqlite.session import Session, Value
 from personal_server.storage.sqlite.sources import Source
+from personal_server.storage.stored import WriteOutcome
 
 FLUSHED_AT = 2_000
 

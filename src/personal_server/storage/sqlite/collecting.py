@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 import orjson
 
-from personal_server.storage.ports import Rejection, Run, RunStatus, StreamState
 from personal_server.storage.sqlite.committing import require
 from personal_server.storage.sqlite.part import SqlitePart
 from personal_server.storage.sqlite.session import Session
+from personal_server.storage.stored import Rejection, Run, RunStatus, StreamState
 
 
 class SqliteCollectors(SqlitePart):

@@ -10,7 +10,6 @@ from pathlib import Path
 from personal_server.domain.connection import ConnectionStatus
 from personal_server.domain.declaration import Semantics
 from personal_server.errors import ConnectionBusy, ConnectionNotFound, ConnectionNotWritable
-from personal_server.storage.ports import Batch, Rejection, WriteOutcome
 from personal_server.storage.sql.layout import Layout, layout_of
 from personal_server.storage.sqlite.blobs import forget_unreferenced, remove_unheld
 from personal_server.storage.sqlite.changing import SourceWriter
@@ -28,6 +27,7 @@ from personal_server.storage.sqlite.sources import (
     make_tables,
     remove_tables,
 )
+from personal_server.storage.stored import Batch, Rejection, WriteOutcome
 
 KEPT_REJECTIONS = 1_000
 

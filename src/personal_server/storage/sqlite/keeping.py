@@ -8,7 +8,6 @@ from typing import BinaryIO
 import orjson
 
 from personal_server.domain.values import NANOSECONDS
-from personal_server.storage.ports import BlobUpload, RankedHit, SealingKey
 from personal_server.storage.sqlite.blobs import (
     blob_path,
     forget_unreferenced,
@@ -20,6 +19,7 @@ from personal_server.storage.sqlite.blobs import (
 )
 from personal_server.storage.sqlite.committing import writable
 from personal_server.storage.sqlite.part import SqlitePart
+from personal_server.storage.stored import BlobUpload, RankedHit, SealingKey
 
 # Rankings that ended this long before a new one will are removed.
 FORGOTTEN = 3_600 * NANOSECONDS

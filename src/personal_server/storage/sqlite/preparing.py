@@ -20,10 +20,10 @@ from personal_server.domain.values import (
     event_instant_ns,
 )
 from personal_server.storage.meaning import blob_ids
-from personal_server.storage.ports import RecordWrite
 from personal_server.storage.sql.layout import Layout
 from personal_server.storage.sqlite.functions import bound
 from personal_server.storage.sqlite.session import Value
+from personal_server.storage.stored import RecordWrite
 
 # Places in time: id = microseconds << SLOT_BITS, so that walking ids is walking time.
 SLOT_BITS = 5

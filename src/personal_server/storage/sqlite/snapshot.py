@@ -28,13 +28,6 @@ from personal_server.planning.plans import (
     Summary,
     SummaryPlan,
 )
-from personal_server.storage.ports import (
-    Collection,
-    Run,
-    RunStatus,
-    StoredDeclaration,
-    StoredStream,
-)
 from personal_server.storage.sql.compiler import Compiler, Where
 from personal_server.storage.sqlite import aggregating, feeding, figures, finding, pages
 from personal_server.storage.sqlite.cataloguing import (
@@ -47,6 +40,13 @@ from personal_server.storage.sqlite.dialect import DIALECT
 from personal_server.storage.sqlite.reading import Reader, whole_row
 from personal_server.storage.sqlite.session import Session
 from personal_server.storage.sqlite.sources import find_source
+from personal_server.storage.stored import (
+    Collection,
+    Run,
+    RunStatus,
+    StoredDeclaration,
+    StoredStream,
+)
 
 
 class SqliteSnapshot:

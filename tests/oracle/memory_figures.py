@@ -10,7 +10,7 @@ from personal_server.domain.record import Row
 from personal_server.domain.values import Comparable, comparable, exact_sum, render_sum
 from personal_server.planning.plans import AggregatePlan, Aggregation, Group
 from personal_server.storage.buckets import Calendar
-from personal_server.storage.grouping import Tally, arrange, plain_value
+from personal_server.storage.meaning import Tally, arrange, plain_value
 
 Key = Comparable | None
 
@@ -29,7 +29,7 @@ def aggregate(plan: AggregatePlan, rows: Sequence[Row]) -> Aggregation:
 
 def _key_function(plan: AggregatePlan) -> Callable[[Row], Key]:
     grouping = plan.grouping
-    assert grouping is not None  # noqa: S101  # only called for grouped plans
+    assert grouping is not None  # only called for grouped plans
     if grouping.granularity is None:
         return lambda row: comparable(row.data.get(grouping.field), grouping.kind)
     calendar = Calendar(grouping.time_zone, grouping.granularity)
@@ -44,7 +44,7 @@ def _key_function(plan: AggregatePlan) -> Callable[[Row], Key]:
 def _tally(plan: AggregatePlan, key: Key, members: Sequence[Row]) -> Tally:
     measured = _measure(plan, members)
     grouping = plan.grouping
-    assert grouping is not None  # noqa: S101  # only called for grouped plans
+    assert grouping is not None  # only called for grouped plans
     shown: object = key
     if key is not None and grouping.granularity is None:
         shown = plain_value(key, members[0].data[grouping.field], grouping.kind)
@@ -63,7 +63,7 @@ def _measure(plan: AggregatePlan, rows: Sequence[Row]) -> _Measured:
     if plan.metric is Metric.COUNT:
         return _Measured(None if plan.grouping else len(rows), len(rows))
     name, kind = plan.field, plan.field_kind
-    assert name is not None and kind is not None  # noqa: S101, PT018  # other metrics have a field
+    assert name is not None and kind is not None  # noqa: PT018  # other metrics have a field
     found = [(p, row) for row in rows if (p := comparable(row.data.get(name), kind)) is not None]
     match plan.metric:
         case Metric.SUM:

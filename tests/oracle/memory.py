@@ -25,10 +25,8 @@ from personal_server.errors import (
     NotFound,
 )
 from personal_server.storage.meaning import blob_ids
-from personal_server.storage.memory_snapshot import MemorySnapshot
-from personal_server.storage.memory_state import Place, State
-from personal_server.storage.ports import (
-    READ_DEADLINE_SECONDS,
+from personal_server.storage.ports import READ_DEADLINE_SECONDS
+from personal_server.storage.stored import (
     Batch,
     BlobUpload,
     Collection,
@@ -42,6 +40,8 @@ from personal_server.storage.ports import (
     StreamState,
     WriteOutcome,
 )
+from tests.oracle.memory_snapshot import MemorySnapshot
+from tests.oracle.memory_state import Place, State
 
 KEPT_REJECTIONS = 1_000
 
@@ -57,7 +57,7 @@ class MemoryStore:
     @contextmanager
     def snapshot(
         self,
-        timeout_seconds: float | None = READ_DEADLINE_SECONDS,  # noqa: ARG002  # the port's
+        timeout_seconds: float | None = READ_DEADLINE_SECONDS,  # the port's
     ) -> Generator[MemorySnapshot, None, None]:
         """See the port."""
         with self._lock:

@@ -45,11 +45,11 @@ from personal_server.storage.meaning import (
     sort_value,
     stored_text,
 )
-from personal_server.storage.memory_feed import feed
-from personal_server.storage.memory_figures import aggregate
-from personal_server.storage.memory_search import search
-from personal_server.storage.memory_state import State
-from personal_server.storage.ports import Collection, StoredDeclaration, StoredStream
+from personal_server.storage.stored import Collection, StoredDeclaration, StoredStream
+from tests.oracle.memory_feed import feed
+from tests.oracle.memory_figures import aggregate
+from tests.oracle.memory_search import search
+from tests.oracle.memory_state import State
 
 
 class MemorySnapshot:
@@ -204,7 +204,7 @@ class MemorySnapshot:
 
 
 def _present(value: Comparable | None) -> Comparable:
-    assert value is not None  # noqa: S101  # only called on rows that have one
+    assert value is not None  # only called on rows that have one
     return value
 
 
@@ -265,5 +265,5 @@ def _window(connection_id: str, value: object, plan: FieldWindowPlan) -> FieldWi
 
 def _reference(row: Row, field: str) -> BlobReference:
     reference = row.data[field]
-    assert isinstance(reference, dict)  # noqa: S101  # blob_ids found an object here
+    assert isinstance(reference, dict)  # blob_ids found an object here
     return BlobReference(row.connection_id, row.stream, row.key, field, dict(reference))  # type: ignore[arg-type]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from personal_server.domain.record import JsonObject, TombstoneRow
 from personal_server.planning.plans import Change, ChangesPlan, Feed, Scope
 from personal_server.storage.meaning import changed_fields, is_visible
-from personal_server.storage.memory_state import Happened, State
+from tests.oracle.memory_state import Happened, State
 
 
 def feed(plan: ChangesPlan, state: State) -> Feed:

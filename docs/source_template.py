@@ -9,8 +9,8 @@ from datetime import date
 from personal_server.sources.declaration import Stream, day, declaration, key, text, word
 from personal_server.sources.errors import BadRecord
 from personal_server.sources.export import Export, Member
-from personal_server.sources.identity import stable_id
-from personal_server.sources.item import Data, SourceItem, SourceRecord
+from personal_server.domain.source_item import stable_id
+from personal_server.domain.source_item import Data, SourceItem, SourceRecord
 from personal_server.sources.port import (
     CERTAIN,
     Claim,

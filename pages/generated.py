@@ -5,13 +5,11 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import ModuleType
 
 from pages.conformance import conformance_page
 from pages.sources import sources_page
 from personal_server import errors
 from personal_server.cli.main import command_line
-from personal_server.consent import refusals
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 
@@ -62,17 +60,16 @@ Errors = Sequence[type[errors.PersonalServerError]]
 
 def errors_page() -> str:
     """Every code, from its class."""
-    root, oauth = errors.PersonalServerError, refusals.OAuthRefusal
-    server = [error for error in _errors_of(errors) if error is not root]
-    ours = [error for error in _errors_of(refusals) if error not in (root, oauth)]
-    redirected = [error for error in ours if issubclass(error, oauth)]
-    shown = [error for error in ours if not issubclass(error, oauth)]
+    redirected = _family(errors.OAuthRefusal)
+    shown = _family(errors.DecisionRefusal)
+    elsewhere = {*redirected, *shown, errors.OAuthRefusal, errors.DecisionRefusal}
+    server = [e for e in _family(errors.PersonalServerError) if e not in elsewhere]
     return ERRORS_HEAD + _rows(server) + OAUTH_HEAD + _rows(redirected) + PAGES_HEAD + _rows(shown)
 
 
-def _errors_of(module: ModuleType) -> Errors:
-    classes = [found for _, found in inspect.getmembers(module, inspect.isclass)]
-    return [found for found in classes if issubclass(found, errors.PersonalServerError)]
+def _family(root: type[errors.PersonalServerError]) -> Errors:
+    classes = [found for _, found in inspect.getmembers(errors, inspect.isclass)]
+    return [found for found in classes if issubclass(found, root) and found is not root]
 
 
 def _rows(family: Errors) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from personal_server.sources.item import Data
+from personal_server.domain.source_item import Data
 from personal_server.sources.registry import SOURCES
 
 HEAD = """# What can be imported

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from personal_server.authorization_server.calls import parse_form
-from personal_server.consent.refusals import BadRequest
+from personal_server.errors import BadRequest
 
 HOUR = 3_600 * 10**9
 NAMES = (

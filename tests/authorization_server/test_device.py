@@ -7,7 +7,7 @@ from typing import Any
 import anyio
 import pytest
 
-from personal_server.consent.refusals import ApprovalConflict, InvalidUserCode
+from personal_server.errors import ApprovalConflict, InvalidUserCode
 from personal_server.operations.auditing import Acting
 from personal_server.storage.authorization_rows import GrantRow, RequestRow, TokenRow
 

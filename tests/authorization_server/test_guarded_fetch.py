@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from personal_server.authorization_server.guarded_fetch import MAX_DOCUMENT, GuardedFetch
-from personal_server.consent.refusals import InvalidClient
+from personal_server.errors import InvalidClient
 
 pytestmark = pytest.mark.anyio
 URL = "https://app.example/client.json?v=1"

@@ -19,7 +19,7 @@ from selenium.webdriver.support.wait import WebDriverWait
 
 from personal_server.app.composition import Server, open_server
 from personal_server.domain.connection import Connection, ConnectionStatus
-from personal_server.domain.declaration_parsing import parse_declaration, render_declaration
+from personal_server.domain.declaration_document import parse_declaration, render_declaration
 from personal_server.settings import Settings
 from personal_server.sources.bank.declaration import DECLARATION as BANK
 from personal_server.sources.mail.declaration import DECLARATION as MAIL

@@ -7,7 +7,7 @@ import pytest
 
 from personal_server.cli import import_memory, import_run
 from personal_server.cli.import_memory import ImportMemory
-from personal_server.sources.item import Data
+from personal_server.domain.source_item import Data
 from tests.cli.import_machine import Machine
 from tests.sources.specimens.mail import MAIL
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from personal_server.sources.item import Data, SourceRecord
+from personal_server.domain.source_item import Data, SourceRecord
 from tests.cli.import_machine import Machine
 from tests.sources.reading import entries_of, read_if_known
 from tests.sources.specimens import SPECIMENS

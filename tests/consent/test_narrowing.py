@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from personal_server.consent.choices import Choices, EntryChoice, StreamChoice, parse_choices
 from personal_server.consent.narrowing import Terms, narrow
-from personal_server.consent.refusals import InvalidAuthorizationDetails, NotANarrowing
 from personal_server.consent.resolution import EntryOffer, StreamOffer, resolve_request
 from personal_server.consent.selection_parsing import parse_selections
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.declaration import Stream
-from personal_server.domain.declaration_parsing import parse_declaration
+from personal_server.domain.declaration_document import parse_declaration
 from personal_server.domain.grant import StreamGrant
+from personal_server.errors import InvalidAuthorizationDetails, NotANarrowing
 
 SAMPLE = Path(__file__).parents[1] / "samples" / "journal.json"
 JOURNAL = "https://registry.pdpp.dev/connectors/journal"

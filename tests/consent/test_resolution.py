@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from personal_server.consent.refusals import InvalidAuthorizationDetails
 from personal_server.consent.resolution import (
     EntryOffer,
     picker_details,
@@ -19,7 +18,8 @@ from personal_server.consent.resolution import (
 )
 from personal_server.consent.selection_parsing import parse_selections, parse_stored
 from personal_server.domain.connection import Connection, ConnectionStatus
-from personal_server.domain.declaration_parsing import parse_declaration
+from personal_server.domain.declaration_document import parse_declaration
+from personal_server.errors import InvalidAuthorizationDetails
 
 SAMPLE = Path(__file__).parents[1] / "samples" / "journal.json"
 JOURNAL = "https://registry.pdpp.dev/connectors/journal"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from personal_server.consent.refusals import InvalidTarget
 from personal_server.consent.resources import canonical_resource
+from personal_server.errors import InvalidTarget
 
 ORIGIN = "https://me.example"
 ORIGINS = (ORIGIN, "http://127.0.0.1:7662", "http://localhost:7662")

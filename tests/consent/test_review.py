@@ -22,7 +22,7 @@ from personal_server.consent.review import (
 )
 from personal_server.consent.selection_parsing import parse_selections
 from personal_server.domain.connection import Connection, ConnectionStatus
-from personal_server.domain.declaration_parsing import parse_declaration
+from personal_server.domain.declaration_document import parse_declaration
 
 SAMPLE = Path(__file__).parents[1] / "samples" / "journal.json"
 JOURNAL = "https://registry.pdpp.dev/connectors/journal"

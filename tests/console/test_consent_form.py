@@ -5,8 +5,8 @@ import json
 import pytest
 
 from personal_server.consent.choices import Choices, EntryChoice
-from personal_server.consent.refusals import NotANarrowing
 from personal_server.console import consent_form
+from personal_server.errors import NotANarrowing
 from personal_server.operations.auditing import Acting
 from personal_server.operations.granting import Granting
 from personal_server.operations.reviewing import Review

@@ -5,9 +5,14 @@ from typing import Any
 import pytest
 from starlette.requests import Request
 
-from personal_server.consent.refusals import InvalidClient, InvalidRedirectUri
 from personal_server.console.lent import error_page, owner_session
-from personal_server.errors import CsrfFailed, InvalidRequest, PersonalServerError
+from personal_server.errors import (
+    CsrfFailed,
+    InvalidClient,
+    InvalidRedirectUri,
+    InvalidRequest,
+    PersonalServerError,
+)
 from tests.console.browsing import ORIGIN
 from tests.console.household import Household
 

@@ -7,7 +7,7 @@ import pytest
 from personal_server.domain.authority import ReadAuthority, TimeConstraint
 from personal_server.domain.connection import ConnectionStatus
 from personal_server.domain.declaration import SourceDeclaration
-from personal_server.domain.declaration_parsing import parse_declaration
+from personal_server.domain.declaration_document import parse_declaration
 from personal_server.domain.grant import ACTIVE, Grant, StreamGrant
 from personal_server.enforcement.authority import read_authority
 from tests.resource_server.journal import (

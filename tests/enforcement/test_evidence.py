@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from personal_server.domain.criteria import Term
-from personal_server.domain.search_terms import parse_terms
-from personal_server.domain.tokens import tokens
+from personal_server.domain.search_words import parse_terms, tokens
 from personal_server.enforcement.evidence import (
     FieldMatches,
     find_matches,

@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 
 from personal_server.consent.choices import Choices, EntryChoice
-from personal_server.consent.refusals import (
+from personal_server.domain.grant import parse_grant
+from personal_server.errors import (
     AiTrainingConsentRequired,
     ApprovalConflict,
+    PersonalServerError,
     RequestClosed,
     ReviewChanged,
     ReviewStale,
 )
-from personal_server.domain.grant_parsing import parse_grant
-from personal_server.errors import PersonalServerError
 from personal_server.operations.auditing import Acting
 from personal_server.operations.redeeming import Redemption
 from personal_server.storage.authorization_rows import (

@@ -8,9 +8,13 @@ from typing import Any
 
 import pytest
 
-from personal_server.consent.refusals import AiTrainingConsentRequired, ReviewStale
 from personal_server.consent.selection_parsing import parse_selections
-from personal_server.errors import AmbiguousConnection, PersonalServerError
+from personal_server.errors import (
+    AiTrainingConsentRequired,
+    AmbiguousConnection,
+    PersonalServerError,
+    ReviewStale,
+)
 from personal_server.operations.auditing import Acting
 from personal_server.operations.granting_locally import LocalGranting, LocalRequest
 from personal_server.operations.resolving import TokenResolver

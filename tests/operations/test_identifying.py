@@ -10,8 +10,7 @@ import pytest
 from personal_server.consent.credentials import secret_hash
 from personal_server.domain.authority import SourceId, TokenKind
 from personal_server.domain.connection import Connection, ConnectionStatus
-from personal_server.domain.grant import Grant, StreamGrant
-from personal_server.domain.grant_parsing import render_grant
+from personal_server.domain.grant import Grant, StreamGrant, render_grant
 from personal_server.errors import InvalidToken
 from personal_server.operations.declaring import accept
 from personal_server.operations.identifying import Identifier

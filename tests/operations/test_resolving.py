@@ -8,8 +8,7 @@ import pytest
 
 from personal_server.consent.credentials import secret_hash
 from personal_server.domain.authority import SourceId
-from personal_server.domain.grant import Grant, StreamGrant
-from personal_server.domain.grant_parsing import render_grant
+from personal_server.domain.grant import Grant, StreamGrant, render_grant
 from personal_server.errors import PersonalServerError
 from personal_server.operations.resolving import TokenResolver
 from personal_server.storage.authorization_rows import (

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from personal_server.consent.refusals import InvalidGrantCode
+from personal_server.errors import InvalidGrantCode
 from personal_server.operations.auditing import Acting
 from personal_server.operations.minting import Issued
 from personal_server.operations.redeeming import Redemption

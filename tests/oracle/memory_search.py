@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from personal_server.domain.criteria import Term
 from personal_server.domain.record import Row
-from personal_server.domain.tokens import tokens
+from personal_server.domain.search_words import tokens
 from personal_server.planning.plans import Candidate, Matches, Scope, SearchPlan
 from personal_server.storage.meaning import (
     granted_lexical_fields,

@@ -12,7 +12,7 @@ import pytest
 
 from personal_server.domain.authority import ReadAuthority, SourceId, TimeConstraint
 from personal_server.domain.connection import Connection, ConnectionStatus
-from personal_server.domain.declaration_parsing import parse_declaration
+from personal_server.domain.declaration_document import parse_declaration
 from personal_server.domain.grant import Grant, MemberGrant, Resolved, StreamGrant
 from personal_server.domain.values import NANOSECONDS, instant_ns
 from personal_server.enforcement.authority import read_authority

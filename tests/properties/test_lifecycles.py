@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from personal_server.consent import lifecycle
-from personal_server.consent.refusals import InvalidGrantCode
-from personal_server.errors import PersonalServerError
+from personal_server.errors import InvalidGrantCode, PersonalServerError
 from personal_server.operations.auditing import Acting
 from personal_server.operations.disconnecting import disconnect
 from personal_server.operations.minting import Issued

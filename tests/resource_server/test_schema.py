@@ -5,7 +5,7 @@ import pytest
 
 from personal_server.domain.authority import ReadAuthority
 from personal_server.domain.connection import Connection, ConnectionStatus
-from personal_server.domain.declaration_parsing import parse_declaration
+from personal_server.domain.declaration_document import parse_declaration
 from personal_server.domain.values import NANOSECONDS
 from personal_server.enforcement.authority import read_authority
 from personal_server.storage.stored import Run, RunStatus

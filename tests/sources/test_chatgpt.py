@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from personal_server.sources.item import Data
+from personal_server.domain.source_item import Data
 from tests.sources.reading import read_path, records_of, skips_of
 from tests.sources.specimens import SPECIMENS
 from tests.sources.specimens.files import as_json, as_zip

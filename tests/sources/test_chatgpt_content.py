@@ -1,7 +1,7 @@
 import pytest
 
+from personal_server.domain.source_item import Data
 from personal_server.sources.chatgpt_content import asset_pointers, thinking_of, words_of
-from personal_server.sources.item import Data
 
 POINTER = {"content_type": "image_asset_pointer", "asset_pointer": "file-service://file-1"}
 

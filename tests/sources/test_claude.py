@@ -1,7 +1,7 @@
 import json
 from pathlib import Path
 
-from personal_server.sources.item import Data
+from personal_server.domain.source_item import Data
 from tests.sources.reading import read_path, records_of, skips_of
 from tests.sources.specimens import SPECIMENS
 from tests.sources.specimens.claude import CLAUDE

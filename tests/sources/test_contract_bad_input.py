@@ -15,9 +15,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from personal_server.domain.source_item import SourceItem, SourceRecord
 from personal_server.sources.errors import ExportError, ExportNotRecognized
 from personal_server.sources.export import open_export
-from personal_server.sources.item import SourceItem, SourceRecord
 from personal_server.sources.port import Source
 from personal_server.sources.registry import SOURCES, readings
 from tests.sources import hostile

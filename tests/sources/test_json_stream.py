@@ -4,9 +4,9 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from personal_server.domain.source_item import Skipped
 from personal_server.sources import json_cutting
 from personal_server.sources.export import open_export
-from personal_server.sources.item import Skipped
 from personal_server.sources.json_stream import Element, json_elements
 
 values = st.recursive(

@@ -2,8 +2,8 @@ from datetime import UTC
 
 import pytest
 
+from personal_server.domain.source_item import Json
 from personal_server.sources.errors import BadRecord
-from personal_server.sources.item import Json
 from personal_server.sources.table_cells import SPELLINGS, agreed, spellings_of, typed
 
 

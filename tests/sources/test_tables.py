@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from personal_server.domain.source_item import Data
 from personal_server.sources.errors import BadRecord, ExportError
 from personal_server.sources.export import open_export
-from personal_server.sources.item import Data
 from personal_server.sources.registry import readings
 from personal_server.sources.tables import Guidance
 from tests.sources.reading import read_path, records_of, skips_of

@@ -10,7 +10,7 @@ import orjson
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.criteria import Condition, Operator, Order
 from personal_server.domain.declaration import SourceDeclaration, Stream
-from personal_server.domain.declaration_parsing import parse_declaration
+from personal_server.domain.declaration_document import parse_declaration
 from personal_server.domain.values import comparable
 from personal_server.planning.plans import PagePlan, Position, Scope
 from personal_server.storage.ports import RecordStore

@@ -14,8 +14,8 @@ from joserfc import jwk, jws
 from joserfc.errors import JoseError
 
 from personal_server.authorization_server.metadata import SIGNING_ALGORITHMS
-from personal_server.consent.refusals import InvalidClient
 from personal_server.domain.values import NANOSECONDS
+from personal_server.errors import InvalidClient
 
 ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 MAX_ASSERTION = 16 * 1024

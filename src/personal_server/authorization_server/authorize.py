@@ -20,15 +20,15 @@ from personal_server.consent.authorization_requests import (
     parse_code_request,
 )
 from personal_server.consent.redirects import matches, with_parameters
-from personal_server.consent.refusals import (
+from personal_server.domain.values import NANOSECONDS
+from personal_server.errors import (
     BadRequest,
     InvalidClient,
     InvalidRedirectUri,
     OAuthRefusal,
+    RateLimitExceeded,
     TemporarilyUnavailable,
 )
-from personal_server.domain.values import NANOSECONDS
-from personal_server.errors import RateLimitExceeded
 from personal_server.operations.granting import refusal_parameters
 from personal_server.operations.requesting import PUSHED_NS, Asking, Requesting
 from personal_server.storage.authorization_rows import ClientRow

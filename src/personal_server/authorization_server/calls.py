@@ -13,9 +13,8 @@ from urllib.parse import parse_qsl
 
 from starlette.requests import Request
 
-from personal_server.consent.refusals import BadRequest, RequestTooLarge
 from personal_server.domain.wire import PDPP_VERSION
-from personal_server.errors import UnsupportedVersion
+from personal_server.errors import BadRequest, RequestTooLarge, UnsupportedVersion
 from personal_server.operations.auditing import Acting
 
 MAX_BODY = 128 * 1024

@@ -30,7 +30,7 @@ from personal_server.consent.credentials import (
     new_id,
     secret_hash,
 )
-from personal_server.consent.refusals import BadRequest, InvalidClient
+from personal_server.errors import BadRequest, InvalidClient
 from personal_server.operations.auditing import METADATA_CHANGED, Acting, Subject, audit
 from personal_server.storage.authorization_ports import AuthorizationStore, AuthorizationWriter
 from personal_server.storage.authorization_rows import AssertionIdRow, ClientRow

@@ -27,9 +27,8 @@ from personal_server.consent.client_documents import (
     parse_json,
     published_keys,
 )
-from personal_server.consent.refusals import InvalidClient
 from personal_server.domain.values import DAY_NANOSECONDS, NANOSECONDS
-from personal_server.errors import RateLimitExceeded
+from personal_server.errors import InvalidClient, RateLimitExceeded
 from personal_server.operations.auditing import METADATA_CHANGED, SERVER, Subject, audit
 from personal_server.storage.authorization_ports import AuthorizationStore
 from personal_server.storage.authorization_rows import ClientDocumentRow

@@ -13,9 +13,8 @@ from personal_server.authorization_server.bearers import bearer_of, challenged
 from personal_server.authorization_server.calls import Call
 from personal_server.consent import lifecycle
 from personal_server.domain.envelope import render_unavailable
-from personal_server.domain.grant import MemberGrant
-from personal_server.domain.grant_parsing import render_stream_grant
-from personal_server.domain.instants import instant_text
+from personal_server.domain.grant import MemberGrant, render_stream_grant
+from personal_server.domain.values import instant_text
 from personal_server.enforcement.authority import read_authority
 from personal_server.errors import (
     AuthenticationRequired,

@@ -16,8 +16,8 @@ from urllib.parse import urlsplit
 import anyio
 import httpx2
 
-from personal_server.consent.refusals import InvalidClient
 from personal_server.domain.addresses import is_public
+from personal_server.errors import InvalidClient
 
 TIMEOUT_SECONDS = 5.0
 MAX_DOCUMENT, MAX_KEYS = 16 * 1024, 64 * 1024

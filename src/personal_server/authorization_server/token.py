@@ -11,7 +11,8 @@ from personal_server.authorization_server.clients import Caller, Clients
 from personal_server.authorization_server.configuration import Configuration
 from personal_server.authorization_server.limits import Limits
 from personal_server.consent.clients import AUTHORIZATION_CODE, DEVICE_CODE, REFRESH_TOKEN
-from personal_server.consent.refusals import (
+from personal_server.consent.resources import canonical_resource
+from personal_server.errors import (
     AuthorizationPending,
     BadRequest,
     OAuthRefusal,
@@ -19,7 +20,6 @@ from personal_server.consent.refusals import (
     UnauthorizedClient,
     UnsupportedGrantType,
 )
-from personal_server.consent.resources import canonical_resource
 from personal_server.operations.minting import Issued
 from personal_server.operations.redeeming import Redeeming, Redemption
 from personal_server.operations.rotating import Refresh, Rotating

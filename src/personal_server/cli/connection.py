@@ -18,7 +18,7 @@ from rich.text import Text
 
 from personal_server.cli.selection_options import Details
 from personal_server.cli.tables import plain, print_facts, words
-from personal_server.domain.instants import instant_text
+from personal_server.domain.values import instant_text
 from personal_server.rs_client.authorizing import (
     SCOPE,
     ClientForgotten,

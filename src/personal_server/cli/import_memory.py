@@ -12,8 +12,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import cast
 
+from personal_server.domain.source_item import Data
 from personal_server.sources.export import Export
-from personal_server.sources.item import Data
 from personal_server.storage.ports import RecordStore
 
 MEMBER = "import"

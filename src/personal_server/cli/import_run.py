@@ -14,10 +14,10 @@ import orjson
 from personal_server.cli.import_memory import ImportMemory, file_facts
 from personal_server.domain.connection import Connection
 from personal_server.domain.declaration import SourceDeclaration
-from personal_server.domain.instants import instant_text
+from personal_server.domain.source_item import Data, Skipped, SourceBlob, SourceItem, SourceRecord
+from personal_server.domain.values import instant_text
 from personal_server.operations.ingesting import ingest
 from personal_server.operations.line_checking import LineChecker, LineRefused
-from personal_server.sources.item import Data, Skipped, SourceBlob, SourceItem, SourceRecord
 from personal_server.sources.registry import Reading
 from personal_server.storage.ports import RecordStore
 from personal_server.storage.stored import Run, RunStatus

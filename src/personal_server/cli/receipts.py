@@ -6,7 +6,7 @@ from rich.console import Console
 
 from personal_server.cli.import_memory import ImportMemory
 from personal_server.cli.tables import table
-from personal_server.sources.item import Data
+from personal_server.domain.source_item import Data
 from personal_server.storage.ports import RecordStore
 
 MINUTE_CHARS = len("2026-11-21T14:05")

@@ -7,7 +7,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from personal_server.cli.tables import indented, table
-from personal_server.sources.item import Data
+from personal_server.domain.source_item import Data
 from personal_server.sources.port import Source
 from personal_server.sources.registry import SOURCES
 

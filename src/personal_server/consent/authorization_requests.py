@@ -12,16 +12,16 @@ from dataclasses import dataclass
 
 import orjson
 
-from personal_server.consent.json_shapes import Shaped, ShapeFault
-from personal_server.consent.refusals import (
+from personal_server.consent.resources import canonical_resource
+from personal_server.consent.selection_parsing import MAX_BYTES, parse_selections
+from personal_server.domain.json_shapes import Shaped, ShapeFault
+from personal_server.errors import (
     BadRequest,
     InteractionRequired,
     InvalidScope,
     RequestNotSupported,
     UnsupportedResponseType,
 )
-from personal_server.consent.resources import canonical_resource
-from personal_server.consent.selection_parsing import MAX_BYTES, parse_selections
 
 SCOPE_READ, SCOPE_OFFLINE, SCOPE_OWNER = "pdpp:read", "offline_access", "pdpp:owner"
 MAX_STATE = 2_048

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import unquote
 
-from personal_server.consent.refusals import NotANarrowing
+from personal_server.errors import NotANarrowing
 
 DEFAULT_EXPIRY = {"continuous": "90d", "single_use": "24h"}
 

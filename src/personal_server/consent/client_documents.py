@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import orjson
 
 from personal_server.consent.redirects import MAX_URIS, is_usable
-from personal_server.consent.refusals import InvalidClient
+from personal_server.errors import InvalidClient
 
 MAX_URL = 2_048
 MAX_DEPTH = 8

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 
 from personal_server.consent.narrowing import EntryTerms, Terms
 from personal_server.domain.authority import SourceId
-from personal_server.domain.grant import Grant
-from personal_server.domain.grant_parsing import render_stream_grant
-from personal_server.domain.instants import instant_text
+from personal_server.domain.grant import Grant, render_stream_grant
 from personal_server.domain.selection import DATA_ACCESS
+from personal_server.domain.values import instant_text
 
 
 def grant_of(

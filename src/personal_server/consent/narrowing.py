@@ -11,14 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from personal_server.consent.choices import DEFAULT_EXPIRY, Choices, EntryChoice, StreamChoice
-from personal_server.consent.refusals import NotANarrowing
 from personal_server.consent.resolution import EntryOffer, StreamOffer, Ungrantable
 from personal_server.domain.authority import TimeConstraint
-from personal_server.domain.grant import StreamGrant
-from personal_server.domain.grant_parsing import bound_ns
-from personal_server.domain.instants import instant_text
+from personal_server.domain.grant import StreamGrant, bound_ns
 from personal_server.domain.selection import CONTINUOUS, SINGLE_USE
-from personal_server.domain.values import DAY_NANOSECONDS, NANOSECONDS
+from personal_server.domain.values import DAY_NANOSECONDS, NANOSECONDS, instant_text
+from personal_server.errors import NotANarrowing
 
 MAX_KEPT = 64
 _ENDS: dict[str, dict[str, int | None]] = {

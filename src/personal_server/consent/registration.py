@@ -19,7 +19,7 @@ from personal_server.consent.clients import (
     UNNAMED,
 )
 from personal_server.consent.redirects import MAX_URIS, is_native, is_usable
-from personal_server.consent.refusals import InvalidClientMetadata, InvalidRedirectUri
+from personal_server.errors import InvalidClientMetadata, InvalidRedirectUri
 
 MAX_NAME = 200
 SCOPES = ("pdpp:read", "offline_access")

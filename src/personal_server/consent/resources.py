@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from urllib.parse import urlsplit
 
-from personal_server.consent.refusals import InvalidTarget
+from personal_server.errors import InvalidTarget
 
 MCP_PATH, QUERY_PATH = "/mcp", "/v1"
 _DEFAULT_PORT = {"http": ":80", "https": ":443"}

@@ -11,10 +11,9 @@ from collections.abc import Sequence
 
 import orjson
 
-from personal_server.consent.json_shapes import Shaped, ShapeFault
-from personal_server.consent.refusals import InvalidAuthorizationDetails
-from personal_server.domain.declaration_parsing import ABSOLUTE_URI
-from personal_server.domain.grant_parsing import bound_ns
+from personal_server.domain.declaration_document import ABSOLUTE_URI
+from personal_server.domain.grant import bound_ns
+from personal_server.domain.json_shapes import Shaped, ShapeFault
 from personal_server.domain.selection import (
     AI_TRAINING,
     ALL_STREAMS,
@@ -25,6 +24,7 @@ from personal_server.domain.selection import (
     StreamSelection,
     TimeRange,
 )
+from personal_server.errors import InvalidAuthorizationDetails
 
 MAX_ENTRIES = 16
 MAX_PICKED = 1_000

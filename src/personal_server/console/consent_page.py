@@ -11,19 +11,20 @@ from dataclasses import dataclass
 from starlette.responses import Response
 
 from personal_server.consent.choices import Choices
-from personal_server.consent.refusals import (
-    AiTrainingConsentRequired,
-    NotANarrowing,
-    ReviewChanged,
-    ReviewStale,
-)
 from personal_server.console import consent_form
 from personal_server.console.consent_differences import Differences, differences_of
 from personal_server.console.consent_view import consent_view
 from personal_server.console.frame import PageRoute
 from personal_server.console.pages import Pages, form_target
 from personal_server.console.visits import Visit, acting
-from personal_server.errors import InvalidRequest, PersonalServerError
+from personal_server.errors import (
+    AiTrainingConsentRequired,
+    InvalidRequest,
+    NotANarrowing,
+    PersonalServerError,
+    ReviewChanged,
+    ReviewStale,
+)
 from personal_server.operations.evidence import EvidenceReader
 from personal_server.operations.granting import Decided, Granting
 from personal_server.operations.reviewing import Review

@@ -16,14 +16,13 @@ from personal_server.consent.credentials import (
     normal_user_code,
     shown_user_code,
 )
-from personal_server.consent.refusals import InvalidUserCode, RequestClosed
 from personal_server.console.frame import PageRoute
 from personal_server.console.pages import Pages
 from personal_server.console.throttle import UserCodeThrottle
 from personal_server.console.visits import Visit, acting
 from personal_server.console.words import shown
 from personal_server.domain.values import NANOSECONDS
-from personal_server.errors import InvalidRequest, NotFound
+from personal_server.errors import InvalidRequest, InvalidUserCode, NotFound, RequestClosed
 from personal_server.operations.granting import Granting
 from personal_server.operations.requesting import OWNER_DEVICE, Requesting
 from personal_server.storage.authorization_ports import AuthorizationStore

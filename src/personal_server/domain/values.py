@@ -135,3 +135,24 @@ def render_sum(total: Decimal) -> int | float:
     if total == total.to_integral_value(context=_WIDE) and abs(total) <= MAX_INTEGER:
         return int(total)
     return max(-sys.float_info.max, min(sys.float_info.max, float(total)))
+
+
+# Instants as the authorization server writes them.
+#
+# Rule: RFC 3339 UTC with `Z`; whole seconds stand without fraction, finer ones keep every digit, so
+# that a bound read back is the same bound.
+
+
+def instant_text(ns: int) -> str:
+    """The text of an instant, exact to the nanosecond.  Source: AS contract, introduction."""
+    seconds, rest = divmod(ns, NANOSECONDS)
+    moment = _EPOCH + timedelta(seconds=seconds)
+    fraction = f".{rest:09d}".rstrip("0") if rest else ""
+    return f"{moment.replace(tzinfo=None).isoformat()}{fraction}Z"
+
+
+def bound(value: Comparable | None) -> Comparable | None:
+    """A comparable as the database compares it; wide integers become doubles."""
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        return float(value)
+    return value

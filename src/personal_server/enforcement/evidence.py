@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from personal_server.domain.criteria import Term
-from personal_server.domain.tokens import spans, tokens
+from personal_server.domain.search_words import spans, tokens
 
 EXCERPT_CHARS = 200
 SNIPPET_CHARS = 120

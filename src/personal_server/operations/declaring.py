@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from personal_server.domain.declaration import SourceDeclaration, Stream
-from personal_server.domain.declaration_parsing import parse_declaration, render_declaration
+from personal_server.domain.declaration_document import parse_declaration, render_declaration
 from personal_server.domain.record import Row, canonical_key
 from personal_server.errors import DeclarationConflict, DeclarationIncompatible
 from personal_server.storage.ports import ReadSnapshot, RecordStore

@@ -17,19 +17,19 @@ from personal_server.consent.credentials import (
     secret_hash,
 )
 from personal_server.consent.redirects import matches, with_parameters
-from personal_server.consent.refusals import (
+from personal_server.consent.resolution import picker_details, picker_selections
+from personal_server.domain.values import NANOSECONDS
+from personal_server.errors import (
     AccessDenied,
     AiTrainingConsentRequired,
     ApprovalConflict,
     NotANarrowing,
+    NotFound,
     OAuthRefusal,
     RequestClosed,
     ReviewChanged,
     ReviewStale,
 )
-from personal_server.consent.resolution import picker_details, picker_selections
-from personal_server.domain.values import NANOSECONDS
-from personal_server.errors import NotFound
 from personal_server.operations.accessing import active_held
 from personal_server.operations.auditing import Acting, Subject, audit
 from personal_server.operations.catalog import Catalogs

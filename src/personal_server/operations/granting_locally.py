@@ -15,15 +15,15 @@ from personal_server.consent.authorization_requests import SCOPE_OFFLINE, SCOPE_
 from personal_server.consent.choices import Choices
 from personal_server.consent.clients import LOCAL, local_client_id
 from personal_server.consent.credentials import CLIENT_REFERENCE, REQUEST, RandomBytes, new_id
-from personal_server.consent.refusals import (
-    AiTrainingConsentRequired,
-    NotANarrowing,
-    ReviewStale,
-)
 from personal_server.consent.review import RequestFacts
 from personal_server.domain.connection import Connection
 from personal_server.domain.selection import Selection
-from personal_server.errors import AmbiguousConnection
+from personal_server.errors import (
+    AiTrainingConsentRequired,
+    AmbiguousConnection,
+    NotANarrowing,
+    ReviewStale,
+)
 from personal_server.operations.accessing import active_held
 from personal_server.operations.auditing import Acting, Subject, audit
 from personal_server.operations.catalog import Catalogs

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from personal_server.consent.credentials import GRANT, PACKAGE, RandomBytes, new_id
 from personal_server.consent.issuing import grant_of, render_details
 from personal_server.consent.review import canonical
-from personal_server.domain.grant import Grant
-from personal_server.domain.grant_parsing import render_grant
+from personal_server.domain.grant import Grant, render_grant
 from personal_server.operations.auditing import Acting, Subject, audit
 from personal_server.operations.reviewing import Review
 from personal_server.operations.revoking import end_access

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from personal_server.domain.declaration import SourceDeclaration
-from personal_server.domain.declaration_parsing import parse_declaration
+from personal_server.domain.declaration_document import parse_declaration
 from personal_server.storage.stored import StoredDeclaration
 
 SPARE = 16

@@ -15,7 +15,9 @@ from dataclasses import dataclass, field
 from personal_server.consent import lifecycle
 from personal_server.consent.credentials import RandomBytes, base64url, secret_hash
 from personal_server.consent.issuing import render_details
-from personal_server.consent.refusals import (
+from personal_server.domain.selection import SINGLE_USE
+from personal_server.domain.values import NANOSECONDS
+from personal_server.errors import (
     AccessDenied,
     AuthorizationPending,
     ExpiredToken,
@@ -24,8 +26,6 @@ from personal_server.consent.refusals import (
     OAuthRefusal,
     SlowDown,
 )
-from personal_server.domain.selection import SINGLE_USE
-from personal_server.domain.values import NANOSECONDS
 from personal_server.operations.auditing import Acting, Subject, audit
 from personal_server.operations.minting import Entitlement, Issued, mint
 from personal_server.operations.resolving import (

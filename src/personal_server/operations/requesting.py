@@ -23,14 +23,15 @@ from personal_server.consent.credentials import (
     secret_hash,
     shown_user_code,
 )
-from personal_server.consent.refusals import (
+from personal_server.domain.values import NANOSECONDS
+from personal_server.errors import (
     ApprovalConflict,
     InvalidRequestUri,
     InvalidUserCode,
+    NotFound,
+    RateLimitExceeded,
     RequestClosed,
 )
-from personal_server.domain.values import NANOSECONDS
-from personal_server.errors import NotFound, RateLimitExceeded
 from personal_server.operations.auditing import SERVER, Acting, Subject, audit
 from personal_server.storage.authorization_ports import (
     After,

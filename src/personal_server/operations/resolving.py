@@ -12,8 +12,7 @@ from functools import lru_cache
 
 from personal_server.consent import lifecycle
 from personal_server.consent.credentials import secret_hash, token_reference
-from personal_server.domain.grant import Grant, MemberGrant, Resolved
-from personal_server.domain.grant_parsing import parse_grant
+from personal_server.domain.grant import Grant, MemberGrant, Resolved, parse_grant
 from personal_server.errors import (
     GrantExpired,
     GrantInvalid,

@@ -13,7 +13,6 @@ from personal_server.consent.choices import Choices, EntryChoice, StreamChoice
 from personal_server.consent.clients import client_display
 from personal_server.consent.issuing import grant_of
 from personal_server.consent.narrowing import Missing, Terms, narrow
-from personal_server.consent.refusals import InvalidAuthorizationDetails, NotANarrowing
 from personal_server.consent.resolution import (
     EntryOffer,
     Ungrantable,
@@ -31,6 +30,7 @@ from personal_server.consent.review import (
 from personal_server.consent.selection_parsing import parse_stored
 from personal_server.domain.grant import ACTIVE, MemberGrant, Resolved
 from personal_server.domain.selection import Selection
+from personal_server.errors import InvalidAuthorizationDetails, NotANarrowing
 from personal_server.operations.accessing import Held
 from personal_server.operations.catalog import Catalog
 from personal_server.storage.authorization_rows import ClientRow, RequestRow

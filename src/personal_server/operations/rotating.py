@@ -11,13 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from personal_server.consent.credentials import RandomBytes, secret_hash
-from personal_server.consent.refusals import (
-    InvalidClient,
-    InvalidGrantCode,
-    InvalidTarget,
-    OAuthRefusal,
-)
 from personal_server.domain.values import NANOSECONDS
+from personal_server.errors import InvalidClient, InvalidGrantCode, InvalidTarget, OAuthRefusal
 from personal_server.operations.auditing import Acting, Subject, audit
 from personal_server.operations.minting import Issued, mint_next
 from personal_server.operations.redeeming import details_of, held_rows

@@ -24,7 +24,7 @@ from personal_server.domain.cursor import (
 )
 from personal_server.domain.disclosure import Disclosed
 from personal_server.domain.envelope import Answer
-from personal_server.domain.search_terms import parse_terms
+from personal_server.domain.search_words import parse_terms
 from personal_server.domain.values import NANOSECONDS
 from personal_server.enforcement.authorize import authorize_search
 from personal_server.enforcement.disclose import WireRecord

@@ -14,7 +14,7 @@ from urllib.parse import quote
 import orjson
 
 from personal_server.domain.authority import ReadableSource, ReadAuthority, TokenKind
-from personal_server.domain.schema_properties import value_types
+from personal_server.domain.stream_schema import value_types
 from personal_server.enforcement.capabilities import (
     AGGREGATIONS,
     MODE_NOT_AVAILABLE,

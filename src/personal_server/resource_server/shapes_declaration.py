@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from personal_server.domain import declaration_parsing, stream_parsing
+from personal_server.domain import declaration_document
 from personal_server.domain.declaration import RANGE_OPERATORS, Cardinality, Semantics
 from personal_server.resource_server.shapes import (
     ANYTHING,
@@ -24,9 +24,9 @@ from personal_server.resource_server.shapes import (
 )
 
 _VERSION: Shape = {"type": "string", "minLength": 1, "maxLength": 64}
-_NAME: Shape = {"type": "string", "pattern": f"^{stream_parsing.STREAM_NAME.pattern}$"}
+_NAME: Shape = {"type": "string", "pattern": f"^{declaration_document.STREAM_NAME.pattern}$"}
 _NAMES = array(_NAME)
-_COUNT: Shape = {"type": "integer", "minimum": 1, "maximum": stream_parsing.MAX_CHILDREN}
+_COUNT: Shape = {"type": "integer", "minimum": 1, "maximum": declaration_document.MAX_CHILDREN}
 
 
 def _kept(names: Iterable[str]) -> Mapping[str, Shape]:
@@ -68,7 +68,7 @@ _STREAM = closed(
         "semantics": one_of(*[s.value for s in Semantics]),
         "display": closed({"label": TEXT}, {"detail": TEXT}),
         "schema": MAP,
-        "primary_key": array(_NAME, minItems=1, maxItems=stream_parsing.MAX_KEY_FIELDS),
+        "primary_key": array(_NAME, minItems=1, maxItems=declaration_document.MAX_KEY_FIELDS),
         "selection": closed({}, {"fields": FLAG, "resources": FLAG}),
     },
     {
@@ -77,23 +77,23 @@ _STREAM = closed(
         "views": array(_VIEW),
         "relationships": array(_RELATIONSHIP),
         "query": _QUERY,
-        **_kept(stream_parsing.COLLECTION_MEMBERS),
+        **_kept(declaration_document.STREAM_COLLECTION_MEMBERS),
     },
 )
 _REFRESH = closed(
     {},
     {
         "maximum_staleness_seconds": {"type": "integer", "minimum": 1},
-        **_kept(declaration_parsing.REFRESH_MEMBERS),
+        **_kept(declaration_document.REFRESH_MEMBERS),
     },
 )
 DECLARATION_BODY: Shape = {
     **closed(
         {
-            "protocol_version": constant(declaration_parsing.PROTOCOL_VERSION),
+            "protocol_version": constant(declaration_document.PROTOCOL_VERSION),
             "connector_key": {
                 "type": "string",
-                "pattern": f"^{declaration_parsing.CONNECTOR_KEY.pattern}$",
+                "pattern": f"^{declaration_document.CONNECTOR_KEY.pattern}$",
             },
             "streams": array(_STREAM, minItems=1),
         },
@@ -115,7 +115,7 @@ DECLARATION_BODY: Shape = {
             ),
             "selection_presets": array(MAP),
             "extensions": MAP,
-            **_kept(declaration_parsing.COLLECTION_MEMBERS),
+            **_kept(declaration_document.COLLECTION_MEMBERS),
         },
     ),
     "allOf": [

@@ -10,8 +10,8 @@ import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
+from personal_server.domain.source_item import Skipped
 from personal_server.sources.errors import ExportUnsafe
-from personal_server.sources.item import Skipped
 
 MOST_ENTRIES = 500_000
 LARGEST_DIRECTORY_BYTES = 192 * 1024 * 1024

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from dataclasses import replace
 from mimetypes import MimeTypes
 
-from personal_server.sources.errors import MemberDamaged
-from personal_server.sources.export import Member
-from personal_server.sources.item import (
+from personal_server.domain.source_item import (
     LARGEST_BLOB_BYTES,
     Skipped,
     SourceItem,
     SourceRecord,
     blob_of_stream,
 )
+from personal_server.sources.errors import MemberDamaged
+from personal_server.sources.export import Member
 
 _NEWER = {
     ".docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",

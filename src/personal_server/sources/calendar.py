@@ -12,12 +12,12 @@ from zoneinfo import ZoneInfo
 
 from icalendar import Event, Timezone, Todo
 
+from personal_server.domain.source_item import Data, Skipped, SourceItem, SourceRecord
 from personal_server.sources.calendar_entry import FAULTS, Entry, parsed
 from personal_server.sources.calendar_streams import DECLARATION, HOW_TO_EXPORT
 from personal_server.sources.components import Piece, cut_components
 from personal_server.sources.errors import BadRecord
 from personal_server.sources.export import Export, Member
-from personal_server.sources.item import Data, Skipped, SourceItem, SourceRecord
 from personal_server.sources.port import (
     CERTAIN,
     MOST_REMEMBERED,

@@ -12,10 +12,9 @@ from typing import Any, cast
 from icalendar import Component, Event, Todo
 from icalendar.error import BrokenCalendarProperty, GloballyUniqueTZIDGuessed
 
+from personal_server.domain.source_item import Data, stable_id
 from personal_server.sources.calendar_rules import SINGLE, Rule, Start, parse_rule
 from personal_server.sources.errors import BadRecord
-from personal_server.sources.identity import stable_id
-from personal_server.sources.item import Data
 from personal_server.sources.text import decoded, one_line, or_none, printable
 from personal_server.sources.times import rendered
 

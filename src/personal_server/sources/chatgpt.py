@@ -7,19 +7,13 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import PurePosixPath
 
+from personal_server.domain.source_item import Data, Skipped, SourceItem, SourceRecord, stable_id
 from personal_server.sources import shape
 from personal_server.sources.attachments import kind_of, with_file
 from personal_server.sources.chatgpt_content import asset_pointers, thinking_of, words_of
 from personal_server.sources.conversations import ATTACHMENTS, CONVERSATIONS, MESSAGES
 from personal_server.sources.declaration import declaration
 from personal_server.sources.export import Export, Member
-from personal_server.sources.identity import stable_id
-from personal_server.sources.item import (
-    Data,
-    Skipped,
-    SourceItem,
-    SourceRecord,
-)
 from personal_server.sources.json_stream import Element, json_elements
 from personal_server.sources.port import (
     CERTAIN,

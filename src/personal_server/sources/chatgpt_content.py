@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import cast
 
+from personal_server.domain.source_item import Data, Json
 from personal_server.sources import shape
-from personal_server.sources.item import Data, Json
 from personal_server.sources.text import or_none, printable
 
 _WORDS = ("text", "result", "content", "user_profile", "user_instructions", "name")

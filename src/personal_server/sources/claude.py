@@ -7,12 +7,11 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
+from personal_server.domain.source_item import Data, Skipped, SourceItem, SourceRecord, stable_id
 from personal_server.sources import shape
 from personal_server.sources.claude_streams import DECLARATION
 from personal_server.sources.errors import BadRecord, MemberDamaged
 from personal_server.sources.export import Export, Member
-from personal_server.sources.identity import stable_id
-from personal_server.sources.item import Data, Skipped, SourceItem, SourceRecord
 from personal_server.sources.json_stream import (
     LARGEST_LINE_BYTES,
     Element,

@@ -6,6 +6,15 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
+from personal_server.domain.source_item import (
+    LARGEST_BLOB_BYTES,
+    Data,
+    Skipped,
+    SourceItem,
+    SourceRecord,
+    blob_of_bytes,
+    stable_id,
+)
 from personal_server.sources.components import cut_components
 from personal_server.sources.declaration import (
     Stream,
@@ -21,15 +30,6 @@ from personal_server.sources.declaration import (
 )
 from personal_server.sources.errors import BadRecord
 from personal_server.sources.export import Export, Member
-from personal_server.sources.identity import stable_id
-from personal_server.sources.item import (
-    LARGEST_BLOB_BYTES,
-    Data,
-    Skipped,
-    SourceItem,
-    SourceRecord,
-    blob_of_bytes,
-)
 from personal_server.sources.port import (
     CERTAIN,
     Claim,

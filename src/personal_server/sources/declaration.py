@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from personal_server.sources.item import Data
+from personal_server.domain.source_item import Data
 
 REGISTRY = "https://registry.pdpp.dev/connectors/"
 RANGE = ["gte", "gt", "lte", "lt"]

@@ -19,10 +19,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self, cast
 
+from personal_server.domain.source_item import Skipped
 from personal_server.sources.archive import check_directory, safe_entries
 from personal_server.sources.errors import ExportNotFound, ExportTruncated, ExportUnreadable
 from personal_server.sources.guarded import FAILURES, guarded, guarded_text
-from personal_server.sources.item import Skipped
 from personal_server.sources.text import printable
 
 HEAD_BYTES = 8192

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
+from personal_server.domain.source_item import Data, Skipped, SourceItem
 from personal_server.sources.export import Export, Member
 from personal_server.sources.google_activity import activity_records, is_page, read_activity_page
 from personal_server.sources.google_places import (
@@ -18,7 +19,6 @@ from personal_server.sources.google_places import (
     visit_records,
 )
 from personal_server.sources.google_streams import DECLARATION, HOW_TO_EXPORT
-from personal_server.sources.item import Data, Skipped, SourceItem
 from personal_server.sources.json_stream import Element, json_elements
 from personal_server.sources.port import (
     CERTAIN,

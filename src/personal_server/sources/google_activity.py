@@ -9,11 +9,10 @@ from selectolax.lexbor import (  # pyright: ignore[reportMissingModuleSource]
     LexborHTMLParser,
 )
 
+from personal_server.domain.source_item import Data, Skipped, SourceItem, SourceRecord, stable_id
 from personal_server.sources import shape
 from personal_server.sources.errors import BadRecord, MemberDamaged
 from personal_server.sources.export import Member
-from personal_server.sources.identity import stable_id
-from personal_server.sources.item import Data, Skipped, SourceItem, SourceRecord
 from personal_server.sources.json_stream import Element
 from personal_server.sources.mail.html_text import html_to_text
 from personal_server.sources.page_dates import is_page_date, parse_page_date

@@ -12,10 +12,9 @@ from datetime import UTC, datetime
 from typing import cast
 from urllib.parse import urlsplit
 
+from personal_server.domain.source_item import Data, Json, SourceItem, SourceRecord, stable_id
 from personal_server.sources import shape
 from personal_server.sources.errors import BadRecord
-from personal_server.sources.identity import stable_id
-from personal_server.sources.item import Data, Json, SourceItem, SourceRecord
 from personal_server.sources.json_stream import Element
 from personal_server.sources.times import from_epoch, from_iso, rendered
 

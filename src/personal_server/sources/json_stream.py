@@ -12,9 +12,9 @@ from typing import cast
 
 import orjson
 
+from personal_server.domain.source_item import Data, Json, Skipped
 from personal_server.sources.errors import BadRecord
 from personal_server.sources.export import Member
-from personal_server.sources.item import Data, Json, Skipped
 from personal_server.sources.json_cutting import Cut, cut_array
 from personal_server.sources.text import decoded
 

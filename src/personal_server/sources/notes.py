@@ -11,6 +11,7 @@ from typing import Any, cast
 import frontmatter
 import yaml
 
+from personal_server.domain.source_item import Data, SourceItem, SourceRecord, stable_id
 from personal_server.sources import shape
 from personal_server.sources.attachments import is_media, kind_of, with_file
 from personal_server.sources.declaration import (
@@ -26,8 +27,6 @@ from personal_server.sources.declaration import (
 )
 from personal_server.sources.errors import BadRecord
 from personal_server.sources.export import Export, Member
-from personal_server.sources.identity import stable_id
-from personal_server.sources.item import Data, SourceItem, SourceRecord
 from personal_server.sources.port import (
     LIKELY,
     Claim,

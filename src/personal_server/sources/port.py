@@ -8,9 +8,9 @@ from typing import Protocol
 
 import orjson
 
+from personal_server.domain.source_item import Data, Skipped, SourceItem
 from personal_server.sources.errors import BadRecord, MemberDamaged
 from personal_server.sources.export import Export, Member
-from personal_server.sources.item import Data, Skipped, SourceItem
 
 CERTAIN = 90
 LIKELY = 60

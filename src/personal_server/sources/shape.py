@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import cast
 
+from personal_server.domain.source_item import Data, Json
 from personal_server.sources.errors import BadRecord
-from personal_server.sources.item import Data, Json
 from personal_server.sources.text import one_line, or_none, printable
 from personal_server.sources.times import from_epoch, from_iso
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import PurePosixPath
 
+from personal_server.domain.source_item import Data, Skipped, SourceItem, SourceRecord
 from personal_server.sources import shape
 from personal_server.sources.errors import BadRecord, MemberDamaged
 from personal_server.sources.export import Export, Member
-from personal_server.sources.item import Data, Skipped, SourceItem, SourceRecord
 from personal_server.sources.json_stream import Element, json_elements
 from personal_server.sources.port import (
     CERTAIN,

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import cast
 
+from personal_server.domain.source_item import Data
 from personal_server.sources import shape
-from personal_server.sources.item import Data
 
 _MARK = re.compile(r"<([@#!]?)([^<>|]*)(?:\|([^<>]*))?>")
 

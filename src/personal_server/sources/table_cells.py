@@ -11,8 +11,8 @@ from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from datetime import date, datetime, tzinfo
 
+from personal_server.domain.source_item import Json
 from personal_server.sources.errors import BadRecord
-from personal_server.sources.item import Json
 from personal_server.sources.text import printable
 from personal_server.sources.times import from_iso
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from personal_server.sources.item import Json
+from personal_server.domain.source_item import Json
 from personal_server.sources.table_cells import SPELLINGS, agreed, spellings_of
 
 MOST_COLUMNS = 200

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from personal_server.domain.source_item import Data, Json, Skipped
 from personal_server.sources.errors import BadRecord, ExportUnreadable
 from personal_server.sources.export import HEAD_BYTES, Export, Member
-from personal_server.sources.item import Data, Json, Skipped
 from personal_server.sources.json_stream import Element, json_lines
 from personal_server.sources.text import decoded
 

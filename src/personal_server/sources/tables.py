@@ -13,11 +13,17 @@ from datetime import tzinfo
 from functools import partial
 from pathlib import Path
 
+from personal_server.domain.source_item import (
+    Data,
+    Json,
+    Skipped,
+    SourceItem,
+    SourceRecord,
+    stable_id,
+)
 from personal_server.sources.declaration import declaration
 from personal_server.sources.errors import BadRecord
 from personal_server.sources.export import Export
-from personal_server.sources.identity import stable_id
-from personal_server.sources.item import Data, Json, Skipped, SourceItem, SourceRecord
 from personal_server.sources.port import (
     POSSIBLE,
     Claim,

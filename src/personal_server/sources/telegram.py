@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from datetime import tzinfo
 from pathlib import PurePosixPath
 
+from personal_server.domain.source_item import Data, Json, Skipped, SourceItem, SourceRecord
 from personal_server.sources import shape
 from personal_server.sources.attachments import kind_of, with_file
 from personal_server.sources.errors import BadRecord
 from personal_server.sources.export import Export, Member
-from personal_server.sources.item import Data, Json, Skipped, SourceItem, SourceRecord
 from personal_server.sources.json_stream import Element, json_elements, parse_object
 from personal_server.sources.port import (
     CERTAIN,

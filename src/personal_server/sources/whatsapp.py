@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import PurePosixPath
 
+from personal_server.domain.source_item import Data, SourceItem, SourceRecord, stable_id
 from personal_server.sources.attachments import is_media, kind_of, with_file
 from personal_server.sources.errors import BadRecord
 from personal_server.sources.export import Export, Member
-from personal_server.sources.identity import stable_id
-from personal_server.sources.item import Data, SourceItem, SourceRecord
 from personal_server.sources.port import (
     CERTAIN,
     Claim,

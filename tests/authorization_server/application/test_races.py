@@ -26,7 +26,7 @@ ROUNDS = 12
 RACER = """
 import json, secrets, sys
 from pathlib import Path
-from personal_server.consent.refusals import OAuthRefusal
+from personal_server.errors import OAuthRefusal
 from personal_server.operations.auditing import Acting
 from personal_server.operations.redeeming import Redeeming, Redemption
 from personal_server.operations.rotating import Refresh, Rotating

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from personal_server.consent import lifecycle
-from personal_server.consent.refusals import (
+from personal_server.errors import (
     AccessDenied,
     ApprovalConflict,
     AuthorizationPending,

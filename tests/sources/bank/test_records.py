@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from personal_server.sources.item import Data
+from personal_server.domain.source_item import Data
 from tests.sources.reading import read_path, records_of
 
 STATEMENT = """OFXHEADER:100

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from personal_server.sources.item import Data
+from personal_server.domain.source_item import Data
 from tests.sources.reading import read_path, records_of, skips_of
 
 SEPARATOR = "From 1@xxx Mon Mar 14 06:30:00 +0000 2022\n"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from personal_server.sources.item import Data
+from personal_server.domain.source_item import Data
 from tests.sources.specimens.files import Files, as_json
 
 WATCHED: list[Data] = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from personal_server.sources.item import Data
+from personal_server.domain.source_item import Data
 from tests.sources.specimens.files import Files, as_json
 
 NOT_INCLUDED = "(File not included. Change data exporting settings to download.)"

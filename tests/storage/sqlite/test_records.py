@@ -15,7 +15,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from personal_server.domain.criteria import Term
-from personal_server.domain.tokens import tokens
+from personal_server.domain.search_words import tokens
 from personal_server.planning.plans import SearchPlan
 from personal_server.storage.ports import RecordStore
 from personal_server.storage.sqlite import changing, feeding, figures, pages, segmenting

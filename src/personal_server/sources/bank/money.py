@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 
+from personal_server.domain.source_item import Data
 from personal_server.sources.bank.ofx import Entry
 from personal_server.sources.errors import BadRecord
-from personal_server.sources.item import Data
 
 _WHOLE = frozenset(
     {

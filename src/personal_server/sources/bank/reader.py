@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import cast
 
+from personal_server.domain.source_item import Data, Skipped, SourceItem, SourceRecord
 from personal_server.sources.bank.declaration import DECLARATION, HOW_TO_EXPORT
 from personal_server.sources.bank.ofx import Entry, File, Statement, parse_account, parse_file
 from personal_server.sources.bank.records import (
@@ -23,7 +24,6 @@ from personal_server.sources.bank.records import (
 )
 from personal_server.sources.errors import BadRecord, MemberDamaged
 from personal_server.sources.export import Export, Member
-from personal_server.sources.item import Data, Skipped, SourceItem, SourceRecord
 from personal_server.sources.port import (
     CERTAIN,
     Claim,

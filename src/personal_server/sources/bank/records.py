@@ -9,6 +9,7 @@ from decimal import Decimal
 from ofxparse.mcc import codes
 from ofxparse.ofxparse import Account, AccountType, InvestmentAccount
 
+from personal_server.domain.source_item import Data, stable_id
 from personal_server.sources.bank.money import (
     as_number,
     code_of,
@@ -19,8 +20,6 @@ from personal_server.sources.bank.money import (
 )
 from personal_server.sources.bank.ofx import Balance, Entry
 from personal_server.sources.errors import BadRecord
-from personal_server.sources.identity import stable_id
-from personal_server.sources.item import Data
 from personal_server.sources.text import one_line, printable
 from personal_server.sources.times import rendered
 

@@ -8,8 +8,8 @@ from email.parser import BytesParser
 from email.policy import compat32
 from pathlib import PurePosixPath
 
+from personal_server.domain.source_item import Data, Skipped, SourceItem, SourceRecord
 from personal_server.sources.export import Export, Member
-from personal_server.sources.item import Data, Skipped, SourceItem, SourceRecord
 from personal_server.sources.mail.declaration import DECLARATION, HOW_TO_EXPORT
 from personal_server.sources.mail.records import mail_records
 from personal_server.sources.mail.splitting import (

@@ -6,14 +6,14 @@ import re
 from collections.abc import Iterator
 from email.message import Message
 
-from personal_server.sources.identity import stable_id
-from personal_server.sources.item import (
+from personal_server.domain.source_item import (
     LARGEST_BLOB_BYTES,
     Data,
     Skipped,
     SourceItem,
     SourceRecord,
     blob_of_bytes,
+    stable_id,
 )
 from personal_server.sources.mail.headers import Address, Headers, shown
 from personal_server.sources.mail.parts import Attachment, Body, body_of

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 import orjson
 
 from personal_server.domain.criteria import Condition, Operator, Order
-from personal_server.domain.tokens import tokens
+from personal_server.domain.search_words import tokens
 from personal_server.domain.values import (
     COMPARED_CODE_POINTS,
     DAY_NANOSECONDS,

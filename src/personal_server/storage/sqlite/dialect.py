@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from personal_server.domain.values import Comparable, ValueKind
-from personal_server.storage.sqlite.functions import bound
+from personal_server.domain.values import Comparable, ValueKind, bound
 from personal_server.storage.sqlite.session import Value
 
 

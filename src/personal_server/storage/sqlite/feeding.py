@@ -19,11 +19,11 @@ import orjson
 
 from personal_server.domain.authority import TimeConstraint
 from personal_server.domain.record import FieldChange, TombstoneRow
+from personal_server.domain.values import bound
 from personal_server.planning.plans import Change, ChangesPlan, Feed
 from personal_server.storage.meaning import latest_change
 from personal_server.storage.sql.compiler import Where
 from personal_server.storage.sqlite.changing import parse_changes
-from personal_server.storage.sqlite.functions import bound
 from personal_server.storage.sqlite.reading import Place, Reader
 
 WALKED_AT_ONCE = 200

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import apsw
 
-from personal_server.domain.values import Comparable, ValueKind, comparable
+from personal_server.domain.values import ValueKind, bound, comparable
 from personal_server.storage.meaning import fold
 from personal_server.storage.sqlite.session import Session, Value
 
@@ -22,13 +22,6 @@ def register(session: Session) -> None:
     scalar("pdpp_comparable", _comparable, 2, deterministic=True)
     driver.register_fts5_function("pdpp_hits", _hits)
     driver.register_fts5_function("pdpp_all_hits", _all_hits)
-
-
-def bound(value: Comparable | None) -> Value:
-    """A comparable as the database compares it; wide integers become doubles."""
-    if isinstance(value, int) and not -(2**63) <= value < 2**63:
-        return float(value)
-    return value
 
 
 def _sha256(text: str | None) -> str | None:

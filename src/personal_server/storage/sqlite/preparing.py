@@ -11,17 +11,17 @@ from dataclasses import dataclass
 import orjson
 
 from personal_server.domain.record import JsonObject
-from personal_server.domain.tokens import spaced
+from personal_server.domain.search_words import spaced
 from personal_server.domain.values import (
     COMPARED_CODE_POINTS,
     DAY_NANOSECONDS,
     ValueKind,
+    bound,
     comparable,
     event_instant_ns,
 )
 from personal_server.storage.meaning import blob_ids
 from personal_server.storage.sql.layout import Layout
-from personal_server.storage.sqlite.functions import bound
 from personal_server.storage.sqlite.session import Value
 from personal_server.storage.stored import RecordWrite
 

@@ -16,12 +16,12 @@ from personal_server.domain.values import (
     DAY_NANOSECONDS,
     Comparable,
     ValueKind,
+    bound,
 )
 from personal_server.storage.buckets import Calendar
 from personal_server.storage.sql.compiler import Where
 from personal_server.storage.sql.layout import Column
 from personal_server.storage.sqlite.figures import extreme
-from personal_server.storage.sqlite.functions import bound
 from personal_server.storage.sqlite.reading import Place, Reader
 
 Key = Comparable | None

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from personal_server.domain.authority import SourceId, TimeConstraint
-from personal_server.domain.grant import Grant, StreamGrant
-from personal_server.domain.grant_parsing import bound_ns, parse_grant, render_grant
+from personal_server.domain.grant import Grant, StreamGrant, bound_ns, parse_grant, render_grant
 from personal_server.errors import GrantInvalid
 
 GRANT = Grant(

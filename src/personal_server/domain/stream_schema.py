@@ -13,7 +13,7 @@ import jsonschema_rs
 import orjson
 
 from personal_server.domain.declaration import Property
-from personal_server.domain.findings import Members, pointer
+from personal_server.domain.json_shapes import Members, pointer
 from personal_server.domain.values import ValueKind
 
 MAX_SCHEMA_BYTES = 256 * 1024

@@ -1,7 +1,12 @@
 """The closed set of error codes, as the wire contract lists it, and the classes: both ways."""
 
 from personal_server import errors
-from personal_server.errors import TYPE_OF_STATUS, PersonalServerError
+from personal_server.errors import (
+    TYPE_OF_STATUS,
+    DecisionRefusal,
+    OAuthRefusal,
+    PersonalServerError,
+)
 
 CONTRACT = """
 400 invalid_request unsupported_version invalid_cursor unknown_field invalid_sort invalid_filter
@@ -25,7 +30,7 @@ CONTRACT = """
 500 internal_error
 503 query_timeout storage_unavailable
 """
-# Codes of the authorization server's family and of the owner's pages.
+# Codes of the owner's pages.
 ELSEWHERE = """
 400 sign_in_link_invalid
 401 owner_session_required sign_in_failed
@@ -57,6 +62,7 @@ def classes() -> list[type[PersonalServerError]]:
         if isinstance(member, type)
         and issubclass(member, PersonalServerError)
         and member is not PersonalServerError
+        and not issubclass(member, OAuthRefusal | DecisionRefusal)
     ]
 
 

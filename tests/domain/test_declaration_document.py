@@ -9,7 +9,7 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from personal_server.domain.declaration import Cardinality, Semantics
-from personal_server.domain.declaration_parsing import parse_declaration
+from personal_server.domain.declaration_document import parse_declaration
 from personal_server.domain.values import ValueKind
 from personal_server.errors import InvalidDeclaration
 

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from personal_server.domain.criteria import Term
-from personal_server.domain.search_terms import parse_terms
+from personal_server.domain.search_words import parse_terms
 
 
 @pytest.mark.parametrize(

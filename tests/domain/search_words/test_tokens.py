@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from personal_server.domain.tokens import spaced, spans, tokens
+from personal_server.domain.search_words import spaced, spans, tokens
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from personal_server.authorization_server.configuration import (
 )
 from personal_server.authorization_server.guarded_fetch import GuardedFetch
 from personal_server.consent.choices import Choices, EntryChoice, StreamChoice
-from personal_server.consent.resolution import EntryOffer
+from personal_server.consent.offers import EntryOffer
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.declaration_document import parse_declaration
 from personal_server.operations.auditing import Acting

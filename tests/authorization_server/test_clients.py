@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from joserfc import jwk
 
-from personal_server.consent.clients import DEVICE_CODE
+from personal_server.consent.client_registration import DEVICE_CODE
 from personal_server.storage.authorization_rows import (
     AuditRow,
     ClientRow,

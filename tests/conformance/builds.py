@@ -14,7 +14,7 @@ from typing import Any
 import anyio
 
 from personal_server.app.composition import Server
-from personal_server.consent.selection_parsing import parse_selections
+from personal_server.consent.selections import parse_selections
 from personal_server.operations.auditing import Acting
 from personal_server.operations.granting_locally import LocalGranting, LocalRequest
 from personal_server.settings import Settings

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from personal_server.consent.choices import Choices
-from personal_server.consent.narrowing import narrow
-from personal_server.consent.resolution import resolve_request
+from personal_server.consent.offers import resolve_request
 from personal_server.consent.review import (
     ClientFacts,
     RequestFacts,
@@ -20,7 +19,8 @@ from personal_server.consent.review import (
     facts_text,
     revision_of,
 )
-from personal_server.consent.selection_parsing import parse_selections
+from personal_server.consent.selections import parse_selections
+from personal_server.consent.terms import narrow
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.declaration_document import parse_declaration
 

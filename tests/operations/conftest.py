@@ -13,7 +13,7 @@ import pytest
 
 from personal_server.consent.choices import Choices, EntryChoice, StreamChoice
 from personal_server.consent.credentials import secret_hash
-from personal_server.consent.resolution import EntryOffer
+from personal_server.consent.offers import EntryOffer
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.declaration_document import parse_declaration
 from personal_server.operations.auditing import Acting

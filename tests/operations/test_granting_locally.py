@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from personal_server.consent.selection_parsing import parse_selections
+from personal_server.consent.selections import parse_selections
 from personal_server.errors import (
     AiTrainingConsentRequired,
     AmbiguousConnection,

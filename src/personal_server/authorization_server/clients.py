@@ -23,7 +23,7 @@ from personal_server.authorization_server.calls import Call
 from personal_server.authorization_server.configuration import Configuration
 from personal_server.authorization_server.documents import Documents
 from personal_server.consent.client_documents import NONE, PRIVATE_KEY_JWT, ClientDocument
-from personal_server.consent.clients import DOCUMENT, GRANT_TYPES
+from personal_server.consent.client_registration import DOCUMENT, GRANT_TYPES
 from personal_server.consent.credentials import (
     CLIENT_REFERENCE,
     RandomBytes,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from personal_server.consent.clients import (
+from personal_server.consent.client_registration import (
     AUTHORIZATION_CODE,
     CLI_CLIENT,
     DEVICE_CODE,

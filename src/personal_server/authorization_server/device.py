@@ -10,9 +10,14 @@ from personal_server.authorization_server.calls import Call
 from personal_server.authorization_server.clients import Clients
 from personal_server.authorization_server.configuration import Configuration
 from personal_server.authorization_server.limits import Limits
-from personal_server.consent.authorization_requests import SCOPE_OWNER, Wanted, parse_wanted
-from personal_server.consent.clients import DEVICE_CODE, OWNER_PROFILE
-from personal_server.consent.resources import MCP_PATH, QUERY_PATH
+from personal_server.consent.authorization_requests import (
+    MCP_PATH,
+    QUERY_PATH,
+    SCOPE_OWNER,
+    Wanted,
+    parse_wanted,
+)
+from personal_server.consent.client_registration import DEVICE_CODE, OWNER_PROFILE
 from personal_server.errors import BadRequest, InvalidTarget, UnauthorizedClient
 from personal_server.operations.requesting import Asking, Requesting
 from personal_server.storage.authorization_rows import ClientRow

@@ -18,7 +18,7 @@ from personal_server.authorization_server.grants import unavailable_members
 from personal_server.authorization_server.limits import Limits
 from personal_server.consent import lifecycle
 from personal_server.consent.credentials import secret_hash
-from personal_server.consent.issuing import render_details
+from personal_server.consent.terms import render_details
 from personal_server.domain.grant import ACTIVE, Grant
 from personal_server.domain.values import NANOSECONDS
 from personal_server.errors import AuthenticationRequired

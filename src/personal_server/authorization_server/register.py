@@ -12,8 +12,8 @@ from personal_server.authorization_server.answers import answer
 from personal_server.authorization_server.calls import Call
 from personal_server.authorization_server.configuration import Configuration
 from personal_server.authorization_server.limits import Limits
+from personal_server.consent.client_registration import register
 from personal_server.consent.credentials import RandomBytes
-from personal_server.consent.registration import register
 from personal_server.domain.values import NANOSECONDS
 from personal_server.errors import InvalidClientMetadata
 from personal_server.operations.registering import register_client

@@ -10,8 +10,12 @@ from personal_server.authorization_server.calls import Call
 from personal_server.authorization_server.clients import Caller, Clients
 from personal_server.authorization_server.configuration import Configuration
 from personal_server.authorization_server.limits import Limits
-from personal_server.consent.clients import AUTHORIZATION_CODE, DEVICE_CODE, REFRESH_TOKEN
-from personal_server.consent.resources import canonical_resource
+from personal_server.consent.authorization_requests import canonical_resource
+from personal_server.consent.client_registration import (
+    AUTHORIZATION_CODE,
+    DEVICE_CODE,
+    REFRESH_TOKEN,
+)
 from personal_server.errors import (
     AuthorizationPending,
     BadRequest,

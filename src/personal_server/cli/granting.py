@@ -23,8 +23,8 @@ from personal_server.cli.held_access import held_json, print_held, print_held_li
 from personal_server.cli.reviews import print_review
 from personal_server.cli.selection_options import Details, SelectionOptions
 from personal_server.cli.tables import console, words
-from personal_server.consent.clients import local_client_id
-from personal_server.consent.selection_parsing import parse_selections
+from personal_server.consent.client_registration import local_client_id
+from personal_server.consent.selections import parse_selections
 from personal_server.domain.values import instant_text
 from personal_server.operations.accessing import Held, list_held, show_held
 from personal_server.operations.auditing import Acting

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from personal_server.cli.tables import day, plain
-from personal_server.consent.narrowing import EntryTerms
+from personal_server.consent.terms import EntryTerms
 from personal_server.domain.authority import TimeConstraint
 from personal_server.domain.grant import StreamGrant
 from personal_server.operations.evidence import Evidence, Place

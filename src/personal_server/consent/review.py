@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import rfc8785
 
 from personal_server.consent.credentials import base64url
-from personal_server.consent.narrowing import EntryTerms, Terms
-from personal_server.consent.resolution import EntryOffer, Ungrantable
+from personal_server.consent.offers import EntryOffer, Ungrantable
+from personal_server.consent.selections import AI_TRAINING
+from personal_server.consent.terms import EntryTerms, Terms
 from personal_server.domain.grant import render_stream_grant
-from personal_server.domain.selection import AI_TRAINING
 from personal_server.domain.values import instant_text
 
 VERSION = "pdpp.review/1"

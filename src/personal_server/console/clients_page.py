@@ -9,7 +9,7 @@ from typing import cast
 
 from starlette.responses import Response
 
-from personal_server.consent.clients import PRE_REGISTERED
+from personal_server.consent.client_registration import PRE_REGISTERED
 from personal_server.console.consent_words import trust_mark
 from personal_server.console.frame import PageRoute
 from personal_server.console.pages import Pages

@@ -10,11 +10,11 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from personal_server.consent.choices import Choices, EntryChoice, StreamChoice, parse_choices
-from personal_server.consent.resolution import EntryOffer, StreamOffer
+from personal_server.consent.offers import EntryOffer, StreamOffer
+from personal_server.consent.selections import CONTINUOUS
 from personal_server.console.consent_words import SINGLE_ENDS
 from personal_server.console.visits import Form
 from personal_server.domain.grant import StreamGrant
-from personal_server.domain.selection import CONTINUOUS
 from personal_server.domain.values import DAY_NANOSECONDS, instant_text
 from personal_server.errors import NotANarrowing
 from personal_server.operations.accessing import Held

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from personal_server.consent.choices import StreamChoice
-from personal_server.consent.resolution import StreamOffer
+from personal_server.consent.offers import StreamOffer
 from personal_server.console import consent_words
 from personal_server.console.masking import mask
 from personal_server.console.words import counted, day_of, field_words, span_of

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from personal_server.consent.choices import DEFAULT_EXPIRY
-from personal_server.consent.resolution import EntryOffer, Ungrantable
+from personal_server.consent.offers import EntryOffer, Ungrantable
+from personal_server.consent.selections import SINGLE_USE, Selection
 from personal_server.console import consent_words
 from personal_server.console.consent_additions import additions
 from personal_server.console.consent_streams import Shown, StreamView, stream_view
@@ -24,7 +25,6 @@ from personal_server.console.consent_who import (
 )
 from personal_server.console.words import span_of
 from personal_server.domain.grant import StreamGrant
-from personal_server.domain.selection import SINGLE_USE, Selection
 from personal_server.operations.accessing import Held
 from personal_server.operations.evidence import Evidence, Place
 from personal_server.operations.reviewing import Review

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from personal_server.consent.clients import DOCUMENT, DYNAMIC
-from personal_server.consent.resolution import EntryOffer, Ungrantable
+from personal_server.consent.client_registration import DOCUMENT, DYNAMIC
+from personal_server.consent.offers import EntryOffer, Ungrantable
+from personal_server.consent.selections import AI_TRAINING
 from personal_server.console import consent_words
 from personal_server.console.words import minute_of, purpose_label, redirect_place
-from personal_server.domain.selection import AI_TRAINING
 from personal_server.operations.reviewing import Review
 
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")

@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterable, Mapping
 from urllib.parse import urlsplit
 
-from personal_server.consent.narrowing import Missing
-from personal_server.consent.resolution import EntryOffer, StreamOffer
+from personal_server.consent.offers import EntryOffer, StreamOffer
+from personal_server.consent.selections import TimeRange
+from personal_server.consent.terms import Missing
 from personal_server.console.words import counted, day_of, field_words
 from personal_server.domain.authority import TimeConstraint
-from personal_server.domain.selection import TimeRange
 from personal_server.operations.evidence import Evidence
 
 _TRUST = {

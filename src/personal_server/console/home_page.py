@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from starlette.responses import Response
 
-from personal_server.consent.selection_parsing import parse_stored
+from personal_server.consent.selections import parse_stored
 from personal_server.console.frame import PageRoute
 from personal_server.console.pages import Pages
 from personal_server.console.visits import Visit

@@ -7,7 +7,7 @@ Source: AS contract 10.2.
 from __future__ import annotations
 
 from personal_server.consent.credentials import secret_hash
-from personal_server.domain.selection import SINGLE_USE
+from personal_server.consent.selections import SINGLE_USE
 from personal_server.operations.auditing import Acting, Subject, audit
 from personal_server.operations.revoking import end_family, end_grant, end_package
 from personal_server.storage.authorization_ports import AuthorizationStore, AuthorizationWriter

@@ -16,8 +16,8 @@ from personal_server.consent.credentials import (
     new_secret,
     secret_hash,
 )
+from personal_server.consent.offers import picker_details, picker_selections
 from personal_server.consent.redirects import matches, with_parameters
-from personal_server.consent.resolution import picker_details, picker_selections
 from personal_server.domain.values import NANOSECONDS
 from personal_server.errors import (
     AccessDenied,

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 
 from personal_server.consent.authorization_requests import SCOPE_OFFLINE, SCOPE_READ
 from personal_server.consent.choices import Choices
-from personal_server.consent.clients import LOCAL, local_client_id
+from personal_server.consent.client_registration import LOCAL, local_client_id
 from personal_server.consent.credentials import CLIENT_REFERENCE, REQUEST, RandomBytes, new_id
 from personal_server.consent.review import RequestFacts
+from personal_server.consent.selections import Selection
 from personal_server.domain.connection import Connection
-from personal_server.domain.selection import Selection
 from personal_server.errors import (
     AiTrainingConsentRequired,
     AmbiguousConnection,

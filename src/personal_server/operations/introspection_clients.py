@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from personal_server.consent.clients import local_client_id
+from personal_server.consent.client_registration import local_client_id
 from personal_server.consent.credentials import (
     INTROSPECTION_SECRET,
     RandomBytes,

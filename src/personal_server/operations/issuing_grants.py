@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from personal_server.consent.credentials import GRANT, PACKAGE, RandomBytes, new_id
-from personal_server.consent.issuing import grant_of, render_details
 from personal_server.consent.review import canonical
+from personal_server.consent.terms import grant_of, render_details
 from personal_server.domain.grant import Grant, render_grant
 from personal_server.operations.auditing import Acting, Subject, audit
 from personal_server.operations.reviewing import Review

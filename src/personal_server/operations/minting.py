@@ -19,7 +19,7 @@ from personal_server.consent.credentials import (
     new_secret,
     secret_hash,
 )
-from personal_server.domain.selection import CONTINUOUS
+from personal_server.consent.selections import CONTINUOUS
 from personal_server.domain.values import DAY_NANOSECONDS, NANOSECONDS
 from personal_server.storage.authorization_ports import AuthorizationWriter
 from personal_server.storage.authorization_rows import FamilyRow, RefreshTokenRow, TokenRow

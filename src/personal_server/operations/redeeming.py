@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 
 from personal_server.consent import lifecycle
 from personal_server.consent.credentials import RandomBytes, base64url, secret_hash
-from personal_server.consent.issuing import render_details
-from personal_server.domain.selection import SINGLE_USE
+from personal_server.consent.selections import SINGLE_USE
+from personal_server.consent.terms import render_details
 from personal_server.domain.values import NANOSECONDS
 from personal_server.errors import (
     AccessDenied,

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from personal_server.consent.clients import DYNAMIC
+from personal_server.consent.client_registration import DYNAMIC, Registration
 from personal_server.consent.credentials import CLIENT, CLIENT_REFERENCE, RandomBytes, new_id
-from personal_server.consent.registration import Registration
 from personal_server.domain.values import DAY_NANOSECONDS, NANOSECONDS
 from personal_server.errors import RateLimitExceeded
 from personal_server.operations.accessing import active_held, list_held

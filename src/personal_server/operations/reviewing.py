@@ -10,14 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from personal_server.consent.choices import Choices, EntryChoice, StreamChoice
-from personal_server.consent.clients import client_display
-from personal_server.consent.issuing import grant_of
-from personal_server.consent.narrowing import Missing, Terms, narrow
-from personal_server.consent.resolution import (
-    EntryOffer,
-    Ungrantable,
-    resolve_request,
-)
+from personal_server.consent.client_registration import client_display
+from personal_server.consent.offers import EntryOffer, Ungrantable, resolve_request
 from personal_server.consent.review import (
     Artifact,
     ClientFacts,
@@ -27,9 +21,9 @@ from personal_server.consent.review import (
     revision_of,
     trains,
 )
-from personal_server.consent.selection_parsing import parse_stored
+from personal_server.consent.selections import Selection, parse_stored
+from personal_server.consent.terms import Missing, Terms, grant_of, narrow
 from personal_server.domain.grant import ACTIVE, MemberGrant, Resolved
-from personal_server.domain.selection import Selection
 from personal_server.errors import InvalidAuthorizationDetails, NotANarrowing
 from personal_server.operations.accessing import Held
 from personal_server.operations.catalog import Catalog

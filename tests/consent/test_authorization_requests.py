@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from personal_server.consent.resources import canonical_resource
+from personal_server.consent.authorization_requests import canonical_resource
 from personal_server.errors import InvalidTarget
 
 ORIGIN = "https://me.example"

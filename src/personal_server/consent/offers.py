@@ -12,11 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
-from personal_server.consent.selection_parsing import parse_stream_selection
-from personal_server.domain.connection import CLIENT_READABLE, Connection
-from personal_server.domain.declaration import SourceDeclaration, Stream
-from personal_server.domain.json_shapes import Shaped, ShapeFault
-from personal_server.domain.selection import (
+from personal_server.consent.selections import (
     AGENT_CONTEXT,
     ALL_STREAMS,
     CONTINUOUS,
@@ -24,7 +20,11 @@ from personal_server.domain.selection import (
     Selection,
     StreamSelection,
     TimeRange,
+    parse_stream_selection,
 )
+from personal_server.domain.connection import CLIENT_READABLE, Connection
+from personal_server.domain.declaration import SourceDeclaration, Stream
+from personal_server.domain.json_shapes import Shaped, ShapeFault
 from personal_server.domain.values import ValueKind
 from personal_server.errors import InvalidAuthorizationDetails
 

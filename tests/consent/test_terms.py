@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from personal_server.consent.choices import Choices, EntryChoice, StreamChoice, parse_choices
-from personal_server.consent.narrowing import Terms, narrow
-from personal_server.consent.resolution import EntryOffer, StreamOffer, resolve_request
-from personal_server.consent.selection_parsing import parse_selections
+from personal_server.consent.offers import EntryOffer, StreamOffer, resolve_request
+from personal_server.consent.selections import parse_selections
+from personal_server.consent.terms import Terms, narrow
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.declaration import Stream
 from personal_server.domain.declaration_document import parse_declaration

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from personal_server.consent.resolution import (
+from personal_server.consent.offers import (
     EntryOffer,
     picker_details,
     picker_selections,
     resolve_entry,
     resolve_request,
 )
-from personal_server.consent.selection_parsing import parse_selections, parse_stored
+from personal_server.consent.selections import parse_selections, parse_stored
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.declaration_document import parse_declaration
 from personal_server.errors import InvalidAuthorizationDetails

@@ -7,24 +7,68 @@ client what a person keeps.  Closed objects at every level.  Source: AS contract
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import orjson
 
 from personal_server.domain.declaration_document import ABSOLUTE_URI
 from personal_server.domain.grant import bound_ns
 from personal_server.domain.json_shapes import Shaped, ShapeFault
-from personal_server.domain.selection import (
-    AI_TRAINING,
-    ALL_STREAMS,
-    CONTINUOUS,
-    DATA_ACCESS,
-    SINGLE_USE,
-    Selection,
-    StreamSelection,
-    TimeRange,
-)
 from personal_server.errors import InvalidAuthorizationDetails
+
+# Selection requests: what a client asks for, as values.
+#
+# Rule: a selection says what is wanted, never what is allowed; only resolution against accepted
+# declarations and the owner's decision make a grant of it.  Source: AS contract 4.1.
+
+
+DATA_ACCESS = "https://pdpp.dev/data-access"
+AGENT_CONTEXT = "https://pdpp.dev/purpose/agent_context"
+AI_TRAINING = "https://pdpp.dev/purpose/ai_training"
+SINGLE_USE, CONTINUOUS = "single_use", "continuous"
+ALL_STREAMS = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class TimeRange:
+    """Wanted bounds: since inclusive, until exclusive, nanoseconds UTC; at least one."""
+
+    since_ns: int | None = None
+    until_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StreamSelection:
+    """One wanted stream; `None` means not limited by the client."""
+
+    name: str
+    required: bool = True
+    instance_ids: tuple[str, ...] | None = None
+    fields: tuple[str, ...] | None = None
+    view: str | None = None
+    time_range: TimeRange | None = None
+    resources: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """One entry of a request: streams of one source, for one purpose.
+
+    Shapes: exactly one of `streams` (non-empty) and `selection_preset`; `retention` as agreed;
+        `commitments` are the client's own words and appear in no grant.
+    """
+
+    source_id: str
+    purpose_code: str
+    access_mode: str
+    source_kind: str | None = None
+    purpose_description: str | None = None
+    retention: Mapping[str, object] | None = None
+    commitments: tuple[str, ...] | None = None
+    selection_preset: str | None = None
+    streams: tuple[StreamSelection, ...] = ()
+
 
 MAX_ENTRIES = 16
 MAX_PICKED = 1_000

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from personal_server.consent.selection_parsing import parse_selections
+from personal_server.consent.selections import parse_selections
 from personal_server.errors import InvalidAuthorizationDetails
 
 TYPE = "https://pdpp.dev/data-access"

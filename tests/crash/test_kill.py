@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from personal_server.domain.criteria import Term
-from personal_server.planning.plans import ChangesPlan, CountPlan, PagePlan, SearchPlan
+from personal_server.enforcement.plans import ChangesPlan, CountPlan, PagePlan, SearchPlan
 from personal_server.storage.sqlite.records import SqliteRecordStore
 from personal_server.storage.stored import StoredDeclaration
 from tests.storage.conftest import sqlite_store

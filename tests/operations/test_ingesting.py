@@ -8,9 +8,9 @@ import orjson
 import pytest
 
 from personal_server.domain.connection import ConnectionStatus
+from personal_server.enforcement.plans import CountPlan
 from personal_server.errors import BodyTooLarge, ConnectionNotWritable
 from personal_server.operations.ingesting import IngestResult, ingest
-from personal_server.planning.plans import CountPlan
 from tests.oracle.memory import MemoryStore
 from tests.storage.worlds import (
     FILES_STREAM,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from personal_server.domain.record import JsonObject, TombstoneRow
-from personal_server.planning.plans import Change, ChangesPlan, Feed, Scope
+from personal_server.enforcement.plans import ChangesPlan, Scope
+from personal_server.enforcement.rows import Change, Feed
 from personal_server.storage.meaning import changed_fields, is_visible
 from tests.oracle.memory_state import Happened, State
 

@@ -8,7 +8,8 @@ from decimal import Decimal
 from personal_server.domain.criteria import Metric
 from personal_server.domain.record import Row
 from personal_server.domain.values import Comparable, comparable, exact_sum, render_sum
-from personal_server.planning.plans import AggregatePlan, Aggregation, Group
+from personal_server.enforcement.plans import AggregatePlan
+from personal_server.enforcement.rows import Aggregation, Group
 from personal_server.storage.buckets import Calendar
 from personal_server.storage.meaning import Tally, arrange, plain_value
 

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from personal_server.domain.criteria import Term
 from personal_server.domain.record import Row
 from personal_server.domain.search_words import tokens
-from personal_server.planning.plans import Candidate, Matches, Scope, SearchPlan
+from personal_server.enforcement.plans import Scope, SearchPlan
+from personal_server.enforcement.rows import Candidate, Matches
 from personal_server.storage.meaning import (
     granted_lexical_fields,
     holds,

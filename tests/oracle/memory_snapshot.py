@@ -9,30 +9,32 @@ from personal_server.domain.connection import Connection
 from personal_server.domain.criteria import Condition
 from personal_server.domain.record import Row
 from personal_server.domain.values import Comparable, comparable
-from personal_server.planning.plans import (
+from personal_server.enforcement.plans import (
     AggregatePlan,
-    Aggregation,
     BlobPlan,
-    BlobReference,
     ChangesPlan,
-    Children,
     ChildrenPlan,
     CountPlan,
-    Feed,
-    FieldWindow,
     FieldWindowPlan,
-    Matches,
-    Page,
     PagePlan,
-    PlacedRow,
-    Position,
     RecordPlan,
     Scope,
     SearchPlan,
-    Span,
     SpanPlan,
-    Summary,
     SummaryPlan,
+)
+from personal_server.enforcement.rows import (
+    Aggregation,
+    BlobReference,
+    Children,
+    Feed,
+    FieldWindow,
+    Matches,
+    Page,
+    PlacedRow,
+    Position,
+    Span,
+    Summary,
     WindowOutcome,
 )
 from personal_server.storage.meaning import (

@@ -19,7 +19,7 @@ from personal_server.domain.criteria import (
 )
 from personal_server.domain.declaration import SourceDeclaration
 from personal_server.domain.values import instant_ns
-from personal_server.planning.plans import (
+from personal_server.enforcement.plans import (
     AggregatePlan,
     BlobPlan,
     ChangesPlan,
@@ -27,13 +27,13 @@ from personal_server.planning.plans import (
     CountPlan,
     FieldWindowPlan,
     PagePlan,
-    Position,
     RecordPlan,
     Scope,
     SearchPlan,
     SpanPlan,
     SummaryPlan,
 )
+from personal_server.enforcement.rows import Position
 from personal_server.storage.ports import ReadSnapshot
 from tests.storage.worlds import (
     FILES,

@@ -11,7 +11,7 @@ import pytest
 from personal_server.domain.authority import TimeConstraint
 from personal_server.domain.connection import ConnectionStatus
 from personal_server.domain.values import instant_ns
-from personal_server.planning.plans import (
+from personal_server.enforcement.plans import (
     ChildrenPlan,
     CountPlan,
     FieldWindowPlan,
@@ -19,8 +19,8 @@ from personal_server.planning.plans import (
     RecordPlan,
     SpanPlan,
     SummaryPlan,
-    WindowOutcome,
 )
+from personal_server.enforcement.rows import WindowOutcome
 from personal_server.storage.ports import RecordStore
 from personal_server.storage.stored import WriteOutcome
 from tests.storage.worlds import FILES_STREAM, condition, keys, note, order, scope, walk, write

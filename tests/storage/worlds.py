@@ -12,7 +12,8 @@ from personal_server.domain.criteria import Condition, Operator, Order
 from personal_server.domain.declaration import SourceDeclaration, Stream
 from personal_server.domain.declaration_document import parse_declaration
 from personal_server.domain.values import comparable
-from personal_server.planning.plans import PagePlan, Position, Scope
+from personal_server.enforcement.plans import PagePlan, Scope
+from personal_server.enforcement.rows import Position
 from personal_server.storage.ports import RecordStore
 from personal_server.storage.stored import Batch, RecordWrite, WriteOutcome
 

@@ -14,7 +14,7 @@ from personal_server.domain.criteria import Granularity, Grouping, Metric
 from personal_server.domain.declaration import Aggregations
 from personal_server.domain.values import ValueKind
 from personal_server.enforcement.fields import require_field
-from personal_server.enforcement.query import AggregateQuery
+from personal_server.enforcement.queries import AggregateQuery
 from personal_server.errors import InvalidRequest
 
 _DAY_AND_COARSER = (

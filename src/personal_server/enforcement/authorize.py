@@ -12,11 +12,22 @@ from collections.abc import Iterable
 from personal_server.domain.authority import ReadableSource, ReadAuthority
 from personal_server.domain.criteria import Term
 from personal_server.enforcement.aggregates import check_combination, grouping_of, metric_of
-from personal_server.enforcement.ambiguity import ambiguous_schema, connection_count
 from personal_server.enforcement.conditions import conditions_on, order_of
 from personal_server.enforcement.expansion import allowed_expansions
 from personal_server.enforcement.fields import check_cut, require_field, shown_fields
-from personal_server.enforcement.query import (
+from personal_server.enforcement.plans import (
+    AggregateTerms,
+    AuthorizedRead,
+    BlobTerms,
+    ChangesTerms,
+    FieldWindowTerms,
+    RecordsTerms,
+    RecordTerms,
+    SchemaTerms,
+    SearchTerms,
+    Shown,
+)
+from personal_server.enforcement.queries import (
     AggregateQuery,
     BlobQuery,
     ChangesQuery,
@@ -29,21 +40,84 @@ from personal_server.enforcement.query import (
     Selectors,
     StreamQuery,
 )
-from personal_server.enforcement.searching import checked_terms, search_parts
-from personal_server.enforcement.selection import select_any, select_blob_sources, select_stream
-from personal_server.enforcement.terms import (
-    AggregateTerms,
-    AuthorizedRead,
-    BlobTerms,
-    ChangesTerms,
-    FieldWindowTerms,
-    RecordsTerms,
-    RecordTerms,
-    SchemaTerms,
-    SearchTerms,
-    Shown,
+from personal_server.enforcement.readable_sources import (
+    ambiguous_schema,
+    connection_count,
+    select_any,
+    select_blob_sources,
+    select_stream,
 )
-from personal_server.enforcement.windows import check_path, window_terms
+from personal_server.enforcement.search import checked_terms, search_parts
+from personal_server.errors import InvalidFieldPath, InvalidWindow
+
+# Field windows: which field, and which stretch of it.
+#
+# Source: RS contract 9.2.
+
+
+DEFAULT_CHARS = 4_096
+MAX_CHARS = 16_384
+MAX_CONTEXT_CHARS = 8_192
+MAX_TEXT_CHARS = 256
+
+_NESTED = frozenset("./[")
+
+
+def check_path(field: str) -> str:
+    """A path of one step.  Raises: InvalidFieldPath."""
+    if not field or _NESTED & set(field):
+        raise InvalidFieldPath(
+            "'field' names one top-level property, such as field=body.", param="field"
+        )
+    return field
+
+
+def window_terms(query: FieldWindowQuery) -> FieldWindowTerms:
+    """Where the window begins and how long it is.
+
+    Raises: InvalidWindow.
+    """
+    if query.text is None:
+        for name, value in (
+            ("before_chars", query.before_chars),
+            ("after_chars", query.after_chars),
+        ):
+            if value is not None:
+                raise InvalidWindow(f"'{name}' gives context to 'q'; send 'q'.", param=name)
+        limit = query.limit_chars or DEFAULT_CHARS
+        return _terms(query, limit, query.offset_chars or 0, 0)
+    if query.offset_chars is not None:
+        raise InvalidWindow("'q' and 'offset_chars' exclude each other.", param="offset_chars")
+    if not 1 <= len(query.text) <= MAX_TEXT_CHARS:
+        raise InvalidWindow(f"'q' has 1 to {MAX_TEXT_CHARS} characters.", param="q")
+    length = _length(query, len(query.text))
+    return _terms(query, length, 0, _before(query, length - len(query.text)))
+
+
+def _length(query: FieldWindowQuery, text_chars: int) -> int:
+    if query.limit_chars is not None:
+        return query.limit_chars
+    if query.before_chars is None and query.after_chars is None:
+        return DEFAULT_CHARS
+    return min(MAX_CHARS, (query.before_chars or 0) + text_chars + (query.after_chars or 0))
+
+
+def _before(query: FieldWindowQuery, room: int) -> int:
+    room = max(0, room)
+    if query.before_chars is not None:
+        return min(query.before_chars, room)
+    return 0 if query.after_chars is not None else room // 2
+
+
+def _terms(query: FieldWindowQuery, length: int, offset: int, before: int) -> FieldWindowTerms:
+    return FieldWindowTerms(
+        key=query.key,
+        field=query.field,
+        limit_chars=length,
+        offset_chars=offset,
+        text=query.text,
+        before_chars=before,
+    )
 
 
 def authorize_records(

@@ -14,7 +14,7 @@ from personal_server.domain.authority import ReadableSource, ReadAuthority
 from personal_server.domain.declaration import RANGE_OPERATORS, Cardinality, Property
 from personal_server.enforcement.aggregates import usable_kinds
 from personal_server.enforcement.expansion import reach
-from personal_server.enforcement.searching import searchable_fields
+from personal_server.enforcement.search import searchable_fields
 
 NOT_GRANTED = "field_not_granted"
 MODE_NOT_AVAILABLE = "mode_not_available"

@@ -23,7 +23,7 @@ from personal_server.domain.values import (
     instant_ns,
 )
 from personal_server.enforcement.fields import granted_names, require_field
-from personal_server.enforcement.query import FilterText
+from personal_server.enforcement.queries import FilterText
 from personal_server.errors import InvalidFilter, InvalidSort
 
 MAX_CONDITIONS = 32

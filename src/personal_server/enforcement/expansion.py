@@ -14,7 +14,7 @@ from personal_server.domain.authority import ReadableSource, ReadAuthority
 from personal_server.domain.declaration import Cardinality, Expansion
 from personal_server.domain.envelope import Warning, skipped
 from personal_server.enforcement.fields import near
-from personal_server.enforcement.query import Expand
+from personal_server.enforcement.queries import Expand
 from personal_server.errors import FieldNotGranted, GrantStreamNotAllowed, InvalidExpand
 
 STREAM_NOT_GRANTED = "related_stream_not_granted"

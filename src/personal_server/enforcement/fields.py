@@ -11,7 +11,7 @@ from difflib import get_close_matches
 
 from personal_server.domain.authority import ReadableSource
 from personal_server.domain.declaration import Property
-from personal_server.enforcement.query import Cut
+from personal_server.enforcement.queries import Cut
 from personal_server.errors import FieldNotGranted, InvalidRequest, UnknownField
 
 MAX_SUGGESTIONS = 5

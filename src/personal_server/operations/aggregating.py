@@ -15,13 +15,12 @@ from personal_server.domain.envelope import Answer
 from personal_server.domain.values import NANOSECONDS
 from personal_server.enforcement.authorize import authorize_aggregate
 from personal_server.enforcement.disclose import identity
-from personal_server.enforcement.query import AggregateQuery
-from personal_server.enforcement.terms import AggregateTerms, AuthorizedRead
+from personal_server.enforcement.plans import AggregateTerms, AuthorizedRead, plan_aggregate
+from personal_server.enforcement.queries import AggregateQuery
+from personal_server.enforcement.rows import Aggregation, Group
 from personal_server.operations.freshness import least_fresh
 from personal_server.operations.read_ports import ReadPorts
 from personal_server.operations.reading import unavailable_meta
-from personal_server.planning.plans import Aggregation, Group
-from personal_server.planning.reads import plan_aggregate
 from personal_server.storage.ports import READ_DEADLINE_SECONDS
 
 # How much of the local ISO form names a bucket; day and coarser: the day.

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from personal_server.domain.authority import ReadableSource, ReadAuthority
 from personal_server.domain.values import render_instant
 from personal_server.enforcement.authorize import authorize_schema, authorize_stream
-from personal_server.enforcement.query import SchemaQuery, StreamQuery
+from personal_server.enforcement.plans import plan_summary
+from personal_server.enforcement.queries import SchemaQuery, StreamQuery
 from personal_server.operations.freshness import Freshness, freshness_of, least_of, source_freshness
 from personal_server.operations.read_ports import ReadPorts
-from personal_server.planning.reads import plan_summary
 from personal_server.storage.ports import READ_DEADLINE_SECONDS
 
 

@@ -18,7 +18,7 @@ from personal_server.domain.authority import ReadableSource, ReadAuthority
 from personal_server.domain.envelope import Answer
 from personal_server.domain.grant import Resolved
 from personal_server.enforcement.authority import read_authority
-from personal_server.enforcement.query import RecordsQuery, Selectors
+from personal_server.enforcement.queries import RecordsQuery, Selectors
 from personal_server.errors import QueryTimeout
 from personal_server.operations.known_declarations import KnownDeclarations
 from personal_server.operations.read_ports import ReadPorts

@@ -16,8 +16,8 @@ from personal_server.domain.disclosure import Disclosed
 from personal_server.domain.record import Row, key_text
 from personal_server.enforcement.disclose import WireRecord, discloser
 from personal_server.enforcement.expansion import AllowedExpansion
-from personal_server.planning.plans import Children
-from personal_server.planning.reads import plan_children
+from personal_server.enforcement.plans import plan_children
+from personal_server.enforcement.rows import Children
 from personal_server.storage.ports import ReadSnapshot
 
 Expanded = dict[str, object]

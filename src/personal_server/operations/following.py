@@ -29,13 +29,12 @@ from personal_server.domain.envelope import Answer
 from personal_server.domain.record import Row
 from personal_server.enforcement.authorize import authorize_changes
 from personal_server.enforcement.disclose import disclose_tombstone, discloser
-from personal_server.enforcement.query import ChangesQuery
-from personal_server.enforcement.terms import AuthorizedRead, ChangesTerms
+from personal_server.enforcement.plans import AuthorizedRead, ChangesTerms, plan_changes
+from personal_server.enforcement.queries import ChangesQuery
+from personal_server.enforcement.rows import Change
 from personal_server.errors import CursorExpired, InvalidCursor
 from personal_server.operations.read_ports import ReadPorts
 from personal_server.operations.reading import MAX_PAGE_BYTES, unavailable_meta
-from personal_server.planning.plans import Change
-from personal_server.planning.reads import plan_changes
 from personal_server.storage.ports import READ_DEADLINE_SECONDS, ReadSnapshot
 
 BEGINNING = "beginning"

@@ -27,17 +27,24 @@ from personal_server.domain.disclosure import Disclosed
 from personal_server.domain.envelope import Answer, render_unavailable
 from personal_server.domain.record import Row
 from personal_server.domain.values import Comparable
-from personal_server.enforcement.ambiguity import ambiguous
 from personal_server.enforcement.authorize import authorize_record, authorize_records
 from personal_server.enforcement.disclose import Discloser, discloser
-from personal_server.enforcement.query import RecordQuery, RecordsQuery, Selectors
-from personal_server.enforcement.terms import AuthorizedRead, RecordsTerms, Shown
+from personal_server.enforcement.plans import (
+    AuthorizedRead,
+    RecordsTerms,
+    Shown,
+    plan_count,
+    plan_page,
+    plan_record,
+    plan_span,
+)
+from personal_server.enforcement.queries import RecordQuery, RecordsQuery, Selectors
+from personal_server.enforcement.readable_sources import ambiguous
+from personal_server.enforcement.rows import Page, Position
 from personal_server.errors import NotFound
 from personal_server.operations.expanding import Expansions, expand
 from personal_server.operations.freshness import least_fresh
 from personal_server.operations.read_ports import ReadPorts
-from personal_server.planning.plans import Page, Position
-from personal_server.planning.reads import plan_count, plan_page, plan_record, plan_span
 from personal_server.storage.ports import READ_DEADLINE_SECONDS, ReadSnapshot
 
 MAX_PAGE_BYTES = 4 * 1024 * 1024

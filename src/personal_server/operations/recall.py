@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from personal_server.domain.authority import ReadableSource, TokenKind
 from personal_server.domain.envelope import Warning
-from personal_server.enforcement.terms import AuthorizedRead, SearchTerms
+from personal_server.enforcement.plans import AuthorizedRead, SearchTerms
 
 CANDIDATE_WINDOW = 2_000
 TOO_SLOW = (

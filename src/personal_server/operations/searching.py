@@ -27,19 +27,16 @@ from personal_server.domain.envelope import Answer
 from personal_server.domain.search_words import parse_terms
 from personal_server.domain.values import NANOSECONDS
 from personal_server.enforcement.authorize import authorize_search
-from personal_server.enforcement.disclose import WireRecord
-from personal_server.enforcement.hits import disclose_hit
-from personal_server.enforcement.query import SearchQuery
-from personal_server.enforcement.searching import searchable_fields
-from personal_server.enforcement.terms import AuthorizedRead, SearchTerms
+from personal_server.enforcement.disclose import WireRecord, disclose_hit
+from personal_server.enforcement.plans import AuthorizedRead, SearchTerms, plan_hit, plan_search
+from personal_server.enforcement.queries import SearchQuery
+from personal_server.enforcement.rows import Candidate, Matches
+from personal_server.enforcement.search import first_page_first, rank, searchable_fields
 from personal_server.errors import CursorExpired, QueryTimeout
 from personal_server.operations.freshness import least_fresh
 from personal_server.operations.read_ports import ReadPorts
 from personal_server.operations.reading import unavailable_meta
 from personal_server.operations.recall import Findings, source_mix
-from personal_server.planning.plans import Candidate, Matches
-from personal_server.planning.ranking import first_page_first, rank
-from personal_server.planning.reads import plan_hit, plan_search
 from personal_server.storage.meaning import holds
 from personal_server.storage.ports import READ_DEADLINE_SECONDS, ReadSnapshot
 from personal_server.storage.stored import RankedHit

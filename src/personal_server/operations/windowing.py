@@ -11,16 +11,15 @@ from collections.abc import Sequence
 from personal_server.domain.authority import ReadableSource, ReadAuthority
 from personal_server.domain.disclosure import Disclosed
 from personal_server.domain.envelope import Answer
-from personal_server.enforcement.ambiguity import ambiguous
 from personal_server.enforcement.authorize import authorize_field_window
 from personal_server.enforcement.disclose import identity
-from personal_server.enforcement.query import FieldWindowQuery
-from personal_server.enforcement.terms import AuthorizedRead, FieldWindowTerms
+from personal_server.enforcement.plans import AuthorizedRead, FieldWindowTerms, plan_field_window
+from personal_server.enforcement.queries import FieldWindowQuery
+from personal_server.enforcement.readable_sources import ambiguous
+from personal_server.enforcement.rows import FieldWindow, WindowOutcome
 from personal_server.errors import FieldNotFound, FieldNotText, QueryNotFound
 from personal_server.operations.read_ports import ReadPorts
 from personal_server.operations.reading import no_such_record
-from personal_server.planning.plans import FieldWindow, WindowOutcome
-from personal_server.planning.reads import plan_field_window
 from personal_server.storage.ports import READ_DEADLINE_SECONDS
 
 

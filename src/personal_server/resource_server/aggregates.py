@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from personal_server.enforcement.query import AggregateQuery
+from personal_server.enforcement.queries import AggregateQuery
 from personal_server.operations.aggregating import read_aggregate
 from personal_server.operations.read_ports import ReadPorts
 from personal_server.resource_server.read_parameters import (

@@ -10,7 +10,9 @@ from urllib.parse import quote
 
 from personal_server.domain.disclosure import Disclosed
 from personal_server.enforcement.authorize import authorize_blob
-from personal_server.enforcement.query import BlobQuery, Selectors
+from personal_server.enforcement.plans import plan_blob
+from personal_server.enforcement.queries import BlobQuery, Selectors
+from personal_server.enforcement.rows import BlobReference
 from personal_server.errors import (
     AmbiguousConnection,
     BlobNotFound,
@@ -25,8 +27,6 @@ from personal_server.errors import (
 )
 from personal_server.operations.known_declarations import KnownDeclarations
 from personal_server.operations.read_ports import ReadPorts
-from personal_server.planning.plans import BlobReference
-from personal_server.planning.reads import plan_blob
 from personal_server.resource_server.byte_ranges import CHUNK_BYTES, FilePart, asked_range
 from personal_server.resource_server.parameters import SELECTORS, Parameter
 from personal_server.resource_server.replies import Reply

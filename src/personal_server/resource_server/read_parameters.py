@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from personal_server.domain.criteria import Granularity, Metric
 from personal_server.domain.values import NANOSECONDS
-from personal_server.enforcement.query import Cut, Expand, FilterText, Selectors
+from personal_server.enforcement.queries import Cut, Expand, FilterText, Selectors
 from personal_server.errors import InvalidExpand, InvalidFilter, InvalidRequest, InvalidWindow
 from personal_server.resource_server.parameters import (
     CURSOR,

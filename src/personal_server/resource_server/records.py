@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import cast
 
 from personal_server.domain.envelope import Answer
-from personal_server.enforcement.query import (
+from personal_server.enforcement.queries import (
     ChangesQuery,
     FieldWindowQuery,
     RecordQuery,

@@ -10,7 +10,7 @@ from personal_server.domain.envelope import Warning, render_unavailable
 from personal_server.enforcement.capabilities import field_capabilities
 from personal_server.enforcement.disclose import identity
 from personal_server.enforcement.expansion import reach
-from personal_server.enforcement.query import SchemaQuery, StreamQuery
+from personal_server.enforcement.queries import SchemaQuery, StreamQuery
 from personal_server.errors import InvalidRequest
 from personal_server.operations.describing import (
     ConnectorEntry,

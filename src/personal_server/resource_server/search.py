@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from personal_server.enforcement.query import SearchQuery
+from personal_server.enforcement.queries import SearchQuery
 from personal_server.errors import UnsupportedSearchMode
 from personal_server.operations.read_ports import ReadPorts
 from personal_server.operations.searching import search

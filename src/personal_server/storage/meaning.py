@@ -25,7 +25,8 @@ from personal_server.domain.values import (
     order_key,
     render_sum,
 )
-from personal_server.planning.plans import AggregatePlan, Aggregation, Group, Scope
+from personal_server.enforcement.plans import AggregatePlan, Scope
+from personal_server.enforcement.rows import Aggregation, Group
 
 TIME_KINDS = (ValueKind.DATE, ValueKind.INSTANT)
 

@@ -16,27 +16,29 @@ from typing import BinaryIO, Protocol
 from personal_server.domain.connection import Connection
 from personal_server.domain.declaration import SourceDeclaration
 from personal_server.domain.record import Row
-from personal_server.planning.plans import (
+from personal_server.enforcement.plans import (
     AggregatePlan,
-    Aggregation,
     BlobPlan,
-    BlobReference,
     ChangesPlan,
-    Children,
     ChildrenPlan,
     CountPlan,
-    Feed,
-    FieldWindow,
     FieldWindowPlan,
-    Matches,
-    Page,
     PagePlan,
     RecordPlan,
     SearchPlan,
-    Span,
     SpanPlan,
-    Summary,
     SummaryPlan,
+)
+from personal_server.enforcement.rows import (
+    Aggregation,
+    BlobReference,
+    Children,
+    Feed,
+    FieldWindow,
+    Matches,
+    Page,
+    Span,
+    Summary,
 )
 from personal_server.storage.stored import Batch as Batch
 from personal_server.storage.stored import BlobUpload as BlobUpload

@@ -6,7 +6,8 @@ from typing import Any
 
 from personal_server.domain.criteria import Term
 from personal_server.domain.record import TombstoneRow
-from personal_server.planning.plans import ChangesPlan, Feed, Scope, SearchPlan
+from personal_server.enforcement.plans import ChangesPlan, Scope, SearchPlan
+from personal_server.enforcement.rows import Feed
 from personal_server.storage.ports import RecordStore
 from tests.storage.worlds import scope
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from personal_server.domain.criteria import Granularity, Grouping, Metric
 from personal_server.domain.values import ValueKind, instant_ns
-from personal_server.planning.plans import AggregatePlan
+from personal_server.enforcement.plans import AggregatePlan
 from personal_server.storage.ports import RecordStore
 from tests.storage.plans_at_random import TIMES
 from tests.storage.ports.asking import BOTH

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from personal_server.enforcement.plans import BlobPlan, Scope
 from personal_server.errors import BodyTooLarge
-from personal_server.planning.plans import BlobPlan, Scope
 from personal_server.storage.ports import RecordStore
 from tests.storage.ports.asking import BOTH, content_of, receive
 from tests.storage.worlds import note, scope, write

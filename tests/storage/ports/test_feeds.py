@@ -10,7 +10,7 @@ import pytest
 from personal_server.domain.authority import TimeConstraint
 from personal_server.domain.record import Row
 from personal_server.domain.values import instant_ns
-from personal_server.planning.plans import ChangesPlan, PagePlan, Scope
+from personal_server.enforcement.plans import ChangesPlan, PagePlan, Scope
 from personal_server.storage.ports import RecordStore
 from tests.storage.plans_at_random import KEYS, TIMES
 from tests.storage.ports.asking import A, feed, horizon, told

@@ -8,6 +8,7 @@ import orjson
 import pytest
 
 from personal_server.domain.connection import ConnectionStatus
+from personal_server.enforcement.plans import CountPlan, PagePlan, RecordPlan, Scope
 from personal_server.errors import (
     ConnectionNotFound,
     ConnectionNotWritable,
@@ -15,7 +16,6 @@ from personal_server.errors import (
     InvalidState,
     NotFound,
 )
-from personal_server.planning.plans import CountPlan, PagePlan, RecordPlan, Scope
 from personal_server.storage.ports import RecordStore
 from personal_server.storage.stored import Batch, RankedHit, Rejection, Run, RunStatus
 from tests.storage.ports.asking import A, feed, receive, search, told

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from personal_server.domain.criteria import Term
 from personal_server.domain.search_words import tokens
-from personal_server.planning.plans import SearchPlan
+from personal_server.enforcement.plans import SearchPlan
 from personal_server.storage.ports import RecordStore
 from personal_server.storage.sqlite import changing, feeding, figures, pages, segmenting
 from tests.oracle.memory import MemoryStore

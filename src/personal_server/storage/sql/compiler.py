@@ -21,7 +21,8 @@ from personal_server.domain.values import (
     ValueKind,
     order_key,
 )
-from personal_server.planning.plans import Position, Scope
+from personal_server.enforcement.plans import Scope
+from personal_server.enforcement.rows import Position
 from personal_server.storage.meaning import TIME_KINDS
 from personal_server.storage.sql.dialect import Dialect
 from personal_server.storage.sql.layout import Column, Layout

@@ -21,7 +21,8 @@ from personal_server.domain.values import (
     render_day,
     render_sum,
 )
-from personal_server.planning.plans import AggregatePlan, Aggregation, Group
+from personal_server.enforcement.plans import AggregatePlan
+from personal_server.enforcement.rows import Aggregation, Group
 from personal_server.storage.meaning import Tally, arrange, newest, plain_value
 from personal_server.storage.sql.compiler import Where
 from personal_server.storage.sql.layout import Column

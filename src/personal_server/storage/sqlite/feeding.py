@@ -20,7 +20,8 @@ import orjson
 from personal_server.domain.authority import TimeConstraint
 from personal_server.domain.record import FieldChange, TombstoneRow
 from personal_server.domain.values import bound
-from personal_server.planning.plans import Change, ChangesPlan, Feed
+from personal_server.enforcement.plans import ChangesPlan
+from personal_server.enforcement.rows import Change, Feed
 from personal_server.storage.meaning import latest_change
 from personal_server.storage.sql.compiler import Where
 from personal_server.storage.sqlite.changing import parse_changes

@@ -9,7 +9,8 @@ import orjson
 
 from personal_server.domain.criteria import Condition
 from personal_server.domain.record import FieldChange
-from personal_server.planning.plans import CountPlan, Scope, Span, SpanPlan, Summary, SummaryPlan
+from personal_server.enforcement.plans import CountPlan, Scope, SpanPlan, SummaryPlan
+from personal_server.enforcement.rows import Span, Summary
 from personal_server.storage.meaning import latest_change, stored_text
 from personal_server.storage.sql.compiler import Where
 from personal_server.storage.sql.layout import Column

@@ -15,13 +15,8 @@ import orjson
 from personal_server.domain.criteria import Term
 from personal_server.domain.record import FieldChange
 from personal_server.domain.values import DAY_NANOSECONDS, ValueKind
-from personal_server.planning.plans import (
-    BlobPlan,
-    BlobReference,
-    Candidate,
-    Matches,
-    SearchPlan,
-)
+from personal_server.enforcement.plans import BlobPlan, SearchPlan
+from personal_server.enforcement.rows import BlobReference, Candidate, Matches
 from personal_server.storage.meaning import granted_lexical_fields, latest_change
 from personal_server.storage.sql.compiler import Where
 from personal_server.storage.sqlite.changing import parse_changes

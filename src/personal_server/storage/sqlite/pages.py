@@ -8,16 +8,13 @@ from typing import Any
 from personal_server.domain.criteria import Operator, Order
 from personal_server.domain.record import Row
 from personal_server.domain.values import Comparable, ValueKind
-from personal_server.planning.plans import (
+from personal_server.enforcement.plans import ChildrenPlan, FieldWindowPlan, PagePlan, RecordPlan
+from personal_server.enforcement.rows import (
     Children,
-    ChildrenPlan,
     FieldWindow,
-    FieldWindowPlan,
     Page,
-    PagePlan,
     PlacedRow,
     Position,
-    RecordPlan,
     WindowOutcome,
 )
 from personal_server.storage.meaning import foreign_value

@@ -9,7 +9,7 @@ import orjson
 
 from personal_server.domain.criteria import Condition
 from personal_server.domain.record import FieldChange, Row
-from personal_server.planning.plans import Scope
+from personal_server.enforcement.plans import Scope
 from personal_server.storage.sql.compiler import Compiler, Statement, Where
 from personal_server.storage.sqlite.changing import parse_changes
 from personal_server.storage.sqlite.dialect import DIALECT

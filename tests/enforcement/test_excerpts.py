@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from personal_server.domain.criteria import Term
 from personal_server.domain.search_words import parse_terms, tokens
-from personal_server.enforcement.evidence import (
+from personal_server.enforcement.excerpts import (
     FieldMatches,
     find_matches,
     render_excerpts,

@@ -1,0 +1,164 @@
+"""What a backend answers to a plan."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+from personal_server.domain.record import Row, TombstoneRow
+from personal_server.domain.values import Comparable
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Where a page ended: the sort value (`None` for null values), key and connection."""
+
+    value: Comparable | None
+    key: str
+    connection_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedRow:
+    """A row and its place in the order of the page."""
+
+    row: Row
+    position: Position
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Rows in order; `more` says whether others follow."""
+
+    rows: tuple[PlacedRow, ...]
+    more: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """`earliest` and `latest` are stored values, `None` without any."""
+
+    total: int
+    earliest: str | None
+    latest: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """`last_emitted_at_ns`: newest `emitted_at` of a granted field among visible records."""
+
+    record_count: int
+    last_emitted_at_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Children:
+    """The children of one parent value."""
+
+    rows: tuple[Row, ...]
+    more: bool
+
+
+class WindowOutcome(StrEnum):
+    """What a field window found."""
+
+    FOUND = "found"
+    NO_VALUE = "no_value"
+    NOT_TEXT = "not_text"
+    NO_MATCH = "no_match"
+
+
+@dataclass(frozen=True, slots=True)
+class FieldWindow:
+    """One window: `text` = value[start:start+len(text)]; `digest`: sha256 hex of the value."""
+
+    connection_id: str
+    outcome: WindowOutcome
+    text: str = ""
+    start_chars: int = 0
+    total_chars: int = 0
+    digest: str = ""
+    match_start_chars: int | None = None
+    match_end_chars: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """One group: `key` is the stored scalar, or the bucket's start (UTC ns) for time groups.
+
+    `value` is the metric over the group (`None` for `count`): a JSON number, or a stored value.
+    """
+
+    key: object
+    count: int
+    value: object = None
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregation:
+    """Groups are the returned ones, in wire order; the other members cover all records."""
+
+    record_count: int
+    value: object = None
+    groups: tuple[Group, ...] = ()
+    group_count: int = 0
+    other_count: int = 0
+    other_value: int | float | None = None
+
+
+class Candidate(NamedTuple):
+    """A match with what ranking needs: per term the occurrences, weighted, and the text length.
+
+    `occurrences[i]` counts term i in the granted searchable fields (title field doubled);
+    `length_tokens` is the token count of those fields; `event_time_ns` as in `SearchPlan`.
+    There are thousands of these per search.
+    """
+
+    connection_id: str
+    stream: str
+    key: str
+    occurrences: tuple[int, ...]
+    length_tokens: int
+    event_time_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """The candidates of all scopes in no particular order, and what is known of the rest.
+
+    `truncated` names the (connection, stream) pairs with more than `window` matches, `lost` those
+    left out for lack of time; `document_frequencies[i]` belongs to term i.
+    """
+
+    candidates: tuple[Candidate, ...]
+    document_frequencies: tuple[int, ...]
+    truncated: frozenset[tuple[str, str]]
+    lost: frozenset[tuple[str, str]] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One item of a feed: a visible record, or the tombstone of one that left."""
+
+    sequence: int
+    item: Row | TombstoneRow
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """Items in order; `more` says whether others follow up to the horizon."""
+
+    items: tuple[Change, ...]
+    more: bool
+
+
+@dataclass(frozen=True, slots=True)
+class BlobReference:
+    """The authorizing reference: where it was found and what it says of the bytes."""
+
+    connection_id: str
+    stream: str
+    key: str
+    field: str
+    reference: dict[str, object]

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from personal_server.errors import StorageUnavailable
-from personal_server.storage.authorization_rows import GrantRow, PackageRow, TokenRow
+from personal_server.storage.authorization import GrantRow, PackageRow, TokenRow
 from tests.app.whole import ORIGIN, Whole, whole
 from tests.console.browsing import SECOND, Page
 from tests.console.household import CHECKING, bank_request, mail_request

@@ -16,7 +16,7 @@ from personal_server.authorization_server.guarded_fetch import GuardedFetch
 from personal_server.operations.disclosure_recording import DisclosureRecorder
 from personal_server.operations.redeeming import challenge_of
 from personal_server.settings import Settings
-from personal_server.storage.authorization_ports import R
+from personal_server.storage.authorization import R
 from tests.browser.site import fill
 from tests.console.browsing import Browser, Clock, Page, press
 

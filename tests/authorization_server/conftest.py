@@ -27,15 +27,14 @@ from personal_server.consent.offers import EntryOffer
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.declaration_document import parse_declaration
 from personal_server.operations.auditing import Acting
-from personal_server.operations.catalog import Catalog
 from personal_server.operations.granting import Granting
 from personal_server.operations.redeeming import challenge_of
 from personal_server.operations.requesting import Requesting
 from personal_server.operations.reviewing import Review
-from personal_server.storage.authorization_ports import AuthorizationStore
-from personal_server.storage.authorization_rows import AuditRow
-from personal_server.storage.sqlite.authorization import SCHEMA, SqliteAuthorizationStore
-from personal_server.storage.sqlite.database import Database
+from personal_server.storage.authorization import AuditRow, AuthorizationStore
+from personal_server.storage.catalog import Catalog
+from personal_server.storage.sql.authorization import SCHEMA, SqlAuthorizationStore
+from personal_server.storage.sqlite.database import SqliteDatabase
 from tests.authorization_server.publishing import JWKS, KEY, RSA, URL, claude, public
 from tests.oracle.authorization_memory import MemoryAuthorizationStore
 
@@ -262,8 +261,8 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Authorizat
     if request.param == "memory":
         yield MemoryAuthorizationStore("own_1")
         return
-    database = Database(tmp_path / "pdpp.db", [SCHEMA])
-    yield SqliteAuthorizationStore(database, "own_1")
+    database = SqliteDatabase(tmp_path / "pdpp.db", [SCHEMA])
+    yield SqlAuthorizationStore(database, "own_1")
     database.close()
 
 

@@ -21,7 +21,7 @@ from starlette.types import Receive, Scope, Send
 
 from personal_server.errors import PersonalServerError
 from personal_server.operations.resolving import TokenResolver
-from personal_server.storage.authorization_rows import ClientRow, GrantRow
+from personal_server.storage.authorization import ClientRow, GrantRow
 from tests.authorization_server.keeper import Keeper
 
 pytestmark = pytest.mark.anyio

@@ -9,7 +9,7 @@ import pytest
 
 from personal_server.errors import ApprovalConflict, InvalidUserCode
 from personal_server.operations.auditing import Acting
-from personal_server.storage.authorization_rows import GrantRow, RequestRow, TokenRow
+from personal_server.storage.authorization import GrantRow, RequestRow, TokenRow
 
 pytestmark = pytest.mark.anyio
 DEVICE = "urn:ietf:params:oauth:grant-type:device_code"

@@ -9,7 +9,7 @@ import pytest
 
 from personal_server.domain.connection import ConnectionStatus
 from personal_server.operations.auditing import Acting
-from personal_server.storage.authorization_rows import FamilyRow, GrantRow, PackageRow
+from personal_server.storage.authorization import FamilyRow, GrantRow, PackageRow
 
 pytestmark = pytest.mark.anyio
 

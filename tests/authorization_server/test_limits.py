@@ -13,7 +13,7 @@ import pytest
 from personal_server.authorization_server.limits import MAX_KEYS, Bucket
 from personal_server.consent.credentials import base64url, secret_hash
 from personal_server.errors import RateLimitExceeded
-from personal_server.storage.authorization_rows import IntrospectionClientRow, RequestRow
+from personal_server.storage.authorization import IntrospectionClientRow, RequestRow
 
 pytestmark = pytest.mark.anyio
 SECOND = 10**9

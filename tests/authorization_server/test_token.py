@@ -7,7 +7,7 @@ from typing import Any
 import anyio
 import pytest
 
-from personal_server.storage.authorization_rows import FamilyRow, GrantRow, TokenRow
+from personal_server.storage.authorization import FamilyRow, GrantRow, TokenRow
 
 pytestmark = pytest.mark.anyio
 DEVICE = "urn:ietf:params:oauth:grant-type:device_code"

@@ -23,8 +23,7 @@ from personal_server.domain.declaration_document import parse_declaration, rende
 from personal_server.settings import Settings
 from personal_server.sources.bank.declaration import DECLARATION as BANK
 from personal_server.sources.mail.declaration import DECLARATION as MAIL
-from personal_server.storage.ports import RecordStore
-from personal_server.storage.stored import Batch, RecordWrite
+from personal_server.storage.ports import Batch, RecordStore, RecordWrite
 from tests.browser.chromium import free_port, served
 from tests.console.household import (
     BANK_SOURCE,

@@ -17,7 +17,7 @@ from personal_server.cli.exits import run_app
 from personal_server.cli.import_run import ImportPorts
 from personal_server.cli.importing import add_import_commands
 from personal_server.domain.source_item import Data
-from personal_server.storage.stored import Batch
+from personal_server.storage.ports import Batch
 from tests.oracle.memory import MemoryStore
 
 

@@ -8,7 +8,7 @@ import pytest
 from personal_server.errors import GrantRevoked, InvalidToken
 from personal_server.operations.resolving import TokenResolver
 from personal_server.rs_client.credential_cache import CredentialCache
-from personal_server.storage.authorization_rows import GrantRow, TokenRow
+from personal_server.storage.authorization import GrantRow, TokenRow
 from tests.console.browsing import ORIGIN
 from tests.console.household import BANK_SOURCE, CHECKING, HOME, bank_request, mail_request
 

@@ -7,7 +7,7 @@ import pytest
 
 from personal_server.cli.exits import run_app
 from personal_server.errors import StorageUnavailable
-from personal_server.storage.stored import Batch
+from personal_server.storage.ports import Batch
 from tests.cli.import_machine import Machine
 from tests.sources import hostile
 from tests.sources.specimens import SPECIMENS

@@ -13,15 +13,14 @@ from personal_server.console.app import ConsoleParts, console_app
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.declaration_document import parse_declaration, render_declaration
 from personal_server.domain.values import render_instant
-from personal_server.operations.known_declarations import KnownDeclarations
 from personal_server.operations.read_ports import ReadPorts
 from personal_server.operations.sealing import store_sealer
 from personal_server.operations.signing_in import OwnerSignIn
 from personal_server.sources.bank.declaration import DECLARATION as BANK
 from personal_server.sources.mail.declaration import DECLARATION as MAIL
-from personal_server.storage.authorization_ports import R
-from personal_server.storage.authorization_rows import ClientRow, RequestRow, Row
-from personal_server.storage.stored import Batch, RecordWrite, Run, RunStatus
+from personal_server.storage.authorization import ClientRow, R, RequestRow, Row
+from personal_server.storage.catalog import KnownDeclarations
+from personal_server.storage.ports import Batch, RecordWrite, Run, RunStatus
 from tests.console.browsing import CHEAP_HASHER, ORIGIN, SECOND, Browser, Clock
 from tests.oracle.authorization_memory import MemoryAuthorizationStore
 from tests.oracle.disclosure_memory import MemoryDisclosures

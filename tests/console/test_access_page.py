@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from personal_server.domain.disclosure import DENIED
-from personal_server.storage.authorization_rows import GrantRow, PackageRow
+from personal_server.storage.authorization import GrantRow, PackageRow
 from tests.cli.test_disclosures import entry
 from tests.console.browsing import Browser, allow, words
 from tests.console.household import Household, bank_request, mail_request

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from personal_server.storage.authorization_rows import AuditRow, ClientRow, FamilyRow, GrantRow
+from personal_server.storage.authorization import AuditRow, ClientRow, FamilyRow, GrantRow
 from tests.console.browsing import Browser, allow, words
 from tests.console.household import DAY, Household, mail_request
 

@@ -11,7 +11,7 @@ import pytest
 from personal_server.console import consent_differences
 from personal_server.domain.connection import ConnectionStatus
 from personal_server.sources.mail.declaration import DECLARATION as MAIL
-from personal_server.storage.authorization_rows import ClientRow, GrantRow, RequestRow
+from personal_server.storage.authorization import ClientRow, GrantRow, RequestRow
 from tests.console.browsing import Browser, press, words
 from tests.console.household import HOME, MAIL_SOURCE, WORK, Household, mail_request
 

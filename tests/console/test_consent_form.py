@@ -10,7 +10,7 @@ from personal_server.errors import NotANarrowing
 from personal_server.operations.auditing import Acting
 from personal_server.operations.granting import Granting
 from personal_server.operations.reviewing import Review
-from personal_server.storage.authorization_rows import ReviewArtifactRow
+from personal_server.storage.authorization import ReviewArtifactRow
 from tests.console.browsing import Browser, press, words
 from tests.console.household import Household, bank_request, mail_request
 

@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 from typing import Any
 
 from personal_server.sources.mail.declaration import DECLARATION as MAIL
-from personal_server.storage.authorization_rows import CodeRow
+from personal_server.storage.authorization import CodeRow
 from tests.console.browsing import Browser, allow, press, words
 from tests.console.household import MAIL_SOURCE, Household, bank_request, mail_request
 

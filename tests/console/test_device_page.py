@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from personal_server.consent.credentials import secret_hash
-from personal_server.storage.authorization_rows import RequestRow
+from personal_server.storage.authorization import RequestRow
 from tests.console.browsing import SECOND, Browser, allow, words
 from tests.console.household import Household, mail_request
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from personal_server.sources.mail.declaration import DECLARATION as MAIL
-from personal_server.storage.authorization_rows import GrantRow
+from personal_server.storage.authorization import GrantRow
 from tests.cli.test_disclosures import entry
 from tests.console.browsing import Browser, Page, allow
 from tests.console.household import MAIL_SOURCE, Household

@@ -11,8 +11,8 @@ import pytest
 
 from personal_server.domain.criteria import Term
 from personal_server.enforcement.plans import ChangesPlan, CountPlan, PagePlan, SearchPlan
-from personal_server.storage.sqlite.records import SqliteRecordStore
-from personal_server.storage.stored import StoredDeclaration
+from personal_server.storage.ports import StoredDeclaration
+from personal_server.storage.sql.store import SqlRecordStore
 from tests.storage.conftest import sqlite_store
 from tests.storage.worlds import declaration, furnish, note, order, scope, write
 
@@ -71,7 +71,7 @@ def killed_after(script: str, directory: Path, lines: int) -> list[str]:
     return said
 
 
-def consistent(store: SqliteRecordStore) -> int:
+def consistent(store: SqlRecordStore) -> int:
     """How many records there are, by every way to count them."""
     with store.snapshot(None) as snapshot:
         count = snapshot.count(CountPlan((A,)))
@@ -106,6 +106,6 @@ def test_a_killed_declaration_leaves_the_old_one(tmp_path: Path) -> None:
         assert consistent(store) == 50
 
 
-def _declarations(store: SqliteRecordStore) -> tuple[StoredDeclaration, ...]:
+def _declarations(store: SqlRecordStore) -> tuple[StoredDeclaration, ...]:
     with store.snapshot() as snapshot:
         return snapshot.declarations()

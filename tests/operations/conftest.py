@@ -17,14 +17,13 @@ from personal_server.consent.offers import EntryOffer
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.declaration_document import parse_declaration
 from personal_server.operations.auditing import Acting
-from personal_server.operations.catalog import Catalog
 from personal_server.operations.granting import Granting
 from personal_server.operations.redeeming import Redeeming, challenge_of
 from personal_server.operations.reviewing import Review
-from personal_server.storage.authorization_ports import AuthorizationStore
-from personal_server.storage.authorization_rows import ClientRow, RequestRow, Row
-from personal_server.storage.sqlite.authorization import SCHEMA, SqliteAuthorizationStore
-from personal_server.storage.sqlite.database import Database
+from personal_server.storage.authorization import AuthorizationStore, ClientRow, RequestRow, Row
+from personal_server.storage.catalog import Catalog
+from personal_server.storage.sql.authorization import SCHEMA, SqlAuthorizationStore
+from personal_server.storage.sqlite.database import SqliteDatabase
 from tests.oracle.authorization_memory import MemoryAuthorizationStore
 
 SAMPLE = Path(__file__).parents[1] / "samples" / "journal.json"
@@ -178,8 +177,8 @@ def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
     if request.param == "memory":
         yield make_bench(MemoryAuthorizationStore("own_1"))
         return
-    database = Database(tmp_path / "pdpp.db", [SCHEMA])
-    yield make_bench(SqliteAuthorizationStore(database, "own_1"))
+    database = SqliteDatabase(tmp_path / "pdpp.db", [SCHEMA])
+    yield make_bench(SqlAuthorizationStore(database, "own_1"))
     database.close()
 
 

@@ -6,7 +6,7 @@ import pytest
 from personal_server.domain.disclosure import SERVED, DisclosureEntry
 from personal_server.errors import StorageUnavailable
 from personal_server.operations.disclosure_recording import DisclosureRecorder
-from personal_server.storage.disclosure_ports import DisclosureQuery
+from personal_server.storage.ports import DisclosureQuery
 from tests.oracle.disclosure_memory import MemoryDisclosures
 
 

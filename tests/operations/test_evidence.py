@@ -13,7 +13,7 @@ from personal_server.operations.auditing import Acting
 from personal_server.operations.evidence import Evidence, EvidenceReader
 from personal_server.operations.granting import Granting
 from personal_server.operations.read_ports import ReadPorts
-from personal_server.storage.disclosure_ports import DisclosureQuery
+from personal_server.storage.ports import DisclosureQuery
 from tests.console.household import (
     CHECKING,
     DAY,

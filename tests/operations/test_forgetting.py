@@ -6,7 +6,7 @@ import pytest
 from personal_server.domain.disclosure import SERVED, DisclosureEntry
 from personal_server.domain.values import DAY_NANOSECONDS
 from personal_server.operations.forgetting import Retention, forget
-from personal_server.storage.disclosure_ports import DisclosureQuery
+from personal_server.storage.ports import DisclosureQuery
 from tests.oracle.disclosure_memory import MemoryDisclosures
 from tests.oracle.memory import MemoryStore
 

@@ -7,7 +7,7 @@ from personal_server.operations.freshness import (
     freshness_of,
     least_of,
 )
-from personal_server.storage.stored import Collection, Run, RunStatus
+from personal_server.storage.ports import Collection, Run, RunStatus
 from tests.resource_server.journal import DIARY, client, furnished, write
 
 SOURCE = client().sources[0]  # declared: at most 86 400 seconds old

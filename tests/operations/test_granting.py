@@ -23,7 +23,7 @@ from personal_server.errors import (
 )
 from personal_server.operations.auditing import Acting
 from personal_server.operations.redeeming import Redemption
-from personal_server.storage.authorization_rows import (
+from personal_server.storage.authorization import (
     AuditRow,
     ClientRow,
     CodeRow,

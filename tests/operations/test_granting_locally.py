@@ -18,7 +18,7 @@ from personal_server.errors import (
 from personal_server.operations.auditing import Acting
 from personal_server.operations.granting_locally import LocalGranting, LocalRequest
 from personal_server.operations.resolving import TokenResolver
-from personal_server.storage.authorization_rows import AuditRow, GrantRow, ReviewArtifactRow
+from personal_server.storage.authorization import AuditRow, GrantRow, ReviewArtifactRow
 
 CLI = Acting("local_cli", user="me")
 NOTES = "https://registry.pdpp.dev/connectors/notes"

@@ -14,9 +14,9 @@ from personal_server.domain.grant import Grant, StreamGrant, render_grant
 from personal_server.errors import InvalidToken
 from personal_server.operations.declaring import accept
 from personal_server.operations.identifying import Identifier
-from personal_server.operations.known_declarations import KnownDeclarations
 from personal_server.operations.resolving import TokenResolver
-from personal_server.storage.authorization_rows import GrantRow, TokenRow
+from personal_server.storage.authorization import GrantRow, TokenRow
+from personal_server.storage.catalog import KnownDeclarations
 from tests.oracle.authorization_memory import MemoryAuthorizationStore
 from tests.oracle.memory import MemoryStore
 

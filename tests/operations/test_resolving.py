@@ -11,7 +11,7 @@ from personal_server.domain.authority import SourceId
 from personal_server.domain.grant import Grant, StreamGrant, render_grant
 from personal_server.errors import PersonalServerError
 from personal_server.operations.resolving import TokenResolver
-from personal_server.storage.authorization_rows import (
+from personal_server.storage.authorization import (
     FamilyRow,
     GrantRow,
     PackageMemberRow,

@@ -11,7 +11,7 @@ from personal_server.operations.auditing import Acting
 from personal_server.operations.minting import Issued
 from personal_server.operations.redeeming import Redemption
 from personal_server.operations.rotating import Refresh, Rotating
-from personal_server.storage.authorization_rows import FamilyRow, GrantRow
+from personal_server.storage.authorization import FamilyRow, GrantRow
 
 CLIENT = Acting("client")
 SECOND = 10**9

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from personal_server.domain.cursor import TokenUse
 from personal_server.operations.sealing import KeyedSealer, store_sealer
-from personal_server.storage.stored import SealingKey
+from personal_server.storage.ports import SealingKey
 from tests.oracle.memory import MemoryStore
 
 

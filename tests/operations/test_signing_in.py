@@ -8,7 +8,7 @@ from argon2 import PasswordHasher
 
 from personal_server.errors import InvalidRequest, SignInFailed, SignInLinkInvalid
 from personal_server.operations.signing_in import OwnerSignIn, Visitor
-from personal_server.storage.authorization_rows import AuditRow, OwnerRow
+from personal_server.storage.authorization import AuditRow, OwnerRow
 from tests.oracle.authorization_memory import MemoryAuthorizationStore
 
 SECOND = 1_000_000_000

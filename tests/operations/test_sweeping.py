@@ -8,7 +8,7 @@ from typing import Any
 from personal_server.operations.auditing import Acting
 from personal_server.operations.redeeming import Redemption
 from personal_server.operations.sweeping import sweep
-from personal_server.storage.authorization_rows import (
+from personal_server.storage.authorization import (
     AuditRow,
     ClientRow,
     CodeRow,

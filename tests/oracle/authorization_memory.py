@@ -7,8 +7,7 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 
-from personal_server.storage.authorization_ports import After, Before, NotNull, R
-from personal_server.storage.authorization_rows import AuditRow, Row
+from personal_server.storage.authorization import After, AuditRow, Before, NotNull, R, Row
 
 Tables = dict[type[Row], list[Row]]
 

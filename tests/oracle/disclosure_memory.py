@@ -6,7 +6,7 @@ import threading
 from collections.abc import Sequence
 
 from personal_server.domain.disclosure import SERVED, DisclosureEntry
-from personal_server.storage.disclosure_ports import DisclosureQuery
+from personal_server.storage.ports import DisclosureQuery
 
 
 class MemoryDisclosures:

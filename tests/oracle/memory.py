@@ -25,8 +25,8 @@ from personal_server.errors import (
     NotFound,
 )
 from personal_server.storage.meaning import blob_ids
-from personal_server.storage.ports import READ_DEADLINE_SECONDS
-from personal_server.storage.stored import (
+from personal_server.storage.ports import (
+    READ_DEADLINE_SECONDS,
     Batch,
     BlobUpload,
     Collection,

@@ -10,7 +10,7 @@ from personal_server.domain.record import Row
 from personal_server.domain.values import Comparable, comparable, exact_sum, render_sum
 from personal_server.enforcement.plans import AggregatePlan
 from personal_server.enforcement.rows import Aggregation, Group
-from personal_server.storage.buckets import Calendar
+from personal_server.storage.calendar import Calendar
 from personal_server.storage.meaning import Tally, arrange, plain_value
 
 Key = Comparable | None

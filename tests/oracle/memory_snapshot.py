@@ -47,7 +47,7 @@ from personal_server.storage.meaning import (
     sort_value,
     stored_text,
 )
-from personal_server.storage.stored import Collection, StoredDeclaration, StoredStream
+from personal_server.storage.ports import Collection, StoredDeclaration, StoredStream
 from tests.oracle.memory_feed import feed
 from tests.oracle.memory_figures import aggregate
 from tests.oracle.memory_search import search

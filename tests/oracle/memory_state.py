@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from personal_server.domain.connection import Connection
 from personal_server.domain.record import FieldChange, JsonObject, Row
 from personal_server.storage.meaning import changed_fields
-from personal_server.storage.stored import (
+from personal_server.storage.ports import (
     BlobUpload,
     Collection,
     RankedHit,

@@ -16,8 +16,7 @@ from personal_server.domain.declaration_document import parse_declaration
 from personal_server.domain.grant import Grant, MemberGrant, Resolved, StreamGrant
 from personal_server.domain.values import NANOSECONDS, instant_ns
 from personal_server.enforcement.authority import read_authority
-from personal_server.storage.ports import RecordStore
-from personal_server.storage.stored import Batch, RecordWrite
+from personal_server.storage.ports import Batch, RecordStore, RecordWrite
 from tests.properties import answers, figures, hits
 from tests.properties.meaning import letters, moment, terms_of
 from tests.properties.reference import Json, Reader, Refused

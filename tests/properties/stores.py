@@ -7,10 +7,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from personal_server.storage.ports import RecordStore
-from personal_server.storage.sqlite.database import Database
-from personal_server.storage.sqlite.functions import register
-from personal_server.storage.sqlite.records import SqliteRecordStore
-from personal_server.storage.sqlite.tables import SCHEMA
+from personal_server.storage.sql.fixed_tables import SCHEMA
+from personal_server.storage.sql.store import SqlRecordStore
+from personal_server.storage.sqlite.database import SqliteDatabase
 from tests.oracle.memory import MemoryStore
 
 STORES = ("memory", "sqlite")
@@ -22,8 +21,8 @@ def open_store(kind: str, directory: Path) -> Generator[RecordStore, None, None]
     if kind == "memory":
         yield MemoryStore()
         return
-    database = Database(directory / "records.db", [SCHEMA], setup=register)
+    database = SqliteDatabase(directory / "records.db", [SCHEMA])
     try:
-        yield SqliteRecordStore(database, "owner", directory / "blobs")
+        yield SqlRecordStore(database, "owner", directory / "blobs")
     finally:
         database.close()

@@ -26,8 +26,8 @@ from personal_server.operations.resolving import TokenResolver
 from personal_server.operations.revoking import end_access
 from personal_server.operations.rotating import Refresh, Rotating
 from personal_server.operations.sweeping import sweep
-from personal_server.storage.authorization_ports import AuthorizationStore
-from personal_server.storage.authorization_rows import (
+from personal_server.storage.authorization import (
+    AuthorizationStore,
     ClientRow,
     CodeRow,
     FamilyRow,
@@ -36,8 +36,8 @@ from personal_server.storage.authorization_rows import (
     RequestRow,
     TokenRow,
 )
-from personal_server.storage.sqlite.authorization import SCHEMA, SqliteAuthorizationStore
-from personal_server.storage.sqlite.database import Database
+from personal_server.storage.sql.authorization import SCHEMA, SqlAuthorizationStore
+from personal_server.storage.sqlite.database import SqliteDatabase
 from tests.operations.conftest import NOTES, Bench, entry, make_bench
 from tests.oracle.authorization_memory import MemoryAuthorizationStore
 
@@ -190,8 +190,8 @@ class LivesInAFile(Lives):
 
     def open_store(self) -> AuthorizationStore:
         self.folder = TemporaryDirectory()
-        self.database = Database(Path(self.folder.name) / "pdpp.db", [SCHEMA])
-        return SqliteAuthorizationStore(self.database, "own_1")
+        self.database = SqliteDatabase(Path(self.folder.name) / "pdpp.db", [SCHEMA])
+        return SqlAuthorizationStore(self.database, "own_1")
 
     def teardown(self) -> None:
         if hasattr(self, "database"):

@@ -21,7 +21,7 @@ from personal_server.mcp_adapter.offer import Offer, personal_data
 from personal_server.rs_client.http import RsClient, in_process_client
 from personal_server.rs_client.port import FixedBearer
 from personal_server.settings import Settings
-from personal_server.storage.disclosure_ports import DisclosureQuery
+from personal_server.storage.ports import DisclosureQuery
 from tests.mcp_adapter.seed import long_body, photo
 from tests.requirements.doors import Door, HttpWire, World, eras, greeting_request
 from tests.resource_server.living import Living

@@ -25,8 +25,7 @@ from personal_server.resource_server.requests import Request
 from personal_server.resource_server.routing import Route, RouteTable
 from personal_server.resource_server.shapes import SHARED
 from personal_server.resource_server.shapes_reads import READ_SHAPES
-from personal_server.storage.ports import RecordStore
-from personal_server.storage.stored import SealingKey
+from personal_server.storage.ports import RecordStore, SealingKey
 from tests.resource_server.journal import client
 
 NOW_NS = 1_790_000_000 * NANOSECONDS

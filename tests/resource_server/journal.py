@@ -17,8 +17,7 @@ from personal_server.domain.declaration_document import parse_declaration
 from personal_server.domain.grant import ACTIVE, Grant, MemberGrant, Resolved, StreamGrant
 from personal_server.domain.values import instant_ns
 from personal_server.enforcement.authority import read_authority
-from personal_server.storage.ports import RecordStore
-from personal_server.storage.stored import Batch, RecordWrite
+from personal_server.storage.ports import Batch, RecordStore, RecordWrite
 from tests.oracle.memory import MemoryStore
 
 DIARY, LETTERS, BANK = "cin_diary0000000000", "cin_letters00000000", "cin_bank00000000000"

@@ -19,7 +19,6 @@ from personal_server.enforcement.authority import read_authority
 from personal_server.errors import InvalidToken, PersonalServerError
 from personal_server.operations.disclosure_recording import DisclosureRecorder
 from personal_server.operations.identifying import Identified
-from personal_server.operations.known_declarations import KnownDeclarations
 from personal_server.operations.read_ports import ReadPorts
 from personal_server.operations.sealing import KeyedSealer
 from personal_server.resource_server.assembly import Parts, route_table
@@ -28,8 +27,8 @@ from personal_server.resource_server.limits import LimitRules, Limits
 from personal_server.resource_server.openapi import openapi_document
 from personal_server.resource_server.routing import RouteTable
 from personal_server.resource_server.workers import Capacity
-from personal_server.storage.ports import RecordStore
-from personal_server.storage.stored import SealingKey
+from personal_server.storage.catalog import KnownDeclarations
+from personal_server.storage.ports import RecordStore, SealingKey
 from tests.oracle.disclosure_memory import MemoryDisclosures
 from tests.oracle.memory import MemoryStore
 

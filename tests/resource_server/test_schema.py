@@ -8,7 +8,7 @@ from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.declaration_document import parse_declaration
 from personal_server.domain.values import NANOSECONDS
 from personal_server.enforcement.authority import read_authority
-from personal_server.storage.stored import Run, RunStatus
+from personal_server.storage.ports import Run, RunStatus
 from tests.resource_server.door import NOW_NS, Door
 from tests.resource_server.journal import (
     BANK,

@@ -13,8 +13,8 @@ from typing import Any
 
 import apsw
 
-from personal_server.storage.authorization_rows import AuditRow
-from personal_server.storage.sqlite.session import Session
+from personal_server.storage.authorization import AuditRow
+from personal_server.storage.sqlite.database import SqliteSession
 from tests.secrecy.watch import Watch
 
 MAGIC = b"SQLite format 3\x00"
@@ -42,7 +42,7 @@ def look_at_files(folder: Path, watch: Watch) -> list[str]:
 def look_at_database(path: Path, place: str, watch: Watch) -> list[str]:
     """Dump every table; learn the digests; where record values stand that may not."""
     try:
-        database = Session(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY))
+        database = SqliteSession(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY))
         tables = database.rows(_TABLES)
     except (apsw.NotADBError, apsw.CorruptError):
         return []  # broken on purpose; its bytes were read all the same
@@ -84,12 +84,12 @@ def _look_at_value(value: object, place: str, watch: Watch) -> None:
         watch.hear(value, place)
 
 
-def _texts(database: Session, table: str) -> Iterator[str]:
+def _texts(database: SqliteSession, table: str) -> Iterator[str]:
     for row in database.run(f'SELECT * FROM "{table}"'):  # noqa: S608 (names of the file)
         yield from (value for value in row if isinstance(value, str))
 
 
-def _record_values(database: Session, table: str) -> set[str]:
+def _record_values(database: SqliteSession, table: str) -> set[str]:
     """The texts of records that are long enough to be told from a word of the program."""
     found = set[str]()
     for text in _texts(database, table):

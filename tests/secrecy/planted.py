@@ -21,9 +21,10 @@ from personal_server.consent.credentials import (
     secret_hash,
     shown_user_code,
 )
-from personal_server.storage.authorization_rows import AuditRow
-from personal_server.storage.sqlite.authorization import SCHEMA, SqliteAuthorizationStore
-from personal_server.storage.sqlite.database import Database, SchemaModule
+from personal_server.storage.authorization import AuditRow
+from personal_server.storage.sql.authorization import SCHEMA, SqlAuthorizationStore
+from personal_server.storage.sql.fixed_tables import SchemaModule
+from personal_server.storage.sqlite.database import SqliteDatabase
 
 RECORDS = SchemaModule("records", ("CREATE TABLE h1 (id INTEGER PRIMARY KEY, data TEXT)",))
 
@@ -51,8 +52,8 @@ def test_on_standard_error() -> None:
 
 
 def test_in_a_table_written_by_another_process(tmp_path: Path) -> None:
-    database = Database(tmp_path / "planted.db", [SCHEMA, RECORDS])
-    store = SqliteAuthorizationStore(database, "own_1")
+    database = SqliteDatabase(tmp_path / "planted.db", [SCHEMA, RECORDS])
+    store = SqlAuthorizationStore(database, "own_1")
     with store.write() as writer:
         code = new_user_code(lambda size: bytes(range(size)))
         detail: dict[str, object] = {"typed": shown_user_code(code), "seen": "a record value"}

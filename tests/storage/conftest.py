@@ -9,19 +9,18 @@ from pathlib import Path
 import pytest
 
 from personal_server.storage.ports import RecordStore
-from personal_server.storage.sqlite.database import Database
-from personal_server.storage.sqlite.functions import register
-from personal_server.storage.sqlite.records import SqliteRecordStore
-from personal_server.storage.sqlite.tables import SCHEMA
+from personal_server.storage.sql.fixed_tables import SCHEMA
+from personal_server.storage.sql.store import SqlRecordStore
+from personal_server.storage.sqlite.database import SqliteDatabase
 from tests.oracle.memory import MemoryStore
 from tests.storage.worlds import furnish
 
 
 @contextmanager
-def sqlite_store(directory: Path) -> Generator[SqliteRecordStore, None, None]:
-    database = Database(directory / "data" / "records.db", [SCHEMA], setup=register)
+def sqlite_store(directory: Path) -> Generator[SqlRecordStore, None, None]:
+    database = SqliteDatabase(directory / "data" / "records.db", [SCHEMA])
     try:
-        yield SqliteRecordStore(database, "owner", directory / "data" / "blobs")
+        yield SqlRecordStore(database, "owner", directory / "data" / "blobs")
     finally:
         database.close()
 

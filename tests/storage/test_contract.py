@@ -21,8 +21,7 @@ from personal_server.enforcement.plans import (
     SummaryPlan,
 )
 from personal_server.enforcement.rows import WindowOutcome
-from personal_server.storage.ports import RecordStore
-from personal_server.storage.stored import WriteOutcome
+from personal_server.storage.ports import RecordStore, WriteOutcome
 from tests.storage.worlds import FILES_STREAM, condition, keys, note, order, scope, walk, write
 
 A = scope("cin_a")

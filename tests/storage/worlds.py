@@ -14,8 +14,7 @@ from personal_server.domain.declaration_document import parse_declaration
 from personal_server.domain.values import comparable
 from personal_server.enforcement.plans import PagePlan, Scope
 from personal_server.enforcement.rows import Position
-from personal_server.storage.ports import RecordStore
-from personal_server.storage.stored import Batch, RecordWrite, WriteOutcome
+from personal_server.storage.ports import Batch, RecordStore, RecordWrite, WriteOutcome
 
 NOTES: dict[str, Any] = {
     "name": "notes",

@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from personal_server.operations.catalog import Catalogs, StoredCatalogs
 from personal_server.operations.evidence import EvidenceReader
 from personal_server.operations.granting_locally import LocalGranting
-from personal_server.operations.known_declarations import KnownDeclarations
 from personal_server.operations.read_ports import ReadPorts
 from personal_server.operations.signing_in import OwnerSignIn
-from personal_server.storage.authorization_ports import AuthorizationStore
-from personal_server.storage.disclosure_ports import DisclosureStore
+from personal_server.storage.authorization import AuthorizationStore
+from personal_server.storage.catalog import Catalogs, KnownDeclarations, StoredCatalogs
+from personal_server.storage.ports import DisclosureStore
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,19 +10,16 @@ from dataclasses import dataclass
 
 from personal_server.app.configuration import Configuration, load_configuration
 from personal_server.app.owner_store import OwnerStore
-from personal_server.operations.catalog import Catalogs, StoredCatalogs
-from personal_server.operations.known_declarations import KnownDeclarations
 from personal_server.operations.read_ports import ReadPorts
 from personal_server.operations.sealing import store_sealer
 from personal_server.settings import FORWARDED, Settings
-from personal_server.storage.authorization_ports import AuthorizationStore
-from personal_server.storage.disclosure_ports import DisclosureStore
-from personal_server.storage.ports import RecordStore
-from personal_server.storage.sqlite import authorization, disclosures
-from personal_server.storage.sqlite.database import Database
-from personal_server.storage.sqlite.functions import register
-from personal_server.storage.sqlite.records import SqliteRecordStore
-from personal_server.storage.sqlite.tables import SCHEMA
+from personal_server.storage.authorization import AuthorizationStore
+from personal_server.storage.catalog import Catalogs, KnownDeclarations, StoredCatalogs
+from personal_server.storage.ports import DisclosureStore, RecordStore
+from personal_server.storage.sql import authorization, disclosures
+from personal_server.storage.sql.fixed_tables import SCHEMA
+from personal_server.storage.sql.store import SqlRecordStore
+from personal_server.storage.sqlite.database import SqliteDatabase
 
 Clock = Callable[[], int]
 RandomBytes = Callable[[int], bytes]
@@ -62,15 +59,15 @@ def open_stores(
     configuration = load_configuration(settings.data_dir, random_bytes)
     subject_id = configuration.subject_id
     modules = [SCHEMA, authorization.SCHEMA, disclosures.SCHEMA]
-    database = Database(settings.database_path, modules, setup=register, serving=serving)
+    database = SqliteDatabase(settings.database_path, modules, serving=serving)
     try:
-        records = SqliteRecordStore(database, subject_id, settings.data_dir / "blobs")
+        records = SqlRecordStore(database, subject_id, settings.data_dir / "blobs")
         sealer = store_sealer(records, random_bytes, clock())
         yield Stores(
             configuration,
             records,
-            authorization.SqliteAuthorizationStore(database, subject_id),
-            disclosures.SqliteDisclosures(database, subject_id),
+            authorization.SqlAuthorizationStore(database, subject_id),
+            disclosures.SqlDisclosures(database, subject_id),
             ReadPorts(records, sealer, clock, random_bytes),
             KnownDeclarations(),
             clock,

@@ -24,11 +24,11 @@ from personal_server.authorization_server.register import Registering
 from personal_server.authorization_server.revoke import Revoking
 from personal_server.authorization_server.token import TokenEndpoint
 from personal_server.consent.credentials import RandomBytes
-from personal_server.operations.catalog import Catalogs
 from personal_server.operations.redeeming import Redeeming
 from personal_server.operations.requesting import Requesting
 from personal_server.operations.rotating import Rotating
-from personal_server.storage.authorization_ports import AuthorizationStore
+from personal_server.storage.authorization import AuthorizationStore
+from personal_server.storage.catalog import Catalogs
 
 
 def no_owner_session(request: Request) -> bool:

@@ -31,7 +31,7 @@ from personal_server.errors import (
 )
 from personal_server.operations.granting import refusal_parameters
 from personal_server.operations.requesting import PUSHED_NS, Asking, Requesting
-from personal_server.storage.authorization_rows import ClientRow
+from personal_server.storage.authorization import ClientRow
 
 PUSHED_SECONDS = PUSHED_NS // NANOSECONDS
 _NEVER_TWICE = frozenset({"client_id", "redirect_uri", "request_uri"})

@@ -32,8 +32,12 @@ from personal_server.consent.credentials import (
 )
 from personal_server.errors import BadRequest, InvalidClient
 from personal_server.operations.auditing import METADATA_CHANGED, Acting, Subject, audit
-from personal_server.storage.authorization_ports import AuthorizationStore, AuthorizationWriter
-from personal_server.storage.authorization_rows import AssertionIdRow, ClientRow
+from personal_server.storage.authorization import (
+    AssertionIdRow,
+    AuthorizationStore,
+    AuthorizationWriter,
+    ClientRow,
+)
 
 
 @dataclass(frozen=True, slots=True)

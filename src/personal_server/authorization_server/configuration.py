@@ -15,8 +15,7 @@ from personal_server.consent.client_registration import (
 )
 from personal_server.consent.credentials import CLIENT_REFERENCE, RandomBytes, new_id
 from personal_server.consent.redirects import DEFAULT_SCHEMES
-from personal_server.storage.authorization_ports import AuthorizationStore
-from personal_server.storage.authorization_rows import ClientRow
+from personal_server.storage.authorization import AuthorizationStore, ClientRow
 
 
 @dataclass(frozen=True, slots=True)

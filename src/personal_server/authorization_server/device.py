@@ -20,7 +20,7 @@ from personal_server.consent.authorization_requests import (
 from personal_server.consent.client_registration import DEVICE_CODE, OWNER_PROFILE
 from personal_server.errors import BadRequest, InvalidTarget, UnauthorizedClient
 from personal_server.operations.requesting import Asking, Requesting
-from personal_server.storage.authorization_rows import ClientRow
+from personal_server.storage.authorization import ClientRow
 
 
 class DeviceAuthorizing:

@@ -30,8 +30,7 @@ from personal_server.consent.client_documents import (
 from personal_server.domain.values import DAY_NANOSECONDS, NANOSECONDS
 from personal_server.errors import InvalidClient, RateLimitExceeded
 from personal_server.operations.auditing import METADATA_CHANGED, SERVER, Subject, audit
-from personal_server.storage.authorization_ports import AuthorizationStore
-from personal_server.storage.authorization_rows import ClientDocumentRow
+from personal_server.storage.authorization import AuthorizationStore, ClientDocumentRow
 
 LEAST_SECONDS, MOST_SECONDS = 300, 86_400
 STALE_NS = DAY_NANOSECONDS

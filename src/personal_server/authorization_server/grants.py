@@ -23,11 +23,10 @@ from personal_server.errors import (
     NotPermitted,
 )
 from personal_server.operations.auditing import Acting
-from personal_server.operations.catalog import Catalogs
 from personal_server.operations.resolving import Judged, judge, resolved
 from personal_server.operations.revoking import Ended, end_grant, end_package
-from personal_server.storage.authorization_ports import AuthorizationReader, AuthorizationStore
-from personal_server.storage.authorization_rows import ClientRow
+from personal_server.storage.authorization import AuthorizationReader, AuthorizationStore, ClientRow
+from personal_server.storage.catalog import Catalogs
 
 OwnerSession = Callable[[Request], bool]
 """Whether a request comes from a signed-in owner and passes the cross-site checks.

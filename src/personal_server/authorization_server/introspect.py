@@ -23,10 +23,9 @@ from personal_server.domain.grant import ACTIVE, Grant
 from personal_server.domain.values import NANOSECONDS
 from personal_server.errors import AuthenticationRequired
 from personal_server.operations.auditing import audit
-from personal_server.operations.catalog import Catalogs
 from personal_server.operations.resolving import Judged, judge
-from personal_server.storage.authorization_ports import AuthorizationStore
-from personal_server.storage.authorization_rows import IntrospectionClientRow
+from personal_server.storage.authorization import AuthorizationStore, IntrospectionClientRow
+from personal_server.storage.catalog import Catalogs
 
 REALM = 'Basic realm="introspection"'
 

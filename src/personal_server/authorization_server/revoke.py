@@ -11,7 +11,7 @@ from personal_server.authorization_server.answers import answer
 from personal_server.authorization_server.calls import Call
 from personal_server.authorization_server.clients import Clients
 from personal_server.operations.disconnecting import disconnect
-from personal_server.storage.authorization_ports import AuthorizationStore
+from personal_server.storage.authorization import AuthorizationStore
 
 
 class Revoking:

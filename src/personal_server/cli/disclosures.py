@@ -17,7 +17,7 @@ from personal_server.cli.tables import console, minute, plain, table
 from personal_server.domain.disclosure import DENIED, DisclosureEntry
 from personal_server.domain.values import render_instant
 from personal_server.operations.accessing import list_held
-from personal_server.storage.disclosure_ports import DisclosureQuery
+from personal_server.storage.ports import DisclosureQuery
 
 Opener = Callable[[], AbstractContextManager[OwnerStore]]
 COLUMNS = ("when (UTC)", "who", "how", "stream", "records", "fields", "bytes")

@@ -19,8 +19,7 @@ from personal_server.domain.values import instant_text
 from personal_server.operations.ingesting import ingest
 from personal_server.operations.line_checking import LineChecker, LineRefused
 from personal_server.sources.registry import Reading
-from personal_server.storage.ports import RecordStore
-from personal_server.storage.stored import Run, RunStatus
+from personal_server.storage.ports import RecordStore, Run, RunStatus
 
 BATCH_RECORDS = 2_000
 BATCH_BYTES = 16 * 1024 * 1024

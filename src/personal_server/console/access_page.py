@@ -21,11 +21,16 @@ from personal_server.console.words import laid_open
 from personal_server.domain.disclosure import SERVED
 from personal_server.errors import NotFound
 from personal_server.operations.accessing import Held, list_held, show_held
-from personal_server.operations.catalog import Catalogs
 from personal_server.operations.revoking import end_access
-from personal_server.storage.authorization_ports import AuthorizationReader, AuthorizationStore
-from personal_server.storage.authorization_rows import AuditRow, ReviewArtifactRow, TokenRow
-from personal_server.storage.disclosure_ports import DisclosureQuery, DisclosureStore
+from personal_server.storage.authorization import (
+    AuditRow,
+    AuthorizationReader,
+    AuthorizationStore,
+    ReviewArtifactRow,
+    TokenRow,
+)
+from personal_server.storage.catalog import Catalogs
+from personal_server.storage.ports import DisclosureQuery, DisclosureStore
 
 RECENT_READS = 15
 

@@ -9,8 +9,8 @@ from personal_server.console.words import day_of, field_words
 from personal_server.domain.authority import TimeConstraint
 from personal_server.domain.grant import Grant
 from personal_server.operations.accessing import Held, HeldGrant
-from personal_server.operations.catalog import Catalog
-from personal_server.storage.authorization_rows import AuditRow
+from personal_server.storage.authorization import AuditRow
+from personal_server.storage.catalog import Catalog
 
 REASONS = {
     "owner": "you ended it",

@@ -18,8 +18,13 @@ from personal_server.errors import NotFound
 from personal_server.operations.accessing import list_held
 from personal_server.operations.auditing import METADATA_CHANGED
 from personal_server.operations.revoking import block_client, end_client_access, unblock_client
-from personal_server.storage.authorization_ports import AuthorizationReader, AuthorizationStore
-from personal_server.storage.authorization_rows import AuditRow, ClientRow, FamilyRow
+from personal_server.storage.authorization import (
+    AuditRow,
+    AuthorizationReader,
+    AuthorizationStore,
+    ClientRow,
+    FamilyRow,
+)
 
 _CHANGED = {
     "name": "its name",

@@ -25,8 +25,7 @@ from personal_server.domain.values import NANOSECONDS
 from personal_server.errors import InvalidRequest, InvalidUserCode, NotFound, RequestClosed
 from personal_server.operations.granting import Granting
 from personal_server.operations.requesting import OWNER_DEVICE, Requesting
-from personal_server.storage.authorization_ports import AuthorizationStore
-from personal_server.storage.authorization_rows import ClientRow, RequestRow
+from personal_server.storage.authorization import AuthorizationStore, ClientRow, RequestRow
 
 FRESH_SECONDS = 300
 

@@ -15,12 +15,11 @@ from personal_server.domain.disclosure import SERVED
 from personal_server.domain.hosts import host_connections
 from personal_server.domain.values import DAY_NANOSECONDS
 from personal_server.operations.accessing import list_held
-from personal_server.operations.catalog import Catalog, Catalogs
 from personal_server.operations.read_ports import ReadPorts
 from personal_server.operations.signing_in import OwnerSignIn
-from personal_server.storage.authorization_ports import After, AuthorizationStore
-from personal_server.storage.authorization_rows import ClientRow, RequestRow
-from personal_server.storage.disclosure_ports import DisclosureQuery, DisclosureStore
+from personal_server.storage.authorization import After, AuthorizationStore, ClientRow, RequestRow
+from personal_server.storage.catalog import Catalog, Catalogs
+from personal_server.storage.ports import DisclosureQuery, DisclosureStore
 
 WEEK_ENTRIES = 20_000
 SHOWN_REQUESTS = 10

@@ -18,10 +18,10 @@ from personal_server.console.visits import Visit
 from personal_server.domain.values import DAY_NANOSECONDS
 from personal_server.errors import InvalidRequest
 from personal_server.operations.accessing import list_held
-from personal_server.operations.catalog import Catalogs
 from personal_server.operations.read_ports import ReadPorts
-from personal_server.storage.authorization_ports import AuthorizationStore
-from personal_server.storage.disclosure_ports import DisclosureQuery, DisclosureStore
+from personal_server.storage.authorization import AuthorizationStore
+from personal_server.storage.catalog import Catalogs
+from personal_server.storage.ports import DisclosureQuery, DisclosureStore
 
 PAGE_LINES = 50
 PLOT_DAYS = 30

@@ -7,13 +7,8 @@ from typing import Any
 
 from personal_server.consent import lifecycle
 from personal_server.domain.grant import Grant
-from personal_server.operations.resolving import (
-    grant_standing,
-    package_grant_rows,
-    readable_grant,
-)
-from personal_server.storage.authorization_ports import AuthorizationReader
-from personal_server.storage.authorization_rows import (
+from personal_server.storage.authorization import (
+    AuthorizationReader,
     ClientRow,
     FamilyRow,
     GrantRow,
@@ -21,6 +16,7 @@ from personal_server.storage.authorization_rows import (
     PackageRow,
     TokenRow,
 )
+from personal_server.storage.grants import grant_standing, package_grant_rows, readable_grant
 
 
 @dataclass(frozen=True, slots=True)

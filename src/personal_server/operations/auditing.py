@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from personal_server.storage.authorization_ports import AuthorizationWriter
-from personal_server.storage.authorization_rows import AuditRow
+from personal_server.storage.authorization import AuditRow, AuthorizationWriter
 
 
 @dataclass(frozen=True, slots=True)

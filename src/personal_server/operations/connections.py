@@ -19,8 +19,13 @@ from personal_server.errors import (
     NotFound,
 )
 from personal_server.operations.freshness import UNKNOWN, CaptureTimes, Freshness, freshness_of
-from personal_server.storage.ports import CatalogReads, ConnectionStore, ReadSnapshot
-from personal_server.storage.stored import Collection, StoredDeclaration
+from personal_server.storage.ports import (
+    CatalogReads,
+    Collection,
+    ConnectionStore,
+    ReadSnapshot,
+    StoredDeclaration,
+)
 
 MAX_NAME_CODE_POINTS = 200
 ID_BYTES = 12

@@ -15,8 +15,7 @@ from personal_server.domain.declaration import SourceDeclaration, Stream
 from personal_server.domain.declaration_document import parse_declaration, render_declaration
 from personal_server.domain.record import Row, canonical_key
 from personal_server.errors import DeclarationConflict, DeclarationIncompatible
-from personal_server.storage.ports import ReadSnapshot, RecordStore
-from personal_server.storage.stored import StoredDeclaration
+from personal_server.storage.ports import ReadSnapshot, RecordStore, StoredDeclaration
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from personal_server.domain.disclosure import DisclosureEntry
 from personal_server.domain.values import NANOSECONDS
 from personal_server.errors import PersonalServerError, StorageUnavailable
-from personal_server.storage.disclosure_ports import DisclosureStore
+from personal_server.storage.ports import DisclosureStore
 
 GATHER_SECONDS = 0.25
 TOLERATED_NS = 10 * NANOSECONDS

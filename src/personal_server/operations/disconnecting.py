@@ -10,8 +10,9 @@ from personal_server.consent.credentials import secret_hash
 from personal_server.consent.selections import SINGLE_USE
 from personal_server.operations.auditing import Acting, Subject, audit
 from personal_server.operations.revoking import end_family, end_grant, end_package
-from personal_server.storage.authorization_ports import AuthorizationStore, AuthorizationWriter
-from personal_server.storage.authorization_rows import (
+from personal_server.storage.authorization import (
+    AuthorizationStore,
+    AuthorizationWriter,
     FamilyRow,
     GrantRow,
     PackageMemberRow,

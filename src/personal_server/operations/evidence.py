@@ -20,9 +20,9 @@ from personal_server.domain.grant import Resolved
 from personal_server.enforcement.authority import read_authority
 from personal_server.enforcement.queries import RecordsQuery, Selectors
 from personal_server.errors import QueryTimeout
-from personal_server.operations.known_declarations import KnownDeclarations
 from personal_server.operations.read_ports import ReadPorts
 from personal_server.operations.reading import read_records
+from personal_server.storage.catalog import KnownDeclarations
 
 BUDGET_SECONDS: Final = 2.0
 LEAST_SECONDS: Final = 0.05

@@ -20,10 +20,8 @@ import orjson
 from personal_server.domain.connection import Connection
 from personal_server.domain.record import Row
 from personal_server.domain.values import NANOSECONDS, render_instant
-from personal_server.storage.authorization_ports import AuthorizationStore
-from personal_server.storage.authorization_rows import GrantRow
-from personal_server.storage.ports import ReadSnapshot
-from personal_server.storage.stored import StoredStream
+from personal_server.storage.authorization import AuthorizationStore, GrantRow
+from personal_server.storage.ports import ReadSnapshot, StoredStream
 
 CHUNK_BYTES = 64 * 1024
 SPOOLED_ABOVE_BYTES = 4 * 1024 * 1024

@@ -15,8 +15,7 @@ import anyio.to_thread
 
 from personal_server.domain.values import DAY_NANOSECONDS
 from personal_server.errors import StorageUnavailable
-from personal_server.storage.disclosure_ports import DisclosureStore
-from personal_server.storage.ports import RecordStore
+from personal_server.storage.ports import DisclosureStore, RecordStore
 
 EVERY_SECONDS = 3_600
 UNREFERENCED_BLOB_NS = DAY_NANOSECONDS

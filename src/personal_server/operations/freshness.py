@@ -16,8 +16,7 @@ from personal_server.domain.authority import ReadableSource
 from personal_server.domain.cursor import sources_digest
 from personal_server.domain.values import NANOSECONDS, render_instant
 from personal_server.enforcement.plans import plan_summary
-from personal_server.storage.ports import ReadSnapshot
-from personal_server.storage.stored import Collection, RunStatus
+from personal_server.storage.ports import Collection, ReadSnapshot, RunStatus
 
 CURRENT = "current"
 STALE = "stale"

@@ -32,16 +32,18 @@ from personal_server.errors import (
 )
 from personal_server.operations.accessing import active_held
 from personal_server.operations.auditing import Acting, Subject, audit
-from personal_server.operations.catalog import Catalogs
 from personal_server.operations.issuing_grants import GrantIds, issue_grants
 from personal_server.operations.requesting import ERASED, OWNER_DEVICE
 from personal_server.operations.reviewing import Review, asked_of, facts_of, review_of
-from personal_server.storage.authorization_ports import (
+from personal_server.storage.authorization import (
     AuthorizationReader,
     AuthorizationStore,
     AuthorizationWriter,
+    ClientRow,
+    CodeRow,
+    RequestRow,
 )
-from personal_server.storage.authorization_rows import ClientRow, CodeRow, RequestRow
+from personal_server.storage.catalog import Catalogs
 
 CODE_NS = 120 * NANOSECONDS
 

@@ -26,13 +26,12 @@ from personal_server.errors import (
 )
 from personal_server.operations.accessing import active_held
 from personal_server.operations.auditing import Acting, Subject, audit
-from personal_server.operations.catalog import Catalogs
 from personal_server.operations.issuing_grants import issue_grants
 from personal_server.operations.minting import Entitlement, Issued, mint
 from personal_server.operations.redeeming import consume
 from personal_server.operations.reviewing import Asked, Review, all_choices, facts_of, review_of
-from personal_server.storage.authorization_ports import AuthorizationReader, AuthorizationStore
-from personal_server.storage.authorization_rows import ClientRow
+from personal_server.storage.authorization import AuthorizationReader, AuthorizationStore, ClientRow
+from personal_server.storage.catalog import Catalogs
 
 
 @dataclass(frozen=True, slots=True)

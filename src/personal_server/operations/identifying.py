@@ -18,9 +18,9 @@ from personal_server.errors import (
     InvalidToken,
     PersonalServerError,
 )
-from personal_server.operations.known_declarations import KnownDeclarations
 from personal_server.operations.resolving import TokenResolver, judge, resolved
-from personal_server.storage.authorization_ports import AuthorizationStore
+from personal_server.storage.authorization import AuthorizationStore
+from personal_server.storage.catalog import KnownDeclarations
 from personal_server.storage.ports import Snapshots
 
 

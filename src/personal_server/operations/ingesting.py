@@ -16,8 +16,7 @@ import orjson
 from personal_server.domain.declaration import Stream
 from personal_server.errors import BodyTooLarge
 from personal_server.operations.line_checking import LineChecker, LineRefused
-from personal_server.storage.ports import RecordWriter
-from personal_server.storage.stored import Batch, RecordWrite, Rejection, WriteOutcome
+from personal_server.storage.ports import Batch, RecordWrite, RecordWriter, Rejection, WriteOutcome
 
 MAX_LINES = 10_000
 ITEMIZED_REJECTIONS = 1_000

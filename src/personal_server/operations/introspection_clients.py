@@ -15,8 +15,7 @@ from personal_server.consent.credentials import (
     secret_hash,
 )
 from personal_server.errors import InvalidState
-from personal_server.storage.authorization_ports import AuthorizationStore
-from personal_server.storage.authorization_rows import IntrospectionClientRow
+from personal_server.storage.authorization import AuthorizationStore, IntrospectionClientRow
 
 
 @dataclass(frozen=True, slots=True)

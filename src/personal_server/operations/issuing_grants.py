@@ -15,8 +15,8 @@ from personal_server.domain.grant import Grant, render_grant
 from personal_server.operations.auditing import Acting, Subject, audit
 from personal_server.operations.reviewing import Review
 from personal_server.operations.revoking import end_access
-from personal_server.storage.authorization_ports import AuthorizationWriter
-from personal_server.storage.authorization_rows import (
+from personal_server.storage.authorization import (
+    AuthorizationWriter,
     ClientRow,
     GrantRow,
     PackageMemberRow,

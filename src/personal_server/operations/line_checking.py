@@ -18,7 +18,7 @@ from personal_server.domain.declaration import Semantics, Stream
 from personal_server.domain.record import MAX_KEY_CODE_POINTS, canonical_key, key_text
 from personal_server.domain.values import MAX_INTEGER, instant_ns
 from personal_server.errors import InvalidRequest
-from personal_server.storage.stored import RecordWrite
+from personal_server.storage.ports import RecordWrite
 
 MAX_LINE_BYTES = 16 * 1024 * 1024
 MAX_DEPTH = 32

@@ -21,8 +21,12 @@ from personal_server.consent.credentials import (
 )
 from personal_server.consent.selections import CONTINUOUS
 from personal_server.domain.values import DAY_NANOSECONDS, NANOSECONDS
-from personal_server.storage.authorization_ports import AuthorizationWriter
-from personal_server.storage.authorization_rows import FamilyRow, RefreshTokenRow, TokenRow
+from personal_server.storage.authorization import (
+    AuthorizationWriter,
+    FamilyRow,
+    RefreshTokenRow,
+    TokenRow,
+)
 
 ACCESS_TOKEN_NS = 3_600 * NANOSECONDS
 FAMILY_IDLE_NS = 90 * DAY_NANOSECONDS

@@ -28,18 +28,11 @@ from personal_server.errors import (
 )
 from personal_server.operations.auditing import Acting, Subject, audit
 from personal_server.operations.minting import Entitlement, Issued, mint
-from personal_server.operations.resolving import (
-    grant_standing,
-    package_grant_rows,
-    readable_grant,
-)
 from personal_server.operations.revoking import end_access, end_family
-from personal_server.storage.authorization_ports import (
+from personal_server.storage.authorization import (
     AuthorizationReader,
     AuthorizationStore,
     AuthorizationWriter,
-)
-from personal_server.storage.authorization_rows import (
     ClientRow,
     CodeRow,
     FamilyRow,
@@ -48,6 +41,7 @@ from personal_server.storage.authorization_rows import (
     RequestRow,
     TokenRow,
 )
+from personal_server.storage.grants import grant_standing, package_grant_rows, readable_grant
 
 SLOW_DOWN_SECONDS = 5
 

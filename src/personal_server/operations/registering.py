@@ -9,12 +9,13 @@ from personal_server.errors import RateLimitExceeded
 from personal_server.operations.accessing import active_held, list_held
 from personal_server.operations.auditing import SERVER, Acting, Subject, audit
 from personal_server.operations.requesting import ERASED
-from personal_server.storage.authorization_ports import (
+from personal_server.storage.authorization import (
     AuthorizationStore,
     AuthorizationWriter,
     Before,
+    ClientRow,
+    RequestRow,
 )
-from personal_server.storage.authorization_rows import ClientRow, RequestRow
 
 MAX_NEVER_APPROVED = 1_000
 ROOM_AGE_NS = 3_600 * NANOSECONDS

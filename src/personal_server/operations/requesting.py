@@ -33,12 +33,13 @@ from personal_server.errors import (
     RequestClosed,
 )
 from personal_server.operations.auditing import SERVER, Acting, Subject, audit
-from personal_server.storage.authorization_ports import (
+from personal_server.storage.authorization import (
     After,
     AuthorizationStore,
     AuthorizationWriter,
+    ClientRow,
+    RequestRow,
 )
-from personal_server.storage.authorization_rows import ClientRow, RequestRow
 
 PUSHED_NS = 300 * NANOSECONDS
 PENDING_NS = 15 * 60 * NANOSECONDS

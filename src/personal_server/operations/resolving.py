@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 
 from personal_server.consent import lifecycle
 from personal_server.consent.credentials import secret_hash, token_reference
-from personal_server.domain.grant import Grant, MemberGrant, Resolved, parse_grant
+from personal_server.domain.grant import MemberGrant, Resolved
 from personal_server.errors import (
     GrantExpired,
     GrantInvalid,
@@ -20,14 +19,15 @@ from personal_server.errors import (
     InvalidToken,
     PersonalServerError,
 )
-from personal_server.storage.authorization_ports import AuthorizationReader, AuthorizationStore
-from personal_server.storage.authorization_rows import (
+from personal_server.storage.authorization import (
+    AuthorizationReader,
+    AuthorizationStore,
     FamilyRow,
     GrantRow,
-    PackageMemberRow,
     PackageRow,
     TokenRow,
 )
+from personal_server.storage.grants import grant_standing, member_grant, package_grant_rows
 
 Clock = Callable[[], int]
 
@@ -131,45 +131,6 @@ def resolved(subject_id: str, judged: Judged) -> Resolved:
         grants=judged.grants,
         package_id=row.package_id,
     )
-
-
-def grant_standing(row: GrantRow, now_ns: int) -> str:
-    """How a stored grant stands now."""
-    readable = readable_grant(row) is not None
-    return lifecycle.standing(row.reason, row.expires_at_ns, readable, now_ns)
-
-
-def readable_grant(row: GrantRow) -> Grant | None:
-    """The grant of a row, or `None` if its bytes are not one (they are never repaired)."""
-    return _parsed(row.grant)
-
-
-@lru_cache(maxsize=1_024)
-def _parsed(stored: bytes) -> Grant | None:
-    """Stored bytes never change their meaning, so they are read once."""
-    try:
-        return parse_grant(stored)
-    except GrantInvalid:
-        return None
-
-
-def member_grant(row: GrantRow, now_ns: int) -> MemberGrant:
-    """A stored grant with its status in the words of the resource server."""
-    status = grant_standing(row, now_ns)
-    ended = lifecycle.REVOKED if status == lifecycle.DISCONNECTED else status
-    return MemberGrant(
-        grant_id=row.grant_id,
-        grant=readable_grant(row),
-        connector_key=row.connector_key,
-        status=ended,
-    )
-
-
-def package_grant_rows(reader: AuthorizationReader, package: PackageRow) -> tuple[GrantRow, ...]:
-    """The member grants of a package, in the order of the decision that they share."""
-    decided = {row.grant_id: row for row in reader.rows(GrantRow, revision=package.revision)}
-    members = reader.rows(PackageMemberRow, package_id=package.package_id)
-    return tuple(decided[member.grant_id] for member in members if member.grant_id in decided)
 
 
 def _usable(reader: AuthorizationReader, row: TokenRow, now_ns: int) -> bool:

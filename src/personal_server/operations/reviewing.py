@@ -26,8 +26,8 @@ from personal_server.consent.terms import Missing, Terms, grant_of, narrow
 from personal_server.domain.grant import ACTIVE, MemberGrant, Resolved
 from personal_server.errors import InvalidAuthorizationDetails, NotANarrowing
 from personal_server.operations.accessing import Held
-from personal_server.operations.catalog import Catalog
-from personal_server.storage.authorization_rows import ClientRow, RequestRow
+from personal_server.storage.authorization import ClientRow, RequestRow
+from personal_server.storage.catalog import Catalog
 
 
 @dataclass(frozen=True, slots=True)

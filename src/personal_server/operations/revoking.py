@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from personal_server.operations.auditing import Acting, Subject, audit
-from personal_server.storage.authorization_ports import AuthorizationWriter
-from personal_server.storage.authorization_rows import (
+from personal_server.storage.authorization import (
+    AuthorizationWriter,
     ClientRow,
     FamilyRow,
     GrantRow,

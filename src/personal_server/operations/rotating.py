@@ -17,8 +17,13 @@ from personal_server.operations.auditing import Acting, Subject, audit
 from personal_server.operations.minting import Issued, mint_next
 from personal_server.operations.redeeming import details_of, held_rows
 from personal_server.operations.revoking import end_family
-from personal_server.storage.authorization_ports import AuthorizationStore, AuthorizationWriter
-from personal_server.storage.authorization_rows import ClientRow, FamilyRow, RefreshTokenRow
+from personal_server.storage.authorization import (
+    AuthorizationStore,
+    AuthorizationWriter,
+    ClientRow,
+    FamilyRow,
+    RefreshTokenRow,
+)
 
 
 @dataclass(frozen=True, slots=True)

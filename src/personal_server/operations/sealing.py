@@ -15,8 +15,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from personal_server.domain.cursor import TokenUse
-from personal_server.storage.ports import ServerStore
-from personal_server.storage.stored import SealingKey
+from personal_server.storage.ports import SealingKey, ServerStore
 
 KEY_BYTES = 32
 _ID_BYTES = 4

@@ -38,8 +38,7 @@ from personal_server.operations.read_ports import ReadPorts
 from personal_server.operations.reading import unavailable_meta
 from personal_server.operations.recall import Findings, source_mix
 from personal_server.storage.meaning import holds
-from personal_server.storage.ports import READ_DEADLINE_SECONDS, ReadSnapshot
-from personal_server.storage.stored import RankedHit
+from personal_server.storage.ports import READ_DEADLINE_SECONDS, RankedHit, ReadSnapshot
 
 FREQUENCY_LIMIT = 10_000
 KEPT_HITS = 1_000

@@ -24,13 +24,11 @@ from personal_server.consent.credentials import (
 from personal_server.domain.values import NANOSECONDS
 from personal_server.errors import InvalidRequest, SignInFailed, SignInLinkInvalid
 from personal_server.operations.auditing import NOTHING, Acting, audit
-from personal_server.storage.authorization_ports import (
+from personal_server.storage.authorization import (
     After,
     AuthorizationReader,
     AuthorizationStore,
     AuthorizationWriter,
-)
-from personal_server.storage.authorization_rows import (
     OwnerLinkRow,
     OwnerRow,
     OwnerSessionRow,

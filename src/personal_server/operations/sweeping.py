@@ -19,13 +19,11 @@ from personal_server.operations.registering import purge_clients
 from personal_server.operations.requesting import ERASED
 from personal_server.operations.resolving import TokenResolver
 from personal_server.operations.revoking import end_access, end_family
-from personal_server.storage.authorization_ports import (
+from personal_server.storage.authorization import (
+    AssertionIdRow,
     AuthorizationStore,
     AuthorizationWriter,
     Before,
-)
-from personal_server.storage.authorization_rows import (
-    AssertionIdRow,
     CodeRow,
     FamilyRow,
     GrantRow,

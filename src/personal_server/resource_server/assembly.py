@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from personal_server.operations.exporting import Enclosures
-from personal_server.operations.known_declarations import KnownDeclarations
 from personal_server.operations.read_ports import ReadPorts
 from personal_server.resource_server import absent
 from personal_server.resource_server.blobs import Blobs
@@ -22,7 +21,8 @@ from personal_server.resource_server.ingest import Ingest
 from personal_server.resource_server.openapi import openapi_document
 from personal_server.resource_server.reads import read_routes
 from personal_server.resource_server.routing import RouteTable
-from personal_server.storage.disclosure_ports import DisclosureStore
+from personal_server.storage.catalog import KnownDeclarations
+from personal_server.storage.ports import DisclosureStore
 
 
 @dataclass(frozen=True, slots=True)

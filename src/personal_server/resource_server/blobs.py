@@ -25,7 +25,6 @@ from personal_server.errors import (
     NotFound,
     RangeNotSatisfiable,
 )
-from personal_server.operations.known_declarations import KnownDeclarations
 from personal_server.operations.read_ports import ReadPorts
 from personal_server.resource_server.byte_ranges import CHUNK_BYTES, FilePart, asked_range
 from personal_server.resource_server.parameters import SELECTORS, Parameter
@@ -39,6 +38,7 @@ from personal_server.resource_server.targets import (
     declared_stream,
     target_of,
 )
+from personal_server.storage.catalog import KnownDeclarations
 from personal_server.storage.ports import READ_DEADLINE_SECONDS
 
 OCTETS = "application/octet-stream"

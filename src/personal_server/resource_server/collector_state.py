@@ -10,7 +10,6 @@ import orjson
 from personal_server.domain.connection import Connection
 from personal_server.domain.values import render_instant
 from personal_server.errors import BodyTooLarge, NotFound
-from personal_server.operations.known_declarations import KnownDeclarations
 from personal_server.operations.read_ports import ReadPorts
 from personal_server.resource_server.bodies import json_body, parse_body
 from personal_server.resource_server.replies import Reply
@@ -23,8 +22,8 @@ from personal_server.resource_server.targets import (
     declared_stream,
     target_of,
 )
-from personal_server.storage.ports import READ_DEADLINE_SECONDS
-from personal_server.storage.stored import StreamState
+from personal_server.storage.catalog import KnownDeclarations
+from personal_server.storage.ports import READ_DEADLINE_SECONDS, StreamState
 
 PATTERN = "/v1/state/{connector_key}"
 MAX_STATE_BYTES = 256 * 1024

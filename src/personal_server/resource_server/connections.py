@@ -36,8 +36,14 @@ from personal_server.resource_server.parameters import CURSOR, Parameter, page_l
 from personal_server.resource_server.replies import Reply
 from personal_server.resource_server.requests import Request
 from personal_server.resource_server.routing import Route, owner
-from personal_server.storage.ports import READ_DEADLINE_SECONDS, ReadSnapshot
-from personal_server.storage.stored import Collection, Rejection, Run, RunStatus
+from personal_server.storage.ports import (
+    READ_DEADLINE_SECONDS,
+    Collection,
+    ReadSnapshot,
+    Rejection,
+    Run,
+    RunStatus,
+)
 
 ROOT = "/v1/owner/connections"
 ONE = f"{ROOT}/{{id}}"

@@ -16,7 +16,6 @@ from personal_server.errors import (
     NotFound,
 )
 from personal_server.operations.declaring import declare
-from personal_server.operations.known_declarations import KnownDeclarations
 from personal_server.operations.read_ports import ReadPorts
 from personal_server.resource_server.envelopes import list_body, object_body
 from personal_server.resource_server.owner_lists import named_page
@@ -25,8 +24,8 @@ from personal_server.resource_server.replies import Reply
 from personal_server.resource_server.requests import Request
 from personal_server.resource_server.routing import BodyRule, Route, owner
 from personal_server.resource_server.shapes_declaration import DECLARATION_BODY
-from personal_server.storage.ports import READ_DEADLINE_SECONDS
-from personal_server.storage.stored import StoredDeclaration
+from personal_server.storage.catalog import KnownDeclarations
+from personal_server.storage.ports import READ_DEADLINE_SECONDS, StoredDeclaration
 
 ROOT = "/v1/owner/declarations"
 ONE = f"{ROOT}/{{connector_key}}"

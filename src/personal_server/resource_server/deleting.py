@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from personal_server.errors import ConfirmationRequired, NotFound
-from personal_server.operations.known_declarations import KnownDeclarations
 from personal_server.operations.read_ports import ReadPorts
 from personal_server.resource_server.parameters import Parameter
 from personal_server.resource_server.replies import Reply
@@ -16,6 +15,7 @@ from personal_server.resource_server.targets import (
     declared_stream,
     target_of,
 )
+from personal_server.storage.catalog import KnownDeclarations
 from personal_server.storage.ports import READ_DEADLINE_SECONDS
 
 RECORDS = "/v1/streams/{stream}/records"

@@ -14,7 +14,7 @@ from personal_server.resource_server.parameters import CURSOR, Kind, Parameter, 
 from personal_server.resource_server.replies import Reply
 from personal_server.resource_server.requests import Request
 from personal_server.resource_server.routing import Route, owner
-from personal_server.storage.disclosure_ports import DisclosureQuery, DisclosureStore
+from personal_server.storage.ports import DisclosureQuery, DisclosureStore
 
 MEMBER_OF = {
     "client_id": "client_id",

@@ -7,7 +7,6 @@ from typing import BinaryIO
 
 from personal_server.errors import ConnectionBusy, ConnectionNotWritable, NotFound
 from personal_server.operations.ingesting import LineRejection, ingest
-from personal_server.operations.known_declarations import KnownDeclarations
 from personal_server.operations.read_ports import ReadPorts
 from personal_server.resource_server.parameters import Parameter
 from personal_server.resource_server.replies import Reply
@@ -21,6 +20,7 @@ from personal_server.resource_server.targets import (
     declared_stream,
     target_of,
 )
+from personal_server.storage.catalog import KnownDeclarations
 from personal_server.storage.ports import READ_DEADLINE_SECONDS
 
 MAX_BODY_BYTES = 50 * 1024 * 1024

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from personal_server.domain.authority import ReadAuthority, TokenKind
 from personal_server.domain.values import DAY_NANOSECONDS, NANOSECONDS
 from personal_server.errors import QuotaExceeded, RateLimitExceeded
-from personal_server.storage.disclosure_ports import DisclosureStore
+from personal_server.storage.ports import DisclosureStore
 
 OWNER_FACTOR = 10
 FORGOTTEN_ABOVE = 4_096

@@ -11,9 +11,9 @@ from personal_server.errors import (
     NotFound,
 )
 from personal_server.operations.connections import Target, write_target
-from personal_server.operations.known_declarations import KnownDeclarations
 from personal_server.resource_server.parameters import Parameter
 from personal_server.resource_server.requests import Request
+from personal_server.storage.catalog import KnownDeclarations
 from personal_server.storage.ports import ReadSnapshot
 
 CONNECTION_TARGET = Parameter("connection_id", "The connection.", empty_is_absent=True)

@@ -11,11 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import BinaryIO, Protocol
 
 from personal_server.domain.connection import Connection
-from personal_server.domain.declaration import SourceDeclaration
-from personal_server.domain.record import Row
+from personal_server.domain.declaration import SourceDeclaration, Stream
+from personal_server.domain.disclosure import DisclosureEntry
+from personal_server.domain.record import JsonObject, Row
 from personal_server.enforcement.plans import (
     AggregatePlan,
     BlobPlan,
@@ -40,19 +43,143 @@ from personal_server.enforcement.rows import (
     Span,
     Summary,
 )
-from personal_server.storage.stored import Batch as Batch
-from personal_server.storage.stored import BlobUpload as BlobUpload
-from personal_server.storage.stored import Collection as Collection
-from personal_server.storage.stored import RankedHit as RankedHit
-from personal_server.storage.stored import RecordWrite as RecordWrite
-from personal_server.storage.stored import Rejection as Rejection
-from personal_server.storage.stored import Run as Run
-from personal_server.storage.stored import RunStatus as RunStatus
-from personal_server.storage.stored import SealingKey as SealingKey
-from personal_server.storage.stored import StoredDeclaration as StoredDeclaration
-from personal_server.storage.stored import StoredStream as StoredStream
-from personal_server.storage.stored import StreamState as StreamState
-from personal_server.storage.stored import WriteOutcome as WriteOutcome
+
+# What stores keep beside records: declarations, runs, receipts, blobs, keys, as values.
+#
+# Units:  `*_ns` are UTC nanoseconds since 1970.
+
+
+@dataclass(frozen=True, slots=True)
+class StoredDeclaration:
+    """One accepted revision of a source declaration; `raw` is its exact JSON text."""
+
+    connector_key: str
+    source_kind: str
+    source_id: str
+    version: str
+    digest: str
+    raw: bytes = field(repr=False)
+    registered_at_ns: int
+    current: bool
+
+
+@dataclass(frozen=True, slots=True)
+class StoredStream:
+    """A stream of a connection that holds, or held, records (declared today or not)."""
+
+    connection_id: str
+    connector_key: str
+    stream: str
+    record_count: int
+
+
+class RunStatus(StrEnum):
+    """How a collection run stands."""
+
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The latest word about one collection run of a connection."""
+
+    run_id: str
+    status: RunStatus
+    at_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """What freshness is made of: the newest run, and the end of the last successful one."""
+
+    last_run: Run | None = None
+    last_succeeded_at_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RecordWrite:
+    """One accepted ingest line: `data` replaces the record, `None` deletes it."""
+
+    key: str
+    data: JsonObject | None = field(repr=False)
+    emitted_at_ns: int
+
+
+class WriteOutcome(StrEnum):
+    """What a write did.  `conflict`: an append-only record cannot change; nothing was written."""
+
+    CHANGED = "changed"
+    UNCHANGED = "unchanged"
+    CONFLICT = "conflict"
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """The receipt of a refused line: codes and a pointer, never content."""
+
+    receipt_id: str
+    stream: str
+    code: str
+    path: str | None
+    run_id: str | None
+    at_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """The lines of one ingest call, committed together and in order.
+
+    Shapes: `writes` may be lazy and is consumed once, before the write transaction begins;
+        `receipts` then turns the outcomes into the receipts stored with the batch.
+    """
+
+    connection_id: str
+    stream: Stream
+    writes: Iterable[RecordWrite]
+    now_ns: int
+    receipts: Callable[[Sequence[WriteOutcome]], Sequence[Rejection]] = lambda _: ()
+
+
+@dataclass(frozen=True, slots=True)
+class StreamState:
+    """Collector bookmarks of one connection: JSON values by stream."""
+
+    state: Mapping[str, object]
+    updated_at_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class BlobUpload:
+    """Bytes that a connection has handed in; `blob_id` is `blob_sha256_<hex>`."""
+
+    blob_id: str
+    connection_id: str
+    size_bytes: int
+    mime_type: str
+    uploaded_at_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class SealingKey:
+    """A server key that seals cursors; retired keys still open what they sealed."""
+
+    key_id: int
+    secret: bytes = field(repr=False)
+    created_at_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class RankedHit:
+    """One place of a stored search ranking: no text."""
+
+    connection_id: str
+    stream: str
+    key: str
+    score: float
+
 
 READ_DEADLINE_SECONDS = 15.0
 
@@ -326,3 +453,43 @@ class RecordStore(
     Protocol,
 ):
     """Everything a backend does for records."""
+
+
+# The port to the disclosure log: appended to, read, and forgotten by age; never changed.
+#
+# Rule: no method changes or deletes a single entry.
+
+
+@dataclass(frozen=True, slots=True)
+class DisclosureQuery:
+    """Which entries: equal members, a time span, and below a number.
+
+    Shapes: `equal` holds (member of `DisclosureEntry`, value); `below` is an entry number.
+    Units:  UTC nanoseconds; since inclusive, until exclusive.
+    """
+
+    limit: int
+    equal: tuple[tuple[str, str], ...] = ()
+    since_ns: int | None = None
+    until_ns: int | None = None
+    below: int | None = None
+
+
+class DisclosureStore(Protocol):
+    """The disclosure log of one subject."""
+
+    def append_disclosures(self, entries: Sequence[DisclosureEntry]) -> None:
+        """Write entries, in order, in one transaction.  Raises StorageUnavailable."""
+        ...
+
+    def disclosures(self, query: DisclosureQuery) -> tuple[tuple[int, DisclosureEntry], ...]:
+        """Entries with their numbers, newest first."""
+        ...
+
+    def disclosed_since(self, grant_id: str, since_ns: int) -> tuple[int, int]:
+        """Records and bytes served for a grant since an instant."""
+        ...
+
+    def forget_disclosures(self, before_ns: int) -> None:
+        """Remove entries older than the time they are kept."""
+        ...

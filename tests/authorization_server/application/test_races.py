@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from personal_server.storage.authorization_rows import FamilyRow, GrantRow, TokenRow
+from personal_server.storage.authorization import FamilyRow, GrantRow, TokenRow
 from tests.authorization_server.application.endpoints import DETAILS, approved_device
 from tests.authorization_server.conftest import VERIFIER, entry
 
@@ -30,10 +30,10 @@ from personal_server.errors import OAuthRefusal
 from personal_server.operations.auditing import Acting
 from personal_server.operations.redeeming import Redeeming, Redemption
 from personal_server.operations.rotating import Refresh, Rotating
-from personal_server.storage.sqlite.authorization import SCHEMA, SqliteAuthorizationStore
-from personal_server.storage.sqlite.database import Database
+from personal_server.storage.sql.authorization import SCHEMA, SqlAuthorizationStore
+from personal_server.storage.sqlite.database import SqliteDatabase
 
-store = SqliteAuthorizationStore(Database(Path(sys.argv[1]), [SCHEMA]), "own_1")
+store = SqlAuthorizationStore(SqliteDatabase(Path(sys.argv[1]), [SCHEMA]), "own_1")
 clock = lambda: int(sys.argv[2])
 redeeming = Redeeming(store, clock, secrets.token_bytes)
 rotating = Rotating(store, clock, secrets.token_bytes, int(sys.argv[3]))

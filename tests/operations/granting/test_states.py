@@ -21,7 +21,7 @@ from personal_server.operations.redeeming import Redemption
 from personal_server.operations.revoking import end_access
 from personal_server.operations.rotating import Refresh, Rotating
 from personal_server.operations.sweeping import sweep
-from personal_server.storage.authorization_rows import (
+from personal_server.storage.authorization import (
     CodeRow,
     FamilyRow,
     GrantRow,

@@ -8,11 +8,10 @@ from urllib.parse import quote
 import pytest
 
 from personal_server.domain.values import NANOSECONDS
-from personal_server.storage.sqlite import session
-from personal_server.storage.sqlite.database import Database
-from personal_server.storage.sqlite.functions import register
-from personal_server.storage.sqlite.records import SqliteRecordStore
-from personal_server.storage.sqlite.tables import SCHEMA
+from personal_server.storage.sql.fixed_tables import SCHEMA
+from personal_server.storage.sql.store import SqlRecordStore
+from personal_server.storage.sqlite import database as sqlite
+from personal_server.storage.sqlite.database import SqliteDatabase
 from tests.resource_server.door import NOW_NS, Door
 from tests.resource_server.journal import (
     DIARY,
@@ -34,12 +33,10 @@ MANY = [
 @pytest.fixture
 def door(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Door]:
     """A store whose clock runs a second at each look: long reads are slow, short ones not."""
-    monkeypatch.setattr(session, "PROGRESS_STEPS", 1_000)
+    monkeypatch.setattr(sqlite, "PROGRESS_STEPS", 1_000)
     seconds = count()
-    database = Database(
-        tmp_path / "records.db", [SCHEMA], setup=register, monotonic=lambda: next(seconds)
-    )
-    store = SqliteRecordStore(database, "owner", tmp_path / "blobs")
+    database = SqliteDatabase(tmp_path / "records.db", [SCHEMA], monotonic=lambda: next(seconds))
+    store = SqlRecordStore(database, "owner", tmp_path / "blobs")
     furnished(store)
     write(store, LETTERS, "entries", MANY)
     yield Door(store, deadline_ns=NOW_NS + 15 * NANOSECONDS)

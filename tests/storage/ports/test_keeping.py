@@ -16,8 +16,7 @@ from personal_server.errors import (
     InvalidState,
     NotFound,
 )
-from personal_server.storage.ports import RecordStore
-from personal_server.storage.stored import Batch, RankedHit, Rejection, Run, RunStatus
+from personal_server.storage.ports import Batch, RankedHit, RecordStore, Rejection, Run, RunStatus
 from tests.storage.ports.asking import A, feed, receive, search, told
 from tests.storage.worlds import (
     DECLARED,

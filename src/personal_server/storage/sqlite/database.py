@@ -11,28 +11,34 @@ Raises: DatabaseInUse, DatabaseTooNew, StorageUnavailable, QueryTimeout.
 from __future__ import annotations
 
 import fcntl
+import math
 import os
 import queue
 import threading
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import apsw
 
+from personal_server.enforcement.plans import SearchPlan
+from personal_server.enforcement.rows import Matches
 from personal_server.errors import QueryTimeout, StorageUnavailable
-from personal_server.storage.sqlite.session import Session
+from personal_server.storage.sql.dialect import Dialect, Value
+from personal_server.storage.sql.driver import Found, Line
+from personal_server.storage.sql.fixed_tables import SchemaModule
+from personal_server.storage.sql.source_tables import Reader
+from personal_server.storage.sqlite.dialect import DIALECT, register
+from personal_server.storage.sqlite.search import search
 
+PROGRESS_STEPS = 20_000
 BUSY_MS = 5_000
 STATEMENT_CACHE = 400
 READER_CACHE_KIB = 8_192
 WRITER_CACHE_KIB = 49_152
 JOURNAL_BYTES = 64 * 1024 * 1024
-
-Migration = str | Callable[[Session], None]
-Setup = Callable[[Session], None]
 
 
 class DatabaseInUse(StorageUnavailable):
@@ -43,19 +49,88 @@ class DatabaseTooNew(StorageUnavailable):
     """The file was written by a newer version of this program."""
 
 
-@dataclass(frozen=True, slots=True)
-class SchemaModule:
-    """The tables of one part of the program: migration i brings version i to i + 1."""
+class SqliteSession:
+    """A connection inside a transaction.  Cursors are read to their end before the next write."""
 
-    name: str
-    migrations: Sequence[Migration]
+    def __init__(
+        self, driver: apsw.Connection, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.driver = driver
+        self.dialect: Dialect = DIALECT
+        self._monotonic = monotonic
+        self._end = math.inf
+        untyped: Any = driver  # the driver's own stub names a type that Python 3.11 lacks
+        self._execute: Callable[..., Iterator[Line]] = untyped.execute
+        self._executemany: Callable[..., Iterator[Line]] = untyped.executemany
+        self.pragma: Callable[[str, int | str | bool], object] = untyped.pragma
+
+    def run(self, sql: str, params: Sequence[Value] = ()) -> Iterator[Line]:
+        """Execute, and give the lines as they come."""
+        return self._execute(sql, params)
+
+    def rows(self, sql: str, params: Sequence[Value] = ()) -> list[Line]:
+        """Execute, and give all lines."""
+        return list(self._execute(sql, params))
+
+    def first(self, sql: str, params: Sequence[Value] = ()) -> Line | None:
+        """The first line, if there is one."""
+        for line in self._execute(sql, params):
+            return line
+        return None
+
+    def value(self, sql: str, params: Sequence[Value] = ()) -> Any:
+        """The first column of the first line, `None` without lines."""
+        line = self.first(sql, params)
+        return None if line is None else line[0]
+
+    def many(self, sql: str, params: Iterable[Sequence[Value]]) -> None:
+        """Execute once per parameter list."""
+        for _ in self._executemany(sql, params):
+            pass
+
+    @property
+    def changed(self) -> int:
+        """How many lines the last statement wrote."""
+        return self.driver.changes()
+
+    @property
+    def total_changed(self) -> int:
+        """See the port."""
+        return self.driver.total_changes()
+
+    @property
+    def in_transaction(self) -> bool:
+        """Whether a transaction is open."""
+        return self.driver.in_transaction
+
+    def limit(self, timeout_seconds: float | None) -> None:
+        """Interrupt statements from that many seconds after now (`None`: never)."""
+        self._end_at(math.inf if timeout_seconds is None else self._monotonic() + timeout_seconds)
+
+    def attempt(self, timeout_seconds: float, read: Callable[[], Found]) -> Found | None:
+        """What reads find that have less time than the rest; `None` when it was too little."""
+        end = self._end
+        self._end_at(min(end, self._monotonic() + timeout_seconds))
+        try:
+            return read()
+        except apsw.InterruptError:
+            if self._monotonic() > end:
+                raise
+            return None
+        finally:
+            self._end_at(end)
+
+    def _end_at(self, end: float) -> None:
+        self._end = end
+        overdue = None if end == math.inf else lambda: self._monotonic() > end
+        self.driver.set_progress_handler(overdue, PROGRESS_STEPS)
 
 
-class Database:
+class SqliteDatabase:
     """An open SQLite file.
 
-    `setup` prepares each new connection (functions of our own); `readers` bounds how many reads
-    run at once, further ones wait; `serving` claims the file for the one server.
+    `readers` bounds how many reads run at once, further ones wait; `serving` claims the file for
+    the one server.
     """
 
     def __init__(
@@ -63,16 +138,14 @@ class Database:
         path: Path,
         modules: Sequence[SchemaModule],
         *,
-        setup: Setup | None = None,
         readers: int = 8,
         serving: bool = False,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self.path = path
-        self._setup = setup
         self._monotonic = monotonic
         self._write_lock = threading.Lock()
-        self._idle: queue.LifoQueue[Session | None] = queue.LifoQueue()
+        self._idle: queue.LifoQueue[SqliteSession | None] = queue.LifoQueue()
         for _ in range(readers):
             self._idle.put(None)
         _make_private(path)
@@ -87,13 +160,13 @@ class Database:
             raise
 
     @contextmanager
-    def write(self) -> Generator[Session, None, None]:
+    def write(self) -> Generator[SqliteSession, None, None]:
         """One write transaction: committed when the block ends, undone when it raises."""
         with self._write_lock, translated(), _transaction(self._writer, "BEGIN IMMEDIATE"):
             yield self._writer
 
     @contextmanager
-    def jot(self) -> Generator[Session, None, None]:
+    def write_soon(self) -> Generator[SqliteSession, None, None]:
         """A write that a power cut may undo: it does not wait for the disk."""
         with self._write_lock, translated():
             self._writer.pragma("synchronous", "normal")
@@ -104,7 +177,7 @@ class Database:
                 self._writer.pragma("synchronous", "full")
 
     @contextmanager
-    def erase(self) -> Generator[Session, None, None]:
+    def erase(self) -> Generator[SqliteSession, None, None]:
         """A write whose removed content is overwritten, in the file and in its journal.
 
         While others read an older state, the journal keeps what they see until they are done.
@@ -121,7 +194,7 @@ class Database:
             self._writer.driver.set_busy_timeout(BUSY_MS)
 
     @contextmanager
-    def read(self, timeout_seconds: float | None = None) -> Generator[Session, None, None]:
+    def read(self, timeout_seconds: float | None = None) -> Generator[SqliteSession, None, None]:
         """One read snapshot, interrupted when its statements pass the time limit."""
         reader = self._idle.get()
         try:
@@ -134,6 +207,10 @@ class Database:
             if reader is not None:
                 reader.limit(None)
             self._idle.put(reader)
+
+    def search(self, reader: Reader, plan: SearchPlan) -> Matches:
+        """Full text of FTS5."""
+        return search(reader, plan)
 
     def pragma(self, name: str, value: int | str | bool) -> None:
         """Set a pragma of the writing connection, outside any transaction."""
@@ -154,9 +231,9 @@ class Database:
             os.close(self._claimed)
             self._claimed = None
 
-    def _open(self, cache_kib: int, *, reader: bool = False) -> Session:
+    def _open(self, cache_kib: int, *, reader: bool = False) -> SqliteSession:
         with translated():
-            connection = Session(
+            connection = SqliteSession(
                 apsw.Connection(str(self.path), statementcachesize=STATEMENT_CACHE),
                 self._monotonic,
             )
@@ -169,8 +246,7 @@ class Database:
             connection.pragma("journal_size_limit", JOURNAL_BYTES)
             if reader:
                 connection.pragma("query_only", True)
-            if self._setup is not None:
-                self._setup(connection)
+            register(connection.driver)
             return connection
 
 
@@ -207,7 +283,7 @@ def translated() -> Generator[None, None, None]:
 
 
 @contextmanager
-def _transaction(connection: Session, begin: str) -> Generator[None, None, None]:
+def _transaction(connection: SqliteSession, begin: str) -> Generator[None, None, None]:
     connection.run(begin)
     try:
         yield
@@ -248,7 +324,7 @@ def _claim(path: Path) -> int:
     return descriptor
 
 
-def _migrate(connection: Session, modules: Sequence[SchemaModule]) -> None:
+def _migrate(connection: SqliteSession, modules: Sequence[SchemaModule]) -> None:
     """Bring every module to its newest version, all in one transaction."""
     with translated(), _transaction(connection, "BEGIN IMMEDIATE"):
         connection.run(
@@ -266,7 +342,7 @@ def _migrate(connection: Session, modules: Sequence[SchemaModule]) -> None:
             _apply(connection, module, versions.get(module.name, 0))
 
 
-def _apply(connection: Session, module: SchemaModule, version: int) -> None:
+def _apply(connection: SqliteSession, module: SchemaModule, version: int) -> None:
     for migration in module.migrations[version:]:
         if isinstance(migration, str):
             connection.run(migration)

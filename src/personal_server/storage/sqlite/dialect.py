@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Callable, Sequence
+from typing import Any, cast
 
-from personal_server.domain.values import Comparable, ValueKind, bound
-from personal_server.storage.sqlite.session import Value
+import apsw
+
+from personal_server.domain.values import Comparable, ValueKind, bound, comparable
+from personal_server.storage.meaning import fold
+from personal_server.storage.sql.dialect import Value
 
 
 class SqliteDialect:
@@ -38,3 +43,47 @@ class SqliteDialect:
 
 
 DIALECT = SqliteDialect()
+
+
+# Functions of our own that statements call: digests, folded search, word statistics.
+
+
+def register(connection: apsw.Connection) -> None:
+    """Make the functions known to a connection."""
+    driver = cast("Any", connection)
+    scalar: Callable[..., None] = driver.create_scalar_function
+    scalar("pdpp_sha256", _sha256, 1, deterministic=True)
+    scalar("pdpp_find", _find, 2, deterministic=True)
+    scalar("pdpp_comparable", _comparable, 2, deterministic=True)
+    driver.register_fts5_function("pdpp_hits", _hits)
+    driver.register_fts5_function("pdpp_all_hits", _all_hits)
+
+
+def _sha256(text: str | None) -> str | None:
+    return None if text is None else hashlib.sha256(text.encode()).hexdigest()
+
+
+def _find(text: str | None, sought: str) -> int | None:
+    """Where folded text begins to match, in code points; -1 if nowhere."""
+    return None if text is None else fold(text).find(fold(sought))
+
+
+def _comparable(value: object, kind: str) -> Value:
+    return bound(comparable(value, ValueKind(kind)))
+
+
+def _hits(api: apsw.FTS5ExtensionApi, title: int) -> int:
+    """Occurrences of a phrase in the granted columns; in `title` (or -1) they count twice."""
+    if title < 0:
+        return api.inst_count
+    return api.inst_count + len(api.phrase_column_offsets(0, title))
+
+
+def _all_hits(api: apsw.FTS5ExtensionApi, title: int) -> str:
+    """The same for each of several phrases, with blanks between."""
+    found: list[int] = []
+    for phrase in range(api.phrase_count):
+        places = api.phrase_locations(phrase)
+        doubled = len(places[title]) if title >= 0 else 0
+        found.append(sum(map(len, places)) + doubled)
+    return " ".join(map(str, found))

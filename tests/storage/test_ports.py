@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from personal_server.domain.disclosure import DENIED, SERVED, DisclosureEntry
-from personal_server.storage.disclosure_ports import DisclosureQuery, DisclosureStore
-from personal_server.storage.sqlite.database import Database
-from personal_server.storage.sqlite.disclosures import SCHEMA, SqliteDisclosures
+from personal_server.storage.ports import DisclosureQuery, DisclosureStore
+from personal_server.storage.sql.disclosures import SCHEMA, SqlDisclosures
+from personal_server.storage.sqlite.database import SqliteDatabase
 from tests.oracle.disclosure_memory import MemoryDisclosures
 
 FIRST = DisclosureEntry(
@@ -42,8 +42,8 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Disclosure
     if request.param == "memory":
         yield MemoryDisclosures()
         return
-    database = Database(tmp_path / "store" / "db.sqlite3", [SCHEMA])
-    yield SqliteDisclosures(database, "sub_1")
+    database = SqliteDatabase(tmp_path / "store" / "db.sqlite3", [SCHEMA])
+    yield SqlDisclosures(database, "sub_1")
     database.close()
 
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import orjson
 
 from personal_server.domain.disclosure import SERVED, DisclosureEntry
-from personal_server.storage.disclosure_ports import DisclosureQuery
-from personal_server.storage.sqlite.database import Database, SchemaModule
-from personal_server.storage.sqlite.session import Line, Value
+from personal_server.storage.ports import DisclosureQuery
+from personal_server.storage.sql.driver import Database, Line, Value
+from personal_server.storage.sql.fixed_tables import SchemaModule
 
 _TABLE = """
 CREATE TABLE disclosures (
@@ -49,7 +49,7 @@ _SELECT = f"SELECT number, {', '.join(_COLUMNS)} FROM disclosures WHERE subject_
 SCHEMA = SchemaModule("disclosures", (_TABLE,))
 
 
-class SqliteDisclosures:
+class SqlDisclosures:
     """The log of one subject in an open file."""
 
     def __init__(self, database: Database, subject_id: str) -> None:

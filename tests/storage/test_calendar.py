@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from personal_server.domain.criteria import Granularity
 from personal_server.domain.values import NANOSECONDS, ValueKind, instant_ns
-from personal_server.storage.buckets import Calendar
+from personal_server.storage.calendar import Calendar
 
 ZONES = ("UTC", "Europe/Rome", "Australia/Lord_Howe", "America/Sao_Paulo", "Asia/Kathmandu")
 COARSE = [Granularity.DAY, Granularity.WEEK, Granularity.MONTH, Granularity.QUARTER]

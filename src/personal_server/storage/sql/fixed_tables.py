@@ -6,7 +6,21 @@ Rule: what the owner has is keyed by `subject_id` first; `source` is the number 
 
 from __future__ import annotations
 
-from personal_server.storage.sqlite.database import SchemaModule
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from personal_server.storage.sql.driver import Session
+
+Migration = str | Callable[[Session], None]
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaModule:
+    """The tables of one part of the program: migration i brings version i to i + 1."""
+
+    name: str
+    migrations: Sequence[Migration]
+
 
 _V1 = (
     # name: subject_id, epoch, sequence, retained_from, tables (the last number given to tables)

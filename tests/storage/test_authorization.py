@@ -9,18 +9,21 @@ from pathlib import Path
 
 import pytest
 
-from personal_server.storage.authorization_ports import After, AuthorizationStore, Before, NotNull
-from personal_server.storage.authorization_rows import (
+from personal_server.storage.authorization import (
     ROW_TYPES,
+    After,
     AuditRow,
+    AuthorizationStore,
+    Before,
     ClientRow,
+    NotNull,
     OwnerLinkRow,
     OwnerRow,
     RequestRow,
     Row,
 )
-from personal_server.storage.sqlite.authorization import SCHEMA, SqliteAuthorizationStore
-from personal_server.storage.sqlite.database import Database
+from personal_server.storage.sql.authorization import SCHEMA, SqlAuthorizationStore
+from personal_server.storage.sqlite.database import SqliteDatabase
 from tests.oracle.authorization_memory import MemoryAuthorizationStore
 
 
@@ -29,8 +32,8 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Authorizat
     if request.param == "memory":
         yield MemoryAuthorizationStore("own_1")
         return
-    database = Database(tmp_path / "pdpp.db", [SCHEMA])
-    yield SqliteAuthorizationStore(database, "own_1")
+    database = SqliteDatabase(tmp_path / "pdpp.db", [SCHEMA])
+    yield SqlAuthorizationStore(database, "own_1")
     database.close()
 
 
@@ -153,9 +156,9 @@ def test_delete_removes_what_meets_the_conditions(store: AuthorizationStore) -> 
 
 
 def test_two_subjects_share_a_file_and_see_nothing_of_each_other(tmp_path: Path) -> None:
-    database = Database(tmp_path / "pdpp.db", [SCHEMA])
-    one = SqliteAuthorizationStore(database, "own_1")
-    two = SqliteAuthorizationStore(database, "own_2")
+    database = SqliteDatabase(tmp_path / "pdpp.db", [SCHEMA])
+    one = SqlAuthorizationStore(database, "own_1")
+    two = SqlAuthorizationStore(database, "own_2")
     for store in (one, two):
         with store.write() as writer:
             writer.insert(OwnerRow(created_at_ns=1))
@@ -171,7 +174,7 @@ def test_two_subjects_share_a_file_and_see_nothing_of_each_other(tmp_path: Path)
 def test_each_table_is_keyed_by_subject_and_has_the_columns_of_its_row(
     table: type[Row], tmp_path: Path
 ) -> None:
-    database = Database(tmp_path / "pdpp.db", [SCHEMA])
+    database = SqliteDatabase(tmp_path / "pdpp.db", [SCHEMA])
     with database.read() as session:
         info = session.rows("SELECT name, pk FROM pragma_table_info(?)", [table.table])
     database.close()

@@ -6,13 +6,12 @@ from collections.abc import Mapping
 
 import orjson
 
-from personal_server.storage.sqlite.committing import require
-from personal_server.storage.sqlite.part import SqlitePart
-from personal_server.storage.sqlite.session import Session
-from personal_server.storage.stored import Rejection, Run, RunStatus, StreamState
+from personal_server.storage.ports import Rejection, Run, RunStatus, StreamState
+from personal_server.storage.sql.driver import Session
+from personal_server.storage.sql.source_tables import StorePart, require
 
 
-class SqliteCollectors(SqlitePart):
+class CollectorsPart(StorePart):
     """Collectors' things of a subject."""
 
     def record_run(self, connection_id: str, run: Run) -> None:

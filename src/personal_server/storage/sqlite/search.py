@@ -10,19 +10,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import orjson
-
 from personal_server.domain.criteria import Term
 from personal_server.domain.record import FieldChange
 from personal_server.domain.values import DAY_NANOSECONDS, ValueKind
-from personal_server.enforcement.plans import BlobPlan, SearchPlan
-from personal_server.enforcement.rows import BlobReference, Candidate, Matches
+from personal_server.enforcement.plans import SearchPlan
+from personal_server.enforcement.rows import Candidate, Matches
 from personal_server.storage.meaning import granted_lexical_fields, latest_change
 from personal_server.storage.sql.compiler import Where
-from personal_server.storage.sqlite.changing import parse_changes
-from personal_server.storage.sqlite.preparing import WIDEST_PROBE, place_in_time
-from personal_server.storage.sqlite.reading import Place, Reader
-from personal_server.storage.sqlite.session import Line
+from personal_server.storage.sql.driver import Line
+from personal_server.storage.sql.source_tables import Place, Reader, parse_changes
+from personal_server.storage.sql.written_rows import WIDEST_PROBE, place_in_time
 
 
 def search(reader: Reader, plan: SearchPlan) -> Matches:
@@ -182,37 +179,3 @@ def _length(sizes: bytes, columns: Sequence[int]) -> int:
 def _phrase(term: Term) -> str:
     """A term in the query language of the index; tokens are letters and digits only."""
     return f'"{" ".join(term.tokens)}"{" *" if term.prefix else ""}'
-
-
-def blob(reader: Reader, plan: BlobPlan) -> tuple[BlobReference, ...]:
-    """References of visible records, where the connection holds the bytes."""
-    found: list[BlobReference] = []
-    for place in reader.places(plan.scopes):
-        source, scope = place.source, place.scope
-        granted = [name for name in scope.stream.blob_fields if name in scope.fields]
-        if not granted or not _is_held(reader, source.connection_id, plan.blob_id):
-            continue
-        number, visible = source.tables, place.visible()
-        where = Where(
-            ("b.blob_id = ?", "b.source = ?", "b.field IN (SELECT value FROM json_each(?))"),
-            (plan.blob_id, source.source, orjson.dumps(granted).decode()),
-        )
-        whole = where & visible
-        lines = reader.session.rows(
-            "SELECT b.key, b.field, h.data FROM blob_references b"  # noqa: S608
-            f" CROSS JOIN r{number} r ON r.k = b.key JOIN h{number} h ON h.id = r.id{whole.sql}"
-            " ORDER BY b.key, b.field",
-            whole.params,
-        )
-        for key, field, text in lines:
-            reference = orjson.loads(text)[field]
-            found.append(BlobReference(source.connection_id, source.stream, key, field, reference))
-    return tuple(found)
-
-
-def _is_held(reader: Reader, connection_id: str, blob_id: str) -> bool:
-    found = reader.session.first(
-        "SELECT 1 FROM blob_uploads WHERE subject_id = ? AND connection_id = ? AND blob_id = ?",
-        (reader.subject_id, connection_id, blob_id),
-    )
-    return found is not None

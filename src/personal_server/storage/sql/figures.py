@@ -14,8 +14,7 @@ from personal_server.enforcement.rows import Span, Summary
 from personal_server.storage.meaning import latest_change, stored_text
 from personal_server.storage.sql.compiler import Where
 from personal_server.storage.sql.layout import Column
-from personal_server.storage.sqlite.changing import parse_changes
-from personal_server.storage.sqlite.reading import Place, Reader
+from personal_server.storage.sql.source_tables import Place, Reader, parse_changes
 
 WALKED_AT_ONCE = 200
 

@@ -20,7 +20,7 @@ from personal_server.enforcement.rows import (
 from personal_server.storage.meaning import foreign_value
 from personal_server.storage.sql.compiler import Where
 from personal_server.storage.sql.layout import Column
-from personal_server.storage.sqlite.reading import Place, Reader
+from personal_server.storage.sql.source_tables import Place, Reader
 
 # An index that narrows to fewer lines than this is walked, and its lines are sorted.
 FEW = 1_000

@@ -24,8 +24,7 @@ from personal_server.enforcement.plans import ChangesPlan
 from personal_server.enforcement.rows import Change, Feed
 from personal_server.storage.meaning import latest_change
 from personal_server.storage.sql.compiler import Where
-from personal_server.storage.sqlite.changing import parse_changes
-from personal_server.storage.sqlite.reading import Place, Reader
+from personal_server.storage.sql.source_tables import Place, Reader, parse_changes
 
 WALKED_AT_ONCE = 200
 _COLUMNS = "sequence, key, was, was_at, now, now_at, fields, emitted_at, written_at, prev, next"

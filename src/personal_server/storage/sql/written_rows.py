@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from zlib import crc32
 
 import orjson
 
@@ -21,9 +22,9 @@ from personal_server.domain.values import (
     event_instant_ns,
 )
 from personal_server.storage.meaning import blob_ids
+from personal_server.storage.ports import RecordWrite
+from personal_server.storage.sql.driver import Session, Value
 from personal_server.storage.sql.layout import Layout
-from personal_server.storage.sqlite.session import Value
-from personal_server.storage.stored import RecordWrite
 
 # Places in time: id = microseconds << SLOT_BITS, so that walking ids is walking time.
 SLOT_BITS = 5
@@ -124,3 +125,34 @@ def place_in_time(event_ns: int | None, created_at_ns: int, layout: Layout) -> i
         return event_ns // 1_000 << SLOT_BITS
     created = created_at_ns // 1_000 << SLOT_BITS
     return created if layout.column(layout.event) is None else _TIMELESS + created
+
+
+def insert_line(
+    session: Session, number: int, layout: Layout, at: int, rest: tuple[Value, ...]
+) -> int:
+    """Store a record's line at the first free id near `at`; `rest` begins with the key."""
+    columns = layout.line_columns
+    places = ", ".join("?" * len(columns))
+    named = ", ".join(columns)
+    statement = f"INSERT OR IGNORE INTO r{number} ({named}) VALUES ({places})"  # noqa: S608
+    chosen, attempt = at, 0
+    session.run(statement, (chosen, *rest))
+    while session.changed == 0:
+        chosen = at + crc32(f"{attempt} {rest[0]}".encode()) % min(32 << attempt, WIDEST_PROBE)
+        attempt += 1
+        session.run(statement, (chosen, *rest))
+    return chosen
+
+
+def insert_words(
+    session: Session, number: int, layout: Layout, words: list[tuple[Value, ...]]
+) -> None:
+    """Index words in the order of their ids, and forget them here."""
+    if words:
+        named = "".join(f", x{place}" for place in range(len(layout.lexical)))
+        places = ", ".join("?" * (1 + len(layout.lexical)))
+        session.many(
+            f"INSERT INTO f{number} (rowid{named}) VALUES ({places})",  # noqa: S608
+            sorted(words),
+        )
+    words.clear()

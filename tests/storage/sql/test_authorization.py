@@ -2,16 +2,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from personal_server.storage.authorization_rows import ROW_TYPES, RequestRow
-from personal_server.storage.sqlite.authorization import SCHEMA, SqliteAuthorizationStore
-from personal_server.storage.sqlite.authorization_schema import TABLES
-from personal_server.storage.sqlite.database import Database, SchemaModule
+from personal_server.storage.authorization import ROW_TYPES, RequestRow
+from personal_server.storage.sql.authorization import SCHEMA, TABLES, SqlAuthorizationStore
+from personal_server.storage.sql.fixed_tables import SchemaModule
+from personal_server.storage.sqlite.database import SqliteDatabase
 
 
 def test_a_store_from_before_shown_artifacts_opens_and_its_pages_are_shown_anew(
     tmp_path: Path,
 ) -> None:
-    before = Database(tmp_path / "pdpp.db", [SchemaModule("authorization", (TABLES,))])
+    before = SqliteDatabase(tmp_path / "pdpp.db", [SchemaModule("authorization", (TABLES,))])
     with before.write() as session:
         session.run(
             "INSERT INTO auth_requests (subject_id, request_id, flow, client_id, origin, resource,"
@@ -20,8 +20,8 @@ def test_a_store_from_before_shown_artifacts_opens_and_its_pages_are_shown_anew(
             " 'o', 'r', 's', 0, 'pending', 'rv1:x', 'rv1:y', 1, 2, 5, 0, 'none')"
         )
     before.close()
-    database = Database(tmp_path / "pdpp.db", [SCHEMA])
-    with SqliteAuthorizationStore(database, "own_1").read() as reader:
+    database = SqliteDatabase(tmp_path / "pdpp.db", [SCHEMA])
+    with SqlAuthorizationStore(database, "own_1").read() as reader:
         row = reader.get(RequestRow, request_id="ar_1")
     database.close()
     assert row is not None
@@ -29,7 +29,7 @@ def test_a_store_from_before_shown_artifacts_opens_and_its_pages_are_shown_anew(
 
 
 def test_every_row_type_finds_its_columns(tmp_path: Path) -> None:
-    database = Database(tmp_path / "pdpp.db", [SCHEMA])
-    with SqliteAuthorizationStore(database, "own_1").read() as reader:
+    database = SqliteDatabase(tmp_path / "pdpp.db", [SCHEMA])
+    with SqlAuthorizationStore(database, "own_1").read() as reader:
         assert [reader.rows(table) for table in ROW_TYPES] == [[] for _ in ROW_TYPES]
     database.close()

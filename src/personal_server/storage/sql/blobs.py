@@ -1,0 +1,260 @@
+"""Blobs in SQLite and beside it: who holds which bytes, and the files that hold them.
+
+Rule: bytes are in place before their upload is committed, and leave only after nobody holds them;
+both happen inside a write transaction, so that no two processes disagree.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import BinaryIO
+
+import orjson
+
+from personal_server.domain.values import NANOSECONDS
+from personal_server.enforcement.plans import BlobPlan
+from personal_server.enforcement.rows import BlobReference
+from personal_server.errors import BodyTooLarge, StorageUnavailable
+from personal_server.storage.ports import BlobUpload
+from personal_server.storage.sql.compiler import Where
+from personal_server.storage.sql.driver import Database, Session
+from personal_server.storage.sql.source_tables import Reader, StorePart, writable
+
+PREFIX = "blob_sha256_"
+
+
+def blob_path(directory: Path, blob_id: str) -> Path:
+    """`ab/<sha256>` below the blob directory."""
+    digest = blob_id.removeprefix(PREFIX)
+    return directory / digest[:2] / digest
+
+
+def receive(directory: Path, chunks: Iterable[bytes], max_bytes: int) -> tuple[Path, str, int]:
+    """Stream bytes into a scratch file, durably: its path, the blob id, the size."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        descriptor, name = tempfile.mkstemp(prefix="incoming-", dir=directory)
+    except OSError as error:
+        raise _unwritable() from error
+    scratch = Path(name)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            digest, size = _copy(chunks, file, max_bytes)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        scratch.unlink(missing_ok=True)
+        raise _unwritable() from error
+    except BaseException:
+        scratch.unlink(missing_ok=True)
+        raise
+    return scratch, PREFIX + digest, size
+
+
+def put_in_place(directory: Path, scratch: Path, blob_id: str) -> None:
+    """Give received bytes their name."""
+    path = blob_path(directory, blob_id)
+    try:
+        path.parent.mkdir(exist_ok=True, mode=0o700)
+        scratch.replace(path)
+        for parent in (path.parent, directory):
+            descriptor = os.open(parent, os.O_RDONLY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+    except OSError as error:
+        raise _unwritable() from error
+
+
+def forget_unreferenced(
+    session: Session, subject_id: str, connection_id: str, blob_ids: Iterable[str]
+) -> set[str]:
+    """Drop uploads of a connection that none of its records references any more."""
+    dropped: set[str] = set()
+    for blob_id in blob_ids:
+        if not _is_referenced(session, subject_id, connection_id, blob_id):
+            session.run(
+                "DELETE FROM blob_uploads"
+                " WHERE subject_id = ? AND connection_id = ? AND blob_id = ?",
+                (subject_id, connection_id, blob_id),
+            )
+            dropped.add(blob_id)
+    return dropped
+
+
+def remove_unheld(database: Database, directory: Path, blob_ids: Iterable[str]) -> None:
+    """Remove the files of blobs that no connection holds."""
+    candidates = list(blob_ids)
+    if not candidates:
+        return
+    with database.write() as session:
+        for blob_id in candidates:
+            if not session.first("SELECT 1 FROM blob_uploads WHERE blob_id = ?", (blob_id,)):
+                blob_path(directory, blob_id).unlink(missing_ok=True)
+
+
+def unreferenced(session: Session, subject_id: str, before_ns: int) -> list[tuple[str, str]]:
+    """(connection, blob) of old uploads without a reference."""
+    old = session.rows(
+        "SELECT connection_id, blob_id FROM blob_uploads WHERE subject_id = ? AND uploaded_at < ?",
+        (subject_id, before_ns),
+    )
+    return [
+        (connection_id, blob_id)
+        for connection_id, blob_id in old
+        if not _is_referenced(session, subject_id, connection_id, blob_id)
+    ]
+
+
+def stray_files(directory: Path, before_ns: int) -> list[Path]:
+    """Scratch files and blobs of interrupted uploads or removals, by their age."""
+    if not directory.is_dir():
+        return []
+    files = [path for path in directory.rglob("*") if path.is_file()]
+    return [path for path in files if path.stat().st_mtime_ns < before_ns]
+
+
+def _is_referenced(session: Session, subject_id: str, connection_id: str, blob_id: str) -> bool:
+    found = session.first(
+        "SELECT 1 FROM blob_references b JOIN sources s ON s.source = b.source"
+        " WHERE b.blob_id = ? AND s.subject_id = ? AND s.connection_id = ? LIMIT 1",
+        (blob_id, subject_id, connection_id),
+    )
+    return found is not None
+
+
+def _copy(chunks: Iterable[bytes], file: BinaryIO, max_bytes: int) -> tuple[str, int]:
+    digest, size = hashlib.sha256(), 0
+    for chunk in chunks:
+        size += len(chunk)
+        if size > max_bytes:
+            raise BodyTooLarge(f"A blob has at most {max_bytes} bytes.", param="body")
+        digest.update(chunk)
+        file.write(chunk)
+    return digest.hexdigest(), size
+
+
+def _unwritable() -> StorageUnavailable:
+    return StorageUnavailable(
+        "The blob directory cannot be written. Check its free space and owner.",
+        retry_after_seconds=30,
+    )
+
+
+# Blobs, sealing keys and rankings in SQLite.
+
+
+# Rankings that ended this long before a new one will are removed.
+FORGOTTEN = 3_600 * NANOSECONDS
+
+
+class BlobsPart(StorePart):
+    """Blobs of a subject."""
+
+    def receive_blob(
+        self,
+        connection_id: str,
+        chunks: Iterable[bytes],
+        mime_type: str,
+        now_ns: int,
+        max_bytes: int,
+    ) -> tuple[BlobUpload, bool]:
+        """See the port."""
+        with self._database.read() as session:
+            writable(session, self.subject_id, connection_id)
+        scratch, blob_id, size = receive(self._blob_directory, chunks, max_bytes)
+        upload = BlobUpload(blob_id, connection_id, size, mime_type, now_ns)
+        try:
+            with self._database.write() as session:
+                writable(session, self.subject_id, connection_id)
+                place = (self.subject_id, connection_id, blob_id)
+                known = session.first(
+                    "SELECT 1 FROM blob_uploads"
+                    " WHERE subject_id = ? AND connection_id = ? AND blob_id = ?",
+                    place,
+                )
+                put_in_place(self._blob_directory, scratch, blob_id)
+                session.run(
+                    "INSERT OR REPLACE INTO blob_uploads VALUES (?, ?, ?, ?, ?, ?)",
+                    (*place, size, mime_type, now_ns),
+                )
+        finally:
+            scratch.unlink(missing_ok=True)
+        return upload, known is None
+
+    def open_blob(self, blob_id: str) -> BinaryIO | None:
+        """See the port."""
+        with self._database.read() as session:
+            held = session.first(
+                "SELECT 1 FROM blob_uploads WHERE blob_id = ? AND subject_id = ?",
+                (blob_id, self.subject_id),
+            )
+        if held is None:
+            return None
+        try:
+            return blob_path(self._blob_directory, blob_id).open("rb")
+        except FileNotFoundError:
+            return None
+
+    def blob_upload(self, connection_id: str, blob_id: str) -> BlobUpload | None:
+        """See the port."""
+        with self._database.read() as session:
+            line = session.first(
+                "SELECT blob_id, connection_id, size_bytes, mime_type, uploaded_at"
+                " FROM blob_uploads WHERE subject_id = ? AND connection_id = ? AND blob_id = ?",
+                (self.subject_id, connection_id, blob_id),
+            )
+        return None if line is None else BlobUpload(*line)
+
+    def sweep_blobs(self, before_ns: int) -> int:
+        """See the port.  Files that interrupted calls left behind go with them."""
+        with self._database.write() as session:
+            old = unreferenced(session, self.subject_id, before_ns)
+            for connection_id, blob_id in old:
+                forget_unreferenced(session, self.subject_id, connection_id, [blob_id])
+        strays = stray_files(self._blob_directory, before_ns)
+        for path in strays:
+            if path.parent == self._blob_directory:
+                path.unlink(missing_ok=True)
+        named = {f"blob_sha256_{path.name}" for path in strays}
+        remove_unheld(self._database, self._blob_directory, {b for _, b in old} | named)
+        return len(old)
+
+
+def blob(reader: Reader, plan: BlobPlan) -> tuple[BlobReference, ...]:
+    """References of visible records, where the connection holds the bytes."""
+    found: list[BlobReference] = []
+    for place in reader.places(plan.scopes):
+        source, scope = place.source, place.scope
+        granted = [name for name in scope.stream.blob_fields if name in scope.fields]
+        if not granted or not _is_held(reader, source.connection_id, plan.blob_id):
+            continue
+        number, visible = source.tables, place.visible()
+        where = Where(
+            ("b.blob_id = ?", "b.source = ?", "b.field IN (SELECT value FROM json_each(?))"),
+            (plan.blob_id, source.source, orjson.dumps(granted).decode()),
+        )
+        whole = where & visible
+        lines = reader.session.rows(
+            "SELECT b.key, b.field, h.data FROM blob_references b"  # noqa: S608
+            f" CROSS JOIN r{number} r ON r.k = b.key JOIN h{number} h ON h.id = r.id{whole.sql}"
+            " ORDER BY b.key, b.field",
+            whole.params,
+        )
+        for key, field, text in lines:
+            reference = orjson.loads(text)[field]
+            found.append(BlobReference(source.connection_id, source.stream, key, field, reference))
+    return tuple(found)
+
+
+def _is_held(reader: Reader, connection_id: str, blob_id: str) -> bool:
+    found = reader.session.first(
+        "SELECT 1 FROM blob_uploads WHERE subject_id = ? AND connection_id = ? AND blob_id = ?",
+        (reader.subject_id, connection_id, blob_id),
+    )
+    return found is not None

@@ -1,0 +1,81 @@
+"""The ports of a database: a session inside a transaction, and who opens one.
+
+Everything in this room asks these; the room of a database answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol, TypeVar
+
+from personal_server.storage.sql.dialect import Dialect, Value
+
+Line = tuple[Any, ...]
+Found = TypeVar("Found")
+
+
+class Session(Protocol):
+    """A connection inside a transaction.  Cursors are read to their end before the next write."""
+
+    @property
+    def dialect(self) -> Dialect:
+        """How this database says it."""
+        ...
+
+    def run(self, sql: str, params: Sequence[Value] = ()) -> Iterator[Line]:
+        """Execute, and give the lines as they come."""
+        ...
+
+    def rows(self, sql: str, params: Sequence[Value] = ()) -> list[Line]:
+        """Execute, and give all lines."""
+        ...
+
+    def first(self, sql: str, params: Sequence[Value] = ()) -> Line | None:
+        """The first line, if there is one."""
+        ...
+
+    def value(self, sql: str, params: Sequence[Value] = ()) -> Any:
+        """The first column of the first line, `None` without lines."""
+        ...
+
+    def many(self, sql: str, params: Iterable[Sequence[Value]]) -> None:
+        """Execute once per parameter list."""
+        ...
+
+    @property
+    def changed(self) -> int:
+        """How many lines the last statement wrote."""
+        ...
+
+    @property
+    def total_changed(self) -> int:
+        """How many lines were written since the connection was opened."""
+        ...
+
+    def attempt(self, timeout_seconds: float, read: Callable[[], Found]) -> Found | None:
+        """What reads find that have less time than the rest; `None` when it was too little."""
+        ...
+
+
+class Database(Protocol):
+    """Who opens sessions.  One writer at a time, readers beside it on one consistent state each.
+
+    Raises: QueryTimeout, StorageUnavailable.
+    """
+
+    def read(self, timeout_seconds: float | None = None) -> AbstractContextManager[Session]:
+        """One read snapshot, interrupted when its statements pass the time limit."""
+        ...
+
+    def write(self) -> AbstractContextManager[Session]:
+        """One write transaction: committed when the block ends, undone when it raises."""
+        ...
+
+    def write_soon(self) -> AbstractContextManager[Session]:
+        """A write that a power cut may undo: it does not wait for the disk."""
+        ...
+
+    def erase(self) -> AbstractContextManager[Session]:
+        """A write whose removed content is overwritten, in the file and in its journal."""
+        ...

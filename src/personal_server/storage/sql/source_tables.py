@@ -1,0 +1,234 @@
+"""The sources of a snapshot or write: where the records of a (connection, stream) are stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import orjson
+
+from personal_server.domain.connection import ConnectionStatus
+from personal_server.domain.criteria import Condition
+from personal_server.domain.record import FieldChange, Row
+from personal_server.enforcement.plans import Scope
+from personal_server.errors import ConnectionNotFound, ConnectionNotWritable
+from personal_server.storage.sql.compiler import Compiler, Statement, Where
+from personal_server.storage.sql.driver import Database, Line, Session
+from personal_server.storage.sql.layout import Layout, create_tables, drop_tables, parse_layout
+
+_COLUMNS = "source, connection_id, stream, tables, records, layout"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One (connection, stream) with its tables `r<tables>`, `h<tables>`, `f<tables>`."""
+
+    source: int
+    connection_id: str
+    stream: str
+    tables: int
+    records: int
+    layout: Layout
+
+
+def find_source(
+    session: Session, subject_id: str, connection_id: str, stream: str
+) -> Source | None:
+    """The source, if anything was ever stored there."""
+    line = session.first(
+        f"SELECT {_COLUMNS} FROM sources"  # noqa: S608  # fixed names only
+        " WHERE subject_id = ? AND connection_id = ? AND stream = ?",
+        (subject_id, connection_id, stream),
+    )
+    return None if line is None else _source(line)
+
+
+def all_sources(
+    session: Session, subject_id: str, connection_id: str | None = None
+) -> list[Source]:
+    """All sources, of one connection if asked, by (connection, stream)."""
+    lines = session.rows(
+        f"SELECT {_COLUMNS} FROM sources"  # noqa: S608  # fixed names only
+        " WHERE subject_id = ?1 AND (?2 IS NULL OR connection_id = ?2)"
+        " ORDER BY connection_id, stream",
+        (subject_id, connection_id),
+    )
+    return [_source(line) for line in lines]
+
+
+def add_source(
+    session: Session, subject_id: str, connection_id: str, stream: str, layout: Layout
+) -> Source:
+    """Make the tables of a source that has none."""
+    number = make_tables(session, layout)
+    session.run(
+        "INSERT INTO sources (subject_id, connection_id, stream, tables, records, layout)"
+        " VALUES (?, ?, ?, ?, 0, ?)",
+        (subject_id, connection_id, stream, number, layout.render()),
+    )
+    found = find_source(session, subject_id, connection_id, stream)
+    assert found is not None  # noqa: S101  # it was just inserted
+    return found
+
+
+def layout_now(session: Session, subject_id: str, connector_key: str, stream: str) -> Layout | None:
+    """How the current declaration of a source stores a stream."""
+    text = session.value(
+        "SELECT layout FROM layouts WHERE subject_id = ? AND connector_key = ? AND stream = ?",
+        (subject_id, connector_key, stream),
+    )
+    return None if text is None else _layout(text)
+
+
+def make_tables(session: Session, layout: Layout) -> int:
+    """New tables, with a number that was never used before."""
+    number = int(
+        session.value("UPDATE store SET value = value + 1 WHERE name = 'tables' RETURNING value")
+    )
+    for statement in create_tables(layout, number):
+        session.run(statement)
+    return number
+
+
+def remove_tables(session: Session, source: Source) -> None:
+    """Drop the records of a source with everything made from them."""
+    for statement in drop_tables(source.layout, source.tables):
+        session.run(statement)
+
+
+def _source(line: Line) -> Source:
+    source, connection_id, stream, tables, records, layout = line
+    return Source(source, connection_id, stream, tables, records, _layout(layout))
+
+
+@lru_cache(maxsize=512)
+def _layout(text: str) -> Layout:
+    return parse_layout(text)
+
+
+# What reads of a SQLite snapshot share: its sources, and rows from their lines.
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A scope with the source that holds its records."""
+
+    scope: Scope
+    source: Source
+    compiler: Compiler
+
+    def visible(self) -> Where:
+        """All lines that exist for this request."""
+        return self.compiler.visible(self.scope)
+
+    def matching(self, conditions: Iterable[Condition]) -> Where:
+        """Visible lines that satisfy the conditions."""
+        return self.compiler.matching(self.scope, conditions)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every stored record is visible."""
+        return self.scope.window is None and self.scope.resources is None
+
+    def row(self, line: Line) -> Row:
+        """A record from a line of `Compiler.rows`."""
+        return whole_row(self.source, line)
+
+
+def whole_row(source: Source, line: Line) -> Row:
+    """A record of a source from a line of `Compiler.rows`."""
+    _, key, created, created_at, changes, text = line
+    return Row(
+        source.connection_id,
+        source.stream,
+        key,
+        orjson.loads(text),
+        FieldChange(created, created_at),
+        parse_changes(changes),
+    )
+
+
+class Reader:
+    """A session and its sources, found once."""
+
+    def __init__(self, session: Session, subject_id: str) -> None:
+        self.session = session
+        self.subject_id = subject_id
+        self._places: dict[tuple[str, str], tuple[Source, Compiler] | None] = {}
+
+    def places(self, scopes: Iterable[Scope]) -> list[Place]:
+        """The scopes that hold anything, by connection."""
+        found: list[Place] = []
+        for scope in scopes:
+            known = self._place(scope)
+            if known is not None:
+                found.append(Place(scope, *known))
+        return sorted(found, key=lambda place: (place.source.connection_id, place.source.stream))
+
+    def rows(self, place: Place, where: Where, tail: str = "") -> list[Row]:
+        """Whole records."""
+        return [place.row(line) for line in self.lines(place.compiler.rows(where, tail))]
+
+    def lines(self, statement: Statement) -> list[Line]:
+        """All lines of a statement."""
+        return self.session.rows(statement.sql, statement.params)
+
+    def value(self, statement: Statement) -> object:
+        """The first value of a statement."""
+        return self.session.value(statement.sql, statement.params)
+
+    def _place(self, scope: Scope) -> tuple[Source, Compiler] | None:
+        key = (scope.connection_id, scope.stream.name)
+        if key not in self._places:
+            source = find_source(self.session, self.subject_id, *key)
+            compiler = source and Compiler(source.layout, source.tables, self.session.dialect)
+            self._places[key] = (source, compiler) if source and compiler else None
+        return self._places[key]
+
+
+class StorePart:
+    """A database, whose records they are, and where blobs lie."""
+
+    def __init__(self, database: Database, subject_id: str, blob_directory: Path) -> None:
+        self._database = database
+        self._blob_directory = blob_directory
+        self.subject_id = subject_id
+
+
+def parse_changes(text: str | None) -> dict[str, FieldChange]:
+    """The dates of changed fields as a line holds them."""
+    if text is None:
+        return {}
+    return {name: FieldChange(*pair) for name, pair in orjson.loads(text).items()}
+
+
+def render_changes(changes: Mapping[str, FieldChange]) -> str | None:
+    """The opposite; `None` for a record that never changed."""
+    if not changes:
+        return None
+    pairs = {name: (c.sequence, c.emitted_at_ns) for name, c in changes.items()}
+    return orjson.dumps(pairs).decode()
+
+
+def require(session: Session, subject_id: str, connection_id: str) -> tuple[str, str]:
+    """Connector key and status of a connection.  Raises ConnectionNotFound."""
+    line = session.first(
+        "SELECT connector_key, status FROM connections WHERE subject_id = ? AND connection_id = ?",
+        (subject_id, connection_id),
+    )
+    if line is None:
+        raise ConnectionNotFound("No such connection.", param="connection_id")
+    return (line[0], line[1])
+
+
+def writable(session: Session, subject_id: str, connection_id: str) -> str:
+    """The connector key of a connection that takes records.
+
+    Raises: ConnectionNotFound, ConnectionNotWritable when revoked.
+    """
+    connector_key, status = require(session, subject_id, connection_id)
+    if status == ConnectionStatus.REVOKED:
+        raise ConnectionNotWritable("This connection was revoked.")
+    return connector_key

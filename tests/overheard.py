@@ -12,7 +12,7 @@ from typing import Any
 
 from starlette.types import Message, Receive, Scope, Send
 
-from personal_server.operations import auditing
+from personal_server.granting import audit
 
 App = Callable[[Any, Scope, Receive, Send], Awaitable[None]]
 
@@ -93,7 +93,7 @@ def noted(audit: Callable[..., None]) -> Callable[..., None]:
 
 def observe_applications() -> None:
     """Listen to the trail and to every application; called once, before any is made."""
-    auditing.audit = noted(auditing.audit)
+    audit.audit = noted(audit.audit)
     from personal_server.app.outermost import Outermost  # noqa: PLC0415 (once secrets are observed)
     from personal_server.authorization_server import frame as authorization  # noqa: PLC0415
     from personal_server.console import frame as console  # noqa: PLC0415

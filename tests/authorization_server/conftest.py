@@ -26,11 +26,11 @@ from personal_server.consent.choices import Choices, EntryChoice, StreamChoice
 from personal_server.consent.offers import EntryOffer
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.declaration_document import parse_declaration
-from personal_server.operations.auditing import Acting
-from personal_server.operations.granting import Granting
-from personal_server.operations.redeeming import challenge_of
-from personal_server.operations.requesting import Requesting
-from personal_server.operations.reviewing import Review
+from personal_server.granting.audit import Acting
+from personal_server.granting.codes import challenge_of
+from personal_server.granting.decisions import Granting
+from personal_server.granting.pending_requests import Requesting
+from personal_server.granting.reviews import Review
 from personal_server.storage.authorization import AuditRow, AuthorizationStore
 from personal_server.storage.catalog import Catalog
 from personal_server.storage.sql.authorization import SCHEMA, SqlAuthorizationStore

@@ -20,7 +20,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from personal_server.errors import PersonalServerError
-from personal_server.operations.resolving import TokenResolver
+from personal_server.reading.tokens import TokenResolver
 from personal_server.storage.authorization import ClientRow, GrantRow
 from tests.authorization_server.keeper import Keeper
 

@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from personal_server.errors import ApprovalConflict, InvalidUserCode
-from personal_server.operations.auditing import Acting
+from personal_server.granting.audit import Acting
 from personal_server.storage.authorization import GrantRow, RequestRow, TokenRow
 
 pytestmark = pytest.mark.anyio

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from personal_server.domain.connection import ConnectionStatus
-from personal_server.operations.auditing import Acting
+from personal_server.granting.audit import Acting
 from personal_server.storage.authorization import FamilyRow, GrantRow, PackageRow
 
 pytestmark = pytest.mark.anyio

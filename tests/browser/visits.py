@@ -12,8 +12,8 @@ from typing import Any
 from personal_server.consent.choices import Choices, EntryChoice, StreamChoice
 from personal_server.consent.credentials import secret_hash
 from personal_server.domain.disclosure import DENIED, SERVED, DisclosureEntry
-from personal_server.operations.auditing import Acting
-from personal_server.operations.granting import Granting
+from personal_server.granting.audit import Acting
+from personal_server.granting.decisions import Granting
 from personal_server.storage.authorization import AuditRow, ClientRow, RequestRow
 from tests.browser.site import Owner, Site
 from tests.console.household import DAY, HOME, bank_request, mail_request

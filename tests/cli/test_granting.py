@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from personal_server.errors import GrantRevoked, InvalidToken
-from personal_server.operations.resolving import TokenResolver
+from personal_server.reading.tokens import TokenResolver
 from personal_server.rs_client.credential_cache import CredentialCache
 from personal_server.storage.authorization import GrantRow, TokenRow
 from tests.console.browsing import ORIGIN

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from personal_server.operations.signing_in import Visitor
+from personal_server.granting.owner_sessions import Visitor
 
 
 def test_a_printed_link_signs_in_once(terminal: Any) -> None:

@@ -15,8 +15,8 @@ import anyio
 
 from personal_server.app.composition import Server
 from personal_server.consent.selections import parse_selections
-from personal_server.operations.auditing import Acting
-from personal_server.operations.granting_locally import LocalGranting, LocalRequest
+from personal_server.granting.audit import Acting
+from personal_server.granting.local_grants import LocalGranting, LocalRequest
 from personal_server.settings import Settings
 from tests.browser.chromium import free_port, served
 from tests.browser.site import site

@@ -13,9 +13,8 @@ from personal_server.console.app import ConsoleParts, console_app
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.declaration_document import parse_declaration, render_declaration
 from personal_server.domain.values import render_instant
-from personal_server.operations.read_ports import ReadPorts
-from personal_server.operations.sealing import store_sealer
-from personal_server.operations.signing_in import OwnerSignIn
+from personal_server.granting.owner_sessions import OwnerSignIn
+from personal_server.reading.ports import ReadPorts, store_sealer
 from personal_server.sources.bank.declaration import DECLARATION as BANK
 from personal_server.sources.mail.declaration import DECLARATION as MAIL
 from personal_server.storage.authorization import ClientRow, R, RequestRow, Row

@@ -7,9 +7,9 @@ import pytest
 from personal_server.consent.choices import Choices, EntryChoice
 from personal_server.console import consent_form
 from personal_server.errors import NotANarrowing
-from personal_server.operations.auditing import Acting
-from personal_server.operations.granting import Granting
-from personal_server.operations.reviewing import Review
+from personal_server.granting.audit import Acting
+from personal_server.granting.decisions import Granting
+from personal_server.granting.reviews import Review
 from personal_server.storage.authorization import ReviewArtifactRow
 from tests.console.browsing import Browser, press, words
 from tests.console.household import Household, bank_request, mail_request

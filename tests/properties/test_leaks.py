@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from personal_server.operations.identifying import Identified
+from personal_server.reading.tokens import Identified
 from personal_server.resource_server.limits import LimitRules
 from personal_server.resource_server.routing import RouteTable
 from tests.properties.comparing import Session, furnish

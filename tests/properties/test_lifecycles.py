@@ -18,14 +18,12 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from personal_server.consent import lifecycle
 from personal_server.errors import InvalidGrantCode, PersonalServerError
-from personal_server.operations.auditing import Acting
-from personal_server.operations.disconnecting import disconnect
-from personal_server.operations.minting import Issued
-from personal_server.operations.redeeming import Redemption
-from personal_server.operations.resolving import TokenResolver
-from personal_server.operations.revoking import end_access
-from personal_server.operations.rotating import Refresh, Rotating
-from personal_server.operations.sweeping import sweep
+from personal_server.granting.audit import Acting
+from personal_server.granting.codes import Redemption
+from personal_server.granting.retention import sweep
+from personal_server.granting.revocations import disconnect, end_access
+from personal_server.granting.tokens import Issued, Refresh, Rotating
+from personal_server.reading.tokens import TokenResolver
 from personal_server.storage.authorization import (
     AuthorizationStore,
     ClientRow,
@@ -38,7 +36,7 @@ from personal_server.storage.authorization import (
 )
 from personal_server.storage.sql.authorization import SCHEMA, SqlAuthorizationStore
 from personal_server.storage.sqlite.database import SqliteDatabase
-from tests.operations.conftest import NOTES, Bench, entry, make_bench
+from tests.granting.conftest import NOTES, Bench, entry, make_bench
 from tests.oracle.authorization_memory import MemoryAuthorizationStore
 
 CLIENT, OWNER = Acting("client"), Acting("owner")

@@ -11,7 +11,7 @@ from personal_server.domain.authority import ReadAuthority, TokenKind
 from personal_server.domain.disclosure import DisclosureEntry
 from personal_server.domain.values import NANOSECONDS
 from personal_server.errors import InvalidToken, PersonalServerError
-from personal_server.operations.identifying import Identified
+from personal_server.reading.tokens import Identified
 from personal_server.resource_server.frame import Ports, ResourceServer
 from personal_server.resource_server.limits import LimitRules, Limits
 from personal_server.resource_server.routing import Route, RouteTable

@@ -15,8 +15,7 @@ from personal_server.domain.cursor import TokenUse
 from personal_server.domain.disclosure import Disclosed
 from personal_server.domain.values import NANOSECONDS
 from personal_server.errors import PersonalServerError
-from personal_server.operations.read_ports import ReadPorts
-from personal_server.operations.sealing import KeyedSealer
+from personal_server.reading.ports import KeyedSealer, ReadPorts
 from personal_server.resource_server.boundary import error_body
 from personal_server.resource_server.query_syntax import parse_query
 from personal_server.resource_server.reads import read_routes

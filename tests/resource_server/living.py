@@ -17,10 +17,9 @@ from personal_server.domain.grant import ACTIVE, Grant, MemberGrant, Resolved, S
 from personal_server.domain.values import NANOSECONDS, instant_ns
 from personal_server.enforcement.authority import read_authority
 from personal_server.errors import InvalidToken, PersonalServerError
-from personal_server.operations.disclosure_recording import DisclosureRecorder
-from personal_server.operations.identifying import Identified
-from personal_server.operations.read_ports import ReadPorts
-from personal_server.operations.sealing import KeyedSealer
+from personal_server.reading.disclosure_log import DisclosureRecorder
+from personal_server.reading.ports import KeyedSealer, ReadPorts
+from personal_server.reading.tokens import Identified
 from personal_server.resource_server.assembly import Parts, route_table
 from personal_server.resource_server.frame import Ports, ResourceServer
 from personal_server.resource_server.limits import LimitRules, Limits

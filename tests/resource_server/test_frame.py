@@ -10,7 +10,7 @@ from personal_server.domain.authority import ReadableSource, SourceId
 from personal_server.domain.declaration import Semantics, Stream
 from personal_server.domain.disclosure import Disclosed
 from personal_server.errors import GrantRevoked, StorageUnavailable
-from personal_server.operations.identifying import Identified
+from personal_server.reading.tokens import Identified
 from personal_server.resource_server.limits import LimitRules
 from personal_server.resource_server.parameters import page_limit
 from personal_server.resource_server.replies import Reply

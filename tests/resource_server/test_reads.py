@@ -3,7 +3,7 @@
 import httpx2
 import pytest
 
-from personal_server.operations.identifying import Identified
+from personal_server.reading.tokens import Identified
 from tests.resource_server.conftest import Bench, MakeBench
 from tests.resource_server.door import Door
 from tests.resource_server.journal import LIST, OWNER, client, furnished, stream_grant

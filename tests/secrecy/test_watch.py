@@ -14,7 +14,8 @@ from personal_server.consent.credentials import (
     secret_hash,
     shown_user_code,
 )
-from personal_server.operations import granting, minting, requesting, resolving, signing_in
+from personal_server.granting import decisions, owner_sessions, pending_requests, tokens
+from personal_server.reading import tokens as read_tokens
 from tests.nested import nested_run
 from tests.secrecy.plugin import WATCH
 from tests.secrecy.watch import Watch
@@ -42,7 +43,9 @@ def test_every_leak_that_was_planted_fails_the_run() -> None:
         assert place in said
 
 
-@pytest.mark.parametrize("module", [clients, granting, minting, requesting, resolving, signing_in])
+@pytest.mark.parametrize(
+    "module", [clients, decisions, tokens, pending_requests, read_tokens, owner_sessions]
+)
 def test_whoever_handles_a_secret_is_observed(module: object) -> None:
     assert module.secret_hash is secret_hash  # type: ignore[attr-defined]
     secret_hash("a secret that is in use")

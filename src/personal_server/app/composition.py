@@ -29,16 +29,14 @@ from personal_server.authorization_server.guarded_fetch import GuardedFetch
 from personal_server.console.app import ConsoleParts, console_app
 from personal_server.console.frame import SEGMENTS as CONSOLE_SEGMENTS
 from personal_server.console.lent import error_page, owner_session
+from personal_server.granting.owner_sessions import OwnerSignIn
+from personal_server.granting.retention import Retention, keep_forgetting, keep_sweeping
 from personal_server.mcp_adapter.admission import HostedCredential
 from personal_server.mcp_adapter.calls import adapter_settings
 from personal_server.mcp_adapter.http import HostedApp, hosted_app
-from personal_server.operations.disclosure_recording import DisclosureRecorder
-from personal_server.operations.exporting import stored_grants
-from personal_server.operations.forgetting import Retention, keep_forgetting
-from personal_server.operations.identifying import Identifier
-from personal_server.operations.resolving import TokenResolver
-from personal_server.operations.signing_in import OwnerSignIn
-from personal_server.operations.sweeping import keep_sweeping
+from personal_server.reading.disclosure_log import DisclosureRecorder
+from personal_server.reading.export import stored_grants
+from personal_server.reading.tokens import Identifier, TokenResolver
 from personal_server.resource_server.assembly import Parts, resource_server
 from personal_server.resource_server.frame import Ports, ResourceServer
 from personal_server.resource_server.limits import LimitRules, Limits, totals_in
@@ -221,7 +219,7 @@ async def _lifetime(
 ) -> AsyncGenerator[None, None]:
     retention = Retention(settings.change_history_days, settings.disclosure_log_days)
     async with hosted.run(), client, anyio.create_task_group() as tasks:
-        tasks.start_soon(keep_sweeping, stores.authorization, resolver, stores.clock)
+        tasks.start_soon(keep_sweeping, stores.authorization, resolver.flush_uses, stores.clock)
         tasks.start_soon(
             keep_forgetting, stores.records, stores.disclosures, retention, stores.clock
         )

@@ -21,7 +21,7 @@ from personal_server.errors import (
     PersonalServerError,
 )
 from personal_server.mcp_adapter.admission import AdmissionUnavailable, Admitted, Refused
-from personal_server.operations.resolving import TokenResolver
+from personal_server.reading.tokens import TokenResolver
 
 _REFUSALS: Mapping[type[PersonalServerError], Refused] = {
     InvalidToken: Refused("invalid_token"),

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from personal_server.operations.evidence import EvidenceReader
-from personal_server.operations.granting_locally import LocalGranting
-from personal_server.operations.read_ports import ReadPorts
-from personal_server.operations.signing_in import OwnerSignIn
+from personal_server.granting.local_grants import LocalGranting
+from personal_server.granting.owner_sessions import OwnerSignIn
+from personal_server.reading.ports import ReadPorts
+from personal_server.reading.preview import EvidenceReader
 from personal_server.storage.authorization import AuthorizationStore
 from personal_server.storage.catalog import Catalogs, KnownDeclarations, StoredCatalogs
 from personal_server.storage.ports import DisclosureStore

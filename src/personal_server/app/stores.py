@@ -10,8 +10,7 @@ from dataclasses import dataclass
 
 from personal_server.app.configuration import Configuration, load_configuration
 from personal_server.app.owner_store import OwnerStore
-from personal_server.operations.read_ports import ReadPorts
-from personal_server.operations.sealing import store_sealer
+from personal_server.reading.ports import ReadPorts, store_sealer
 from personal_server.settings import FORWARDED, Settings
 from personal_server.storage.authorization import AuthorizationStore
 from personal_server.storage.catalog import Catalogs, KnownDeclarations, StoredCatalogs

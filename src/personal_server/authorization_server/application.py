@@ -24,9 +24,9 @@ from personal_server.authorization_server.register import Registering
 from personal_server.authorization_server.revoke import Revoking
 from personal_server.authorization_server.token import TokenEndpoint
 from personal_server.consent.credentials import RandomBytes
-from personal_server.operations.redeeming import Redeeming
-from personal_server.operations.requesting import Requesting
-from personal_server.operations.rotating import Rotating
+from personal_server.granting.codes import Redeeming
+from personal_server.granting.pending_requests import Requesting
+from personal_server.granting.tokens import Rotating
 from personal_server.storage.authorization import AuthorizationStore
 from personal_server.storage.catalog import Catalogs
 

@@ -29,8 +29,8 @@ from personal_server.errors import (
     RateLimitExceeded,
     TemporarilyUnavailable,
 )
-from personal_server.operations.granting import refusal_parameters
-from personal_server.operations.requesting import PUSHED_NS, Asking, Requesting
+from personal_server.granting.decisions import refusal_parameters
+from personal_server.granting.pending_requests import PUSHED_NS, Asking, Requesting
 from personal_server.storage.authorization import ClientRow
 
 PUSHED_SECONDS = PUSHED_NS // NANOSECONDS

@@ -15,7 +15,7 @@ from starlette.requests import Request
 
 from personal_server.domain.wire import PDPP_VERSION
 from personal_server.errors import BadRequest, RequestTooLarge, UnsupportedVersion
-from personal_server.operations.auditing import Acting
+from personal_server.granting.audit import Acting
 
 MAX_BODY = 128 * 1024
 MAX_REGISTRATION = 32 * 1024

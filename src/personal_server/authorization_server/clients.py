@@ -31,7 +31,7 @@ from personal_server.consent.credentials import (
     secret_hash,
 )
 from personal_server.errors import BadRequest, InvalidClient
-from personal_server.operations.auditing import METADATA_CHANGED, Acting, Subject, audit
+from personal_server.granting.audit import METADATA_CHANGED, Acting, Subject, audit
 from personal_server.storage.authorization import (
     AssertionIdRow,
     AuthorizationStore,

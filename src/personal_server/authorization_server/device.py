@@ -19,7 +19,7 @@ from personal_server.consent.authorization_requests import (
 )
 from personal_server.consent.client_registration import DEVICE_CODE, OWNER_PROFILE
 from personal_server.errors import BadRequest, InvalidTarget, UnauthorizedClient
-from personal_server.operations.requesting import Asking, Requesting
+from personal_server.granting.pending_requests import Asking, Requesting
 from personal_server.storage.authorization import ClientRow
 
 

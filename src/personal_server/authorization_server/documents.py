@@ -29,7 +29,7 @@ from personal_server.consent.client_documents import (
 )
 from personal_server.domain.values import DAY_NANOSECONDS, NANOSECONDS
 from personal_server.errors import InvalidClient, RateLimitExceeded
-from personal_server.operations.auditing import METADATA_CHANGED, SERVER, Subject, audit
+from personal_server.granting.audit import METADATA_CHANGED, SERVER, Subject, audit
 from personal_server.storage.authorization import AuthorizationStore, ClientDocumentRow
 
 LEAST_SECONDS, MOST_SECONDS = 300, 86_400

@@ -22,9 +22,9 @@ from personal_server.errors import (
     NotFound,
     NotPermitted,
 )
-from personal_server.operations.auditing import Acting
-from personal_server.operations.resolving import Judged, judge, resolved
-from personal_server.operations.revoking import Ended, end_grant, end_package
+from personal_server.granting.audit import Acting
+from personal_server.granting.revocations import Ended, end_grant, end_package
+from personal_server.reading.tokens import Judged, judge, resolved
 from personal_server.storage.authorization import AuthorizationReader, AuthorizationStore, ClientRow
 from personal_server.storage.catalog import Catalogs
 

@@ -22,8 +22,8 @@ from personal_server.consent.terms import render_details
 from personal_server.domain.grant import ACTIVE, Grant
 from personal_server.domain.values import NANOSECONDS
 from personal_server.errors import AuthenticationRequired
-from personal_server.operations.auditing import audit
-from personal_server.operations.resolving import Judged, judge
+from personal_server.granting.audit import audit
+from personal_server.reading.tokens import Judged, judge
 from personal_server.storage.authorization import AuthorizationStore, IntrospectionClientRow
 from personal_server.storage.catalog import Catalogs
 

@@ -16,7 +16,7 @@ from personal_server.consent.client_registration import register
 from personal_server.consent.credentials import RandomBytes
 from personal_server.domain.values import NANOSECONDS
 from personal_server.errors import InvalidClientMetadata
-from personal_server.operations.registering import register_client
+from personal_server.granting.clients import register_client
 from personal_server.storage.authorization import AuthorizationStore
 
 

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from personal_server.authorization_server.answers import answer
 from personal_server.authorization_server.calls import Call
 from personal_server.authorization_server.clients import Clients
-from personal_server.operations.disconnecting import disconnect
+from personal_server.granting.revocations import disconnect
 from personal_server.storage.authorization import AuthorizationStore
 
 

@@ -24,9 +24,8 @@ from personal_server.errors import (
     UnauthorizedClient,
     UnsupportedGrantType,
 )
-from personal_server.operations.minting import Issued
-from personal_server.operations.redeeming import Redeeming, Redemption
-from personal_server.operations.rotating import Refresh, Rotating
+from personal_server.granting.codes import Redeeming, Redemption
+from personal_server.granting.tokens import Issued, Refresh, Rotating
 
 
 class TokenEndpoint:

@@ -10,7 +10,7 @@ import cyclopts
 from personal_server.app.owner_store import OwnerStore
 from personal_server.cli.exits import print_json
 from personal_server.cli.tables import console, words
-from personal_server.operations.introspection_clients import add_introspection_client
+from personal_server.granting.clients import add_introspection_client
 
 Opener = Callable[[], AbstractContextManager[OwnerStore]]
 

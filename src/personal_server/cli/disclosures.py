@@ -16,7 +16,7 @@ from personal_server.cli.exits import print_json
 from personal_server.cli.tables import console, minute, plain, table
 from personal_server.domain.disclosure import DENIED, DisclosureEntry
 from personal_server.domain.values import render_instant
-from personal_server.operations.accessing import list_held
+from personal_server.granting.holdings import list_held
 from personal_server.storage.ports import DisclosureQuery
 
 Opener = Callable[[], AbstractContextManager[OwnerStore]]

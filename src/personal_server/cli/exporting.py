@@ -19,14 +19,14 @@ from personal_server.app.owner_store import OwnerStore
 from personal_server.cli.exits import CommandError
 from personal_server.cli.tables import words
 from personal_server.errors import ConnectionNotFound, NotFound
-from personal_server.operations.exporting import (
+from personal_server.reading.disclosure_log import every_disclosure
+from personal_server.reading.export import (
     Enclosures,
     export_archive,
     export_lines,
     extent_of,
     stored_grants,
 )
-from personal_server.resource_server.disclosures import every_disclosure
 from personal_server.storage.ports import ReadSnapshot
 
 Opener = Callable[[], AbstractContextManager[OwnerStore]]

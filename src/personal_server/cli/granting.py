@@ -26,11 +26,11 @@ from personal_server.cli.tables import console, words
 from personal_server.consent.client_registration import local_client_id
 from personal_server.consent.selections import parse_selections
 from personal_server.domain.values import instant_text
-from personal_server.operations.accessing import Held, list_held, show_held
-from personal_server.operations.auditing import Acting
-from personal_server.operations.granting_locally import LocalRequest
-from personal_server.operations.minting import Issued
-from personal_server.operations.revoking import end_access
+from personal_server.granting.audit import Acting
+from personal_server.granting.holdings import Held, list_held, show_held
+from personal_server.granting.local_grants import LocalRequest
+from personal_server.granting.revocations import end_access
+from personal_server.granting.tokens import Issued
 from personal_server.rs_client.credential_cache import CredentialCache
 from personal_server.rs_client.credentials import CredentialError, Document
 

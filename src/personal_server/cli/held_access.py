@@ -11,7 +11,7 @@ from personal_server.cli.reviews import window_words
 from personal_server.cli.tables import day, minute, print_facts, table
 from personal_server.domain.grant import render_stream_grant
 from personal_server.domain.values import instant_text
-from personal_server.operations.accessing import Held, HeldGrant
+from personal_server.granting.holdings import Held, HeldGrant
 
 COLUMNS = ("id", "client", "until", "last used", "streams")
 

@@ -11,8 +11,8 @@ from personal_server.cli.tables import day, plain
 from personal_server.consent.terms import EntryTerms
 from personal_server.domain.authority import TimeConstraint
 from personal_server.domain.grant import StreamGrant
-from personal_server.operations.evidence import Evidence, Place
-from personal_server.operations.reviewing import Review
+from personal_server.granting.reviews import Review
+from personal_server.reading.preview import Evidence, Place
 
 
 def print_review(review: Review, evidence: Mapping[Place, Evidence], out: Console) -> None:

@@ -16,7 +16,7 @@ from personal_server.app.logs import configure_logging
 from personal_server.cli.exits import CommandError
 from personal_server.cli.starting import settings_or_exit
 from personal_server.domain.hosts import host_connections, mcp_url
-from personal_server.operations.signing_in import OwnerSignIn
+from personal_server.granting.owner_sessions import OwnerSignIn
 from personal_server.settings import Settings
 
 LARGEST_HEAD_BYTES = 64 * 1024

@@ -20,8 +20,8 @@ from personal_server.console.visits import Visit, acting
 from personal_server.console.words import laid_open
 from personal_server.domain.disclosure import SERVED
 from personal_server.errors import NotFound
-from personal_server.operations.accessing import Held, list_held, show_held
-from personal_server.operations.revoking import end_access
+from personal_server.granting.holdings import Held, list_held, show_held
+from personal_server.granting.revocations import end_access
 from personal_server.storage.authorization import (
     AuditRow,
     AuthorizationReader,

@@ -8,7 +8,7 @@ from personal_server.console.consent_words import trust_mark
 from personal_server.console.words import day_of, field_words
 from personal_server.domain.authority import TimeConstraint
 from personal_server.domain.grant import Grant
-from personal_server.operations.accessing import Held, HeldGrant
+from personal_server.granting.holdings import Held, HeldGrant
 from personal_server.storage.authorization import AuditRow
 from personal_server.storage.catalog import Catalog
 

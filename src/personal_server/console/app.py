@@ -16,11 +16,11 @@ from personal_server.console.pages import Pages
 from personal_server.console.records_pages import RecordsPages
 from personal_server.console.sign_in import SignInPages
 from personal_server.console.throttle import SignInThrottle, UserCodeThrottle
-from personal_server.operations.evidence import EvidenceReader
-from personal_server.operations.granting import Granting
-from personal_server.operations.read_ports import ReadPorts
-from personal_server.operations.requesting import Requesting
-from personal_server.operations.signing_in import OwnerSignIn
+from personal_server.granting.decisions import Granting
+from personal_server.granting.owner_sessions import OwnerSignIn
+from personal_server.granting.pending_requests import Requesting
+from personal_server.reading.ports import ReadPorts
+from personal_server.reading.preview import EvidenceReader
 from personal_server.storage.authorization import AuthorizationStore
 from personal_server.storage.catalog import KnownDeclarations, StoredCatalogs
 from personal_server.storage.ports import DisclosureStore

@@ -15,9 +15,9 @@ from personal_server.console.frame import PageRoute
 from personal_server.console.pages import Pages
 from personal_server.console.visits import Visit, acting
 from personal_server.errors import NotFound
-from personal_server.operations.accessing import list_held
-from personal_server.operations.auditing import METADATA_CHANGED
-from personal_server.operations.revoking import block_client, end_client_access, unblock_client
+from personal_server.granting.audit import METADATA_CHANGED
+from personal_server.granting.holdings import list_held
+from personal_server.granting.revocations import block_client, end_client_access, unblock_client
 from personal_server.storage.authorization import (
     AuditRow,
     AuthorizationReader,

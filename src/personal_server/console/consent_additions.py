@@ -12,7 +12,7 @@ from personal_server.console.consent_who import source_name
 from personal_server.console.words import field_words, listed
 from personal_server.domain.authority import TimeConstraint
 from personal_server.domain.grant import Grant, StreamGrant
-from personal_server.operations.reviewing import Review
+from personal_server.granting.reviews import Review
 
 Holdings = Mapping[tuple[str, str], Sequence[StreamGrant]]
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from personal_server.console.words import counted, field_words, listed, number
-from personal_server.operations.reviewing import Review, facts_of
+from personal_server.granting.reviews import Review, facts_of
 
 Place = tuple[str, str]
 

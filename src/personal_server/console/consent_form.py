@@ -17,8 +17,8 @@ from personal_server.console.visits import Form
 from personal_server.domain.grant import StreamGrant
 from personal_server.domain.values import DAY_NANOSECONDS, instant_text
 from personal_server.errors import NotANarrowing
-from personal_server.operations.accessing import Held
-from personal_server.operations.reviewing import Review
+from personal_server.granting.holdings import Held
+from personal_server.granting.reviews import Review
 
 QUICK_DAYS = (("30", "Last 30 days"), ("90", "Last 90 days"), ("365", "Last year"))
 SEVERAL = "several"

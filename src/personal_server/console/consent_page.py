@@ -25,10 +25,10 @@ from personal_server.errors import (
     ReviewChanged,
     ReviewStale,
 )
-from personal_server.operations.evidence import EvidenceReader
-from personal_server.operations.granting import Decided, Granting
-from personal_server.operations.reviewing import Review
-from personal_server.operations.signing_in import Clock
+from personal_server.granting.decisions import Decided, Granting
+from personal_server.granting.owner_sessions import Clock
+from personal_server.granting.reviews import Review
+from personal_server.reading.preview import EvidenceReader
 
 NOTHING_DIFFERENT = Differences()
 

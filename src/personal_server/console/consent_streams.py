@@ -12,7 +12,7 @@ from personal_server.console.masking import mask
 from personal_server.console.words import counted, day_of, field_words, span_of
 from personal_server.domain.declaration import Property
 from personal_server.domain.grant import StreamGrant
-from personal_server.operations.evidence import Evidence, Place
+from personal_server.reading.preview import Evidence, Place
 
 SAMPLE_COLUMNS = 5
 

@@ -25,9 +25,9 @@ from personal_server.console.consent_who import (
 )
 from personal_server.console.words import span_of
 from personal_server.domain.grant import StreamGrant
-from personal_server.operations.accessing import Held
-from personal_server.operations.evidence import Evidence, Place
-from personal_server.operations.reviewing import Review
+from personal_server.granting.holdings import Held
+from personal_server.granting.reviews import Review
+from personal_server.reading.preview import Evidence, Place
 
 EvidenceBy = Mapping[Place, Evidence]
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")

@@ -10,7 +10,7 @@ from personal_server.consent.offers import EntryOffer, Ungrantable
 from personal_server.consent.selections import AI_TRAINING
 from personal_server.console import consent_words
 from personal_server.console.words import minute_of, purpose_label, redirect_place
-from personal_server.operations.reviewing import Review
+from personal_server.granting.reviews import Review
 
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 

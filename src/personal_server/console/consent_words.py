@@ -11,7 +11,7 @@ from personal_server.consent.selections import TimeRange
 from personal_server.consent.terms import Missing
 from personal_server.console.words import counted, day_of, field_words
 from personal_server.domain.authority import TimeConstraint
-from personal_server.operations.evidence import Evidence
+from personal_server.reading.preview import Evidence
 
 _TRUST = {
     "pre_registered": ("good", "Set up on this server"),

@@ -23,8 +23,8 @@ from personal_server.console.visits import Visit, acting
 from personal_server.console.words import shown
 from personal_server.domain.values import NANOSECONDS
 from personal_server.errors import InvalidRequest, InvalidUserCode, NotFound, RequestClosed
-from personal_server.operations.granting import Granting
-from personal_server.operations.requesting import OWNER_DEVICE, Requesting
+from personal_server.granting.decisions import Granting
+from personal_server.granting.pending_requests import OWNER_DEVICE, Requesting
 from personal_server.storage.authorization import AuthorizationStore, ClientRow, RequestRow
 
 FRESH_SECONDS = 300

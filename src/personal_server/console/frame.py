@@ -38,7 +38,7 @@ from personal_server.errors import (
     OwnerSessionRequired,
     PersonalServerError,
 )
-from personal_server.operations.signing_in import OwnerSignIn, Visitor
+from personal_server.granting.owner_sessions import OwnerSignIn, Visitor
 
 Endpoint = Callable[[Visit], Response]
 SEGMENTS = frozenset({"consent", "device", "owner", "assets", "icon.svg"})

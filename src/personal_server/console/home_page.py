@@ -14,9 +14,9 @@ from personal_server.console.visits import Visit
 from personal_server.domain.disclosure import SERVED
 from personal_server.domain.hosts import host_connections
 from personal_server.domain.values import DAY_NANOSECONDS
-from personal_server.operations.accessing import list_held
-from personal_server.operations.read_ports import ReadPorts
-from personal_server.operations.signing_in import OwnerSignIn
+from personal_server.granting.holdings import list_held
+from personal_server.granting.owner_sessions import OwnerSignIn
+from personal_server.reading.ports import ReadPorts
 from personal_server.storage.authorization import After, AuthorizationStore, ClientRow, RequestRow
 from personal_server.storage.catalog import Catalog, Catalogs
 from personal_server.storage.ports import DisclosureQuery, DisclosureStore

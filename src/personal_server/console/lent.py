@@ -15,7 +15,7 @@ from personal_server.console.frame import origin_of, stranger
 from personal_server.console.pages import Pages
 from personal_server.console.visits import check_csrf, session_cookie
 from personal_server.errors import PersonalServerError
-from personal_server.operations.signing_in import OwnerSignIn
+from personal_server.granting.owner_sessions import OwnerSignIn
 
 
 def owner_session(sign_in: OwnerSignIn) -> Callable[[Request], bool]:

@@ -17,8 +17,8 @@ from personal_server.console.source_view import source_views
 from personal_server.console.visits import Visit
 from personal_server.domain.values import DAY_NANOSECONDS
 from personal_server.errors import InvalidRequest
-from personal_server.operations.accessing import list_held
-from personal_server.operations.read_ports import ReadPorts
+from personal_server.granting.holdings import list_held
+from personal_server.reading.ports import ReadPorts
 from personal_server.storage.authorization import AuthorizationStore
 from personal_server.storage.catalog import Catalogs
 from personal_server.storage.ports import DisclosureQuery, DisclosureStore

@@ -25,7 +25,7 @@ from personal_server.console.visits import (
     session_cookie,
 )
 from personal_server.errors import NotFound, SignInFailed
-from personal_server.operations.signing_in import ABSOLUTE_SECONDS, LINK_SECONDS, OwnerSignIn
+from personal_server.granting.owner_sessions import ABSOLUTE_SECONDS, LINK_SECONDS, OwnerSignIn
 
 _CSRF_BYTES = 32
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.declaration import SourceDeclaration
-from personal_server.operations.accessing import Held
+from personal_server.granting.holdings import Held
 from personal_server.storage.catalog import Catalog
 from personal_server.storage.ports import Collection, StoredStream
 

@@ -23,8 +23,8 @@ from personal_server.errors import (
     OwnerSessionRequired,
     UnsupportedVersion,
 )
-from personal_server.operations.auditing import Acting
-from personal_server.operations.signing_in import SignedIn, Visitor
+from personal_server.granting.audit import Acting
+from personal_server.granting.owner_sessions import SignedIn, Visitor
 
 MAX_FORM_BYTES = 512 * 1024
 MAX_FORM_FIELDS = 10_000

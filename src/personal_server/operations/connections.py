@@ -6,10 +6,9 @@ Source: RS contract 14.2.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from personal_server.domain.authority import ReadableSource
 from personal_server.domain.connection import TRANSITIONS, Connection, ConnectionStatus
 from personal_server.errors import (
     AmbiguousConnection,
@@ -18,14 +17,7 @@ from personal_server.errors import (
     InvalidState,
     NotFound,
 )
-from personal_server.operations.freshness import UNKNOWN, CaptureTimes, Freshness, freshness_of
-from personal_server.storage.ports import (
-    CatalogReads,
-    Collection,
-    ConnectionStore,
-    ReadSnapshot,
-    StoredDeclaration,
-)
+from personal_server.storage.ports import CatalogReads, ConnectionStore, StoredDeclaration
 
 MAX_NAME_CODE_POINTS = 200
 ID_BYTES = 12
@@ -167,20 +159,3 @@ def _candidate(connection: Connection) -> dict[str, object]:
     if connection.display_name is not None:
         members["display_name"] = connection.display_name
     return members
-
-
-def connection_freshness(
-    snapshot: ReadSnapshot,
-    times: CaptureTimes,
-    sources: Sequence[ReadableSource],
-    collection: Collection | None,
-    now_ns: int,
-) -> Freshness:
-    """The freshness of a whole connection: of the newest record in any of its streams."""
-    if not sources:
-        last = None if collection is None or collection.last_run is None else collection.last_run
-        succeeded = None if collection is None else collection.last_succeeded_at_ns
-        return Freshness(UNKNOWN, succeeded, None if last is None else last.at_ns)
-    newest = [times.newest(snapshot, source) for source in sources]
-    known = [at_ns for at_ns in newest if at_ns is not None]
-    return freshness_of(sources[0], collection, max(known, default=None), now_ns)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from personal_server.enforcement.queries import AggregateQuery
-from personal_server.operations.aggregating import read_aggregate
-from personal_server.operations.read_ports import ReadPorts
+from personal_server.reading.aggregates import read_aggregate
+from personal_server.reading.ports import ReadPorts
 from personal_server.resource_server.read_parameters import (
     filters_of,
     selectors_of,

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from personal_server.operations.exporting import Enclosures
-from personal_server.operations.read_ports import ReadPorts
+from personal_server.reading.disclosure_log import every_disclosure
+from personal_server.reading.export import Enclosures
+from personal_server.reading.ports import ReadPorts
 from personal_server.resource_server import absent
 from personal_server.resource_server.blobs import Blobs
 from personal_server.resource_server.collector_state import CollectorState
 from personal_server.resource_server.connections import OwnerConnections
 from personal_server.resource_server.declarations import Declarations
 from personal_server.resource_server.deleting import Deletes
-from personal_server.resource_server.disclosures import Disclosures, every_disclosure
+from personal_server.resource_server.disclosures import Disclosures
 from personal_server.resource_server.discovery import Discovery
 from personal_server.resource_server.exporting import Export
 from personal_server.resource_server.frame import Ports, ResourceServer

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 
 from personal_server.errors import AuthenticationRequired, InvalidToken, PersonalServerError
-from personal_server.operations.identifying import Identified
+from personal_server.reading.tokens import Identified
 
 _CREDENTIALS = re.compile(r"(?i:bearer) +([A-Za-z0-9._~+/=-]{1,4096}) *\Z")
 

@@ -25,7 +25,7 @@ from personal_server.errors import (
     NotFound,
     RangeNotSatisfiable,
 )
-from personal_server.operations.read_ports import ReadPorts
+from personal_server.reading.ports import ReadPorts
 from personal_server.resource_server.byte_ranges import CHUNK_BYTES, FilePart, asked_range
 from personal_server.resource_server.parameters import SELECTORS, Parameter
 from personal_server.resource_server.replies import Reply

@@ -10,7 +10,7 @@ import orjson
 from personal_server.domain.connection import Connection
 from personal_server.domain.values import render_instant
 from personal_server.errors import BodyTooLarge, NotFound
-from personal_server.operations.read_ports import ReadPorts
+from personal_server.reading.ports import ReadPorts
 from personal_server.resource_server.bodies import json_body, parse_body
 from personal_server.resource_server.replies import Reply
 from personal_server.resource_server.requests import Request

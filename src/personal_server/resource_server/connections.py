@@ -21,14 +21,13 @@ from personal_server.errors import (
 )
 from personal_server.operations.connections import (
     OWNER_ACTIONS,
-    connection_freshness,
     create_connection,
     move_connection,
     possible_actions,
     rename_connection,
 )
-from personal_server.operations.freshness import Freshness
-from personal_server.operations.read_ports import ReadPorts
+from personal_server.reading.freshness import Freshness, connection_freshness
+from personal_server.reading.ports import ReadPorts
 from personal_server.resource_server.bodies import json_body, parse_body
 from personal_server.resource_server.envelopes import list_body, object_body
 from personal_server.resource_server.owner_lists import cursor_after, named_page, page_start

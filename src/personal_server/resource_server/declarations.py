@@ -16,7 +16,7 @@ from personal_server.errors import (
     NotFound,
 )
 from personal_server.operations.declaring import declare
-from personal_server.operations.read_ports import ReadPorts
+from personal_server.reading.ports import ReadPorts
 from personal_server.resource_server.envelopes import list_body, object_body
 from personal_server.resource_server.owner_lists import named_page
 from personal_server.resource_server.parameters import CURSOR, Parameter, page_limit

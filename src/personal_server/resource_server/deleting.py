@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from personal_server.errors import ConfirmationRequired, NotFound
-from personal_server.operations.read_ports import ReadPorts
+from personal_server.reading.ports import ReadPorts
 from personal_server.resource_server.parameters import Parameter
 from personal_server.resource_server.replies import Reply
 from personal_server.resource_server.requests import Request

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from personal_server.domain.cursor import Sealer
-from personal_server.domain.disclosure import DENIED, SERVED, DisclosureEntry
-from personal_server.domain.values import instant_ns, render_instant
+from personal_server.domain.disclosure import DENIED, SERVED
+from personal_server.domain.values import instant_ns
 from personal_server.errors import InvalidCursor
+from personal_server.reading.disclosure_log import render_disclosure
 from personal_server.resource_server.envelopes import list_body
 from personal_server.resource_server.owner_lists import cursor_after, page_start
 from personal_server.resource_server.parameters import CURSOR, Kind, Parameter, page_limit
@@ -25,7 +26,6 @@ MEMBER_OF = {
     "route": "route",
     "outcome": "outcome",
 }
-PAGE = 1_000
 PARAMETERS = (
     Parameter("client_id", "Only reads by this client."),
     Parameter("grant_id", "Only reads under this grant."),
@@ -79,14 +79,6 @@ class Disclosures:
         return Reply(list_body(request, rows, next_cursor=following))
 
 
-def every_disclosure(store: DisclosureStore) -> Iterator[dict[str, object]]:
-    """The whole log, newest first, in pages."""
-    below: int | None = None
-    while page := store.disclosures(DisclosureQuery(PAGE, below=below)):
-        yield from (render_disclosure(entry) for _, entry in page)
-        below = page[-1][0]
-
-
 def _query(request: Request, start: object, limit: int) -> DisclosureQuery:
     texts = {name: request.parameters.text(name) for name in (*MEMBER_OF, "since", "until")}
     equal = tuple(
@@ -99,28 +91,3 @@ def _query(request: Request, start: object, limit: int) -> DisclosureQuery:
         until_ns=instant_ns(texts["until"] or ""),
         below=start if isinstance(start, int) else None,
     )
-
-
-def render_disclosure(entry: DisclosureEntry) -> dict[str, object]:
-    """The wire form of an entry."""
-    return {
-        "object": "disclosure",
-        "disclosure_id": entry.disclosure_id,
-        "at": render_instant(entry.at_ns),
-        "request_id": entry.request_id,
-        "outcome": entry.outcome,
-        "error_code": entry.error_code,
-        "token_kind": entry.token_kind,
-        "client_id": entry.client_id,
-        "grant_id": entry.grant_id,
-        "grant_package_id": entry.package_id,
-        "channel": entry.channel,
-        "tool": entry.tool,
-        "route": entry.route,
-        "connector_key": entry.connector_key,
-        "connection_id": entry.connection_id,
-        "stream": entry.stream,
-        "fields": list(entry.fields),
-        "record_count": entry.record_count,
-        "bytes": entry.size_bytes,
-    }

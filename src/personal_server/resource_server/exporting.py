@@ -8,14 +8,14 @@ from threading import BoundedSemaphore
 
 from personal_server.domain.disclosure import Disclosed
 from personal_server.errors import ConnectionNotFound, NotFound, StorageUnavailable
-from personal_server.operations.exporting import (
+from personal_server.reading.export import (
     Enclosures,
     Extent,
     export_archive,
     export_lines,
     extent_of,
 )
-from personal_server.operations.read_ports import ReadPorts
+from personal_server.reading.ports import ReadPorts
 from personal_server.resource_server.parameters import Kind, Parameter
 from personal_server.resource_server.replies import Reply
 from personal_server.resource_server.requests import Request

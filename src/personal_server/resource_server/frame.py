@@ -21,14 +21,14 @@ from personal_server.errors import (
     PersonalServerError,
     UnsupportedVersion,
 )
-from personal_server.operations.disclosing import (
+from personal_server.reading.disclosure_log import (
     Call,
     DisclosureLog,
     denied_entry,
     served_entries,
     shared_out,
 )
-from personal_server.operations.identifying import Identified
+from personal_server.reading.tokens import Identified
 from personal_server.resource_server.bearer import Identify, bearer_token
 from personal_server.resource_server.bodies import check_head, read_body, spool_body
 from personal_server.resource_server.boundary import error_body, error_headers, translate

@@ -7,7 +7,7 @@ from typing import BinaryIO
 
 from personal_server.errors import ConnectionBusy, ConnectionNotWritable, NotFound
 from personal_server.operations.ingesting import LineRejection, ingest
-from personal_server.operations.read_ports import ReadPorts
+from personal_server.reading.ports import ReadPorts
 from personal_server.resource_server.parameters import Parameter
 from personal_server.resource_server.replies import Reply
 from personal_server.resource_server.requests import Request

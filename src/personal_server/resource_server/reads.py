@@ -25,7 +25,7 @@ from personal_server.errors import (
     UnknownField,
     UnsupportedSearchMode,
 )
-from personal_server.operations.read_ports import ReadPorts
+from personal_server.reading.ports import ReadPorts
 from personal_server.resource_server.aggregates import AggregateRoute
 from personal_server.resource_server.parameters import SELECTORS, Parameters
 from personal_server.resource_server.read_parameters import (

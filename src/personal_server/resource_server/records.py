@@ -15,10 +15,10 @@ from personal_server.enforcement.queries import (
     RecordQuery,
     RecordsQuery,
 )
-from personal_server.operations.following import follow, is_feed_cursor
-from personal_server.operations.read_ports import ReadPorts
-from personal_server.operations.reading import read_record, read_records
-from personal_server.operations.windowing import read_field_window
+from personal_server.reading.changes import follow, is_feed_cursor
+from personal_server.reading.field_windows import read_field_window
+from personal_server.reading.ports import ReadPorts
+from personal_server.reading.records import read_record, read_records
 from personal_server.resource_server.envelopes import NO_COUNT, list_body, object_body
 from personal_server.resource_server.read_parameters import (
     cut_of,

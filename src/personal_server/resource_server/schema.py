@@ -12,7 +12,10 @@ from personal_server.enforcement.disclose import identity
 from personal_server.enforcement.expansion import reach
 from personal_server.enforcement.queries import SchemaQuery, StreamQuery
 from personal_server.errors import InvalidRequest
-from personal_server.operations.describing import (
+from personal_server.reading.freshness import least_of
+from personal_server.reading.ports import ReadPorts
+from personal_server.reading.records import unavailable_meta
+from personal_server.reading.schema import (
     ConnectorEntry,
     Described,
     StreamSummary,
@@ -21,9 +24,6 @@ from personal_server.operations.describing import (
     grouped,
     summarize_streams,
 )
-from personal_server.operations.freshness import least_of
-from personal_server.operations.read_ports import ReadPorts
-from personal_server.operations.reading import unavailable_meta
 from personal_server.resource_server.envelopes import list_body, object_body
 from personal_server.resource_server.parameters import Parameters
 from personal_server.resource_server.read_parameters import selectors_of, timeout_seconds

@@ -27,7 +27,7 @@ from personal_server.enforcement.capabilities import (
     usable_metrics,
     usable_views,
 )
-from personal_server.operations.describing import ConnectorEntry, StreamEntry
+from personal_server.reading.schema import ConnectorEntry, StreamEntry
 
 MAX_COMPACT_BYTES = 256 * 1024
 COUNT_KINDS = ["none", "estimated", "exact"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from personal_server.enforcement.queries import SearchQuery
 from personal_server.errors import UnsupportedSearchMode
-from personal_server.operations.read_ports import ReadPorts
-from personal_server.operations.searching import search
+from personal_server.reading.ports import ReadPorts
+from personal_server.reading.search import search
 from personal_server.resource_server.read_parameters import (
     filters_of,
     selectors_of,

@@ -27,9 +27,9 @@ RACER = """
 import json, secrets, sys
 from pathlib import Path
 from personal_server.errors import OAuthRefusal
-from personal_server.operations.auditing import Acting
-from personal_server.operations.redeeming import Redeeming, Redemption
-from personal_server.operations.rotating import Refresh, Rotating
+from personal_server.granting.audit import Acting
+from personal_server.granting.codes import Redeeming, Redemption
+from personal_server.granting.tokens import Refresh, Rotating
 from personal_server.storage.sql.authorization import SCHEMA, SqlAuthorizationStore
 from personal_server.storage.sqlite.database import SqliteDatabase
 

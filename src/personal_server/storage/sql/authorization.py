@@ -15,7 +15,8 @@ from typing import Any, get_type_hints
 import orjson
 
 from personal_server.storage.authorization import After, AuditRow, Before, NotNull, R, Row
-from personal_server.storage.sql.driver import Database, Line, Session, Value
+from personal_server.storage.sql.dialect import Value
+from personal_server.storage.sql.driver import Database, Line, Session
 from personal_server.storage.sql.fixed_tables import SchemaModule
 
 # The tables of the authorization store.  Source: AS contract 18.

@@ -14,7 +14,8 @@ from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.declaration import SourceDeclaration
 from personal_server.errors import ConnectionNotFound, DeclarationConflict, InvalidState, NotFound
 from personal_server.storage.ports import StoredDeclaration
-from personal_server.storage.sql.driver import Line, Session, Value
+from personal_server.storage.sql.dialect import Value
+from personal_server.storage.sql.driver import Line, Session
 from personal_server.storage.sql.layout import Column, Layout, adapted, create_index, layouts
 from personal_server.storage.sql.source_tables import (
     Source,

@@ -8,7 +8,8 @@ import orjson
 
 from personal_server.domain.disclosure import SERVED, DisclosureEntry
 from personal_server.storage.ports import DisclosureQuery
-from personal_server.storage.sql.driver import Database, Line, Value
+from personal_server.storage.sql.dialect import Value
+from personal_server.storage.sql.driver import Database, Line
 from personal_server.storage.sql.fixed_tables import SchemaModule
 
 _TABLE = """

@@ -23,7 +23,8 @@ from personal_server.errors import ConnectionBusy
 from personal_server.storage.meaning import changed_fields
 from personal_server.storage.ports import Batch, Rejection, WriteOutcome
 from personal_server.storage.sql.blobs import forget_unreferenced, remove_unheld
-from personal_server.storage.sql.driver import Database, Session, Value
+from personal_server.storage.sql.dialect import Value
+from personal_server.storage.sql.driver import Database, Session
 from personal_server.storage.sql.layout import Layout, layout_of
 from personal_server.storage.sql.source_tables import (
     Source,

@@ -23,7 +23,8 @@ from personal_server.domain.values import (
 )
 from personal_server.storage.meaning import blob_ids
 from personal_server.storage.ports import RecordWrite
-from personal_server.storage.sql.driver import Session, Value
+from personal_server.storage.sql.dialect import Value
+from personal_server.storage.sql.driver import Session
 from personal_server.storage.sql.layout import Layout
 
 # Places in time: id = microseconds << SLOT_BITS, so that walking ids is walking time.

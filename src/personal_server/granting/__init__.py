@@ -1,0 +1,1 @@
+"""Effects of consent: requests, decisions, tokens, clients, their end."""

@@ -1,0 +1,145 @@
+"""Registered clients in the store: added, making room, purged.  Source: AS contract 3.2."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from personal_server.consent.client_registration import DYNAMIC, Registration, local_client_id
+from personal_server.consent.credentials import (
+    CLIENT,
+    CLIENT_REFERENCE,
+    INTROSPECTION_SECRET,
+    RandomBytes,
+    new_id,
+    new_secret,
+    secret_hash,
+)
+from personal_server.domain.values import DAY_NANOSECONDS, NANOSECONDS
+from personal_server.errors import InvalidState, RateLimitExceeded
+from personal_server.granting.audit import SERVER, Acting, Subject, audit
+from personal_server.granting.holdings import active_held, list_held
+from personal_server.granting.pending_requests import ERASED
+from personal_server.storage.authorization import (
+    AuthorizationStore,
+    AuthorizationWriter,
+    Before,
+    ClientRow,
+    IntrospectionClientRow,
+    RequestRow,
+)
+
+MAX_NEVER_APPROVED = 1_000
+ROOM_AGE_NS = 3_600 * NANOSECONDS
+UNUSED_NS = 7 * DAY_NANOSECONDS
+ENDED_NS = 90 * DAY_NANOSECONDS
+
+
+def register_client(
+    store: AuthorizationStore,
+    registration: Registration,
+    acting: Acting,
+    random_bytes: RandomBytes,
+    now_ns: int,
+) -> str:
+    """The id of a new dynamic client.  Raises: RateLimitExceeded when the table is full."""
+    row = ClientRow(
+        client_id=new_id(CLIENT, random_bytes),
+        client_ref=new_id(CLIENT_REFERENCE, random_bytes),
+        registration=DYNAMIC,
+        name=registration.name,
+        display=dict(registration.display),
+        redirect_uris=registration.redirect_uris,
+        grant_types=registration.grant_types,
+        registered_at_ns=now_ns,
+    )
+    with store.write() as writer:
+        _make_room(writer, now_ns)
+        writer.insert(row)
+        audit(writer, "client.registered", acting, now_ns, Subject(row.client_id))
+    return row.client_id
+
+
+def purge_clients(writer: AuthorizationWriter, now_ns: int) -> int:
+    """Forget dynamic clients that were never used, or whose access ended long ago; how many."""
+    unused = writer.rows(
+        ClientRow,
+        registration=DYNAMIC,
+        first_approved_at_ns=None,
+        blocked_at_ns=None,
+        registered_at_ns=Before(now_ns - UNUSED_NS),
+    )
+    dynamic = writer.rows(ClientRow, registration=DYNAMIC, blocked_at_ns=None)
+    approved = [row for row in dynamic if row.first_approved_at_ns is not None]
+    ended = [row for row in approved if _ended_long_ago(writer, row.client_id, now_ns)]
+    for row in (*unused, *ended):
+        _purge(writer, row, now_ns)
+    return len(unused) + len(ended)
+
+
+def _ended_long_ago(writer: AuthorizationWriter, client_id: str, now_ns: int) -> bool:
+    if active_held(writer, client_id, now_ns):
+        return False
+    ends = [
+        held.revoked_at_ns or held.expires_at_ns or held.issued_at_ns
+        for held in list_held(writer, now_ns, client_id=client_id)
+    ]
+    return max(ends, default=now_ns) <= now_ns - ENDED_NS
+
+
+def _make_room(writer: AuthorizationWriter, now_ns: int) -> None:
+    never_approved = {"registration": DYNAMIC, "first_approved_at_ns": None}
+    if writer.count(ClientRow, **never_approved) < MAX_NEVER_APPROVED:
+        return
+    oldest = writer.rows(
+        ClientRow,
+        order="registered_at_ns",
+        limit=1,
+        registration=DYNAMIC,
+        first_approved_at_ns=None,
+        blocked_at_ns=None,
+        registered_at_ns=Before(now_ns - ROOM_AGE_NS),
+    )
+    if not oldest:
+        raise RateLimitExceeded(
+            "Too many apps registered just now. Try again later.", retry_after_seconds=3_600
+        )
+    _purge(writer, oldest[0], now_ns)
+
+
+def _purge(writer: AuthorizationWriter, row: ClientRow, now_ns: int) -> None:
+    to = {"status": "expired", **ERASED}
+    writer.change(RequestRow, to, client_id=row.client_id, status="pending")
+    writer.delete(ClientRow, client_id=row.client_id)
+    audit(writer, "client.purged", SERVER, now_ns, Subject(row.client_id))
+
+
+# Resource servers that run apart: their ids and secrets for introspection.
+#
+# Rule: a secret is shown once, when it is made.  Source: AS contract 10.5.
+
+
+@dataclass(frozen=True, slots=True)
+class IntrospectionCredentials:
+    """What the operator copies to the other server, now or never."""
+
+    caller_id: str
+    secret: str = field(repr=False)
+
+
+def add_introspection_client(
+    store: AuthorizationStore, name: str, random_bytes: RandomBytes, now_ns: int
+) -> IntrospectionCredentials:
+    """Credentials of a new caller, named after what it is called.
+
+    Raises: InvalidState if that name is taken.
+    """
+    caller_id = local_client_id(name).replace("local_", "rs_", 1)
+    secret = new_secret(INTROSPECTION_SECRET, random_bytes)
+    row = IntrospectionClientRow(
+        caller_id=caller_id, secret_hash=secret_hash(secret), name=name, created_at_ns=now_ns
+    )
+    with store.write() as writer:
+        if writer.get(IntrospectionClientRow, caller_id=caller_id) is not None:
+            raise InvalidState("There is an introspection client of that name. Choose another.")
+        writer.insert(row)
+    return IntrospectionCredentials(caller_id, secret)

@@ -1,0 +1,265 @@
+"""From a code to tokens: authorization codes and device codes, each once.
+
+Rule: one transaction decides who redeems; the loser gets nothing, and a second use of a redeemed
+code ends everything that came of the first.  Source: AS contract 9.1, 9.3; RFC 6749 10.5.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import hmac
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from personal_server.consent.credentials import RandomBytes, base64url, secret_hash
+from personal_server.consent.selections import SINGLE_USE
+from personal_server.domain.values import NANOSECONDS
+from personal_server.errors import (
+    AccessDenied,
+    AuthorizationPending,
+    ExpiredToken,
+    InvalidGrantCode,
+    InvalidTarget,
+    OAuthRefusal,
+    SlowDown,
+)
+from personal_server.granting.audit import Acting, Subject, audit
+from personal_server.granting.revocations import end_access, end_family
+from personal_server.granting.tokens import Entitlement, Issued, details_of, held_rows, mint
+from personal_server.storage.authorization import (
+    AuthorizationStore,
+    AuthorizationWriter,
+    ClientRow,
+    CodeRow,
+    FamilyRow,
+    GrantRow,
+    RequestRow,
+    TokenRow,
+)
+
+SLOW_DOWN_SECONDS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Redemption:
+    """A client with a code.  `auth_method` is how the client proved itself just now.
+
+    `resource` is the canonical one asked for, `None` if the client named none.
+    """
+
+    client_id: str
+    code: str = field(repr=False)
+    auth_method: str
+    resource: str | None = None
+    redirect_uri: str | None = None
+    verifier: str = field(repr=False, default="")
+
+
+class Redeeming:
+    """Turns codes into tokens."""
+
+    def __init__(
+        self, store: AuthorizationStore, clock: Callable[[], int], random_bytes: RandomBytes
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._random_bytes = random_bytes
+
+    def redeem_code(self, asked: Redemption, acting: Acting) -> Issued:
+        """The tokens of an authorization code.  Raises: InvalidGrantCode, InvalidTarget."""
+        now_ns = self._clock()
+        with self._store.write() as writer:
+            answer = self._redeem_code(writer, asked, acting, now_ns)
+        if isinstance(answer, OAuthRefusal):
+            raise answer
+        return answer
+
+    def redeem_device_code(self, asked: Redemption, acting: Acting) -> Issued:
+        """The tokens of a device code, at the first poll after the decision.
+
+        Raises: InvalidGrantCode, AuthorizationPending, SlowDown, AccessDenied, ExpiredToken.
+        """
+        now_ns = self._clock()
+        with self._store.write() as writer:
+            answer = self._redeem_device(writer, asked, acting, now_ns)
+        if isinstance(answer, OAuthRefusal):
+            raise answer
+        return answer
+
+    def _redeem_code(
+        self, writer: AuthorizationWriter, asked: Redemption, acting: Acting, now_ns: int
+    ) -> Issued | OAuthRefusal:
+        code_hash = secret_hash(asked.code)
+        row = writer.get(CodeRow, code_hash=code_hash)
+        refused = InvalidGrantCode("The code cannot be redeemed. Authorize again.")
+        if row is None:
+            return refused
+        if row.status == "redeemed":
+            _end_replayed(writer, row, acting, now_ns)
+            return refused
+        if row.status != "issued" or row.expires_at_ns <= now_ns:
+            return refused
+        if not _fits(row, asked):
+            writer.change(CodeRow, {"status": "burned"}, code_hash=code_hash, status="issued")
+            end_access(writer, _held_id(row), "not_collected", acting, now_ns)
+            audit(writer, "code.burned", acting, now_ns, Subject(row.client_id))
+            return refused
+        if asked.resource not in (None, row.resource):
+            return InvalidTarget("The code was issued for another resource.", param="resource")
+        rows = held_rows(writer, row.grant_id, row.package_id, now_ns)
+        if not rows:
+            return refused
+        entitled = Entitlement(
+            kind="mcp_package" if row.package_id else "client",
+            client_id=row.client_id,
+            origin=row.origin,
+            resource=row.resource,
+            scope=row.scope,
+            access_mode=rows[0].access_mode,
+            grant_id=row.grant_id,
+            package_id=row.package_id,
+            expires_at_ns=rows[0].expires_at_ns,
+            auth_floor=asked.auth_method,
+        )
+        issued = self._issue(writer, entitled, rows, acting, now_ns)
+        if issued is None:
+            return refused
+        to = {"status": "redeemed", "redeemed_at_ns": now_ns, "family_id": issued.family_id}
+        writer.change(CodeRow, to, code_hash=code_hash, status="issued")
+        writer.change(
+            RequestRow, {"status": "redeemed"}, request_id=row.request_id, status="approved"
+        )
+        audit(writer, "code.redeemed", acting, now_ns, _subject(issued, row.client_id))
+        return issued
+
+    def _redeem_device(
+        self, writer: AuthorizationWriter, asked: Redemption, acting: Acting, now_ns: int
+    ) -> Issued | OAuthRefusal:
+        row = writer.get(RequestRow, device_code_hash=secret_hash(asked.code))
+        refused = InvalidGrantCode("The device code cannot be redeemed. Start again.")
+        if row is None or row.client_id != asked.client_id or row.status == "redeemed":
+            return refused
+        waiting = _waiting(writer, row, now_ns)
+        if waiting is not None:
+            return waiting
+        if asked.resource not in (None, row.resource):
+            return InvalidTarget("The code was issued for another resource.", param="resource")
+        owner = row.flow == "owner_device"
+        rows = () if owner else held_rows(writer, row.grant_id, row.package_id, now_ns)
+        if not owner and not rows:
+            return refused
+        entitled = Entitlement(
+            kind="owner" if owner else "mcp_package" if row.package_id else "client",
+            client_id=row.client_id,
+            origin=row.origin,
+            resource=row.resource,
+            scope=row.scope,
+            access_mode=rows[0].access_mode if rows else "continuous",
+            grant_id=row.grant_id,
+            package_id=row.package_id,
+            expires_at_ns=rows[0].expires_at_ns if rows else None,
+            auth_floor=asked.auth_method,
+        )
+        issued = self._issue(writer, entitled, rows, acting, now_ns)
+        if issued is None:
+            return refused
+        writer.change(
+            RequestRow, {"status": "redeemed"}, request_id=row.request_id, status="approved"
+        )
+        event = "owner_token.issued" if owner else "device.collected"
+        audit(writer, event, acting, now_ns, _subject(issued, row.client_id))
+        return issued
+
+    def _issue(
+        self,
+        writer: AuthorizationWriter,
+        entitled: Entitlement,
+        rows: Sequence[GrantRow],
+        acting: Acting,
+        now_ns: int,
+    ) -> Issued | None:
+        grant_ids = tuple(row.grant_id for row in rows)
+        if not consume(writer, grant_ids, entitled.access_mode, acting, now_ns):
+            return None
+        issued = mint(writer, entitled, self._random_bytes, now_ns)
+        writer.change(ClientRow, {"last_used_at_ns": now_ns}, client_id=entitled.client_id)
+        audit(writer, "token.issued", acting, now_ns, _subject(issued, entitled.client_id))
+        return dataclasses.replace(issued, grant_ids=grant_ids, details=details_of(rows))
+
+
+def consume(
+    writer: AuthorizationWriter,
+    grant_ids: Sequence[str],
+    access_mode: str,
+    acting: Acting,
+    now_ns: int,
+) -> bool:
+    """Use up single-use grants; whether they were still unused.  Others are left alone."""
+    if access_mode != SINGLE_USE:
+        return True
+    for grant_id in grant_ids:
+        to = {"consumed_at_ns": now_ns}
+        if not writer.change(GrantRow, to, grant_id=grant_id, consumed_at_ns=None):
+            return False
+        audit(writer, "grant.consumed", acting, now_ns, Subject(grant_id=grant_id))
+    return True
+
+
+def challenge_of(verifier: str) -> str:
+    """The S256 challenge of a verifier (RFC 7636 4.2)."""
+    return base64url(hashlib.sha256(verifier.encode("ascii", "replace")).digest())
+
+
+def _fits(row: CodeRow, asked: Redemption) -> bool:
+    return (
+        row.client_id == asked.client_id
+        and asked.redirect_uri in (None, row.redirect_uri)
+        and hmac.compare_digest(challenge_of(asked.verifier), row.code_challenge)
+    )
+
+
+def _end_replayed(writer: AuthorizationWriter, row: CodeRow, acting: Acting, now_ns: int) -> None:
+    family = None
+    if row.family_id is not None:
+        family = writer.get(FamilyRow, family_id=row.family_id)
+    if family is not None:
+        end_family(writer, family, "code_replay", acting, now_ns)
+    else:
+        to = {"revoked_at_ns": now_ns, "reason": "code_replay"}
+        held = {"package_id": row.package_id} if row.package_id else {"grant_id": row.grant_id}
+        writer.change(TokenRow, to, revoked_at_ns=None, **held)
+        end_access(writer, _held_id(row), "code_replay", acting, now_ns)
+    audit(writer, "code.replayed", acting, now_ns, Subject(row.client_id))
+
+
+def _waiting(writer: AuthorizationWriter, row: RequestRow, now_ns: int) -> OAuthRefusal | None:
+    """Why a poll gets no tokens yet, or never."""
+    if row.status == "denied":
+        return AccessDenied("The owner denied the request.")
+    if row.status == "expired" or _closed(row, now_ns):
+        return ExpiredToken("The device code is too old. Start again.")
+    if row.status == "approved":
+        return None
+    early = row.last_poll_at_ns is not None and (
+        now_ns < row.last_poll_at_ns + row.interval_seconds * NANOSECONDS
+    )
+    interval = row.interval_seconds + (SLOW_DOWN_SECONDS if early else 0)
+    to = {"last_poll_at_ns": now_ns, "interval_seconds": interval}
+    writer.change(RequestRow, to, request_id=row.request_id)
+    if early:
+        return SlowDown(f"Poll every {interval} seconds.", interval=interval)
+    return AuthorizationPending("The owner has not decided yet.")
+
+
+def _closed(row: RequestRow, now_ns: int) -> bool:
+    until = row.expires_at_ns if row.status == "pending" else row.collect_until_ns
+    return until is None or until <= now_ns
+
+
+def _held_id(row: CodeRow) -> str:
+    return row.package_id or row.grant_id or ""
+
+
+def _subject(issued: Issued, client_id: str) -> Subject:
+    return Subject(client_id, issued.grant_id, issued.package_id)

@@ -1,0 +1,398 @@
+"""From a request to a decision: opened, previewed, approved or denied.
+
+Rule: `approve` is one transaction; what it fixes is exactly the artifact that was shown, or
+nothing is written.  No token exists after it.  Source: AS contract 6; decision C16.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from personal_server.consent.choices import Choices
+from personal_server.consent.credentials import (
+    AUTHORIZATION_CODE,
+    GRANT,
+    PACKAGE,
+    RandomBytes,
+    new_id,
+    new_secret,
+    secret_hash,
+)
+from personal_server.consent.offers import picker_details, picker_selections
+from personal_server.consent.redirects import matches, with_parameters
+from personal_server.consent.review import canonical
+from personal_server.consent.terms import grant_of, render_details
+from personal_server.domain.grant import Grant, render_grant
+from personal_server.domain.values import NANOSECONDS
+from personal_server.errors import (
+    AccessDenied,
+    AiTrainingConsentRequired,
+    ApprovalConflict,
+    NotANarrowing,
+    NotFound,
+    OAuthRefusal,
+    RequestClosed,
+    ReviewChanged,
+    ReviewStale,
+)
+from personal_server.granting.audit import Acting, Subject, audit
+from personal_server.granting.holdings import active_held
+from personal_server.granting.pending_requests import ERASED, OWNER_DEVICE
+from personal_server.granting.reviews import Review, asked_of, facts_of, review_of
+from personal_server.granting.revocations import end_access
+from personal_server.storage.authorization import (
+    AuthorizationReader,
+    AuthorizationStore,
+    AuthorizationWriter,
+    ClientRow,
+    CodeRow,
+    GrantRow,
+    PackageMemberRow,
+    PackageRow,
+    RequestRow,
+    ReviewArtifactRow,
+)
+from personal_server.storage.catalog import Catalogs
+
+# An approved review becomes rows: grants, their package, the artifact, and what it ends.
+#
+# Rule: called inside the transaction of the decision, by the page and by the command line alike.
+# Source: AS contract 6.3, 11.
+
+
+@dataclass(frozen=True, slots=True)
+class GrantIds:
+    """What was made: one grant, or a package; `grants` in the order of the request."""
+
+    grants: tuple[Grant, ...]
+    grant_id: str | None
+    package_id: str | None
+
+    @property
+    def details(self) -> tuple[dict[str, object], ...]:
+        """The grants as `authorization_details`."""
+        return tuple(render_details(grant) for grant in self.grants)
+
+
+def issue_grants(
+    writer: AuthorizationWriter,
+    review: Review,
+    acting: Acting,
+    channel: str,
+    random_bytes: RandomBytes,
+    now_ns: int,
+) -> GrantIds:
+    """Write what a complete review decides."""
+    revision, artifact = review.revision, review.artifact
+    if revision is None or artifact is None:
+        raise AssertionError("Only complete reviews are issued.")
+    writer.insert(
+        ReviewArtifactRow(
+            revision=revision,
+            artifact=canonical(artifact),
+            request_id=review.asked.facts.request_id,
+            decided_at_ns=now_ns,
+            channel=channel,
+        )
+    )
+    client_id = review.asked.client.client_id
+    grants = tuple(
+        grant_of(
+            entry,
+            review.terms,
+            grant_id=new_id(GRANT, random_bytes),
+            subject_id=review.asked.facts.subject_id,
+            client_id=client_id,
+            client_display=review.asked.display,
+            now_ns=now_ns,
+        )
+        for entry in review.terms.entries
+    )
+    for grant, entry in zip(grants, review.terms.entries, strict=True):
+        connector_key = entry.offer.declaration.connector_key
+        _insert_grant(writer, review, grant, connector_key, now_ns)
+        subject = Subject(client_id, grant.grant_id)
+        audit(writer, "grant.created", acting, now_ns, subject, access_mode=grant.access_mode)
+    package_id = _package(writer, grants, revision, client_id, acting, random_bytes, now_ns)
+    for held_id in review.terms.ends:
+        end_access(writer, held_id, "replaced", acting, now_ns)
+    writer.change(
+        ClientRow, {"first_approved_at_ns": now_ns}, client_id=client_id, first_approved_at_ns=None
+    )
+    return GrantIds(grants, None if package_id else grants[0].grant_id, package_id)
+
+
+def _insert_grant(
+    writer: AuthorizationWriter, review: Review, grant: Grant, connector_key: str, now_ns: int
+) -> None:
+    writer.insert(
+        GrantRow(
+            grant_id=grant.grant_id,
+            grant=render_grant(grant),
+            client_id=grant.client_id,
+            connector_key=connector_key,
+            access_mode=grant.access_mode,
+            issued_at_ns=now_ns,
+            expires_at_ns=review.terms.expires_at_ns,
+            revision=review.revision or "",
+        )
+    )
+
+
+def _package(
+    writer: AuthorizationWriter,
+    grants: tuple[Grant, ...],
+    revision: str,
+    client_id: str,
+    acting: Acting,
+    random_bytes: RandomBytes,
+    now_ns: int,
+) -> str | None:
+    if len(grants) == 1:
+        return None
+    package_id = new_id(PACKAGE, random_bytes)
+    writer.insert(
+        PackageRow(
+            package_id=package_id, client_id=client_id, created_at_ns=now_ns, revision=revision
+        )
+    )
+    for position, grant in enumerate(grants):
+        writer.insert(
+            PackageMemberRow(package_id=package_id, position=position, grant_id=grant.grant_id)
+        )
+    subject = Subject(client_id, package_id=package_id)
+    audit(writer, "package.created", acting, now_ns, subject, members=len(grants))
+    return package_id
+
+
+CODE_NS = 120 * NANOSECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """How a decision goes back: by redirect (code flow), or to a device that polls."""
+
+    flow: str
+    redirect_to: str | None = field(repr=False, default=None)
+
+
+class Granting:
+    """Reviews and decides requests.  `catalogs` looks at the sources, `clock` gives UTC ns."""
+
+    def __init__(
+        self,
+        store: AuthorizationStore,
+        catalogs: Catalogs,
+        clock: Callable[[], int],
+        random_bytes: RandomBytes,
+    ) -> None:
+        self._store = store
+        self._catalogs = catalogs
+        self._clock = clock
+        self._random_bytes = random_bytes
+
+    def view(self, request_id: str, acting: Acting) -> Review:
+        """The request as the page first shows it; the first look opens it.
+
+        Raises: NotFound, RequestClosed.
+        """
+        return self._show(request_id, None, acting)
+
+    def preview(self, request_id: str, choices: Choices, acting: Acting) -> Review:
+        """The request under these choices.  Raises: NotFound, RequestClosed, NotANarrowing."""
+        return self._show(request_id, choices, acting)
+
+    def approve(self, request_id: str, choices: Choices, revision: str, acting: Acting) -> Decided:
+        """Fix exactly what was shown.
+
+        Raises: NotFound, RequestClosed, ApprovalConflict, ReviewChanged, ReviewStale,
+            NotANarrowing, AiTrainingConsentRequired.
+        """
+        try:
+            return self._approve(request_id, choices, revision, acting)
+        except (ReviewStale, ReviewChanged):
+            with self._store.write() as writer:
+                audit(writer, "request.stale", acting, self._clock(), request=request_id)
+            raise
+
+    def _approve(self, request_id: str, choices: Choices, revision: str, acting: Acting) -> Decided:
+        now_ns = self._clock()
+        with self._store.write() as writer:
+            row = _selecting(self._decidable(writer, request_id, now_ns))
+            if row.facts not in (None, facts_of(self._review(writer, row, None, now_ns))):
+                raise ReviewStale("A source or the app changed. Look again, then decide.")
+            review = self._review(writer, row, choices, now_ns)
+            _check(review, row, revision)
+            if not writer.change(
+                RequestRow,
+                {"status": "approved", "decided_at_ns": now_ns, **ERASED},
+                request_id=request_id,
+                status="pending",
+            ):
+                raise ApprovalConflict("This request was decided already.")
+            ids = issue_grants(writer, review, acting, "page", self._random_bytes, now_ns)
+            subject = Subject(row.client_id, ids.grant_id, ids.package_id)
+            audit(writer, "request.approved", acting, now_ns, subject, request=request_id)
+            if row.flow == "code":
+                return self._with_code(writer, row, ids, now_ns)
+            self._for_device(writer, row, ids, now_ns)
+            return Decided(row.flow)
+
+    def deny(self, request_id: str, acting: Acting) -> Decided:
+        """Refuse, or go back from a request that cannot be granted.
+
+        Raises: NotFound, RequestClosed, ApprovalConflict.
+        """
+        now_ns = self._clock()
+        with self._store.write() as writer:
+            row = self._decidable(writer, request_id, now_ns)
+            impossible = self._review(writer, row, None, now_ns).impossible
+            refusal = AccessDenied("The owner denied the request.")
+            answer = refusal if impossible is None else impossible.for_client
+            to = {"status": "denied", "decided_at_ns": now_ns, **ERASED}
+            writer.change(RequestRow, to, request_id=request_id, status="pending")
+            subject = Subject(client_id=row.client_id)
+            audit(writer, "request.denied", acting, now_ns, subject, request=request_id)
+        return Decided(row.flow, refused_redirect(row, answer))
+
+    def _show(self, request_id: str, choices: Choices | None, acting: Acting) -> Review:
+        now_ns = self._clock()
+        with self._store.write() as writer:
+            row = self._open(writer, request_id, acting, now_ns)
+            review = self._review(writer, row, choices, now_ns)
+            to: dict[str, object] = {
+                "revision": review.revision,
+                "shown": review.artifact,
+                "facts": facts_of(review),
+            }
+            writer.change(RequestRow, to, request_id=request_id, status="pending")
+            if choices is not None:
+                subject = Subject(client_id=row.client_id)
+                audit(writer, "request.previewed", acting, now_ns, subject, request=request_id)
+        return review
+
+    def _open(
+        self, writer: AuthorizationWriter, request_id: str, acting: Acting, now_ns: int
+    ) -> RequestRow:
+        row = _selecting(self._pending(writer, request_id, now_ns))
+        if row.opened_at_ns is not None:
+            return row
+        to: dict[str, object] = {"opened_at_ns": now_ns}
+        if row.picker:
+            catalog = self._catalogs()
+            picked = picker_selections(catalog.declarations, catalog.connections)
+            to["details"] = picker_details(picked)
+        writer.change(RequestRow, to, request_id=request_id, opened_at_ns=None)
+        subject = Subject(client_id=row.client_id)
+        audit(writer, "request.opened", acting, now_ns, subject, request=request_id)
+        return replace(row, **to)  # pyright: ignore[reportArgumentType]
+
+    def _pending(self, reader: AuthorizationReader, request_id: str, now_ns: int) -> RequestRow:
+        row = reader.get(RequestRow, request_id=request_id)
+        if row is None:
+            raise NotFound("There is no such request. Start again from the app.")
+        if row.status != "pending":
+            raise RequestClosed("This request was decided already. Start again from the app.")
+        if row.expires_at_ns <= now_ns:
+            raise _expired(row)
+        return row
+
+    def _decidable(self, reader: AuthorizationReader, request_id: str, now_ns: int) -> RequestRow:
+        row = reader.get(RequestRow, request_id=request_id)
+        if row is not None and row.status in ("approved", "denied", "redeemed"):
+            raise ApprovalConflict("This request was decided already.")
+        return self._pending(reader, request_id, now_ns)
+
+    def _review(
+        self,
+        reader: AuthorizationReader,
+        row: RequestRow,
+        choices: Choices | None,
+        now_ns: int,
+    ) -> Review:
+        client = reader.get(ClientRow, client_id=row.client_id)
+        if client is None or client.blocked_at_ns is not None:
+            raise RequestClosed("This app may not ask any more.")
+        if row.redirect_uri is not None and not matches(client.redirect_uris, row.redirect_uri):
+            raise RequestClosed("The app changed its addresses. Start again from the app.")
+        catalog = self._catalogs()
+        asked = asked_of(self._store.subject_id, row, client)
+        earlier = active_held(reader, row.client_id, now_ns)
+        return review_of(asked, catalog, choices, earlier=earlier, request=row)
+
+    def _with_code(
+        self, writer: AuthorizationWriter, row: RequestRow, ids: GrantIds, now_ns: int
+    ) -> Decided:
+        code = new_secret(AUTHORIZATION_CODE, self._random_bytes)
+        writer.insert(
+            CodeRow(
+                code_hash=secret_hash(code),
+                request_id=row.request_id,
+                client_id=row.client_id,
+                redirect_uri=row.redirect_uri or "",
+                code_challenge=row.code_challenge or "",
+                resource=row.resource,
+                scope=row.scope,
+                origin=row.origin,
+                expires_at_ns=now_ns + CODE_NS,
+                grant_id=ids.grant_id,
+                package_id=ids.package_id,
+            )
+        )
+        answer = {"code": code, "state": row.state, "iss": row.origin}
+        return Decided(row.flow, with_parameters(row.redirect_uri or "", answer))
+
+    def _for_device(
+        self, writer: AuthorizationWriter, row: RequestRow, ids: GrantIds, now_ns: int
+    ) -> None:
+        to = {
+            "grant_id": ids.grant_id,
+            "package_id": ids.package_id,
+            "collect_until_ns": max(row.expires_at_ns, now_ns + CODE_NS),
+        }
+        writer.change(RequestRow, to, request_id=row.request_id)
+
+
+def _selecting(row: RequestRow) -> RequestRow:
+    """A request for records; letting a device act as the owner is decided on its own page."""
+    if row.flow == OWNER_DEVICE:
+        raise NotFound("There is no such request. Start again from the device.")
+    return row
+
+
+def _check(review: Review, row: RequestRow, revision: str) -> None:
+    """Refuse to approve anything but the complete artifact that was shown last."""
+    if review.missing:
+        raise NotANarrowing("Something must still be chosen before this can be allowed.")
+    if review.trains and not review.choices.ai_training:
+        raise AiTrainingConsentRequired("Training needs its own tick.", param="ai_training")
+    if not revision == review.revision == row.revision:
+        raise ReviewChanged("The choices are not those that were shown. Look again.")
+
+
+def refused_redirect(row: RequestRow, refusal: OAuthRefusal) -> str | None:
+    """Where a refused browser goes: back to the app with the error, `state` and `iss`."""
+    if row.redirect_uri is None:
+        return None
+    return with_parameters(row.redirect_uri, refusal_parameters(refusal, row.state, row.origin))
+
+
+def refusal_parameters(
+    refusal: OAuthRefusal, state: str | None, issuer: str
+) -> dict[str, str | None]:
+    """The parameters of an error redirect; reason and pointer stand first in the description."""
+    marks = [mark for mark in (refusal.reason, refusal.param) if mark]
+    description = f"{' '.join(marks)}: {refusal.message}" if marks else refusal.message
+    return {
+        "error": refusal.code,
+        "error_description": description,
+        "state": state,
+        "iss": issuer,
+    }
+
+
+def _expired(row: RequestRow) -> RequestClosed:
+    closed = RequestClosed("This request is too old. Start again from the app.")
+    back = refused_redirect(row, AccessDenied("The request expired."))
+    return closed if back is None else RequestClosed(closed.message, back_to_app=back)

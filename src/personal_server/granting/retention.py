@@ -1,0 +1,182 @@
+"""What time ends: requests, codes, idle families, and rows that nobody needs any more.
+
+Rule: grants, packages and artifacts stay until the owner deletes them; a grant that can never again
+have a token does not linger as active.  Source: AS contract 11.1, 18 (sweep).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import anyio.to_thread
+
+from personal_server.domain.values import DAY_NANOSECONDS, NANOSECONDS
+from personal_server.errors import StorageUnavailable
+from personal_server.granting.audit import SERVER, Subject, audit
+from personal_server.granting.clients import purge_clients
+from personal_server.granting.pending_requests import ERASED
+from personal_server.granting.revocations import end_access, end_family
+from personal_server.storage.authorization import (
+    AssertionIdRow,
+    AuthorizationStore,
+    AuthorizationWriter,
+    Before,
+    CodeRow,
+    FamilyRow,
+    GrantRow,
+    OwnerLinkRow,
+    OwnerSessionRow,
+    RefreshTokenRow,
+    RequestRow,
+    TokenRow,
+)
+from personal_server.storage.ports import DisclosureStore, RecordStore
+
+SWEEP_SECONDS = 600
+FLUSH_SECONDS = 60
+KEPT_NS = DAY_NANOSECONDS
+KEPT_TOKENS_NS = 30 * DAY_NANOSECONDS
+SESSION_NS = 7 * DAY_NANOSECONDS
+_log = logging.getLogger("personal_server.sweeping")
+
+
+async def keep_sweeping(
+    store: AuthorizationStore, flush_uses: Callable[[], None], clock: Callable[[], int]
+) -> None:
+    """Sweep now, then every ten minutes until cancelled, and note the use of tokens each minute.
+
+    What cannot be written now is told and done the next time.
+    """
+    minute = 0
+    while True:
+        try:
+            await anyio.to_thread.run_sync(flush_uses)
+            if minute % (SWEEP_SECONDS // FLUSH_SECONDS) == 0:
+                await anyio.to_thread.run_sync(sweep, store, clock())
+        except StorageUnavailable as error:
+            _log.warning("sweep postponed: %s", error.code)
+        minute += 1
+        await anyio.sleep(FLUSH_SECONDS)
+
+
+def sweep(store: AuthorizationStore, now_ns: int) -> None:
+    """End what is over and forget what ended long ago."""
+    with store.write() as writer:
+        _expire_requests(writer, now_ns)
+        _expire_codes(writer, now_ns)
+        _expire_collections(writer, now_ns)
+        _end_idle_families(writer, now_ns)
+        _note_expired_grants(writer, now_ns)
+        _forget(writer, now_ns)
+        _forget_tokens(writer, now_ns)
+        purge_clients(writer, now_ns)
+
+
+def _expire_requests(writer: AuthorizationWriter, now_ns: int) -> None:
+    for row in writer.rows(RequestRow, status="pending", expires_at_ns=Before(now_ns)):
+        to = {"status": "expired", **ERASED}
+        if writer.change(RequestRow, to, request_id=row.request_id, status="pending"):
+            subject = Subject(row.client_id)
+            audit(writer, "request.expired", SERVER, now_ns, subject, request=row.request_id)
+
+
+def _expire_codes(writer: AuthorizationWriter, now_ns: int) -> None:
+    for row in writer.rows(CodeRow, status="issued", expires_at_ns=Before(now_ns)):
+        to = {"status": "expired"}
+        if writer.change(CodeRow, to, code_hash=row.code_hash, status="issued"):
+            held_id = row.package_id or row.grant_id or ""
+            end_access(writer, held_id, "not_collected", SERVER, now_ns)
+            writer.change(RequestRow, to, request_id=row.request_id, status="approved")
+
+
+def _expire_collections(writer: AuthorizationWriter, now_ns: int) -> None:
+    for row in writer.rows(RequestRow, status="approved", collect_until_ns=Before(now_ns)):
+        to = {"status": "expired"}
+        if writer.change(RequestRow, to, request_id=row.request_id, status="approved"):
+            held_id = row.package_id or row.grant_id or ""
+            end_access(writer, held_id, "not_collected", SERVER, now_ns)
+
+
+def _end_idle_families(writer: AuthorizationWriter, now_ns: int) -> None:
+    for family in writer.rows(FamilyRow, revoked_at_ns=None, idle_end_ns=Before(now_ns)):
+        end_family(writer, family, "idle", SERVER, now_ns)
+
+
+def _note_expired_grants(writer: AuthorizationWriter, now_ns: int) -> None:
+    """One event per grant that time ended since the last sweep."""
+    since_ns = now_ns - SWEEP_SECONDS * NANOSECONDS
+    for row in writer.rows(GrantRow, revoked_at_ns=None, expires_at_ns=Before(now_ns)):
+        if row.expires_at_ns is not None and row.expires_at_ns > since_ns:
+            subject = Subject(row.client_id, row.grant_id)
+            audit(writer, "grant.expired", SERVER, now_ns, subject)
+
+
+def _forget(writer: AuthorizationWriter, now_ns: int) -> None:
+    long_ago = Before(now_ns - KEPT_NS)
+    for status in ("denied", "expired", "redeemed"):
+        writer.delete(RequestRow, status=status, expires_at_ns=long_ago)
+    for status in ("redeemed", "burned", "expired"):
+        writer.delete(CodeRow, status=status, expires_at_ns=long_ago)
+    writer.delete(OwnerLinkRow, expires_at_ns=long_ago)
+    writer.delete(OwnerSessionRow, ended_at_ns=long_ago)
+    writer.delete(OwnerSessionRow, created_at_ns=Before(now_ns - SESSION_NS - KEPT_NS))
+    writer.delete(AssertionIdRow, expires_at_ns=long_ago)
+
+
+def _forget_tokens(writer: AuthorizationWriter, now_ns: int) -> None:
+    long_ago = Before(now_ns - KEPT_TOKENS_NS)
+    writer.delete(TokenRow, expires_at_ns=long_ago)
+    writer.delete(TokenRow, revoked_at_ns=long_ago)
+    writer.delete(RefreshTokenRow, superseded_at_ns=long_ago)
+    for family in writer.rows(FamilyRow, revoked_at_ns=long_ago):
+        writer.delete(RefreshTokenRow, family_id=family.family_id)
+    for family in writer.rows(FamilyRow, absolute_end_ns=long_ago):
+        writer.delete(RefreshTokenRow, family_id=family.family_id)
+
+
+# Forgetting: old changes, old disclosures and bytes that no record came to reference.
+#
+# Rule: records, tombstones' keys and grants are never forgotten by age.
+# Source: RS contract 8, 12.2, 14.3.
+
+
+FORGET_SECONDS = 3_600
+UNREFERENCED_BLOB_NS = DAY_NANOSECONDS
+
+_forgetting_log = logging.getLogger("personal_server.forgetting")
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """For how long what is kept.  Units: days; 0 is for ever."""
+
+    history_days: int = 180
+    disclosure_days: int = 400
+
+
+def forget(
+    records: RecordStore, disclosures: DisclosureStore, retention: Retention, now_ns: int
+) -> None:
+    """Forget what is over its time."""
+    if retention.history_days:
+        records.prune_history(now_ns - retention.history_days * DAY_NANOSECONDS)
+    if retention.disclosure_days:
+        disclosures.forget_disclosures(now_ns - retention.disclosure_days * DAY_NANOSECONDS)
+    records.sweep_blobs(now_ns - UNREFERENCED_BLOB_NS)
+
+
+async def keep_forgetting(
+    records: RecordStore,
+    disclosures: DisclosureStore,
+    retention: Retention,
+    clock: Callable[[], int],
+) -> None:
+    """Forget now, then every hour until cancelled; what fails is told and repeated."""
+    while True:
+        try:
+            await anyio.to_thread.run_sync(forget, records, disclosures, retention, clock())
+        except StorageUnavailable as error:
+            _forgetting_log.warning("forgetting postponed: %s", error.code)
+        await anyio.sleep(FORGET_SECONDS)

@@ -1,0 +1,322 @@
+"""Tokens at the moment they come into being.
+
+Rule: a token exists in clear in the value returned here and nowhere else; the store gets its
+hash.  A refresh token comes with everything continuous and never with single use.
+Source: AS contract 5.4, 9, 10.1; decision C15.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from personal_server.consent import lifecycle
+from personal_server.consent.authorization_requests import SCOPE_OFFLINE
+from personal_server.consent.credentials import (
+    ACCESS_TOKEN,
+    FAMILY,
+    REFRESH_TOKEN,
+    RandomBytes,
+    new_id,
+    new_secret,
+    secret_hash,
+)
+from personal_server.consent.selections import CONTINUOUS
+from personal_server.consent.terms import render_details
+from personal_server.domain.values import DAY_NANOSECONDS, NANOSECONDS
+from personal_server.errors import InvalidClient, InvalidGrantCode, InvalidTarget, OAuthRefusal
+from personal_server.granting.audit import Acting, Subject, audit
+from personal_server.granting.revocations import end_family
+from personal_server.storage.authorization import (
+    AuthorizationReader,
+    AuthorizationStore,
+    AuthorizationWriter,
+    ClientRow,
+    FamilyRow,
+    GrantRow,
+    PackageRow,
+    RefreshTokenRow,
+    TokenRow,
+)
+from personal_server.storage.grants import grant_standing, package_grant_rows, readable_grant
+
+ACCESS_TOKEN_NS = 3_600 * NANOSECONDS
+FAMILY_IDLE_NS = 90 * DAY_NANOSECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class Entitlement:
+    """What tokens are minted for.  Shapes: exactly one of grant, package, or kind `owner`."""
+
+    kind: str
+    client_id: str
+    origin: str
+    resource: str
+    scope: str
+    access_mode: str = CONTINUOUS
+    grant_id: str | None = None
+    package_id: str | None = None
+    expires_at_ns: int | None = None
+    auth_floor: str = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Issued:
+    """A token answer, with secrets in clear.  Goes to its client once, and never to a log.
+
+    Shapes: `details` are `authorization_details` in the order of `grant_ids`.
+    """
+
+    access_token: str = field(repr=False)
+    refresh_token: str | None = field(repr=False)
+    expires_in_seconds: int
+    expires_at_ns: int
+    kind: str
+    scope: str
+    resource: str
+    family_id: str | None = None
+    grant_id: str | None = None
+    package_id: str | None = None
+    grant_ids: tuple[str, ...] = ()
+    details: tuple[dict[str, object], ...] = ()
+
+
+def mint(
+    writer: AuthorizationWriter, entitled: Entitlement, random_bytes: RandomBytes, now_ns: int
+) -> Issued:
+    """The first tokens of an entitlement, with a family if it is continuous."""
+    if entitled.access_mode != CONTINUOUS:
+        return _mint_pair(writer, entitled, None, 0, random_bytes, now_ns)
+    owner = entitled.kind == "owner"
+    family = FamilyRow(
+        family_id=new_id(FAMILY, random_bytes),
+        kind=entitled.kind,
+        client_id=entitled.client_id,
+        grant_id=entitled.grant_id,
+        package_id=entitled.package_id,
+        origin=entitled.origin,
+        resource=entitled.resource,
+        scope=entitled.scope,
+        auth_floor=entitled.auth_floor,
+        last_used_at_ns=now_ns,
+        idle_end_ns=now_ns + FAMILY_IDLE_NS,
+        absolute_end_ns=now_ns + FAMILY_IDLE_NS if owner else entitled.expires_at_ns,
+    )
+    writer.insert(family)
+    return _mint_pair(writer, entitled, family.family_id, 1, random_bytes, now_ns)
+
+
+def mint_next(
+    writer: AuthorizationWriter, family: FamilyRow, random_bytes: RandomBytes, now_ns: int
+) -> Issued:
+    """The next pair of a family; it counts a generation on and starts its idle time again."""
+    generation = family.generation + 1
+    writer.change(
+        FamilyRow,
+        {
+            "generation": generation,
+            "last_used_at_ns": now_ns,
+            "idle_end_ns": now_ns + FAMILY_IDLE_NS,
+        },
+        family_id=family.family_id,
+    )
+    entitled = Entitlement(
+        kind=family.kind,
+        client_id=family.client_id,
+        origin=family.origin,
+        resource=family.resource,
+        scope=family.scope,
+        grant_id=family.grant_id,
+        package_id=family.package_id,
+        expires_at_ns=family.absolute_end_ns,
+        auth_floor=family.auth_floor,
+    )
+    return _mint_pair(writer, entitled, family.family_id, generation, random_bytes, now_ns)
+
+
+def _mint_pair(
+    writer: AuthorizationWriter,
+    entitled: Entitlement,
+    family_id: str | None,
+    generation: int,
+    random_bytes: RandomBytes,
+    now_ns: int,
+) -> Issued:
+    access_token = new_secret(ACCESS_TOKEN, random_bytes)
+    refresh_token = None if family_id is None else new_secret(REFRESH_TOKEN, random_bytes)
+    expires_at_ns = _access_end(entitled, now_ns)
+    scope = entitled.scope
+    if refresh_token is None:
+        scope = " ".join(word for word in scope.split() if word != SCOPE_OFFLINE)
+    writer.insert(
+        TokenRow(
+            token_hash=secret_hash(access_token),
+            kind=entitled.kind,
+            client_id=entitled.client_id,
+            grant_id=entitled.grant_id,
+            package_id=entitled.package_id,
+            family_id=family_id,
+            origin=entitled.origin,
+            resource=entitled.resource,
+            scope=scope,
+            issued_at_ns=now_ns,
+            expires_at_ns=expires_at_ns,
+        )
+    )
+    if refresh_token is not None and family_id is not None:
+        writer.insert(
+            RefreshTokenRow(
+                token_hash=secret_hash(refresh_token), family_id=family_id, generation=generation
+            )
+        )
+    return Issued(
+        access_token=access_token,
+        refresh_token=refresh_token,
+        expires_in_seconds=(expires_at_ns - now_ns) // NANOSECONDS,
+        expires_at_ns=expires_at_ns,
+        kind=entitled.kind,
+        scope=scope,
+        resource=entitled.resource,
+        family_id=family_id,
+        grant_id=entitled.grant_id,
+        package_id=entitled.package_id,
+    )
+
+
+def _access_end(entitled: Entitlement, now_ns: int) -> int:
+    end = entitled.expires_at_ns
+    if entitled.access_mode != CONTINUOUS:
+        longest = now_ns + DAY_NANOSECONDS
+    else:
+        longest = now_ns + ACCESS_TOKEN_NS
+    return longest if end is None else min(longest, end)
+
+
+# Refreshing: one refresh token for the next pair, and what its second use means.
+#
+# Rule: the conditional update of the presented token decides; a superseded token that comes again
+# ends the family, its tokens and the grant, whoever brought it.  Source: AS contract 9.2; C29.
+
+
+@dataclass(frozen=True, slots=True)
+class Refresh:
+    """A client with a refresh token; `auth_method` is how it proved itself just now."""
+
+    client_id: str
+    refresh_token: str = field(repr=False)
+    auth_method: str
+    resource: str | None = None
+
+
+class Rotating:
+    """Turns refresh tokens into the next pair.
+
+    Units: `overlap_seconds`, 0 to 30: how long the token just superseded may come once more.
+    """
+
+    def __init__(
+        self,
+        store: AuthorizationStore,
+        clock: Callable[[], int],
+        random_bytes: RandomBytes,
+        overlap_seconds: int = 0,
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._random_bytes = random_bytes
+        self._overlap_ns = overlap_seconds * NANOSECONDS
+
+    def rotate(self, asked: Refresh, acting: Acting) -> Issued:
+        """The next pair.  Raises: InvalidGrantCode, InvalidClient, InvalidTarget."""
+        with self._store.write() as writer:
+            answer = self._rotate(writer, asked, acting, self._clock())
+        if isinstance(answer, OAuthRefusal):
+            raise answer
+        return answer
+
+    def _rotate(
+        self, writer: AuthorizationWriter, asked: Refresh, acting: Acting, now_ns: int
+    ) -> Issued | OAuthRefusal:
+        refused = InvalidGrantCode("The refresh token is not valid. Authorize again.")
+        token_hash = secret_hash(asked.refresh_token)
+        row = writer.get(RefreshTokenRow, token_hash=token_hash)
+        family = row and writer.get(FamilyRow, family_id=row.family_id)
+        if row is None or family is None:
+            return refused
+        subject = Subject(family.client_id, family.grant_id, family.package_id)
+        if family.client_id != asked.client_id:
+            audit(writer, "refresh.wrong_client", acting, now_ns, subject)
+            return refused
+        if family.auth_floor != "none" and asked.auth_method != family.auth_floor:
+            return InvalidClient("This client refreshes with an assertion.")
+        again = row.superseded_at_ns is not None
+        if again and not self._overlaps(row, family, now_ns):
+            end_family(writer, family, "refresh_reuse", acting, now_ns)
+            audit(writer, "refresh.reused", acting, now_ns, subject)
+            return InvalidGrantCode(
+                "The refresh token was used before, so its access was ended. Authorize again.",
+                fresh_authorization_required=True,
+            )
+        ended = self._ended(writer, family, acting, now_ns)
+        if ended or asked.resource not in (None, family.resource):
+            wrong = InvalidTarget("The token is for another resource.", param="resource")
+            return refused if ended else wrong
+        rows = held_rows(writer, family.grant_id, family.package_id, now_ns)
+        if family.kind != "owner" and not rows:
+            return refused
+        column = "overlap_used_at_ns" if again else "superseded_at_ns"
+        if not writer.change(
+            RefreshTokenRow, {column: now_ns}, **{"token_hash": token_hash, column: None}
+        ):
+            return refused
+        issued = mint_next(writer, family, self._random_bytes, now_ns)
+        writer.change(ClientRow, {"last_used_at_ns": now_ns}, client_id=family.client_id)
+        event = "refresh.overlap" if again else "refresh.rotated"
+        audit(writer, event, acting, now_ns, subject, generation=family.generation + 1)
+        return dataclasses.replace(
+            issued, grant_ids=tuple(row.grant_id for row in rows), details=details_of(rows)
+        )
+
+    def _overlaps(self, row: RefreshTokenRow, family: FamilyRow, now_ns: int) -> bool:
+        return (
+            row.superseded_at_ns is not None
+            and row.overlap_used_at_ns is None
+            and row.generation == family.generation - 1
+            and now_ns <= row.superseded_at_ns + self._overlap_ns
+            and self._overlap_ns > 0
+        )
+
+    def _ended(
+        self, writer: AuthorizationWriter, family: FamilyRow, acting: Acting, now_ns: int
+    ) -> bool:
+        if family.revoked_at_ns is not None:
+            return True
+        if family.absolute_end_ns is not None and family.absolute_end_ns <= now_ns:
+            return True
+        if family.idle_end_ns <= now_ns:
+            end_family(writer, family, "idle", acting, now_ns)
+            return True
+        return False
+
+
+def held_rows(
+    reader: AuthorizationReader, grant_id: str | None, package_id: str | None, now_ns: int
+) -> tuple[GrantRow, ...]:
+    """The active grants behind a grant or package; none if it is not active now."""
+    if package_id is not None:
+        package = reader.get(PackageRow, package_id=package_id)
+        if package is None or package.revoked_at_ns is not None:
+            return ()
+        rows = package_grant_rows(reader, package)
+        return tuple(row for row in rows if grant_standing(row, now_ns) == lifecycle.ACTIVE)
+    row = None if grant_id is None else reader.get(GrantRow, grant_id=grant_id)
+    if row is None or grant_standing(row, now_ns) != lifecycle.ACTIVE:
+        return ()
+    return (row,)
+
+
+def details_of(rows: Sequence[GrantRow]) -> tuple[dict[str, object], ...]:
+    """Stored grants as `authorization_details`, in their order; unreadable ones are left out."""
+    grants = [readable_grant(row) for row in rows]
+    return tuple(render_details(grant) for grant in grants if grant is not None)

@@ -1,0 +1,1 @@
+"""Effects of a read: what a token may see, fetched and disclosed."""

@@ -1,0 +1,241 @@
+"""Disclosing: what an answer gave away becomes entries of the disclosure log.
+
+Rule: an entry exists for every source that contributed and for every refusal after the token was
+judged; it never holds query texts, filter values, keys or contents.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from personal_server.domain.authority import ReadAuthority
+from personal_server.domain.disclosure import DENIED, SERVED, Disclosed, DisclosureEntry
+from personal_server.domain.values import NANOSECONDS, render_instant
+from personal_server.errors import PersonalServerError, StorageUnavailable
+from personal_server.storage.ports import DisclosureQuery, DisclosureStore
+
+_TOOL = re.compile(r"[a-z_]{1,64}\Z")
+
+EntryId = Callable[[], str]
+
+
+class DisclosureLog(Protocol):
+    """Where entries go; durable within a second."""
+
+    def enter(self, entries: Sequence[DisclosureEntry]) -> None:
+        """Take entries to be written."""
+        ...
+
+    def check(self) -> None:
+        """Raise StorageUnavailable once the log could not be written for 10 s."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """The facts of a request that an entry names.  `tool` is the `PDPP-Tool` header as sent."""
+
+    authority: ReadAuthority
+    route: str
+    request_id: str
+    at_ns: int
+    tool: str | None = None
+    stream: str | None = None
+
+
+def served_entries(
+    call: Call, disclosed: Sequence[Disclosed], size_bytes: int, new_id: EntryId
+) -> list[DisclosureEntry]:
+    """One entry per source that contributed; the bytes sent are shared out by records.
+
+    Source: RS contract 14.3.
+    """
+    sizes = shared_out(size_bytes, [part.record_count for part in disclosed])
+    return [
+        _entry(
+            call,
+            new_id(),
+            SERVED,
+            grant_id=part.source.grant_id,
+            connector_key=part.source.connector_key,
+            connection_id=part.source.connection_id,
+            stream=part.source.stream,
+            fields=part.fields,
+            record_count=part.record_count,
+            size_bytes=size,
+        )
+        for part, size in zip(disclosed, sizes, strict=True)
+    ]
+
+
+def denied_entry(call: Call, error: PersonalServerError, new_id: EntryId) -> DisclosureEntry:
+    """The entry of a refusal.  A stream is named only if the grants name it."""
+    authority = call.authority
+    named = call.stream if call.stream in authority.granted_streams else None
+    return _entry(
+        call,
+        new_id(),
+        DENIED,
+        error_code=error.code,
+        grant_id=authority.grant_ids[0] if len(authority.grant_ids) == 1 else None,
+        stream=named,
+    )
+
+
+def shared_out(total: int, weights: Sequence[int]) -> list[int]:
+    """`total` in whole parts by weight, without a rest; equal parts if all weights are 0."""
+    shares = list(weights) if any(weights) else [1] * len(weights)
+    parts: list[int] = []
+    given, seen, whole = 0, 0, sum(shares)
+    for share in shares:
+        seen += share
+        parts.append(total * seen // whole - given)
+        given += parts[-1]
+    return parts
+
+
+def _entry(call: Call, disclosure_id: str, outcome: str, **members: object) -> DisclosureEntry:
+    authority = call.authority
+    tool = call.tool if call.tool and _TOOL.match(call.tool) else None
+    return DisclosureEntry(
+        disclosure_id=disclosure_id,
+        subject_id=authority.subject_id,
+        at_ns=call.at_ns,
+        request_id=call.request_id,
+        outcome=outcome,
+        token_kind=authority.kind.value,
+        channel="mcp" if tool else "rest",
+        route=call.route,
+        client_id=authority.client_id,
+        package_id=authority.package_id,
+        tool=tool,
+        **members,  # type: ignore[arg-type]
+    )
+
+
+# The recorder between reads and the disclosure log: entries wait a moment, then are durable.
+#
+# Rule: an entry is kept until it is written; while nothing can be written for 10 s, client reads
+# are
+# refused rather than left unrecorded.
+# Source: RS contract 14.3.
+
+
+GATHER_SECONDS = 0.25
+TOLERATED_NS = 10 * NANOSECONDS
+
+
+class DisclosureRecorder:
+    """Gathers entries and writes them in one transaction, from a thread of its own.
+
+    `background` off leaves the writing to `flush`.
+    """
+
+    def __init__(
+        self, store: DisclosureStore, clock: Callable[[], int], *, background: bool = True
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._background = background
+        self._waiting: list[DisclosureEntry] = []
+        self._failing_since_ns: int | None = None
+        self._entries_lock = threading.Lock()
+        self._write_lock = threading.Lock()
+        self._wake = threading.Event()
+        self._closing = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def enter(self, entries: Sequence[DisclosureEntry]) -> None:
+        """Take entries to be written within a second."""
+        if not entries:
+            return
+        with self._entries_lock:
+            self._waiting.extend(entries)
+            if self._background and self._thread is None:
+                self._thread = threading.Thread(
+                    target=self._write_until_closed, name="disclosures", daemon=True
+                )
+                self._thread.start()
+        self._wake.set()
+
+    def check(self) -> None:
+        """Raise: StorageUnavailable, once nothing could be written for 10 s."""
+        failing = self._failing_since_ns
+        if failing is not None and self._clock() - failing >= TOLERATED_NS:
+            raise StorageUnavailable(
+                "The disclosure log cannot be written, so nothing is disclosed now.",
+                retry_after_seconds=10,
+            )
+
+    def flush(self) -> bool:
+        """Write what waits; whether that succeeded.  What could not be written is kept."""
+        with self._write_lock:
+            with self._entries_lock:
+                entries, self._waiting = self._waiting, []
+            if not entries:
+                return True
+            try:
+                self._store.append_disclosures(entries)
+            except PersonalServerError:
+                with self._entries_lock:
+                    self._waiting[:0] = entries
+                self._failing_since_ns = self._failing_since_ns or self._clock()
+                return False
+            self._failing_since_ns = None
+            return True
+
+    def close(self) -> None:
+        """Write what waits and end the thread."""
+        self._closing.set()
+        self._wake.set()
+        if self._thread is not None:
+            self._thread.join()
+        self.flush()
+
+    def _write_until_closed(self) -> None:
+        while not self._closing.is_set():
+            self._wake.wait()
+            self._wake.clear()
+            self._closing.wait(GATHER_SECONDS)
+            if not self.flush():
+                self._wake.set()
+
+
+PAGE = 1_000
+
+
+def every_disclosure(store: DisclosureStore) -> Iterator[dict[str, object]]:
+    """The whole log, newest first, in pages."""
+    below: int | None = None
+    while page := store.disclosures(DisclosureQuery(PAGE, below=below)):
+        yield from (render_disclosure(entry) for _, entry in page)
+        below = page[-1][0]
+
+
+def render_disclosure(entry: DisclosureEntry) -> dict[str, object]:
+    """The wire form of an entry."""
+    return {
+        "object": "disclosure",
+        "disclosure_id": entry.disclosure_id,
+        "at": render_instant(entry.at_ns),
+        "request_id": entry.request_id,
+        "outcome": entry.outcome,
+        "error_code": entry.error_code,
+        "token_kind": entry.token_kind,
+        "client_id": entry.client_id,
+        "grant_id": entry.grant_id,
+        "grant_package_id": entry.package_id,
+        "channel": entry.channel,
+        "tool": entry.tool,
+        "route": entry.route,
+        "connector_key": entry.connector_key,
+        "connection_id": entry.connection_id,
+        "stream": entry.stream,
+        "fields": list(entry.fields),
+        "record_count": entry.record_count,
+        "bytes": entry.size_bytes,
+    }

@@ -1,0 +1,113 @@
+"""Field windows: a bounded stretch of one long text.
+
+Rule: the store cuts the window; the whole value never passes here.
+Source: RS contract 9.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from personal_server.domain.authority import ReadableSource, ReadAuthority
+from personal_server.domain.disclosure import Disclosed
+from personal_server.domain.envelope import Answer
+from personal_server.enforcement.authorize import authorize_field_window
+from personal_server.enforcement.disclose import identity
+from personal_server.enforcement.plans import AuthorizedRead, FieldWindowTerms, plan_field_window
+from personal_server.enforcement.queries import FieldWindowQuery
+from personal_server.enforcement.readable_sources import ambiguous
+from personal_server.enforcement.rows import FieldWindow, WindowOutcome
+from personal_server.errors import FieldNotFound, FieldNotText, QueryNotFound
+from personal_server.reading.ports import ReadPorts
+from personal_server.reading.records import no_such_record
+from personal_server.storage.ports import READ_DEADLINE_SECONDS
+
+
+def read_field_window(
+    ports: ReadPorts,
+    authority: ReadAuthority,
+    query: FieldWindowQuery,
+    url: str,
+    timeout_seconds: float | None = READ_DEADLINE_SECONDS,
+) -> Answer:
+    """One window.
+
+    Raises: what `authorize_field_window` raises, NotFound, AmbiguousConnection, FieldNotFound,
+        FieldNotText, QueryNotFound.
+    """
+    read = authorize_field_window(authority, query)
+    with ports.snapshot(timeout_seconds) as snapshot:
+        window = _the_one(authority, read.sources, snapshot.field_window(plan_field_window(read)))
+    _refuse_unreadable(window)
+    source = next(s for s in read.sources if s.connection_id == window.connection_id)
+    members: dict[str, object] = {
+        "object": "field_window",
+        "stream": source.stream,
+        "record_id": query.key,
+        **identity(authority, source),
+        "url": url,
+        "field": _field(source, query.field, window),
+        "window": _window(read, window),
+    }
+    return Answer(data=members, disclosed=[Disclosed(source, (query.field,), 1)])
+
+
+def _the_one(
+    authority: ReadAuthority,
+    sources: Sequence[ReadableSource],
+    windows: Sequence[FieldWindow],
+) -> FieldWindow:
+    if not windows:
+        raise no_such_record()
+    if len(windows) > 1:
+        holders = {window.connection_id for window in windows}
+        held = [s for s in sources if s.connection_id in holders]
+        raise ambiguous(authority, held, held[0].stream)
+    return windows[0]
+
+
+def _refuse_unreadable(window: FieldWindow) -> None:
+    match window.outcome:
+        case WindowOutcome.NO_VALUE:
+            raise FieldNotFound("The record has no value in this field.", param="field")
+        case WindowOutcome.NOT_TEXT:
+            raise FieldNotText(
+                "Field windows read text; read the record for this field.", param="field"
+            )
+        case WindowOutcome.NO_MATCH:
+            raise QueryNotFound("The text does not occur in the field.", param="q")
+        case WindowOutcome.FOUND:
+            return
+
+
+def _field(source: ReadableSource, name: str, window: FieldWindow) -> dict[str, object]:
+    members: dict[str, object] = {
+        "path": name,
+        "type": "string",
+        "text_like": True,
+        "size_chars": window.total_chars,
+        "digest": f"sha256:{window.digest}",
+    }
+    mime_type = source.declared.properties[name].schema.get("contentMediaType")
+    if isinstance(mime_type, str):
+        members["mime_type"] = mime_type
+    return members
+
+
+def _window(read: AuthorizedRead[FieldWindowTerms], window: FieldWindow) -> dict[str, object]:
+    start, limit = window.start_chars, read.terms.limit_chars
+    end = start + len(window.text)
+    more = end < window.total_chars
+    return {
+        "text": window.text,
+        "start_chars": start,
+        "end_chars": end,
+        "total_chars": window.total_chars,
+        "limit_chars": limit,
+        "complete": start == 0 and not more,
+        "has_more": more,
+        "next_offset_chars": end if more else None,
+        "previous_offset_chars": max(0, start - limit) if start else None,
+        "match_start_chars": window.match_start_chars,
+        "match_end_chars": window.match_end_chars,
+    }

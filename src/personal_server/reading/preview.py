@@ -1,0 +1,141 @@
+"""Evidence for a decision: how many records a review would open, from when, and a few of them.
+
+Rule: everything comes through the same read road as any read, under the review as authority; a
+figure that does not fit the time says "at least".  Nothing here is stored, logged or recorded.
+Source: AS contract 7, item 3.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final, cast
+
+import orjson
+
+from personal_server.domain.authority import ReadableSource, ReadAuthority
+from personal_server.domain.envelope import Answer
+from personal_server.domain.grant import Resolved
+from personal_server.enforcement.authority import read_authority
+from personal_server.enforcement.queries import RecordsQuery, Selectors
+from personal_server.errors import QueryTimeout
+from personal_server.reading.ports import ReadPorts
+from personal_server.reading.records import read_records
+from personal_server.storage.catalog import KnownDeclarations
+
+BUDGET_SECONDS: Final = 2.0
+LEAST_SECONDS: Final = 0.05
+SAMPLE_RECORDS: Final = 3
+ROUGH_RECORDS: Final = 100
+ROUGH_SECONDS: Final = 0.25
+
+Place = tuple[str, str]
+"""(connection_id, stream)"""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What one connection's stream would open.
+
+    Shapes: `earliest` and `latest` are stored values of the consent-time field; `samples` hold
+        granted fields only.  `at_least`: there may be more than `count`; `synced_at_ns` is the
+        end of the last successful collection, if collections are reported.
+    """
+
+    count: int
+    at_least: bool = False
+    earliest: str | None = None
+    latest: str | None = None
+    synced_at_ns: int | None = None
+    samples: tuple[Mapping[str, object], ...] = field(default=(), repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceReader:
+    """Reads evidence from the store.  `monotonic` gives seconds."""
+
+    ports: ReadPorts
+    declarations: KnownDeclarations
+    monotonic: Callable[[], float] = time.monotonic
+
+    def gather(self, prospective: Resolved) -> dict[Place, Evidence]:
+        """The evidence of every readable source, within one budget."""
+        until = self.monotonic() + BUDGET_SECONDS
+        authority, synced = self._authority(prospective)
+        return {
+            source.order: replace(
+                self._of(authority, source, until), synced_at_ns=synced.get(source.connection_id)
+            )
+            for source in authority.sources
+        }
+
+    def kept(self) -> dict[Place, int]:
+        """How many records there are at all: what is shown beside what is not chosen yet."""
+        with self.ports.snapshot(BUDGET_SECONDS) as snapshot:
+            stored = snapshot.stored_streams()
+        return {(found.connection_id, found.stream): found.record_count for found in stored}
+
+    def _authority(self, prospective: Resolved) -> tuple[ReadAuthority, dict[str, int | None]]:
+        with self.ports.snapshot(BUDGET_SECONDS) as snapshot:
+            connections = snapshot.connections()
+            declarations = self.declarations.current(snapshot.declarations())
+            collections = snapshot.collections()
+        synced = {name: found.last_succeeded_at_ns for name, found in collections.items()}
+        return read_authority(prospective, connections, declarations), synced
+
+    def _of(self, authority: ReadAuthority, source: ReadableSource, until: float) -> Evidence:
+        left = until - self.monotonic()
+        if left >= LEAST_SECONDS:
+            try:
+                return _exact(self._read(authority, source, left, SAMPLE_RECORDS, figures=True))
+            except QueryTimeout:
+                pass  # the count takes too long; the next read only looks at the first records
+        try:
+            return _rough(
+                self._read(authority, source, ROUGH_SECONDS, ROUGH_RECORDS, figures=False)
+            )
+        except QueryTimeout:
+            return Evidence(0, at_least=True)
+
+    def _read(
+        self,
+        authority: ReadAuthority,
+        source: ReadableSource,
+        seconds: float,
+        limit: int,
+        *,
+        figures: bool,
+    ) -> Answer:
+        query = RecordsQuery(
+            stream=source.stream,
+            selectors=Selectors(connection_id=source.connection_id),
+            limit=limit,
+            count=figures,
+            window=figures and source.declared.consent_time_field in source.fields,
+        )
+        return read_records(self.ports, authority, query, seconds)
+
+
+def _exact(answer: Answer) -> Evidence:
+    window = cast("Mapping[str, str | None]", answer.meta.get("window") or {})
+    return Evidence(
+        count=cast("int", (answer.count or {}).get("value", 0)),
+        earliest=window.get("earliest_at"),
+        latest=window.get("latest_at"),
+        samples=_samples(answer),
+    )
+
+
+def _rough(answer: Answer) -> Evidence:
+    return Evidence(
+        count=len(cast("list[object]", answer.data)),
+        at_least=answer.next_cursor is not None,
+        samples=_samples(answer),
+    )
+
+
+def _samples(answer: Answer) -> tuple[Mapping[str, object], ...]:
+    records = cast("list[object]", answer.data)[:SAMPLE_RECORDS]
+    parsed: list[dict[str, object]] = orjson.loads(orjson.dumps(records))
+    return tuple(cast("dict[str, object]", record.get("data") or {}) for record in parsed)

@@ -1,0 +1,350 @@
+"""Reading records: authorize, plan, fetch, disclose, in one snapshot.
+
+Rule: these functions take (ports, authority, query) and nothing else decides what is read; the
+answer names the sources it came from, for the caller to record.
+Source: RS contract 7, 9.1.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from urllib.parse import quote
+
+import orjson
+
+from personal_server.domain.authority import ReadableSource, ReadAuthority
+from personal_server.domain.cursor import (
+    Place,
+    TokenUse,
+    open_place,
+    request_digest,
+    seal_place,
+    sources_changed,
+    sources_digest,
+)
+from personal_server.domain.disclosure import Disclosed
+from personal_server.domain.envelope import Answer, render_unavailable
+from personal_server.domain.record import Row, key_text
+from personal_server.domain.values import Comparable
+from personal_server.enforcement.authorize import authorize_record, authorize_records
+from personal_server.enforcement.disclose import Discloser, WireRecord, discloser
+from personal_server.enforcement.expansion import AllowedExpansion
+from personal_server.enforcement.plans import (
+    AuthorizedRead,
+    RecordsTerms,
+    Shown,
+    plan_children,
+    plan_count,
+    plan_page,
+    plan_record,
+    plan_span,
+)
+from personal_server.enforcement.queries import RecordQuery, RecordsQuery, Selectors
+from personal_server.enforcement.readable_sources import ambiguous
+from personal_server.enforcement.rows import Children, Page, Position
+from personal_server.errors import NotFound
+from personal_server.reading.freshness import least_fresh
+from personal_server.reading.ports import ReadPorts
+from personal_server.storage.ports import READ_DEADLINE_SECONDS, ReadSnapshot
+
+# Expanding: the related records of a page, read through their own sources.
+#
+# Rule: one question per relation and connection; children are disclosed by *their* source's grant.
+# Source: RS contract 7.5.
+
+
+Expanded = dict[str, object]
+
+
+Parent = tuple[str, str]
+
+
+@dataclass(slots=True)
+class Expansions:
+    """What was expanded: per parent (connection, key) its relations, and whose children came."""
+
+    by_parent: dict[Parent, Expanded] = field(default_factory=dict[Parent, Expanded])
+    _children: dict[Parent, list[tuple[ReadableSource, int]]] = field(
+        default_factory=dict[Parent, list[tuple[ReadableSource, int]]]
+    )
+
+    def count(self, parent: Parent, source: ReadableSource, children: int) -> None:
+        """Note the children of one parent."""
+        if children:
+            self._children.setdefault(parent, []).append((source, children))
+
+    def disclosed(self, shown: Iterable[Row]) -> list[Disclosed]:
+        """The sources that children of the shown rows came from."""
+        counts: Counter[Parent] = Counter()
+        sources: dict[Parent, ReadableSource] = {}
+        for row in shown:
+            for source, children in self._children.get((row.connection_id, row.key), ()):
+                sources[source.order] = source
+                counts[source.order] += children
+        return [Disclosed(sources[o], sources[o].fields, counts[o]) for o in sorted(counts)]
+
+
+def expand(
+    snapshot: ReadSnapshot,
+    authority: ReadAuthority,
+    expansions: Sequence[AllowedExpansion],
+    rows: Sequence[Row],
+) -> Expansions:
+    """The expansions of some rows."""
+    result = Expansions({(row.connection_id, row.key): {} for row in rows})
+    by_connection: dict[str, list[Row]] = {}
+    for row in rows:
+        by_connection.setdefault(row.connection_id, []).append(row)
+    for expansion in expansions:
+        for connection_id, parents in by_connection.items():
+            child = expansion.children.get(connection_id)
+            if child is None:
+                _leave_empty(result, expansion, parents)
+            else:
+                _expand_one(snapshot, authority, expansion, child, parents, result)
+    return result
+
+
+def _leave_empty(result: Expansions, expansion: AllowedExpansion, parents: list[Row]) -> None:
+    for row in parents:
+        empty = _child_list([], None) if expansion.is_list else None
+        result.by_parent[row.connection_id, row.key][expansion.name] = empty
+
+
+def _expand_one(
+    snapshot: ReadSnapshot,
+    authority: ReadAuthority,
+    expansion: AllowedExpansion,
+    child: ReadableSource,
+    parents: list[Row],
+    result: Expansions,
+) -> None:
+    values = {row.key: _joining_value(expansion, row) for row in parents}
+    wanted = tuple(dict.fromkeys(v for v in values.values() if v is not None))
+    found: Mapping[str, Children] = {}
+    if wanted:
+        found = snapshot.children(plan_children(expansion, child, wanted))
+    disclose = discloser(authority, child, child.fields)
+    for row in parents:
+        value = values[row.key]
+        children = found.get(value) if value is not None else None
+        records = [disclose(r) for r in children.rows] if children else []
+        result.count((row.connection_id, row.key), child, len(records))
+        url = _more_url(expansion, child, value) if children and children.more else None
+        rendered = _child_list(records, url) if expansion.is_list else next(iter(records), None)
+        result.by_parent[row.connection_id, row.key][expansion.name] = rendered
+
+
+def _joining_value(expansion: AllowedExpansion, row: Row) -> str | None:
+    """What joins the two sides: this record's key, or the key it holds."""
+    relation = expansion.declared.relationship
+    if relation.foreign_key_on == "target":
+        return row.key
+    held = row.data.get(relation.foreign_key)
+    return key_text(held) if isinstance(held, str | int) else None
+
+
+def _child_list(records: list[WireRecord], url: str | None) -> dict[str, object]:
+    members: dict[str, object] = {"object": "list", "data": records, "has_more": url is not None}
+    if url is not None:
+        members["url"] = url
+    return members
+
+
+def _more_url(expansion: AllowedExpansion, child: ReadableSource, value: str | None) -> str:
+    """The list that goes on where the expansion ends."""
+    name = expansion.declared.relationship.foreign_key
+    condition = f"filter%5B{quote(name, safe='')}%5D={quote(value or '', safe='')}"
+    where = f"connection_id={quote(child.connection_id, safe='')}"
+    return f"/v1/streams/{quote(child.stream, safe='')}/records?{condition}&order=asc&{where}"
+
+
+MAX_PAGE_BYTES = 4 * 1024 * 1024
+
+
+def read_records(
+    ports: ReadPorts,
+    authority: ReadAuthority,
+    query: RecordsQuery,
+    timeout_seconds: float | None = READ_DEADLINE_SECONDS,
+) -> Answer:
+    """A page of records.
+
+    Raises: what `authorize_records` raises, InvalidCursor, QueryTimeout.
+    """
+    read = authorize_records(authority, query)
+    after = _position(ports, read)
+    with ports.snapshot(timeout_seconds) as snapshot:
+        page = snapshot.page(plan_page(read, after))
+        expansions = expand(
+            snapshot, authority, read.terms.expansions, [placed.row for placed in page.rows]
+        )
+        count, meta = _figures(snapshot, read)
+        freshness = least_fresh(snapshot, ports.capture_times, read.sources, ports.clock())
+    if freshness is not None:
+        meta["freshness"] = freshness
+    meta |= unavailable_meta(authority, query.selectors)
+    records = _disclosed_page(read, page, expansions)
+    following = page.more or len(records) < len(page.rows)
+    return Answer(
+        data=records,
+        next_cursor=_cursor(ports, read, page, len(records)) if following else None,
+        count=count,
+        warnings=read.warnings,
+        meta=meta,
+        disclosed=_page_disclosed(read, page, len(records), expansions),
+    )
+
+
+def read_record(
+    ports: ReadPorts,
+    authority: ReadAuthority,
+    query: RecordQuery,
+    timeout_seconds: float | None = READ_DEADLINE_SECONDS,
+) -> Answer:
+    """One record.
+
+    Raises: what `authorize_record` raises, NotFound, AmbiguousConnection.
+    """
+    read = authorize_record(authority, query)
+    with ports.snapshot(timeout_seconds) as snapshot:
+        row = the_one(authority, read.sources, snapshot.record(plan_record(read)))
+        expansions = expand(snapshot, authority, read.terms.expansions, [row])
+    source = next(s for s in read.sources if s.connection_id == row.connection_id)
+    shown = read.terms.shown[source.connection_id]
+    record = discloser(authority, source, shown)(row)
+    if read.terms.expansions:
+        record["expanded"] = expansions.by_parent[row.connection_id, row.key]
+    disclosed = [Disclosed(source, shown, 1), *expansions.disclosed([row])]
+    return Answer(data=record, warnings=read.warnings, disclosed=disclosed)
+
+
+def the_one(
+    authority: ReadAuthority, sources: Sequence[ReadableSource], rows: Sequence[Row]
+) -> Row:
+    """The only visible row with a key.
+
+    Raises: NotFound (hidden and absent alike), AmbiguousConnection naming exactly the holders.
+    """
+    if not rows:
+        raise no_such_record()
+    if len(rows) > 1:
+        holders = {row.connection_id for row in rows}
+        raise ambiguous(
+            authority, [s for s in sources if s.connection_id in holders], rows[0].stream
+        )
+    return rows[0]
+
+
+def no_such_record() -> NotFound:
+    """The one answer for records that are absent, deleted or hidden."""
+    return NotFound("No such record here.")
+
+
+def unavailable_meta(authority: ReadAuthority, selectors: Selectors) -> dict[str, object]:
+    """`meta.unavailable_connections` of reads that name no connection.  Source: 4.7."""
+    if selectors.connection_id is not None or not authority.unavailable:
+        return {}
+    return render_unavailable(authority.unavailable)
+
+
+def _figures(
+    snapshot: ReadSnapshot, read: AuthorizedRead[RecordsTerms]
+) -> tuple[dict[str, object] | None, dict[str, object]]:
+    """`meta.count` and `meta.window`, as far as they were asked for."""
+    terms = read.terms
+    meta: dict[str, object] = {}
+    total: int | None = None
+    if terms.windowed:
+        span = snapshot.span(plan_span(read))
+        total = span.total
+        meta["window"] = {
+            "total": span.total,
+            "earliest_at": span.earliest,
+            "latest_at": span.latest,
+        }
+    if not terms.counted:
+        return None, meta
+    total = snapshot.count(plan_count(read)) if total is None else total
+    return {"kind": "exact", "value": total}, meta
+
+
+def _disclosed_page(
+    read: AuthorizedRead[RecordsTerms], page: Page, expansions: Expansions
+) -> list[object]:
+    """The records that fit into a body, each already JSON; at least one."""
+    disclosers = _disclosers(read)
+    records: list[object] = []
+    size_bytes = 0
+    for placed in page.rows:
+        row = placed.row
+        record = disclosers[row.connection_id](row)
+        if read.terms.expansions:
+            record["expanded"] = expansions.by_parent[row.connection_id, row.key]
+        text = orjson.dumps(record)
+        size_bytes += len(text) + 1
+        if records and size_bytes > MAX_PAGE_BYTES:
+            break
+        records.append(orjson.Fragment(text))
+    return records
+
+
+def _disclosers(read: AuthorizedRead[RecordsTerms]) -> dict[str, Discloser]:
+    return {
+        source.connection_id: discloser(
+            read.authority, source, read.terms.shown[source.connection_id]
+        )
+        for source in read.sources
+    }
+
+
+def _page_disclosed(
+    read: AuthorizedRead[RecordsTerms], page: Page, shown_count: int, expansions: Expansions
+) -> list[Disclosed]:
+    rows = [placed.row for placed in islice(page.rows, shown_count)]
+    counts = Counter(row.connection_id for row in rows)
+    figured = read.terms.counted or read.terms.windowed
+    used = tuple(condition.field for condition in read.terms.conditions) if figured else ()
+    entries = [
+        Disclosed(source, _names(read.terms.shown, source, used), counts[cid])
+        for source in read.sources
+        if (cid := source.connection_id) in counts or figured
+    ]
+    return [*entries, *expansions.disclosed(rows)]
+
+
+def _names(shown: Shown, source: ReadableSource, used: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*shown[source.connection_id], *used)))
+
+
+def _request(read: AuthorizedRead[RecordsTerms]) -> str:
+    return request_digest(read.authority.holder, "records", read.terms.asked)
+
+
+def _position(ports: ReadPorts, read: AuthorizedRead[RecordsTerms]) -> Position | None:
+    token = read.terms.cursor
+    if token is None:
+        return None
+    place = open_place(ports.sealer, TokenUse.PAGE, token, _request(read), param="cursor")
+    if place.sources != sources_digest(read.sources):
+        raise sources_changed()
+    value, key, connection_id = place.position
+    return Position(_comparable(value), str(key), str(connection_id))
+
+
+def _comparable(value: object) -> Comparable | None:
+    return value if isinstance(value, bool | int | float | str) else None
+
+
+def _cursor(ports: ReadPorts, read: AuthorizedRead[RecordsTerms], page: Page, shown: int) -> str:
+    """A cursor right after the last record shown."""
+    position = page.rows[shown - 1].position
+    place = Place(
+        _request(read),
+        sources_digest(read.sources),
+        (position.value, position.key, position.connection_id),
+    )
+    return seal_place(ports.sealer, TokenUse.PAGE, place)

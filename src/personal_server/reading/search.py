@@ -1,0 +1,329 @@
+"""Searching: rank once, keep the ranking, show hits page by page.
+
+Rule: a ranking holds places and scores, no text; every page reads and authorizes its records anew.
+Source: RS contract 11.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from personal_server.domain.authority import ReadableSource, ReadAuthority, TokenKind
+from personal_server.domain.criteria import Condition
+from personal_server.domain.cursor import (
+    Place,
+    TokenUse,
+    open_place,
+    request_digest,
+    seal_place,
+    sources_changed,
+    sources_digest,
+)
+from personal_server.domain.disclosure import Disclosed
+from personal_server.domain.envelope import Answer, Warning
+from personal_server.domain.search_words import parse_terms
+from personal_server.domain.values import NANOSECONDS
+from personal_server.enforcement.authorize import authorize_search
+from personal_server.enforcement.disclose import WireRecord, disclose_hit
+from personal_server.enforcement.plans import AuthorizedRead, SearchTerms, plan_hit, plan_search
+from personal_server.enforcement.queries import SearchQuery
+from personal_server.enforcement.rows import Candidate, Matches
+from personal_server.enforcement.search import first_page_first, rank, searchable_fields
+from personal_server.errors import CursorExpired, QueryTimeout
+from personal_server.reading.freshness import least_fresh
+from personal_server.reading.ports import ReadPorts
+from personal_server.reading.records import unavailable_meta
+from personal_server.storage.meaning import holds
+from personal_server.storage.ports import READ_DEADLINE_SECONDS, RankedHit, ReadSnapshot
+
+# Recall: what the meta of a search says about how much was searched, and where hits came from.
+#
+# Rule: nothing is called complete that is not; the figures of a first page stand on all its pages.
+# Source: RS contract 11.5.
+
+
+CANDIDATE_WINDOW = 2_000
+TOO_SLOW = (
+    "This connection took too long to search and is not in these hits."
+    " Search it alone, with its connection_id and a rarer word, a stream or a filter."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What is known of the whole search: it stands in the cursor, so that all pages agree.
+
+    `lost` names the (connection, stream) pairs that were left out for lack of time.
+    """
+
+    ranked_count: int
+    truncated_sources: int
+    searched_sources: int
+    lost: tuple[tuple[str, str], ...] = ()
+
+    def meta(self) -> dict[str, object]:
+        """`count_accuracy` and `recall`."""
+        truncated = self.truncated_sources > 0
+        return {
+            "count_accuracy": "exact" if self.is_whole else "lower_bound",
+            "recall": {
+                "complete": self.is_whole,
+                "ranking_scope": "candidate_window" if truncated else "all_matches",
+                "truncated": truncated,
+                "ranked_candidate_count": self.ranked_count,
+                "candidate_window_limit": CANDIDATE_WINDOW,
+                "sources_searched_count": self.searched_sources,
+                "truncated_source_count": self.truncated_sources,
+                "pending_index_count": 0,
+            },
+        }
+
+    def count(self) -> dict[str, object]:
+        """`meta.count`."""
+        return {"kind": "exact" if self.is_whole else "estimated", "value": self.ranked_count}
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every match was ranked."""
+        return self.truncated_sources == 0 and not self.lost
+
+    def warnings(self) -> tuple[Warning, ...]:
+        """`source_unavailable` for each connection that was left out."""
+        connections = sorted({connection_id for connection_id, _ in self.lost})
+        return tuple(Warning("source_unavailable", TOO_SLOW, connection_id=c) for c in connections)
+
+
+def source_mix(
+    read: AuthorizedRead[SearchTerms], shown: Sequence[ReadableSource], findings: Findings
+) -> dict[str, object]:
+    """`source_mix`, or `package` for package tokens."""
+    counts = Counter(source.connection_id for source in shown)
+    mix = _rows(shown, counts)
+    authority = read.authority
+    if authority.kind is not TokenKind.PACKAGE:
+        return {"source_mix": mix} if len(counts) > 1 else {}
+    searched = {source.grant_id for source in read.sources if source.order not in findings.lost}
+    return {
+        "package": {
+            "member_count": len(authority.grant_ids),
+            "searched_count": len(searched),
+            "partial": bool(authority.unavailable or findings.lost),
+            "source_mix": mix,
+        }
+    }
+
+
+def _rows(shown: Sequence[ReadableSource], counts: Counter[str]) -> list[dict[str, object]]:
+    sources = {source.connection_id: source for source in shown}
+    rows: list[dict[str, object]] = []
+    for connection_id in sorted(counts):
+        source = sources[connection_id]
+        row: dict[str, object] = {
+            "connection_id": connection_id,
+            "connector_key": source.connector_key,
+        }
+        if source.display_name is not None:
+            row["display_name"] = source.display_name
+        rows.append({**row, "count": counts[connection_id]})
+    return rows
+
+
+FREQUENCY_LIMIT = 10_000
+KEPT_HITS = 1_000
+KEPT_NS = 15 * 60 * NANOSECONDS
+RANKING_SHARE = 2 / 3
+
+_Position = tuple[str, int, int, int, int, list[tuple[str, str]]]
+"""Of a cursor, which is sealed: ranking id, first hit, and the figures of `Findings`."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """Where a page begins in which ranking; `ranking_id` is `None` on a first page."""
+
+    hits: Sequence[RankedHit]
+    findings: Findings
+    ranking_id: str | None = None
+    begin: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """The hits of a page, their sources, and how far the ranking was read."""
+
+    hits: list[WireRecord]
+    sources: list[ReadableSource]
+    end: int
+
+
+def search(
+    ports: ReadPorts,
+    authority: ReadAuthority,
+    query: SearchQuery,
+    timeout_seconds: float | None = READ_DEADLINE_SECONDS,
+) -> Answer:
+    """A page of hits.
+
+    Raises: what `authorize_search` raises, InvalidCursor, CursorExpired, QueryTimeout.
+    """
+    read = authorize_search(authority, query, parse_terms(query.text))
+    with ports.snapshot(timeout_seconds) as snapshot:
+        turn = _continued(ports, read) or _begun(snapshot, read, timeout_seconds)
+        shown = _show(snapshot, read, turn)
+        freshness = least_fresh(snapshot, ports.capture_times, read.sources, ports.clock())
+    meta = turn.findings.meta() | source_mix(read, shown.sources, turn.findings)
+    if freshness is not None:
+        meta["freshness"] = freshness
+    return Answer(
+        data=shown.hits,
+        next_cursor=_next_cursor(ports, read, turn, shown.end),
+        count=turn.findings.count(),
+        warnings=(*read.warnings, *turn.findings.warnings()),
+        meta=meta | unavailable_meta(authority, query.selectors),
+        disclosed=_disclosed(shown.sources),
+    )
+
+
+def _begun(
+    snapshot: ReadSnapshot, read: AuthorizedRead[SearchTerms], timeout_seconds: float | None
+) -> _Turn:
+    each = _seconds_each(len(read.sources), timeout_seconds)
+    parts = [snapshot.search(plan_search(read.terms, part, each)) for part in read.terms.parts]
+    lost = frozenset[tuple[str, str]]().union(*(part.lost for part in parts))
+    if lost and len(lost) == len(read.sources):
+        raise QueryTimeout(
+            "The search took too long. Narrow it with a rarer word, a stream or filters.",
+            retry_after_seconds=1,
+        )
+    candidates = [candidate for part in parts for candidate in part.candidates]
+    ranked = rank(candidates, _frequencies(parts, len(read.terms.terms)))
+    ordered = first_page_first(ranked, read.terms.limit)
+    findings = Findings(
+        ranked_count=len(ranked),
+        truncated_sources=sum(len(part.truncated) for part in parts),
+        searched_sources=len(read.sources) - len(lost),
+        lost=tuple(sorted(lost)),
+    )
+    return _Turn([_kept(each.candidate, each.score) for each in ordered[:KEPT_HITS]], findings)
+
+
+def _seconds_each(sources: int, timeout_seconds: float | None) -> float | None:
+    """An equal share for every source, so that a slow one costs no other its place."""
+    if timeout_seconds is None:
+        return None
+    return timeout_seconds * RANKING_SHARE / max(1, sources)
+
+
+def _frequencies(parts: Iterable[Matches], terms: int) -> list[int]:
+    totals = [0] * terms
+    for part in parts:
+        for i, frequency in enumerate(part.document_frequencies):
+            totals[i] += frequency
+    return [min(total, FREQUENCY_LIMIT) for total in totals]
+
+
+def _kept(candidate: Candidate, score: float) -> RankedHit:
+    return RankedHit(candidate.connection_id, candidate.stream, candidate.key, score)
+
+
+def _request(read: AuthorizedRead[SearchTerms]) -> str:
+    return request_digest(read.authority.holder, "search/lexical", read.terms.asked)
+
+
+def _continued(ports: ReadPorts, read: AuthorizedRead[SearchTerms]) -> _Turn | None:
+    token = read.terms.cursor
+    if token is None:
+        return None
+    place = open_place(ports.sealer, TokenUse.SEARCH, token, _request(read), param="cursor")
+    if place.sources != sources_digest(read.sources):
+        raise sources_changed()
+    ranking_id, begin, ranked, truncated, searched, lost = cast("_Position", place.position)
+    hits = ports.store.ranking(ranking_id, ports.clock())
+    if hits is None:
+        raise CursorExpired(
+            "The ranking of this search is gone; search again without the cursor.",
+            param="cursor",
+            recovery={"cursor": None},
+        )
+    findings = Findings(ranked, truncated, searched, tuple((each[0], each[1]) for each in lost))
+    return _Turn(hits, findings, ranking_id, begin)
+
+
+def _show(snapshot: ReadSnapshot, read: AuthorizedRead[SearchTerms], turn: _Turn) -> _Shown:
+    """Hits from where the page begins; records no longer visible or matching are passed over."""
+    places = _places(read.terms)
+    shown = _Shown([], [], turn.begin)
+    at = turn.begin
+    while at < len(turn.hits) and len(shown.hits) < read.terms.limit:
+        kept = turn.hits[at]
+        at += 1
+        place = places.get((kept.connection_id, kept.stream))
+        hit = _hit(snapshot, read, kept, *place) if place is not None else None
+        if hit is not None and place is not None:
+            shown.hits.append(hit)
+            shown.sources.append(place[0])
+    return _Shown(shown.hits, shown.sources, at)
+
+
+def _places(
+    terms: SearchTerms,
+) -> Mapping[tuple[str, str], tuple[ReadableSource, tuple[Condition, ...]]]:
+    return {
+        source.order: (source, part.conditions) for part in terms.parts for source in part.sources
+    }
+
+
+def _hit(
+    snapshot: ReadSnapshot,
+    read: AuthorizedRead[SearchTerms],
+    kept: RankedHit,
+    source: ReadableSource,
+    conditions: Sequence[Condition],
+) -> WireRecord | None:
+    rows = snapshot.record(plan_hit(source, kept.key))
+    if not rows or not all(holds(condition, rows[0].data) for condition in conditions):
+        return None
+    return disclose_hit(read.authority, source, rows[0], read.terms.terms, kept.score)
+
+
+def _next_cursor(
+    ports: ReadPorts, read: AuthorizedRead[SearchTerms], turn: _Turn, end: int
+) -> str | None:
+    """A cursor, if hits follow; the first page keeps the ranking for the others."""
+    if end >= min(len(turn.hits), KEPT_HITS):
+        return None
+    ranking_id = turn.ranking_id
+    if ranking_id is None:
+        ranking_id = ports.random_bytes(16).hex()
+        kept = turn.hits[:KEPT_HITS]
+        ports.store.put_ranking(ranking_id, kept, ports.clock() + KEPT_NS)
+    findings = turn.findings
+    position = (
+        ranking_id,
+        end,
+        findings.ranked_count,
+        findings.truncated_sources,
+        findings.searched_sources,
+        findings.lost,
+    )
+    place = Place(_request(read), sources_digest(read.sources), position)
+    return seal_place(ports.sealer, TokenUse.SEARCH, place)
+
+
+def _disclosed(shown: Sequence[ReadableSource]) -> list[Disclosed]:
+    counts = Counter(source.order for source in shown)
+    sources = {source.order: source for source in shown}
+    return [
+        Disclosed(sources[order], _hit_fields(sources[order]), counts[order])
+        for order in sorted(counts)
+    ]
+
+
+def _hit_fields(source: ReadableSource) -> tuple[str, ...]:
+    """The fields that a hit may show."""
+    declared = source.declared
+    named = {*searchable_fields(source), declared.title_field, declared.event_time_field}
+    return tuple(name for name in source.fields if name in named)

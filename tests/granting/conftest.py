@@ -1,0 +1,187 @@
+"""A store, two sources and a clock for the operations of consent."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from personal_server.consent.choices import Choices, EntryChoice, StreamChoice
+from personal_server.consent.credentials import secret_hash
+from personal_server.consent.offers import EntryOffer
+from personal_server.domain.connection import Connection, ConnectionStatus
+from personal_server.domain.declaration_document import parse_declaration
+from personal_server.granting.audit import Acting
+from personal_server.granting.codes import Redeeming, challenge_of
+from personal_server.granting.decisions import Granting
+from personal_server.granting.reviews import Review
+from personal_server.storage.authorization import AuthorizationStore, ClientRow, RequestRow, Row
+from personal_server.storage.catalog import Catalog
+from personal_server.storage.sql.authorization import SCHEMA, SqlAuthorizationStore
+from personal_server.storage.sqlite.database import SqliteDatabase
+from tests.oracle.authorization_memory import MemoryAuthorizationStore
+
+SAMPLE = Path(__file__).parents[1] / "samples" / "journal.json"
+JOURNAL = "https://registry.pdpp.dev/connectors/journal"
+NOTES = "https://registry.pdpp.dev/connectors/notes"
+VERIFIER = "v" * 43
+SECONDS = 10**9
+OWNER = Acting("owner", "req_1", "127.0.0.1")
+
+
+def connection(number: str, key: str = "journal", source: str = JOURNAL) -> Connection:
+    return Connection(
+        connection_id=f"cin_{number}",
+        connector_key=key,
+        source_id=source,
+        display_name=f"My {number}",
+        status=ConnectionStatus.ACTIVE,
+        created_at_ns=0,
+        updated_at_ns=0,
+    )
+
+
+@dataclass
+class Bench:
+    """Everything a decision needs, in memory."""
+
+    store: AuthorizationStore
+    now_ns: int = 1_700_000_000 * SECONDS
+    catalog: Catalog = field(default_factory=lambda: Catalog({}, ()))
+    numbers: Any = field(default_factory=lambda: itertools.count(1))
+
+    def clock(self) -> int:
+        return self.now_ns
+
+    def random(self, size: int) -> bytes:
+        return next(self.numbers).to_bytes(size, "big")
+
+    @property
+    def granting(self) -> Granting:
+        return Granting(self.store, lambda: self.catalog, self.clock, self.random)
+
+    @property
+    def redeeming(self) -> Redeeming:
+        return Redeeming(self.store, self.clock, self.random)
+
+    def insert(self, *rows: Row) -> None:
+        with self.store.write() as writer:
+            for row in rows:
+                writer.insert(row)
+
+    def rows(self, table: Any) -> list[Any]:
+        with self.store.read() as reader:
+            return reader.rows(table)
+
+    def client(self, client_id: str = "cli_1") -> None:
+        row = ClientRow(
+            client_id=client_id,
+            client_ref="clr_" + client_id,
+            registration="dynamic",
+            name="Notes app",
+            redirect_uris=("https://app.example/cb",),
+            registered_at_ns=self.now_ns,
+        )
+        self.insert(row)
+
+    def ask(
+        self, details: list[dict[str, object]] | None, request_id: str = "ar_1", **over: Any
+    ) -> str:
+        row = RequestRow(
+            request_id=request_id,
+            flow="code",
+            client_id="cli_1",
+            origin="https://me.example",
+            resource="https://me.example/mcp",
+            scope="pdpp:read",
+            redirect_uri="https://app.example/cb",
+            state="xyz",
+            code_challenge=challenge_of(VERIFIER),
+            details=details,
+            picker=details is None,
+            created_at_ns=self.now_ns,
+            expires_at_ns=self.now_ns + 900 * SECONDS,
+        )
+        self.insert(replace(row, **over))
+        return request_id
+
+    def ask_device(self, details: list[dict[str, object]] | None = None, **over: Any) -> str:
+        device: dict[str, Any] = {
+            "flow": "device",
+            "redirect_uri": None,
+            "state": None,
+            "code_challenge": None,
+            "device_code_hash": secret_hash("pdpp_dc_1"),
+            "user_code_hash": secret_hash("BCDFGHJK"),
+        }
+        return self.ask(details, **{**device, **over})
+
+    def allow(self, request_id: str, chosen: Choices | None = None) -> str:
+        """Approve what is shown; the code or an empty string."""
+        review = self.granting.view(request_id, OWNER)
+        choices = chosen or everything(review)
+        shown = self.granting.preview(request_id, choices, OWNER)
+        assert shown.revision is not None, shown.missing
+        decided = self.granting.approve(request_id, choices, shown.revision, OWNER)
+        found = (decided.redirect_to or "").partition("code=")[2]
+        return found.partition("&")[0]
+
+
+def everything(review: Review) -> Choices:
+    """All entries, streams and connections."""
+    return Choices(
+        entries={
+            offer.index: EntryChoice(
+                keep=True,
+                connections=frozenset(c.connection_id for c in offer.connections),
+                streams={stream.name: StreamChoice(wanted=True) for stream in offer.streams},
+            )
+            for offer in review.offers
+            if isinstance(offer, EntryOffer)
+        },
+        ai_training=True,
+    )
+
+
+def entry(source: str = JOURNAL, **over: object) -> dict[str, object]:
+    """A minimal entry of `authorization_details`."""
+    found: dict[str, object] = {
+        "type": "https://pdpp.dev/data-access",
+        "source": {"id": source},
+        "purpose_code": "https://pdpp.dev/purpose/agent_context",
+        "access_mode": "continuous",
+        "streams": [{"name": "entries"}],
+    }
+    found.update(over)
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def make_bench(store: AuthorizationStore) -> Bench:
+    """A bench with two connected sources and one app."""
+    raw = json.loads(SAMPLE.read_text(encoding="utf-8"))
+    notes = {**raw, "source": {"kind": "connector", "id": NOTES}, "connector_key": "notes"}
+    declarations = {JOURNAL: parse_declaration(raw), NOTES: parse_declaration(notes)}
+    connections = (connection("a"), connection("n", "notes", NOTES))
+    made = Bench(store, catalog=Catalog(declarations, connections))
+    made.client()
+    return made
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
+    if request.param == "memory":
+        yield make_bench(MemoryAuthorizationStore("own_1"))
+        return
+    database = SqliteDatabase(tmp_path / "pdpp.db", [SCHEMA])
+    yield make_bench(SqlAuthorizationStore(database, "own_1"))
+    database.close()
+
+
+@pytest.fixture
+def make_entry() -> Callable[..., dict[str, object]]:
+    return entry

@@ -1,0 +1,48 @@
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from personal_server.domain.disclosure import SERVED, DisclosureEntry
+from personal_server.domain.values import DAY_NANOSECONDS
+from personal_server.granting.retention import Retention, forget
+from personal_server.storage.ports import DisclosureQuery
+from tests.oracle.disclosure_memory import MemoryDisclosures
+from tests.oracle.memory import MemoryStore
+
+NOW_NS = 1_000 * DAY_NANOSECONDS
+ENTRY = DisclosureEntry("dis_1", "sub_1", 0, "req_1", SERVED, "client", "rest", "GET /v1/x")
+
+
+class WatchedStore(MemoryStore):
+    def __init__(self) -> None:
+        super().__init__()
+        self.pruned_before: list[int] = []
+        self.swept_before: list[int] = []
+
+    def prune_history(self, before_ns: int) -> None:
+        self.pruned_before.append(before_ns)
+
+    def sweep_blobs(self, before_ns: int) -> int:
+        self.swept_before.append(before_ns)
+        return 0
+
+
+def kept_days(retention: Retention) -> list[int]:
+    log = MemoryDisclosures()
+    log.append_disclosures([replace(ENTRY, at_ns=d * DAY_NANOSECONDS) for d in (100, 598, 602)])
+    forget(WatchedStore(), log, retention, NOW_NS)
+    return [e.at_ns // DAY_NANOSECONDS for _, e in log.disclosures(DisclosureQuery(9))]
+
+
+def test_the_log_and_the_history_are_kept_as_long_as_configured() -> None:
+    assert kept_days(Retention(disclosure_days=400)) == [602]
+    assert kept_days(Retention(disclosure_days=0)) == [602, 598, 100]
+
+
+@pytest.mark.parametrize(("days", "expected"), [(180, [820 * DAY_NANOSECONDS]), (0, [])])
+def test_zero_days_of_history_mean_for_ever(days: int, expected: Sequence[int]) -> None:
+    store = WatchedStore()
+    forget(store, MemoryDisclosures(), Retention(history_days=days), NOW_NS)
+    assert store.pruned_before == expected
+    assert store.swept_before == [999 * DAY_NANOSECONDS]

@@ -5,15 +5,11 @@ Rule: a place counts for the very same files only; a finished import forgets its
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
-from pathlib import Path
 from typing import cast
 
 from personal_server.domain.source_item import Data
-from personal_server.sources.export import Export
 from personal_server.storage.ports import RecordStore
 
 MEMBER = "import"
@@ -63,23 +59,3 @@ class ImportMemory:
     def _put(self, change: Data, now_ns: int) -> None:
         remembered = {MEMBER: self._remembered() | change}
         self.store.put_state(self.connection_id, {self.stream: remembered}, now_ns)
-
-
-def file_facts(export: Export) -> Data:
-    """What identifies the files of an export; a digest where it is one file."""
-    path = export.path
-    facts: Data = {"name": path.name, "files": len(export.members)}
-    if path.is_dir():
-        return facts | {"size_bytes": export.total_bytes}
-    try:
-        stated = path.stat()
-        digest = _sha256(path, stated.st_size, stated.st_mtime_ns)
-    except OSError:  # moved away meanwhile; what it held is stored
-        return facts | {"size_bytes": export.total_bytes}
-    return facts | {"size_bytes": stated.st_size, "sha256": digest}
-
-
-@lru_cache(maxsize=4)
-def _sha256(path: Path, _size_bytes: int, _modified_ns: int) -> str:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Protocol
 
 import orjson
 
-from personal_server.cli.import_memory import ImportMemory, file_facts
+from personal_server.cli.import_memory import ImportMemory
 from personal_server.domain.connection import Connection
 from personal_server.domain.declaration import SourceDeclaration
 from personal_server.domain.source_item import Data, Skipped, SourceBlob, SourceItem, SourceRecord
 from personal_server.domain.values import instant_text
 from personal_server.operations.ingesting import ingest
 from personal_server.operations.line_checking import LineChecker, LineRefused
-from personal_server.sources.registry import Reading
 from personal_server.storage.ports import RecordStore, Run, RunStatus
 
 BATCH_RECORDS = 2_000
@@ -26,6 +27,28 @@ BATCH_BYTES = 16 * 1024 * 1024
 BLOB_CHUNK_BYTES = 1024 * 1024
 ID_BYTES = 12
 DAY_CHARS = len("2024-02-29")
+
+
+class ReadableExport(Protocol):
+    """The part of an export that one source reads."""
+
+    @property
+    def captured_at(self) -> datetime:
+        """When the export was made, as far as its files tell."""
+        ...
+
+    @property
+    def fingerprint(self) -> str:
+        """What tells these very files from others."""
+        ...
+
+    def items(self, start: int = 0) -> Iterator[SourceItem]:
+        """Records and what was passed over, from a place on."""
+        ...
+
+    def facts(self) -> Data:
+        """What identifies the files that were read."""
+        ...
 
 
 @dataclass(slots=True)
@@ -122,7 +145,7 @@ class ImportRun:
     def __init__(
         self,
         ports: ImportPorts,
-        reading: Reading,
+        reading: ReadableExport,
         connection: Connection,
         declaration: SourceDeclaration,
     ) -> None:
@@ -131,10 +154,10 @@ class ImportRun:
         self._connection_id = connection.connection_id
         self._declaration = declaration
         self._run_id = ports.new_id()
-        self._emitted_at = reading.export.captured_at.isoformat()
+        self._emitted_at = reading.captured_at.isoformat()
         self.tally = Tally()
         self.receipt: Data = {}
-        self._fingerprint = reading.export.fingerprint
+        self._fingerprint = reading.fingerprint
         stream = next(iter(declaration.streams))
         self._memory = ImportMemory(ports.store, connection.connection_id, stream)
         self.start = self.place = self._memory.place(self._fingerprint)
@@ -163,7 +186,7 @@ class ImportRun:
         return self.tally
 
     def _items(self) -> Iterator[SourceItem]:
-        return self._reading.source.read(self._reading.export, self.start)
+        return self._reading.items(self.start)
 
     def _batches(self, items: Iterator[SourceItem]) -> Iterator[int]:
         """Store batch after batch; yield the place from which reading would go on.
@@ -234,7 +257,7 @@ class ImportRun:
     def _receipt(self, now_ns: int) -> Data:
         counts = {name: (each.new, each.updated) for name, each in self.tally.streams.items()}
         return {
-            **file_facts(self._reading.export),
+            **self._reading.facts(),
             "imported_at": instant_text(now_ns),
             "from_byte": self.start,
             "earliest": self.tally.earliest,
@@ -244,12 +267,14 @@ class ImportRun:
         }
 
 
-def survey(reading: Reading, declaration: SourceDeclaration, moved: Callable[[int], None]) -> Tally:
+def survey(
+    reading: ReadableExport, declaration: SourceDeclaration, moved: Callable[[int], None]
+) -> Tally:
     """Read and check everything, store nothing: what an import would bring."""
     tally = Tally()
-    emitted_at = reading.export.captured_at.isoformat()
+    emitted_at = reading.captured_at.isoformat()
     checkers = {name: LineChecker(stream) for name, stream in declaration.streams.items()}
-    for item in reading.source.read(reading.export):
+    for item in reading.items():
         moved(item.position)
         if isinstance(item, Skipped):
             tally.skip(item)

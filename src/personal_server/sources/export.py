@@ -15,11 +15,12 @@ import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, tzinfo
+from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self, cast
 
-from personal_server.domain.source_item import Skipped
+from personal_server.domain.source_item import Data, Skipped
 from personal_server.sources.archive import check_directory, safe_entries
 from personal_server.sources.errors import ExportNotFound, ExportTruncated, ExportUnreadable
 from personal_server.sources.guarded import FAILURES, guarded, guarded_text
@@ -251,3 +252,23 @@ def _dated(entry: zipfile.ZipInfo) -> datetime:
         return datetime(*entry.date_time, tzinfo=UTC)
     except ValueError:
         return datetime(1980, 1, 1, tzinfo=UTC)
+
+
+def file_facts(export: Export) -> Data:
+    """What identifies the files of an export; a digest where it is one file."""
+    path = export.path
+    facts: Data = {"name": path.name, "files": len(export.members)}
+    if path.is_dir():
+        return facts | {"size_bytes": export.total_bytes}
+    try:
+        stated = path.stat()
+        digest = _sha256(path, stated.st_size, stated.st_mtime_ns)
+    except OSError:  # moved away meanwhile; what it held is stored
+        return facts | {"size_bytes": export.total_bytes}
+    return facts | {"size_bytes": stated.st_size, "sha256": digest}
+
+
+@lru_cache(maxsize=4)
+def _sha256(path: Path, _size_bytes: int, _modified_ns: int) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

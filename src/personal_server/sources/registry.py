@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 
+from personal_server.domain.source_item import Data, SourceItem
 from personal_server.sources.bank import BankSource
 from personal_server.sources.calendar import CalendarSource
 from personal_server.sources.chatgpt import ChatGptSource
 from personal_server.sources.claude import ClaudeSource
 from personal_server.sources.contacts import ContactsSource
-from personal_server.sources.export import Export
+from personal_server.sources.export import Export, file_facts
 from personal_server.sources.google import GoogleSource
 from personal_server.sources.mail import MailSource
 from personal_server.sources.notes import NotesSource
@@ -46,6 +49,24 @@ class Reading:
     source: Source
     export: Export
     why: str
+
+    @property
+    def captured_at(self) -> datetime:
+        """When the export was made, as far as its files tell."""
+        return self.export.captured_at
+
+    @property
+    def fingerprint(self) -> str:
+        """What tells these very files from others."""
+        return self.export.fingerprint
+
+    def items(self, start: int = 0) -> Iterator[SourceItem]:
+        """What the source yields from a place on."""
+        return self.source.read(self.export, start)
+
+    def facts(self) -> Data:
+        """What identifies the files that were read."""
+        return file_facts(self.export)
 
 
 def source_named(connector_key: str) -> Source | None:

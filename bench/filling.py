@@ -14,10 +14,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from bench.archive import COLLECTIONS, Collection, declarations, records
 from personal_server.app.stores import Stores, open_stores
+from personal_server.collecting.connections import create_connection
+from personal_server.collecting.declarations import accept
+from personal_server.collecting.ingest import ingest
 from personal_server.domain.declaration import SourceDeclaration
-from personal_server.operations.connections import create_connection
-from personal_server.operations.declaring import accept
-from personal_server.operations.ingesting import ingest
 from personal_server.settings import Settings
 
 BATCH = 2_000

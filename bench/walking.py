@@ -23,8 +23,8 @@ from bench.clients import RestCaller
 from bench.filling import SEED, connect, ingest_lines
 from bench.site import Site
 from personal_server.app.stores import Stores, open_stores
+from personal_server.collecting.declarations import accept
 from personal_server.domain.declaration import SourceDeclaration
-from personal_server.operations.declaring import accept
 from personal_server.settings import Settings
 
 RECORDS = "/v1/streams/messages/records"

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from personal_server.cli import import_run
 from personal_server.cli.exits import run_app
-from personal_server.operations import ingesting
+from personal_server.collecting import imports, ingest
 from tests.cli.import_machine import Machine
 from tests.sources.specimens import SPECIMENS
 from tests.sources.specimens.bank import BANK
@@ -62,7 +61,7 @@ def test_a_changed_record_is_told_apart_from_a_new_one(machine: Machine, mbox: P
 def test_an_interrupted_import_goes_on_where_it_stopped(
     machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(import_run, "BATCH_RECORDS", 10)
+    monkeypatch.setattr(imports, "BATCH_RECORDS", 10)
     message = b"From a Mon Jan  1 00:00:00 2024\nFrom: a@b\nMessage-ID: <%d>\n\ntext %d\n\n"
     (tmp_path / "Inbox").write_bytes(b"".join(message % (n, n) for n in range(100)))
     with machine.interrupted_after(55):
@@ -79,8 +78,8 @@ def test_an_interrupted_import_goes_on_where_it_stopped(
 def test_a_part_larger_than_a_batch_is_stored_in_several(
     machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(import_run, "BATCH_RECORDS", 10)
-    monkeypatch.setattr(ingesting, "MAX_LINES", 10)
+    monkeypatch.setattr(imports, "BATCH_RECORDS", 10)
+    monkeypatch.setattr(ingest, "MAX_LINES", 10)
     event = (
         "BEGIN:VEVENT\r\nUID:%d\r\nSUMMARY:Standup\r\nDTSTART:2024010%dT090000Z\r\n"
         "RRULE:FREQ=DAILY;COUNT=40\r\nEND:VEVENT\r\n"

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 import cyclopts
 
 from personal_server.app.stores import open_stores
-from personal_server.cli.import_run import ImportPorts
 from personal_server.cli.importing import add_import_commands
 from personal_server.cli.starting import settings_or_exit
+from personal_server.collecting.imports import ImportPorts
 
 
 @contextmanager

@@ -23,13 +23,12 @@ from personal_server.cli.import_report import (
     tally_json,
     unread_of,
 )
-from personal_server.cli.import_run import ImportPorts, ImportRun, Tally, survey
-from personal_server.cli.import_target import connection_for
 from personal_server.cli.tables import console, plain, words
+from personal_server.collecting.declarations import accept
+from personal_server.collecting.imports import ImportPorts, ImportRun, Tally, connection_for, survey
 from personal_server.domain.declaration_document import parse_declaration
 from personal_server.domain.source_item import Data
 from personal_server.errors import PersonalServerError
-from personal_server.operations.declaring import accept
 from personal_server.sources.errors import BadRecord, ExportError
 from personal_server.sources.export import Export, open_export
 from personal_server.sources.port import Source

@@ -9,8 +9,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from personal_server.cli.import_run import Tally
 from personal_server.cli.tables import indented, plain, table
+from personal_server.collecting.imports import Tally
 from personal_server.domain.source_item import Data, Skipped
 from personal_server.sources.export import Export
 from personal_server.sources.unrecognized import is_readable, is_wide

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from rich.console import Console
 
-from personal_server.cli.import_memory import ImportMemory
 from personal_server.cli.tables import table
+from personal_server.collecting.receipts import ImportMemory
 from personal_server.domain.source_item import Data
 from personal_server.storage.ports import RecordStore
 

@@ -7,6 +7,13 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
+from personal_server.collecting.connections import (
+    OWNER_ACTIONS,
+    create_connection,
+    move_connection,
+    possible_actions,
+    rename_connection,
+)
 from personal_server.domain.authority import ReadAuthority
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.values import instant_ns, render_instant
@@ -18,13 +25,6 @@ from personal_server.errors import (
     InvalidRequest,
     InvalidState,
     NotFound,
-)
-from personal_server.operations.connections import (
-    OWNER_ACTIONS,
-    create_connection,
-    move_connection,
-    possible_actions,
-    rename_connection,
 )
 from personal_server.reading.freshness import Freshness, connection_freshness
 from personal_server.reading.ports import ReadPorts

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import orjson
 
+from personal_server.collecting.declarations import declare
 from personal_server.domain.values import render_instant
 from personal_server.errors import (
     DeclarationConflict,
@@ -15,7 +16,6 @@ from personal_server.errors import (
     InvalidState,
     NotFound,
 )
-from personal_server.operations.declaring import declare
 from personal_server.reading.ports import ReadPorts
 from personal_server.resource_server.envelopes import list_body, object_body
 from personal_server.resource_server.owner_lists import named_page

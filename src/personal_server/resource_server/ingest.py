@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
+from personal_server.collecting.ingest import LineRejection, ingest
 from personal_server.errors import ConnectionBusy, ConnectionNotWritable, NotFound
-from personal_server.operations.ingesting import LineRejection, ingest
 from personal_server.reading.ports import ReadPorts
 from personal_server.resource_server.parameters import Parameter
 from personal_server.resource_server.replies import Reply

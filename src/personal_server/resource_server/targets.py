@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from personal_server.collecting.connections import Target, write_target
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.declaration import SourceDeclaration, Stream
 from personal_server.errors import (
@@ -10,7 +11,6 @@ from personal_server.errors import (
     ConnectionNotWritable,
     NotFound,
 )
-from personal_server.operations.connections import Target, write_target
 from personal_server.resource_server.parameters import Parameter
 from personal_server.resource_server.requests import Request
 from personal_server.storage.catalog import KnownDeclarations

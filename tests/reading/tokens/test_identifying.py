@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from personal_server.collecting.declarations import accept
 from personal_server.consent.credentials import secret_hash
 from personal_server.domain.authority import SourceId, TokenKind
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.grant import Grant, StreamGrant, render_grant
 from personal_server.errors import InvalidToken
-from personal_server.operations.declaring import accept
 from personal_server.reading.tokens import Identifier, TokenResolver
 from personal_server.storage.authorization import GrantRow, TokenRow
 from personal_server.storage.catalog import KnownDeclarations
@@ -22,7 +22,7 @@ from tests.oracle.memory import MemoryStore
 NOW, HOUR = 1_000_000 * 10**9, 3_600 * 10**9
 ORIGIN = "https://me.example"
 URI = "https://registry.pdpp.dev/connectors/journal"
-JOURNAL = Path(__file__).parent.parent / "samples" / "journal.json"
+JOURNAL = Path(__file__).parents[2] / "samples" / "journal.json"
 TOKEN = "pdpp_at_secret"
 
 

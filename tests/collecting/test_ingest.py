@@ -7,10 +7,10 @@ from typing import Any
 import orjson
 import pytest
 
+from personal_server.collecting.ingest import IngestResult, ingest
 from personal_server.domain.connection import ConnectionStatus
 from personal_server.enforcement.plans import CountPlan
 from personal_server.errors import BodyTooLarge, ConnectionNotWritable
-from personal_server.operations.ingesting import IngestResult, ingest
 from tests.oracle.memory import MemoryStore
 from tests.storage.worlds import (
     FILES_STREAM,

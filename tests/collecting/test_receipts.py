@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from personal_server.cli import import_memory, import_run
-from personal_server.cli.import_memory import ImportMemory
+from personal_server.collecting import imports, receipts
+from personal_server.collecting.receipts import ImportMemory
 from personal_server.domain.source_item import Data
 from tests.cli.import_machine import Machine
 from tests.sources.specimens.mail import MAIL
@@ -28,7 +28,7 @@ def memory_of(machine: Machine) -> ImportMemory:
 def test_each_of_two_exports_goes_on_where_it_was_interrupted(
     machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(import_run, "BATCH_RECORDS", 10)
+    monkeypatch.setattr(imports, "BATCH_RECORDS", 10)
     first = mailbox(tmp_path / "one", range(100))
     second = mailbox(tmp_path / "two", range(100, 200))
     with machine.interrupted_after(50):
@@ -55,8 +55,8 @@ def test_a_receipt_says_what_came_from_which_file(machine: Machine, tmp_path: Pa
 def test_receipts_and_places_are_kept_in_bounds(
     machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(import_memory, "MOST_PLACES", 3)
-    monkeypatch.setattr(import_memory, "MOST_RECEIPTS", 3)
+    monkeypatch.setattr(receipts, "MOST_PLACES", 3)
+    monkeypatch.setattr(receipts, "MOST_RECEIPTS", 3)
     (tmp_path / "Inbox").write_bytes(MAIL)
     for _ in range(5):
         machine.run("import", tmp_path / "Inbox")

@@ -3,12 +3,12 @@ from typing import Any
 
 import pytest
 
+from personal_server.collecting.declarations import accept, declare
 from personal_server.errors import (
     DeclarationConflict,
     DeclarationIncompatible,
     InvalidDeclaration,
 )
-from personal_server.operations.declaring import accept, declare
 from personal_server.storage.ports import RecordStore
 from tests.oracle.memory import MemoryStore
 from tests.resource_server.journal import (

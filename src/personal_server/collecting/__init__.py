@@ -1,0 +1,1 @@
+"""Effects of data coming in: declarations, connections, records, receipts."""

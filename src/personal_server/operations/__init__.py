@@ -1,1 +1,0 @@
-"""Effects that several surfaces share: reading, resolving, declaring, ingesting, granting."""

@@ -12,11 +12,11 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 from personal_server.app.composition import Server, compose
 from personal_server.app.stores import open_stores
-from personal_server.authorization_server.guarded_fetch import GuardedFetch
 from personal_server.granting.codes import challenge_of
 from personal_server.reading.disclosure_log import DisclosureRecorder
 from personal_server.settings import Settings
 from personal_server.storage.authorization import R
+from personal_server.web.guarded_fetch import GuardedFetch
 from tests.browser.site import fill
 from tests.console.browsing import Browser, Clock, Page, press
 

@@ -21,7 +21,6 @@ from personal_server.authorization_server.configuration import (
     Configuration,
     keep_pre_registered,
 )
-from personal_server.authorization_server.guarded_fetch import GuardedFetch
 from personal_server.consent.choices import Choices, EntryChoice, StreamChoice
 from personal_server.consent.offers import EntryOffer
 from personal_server.domain.connection import Connection, ConnectionStatus
@@ -35,6 +34,7 @@ from personal_server.storage.authorization import AuditRow, AuthorizationStore
 from personal_server.storage.catalog import Catalog
 from personal_server.storage.sql.authorization import SCHEMA, SqlAuthorizationStore
 from personal_server.storage.sqlite.database import SqliteDatabase
+from personal_server.web.guarded_fetch import GuardedFetch
 from tests.authorization_server.publishing import JWKS, KEY, RSA, URL, claude, public
 from tests.oracle.authorization_memory import MemoryAuthorizationStore
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from personal_server.authorization_server.calls import parse_form
 from personal_server.errors import BadRequest
+from personal_server.web.bodies import parse_form
 
 HOUR = 3_600 * 10**9
 NAMES = (

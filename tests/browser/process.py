@@ -20,8 +20,8 @@ from pathlib import Path
 import httpx2
 
 from personal_server.app.composition import open_server
-from personal_server.authorization_server.guarded_fetch import GuardedFetch
 from personal_server.settings import Settings
+from personal_server.web.guarded_fetch import GuardedFetch
 from tests.browser.chromium import free_port, served
 from tests.browser.publishing import Publisher
 from tests.browser.site import fill

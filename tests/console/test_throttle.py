@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from personal_server.console.throttle import MINUTE_NS, SignInThrottle, UserCodeThrottle
+from personal_server.console.throttle import SignInThrottle, UserCodeThrottle
 from personal_server.errors import RateLimitExceeded
+from personal_server.web.limits import MINUTE_NS
 from tests.console.browsing import SECOND, Clock
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from personal_server.reading.tokens import Identified
 from personal_server.resource_server.limits import LimitRules
-from personal_server.resource_server.routing import RouteTable
+from personal_server.web.routing import RouteTable
 from tests.properties.comparing import Session, furnish
 from tests.properties.requests import make_ask
 from tests.properties.stores import STORES, open_store

@@ -11,9 +11,6 @@ from typing import Any
 import httpx2
 import orjson
 
-from personal_server.app.failed_bearers import FailedBearers
-from personal_server.app.origin import origin_policy
-from personal_server.app.outermost import Outermost
 from personal_server.domain.grant import StreamGrant
 from personal_server.mcp_adapter.admission import Admitted, HostedCredential, Refused
 from personal_server.mcp_adapter.http import hosted_app
@@ -22,6 +19,9 @@ from personal_server.rs_client.http import RsClient, in_process_client
 from personal_server.rs_client.port import FixedBearer
 from personal_server.settings import Settings
 from personal_server.storage.ports import DisclosureQuery
+from personal_server.web.application import Outermost
+from personal_server.web.limits import FailedBearers
+from personal_server.web.origins import origin_policy
 from tests.mcp_adapter.seed import long_body, photo
 from tests.requirements.doors import Door, HttpWire, World, eras, greeting_request
 from tests.resource_server.living import Living

@@ -14,9 +14,9 @@ from personal_server.errors import InvalidToken, PersonalServerError
 from personal_server.reading.tokens import Identified
 from personal_server.resource_server.frame import Ports, ResourceServer
 from personal_server.resource_server.limits import LimitRules, Limits
-from personal_server.resource_server.routing import Route, RouteTable
-from personal_server.resource_server.workers import Capacity
 from personal_server.storage.ports import RecordStore
+from personal_server.web.routing import Route, RouteTable
+from personal_server.web.workers import Capacity
 from tests.oracle.memory import MemoryStore
 from tests.resource_server.door import Door
 from tests.resource_server.journal import furnished

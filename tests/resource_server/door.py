@@ -16,15 +16,15 @@ from personal_server.domain.disclosure import Disclosed
 from personal_server.domain.values import NANOSECONDS
 from personal_server.errors import PersonalServerError
 from personal_server.reading.ports import KeyedSealer, ReadPorts
-from personal_server.resource_server.boundary import error_body
-from personal_server.resource_server.query_syntax import parse_query
 from personal_server.resource_server.reads import read_routes
-from personal_server.resource_server.rendering import rendered
-from personal_server.resource_server.requests import Request
-from personal_server.resource_server.routing import Route, RouteTable
 from personal_server.resource_server.shapes import SHARED
 from personal_server.resource_server.shapes_reads import READ_SHAPES
 from personal_server.storage.ports import RecordStore, SealingKey
+from personal_server.web.application import rendered
+from personal_server.web.error_responses import error_body
+from personal_server.web.parameters import parse_query
+from personal_server.web.requests import Request
+from personal_server.web.routing import Route, RouteTable
 from tests.resource_server.journal import client
 
 NOW_NS = 1_790_000_000 * NANOSECONDS

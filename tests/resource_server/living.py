@@ -24,10 +24,10 @@ from personal_server.resource_server.assembly import Parts, route_table
 from personal_server.resource_server.frame import Ports, ResourceServer
 from personal_server.resource_server.limits import LimitRules, Limits
 from personal_server.resource_server.openapi import openapi_document
-from personal_server.resource_server.routing import RouteTable
-from personal_server.resource_server.workers import Capacity
 from personal_server.storage.catalog import KnownDeclarations
 from personal_server.storage.ports import RecordStore, SealingKey
+from personal_server.web.routing import RouteTable
+from personal_server.web.workers import Capacity
 from tests.oracle.disclosure_memory import MemoryDisclosures
 from tests.oracle.memory import MemoryStore
 

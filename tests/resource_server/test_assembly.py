@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from personal_server.resource_server.openapi import errors_of
-from personal_server.resource_server.parameters import Parameters
-from personal_server.resource_server.routing import Route, Tokens
+from personal_server.web.parameters import Parameters
+from personal_server.web.routing import Route, Tokens
 from tests.resource_server.living import Living
 
 pytestmark = pytest.mark.anyio

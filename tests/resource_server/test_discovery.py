@@ -5,7 +5,7 @@ import pytest
 from personal_server.resource_server import absent
 from personal_server.resource_server.discovery import Discovery
 from personal_server.resource_server.openapi import openapi_document
-from personal_server.resource_server.routing import RouteTable
+from personal_server.web.routing import RouteTable
 from tests.resource_server.conftest import Bench
 
 pytestmark = pytest.mark.anyio

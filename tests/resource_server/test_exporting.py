@@ -5,10 +5,10 @@ import tarfile
 import orjson
 import pytest
 
-from personal_server.resource_server.query_syntax import parse_query
-from personal_server.resource_server.requests import Request
-from personal_server.resource_server.sending import close_chunks
 from personal_server.storage.ports import RecordStore
+from personal_server.web.parameters import parse_query
+from personal_server.web.requests import Request
+from personal_server.web.responses import close_chunks
 from tests.resource_server.living import NDJSON, Living
 from tests.resource_server.test_blobs import BLOB_ID, CONTENT, REFERENCE, SHA256, upload
 

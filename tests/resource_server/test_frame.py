@@ -12,11 +12,11 @@ from personal_server.domain.disclosure import Disclosed
 from personal_server.errors import GrantRevoked, StorageUnavailable
 from personal_server.reading.tokens import Identified
 from personal_server.resource_server.limits import LimitRules
-from personal_server.resource_server.parameters import page_limit
-from personal_server.resource_server.replies import Reply
-from personal_server.resource_server.requests import Request
-from personal_server.resource_server.routing import BodyRule, Route, Tokens
-from personal_server.resource_server.workers import Capacity
+from personal_server.web.parameters import page_limit
+from personal_server.web.requests import Request
+from personal_server.web.responses import Reply
+from personal_server.web.routing import BodyRule, Route, Tokens
+from personal_server.web.workers import Capacity
 from tests.resource_server.conftest import MakeBench, client_authority
 
 pytestmark = pytest.mark.anyio

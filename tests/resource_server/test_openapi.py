@@ -11,7 +11,7 @@ import schemathesis
 from hypothesis import HealthCheck, given, settings
 
 from personal_server.domain.grant import StreamGrant
-from personal_server.resource_server.routing import Route
+from personal_server.web.routing import Route
 from tests.resource_server.living import Living, since
 
 ENTRIES: list[dict[str, Any]] = [

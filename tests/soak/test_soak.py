@@ -11,7 +11,7 @@ import pytest
 
 from personal_server.domain.grant import StreamGrant
 from personal_server.resource_server.limits import LimitRules
-from personal_server.resource_server.workers import Capacity
+from personal_server.web.workers import Capacity
 from tests.resource_server.living import Living
 from tests.storage.conftest import sqlite_store
 

@@ -12,10 +12,7 @@ import httpx2
 from starlette.types import ASGIApp
 
 from personal_server.app.clients import configured_clients
-from personal_server.app.failed_bearers import FailedBearers
 from personal_server.app.in_process import BehindTheDoor, TokenAdmission
-from personal_server.app.origin import origin_policy
-from personal_server.app.outermost import Outermost
 from personal_server.app.stores import Stores, command_origin, open_stores
 from personal_server.authorization_server.application import AuthorizationParts, authorization_app
 from personal_server.authorization_server.configuration import (
@@ -25,7 +22,6 @@ from personal_server.authorization_server.configuration import (
 )
 from personal_server.authorization_server.frame import SEGMENTS as AUTHORIZATION_SEGMENTS
 from personal_server.authorization_server.frame import WELL_KNOWN
-from personal_server.authorization_server.guarded_fetch import GuardedFetch
 from personal_server.console.app import ConsoleParts, console_app
 from personal_server.console.frame import SEGMENTS as CONSOLE_SEGMENTS
 from personal_server.console.lent import error_page, owner_session
@@ -44,6 +40,10 @@ from personal_server.rs_client.http import RsClient, in_process_client
 from personal_server.rs_client.port import FixedBearer, RsPort
 from personal_server.settings import Limits as LimitSettings
 from personal_server.settings import Settings
+from personal_server.web.application import Outermost
+from personal_server.web.guarded_fetch import GuardedFetch
+from personal_server.web.limits import FailedBearers
+from personal_server.web.origins import origin_policy
 
 VERSION = version("pdpp-personal-server")
 

@@ -7,18 +7,14 @@ from dataclasses import dataclass, field
 
 from starlette.requests import Request
 
-from personal_server.authorization_server.answers import ErrorPage, plain_page
 from personal_server.authorization_server.authorize import Authorizing
-from personal_server.authorization_server.calls import FORM, JSON, MAX_REGISTRATION
 from personal_server.authorization_server.clients import Clients
 from personal_server.authorization_server.configuration import Configuration
 from personal_server.authorization_server.device import DeviceAuthorizing
 from personal_server.authorization_server.documents import Documents
 from personal_server.authorization_server.frame import EndpointRoute, Frame
 from personal_server.authorization_server.grants import Grants, OwnerSession
-from personal_server.authorization_server.guarded_fetch import GuardedFetch
 from personal_server.authorization_server.introspect import Introspecting
-from personal_server.authorization_server.limits import Limits
 from personal_server.authorization_server.metadata import Metadata
 from personal_server.authorization_server.register import Registering
 from personal_server.authorization_server.revoke import Revoking
@@ -29,6 +25,10 @@ from personal_server.granting.pending_requests import Requesting
 from personal_server.granting.tokens import Rotating
 from personal_server.storage.authorization import AuthorizationStore
 from personal_server.storage.catalog import Catalogs
+from personal_server.web.bodies import FORM, JSON, MAX_REGISTRATION
+from personal_server.web.error_responses import ErrorPage, plain_page
+from personal_server.web.guarded_fetch import GuardedFetch
+from personal_server.web.limits import Limits
 
 
 def no_owner_session(request: Request) -> bool:

@@ -9,11 +9,9 @@ from __future__ import annotations
 import anyio.to_thread
 from starlette.responses import RedirectResponse, Response
 
-from personal_server.authorization_server.answers import NO_STORE, answer
 from personal_server.authorization_server.calls import Call
 from personal_server.authorization_server.clients import Clients
 from personal_server.authorization_server.configuration import Configuration
-from personal_server.authorization_server.limits import Limits
 from personal_server.consent.authorization_requests import (
     CODE_PARAMETERS,
     CodeRequest,
@@ -32,6 +30,8 @@ from personal_server.errors import (
 from personal_server.granting.decisions import refusal_parameters
 from personal_server.granting.pending_requests import PUSHED_NS, Asking, Requesting
 from personal_server.storage.authorization import ClientRow
+from personal_server.web.limits import Limits
+from personal_server.web.responses import NO_STORE, answer
 
 PUSHED_SECONDS = PUSHED_NS // NANOSECONDS
 _NEVER_TWICE = frozenset({"client_id", "redirect_uri", "request_uri"})

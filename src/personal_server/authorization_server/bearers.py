@@ -5,9 +5,9 @@ from __future__ import annotations
 from starlette.requests import Request
 from starlette.responses import Response
 
-from personal_server.authorization_server.answers import server_error
 from personal_server.authorization_server.calls import Call
 from personal_server.errors import AuthenticationRequired, InvalidToken, PersonalServerError
+from personal_server.web.error_responses import server_error
 
 NEXT_STEP = (
     "Authorize this client at the server named in resource_metadata, then repeat the request."

@@ -5,11 +5,9 @@ from __future__ import annotations
 import anyio.to_thread
 from starlette.responses import Response
 
-from personal_server.authorization_server.answers import answer
 from personal_server.authorization_server.calls import Call
 from personal_server.authorization_server.clients import Clients
 from personal_server.authorization_server.configuration import Configuration
-from personal_server.authorization_server.limits import Limits
 from personal_server.consent.authorization_requests import (
     MCP_PATH,
     QUERY_PATH,
@@ -21,6 +19,8 @@ from personal_server.consent.client_registration import DEVICE_CODE, OWNER_PROFI
 from personal_server.errors import BadRequest, InvalidTarget, UnauthorizedClient
 from personal_server.granting.pending_requests import Asking, Requesting
 from personal_server.storage.authorization import ClientRow
+from personal_server.web.limits import Limits
+from personal_server.web.responses import answer
 
 
 class DeviceAuthorizing:

@@ -13,12 +13,6 @@ from urllib.parse import urlsplit
 import anyio.to_thread
 
 from personal_server.authorization_server.configuration import Configuration
-from personal_server.authorization_server.guarded_fetch import (
-    MAX_DOCUMENT,
-    MAX_KEYS,
-    GuardedFetch,
-)
-from personal_server.authorization_server.limits import Limits
 from personal_server.consent.client_documents import (
     ClientDocument,
     check_document_url,
@@ -31,6 +25,8 @@ from personal_server.domain.values import DAY_NANOSECONDS, NANOSECONDS
 from personal_server.errors import InvalidClient, RateLimitExceeded
 from personal_server.granting.audit import METADATA_CHANGED, SERVER, Subject, audit
 from personal_server.storage.authorization import AuthorizationStore, ClientDocumentRow
+from personal_server.web.guarded_fetch import MAX_DOCUMENT, MAX_KEYS, GuardedFetch
+from personal_server.web.limits import Limits
 
 LEAST_SECONDS, MOST_SECONDS = 300, 86_400
 STALE_NS = DAY_NANOSECONDS

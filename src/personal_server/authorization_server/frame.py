@@ -18,35 +18,30 @@ from starlette.responses import Response
 from starlette.routing import Route, Router
 from starlette.types import Receive, Scope, Send
 
-from personal_server.authorization_server.answers import (
-    CROSS_ORIGIN,
-    NO_STORE,
-    PREFLIGHT,
-    ErrorPage,
-    answer,
-    oauth_error,
-    plain_page,
-    prefers_json,
-    server_error,
-    with_fixed_headers,
-)
-from personal_server.authorization_server.calls import (
-    FORM,
-    MAX_BODY,
-    Call,
-    check_version,
-    known_query,
-    parse_form,
-    query_parameters,
-    read_body,
-    settled,
-)
+from personal_server.authorization_server.calls import Call, check_version, settled
 from personal_server.errors import (
     InternalError,
     MethodNotAllowed,
     NotFound,
     PersonalServerError,
 )
+from personal_server.web.bodies import (
+    FORM,
+    MAX_BODY,
+    known_query,
+    parse_form,
+    query_parameters,
+    read_small_body,
+)
+from personal_server.web.cross_origin import CROSS_ORIGIN, PREFLIGHT
+from personal_server.web.error_responses import (
+    ErrorPage,
+    oauth_error,
+    plain_page,
+    prefers_json,
+    server_error,
+)
+from personal_server.web.responses import NO_STORE, answer, with_fixed_headers
 
 Endpoint = Callable[[Call], Awaitable[Response]]
 SEGMENTS = frozenset({"oauth", "introspect", "grants", "grant-packages"})
@@ -153,7 +148,7 @@ async def _read(route: EndpointRoute, call: Call) -> Call:
     known_query(call.request)
     if route.content_type is None:
         return call
-    body = await read_body(call.request, route.content_type, route.limit)
+    body = await read_small_body(call.request, route.content_type, route.limit)
     if route.content_type == FORM:
         parameters, resources = parse_form(body)
         return replace(call, parameters=parameters, resources=resources)

@@ -8,7 +8,6 @@ import anyio.to_thread
 from starlette.requests import Request
 from starlette.responses import Response
 
-from personal_server.authorization_server.answers import answer
 from personal_server.authorization_server.bearers import bearer_of, challenged
 from personal_server.authorization_server.calls import Call
 from personal_server.consent import lifecycle
@@ -27,6 +26,7 @@ from personal_server.granting.revocations import Ended, end_grant, end_package
 from personal_server.reading.tokens import Judged, judge, resolved
 from personal_server.storage.authorization import AuthorizationReader, AuthorizationStore, ClientRow
 from personal_server.storage.catalog import Catalogs
+from personal_server.web.responses import answer
 
 OwnerSession = Callable[[Request], bool]
 """Whether a request comes from a signed-in owner and passes the cross-site checks.

@@ -12,10 +12,8 @@ from collections.abc import Callable
 import anyio.to_thread
 from starlette.responses import Response
 
-from personal_server.authorization_server.answers import answer, server_error
 from personal_server.authorization_server.calls import Call
 from personal_server.authorization_server.grants import unavailable_members
-from personal_server.authorization_server.limits import Limits
 from personal_server.consent import lifecycle
 from personal_server.consent.credentials import secret_hash
 from personal_server.consent.terms import render_details
@@ -26,6 +24,9 @@ from personal_server.granting.audit import audit
 from personal_server.reading.tokens import Judged, judge
 from personal_server.storage.authorization import AuthorizationStore, IntrospectionClientRow
 from personal_server.storage.catalog import Catalogs
+from personal_server.web.error_responses import server_error
+from personal_server.web.limits import Limits
+from personal_server.web.responses import answer
 
 REALM = 'Basic realm="introspection"'
 

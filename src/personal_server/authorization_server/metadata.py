@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from starlette.responses import Response
 
-from personal_server.authorization_server.answers import DOCUMENT, answer
 from personal_server.authorization_server.calls import Call
 from personal_server.authorization_server.configuration import Configuration
 from personal_server.consent.client_registration import GRANT_TYPES
 from personal_server.consent.selections import DATA_ACCESS
+from personal_server.web.responses import DOCUMENT, answer
 
 SIGNING_ALGORITHMS = ("RS256", "PS256", "ES256", "EdDSA")
 AUTH_METHODS = ("none", "private_key_jwt")

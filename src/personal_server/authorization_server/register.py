@@ -8,16 +8,16 @@ import anyio.to_thread
 import orjson
 from starlette.responses import Response
 
-from personal_server.authorization_server.answers import answer
 from personal_server.authorization_server.calls import Call
 from personal_server.authorization_server.configuration import Configuration
-from personal_server.authorization_server.limits import Limits
 from personal_server.consent.client_registration import register
 from personal_server.consent.credentials import RandomBytes
 from personal_server.domain.values import NANOSECONDS
 from personal_server.errors import InvalidClientMetadata
 from personal_server.granting.clients import register_client
 from personal_server.storage.authorization import AuthorizationStore
+from personal_server.web.limits import Limits
+from personal_server.web.responses import answer
 
 
 class Registering:

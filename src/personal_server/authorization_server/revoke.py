@@ -7,11 +7,11 @@ from collections.abc import Callable
 import anyio.to_thread
 from starlette.responses import Response
 
-from personal_server.authorization_server.answers import answer
 from personal_server.authorization_server.calls import Call
 from personal_server.authorization_server.clients import Clients
 from personal_server.granting.revocations import disconnect
 from personal_server.storage.authorization import AuthorizationStore
+from personal_server.web.responses import answer
 
 
 class Revoking:

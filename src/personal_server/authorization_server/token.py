@@ -5,11 +5,9 @@ from __future__ import annotations
 import anyio.to_thread
 from starlette.responses import Response
 
-from personal_server.authorization_server.answers import answer
 from personal_server.authorization_server.calls import Call
 from personal_server.authorization_server.clients import Caller, Clients
 from personal_server.authorization_server.configuration import Configuration
-from personal_server.authorization_server.limits import Limits
 from personal_server.consent.authorization_requests import canonical_resource
 from personal_server.consent.client_registration import (
     AUTHORIZATION_CODE,
@@ -26,6 +24,8 @@ from personal_server.errors import (
 )
 from personal_server.granting.codes import Redeeming, Redemption
 from personal_server.granting.tokens import Issued, Refresh, Rotating
+from personal_server.web.limits import Limits
+from personal_server.web.responses import answer
 
 
 class TokenEndpoint:

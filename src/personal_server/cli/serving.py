@@ -12,12 +12,12 @@ from rich.console import Console
 from rich.markup import escape
 
 from personal_server.app.composition import Server, open_server
-from personal_server.app.logs import configure_logging
 from personal_server.cli.exits import CommandError
 from personal_server.cli.starting import settings_or_exit
 from personal_server.domain.hosts import host_connections, mcp_url
 from personal_server.granting.owner_sessions import OwnerSignIn
 from personal_server.settings import Settings
+from personal_server.web.logs import configure_logging
 
 LARGEST_HEAD_BYTES = 64 * 1024
 CLOSING_SECONDS = 5

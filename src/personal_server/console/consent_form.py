@@ -13,12 +13,12 @@ from personal_server.consent.choices import Choices, EntryChoice, StreamChoice, 
 from personal_server.consent.offers import EntryOffer, StreamOffer
 from personal_server.consent.selections import CONTINUOUS
 from personal_server.console.consent_words import SINGLE_ENDS
-from personal_server.console.visits import Form
 from personal_server.domain.grant import StreamGrant
 from personal_server.domain.values import DAY_NANOSECONDS, instant_text
 from personal_server.errors import NotANarrowing
 from personal_server.granting.holdings import Held
 from personal_server.granting.reviews import Review
+from personal_server.web.bodies import Form
 
 QUICK_DAYS = (("30", "Last 30 days"), ("90", "Last 90 days"), ("365", "Last year"))
 SEVERAL = "several"

@@ -28,7 +28,6 @@ from personal_server.console.visits import (
     known_query,
     next_cookie,
     prefers_json,
-    read_form,
     session_cookie,
 )
 from personal_server.errors import (
@@ -39,6 +38,7 @@ from personal_server.errors import (
     PersonalServerError,
 )
 from personal_server.granting.owner_sessions import OwnerSignIn, Visitor
+from personal_server.web.bodies import read_form
 
 Endpoint = Callable[[Visit], Response]
 SEGMENTS = frozenset({"consent", "device", "owner", "assets", "icon.svg"})

@@ -5,41 +5,11 @@ Source: AS contract 17.  Sign-in links are not affected: who holds the store is 
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 from personal_server.domain.values import NANOSECONDS
-from personal_server.errors import RateLimitExceeded
-
-MINUTE_NS = 60 * NANOSECONDS
-ALL = "*"
-_MAX_KEYS = 10_000
-
-
-@dataclass(slots=True)
-class Failures:
-    """Instants of failures by key, the newest `kept` within `window_ns`."""
-
-    clock: Callable[[], int]
-    window_ns: int
-    kept: int
-    _at: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
-    _guard: threading.Lock = field(default_factory=threading.Lock)
-
-    def recent(self, key: str) -> list[int]:
-        """Failures of a key that still count, oldest first."""
-        oldest = self.clock() - self.window_ns
-        with self._guard:
-            return [at for at in self._at.get(key, ()) if at > oldest]
-
-    def add(self, key: str) -> None:
-        """Count one more."""
-        recent = [*self.recent(key), self.clock()][-self.kept :]
-        with self._guard:
-            if len(self._at) >= _MAX_KEYS and key not in self._at:
-                del self._at[next(iter(self._at))]
-            self._at[key] = recent
+from personal_server.web.limits import ALL, MINUTE_NS, Failures
+from personal_server.web.limits import refuse_until as _refuse_until
 
 
 class SignInThrottle:
@@ -86,13 +56,3 @@ class UserCodeThrottle:
         """Count a failure."""
         self._each.add(session)
         self._all.add(ALL)
-
-
-def _refuse_until(until_ns: int, now_ns: int) -> None:
-    if now_ns < until_ns:
-        seconds = -((now_ns - until_ns) // NANOSECONDS)
-        raise RateLimitExceeded(
-            "There were too many wrong tries.",
-            retry_after_seconds=max(1, seconds),
-            limit="sign_in",
-        )

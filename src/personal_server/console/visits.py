@@ -11,13 +11,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypedDict
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import urlsplit
 
 from starlette.requests import Request
 
-from personal_server.domain.wire import PDPP_VERSION
 from personal_server.errors import (
-    BodyTooLarge,
     CsrfFailed,
     InvalidRequest,
     OwnerSessionRequired,
@@ -25,16 +23,13 @@ from personal_server.errors import (
 )
 from personal_server.granting.audit import Acting
 from personal_server.granting.owner_sessions import SignedIn, Visitor
+from personal_server.web.bodies import Form
+from personal_server.web.requests import PDPP_VERSION
 
-MAX_FORM_BYTES = 512 * 1024
-MAX_FORM_FIELDS = 10_000
-FORM_TYPE = "application/x-www-form-urlencoded"
 _NEXT = re.compile(r"/(consent|device|owner)([/?]|\Z)")
 _FORBIDDEN_IN_NEXT = re.compile(r"//|\\|[\x00-\x20\x7f-\x9f]")
 
 OWNER_HOME = "/owner/"
-
-Form = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,27 +125,6 @@ def known_query(request: Request, known: frozenset[str]) -> dict[str, str]:
             raise InvalidRequest("This parameter was sent twice.", param=name)
         query[name] = value
     return query
-
-
-async def read_form(request: Request) -> Form:
-    """The fields of a form in their order.  Raises: BodyTooLarge, InvalidRequest."""
-    if request.headers.get("content-type", "").split(";")[0].strip().lower() != FORM_TYPE:
-        return ()
-    body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > MAX_FORM_BYTES:
-            raise BodyTooLarge("The form is too large.")
-    try:
-        pairs = parse_qsl(
-            body.decode("utf-8"),
-            keep_blank_values=True,
-            max_num_fields=MAX_FORM_FIELDS,
-            errors="strict",
-        )
-    except ValueError:
-        raise InvalidRequest("The form cannot be read.") from None
-    return tuple(pairs)
 
 
 def check_csrf(request: Request, visit: Visit) -> None:

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from personal_server.domain.wire import (
+from personal_server.rs_client.json_values import Json
+from personal_server.web.cross_origin import (
     CROSS_ORIGIN_REQUEST_HEADERS,
     CROSS_ORIGIN_RESPONSE_HEADERS,
 )
-from personal_server.rs_client.json_values import Json
 
 body_bytes = 4 * 1024 * 1024
 next_step = (

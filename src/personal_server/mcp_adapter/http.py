@@ -15,7 +15,6 @@ from mcp.server.transport_security import TransportSecuritySettings
 from starlette.requests import Request
 from starlette.types import Message, Receive, Scope, Send
 
-from personal_server.domain.wire import PDPP_VERSION
 from personal_server.mcp_adapter.admission import (
     Admission,
     AdmissionUnavailable,
@@ -40,6 +39,7 @@ from personal_server.mcp_adapter.measuring import Counts, telling
 from personal_server.mcp_adapter.offer import Offer, personal_data
 from personal_server.mcp_adapter.server import Caller, build_server
 from personal_server.rs_client.port import RsPort
+from personal_server.web.requests import PDPP_VERSION
 
 server_name = "pdpp-personal-server"
 state_key = "mcp_credential"

@@ -7,9 +7,9 @@ Source: RS contract 15 ("other callers get 404").
 from __future__ import annotations
 
 from personal_server.errors import NotFound
-from personal_server.resource_server.replies import Reply
-from personal_server.resource_server.requests import Request
-from personal_server.resource_server.routing import Route
+from personal_server.web.requests import Request
+from personal_server.web.responses import Reply
+from personal_server.web.routing import Route
 
 SUBSCRIPTIONS = "/v1/event-subscriptions"
 _CALLS = (

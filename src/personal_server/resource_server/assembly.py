@@ -21,9 +21,9 @@ from personal_server.resource_server.frame import Ports, ResourceServer
 from personal_server.resource_server.ingest import Ingest
 from personal_server.resource_server.openapi import openapi_document
 from personal_server.resource_server.reads import read_routes
-from personal_server.resource_server.routing import RouteTable
 from personal_server.storage.catalog import KnownDeclarations
 from personal_server.storage.ports import DisclosureStore
+from personal_server.web.routing import RouteTable
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,11 +26,6 @@ from personal_server.errors import (
     RangeNotSatisfiable,
 )
 from personal_server.reading.ports import ReadPorts
-from personal_server.resource_server.byte_ranges import CHUNK_BYTES, FilePart, asked_range
-from personal_server.resource_server.parameters import SELECTORS, Parameter
-from personal_server.resource_server.replies import Reply
-from personal_server.resource_server.requests import Request
-from personal_server.resource_server.routing import BodyRule, Caching, Route, owner
 from personal_server.resource_server.targets import (
     CONNECTION_TARGET,
     check_writable,
@@ -40,6 +35,10 @@ from personal_server.resource_server.targets import (
 )
 from personal_server.storage.catalog import KnownDeclarations
 from personal_server.storage.ports import READ_DEADLINE_SECONDS
+from personal_server.web.parameters import SELECTORS, Parameter
+from personal_server.web.requests import Request
+from personal_server.web.responses import CHUNK_BYTES, FilePart, Reply, asked_range
+from personal_server.web.routing import BodyRule, Caching, Route, owner
 
 OCTETS = "application/octet-stream"
 INLINE = frozenset(

@@ -11,10 +11,6 @@ from personal_server.domain.connection import Connection
 from personal_server.domain.values import render_instant
 from personal_server.errors import BodyTooLarge, NotFound
 from personal_server.reading.ports import ReadPorts
-from personal_server.resource_server.bodies import json_body, parse_body
-from personal_server.resource_server.replies import Reply
-from personal_server.resource_server.requests import Request
-from personal_server.resource_server.routing import Route, owner
 from personal_server.resource_server.targets import (
     CONNECTION_TARGET,
     TARGET_ERRORS,
@@ -24,6 +20,10 @@ from personal_server.resource_server.targets import (
 )
 from personal_server.storage.catalog import KnownDeclarations
 from personal_server.storage.ports import READ_DEADLINE_SECONDS, StreamState
+from personal_server.web.bodies import json_body, parse_body
+from personal_server.web.requests import Request
+from personal_server.web.responses import Reply
+from personal_server.web.routing import Route, owner
 
 PATTERN = "/v1/state/{connector_key}"
 MAX_STATE_BYTES = 256 * 1024

@@ -28,13 +28,8 @@ from personal_server.errors import (
 )
 from personal_server.reading.freshness import Freshness, connection_freshness
 from personal_server.reading.ports import ReadPorts
-from personal_server.resource_server.bodies import json_body, parse_body
 from personal_server.resource_server.envelopes import list_body, object_body
 from personal_server.resource_server.owner_lists import cursor_after, named_page, page_start
-from personal_server.resource_server.parameters import CURSOR, Parameter, page_limit
-from personal_server.resource_server.replies import Reply
-from personal_server.resource_server.requests import Request
-from personal_server.resource_server.routing import Route, owner
 from personal_server.storage.ports import (
     READ_DEADLINE_SECONDS,
     Collection,
@@ -43,6 +38,11 @@ from personal_server.storage.ports import (
     Run,
     RunStatus,
 )
+from personal_server.web.bodies import json_body, parse_body
+from personal_server.web.parameters import CURSOR, Parameter, page_limit
+from personal_server.web.requests import Request
+from personal_server.web.responses import Reply
+from personal_server.web.routing import Route, owner
 
 ROOT = "/v1/owner/connections"
 ONE = f"{ROOT}/{{id}}"

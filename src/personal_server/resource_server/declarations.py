@@ -19,13 +19,13 @@ from personal_server.errors import (
 from personal_server.reading.ports import ReadPorts
 from personal_server.resource_server.envelopes import list_body, object_body
 from personal_server.resource_server.owner_lists import named_page
-from personal_server.resource_server.parameters import CURSOR, Parameter, page_limit
-from personal_server.resource_server.replies import Reply
-from personal_server.resource_server.requests import Request
-from personal_server.resource_server.routing import BodyRule, Route, owner
 from personal_server.resource_server.shapes_declaration import DECLARATION_BODY
 from personal_server.storage.catalog import KnownDeclarations
 from personal_server.storage.ports import READ_DEADLINE_SECONDS, StoredDeclaration
+from personal_server.web.parameters import CURSOR, Parameter, page_limit
+from personal_server.web.requests import Request
+from personal_server.web.responses import Reply
+from personal_server.web.routing import BodyRule, Route, owner
 
 ROOT = "/v1/owner/declarations"
 ONE = f"{ROOT}/{{connector_key}}"

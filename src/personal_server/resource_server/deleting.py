@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from personal_server.errors import ConfirmationRequired, NotFound
 from personal_server.reading.ports import ReadPorts
-from personal_server.resource_server.parameters import Parameter
-from personal_server.resource_server.replies import Reply
-from personal_server.resource_server.requests import Request
-from personal_server.resource_server.routing import Route, owner
 from personal_server.resource_server.targets import (
     TARGET,
     TARGET_ERRORS,
@@ -17,6 +13,10 @@ from personal_server.resource_server.targets import (
 )
 from personal_server.storage.catalog import KnownDeclarations
 from personal_server.storage.ports import READ_DEADLINE_SECONDS
+from personal_server.web.parameters import Parameter
+from personal_server.web.requests import Request
+from personal_server.web.responses import Reply
+from personal_server.web.routing import Route, owner
 
 RECORDS = "/v1/streams/{stream}/records"
 CONFIRM = Parameter(

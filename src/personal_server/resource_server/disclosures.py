@@ -11,11 +11,11 @@ from personal_server.errors import InvalidCursor
 from personal_server.reading.disclosure_log import render_disclosure
 from personal_server.resource_server.envelopes import list_body
 from personal_server.resource_server.owner_lists import cursor_after, page_start
-from personal_server.resource_server.parameters import CURSOR, Kind, Parameter, page_limit
-from personal_server.resource_server.replies import Reply
-from personal_server.resource_server.requests import Request
-from personal_server.resource_server.routing import Route, owner
 from personal_server.storage.ports import DisclosureQuery, DisclosureStore
+from personal_server.web.parameters import CURSOR, Kind, Parameter, page_limit
+from personal_server.web.requests import Request
+from personal_server.web.responses import Reply
+from personal_server.web.routing import Route, owner
 
 MEMBER_OF = {
     "client_id": "client_id",

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from personal_server.resource_server.pages import Pages, prefers_html
-from personal_server.resource_server.replies import Reply
-from personal_server.resource_server.requests import Request
-from personal_server.resource_server.routing import Caching, Route, Tokens
+from personal_server.resource_server.pages import Pages
+from personal_server.web.requests import Request, prefers_html
+from personal_server.web.responses import Reply
+from personal_server.web.routing import Caching, Route, Tokens
 
 HTML_TYPE = "text/html; charset=utf-8"
 WELL_KNOWN = "/.well-known/oauth-protected-resource"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from personal_server.resource_server.requests import Request
+from personal_server.web.requests import Request
 
 NO_COUNT: Mapping[str, object] = {"kind": "none"}
 

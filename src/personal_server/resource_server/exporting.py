@@ -16,11 +16,10 @@ from personal_server.reading.export import (
     extent_of,
 )
 from personal_server.reading.ports import ReadPorts
-from personal_server.resource_server.parameters import Kind, Parameter
-from personal_server.resource_server.replies import Reply
-from personal_server.resource_server.requests import Request
-from personal_server.resource_server.routing import Route, owner
-from personal_server.resource_server.sending import close_chunks
+from personal_server.web.parameters import Kind, Parameter
+from personal_server.web.requests import Request
+from personal_server.web.responses import Reply, close_chunks
+from personal_server.web.routing import Route, owner
 
 PARAMETERS = (
     Parameter(

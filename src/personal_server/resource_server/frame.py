@@ -14,7 +14,6 @@ from starlette.types import Receive, Scope, Send
 
 from personal_server.domain.authority import ReadAuthority, TokenKind
 from personal_server.domain.values import NANOSECONDS
-from personal_server.domain.wire import PDPP_VERSION, echoed_request_id
 from personal_server.errors import (
     MethodNotAllowed,
     NotPermitted,
@@ -29,37 +28,35 @@ from personal_server.reading.disclosure_log import (
     shared_out,
 )
 from personal_server.reading.tokens import Identified
-from personal_server.resource_server.bearer import Identify, bearer_token
-from personal_server.resource_server.bodies import check_head, read_body, spool_body
-from personal_server.resource_server.boundary import error_body, error_headers, translate
 from personal_server.resource_server.limits import Amount, Limits, amounts_by_grant
-from personal_server.resource_server.parameters import Parameters
-from personal_server.resource_server.query_syntax import parse_query
-from personal_server.resource_server.rendering import (
-    is_json,
-    is_unchanged,
-    preflight,
-    rendered,
-    unchanged,
-)
-from personal_server.resource_server.replies import JSON_TYPE, Reply
-from personal_server.resource_server.requests import DEFAULT_ORIGIN, Request
-from personal_server.resource_server.routing import Caching, Match, Route, RouteTable, Tokens
-from personal_server.resource_server.sending import (
-    CORS_HEADERS,
+from personal_server.web.application import is_json, is_unchanged, preflight, rendered, unchanged
+from personal_server.web.bearers import bearer_token
+from personal_server.web.bodies import check_head, read_body, spool_body
+from personal_server.web.cross_origin import CORS_HEADERS
+from personal_server.web.error_responses import error_body, error_headers, translate
+from personal_server.web.parameters import Parameters, parse_query
+from personal_server.web.requests import DEFAULT_ORIGIN, PDPP_VERSION, Request, echoed_request_id
+from personal_server.web.responses import (
+    JSON_TYPE,
     Answer,
+    Reply,
     close_chunks,
     compress,
     fixed_headers,
     rate_headers,
     send_answer,
 )
-from personal_server.resource_server.workers import Capacity, Workers
+from personal_server.web.routing import Caching, Match, Route, RouteTable, Tokens
+from personal_server.web.workers import Capacity, Workers
 
 WRITING = Capacity(threads=2, waiting=64, wait_seconds=30.0)
 DEADLINE_NS = 15 * NANOSECONDS
 
 _NOBODY = ReadAuthority(TokenKind.OWNER, "", ())
+
+
+Identify = Callable[[str], Identified]
+"""A token and what it stands for now.  Raises: InvalidToken, StorageUnavailable."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,6 @@ from typing import BinaryIO
 from personal_server.collecting.ingest import LineRejection, ingest
 from personal_server.errors import ConnectionBusy, ConnectionNotWritable, NotFound
 from personal_server.reading.ports import ReadPorts
-from personal_server.resource_server.parameters import Parameter
-from personal_server.resource_server.replies import Reply
-from personal_server.resource_server.requests import Request
-from personal_server.resource_server.routing import BodyRule, Route, owner
 from personal_server.resource_server.targets import (
     TARGET,
     TARGET_ERRORS,
@@ -22,6 +18,10 @@ from personal_server.resource_server.targets import (
 )
 from personal_server.storage.catalog import KnownDeclarations
 from personal_server.storage.ports import READ_DEADLINE_SECONDS
+from personal_server.web.parameters import Parameter
+from personal_server.web.requests import Request
+from personal_server.web.responses import Reply
+from personal_server.web.routing import BodyRule, Route, owner
 
 MAX_BODY_BYTES = 50 * 1024 * 1024
 RUN_ID = Parameter("run_id", "The collection run these lines belong to.", max_chars=128)

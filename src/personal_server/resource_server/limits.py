@@ -14,6 +14,7 @@ from personal_server.domain.authority import ReadAuthority, TokenKind
 from personal_server.domain.values import DAY_NANOSECONDS, NANOSECONDS
 from personal_server.errors import QuotaExceeded, RateLimitExceeded
 from personal_server.storage.ports import DisclosureStore
+from personal_server.web.limits import Standing
 
 OWNER_FACTOR = 10
 FORGOTTEN_ABOVE = 4_096
@@ -31,15 +32,6 @@ class LimitRules:
     in_flight: int = 8
     records_per_day: int = 200_000
     bytes_per_day: int = 2 * 1024**3
-
-
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """What a holder has left: the `RateLimit-*` headers.  Units: cost units, seconds."""
-
-    limit: int
-    remaining: int
-    reset_seconds: int
 
 
 @dataclass(frozen=True, slots=True)

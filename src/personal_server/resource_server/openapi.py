@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from http import HTTPStatus
 
-from personal_server.domain.wire import PDPP_VERSION
 from personal_server.errors import (
     AuthenticationRequired,
     BodyTooLarge,
@@ -33,11 +32,12 @@ from personal_server.errors import (
     UnsupportedVersion,
 )
 from personal_server.resource_server.examples import EXAMPLES
-from personal_server.resource_server.parameters import Form, Kind, Parameter
-from personal_server.resource_server.routing import Route, RouteTable, Tokens
 from personal_server.resource_server.shapes import SHARED, Shape, error_shape
 from personal_server.resource_server.shapes_owner import OWNER_SHAPES
 from personal_server.resource_server.shapes_reads import READ_SHAPES
+from personal_server.web.parameters import Form, Kind, Parameter
+from personal_server.web.requests import PDPP_VERSION
+from personal_server.web.routing import Route, RouteTable, Tokens
 
 ErrorClass = type[PersonalServerError]
 

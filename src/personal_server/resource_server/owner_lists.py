@@ -17,7 +17,7 @@ from personal_server.domain.cursor import (
     request_digest,
     seal_place,
 )
-from personal_server.resource_server.requests import Request
+from personal_server.web.requests import Request
 
 T = TypeVar("T")
 

@@ -15,25 +15,6 @@ from personal_server.domain.hosts import host_connections, mcp_url
 METHODS = ("get", "post", "put", "patch", "delete")
 
 
-def prefers_html(accept: str) -> bool:
-    """Whether HTML is asked for before JSON."""
-    return _quality(accept, "text/html") > max(
-        _quality(accept, "application/json"), _quality(accept, "*/*")
-    )
-
-
-def _quality(accept: str, media_type: str) -> float:
-    for part in accept.split(","):
-        name, _, parameters = part.partition(";")
-        if name.strip().lower() == media_type:
-            quality = parameters.strip().removeprefix("q=")
-            try:
-                return float(quality) if quality else 1.0
-            except ValueError:
-                return 1.0
-    return 0.0
-
-
 class Pages:
     """Renders the pages of one server."""
 

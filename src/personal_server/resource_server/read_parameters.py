@@ -10,7 +10,7 @@ from personal_server.domain.criteria import Granularity, Metric
 from personal_server.domain.values import NANOSECONDS
 from personal_server.enforcement.queries import Cut, Expand, FilterText, Selectors
 from personal_server.errors import InvalidExpand, InvalidFilter, InvalidRequest, InvalidWindow
-from personal_server.resource_server.parameters import (
+from personal_server.web.parameters import (
     CURSOR,
     SELECTORS,
     Form,
@@ -19,7 +19,7 @@ from personal_server.resource_server.parameters import (
     Parameters,
     page_limit,
 )
-from personal_server.resource_server.requests import Request
+from personal_server.web.requests import Request
 
 FIELDS = Parameter(
     "fields", "Only these fields, and the primary key.", form=Form.LIST, max_items=256

@@ -27,7 +27,6 @@ from personal_server.errors import (
 )
 from personal_server.reading.ports import ReadPorts
 from personal_server.resource_server.aggregates import AggregateRoute
-from personal_server.resource_server.parameters import SELECTORS, Parameters
 from personal_server.resource_server.read_parameters import (
     AGGREGATE,
     FIELD_WINDOW,
@@ -37,9 +36,10 @@ from personal_server.resource_server.read_parameters import (
     SEARCH,
 )
 from personal_server.resource_server.records import RecordRoutes
-from personal_server.resource_server.routing import Caching, Route
 from personal_server.resource_server.schema import SchemaRoutes
 from personal_server.resource_server.search import SearchRoutes
+from personal_server.web.parameters import SELECTORS, Parameters
+from personal_server.web.routing import Caching, Route
 
 STREAM = "/v1/streams/{stream}"
 RECORD_KEY = STREAM + "/records/{record_key}"

@@ -28,8 +28,8 @@ from personal_server.resource_server.read_parameters import (
     selectors_of,
     timeout_seconds,
 )
-from personal_server.resource_server.replies import Reply
-from personal_server.resource_server.requests import Request
+from personal_server.web.requests import Request
+from personal_server.web.responses import Reply
 
 
 class RecordRoutes:

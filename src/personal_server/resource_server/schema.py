@@ -25,10 +25,7 @@ from personal_server.reading.schema import (
     summarize_streams,
 )
 from personal_server.resource_server.envelopes import list_body, object_body
-from personal_server.resource_server.parameters import Parameters
 from personal_server.resource_server.read_parameters import selectors_of, timeout_seconds
-from personal_server.resource_server.replies import Reply
-from personal_server.resource_server.requests import Request
 from personal_server.resource_server.schema_bodies import (
     Row,
     bearer_of,
@@ -40,6 +37,9 @@ from personal_server.resource_server.schema_bodies import (
     lift_connections,
     package_meta,
 )
+from personal_server.web.parameters import Parameters
+from personal_server.web.requests import Request
+from personal_server.web.responses import Reply
 
 _SHORTENED = Warning(
     "partial_results",

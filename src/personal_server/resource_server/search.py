@@ -12,8 +12,8 @@ from personal_server.resource_server.read_parameters import (
     timeout_seconds,
 )
 from personal_server.resource_server.records import list_reply
-from personal_server.resource_server.replies import Reply
-from personal_server.resource_server.requests import Request
+from personal_server.web.requests import Request
+from personal_server.web.responses import Reply
 
 
 class SearchRoutes:

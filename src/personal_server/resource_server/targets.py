@@ -11,10 +11,10 @@ from personal_server.errors import (
     ConnectionNotWritable,
     NotFound,
 )
-from personal_server.resource_server.parameters import Parameter
-from personal_server.resource_server.requests import Request
 from personal_server.storage.catalog import KnownDeclarations
 from personal_server.storage.ports import ReadSnapshot
+from personal_server.web.parameters import Parameter
+from personal_server.web.requests import Request
 
 CONNECTION_TARGET = Parameter("connection_id", "The connection.", empty_is_absent=True)
 TARGET = (

@@ -1,0 +1,1 @@
+"""One HTTP frame for every surface."""

@@ -1,0 +1,241 @@
+"""Sending: a reply becomes status, headers and bytes on the wire.
+
+Rule: every answer carries the fixed headers of section 1.3; a body leaves whole or as a stream of
+chunks read in worker threads, and a caller who hangs up ends the stream.
+"""
+
+from __future__ import annotations
+
+import gzip
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import BinaryIO
+
+import anyio
+import orjson
+from starlette.responses import Response
+from starlette.types import Receive, Send
+
+from personal_server.domain.disclosure import Disclosed
+from personal_server.errors import RangeNotSatisfiable
+from personal_server.web.limits import Standing
+from personal_server.web.requests import PDPP_VERSION
+from personal_server.web.workers import Workers
+
+COMPRESSED_FROM_BYTES = 1_024
+
+_GZIP = re.compile(r"(?:^|[,\s])(?:gzip|\*)\s*(?:;\s*q\s*=\s*([0-9.]+))?\s*(?:,|$)", re.IGNORECASE)
+
+
+@dataclass(slots=True)
+class Answer:
+    """What goes over the wire.  Shapes: `chunks`, if any, replaces `body`."""
+
+    status: int
+    headers: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    body: bytes = b""
+    chunks: Iterator[bytes] | None = None
+    length_bytes: int | None = None
+
+
+def fixed_headers(request_id: str) -> list[tuple[str, str]]:
+    """The headers of every answer.  Source: RS contract 1.3."""
+    return [
+        ("Request-Id", request_id),
+        ("X-Request-Id", request_id),
+        ("PDPP-Version", PDPP_VERSION),
+        ("X-Content-Type-Options", "nosniff"),
+    ]
+
+
+def rate_headers(standing: Standing | None) -> list[tuple[str, str]]:
+    """What the caller has left; nothing while nothing is limited.  Source: RS contract 16."""
+    if standing is None:
+        return []
+    return [
+        ("RateLimit-Limit", str(standing.limit)),
+        ("RateLimit-Remaining", str(standing.remaining)),
+        ("RateLimit-Reset", str(standing.reset_seconds)),
+    ]
+
+
+def accepts_gzip(accept_encoding: str) -> bool:
+    """Whether the caller takes gzip."""
+    match = _GZIP.search(accept_encoding)
+    return match is not None and match.group(1) not in ("0", "0.0", "0.00", "0.000")
+
+
+def compress(answer: Answer, accept_encoding: str) -> None:
+    """Compress a JSON body of 1 KiB or more where accepted.  Source: RS contract 1.4."""
+    if len(answer.body) >= COMPRESSED_FROM_BYTES and accepts_gzip(accept_encoding):
+        answer.body = gzip.compress(answer.body, compresslevel=1, mtime=0)
+        answer.headers.append(("Content-Encoding", "gzip"))
+
+
+async def send_answer(
+    answer: Answer, *, bodiless: bool, receive: Receive, send: Send, workers: Workers
+) -> None:
+    """Send it; `bodiless` for HEAD keeps all headers."""
+    length = answer.length_bytes if answer.chunks is not None else len(answer.body)
+    headers = [(name.lower().encode(), value.encode("latin-1")) for name, value in answer.headers]
+    if length is not None and answer.status not in (204, 304):
+        headers.append((b"content-length", str(length).encode()))
+    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+    if answer.chunks is None:
+        body = b"" if bodiless else answer.body
+        await send({"type": "http.response.body", "body": body})
+        return
+    try:
+        if not bodiless:
+            await _stream(answer.chunks, receive, send, workers)
+        await send({"type": "http.response.body", "body": b""})
+    finally:
+        with anyio.CancelScope(shield=True):
+            await workers.step(close_chunks, answer.chunks)
+
+
+async def _stream(chunks: Iterator[bytes], receive: Receive, send: Send, workers: Workers) -> None:
+    async with anyio.create_task_group() as tasks:
+
+        async def until_hung_up() -> None:
+            while (await receive())["type"] != "http.disconnect":
+                pass
+            tasks.cancel_scope.cancel()
+
+        tasks.start_soon(until_hung_up)
+        while chunk := await workers.step(_next_chunk, chunks):
+            await send({"type": "http.response.body", "body": chunk, "more_body": True})
+        tasks.cancel_scope.cancel()
+
+
+def _next_chunk(chunks: Iterator[bytes]) -> bytes:
+    return next(chunks, b"")
+
+
+def close_chunks(chunks: Iterator[bytes] | None) -> None:
+    """End a stream early: what it holds open is released."""
+    close = getattr(chunks, "close", None)
+    if close is not None:
+        close()
+
+
+# Byte ranges: which part of a blob a request asks for.
+#
+# Rule: one range is honoured, several mean the whole, and what cannot be read as a range is
+# ignored.
+# Source: RS contract 12.1; RFC 9110, section 14.
+
+
+CHUNK_BYTES = 128 * 1024
+_ONE_RANGE = re.compile(r"bytes=\s*([0-9]{0,18})-([0-9]{0,18})\s*\Z", re.IGNORECASE)
+
+
+def asked_range(headers: Mapping[str, str], etag: str, size_bytes: int) -> range | None:
+    """The bytes asked for, or `None` for the whole.
+
+    Raises: UnsatisfiableRange.
+    """
+    match = _ONE_RANGE.match(headers.get("range", ""))
+    if match is None or headers.get("if-range", etag) != etag:
+        return None
+    first, last = match.groups()
+    if not first and not last:
+        return None
+    if not first:
+        start, stop = max(0, size_bytes - int(last)), size_bytes
+    else:
+        start, stop = int(first), min(size_bytes, int(last) + 1 if last else size_bytes)
+        if last and int(last) < start:
+            return None
+    if start >= stop:
+        raise UnsatisfiableRange(size_bytes)
+    return range(start, stop)
+
+
+class FilePart:
+    """A stretch of an open file as chunks; closing it closes the file."""
+
+    def __init__(self, file: BinaryIO, part: range) -> None:
+        self._file = file
+        self._left = len(part)
+        file.seek(part.start)
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self
+
+    def __next__(self) -> bytes:
+        chunk = self._file.read(min(CHUNK_BYTES, self._left))
+        if not chunk:
+            raise StopIteration
+        self._left -= len(chunk)
+        return chunk
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+# The reply of a route: a status and a JSON body, or bytes, or a stream of them.
+#
+# Rule: a reply that gives records away names the sources they came from (`disclosed`).
+
+
+JSON_TYPE = "application/json; charset=utf-8"
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a route answers.
+
+    Shapes: exactly one of `body` (a JSON value), `content` (bytes) and `chunks` (a lazy stream of
+        bytes, `length_bytes` long if known), or none (no body).  `etag` is the validator as sent;
+        routes with `etag=True` and a JSON body get theirs from the body.
+    """
+
+    body: object = None
+    status: int = 200
+    headers: tuple[tuple[str, str], ...] = ()
+    content: bytes | None = None
+    chunks: Iterator[bytes] | None = None
+    length_bytes: int | None = None
+    content_type: str = JSON_TYPE
+    etag: str | None = None
+    disclosed: Sequence[Disclosed] = ()
+
+
+class UnsatisfiableRange(RangeNotSatisfiable):
+    """A byte range outside a blob of `size_bytes`."""
+
+    def __init__(self, size_bytes: int) -> None:
+        super().__init__(f"The blob has {size_bytes} bytes; ask for a range within.", param="Range")
+        self.size_bytes = size_bytes
+
+
+NO_STORE = {"Cache-Control": "no-store", "Pragma": "no-cache"}
+DOCUMENT = {
+    "Cache-Control": "public, max-age=300",
+    "Vary": "Host, X-Forwarded-Host, X-Forwarded-Proto",
+}
+
+
+def answer(
+    body: Mapping[str, object] | None,
+    status: int = 200,
+    headers: Mapping[str, str] = NO_STORE,
+) -> Response:
+    """A JSON answer; `None` is an empty one."""
+    content = b"" if body is None else orjson.dumps(body)
+    response = Response(content, status, headers)
+    if body is not None:
+        response.headers["Content-Type"] = "application/json"
+    return response
+
+
+def with_fixed_headers(response: Response, request_id: str) -> Response:
+    """Every answer carries these."""
+    response.headers["Request-Id"] = request_id
+    response.headers["X-Request-Id"] = request_id
+    response.headers["PDPP-Version"] = PDPP_VERSION
+    response.headers["X-Content-Type-Options"] = "nosniff"
+    return response

@@ -1,0 +1,70 @@
+import pytest
+
+from personal_server.errors import MisdirectedRequest
+from personal_server.settings import from_env
+from personal_server.web.origins import OriginPolicy, origin_policy
+
+PROXY = {"PDPP_TRUSTED_PROXIES": "10.0.0.0/8"}
+
+
+def policy(**environ: str) -> OriginPolicy:
+    return origin_policy(from_env(environ))
+
+
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1:7662", "localhost:7662", "[::1]:7662", "LOCALHOST:7662"]
+)
+def test_each_loopback_name_is_an_origin_of_its_own(host: str) -> None:
+    assert policy().origin_of("127.0.0.1", "http", {"host": host}) == f"http://{host.lower()}"
+
+
+@pytest.mark.parametrize(
+    "host", ["", "evil.example", "127.0.0.1", "127.0.0.1:7663", "localhost.:7662"]
+)
+def test_another_host_is_misdirected(host: str) -> None:
+    with pytest.raises(MisdirectedRequest):
+        policy().origin_of("127.0.0.1", "http", {"host": host})
+
+
+def test_the_scheme_of_a_fixed_origin_is_its_own() -> None:
+    fixed = policy(PDPP_PUBLIC_URL="https://me.example")
+    for host in ("me.example", "ME.example", "me.example:443"):
+        assert fixed.origin_of("192.0.2.1", "http", {"host": host}) == "https://me.example"
+    for host in ("me.example:80", "me.example:8443", "me.example:"):
+        with pytest.raises(MisdirectedRequest):
+            fixed.origin_of("192.0.2.1", "http", {"host": host})
+
+
+def test_forwarded_headers_count_from_a_trusted_proxy_only() -> None:
+    fixed = policy(PDPP_PUBLIC_URL="https://me.example", **PROXY)
+    headers = {
+        "host": "inner:80",
+        "x-forwarded-host": "evil, me.example",
+        "x-forwarded-proto": "https",
+    }
+    assert fixed.origin_of("10.1.2.3", "http", headers) == "https://me.example"
+    with pytest.raises(MisdirectedRequest):
+        fixed.origin_of("192.0.2.1", "http", headers)
+
+
+def test_a_forwarded_origin_needs_https_a_trusted_peer_and_a_listed_host() -> None:
+    forwarded = policy(
+        PDPP_PUBLIC_URL="forwarded", PDPP_TRUSTED_HOSTS="me.example,you.example:8443", **PROXY
+    )
+    headers = {"host": "x", "x-forwarded-host": "you.example:8443", "x-forwarded-proto": "https"}
+    assert forwarded.origin_of("10.0.0.1", "http", headers) == "https://you.example:8443"
+    for peer, changed in (
+        ("192.0.2.1", {}),
+        ("10.0.0.1", {"x-forwarded-proto": "http"}),
+        ("10.0.0.1", {"x-forwarded-host": "evil.example"}),
+    ):
+        with pytest.raises(MisdirectedRequest):
+            forwarded.origin_of(peer, "http", headers | changed)
+
+
+def test_the_client_address_is_the_last_hop_that_is_not_a_proxy() -> None:
+    behind = policy(**PROXY)
+    headers = {"x-forwarded-for": "203.0.113.9, 198.51.100.7, 10.0.0.2"}
+    assert behind.client_address("10.0.0.1", headers) == "198.51.100.7"
+    assert behind.client_address("192.0.2.1", headers) == "192.0.2.1"
+    assert policy().client_address("10.0.0.1", headers) == "10.0.0.1"

@@ -28,8 +28,8 @@ def ref(name: str) -> Shape:
 
 
 def constant(value: object) -> Shape:
-    """Exactly this value."""
-    return {"const": value}
+    """Exactly this value; client generators stumble over a truth value as `const`."""
+    return {"type": "boolean", "enum": [value]} if isinstance(value, bool) else {"const": value}
 
 
 def one_of(*values: object) -> Shape:

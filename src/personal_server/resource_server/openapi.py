@@ -53,6 +53,49 @@ TAGS: Mapping[str, str] = {
     "13": "Writes",
     "14": "Owner",
 }
+OPERATION_IDS: Mapping[str, str] = {
+    "GET /": "showFrontPage",
+    "GET /v1": "listEntryPoints",
+    "GET /docs": "showDocumentation",
+    "GET /.well-known/oauth-protected-resource": "describeProtectedResource",
+    "GET /.well-known/oauth-protected-resource/mcp": "describeProtectedMcpResource",
+    "GET /v1/openapi.json": "describeApi",
+    "GET /v1/connectors": "listConnectors",
+    "GET /v1/schema": "readSchema",
+    "GET /v1/streams": "listStreams",
+    "GET /v1/streams/{stream}": "readStream",
+    "GET /v1/streams/{stream}/records": "listRecords",
+    "GET /v1/streams/{stream}/records/{record_key}": "readRecord",
+    "GET /v1/streams/{stream}/records/{record_key}/field-window": "readFieldWindow",
+    "GET /v1/streams/{stream}/aggregate": "aggregateRecords",
+    "GET /v1/search": "searchRecords",
+    "GET /v1/search/semantic": "searchRecordsByMeaning",
+    "GET /v1/search/hybrid": "searchRecordsByWordsAndMeaning",
+    "GET /v1/blobs/{blob_id}": "readBlob",
+    "POST /v1/blobs": "storeBlob",
+    "POST /v1/ingest/{stream}": "ingestRecords",
+    "GET /v1/state/{connector_key}": "readCollectorState",
+    "PUT /v1/state/{connector_key}": "replaceCollectorState",
+    "DELETE /v1/streams/{stream}/records": "deleteRecords",
+    "DELETE /v1/streams/{stream}/records/{record_key}": "deleteRecord",
+    "GET /v1/owner/declarations": "listDeclarations",
+    "POST /v1/owner/declarations": "registerDeclaration",
+    "GET /v1/owner/declarations/{connector_key}": "readDeclaration",
+    "DELETE /v1/owner/declarations/{connector_key}": "deleteDeclaration",
+    "GET /v1/owner/connections": "listConnections",
+    "POST /v1/owner/connections": "createConnection",
+    "GET /v1/owner/connections/{id}": "readConnection",
+    "PATCH /v1/owner/connections/{id}": "changeConnection",
+    "DELETE /v1/owner/connections/{id}": "deleteConnection",
+    "POST /v1/owner/connections/{id}/pause": "pauseConnection",
+    "POST /v1/owner/connections/{id}/resume": "resumeConnection",
+    "POST /v1/owner/connections/{id}/revoke": "revokeConnection",
+    "POST /v1/owner/connections/{id}/reactivate": "reactivateConnection",
+    "POST /v1/owner/connections/{id}/runs": "recordRun",
+    "GET /v1/owner/connections/{id}/rejections": "listRejections",
+    "GET /v1/owner/disclosures": "listDisclosures",
+    "GET /v1/owner/export": "exportRecords",
+}
 TOKEN_WORDS: Mapping[Tokens, str] = {
     Tokens.NONE: "none",
     Tokens.ANY: "client, mcp_package or owner",
@@ -144,7 +187,7 @@ def _paths(routes: Iterable[Route]) -> dict[str, object]:
 
 def _operation(route: Route) -> dict[str, object]:
     operation: dict[str, object] = {
-        "operationId": _operation_id(route),
+        "operationId": OPERATION_IDS[route.name],
         "summary": route.summary,
         "tags": [_tag(route)],
         "x-pdpp-tokens": TOKEN_WORDS[route.tokens],
@@ -166,11 +209,6 @@ def _operation(route: Route) -> dict[str, object]:
 
 def _tag(route: Route) -> str:
     return TAGS[route.section.partition(".")[0]]
-
-
-def _operation_id(route: Route) -> str:
-    words = [w.strip("{}").replace("-", "_").replace(".", "_") for w in route.pattern.split("/")]
-    return "_".join([route.method.lower(), *filter(None, words)])
 
 
 def _path_parameters(pattern: str) -> Iterator[dict[str, object]]:

@@ -2,9 +2,24 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from typing import Any
+
 from tests.resource_server.openapi.published import KEPT, published, text
 
 
 def test_the_published_document_is_the_one_kept() -> None:
     kept = KEPT.read_text(encoding="utf-8")
     assert text(published()) == kept, "run `python -m tests.resource_server.openapi.published`"
+
+
+def test_each_operation_has_a_name_of_its_own() -> None:
+    names = [operation["operationId"] for operation in operations(published())]
+    assert len(set(names)) == len(names)
+    assert [name for name in names if not re.fullmatch(r"[a-z][A-Za-z]+", name)] == []
+
+
+def operations(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for methods in document["paths"].values():
+        yield from methods.values()

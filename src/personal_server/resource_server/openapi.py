@@ -91,7 +91,7 @@ OPERATION_IDS: Mapping[str, str] = {
     "POST /v1/owner/connections/{id}/resume": "resumeConnection",
     "POST /v1/owner/connections/{id}/revoke": "revokeConnection",
     "POST /v1/owner/connections/{id}/reactivate": "reactivateConnection",
-    "POST /v1/owner/connections/{id}/runs": "recordRun",
+    "POST /v1/owner/connections/{id}/runs": "reportRun",
     "GET /v1/owner/connections/{id}/rejections": "listRejections",
     "GET /v1/owner/disclosures": "listDisclosures",
     "GET /v1/owner/export": "exportRecords",
@@ -230,15 +230,20 @@ def _query_parameter(parameter: Parameter) -> dict[str, object]:
         "description": parameter.description,
         "schema": _parameter_schema(parameter),
     }
-    if parameter.form is Form.KEYED:
-        described |= {"style": "deepObject", "explode": True}
-    if parameter.form is Form.LIST:
+    if parameter.form is not Form.SCALAR:
         described |= {"style": "form", "explode": True}
     if parameter.alias_of is not None:
         described["deprecated"] = True
-    if parameter.example is not None and parameter.form is Form.SCALAR:
-        described["example"] = parameter.example
+    if parameter.example is not None:
+        described["example"] = _example(parameter, parameter.example)
     return described
+
+
+def _example(parameter: Parameter, written: str) -> object:
+    if parameter.form is not Form.KEYED:
+        return written
+    name, _, value = written.partition("=")
+    return {name: int(value) if parameter.kind is Kind.INTEGER else value}
 
 
 def _parameter_schema(parameter: Parameter) -> Shape:
@@ -248,9 +253,21 @@ def _parameter_schema(parameter: Parameter) -> Shape:
     if parameter.form is Form.KEYED:
         kind = "integer" if parameter.kind is Kind.INTEGER else "string"
         values = _with_bounds({"type": kind}, parameter)
-        whole: dict[str, object] = {"type": "object", "additionalProperties": values}
+        names = {"type": "string", "pattern": _bracketed(parameter)}
+        whole: dict[str, object] = {"type": "object", "propertyNames": names}
+        whole["additionalProperties"] = values
         return _sized(whole, parameter.max_items, "maxProperties")
     return _with_bounds(_scalar_schema(parameter), parameter)
+
+
+def _bracketed(parameter: Parameter) -> str:
+    """The names a keyed parameter is sent with, brackets and all.
+
+    OpenAPI leaves deep objects of a second level undefined, which `filter[field][gte]` needs; a
+    spread object whose members are the names as sent is defined, and generators agree on it.
+    """
+    key = r"\[[^\[\]]+\]"
+    return f"^{parameter.name}{key}{f'({key})?' * (parameter.depth - 1)}$"
 
 
 def _scalar_schema(parameter: Parameter) -> dict[str, object]:

@@ -20,6 +20,16 @@ def test_each_operation_has_a_name_of_its_own() -> None:
     assert [name for name in names if not re.fullmatch(r"[a-z][A-Za-z]+", name)] == []
 
 
+def test_conditions_and_ranges_are_described_as_they_are_sent() -> None:
+    (listing,) = [o for o in operations(published()) if o["operationId"] == "listRecords"]
+    described = {parameter["name"]: parameter for parameter in listing["parameters"]}
+    named = re.compile(described["filter"]["schema"]["propertyNames"]["pattern"])
+    assert (described["filter"]["style"], described["filter"]["explode"]) == ("form", True)
+    assert all(map(named.search, ("filter[title]", "filter[created_at][gte]")))
+    assert not any(map(named.search, ("title", "filter", "filter[]", "filter[a][gte][x]")))
+    assert described["expand_limit"]["example"] == {"expand_limit[comments]": 3}
+
+
 def operations(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
     for methods in document["paths"].values():
         yield from methods.values()

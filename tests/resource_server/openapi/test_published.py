@@ -14,6 +14,10 @@ def test_the_published_document_is_the_one_kept() -> None:
     assert text(published()) == kept, "run `python -m tests.resource_server.openapi.published`"
 
 
+def test_the_document_lies_where_clients_look_for_it_too() -> None:
+    assert published("/openapi.json") == published()
+
+
 def test_each_operation_has_a_name_of_its_own() -> None:
     names = [operation["operationId"] for operation in operations(published())]
     assert len(set(names)) == len(names)

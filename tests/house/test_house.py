@@ -16,6 +16,7 @@ NOT_MIRRORED = {
     "house",
     "requirements",
     "conformance",
+    "generated_clients",
     "properties",
     "journeys",
     "browser",

@@ -29,6 +29,7 @@ def bench() -> Bench:
         "/v1",
         "/docs",
         "/v1/openapi.json",
+        "/openapi.json",
         "/.well-known/oauth-protected-resource",
         "/.well-known/oauth-protected-resource/mcp",
     ],

@@ -22,6 +22,12 @@ from personal_server.authorization_server.configuration import (
 )
 from personal_server.authorization_server.frame import SEGMENTS as AUTHORIZATION_SEGMENTS
 from personal_server.authorization_server.frame import WELL_KNOWN
+from personal_server.authorization_server.openapi import (
+    SCHEMAS,
+    SECURITY_SCHEMES,
+    TAG,
+    described_paths,
+)
 from personal_server.console.app import ConsoleParts, console_app
 from personal_server.console.frame import SEGMENTS as CONSOLE_SEGMENTS
 from personal_server.console.lent import error_page, owner_session
@@ -36,6 +42,7 @@ from personal_server.reading.tokens import Identifier, TokenResolver
 from personal_server.resource_server.assembly import Parts, resource_server
 from personal_server.resource_server.frame import Ports, ResourceServer
 from personal_server.resource_server.limits import LimitRules, Limits, totals_in
+from personal_server.resource_server.openapi import Beside
 from personal_server.rs_client.http import RsClient, in_process_client
 from personal_server.rs_client.port import FixedBearer, RsPort
 from personal_server.settings import Limits as LimitSettings
@@ -128,6 +135,12 @@ def _resource_server(
         grants=lambda: stored_grants(stores.authorization),
         max_blob_bytes=settings.max_blob_bytes,
         server_name=settings.server_name,
+        beside=Beside(
+            (TAG,),
+            described_paths(dynamic_registration=settings.dynamic_registration),
+            SCHEMAS,
+            SECURITY_SCHEMES,
+        ),
     )
     limits = Limits(_rules(settings.limits), stores.clock, totals_in(stores.disclosures))
     return resource_server(

@@ -82,6 +82,11 @@ class Frame:
             default=_not_found,
         )
 
+    @property
+    def endpoints(self) -> frozenset[tuple[str, str]]:
+        """Method and path of every endpoint."""
+        return frozenset((route.method, route.path) for route in self._routes.values())
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         scope["app"] = self

@@ -19,7 +19,7 @@ from personal_server.resource_server.discovery import Discovery
 from personal_server.resource_server.exporting import Export
 from personal_server.resource_server.frame import Ports, ResourceServer
 from personal_server.resource_server.ingest import Ingest
-from personal_server.resource_server.openapi import openapi_document
+from personal_server.resource_server.openapi import Beside, openapi_document
 from personal_server.resource_server.reads import read_routes
 from personal_server.storage.catalog import KnownDeclarations
 from personal_server.storage.ports import DisclosureStore
@@ -30,7 +30,8 @@ from personal_server.web.routing import RouteTable
 class Parts:
     """What the routes work with.
 
-    Shapes: `flush` makes fresh disclosures readable; `grants` go into archives.
+    Shapes: `flush` makes fresh disclosures readable; `grants` go into archives; `beside` is what
+        the published description holds besides these routes.
     """
 
     reads: ReadPorts
@@ -40,6 +41,7 @@ class Parts:
     grants: Callable[[], Iterable[Mapping[str, object]]] = lambda: ()
     max_blob_bytes: int = 50 * 1024 * 1024
     server_name: str = "Personal server"
+    beside: Beside = field(default_factory=Beside)
 
 
 def resource_server(parts: Parts, ports: Ports) -> ResourceServer:
@@ -53,7 +55,7 @@ def route_table(parts: Parts) -> RouteTable:
 
     def document() -> Mapping[str, object]:
         if "document" not in made:
-            made["document"] = openapi_document(table, parts.server_name)
+            made["document"] = openapi_document(table, parts.server_name, parts.beside)
         return made["document"]
 
     reads, declarations = parts.reads, parts.declarations

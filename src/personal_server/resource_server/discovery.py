@@ -7,6 +7,7 @@ Source: RS contract 5; AS contract 2.2, 2.3.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from personal_server.resource_server.pages import Pages
 from personal_server.web.requests import Request, prefers_html
@@ -15,6 +16,7 @@ from personal_server.web.routing import Caching, Route, Tokens
 
 HTML_TYPE = "text/html; charset=utf-8"
 WELL_KNOWN = "/.well-known/oauth-protected-resource"
+DESCRIPTION = "/v1/openapi.json"
 _BY_ORIGIN = (("Vary", "Host, X-Forwarded-Host, X-Forwarded-Proto"),)
 
 Document = Callable[[], Mapping[str, object]]
@@ -97,7 +99,7 @@ def discovery_index(origin: str, name: str) -> dict[str, object]:
             "authorization_server": f"{origin}/.well-known/oauth-authorization-server",
             "schema": f"{origin}/v1/schema",
             "connectors": f"{origin}/v1/connectors",
-            "openapi": f"{origin}/v1/openapi.json",
+            "openapi": f"{origin}{DESCRIPTION}",
             "mcp": f"{origin}/mcp",
             "core_query_base": "/v1",
         },
@@ -159,7 +161,8 @@ class Discovery:
             _public("/docs", self.docs, "How to connect, and this reference as a page.", None),
             _public(WELL_KNOWN, self.resource, "This server as a protected resource.", "Resource"),
             _public(f"{WELL_KNOWN}/mcp", self.mcp_resource, "The MCP endpoint.", "Resource"),
-            _public("/v1/openapi.json", self.openapi, "This description.", "OpenApi"),
+            _public(DESCRIPTION, self.openapi, "This description.", "OpenApi"),
+            replace(_public("/openapi.json", self.openapi, "The same.", None), advertised=False),
         )
 
     def front_page(self, request: Request) -> Reply:
@@ -185,7 +188,7 @@ class Discovery:
         return Reply(protected_mcp_resource(request.origin, self._name), headers=_BY_ORIGIN)
 
     def openapi(self, request: Request) -> Reply:
-        """`/v1/openapi.json`."""
+        """`/v1/openapi.json`, and `/openapi.json` where clients look for it first."""
         del request
         return Reply(self._document())
 
@@ -211,5 +214,5 @@ def _public(
         media_types=("text/html",) if pattern in ("/", "/docs") else ("application/json",),
         cors=pattern not in ("/", "/v1", "/docs"),
         caching=Caching.PUBLIC,
-        etag=pattern == "/v1/openapi.json",
+        etag=pattern.endswith("/openapi.json"),
     )

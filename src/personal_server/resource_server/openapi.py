@@ -7,6 +7,7 @@ routes cannot disagree.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from http import HTTPStatus
 
 from personal_server.errors import (
@@ -53,6 +54,49 @@ TAGS: Mapping[str, str] = {
     "13": "Writes",
     "14": "Owner",
 }
+OPERATION_IDS: Mapping[str, str] = {
+    "GET /": "showFrontPage",
+    "GET /v1": "listEntryPoints",
+    "GET /docs": "showDocumentation",
+    "GET /.well-known/oauth-protected-resource": "describeProtectedResource",
+    "GET /.well-known/oauth-protected-resource/mcp": "describeProtectedMcpResource",
+    "GET /v1/openapi.json": "describeApi",
+    "GET /v1/connectors": "listConnectors",
+    "GET /v1/schema": "readSchema",
+    "GET /v1/streams": "listStreams",
+    "GET /v1/streams/{stream}": "readStream",
+    "GET /v1/streams/{stream}/records": "listRecords",
+    "GET /v1/streams/{stream}/records/{record_key}": "readRecord",
+    "GET /v1/streams/{stream}/records/{record_key}/field-window": "readFieldWindow",
+    "GET /v1/streams/{stream}/aggregate": "aggregateRecords",
+    "GET /v1/search": "searchRecords",
+    "GET /v1/search/semantic": "searchRecordsByMeaning",
+    "GET /v1/search/hybrid": "searchRecordsByWordsAndMeaning",
+    "GET /v1/blobs/{blob_id}": "readBlob",
+    "POST /v1/blobs": "storeBlob",
+    "POST /v1/ingest/{stream}": "ingestRecords",
+    "GET /v1/state/{connector_key}": "readCollectorState",
+    "PUT /v1/state/{connector_key}": "replaceCollectorState",
+    "DELETE /v1/streams/{stream}/records": "deleteRecords",
+    "DELETE /v1/streams/{stream}/records/{record_key}": "deleteRecord",
+    "GET /v1/owner/declarations": "listDeclarations",
+    "POST /v1/owner/declarations": "registerDeclaration",
+    "GET /v1/owner/declarations/{connector_key}": "readDeclaration",
+    "DELETE /v1/owner/declarations/{connector_key}": "deleteDeclaration",
+    "GET /v1/owner/connections": "listConnections",
+    "POST /v1/owner/connections": "createConnection",
+    "GET /v1/owner/connections/{id}": "readConnection",
+    "PATCH /v1/owner/connections/{id}": "changeConnection",
+    "DELETE /v1/owner/connections/{id}": "deleteConnection",
+    "POST /v1/owner/connections/{id}/pause": "pauseConnection",
+    "POST /v1/owner/connections/{id}/resume": "resumeConnection",
+    "POST /v1/owner/connections/{id}/revoke": "revokeConnection",
+    "POST /v1/owner/connections/{id}/reactivate": "reactivateConnection",
+    "POST /v1/owner/connections/{id}/runs": "reportRun",
+    "GET /v1/owner/connections/{id}/rejections": "listRejections",
+    "GET /v1/owner/disclosures": "listDisclosures",
+    "GET /v1/owner/export": "exportRecords",
+}
 TOKEN_WORDS: Mapping[Tokens, str] = {
     Tokens.NONE: "none",
     Tokens.ANY: "client, mcp_package or owner",
@@ -72,10 +116,23 @@ _TOKEN_ERRORS: tuple[ErrorClass, ...] = (
 )
 
 
-def openapi_document(table: RouteTable, server_name: str) -> dict[str, object]:
-    """The whole document, of all routes that are advertised."""
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What another part of the same server answers, in the words of the document."""
+
+    tags: tuple[str, ...] = ()
+    paths: Mapping[str, object] = field(default_factory=dict[str, object])
+    schemas: Mapping[str, Shape] = field(default_factory=dict[str, Shape])
+    security_schemes: Mapping[str, Shape] = field(default_factory=dict[str, Shape])
+
+
+def openapi_document(
+    table: RouteTable, server_name: str, beside: Beside | None = None
+) -> dict[str, object]:
+    """The whole document, of all routes that are advertised and what lies beside them."""
+    beside = beside or Beside()
     routes = [route for route in table.routes if route.advertised]
-    tags = dict.fromkeys(_tag(route) for route in routes)
+    tags = dict.fromkeys([*(_tag(route) for route in routes), *beside.tags])
     return {
         "openapi": "3.1.0",
         "jsonSchemaDialect": "https://json-schema.org/draft/2020-12/schema",
@@ -87,10 +144,13 @@ def openapi_document(table: RouteTable, server_name: str) -> dict[str, object]:
         "servers": [{"url": "/"}],
         "security": [{"bearer": []}],
         "tags": [{"name": name} for name in tags],
-        "paths": _paths(routes),
+        "paths": {**_paths(routes), **beside.paths},
         "components": {
-            "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},
-            "schemas": _schemas(routes),
+            "securitySchemes": {
+                "bearer": {"type": "http", "scheme": "bearer"},
+                **beside.security_schemes,
+            },
+            "schemas": {**_schemas(routes), **beside.schemas},
         },
     }
 
@@ -144,7 +204,7 @@ def _paths(routes: Iterable[Route]) -> dict[str, object]:
 
 def _operation(route: Route) -> dict[str, object]:
     operation: dict[str, object] = {
-        "operationId": _operation_id(route),
+        "operationId": OPERATION_IDS[route.name],
         "summary": route.summary,
         "tags": [_tag(route)],
         "x-pdpp-tokens": TOKEN_WORDS[route.tokens],
@@ -168,11 +228,6 @@ def _tag(route: Route) -> str:
     return TAGS[route.section.partition(".")[0]]
 
 
-def _operation_id(route: Route) -> str:
-    words = [w.strip("{}").replace("-", "_").replace(".", "_") for w in route.pattern.split("/")]
-    return "_".join([route.method.lower(), *filter(None, words)])
-
-
 def _path_parameters(pattern: str) -> Iterator[dict[str, object]]:
     for segment in pattern.split("/"):
         if segment.startswith("{"):
@@ -192,15 +247,20 @@ def _query_parameter(parameter: Parameter) -> dict[str, object]:
         "description": parameter.description,
         "schema": _parameter_schema(parameter),
     }
-    if parameter.form is Form.KEYED:
-        described |= {"style": "deepObject", "explode": True}
-    if parameter.form is Form.LIST:
+    if parameter.form is not Form.SCALAR:
         described |= {"style": "form", "explode": True}
     if parameter.alias_of is not None:
         described["deprecated"] = True
-    if parameter.example is not None and parameter.form is Form.SCALAR:
-        described["example"] = parameter.example
+    if parameter.example is not None:
+        described["example"] = _example(parameter, parameter.example)
     return described
+
+
+def _example(parameter: Parameter, written: str) -> object:
+    if parameter.form is not Form.KEYED:
+        return written
+    name, _, value = written.partition("=")
+    return {name: int(value) if parameter.kind is Kind.INTEGER else value}
 
 
 def _parameter_schema(parameter: Parameter) -> Shape:
@@ -210,9 +270,21 @@ def _parameter_schema(parameter: Parameter) -> Shape:
     if parameter.form is Form.KEYED:
         kind = "integer" if parameter.kind is Kind.INTEGER else "string"
         values = _with_bounds({"type": kind}, parameter)
-        whole: dict[str, object] = {"type": "object", "additionalProperties": values}
+        names = {"type": "string", "pattern": _bracketed(parameter)}
+        whole: dict[str, object] = {"type": "object", "propertyNames": names}
+        whole["additionalProperties"] = values
         return _sized(whole, parameter.max_items, "maxProperties")
     return _with_bounds(_scalar_schema(parameter), parameter)
+
+
+def _bracketed(parameter: Parameter) -> str:
+    """The names a keyed parameter is sent with, brackets and all.
+
+    OpenAPI leaves deep objects of a second level undefined, which `filter[field][gte]` needs; a
+    spread object whose members are the names as sent is defined, and generators agree on it.
+    """
+    key = r"\[[^\[\]]+\]"
+    return f"^{parameter.name}{key}{f'({key})?' * (parameter.depth - 1)}$"
 
 
 def _scalar_schema(parameter: Parameter) -> dict[str, object]:

@@ -16,7 +16,7 @@ WORD: Shape = {"type": "string", "minLength": 1}
 COUNT: Shape = {"type": "integer", "minimum": 0}
 FLAG: Shape = {"type": "boolean"}
 ANYTHING: Shape = {}
-MAP: Shape = {"type": "object"}
+MAP: Shape = {"type": "object", "additionalProperties": True}
 INSTANT: Shape = {"type": "string", "format": "date-time"}
 PATH: Shape = {"type": "string", "pattern": "^/v1/"}
 CONNECTION_ID: Shape = {"type": "string", "pattern": "^cin_[A-Za-z0-9_-]{1,40}$"}
@@ -28,8 +28,8 @@ def ref(name: str) -> Shape:
 
 
 def constant(value: object) -> Shape:
-    """Exactly this value."""
-    return {"const": value}
+    """Exactly this value; client generators stumble over a truth value as `const`."""
+    return {"type": "boolean", "enum": [value]} if isinstance(value, bool) else {"const": value}
 
 
 def one_of(*values: object) -> Shape:

@@ -1,0 +1,276 @@
+"""`python -m bench.roads [--modules]`: how much of the server three roads enter.
+
+The roads are a list of three records over REST, the same list through the hosted adapter, and the
+import of one mail.  Each is gone twice before it is traced, so that nothing counts which is loaded
+or kept on a first call.
+
+How it counts, on all threads, and only in `src/personal_server`:
+  calls      functions entered; a coroutine or generator that goes on is not entered again
+  functions  distinct ones with a name: lambdas and comprehensions are calls, and no functions
+  modules    distinct files of those; the bodies of modules and classes are not counted
+  moves      calls whose nearest caller in the package lies in another module; a call from outside
+             (the event loop, a new thread) is none
+  rooms      first parts of the modules' paths; moves between rooms are counted likewise
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import json
+import os
+import sys
+import tempfile
+import threading
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from dataclasses import dataclass, field
+from inspect import CO_OPTIMIZED
+from itertools import islice
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+import anyio
+import httpx2
+
+import personal_server
+from bench.clients import PROTOCOL
+from bench.importing import generated
+from personal_server.app.composition import open_server
+from personal_server.cli.main import run
+from personal_server.settings import Settings
+
+PACKAGE = str(Path(personal_server.__file__).resolve().parent) + os.sep
+ENTERED = 0  # what a RESUME instruction carries at the start of a function
+ORIGIN = "http://127.0.0.1:7662"
+RECORDS = "/v1/streams/messages/records?limit=3"
+QUERY = {"name": "query_records", "arguments": {"stream": "messages", "limit": 3}}
+MAILS = 9
+WRITTEN_SECONDS = 0.5  # disclosures of earlier calls are written within
+
+
+@dataclass
+class Road:
+    """What was entered on one road."""
+
+    name: str
+    calls: int = 0
+    functions: set[CodeType] = field(default_factory=set[CodeType])
+    modules: dict[str, None] = field(default_factory=dict[str, None])
+    moves: int = 0
+    room_moves: int = 0
+
+    @property
+    def rooms(self) -> list[str]:
+        """In order of first entry."""
+        return list(dict.fromkeys(map(room, self.modules)))
+
+    @property
+    def figures(self) -> tuple[int, ...]:
+        """In the order of `HEADINGS`."""
+        modules, rooms = len(self.modules), len(self.rooms)
+        return (self.calls, len(self.functions), modules, self.moves, rooms, self.room_moves)
+
+    def enter(self, code: CodeType, caller: str | None) -> None:
+        """Count one call."""
+        module = module_of(code)
+        self.calls += 1
+        if not code.co_name.startswith("<"):
+            self.functions.add(code)
+        self.modules.setdefault(module)
+        if caller is not None and caller != module:
+            self.moves += 1
+            self.room_moves += room(caller) != room(module)
+
+
+HEADINGS = ("road", "calls", "functions", "modules", "moves", "rooms", "moves between rooms")
+
+
+def module_of(code: CodeType) -> str:
+    """The path of a module below the package, without its ending."""
+    return code.co_filename.removeprefix(PACKAGE).removesuffix(".py")
+
+
+def room(module: str) -> str:
+    """The part of the package that a module belongs to."""
+    return module.partition(os.sep)[0]
+
+
+class Tracer:
+    """Hears every call of every thread begun after it, and counts while a road is gone."""
+
+    def __init__(self) -> None:
+        self._road: Road | None = None
+        threading.setprofile(self._hear)
+        sys.setprofile(self._hear)
+
+    def close(self) -> None:
+        """Hear no more."""
+        sys.setprofile(None)
+        threading.setprofile(None)
+
+    @contextlib.contextmanager
+    def gone(self, road: Road) -> Generator[None, None, None]:
+        """Count what happens meanwhile."""
+        self._road = road
+        try:
+            yield
+        finally:
+            self._road = None
+
+    def _hear(self, frame: FrameType, event: str, argument: object) -> None:
+        del argument
+        road = self._road
+        if road is not None and event == "call" and ours(frame) and begins(frame):
+            road.enter(frame.f_code, _caller(frame))
+
+
+def ours(frame: FrameType) -> bool:
+    """Whether a frame runs a function of the package."""
+    code = frame.f_code
+    return code.co_filename.startswith(PACKAGE) and bool(code.co_flags & CO_OPTIMIZED)
+
+
+def begins(frame: FrameType) -> bool:
+    """Whether a frame is entered for the first time; not where a coroutine goes on."""
+    return frame.f_lasti < 0 or frame.f_code.co_code[frame.f_lasti + 1] & 3 == ENTERED
+
+
+def _caller(frame: FrameType) -> str | None:
+    above = frame.f_back
+    while above is not None and not ours(above):
+        above = above.f_back
+    return None if above is None else module_of(above.f_code)
+
+
+def main() -> None:
+    """Go the roads and print what they entered."""
+    options = _options()
+    roads = measured()
+    print(table(roads))
+    if options.modules:
+        for road in roads:
+            print(f"\n{road.name}", *road.modules, sep="\n  ")
+
+
+def measured() -> list[Road]:
+    """Every road, gone on an archive of a few mails."""
+    tracer = Tracer()
+    try:
+        with tempfile.TemporaryDirectory(prefix="pdpp-roads-") as folder:
+            return _measured(tracer, Path(folder))
+    finally:
+        tracer.close()
+
+
+def _measured(tracer: Tracer, folder: Path) -> list[Road]:
+    mails = list(islice(generated(MAILS), MAILS))
+    importing = Road("pdpp import one.mbox")
+    for name in ("first", "second"):
+        _import(folder / name, mails[:1])
+    with tracer.gone(importing):
+        _import(folder / "data", mails[:1])
+    _import(folder / "data", mails)
+    token = _granted(folder / "cache")
+    with open_server(Settings(data_dir=folder / "data")) as server:
+        return [*anyio.run(_read, server.app, token, tracer), importing]
+
+
+def _import(data: Path, mails: Sequence[bytes]) -> None:
+    """Import a mailbox; commands that follow work on the same directory."""
+    os.environ["PDPP_DATA_DIR"] = str(data)  # noqa: TID251 (commands run in this process)
+    path = data.parent / "one.mbox"
+    path.write_bytes(b"".join(mails))
+    _pdpp("import", path)
+
+
+def _granted(cache: Path) -> str:
+    """The access token of a new grant of all mail."""
+    named = ("--client", "bench roads", "--source", "mail", "--cache-root", cache)
+    _pdpp("grant", "create", *named, "--yes")
+    (kept,) = (cache / "clients").glob("*.json")
+    return json.loads(kept.read_text(encoding="utf-8"))["credential"]["access_token"]
+
+
+def _pdpp(*arguments: str | Path) -> None:
+    """Run a command in this process, silently unless it fails."""
+    words = [str(argument) for argument in arguments]
+    told = io.StringIO()
+    with contextlib.redirect_stdout(told), contextlib.redirect_stderr(told):
+        try:
+            run(lambda: words)
+        except SystemExit as ended:
+            if not ended.code:
+                return
+    sys.exit(f"pdpp {' '.join(words)} failed: {told.getvalue()}")
+
+
+async def _read(app: Any, token: str, tracer: Tracer) -> list[Road]:
+    headers = {"Authorization": f"Bearer {token}", "MCP-Protocol-Version": PROTOCOL}
+    headers["Accept"] = "application/json, text/event-stream"
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": QUERY}
+    transport = httpx2.ASGITransport(app=app, client=("127.0.0.1", 1))
+    roads = [Road(f"GET {RECORDS}"), Road("POST /mcp query_records")]
+    async with _living(app), httpx2.AsyncClient(transport=transport, base_url=ORIGIN) as client:
+        client.headers.update(headers)
+        calls: list[Callable[[], Any]] = [
+            lambda: client.get(RECORDS),
+            lambda: client.post("/mcp", json=message),
+        ]
+        for road, call in zip(roads, calls, strict=True):
+            for _ in range(2):
+                _require_success(await call())
+            await anyio.sleep(WRITTEN_SECONDS)
+            with tracer.gone(road):
+                answer = await call()
+            _require_success(answer)
+    return roads
+
+
+def _require_success(answer: httpx2.Response) -> None:
+    if answer.status_code != 200 or '"isError":true' in answer.text:
+        sys.exit(f"{answer.request.url} was answered with {answer.status_code}: {answer.text}")
+
+
+@contextlib.asynccontextmanager
+async def _living(app: Any) -> AsyncGenerator[None, None]:
+    """The lifespan of an ASGI application."""
+    ended, begun = anyio.Event(), anyio.Event()
+    messages = iter(["lifespan.startup", "lifespan.shutdown"])
+
+    async def receive() -> dict[str, str]:
+        kind = next(messages)
+        if kind == "lifespan.shutdown":
+            await ended.wait()
+        return {"type": kind}
+
+    async def send(message: dict[str, Any]) -> None:
+        del message
+        begun.set()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(app, {"type": "lifespan"}, receive, send)
+        await begun.wait()
+        yield
+        ended.set()
+
+
+def table(roads: Sequence[Road]) -> str:
+    """One line for each road, aligned."""
+    rows = [HEADINGS, *((road.name, *map(str, road.figures)) for road in roads)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join(
+        "  ".join([name.ljust(widths[0]), *map(str.rjust, cells, widths[1:])])
+        for name, *cells in rows
+    )
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench.roads", description=__doc__)
+    parser.add_argument("--modules", action="store_true", help="list the modules entered, in order")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,23 @@
+"""The measure of roads through the server still goes them."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_each_road_has_figures() -> None:
+    command = [sys.executable, "-m", "bench.roads", "--modules"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    table, *lists = done.stdout.split("\n\n")
+    headings, *rows = [re.split(r" {2,}", line) for line in table.splitlines()]
+    assert len(rows) == len(lists) == 3
+    for row, listed in zip(rows, lists, strict=True):
+        figures = dict(zip(headings, row, strict=True))
+        name, *modules = listed.splitlines()
+        assert all(int(figures[heading]) > 0 for heading in headings[1:])
+        assert (name, str(len(modules))) == (figures["road"], figures["modules"])

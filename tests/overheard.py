@@ -97,7 +97,7 @@ def observe_applications() -> None:
     from personal_server.authorization_server import frame as authorization  # noqa: PLC0415
     from personal_server.console import frame as console  # noqa: PLC0415
     from personal_server.mcp_adapter.http import HostedApp  # noqa: PLC0415
-    from personal_server.resource_server.frame import ResourceServer  # noqa: PLC0415
+    from personal_server.resource_server.application import ResourceServer  # noqa: PLC0415
     from personal_server.web.application import Outermost  # noqa: PLC0415 (once secrets are observed)
 
     kinds: tuple[Any, ...] = (

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from personal_server.reading.tokens import Identified
-from personal_server.resource_server.limits import LimitRules
+from personal_server.resource_server.quotas import LimitRules
 from personal_server.web.routing import RouteTable
 from tests.properties.comparing import Session, furnish
 from tests.properties.requests import make_ask

@@ -12,8 +12,8 @@ from personal_server.domain.disclosure import DisclosureEntry
 from personal_server.domain.values import NANOSECONDS
 from personal_server.errors import InvalidToken, PersonalServerError
 from personal_server.reading.tokens import Identified
-from personal_server.resource_server.frame import Ports, ResourceServer
-from personal_server.resource_server.limits import LimitRules, Limits
+from personal_server.resource_server.application import Ports, ResourceServer
+from personal_server.resource_server.quotas import LimitRules, Limits
 from personal_server.storage.ports import RecordStore
 from personal_server.web.routing import Route, RouteTable
 from personal_server.web.workers import Capacity

@@ -16,9 +16,9 @@ from personal_server.domain.disclosure import Disclosed
 from personal_server.domain.values import NANOSECONDS
 from personal_server.errors import PersonalServerError
 from personal_server.reading.ports import KeyedSealer, ReadPorts
+from personal_server.resource_server.read_shapes import READ_SHAPES
 from personal_server.resource_server.reads import read_routes
 from personal_server.resource_server.shapes import SHARED
-from personal_server.resource_server.shapes_reads import READ_SHAPES
 from personal_server.storage.ports import RecordStore, SealingKey
 from personal_server.web.application import rendered
 from personal_server.web.error_responses import error_body

@@ -20,10 +20,9 @@ from personal_server.errors import InvalidToken, PersonalServerError
 from personal_server.reading.disclosure_log import DisclosureRecorder
 from personal_server.reading.ports import KeyedSealer, ReadPorts
 from personal_server.reading.tokens import Identified
-from personal_server.resource_server.assembly import Parts, route_table
-from personal_server.resource_server.frame import Ports, ResourceServer
-from personal_server.resource_server.limits import LimitRules, Limits
+from personal_server.resource_server.application import Parts, Ports, ResourceServer, route_table
 from personal_server.resource_server.openapi import openapi_document
+from personal_server.resource_server.quotas import LimitRules, Limits
 from personal_server.storage.catalog import KnownDeclarations
 from personal_server.storage.ports import RecordStore, SealingKey
 from personal_server.web.routing import RouteTable

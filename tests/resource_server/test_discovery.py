@@ -2,7 +2,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from personal_server.resource_server import absent
+from personal_server.resource_server import application
 from personal_server.resource_server.discovery import Discovery
 from personal_server.resource_server.openapi import openapi_document
 from personal_server.web.routing import RouteTable
@@ -18,7 +18,7 @@ def bench() -> Bench:
     def document() -> Mapping[str, object]:
         return openapi_document(table, "My data")
 
-    table = RouteTable([*Discovery("My data", document).routes(), *absent.routes()])
+    table = RouteTable([*Discovery("My data", document).routes(), *application.routes()])
     return Bench(table)
 
 

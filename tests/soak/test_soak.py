@@ -10,7 +10,7 @@ import httpx2
 import pytest
 
 from personal_server.domain.grant import StreamGrant
-from personal_server.resource_server.limits import LimitRules
+from personal_server.resource_server.quotas import LimitRules
 from personal_server.web.workers import Capacity
 from tests.resource_server.living import Living
 from tests.storage.conftest import sqlite_store

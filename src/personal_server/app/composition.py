@@ -39,10 +39,14 @@ from personal_server.mcp_adapter.http import HostedApp, hosted_app
 from personal_server.reading.disclosure_log import DisclosureRecorder
 from personal_server.reading.export import stored_grants
 from personal_server.reading.tokens import Identifier, TokenResolver
-from personal_server.resource_server.assembly import Parts, resource_server
-from personal_server.resource_server.frame import Ports, ResourceServer
-from personal_server.resource_server.limits import LimitRules, Limits, totals_in
+from personal_server.resource_server.application import (
+    Parts,
+    Ports,
+    ResourceServer,
+    resource_server,
+)
 from personal_server.resource_server.openapi import Beside
+from personal_server.resource_server.quotas import LimitRules, Limits, totals_in
 from personal_server.rs_client.http import RsClient, in_process_client
 from personal_server.rs_client.port import FixedBearer, RsPort
 from personal_server.settings import Limits as LimitSettings

@@ -26,7 +26,7 @@ from personal_server.errors import (
     RangeNotSatisfiable,
 )
 from personal_server.reading.ports import ReadPorts
-from personal_server.resource_server.targets import (
+from personal_server.resource_server.writes import (
     CONNECTION_TARGET,
     check_writable,
     declaration_of,

@@ -28,8 +28,13 @@ from personal_server.errors import (
 )
 from personal_server.reading.freshness import Freshness, connection_freshness
 from personal_server.reading.ports import ReadPorts
-from personal_server.resource_server.envelopes import list_body, object_body
-from personal_server.resource_server.owner_lists import cursor_after, named_page, page_start
+from personal_server.resource_server.envelopes import (
+    cursor_after,
+    list_body,
+    named_page,
+    object_body,
+    page_start,
+)
 from personal_server.storage.ports import (
     READ_DEADLINE_SECONDS,
     Collection,

@@ -17,9 +17,8 @@ from personal_server.errors import (
     NotFound,
 )
 from personal_server.reading.ports import ReadPorts
-from personal_server.resource_server.envelopes import list_body, object_body
-from personal_server.resource_server.owner_lists import named_page
-from personal_server.resource_server.shapes_declaration import DECLARATION_BODY
+from personal_server.resource_server.envelopes import list_body, named_page, object_body
+from personal_server.resource_server.shapes import DECLARATION_BODY
 from personal_server.storage.catalog import KnownDeclarations
 from personal_server.storage.ports import READ_DEADLINE_SECONDS, StoredDeclaration
 from personal_server.web.parameters import CURSOR, Parameter, page_limit

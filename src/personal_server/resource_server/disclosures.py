@@ -9,8 +9,7 @@ from personal_server.domain.disclosure import DENIED, SERVED
 from personal_server.domain.values import instant_ns
 from personal_server.errors import InvalidCursor
 from personal_server.reading.disclosure_log import render_disclosure
-from personal_server.resource_server.envelopes import list_body
-from personal_server.resource_server.owner_lists import cursor_after, page_start
+from personal_server.resource_server.envelopes import cursor_after, list_body, page_start
 from personal_server.storage.ports import DisclosureQuery, DisclosureStore
 from personal_server.web.parameters import CURSOR, Kind, Parameter, page_limit
 from personal_server.web.requests import Request

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from personal_server.resource_server.pages import Pages
+from personal_server.resource_server.documentation import Pages
 from personal_server.web.requests import Request, prefers_html
 from personal_server.web.responses import Reply
 from personal_server.web.routing import Caching, Route, Tokens

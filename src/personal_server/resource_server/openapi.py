@@ -32,10 +32,8 @@ from personal_server.errors import (
     UnsupportedMediaType,
     UnsupportedVersion,
 )
-from personal_server.resource_server.examples import EXAMPLES
-from personal_server.resource_server.shapes import SHARED, Shape, error_shape
-from personal_server.resource_server.shapes_owner import OWNER_SHAPES
-from personal_server.resource_server.shapes_reads import READ_SHAPES
+from personal_server.resource_server.read_shapes import EXAMPLES, READ_SHAPES
+from personal_server.resource_server.shapes import OWNER_SHAPES, SHARED, Shape, error_shape
 from personal_server.web.parameters import Form, Kind, Parameter
 from personal_server.web.requests import PDPP_VERSION
 from personal_server.web.routing import Route, RouteTable, Tokens

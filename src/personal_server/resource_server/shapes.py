@@ -5,8 +5,11 @@ Rule: objects are closed; a member that is not described here may not be sent.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+from personal_server.domain import declaration_document
+from personal_server.domain.connection import ConnectionStatus
+from personal_server.domain.declaration import RANGE_OPERATORS, Cardinality, Semantics
 from personal_server.errors import TYPE_OF_STATUS
 
 Shape = Mapping[str, object]
@@ -185,4 +188,277 @@ SHARED: Mapping[str, Shape] = {
     "Meta": META,
     "AvailableConnection": AVAILABLE,
     "UnavailableConnection": UNAVAILABLE_CONNECTION,
+}
+
+
+# The shapes of what discovery, writes and the owner's routes answer.
+#
+# Source: RS contract 5, 12 to 14.
+
+
+_SHA256: Shape = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
+_DIGEST: Shape = {"type": "string", "pattern": "^sha256:[0-9a-f]{64}$"}
+
+INDEX = closed(
+    {
+        "object": constant("pdpp_discovery_index"),
+        "role": constant("resource_server"),
+        "resource_name": TEXT,
+        "links": map_of(WORD),
+    }
+)
+RESOURCE: Shape = {
+    "type": "object",
+    "required": ["resource", "authorization_servers", "pdpp_core_query_base"],
+    "properties": {
+        "resource": {"type": "string", "format": "uri"},
+        "authorization_servers": array({"type": "string", "format": "uri"}, minItems=1),
+        "pdpp_core_query_base": {"type": "string", "pattern": "/v1$"},
+    },
+}
+BLOB = closed(
+    {
+        "object": constant("blob"),
+        "blob_id": {"type": "string", "pattern": "^blob_sha256_[0-9a-f]{64}$"},
+        "sha256": _SHA256,
+        "size_bytes": COUNT,
+        "mime_type": WORD,
+    }
+)
+_REJECTION = closed(
+    {
+        "input_index": COUNT,
+        "receipt_id": WORD,
+        "code": one_of(
+            "invalid_utf8",
+            "malformed_ndjson",
+            "line_too_large",
+            "invalid_record",
+            "invalid_record_identity",
+            "record_schema_violation",
+            "append_only_conflict",
+        ),
+        "message": TEXT,
+    },
+    {"path": nullable(TEXT)},
+)
+INGEST_RESULT = closed(
+    {
+        "object": constant("ingest_result"),
+        "stream": WORD,
+        "connection_id": CONNECTION_ID,
+        "records_attempted": COUNT,
+        "records_accepted": COUNT,
+        "records_changed": COUNT,
+        "records_rejected": COUNT,
+        "errors": array({}, maxItems=0),
+        "rejections": array(_REJECTION, maxItems=1_000),
+    }
+)
+STREAM_STATE = closed(
+    {
+        "object": constant("stream_state"),
+        "connector_id": WORD,
+        "connection_id": CONNECTION_ID,
+        "grant_id": {"type": "null"},
+        "state": MAP,
+        "updated_at": nullable(INSTANT),
+    }
+)
+DELETION = closed(
+    {"object": constant("deletion"), "connection_id": CONNECTION_ID, "deleted_count": COUNT},
+    {"stream": WORD},
+)
+_DECLARATION: Mapping[str, Shape] = {
+    "connector_key": WORD,
+    "declaration_version": WORD,
+    "digest": _DIGEST,
+}
+DECLARATION_SUMMARY = closed(
+    {
+        "object": constant("source_declaration_summary"),
+        **_DECLARATION,
+        "source": SOURCE,
+        "stream_count": COUNT,
+        "connection_count": COUNT,
+        "registered_at": INSTANT,
+    }
+)
+DECLARATION = single("source_declaration", {**_DECLARATION, "declaration": MAP})
+_RUN = closed(
+    {"run_id": WORD, "status": one_of("running", "succeeded", "failed", "cancelled"), "at": INSTANT}
+)
+_CONNECTION: Mapping[str, Shape] = {
+    "connection_id": CONNECTION_ID,
+    "connector_key": WORD,
+    "connector_id": WORD,
+    "source": SOURCE,
+    "display_name": nullable(TEXT),
+    "label_status": one_of("owner_set", "fallback"),
+    "status": one_of(*[status.value for status in ConnectionStatus]),
+    "record_count": COUNT,
+    "last_run": nullable(_RUN),
+    "freshness": ref("Freshness"),
+    "created_at": INSTANT,
+    "updated_at": INSTANT,
+    "revoked_at": nullable(INSTANT),
+    "supported_actions": array(WORD),
+}
+REJECTION = closed(
+    {
+        "object": constant("ingest_rejection"),
+        "receipt_id": WORD,
+        "stream": WORD,
+        "code": WORD,
+        "path": nullable(TEXT),
+        "run_id": nullable(TEXT),
+        "at": INSTANT,
+    }
+)
+DISCLOSURE = closed(
+    {
+        "object": constant("disclosure"),
+        "disclosure_id": WORD,
+        "at": INSTANT,
+        "request_id": WORD,
+        "outcome": one_of("served", "denied"),
+        "error_code": nullable(TEXT),
+        "token_kind": one_of("client", "mcp_package", "owner"),
+        "client_id": nullable(TEXT),
+        "grant_id": nullable(TEXT),
+        "grant_package_id": nullable(TEXT),
+        "channel": one_of("mcp", "rest"),
+        "tool": nullable(TEXT),
+        "route": WORD,
+        "connector_key": nullable(TEXT),
+        "connection_id": nullable(TEXT),
+        "stream": nullable(TEXT),
+        "fields": array(TEXT),
+        "record_count": COUNT,
+        "bytes": COUNT,
+    }
+)
+
+OWNER_SHAPES: Mapping[str, Shape] = {
+    "Index": INDEX,
+    "Resource": RESOURCE,
+    "OpenApi": {"type": "object", "required": ["openapi", "paths"]},
+    "Blob": BLOB,
+    "IngestResult": INGEST_RESULT,
+    "StreamState": STREAM_STATE,
+    "Deletion": DELETION,
+    "DeclarationList": list_of(DECLARATION_SUMMARY),
+    "Declaration": DECLARATION,
+    "ConnectionList": list_of(closed({"object": constant("owner_connection"), **_CONNECTION})),
+    "Connection": single("owner_connection", _CONNECTION),
+    "RejectionList": list_of(REJECTION),
+    "DisclosureList": list_of(DISCLOSURE),
+}
+
+
+# The shape of a source declaration as a request body.  Source: RS contract 17.
+#
+# Rule: it says less than the parser checks (declared names, unique ids) and never more.
+
+
+_VERSION: Shape = {"type": "string", "minLength": 1, "maxLength": 64}
+_NAME: Shape = {"type": "string", "pattern": f"^{declaration_document.STREAM_NAME.pattern}$"}
+_NAMES = array(_NAME)
+_COUNT: Shape = {"type": "integer", "minimum": 1, "maximum": declaration_document.MAX_CHILDREN}
+
+
+def _kept(names: Iterable[str]) -> Mapping[str, Shape]:
+    """Members that are kept and not interpreted."""
+    return dict.fromkeys(sorted(names), ANYTHING)
+
+
+_VIEW = closed({"id": TEXT, "label": TEXT, "fields": _NAMES}, {"description": ANYTHING})
+_RELATIONSHIP = closed(
+    {
+        "name": _NAME,
+        "stream": _NAME,
+        "foreign_key": _NAME,
+        "cardinality": one_of(*[c.value for c in Cardinality]),
+    },
+    {"foreign_key_on": one_of("target", "self"), "description": ANYTHING},
+)
+_AGGREGATIONS = closed(
+    {},
+    {
+        "count": FLAG,
+        **dict.fromkeys(
+            ("sum", "min", "max", "count_distinct", "group_by", "group_by_time"), _NAMES
+        ),
+    },
+)
+_QUERY = closed(
+    {},
+    {
+        "range_filters": map_of(array(one_of(*RANGE_OPERATORS))),
+        "expand": array(closed({"name": _NAME}, {"default_limit": _COUNT, "max_limit": _COUNT})),
+        "search": closed({}, {"lexical_fields": _NAMES, "semantic_fields": _NAMES}),
+        "aggregations": _AGGREGATIONS,
+    },
+)
+_STREAM = closed(
+    {
+        "name": _NAME,
+        "semantics": one_of(*[s.value for s in Semantics]),
+        "display": closed({"label": TEXT}, {"detail": TEXT}),
+        "schema": MAP,
+        "primary_key": array(_NAME, minItems=1, maxItems=declaration_document.MAX_KEY_FIELDS),
+        "selection": closed({}, {"fields": FLAG, "resources": FLAG}),
+    },
+    {
+        "cursor_field": _NAME,
+        "consent_time_field": _NAME,
+        "views": array(_VIEW),
+        "relationships": array(_RELATIONSHIP),
+        "query": _QUERY,
+        **_kept(declaration_document.STREAM_COLLECTION_MEMBERS),
+    },
+)
+_REFRESH = closed(
+    {},
+    {
+        "maximum_staleness_seconds": {"type": "integer", "minimum": 1},
+        **_kept(declaration_document.REFRESH_MEMBERS),
+    },
+)
+DECLARATION_BODY: Shape = {
+    **closed(
+        {
+            "protocol_version": constant(declaration_document.PROTOCOL_VERSION),
+            "connector_key": {
+                "type": "string",
+                "pattern": f"^{declaration_document.CONNECTOR_KEY.pattern}$",
+            },
+            "streams": array(_STREAM, minItems=1),
+        },
+        {
+            "source": SOURCE,
+            "connector_id": TEXT,
+            "declaration_version": _VERSION,
+            "version": _VERSION,
+            "display": closed({}, {"name": TEXT, "detail": TEXT}),
+            "display_name": TEXT,
+            "publisher": closed({"id": TEXT}, {"name": ANYTHING, "uri": ANYTHING}),
+            "capabilities": closed(
+                {},
+                {
+                    "refresh_policy": _REFRESH,
+                    "human_interaction": ANYTHING,
+                    "public_listing": ANYTHING,
+                },
+            ),
+            "selection_presets": array(MAP),
+            "extensions": MAP,
+            **_kept(declaration_document.COLLECTION_MEMBERS),
+        },
+    ),
+    "allOf": [
+        {"anyOf": [{"required": ["source"]}, {"required": ["connector_id"]}]},
+        {"anyOf": [{"required": ["declaration_version"]}, {"required": ["version"]}]},
+        {"anyOf": [{"required": ["display"]}, {"required": ["display_name"]}]},
+    ],
 }

@@ -1,7 +1,7 @@
 import jsonschema_rs
 import pytest
 
-from personal_server.resource_server.examples import EXAMPLES
+from personal_server.resource_server.read_shapes import EXAMPLES
 from tests.resource_server.living import Living
 
 

@@ -4,7 +4,7 @@ import jsonschema_rs
 import orjson
 import pytest
 
-from personal_server.resource_server.shapes_declaration import DECLARATION_BODY
+from personal_server.resource_server.shapes import DECLARATION_BODY
 from tests.resource_server.living import JOURNAL
 
 BODY = jsonschema_rs.Draft202012Validator(dict(DECLARATION_BODY))

@@ -11,7 +11,7 @@ from personal_server.domain.declaration import Semantics, Stream
 from personal_server.domain.disclosure import Disclosed
 from personal_server.errors import GrantRevoked, StorageUnavailable
 from personal_server.reading.tokens import Identified
-from personal_server.resource_server.limits import LimitRules
+from personal_server.resource_server.quotas import LimitRules
 from personal_server.web.parameters import page_limit
 from personal_server.web.requests import Request
 from personal_server.web.responses import Reply

@@ -6,7 +6,7 @@ answers, and nothing touches stored records before a route is called.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
@@ -16,6 +16,7 @@ from personal_server.domain.authority import ReadAuthority, TokenKind
 from personal_server.domain.values import NANOSECONDS
 from personal_server.errors import (
     MethodNotAllowed,
+    NotFound,
     NotPermitted,
     PersonalServerError,
     UnsupportedVersion,
@@ -24,11 +25,25 @@ from personal_server.reading.disclosure_log import (
     Call,
     DisclosureLog,
     denied_entry,
+    every_disclosure,
     served_entries,
     shared_out,
 )
+from personal_server.reading.export import Enclosures
+from personal_server.reading.ports import ReadPorts
 from personal_server.reading.tokens import Identified
-from personal_server.resource_server.limits import Amount, Limits, amounts_by_grant
+from personal_server.resource_server.blobs import Blobs
+from personal_server.resource_server.connections import OwnerConnections
+from personal_server.resource_server.declarations import Declarations
+from personal_server.resource_server.disclosures import Disclosures
+from personal_server.resource_server.discovery import Discovery
+from personal_server.resource_server.export import Export
+from personal_server.resource_server.openapi import Beside, openapi_document
+from personal_server.resource_server.quotas import Amount, Limits, amounts_by_grant
+from personal_server.resource_server.reads import read_routes
+from personal_server.resource_server.writes import CollectorState, Deletes, Ingest
+from personal_server.storage.catalog import KnownDeclarations
+from personal_server.storage.ports import DisclosureStore
 from personal_server.web.application import is_json, is_unchanged, preflight, rendered, unchanged
 from personal_server.web.bearers import bearer_token
 from personal_server.web.bodies import check_head, read_body, spool_body
@@ -297,3 +312,104 @@ def _facts(call: _Call) -> Call:
         call.headers.get("pdpp-tool"),
         call.match.path.get("stream") if call.match is not None else None,
     )
+
+
+# Capabilities that the wire knows and this server does not have: their routes say so.
+#
+# Rule: an absent capability answers as the contract says and is advertised nowhere.
+# Source: RS contract 15 ("other callers get 404").
+
+
+SUBSCRIPTIONS = "/v1/event-subscriptions"
+_CALLS = (
+    ("GET", SUBSCRIPTIONS),
+    ("POST", SUBSCRIPTIONS),
+    ("GET", f"{SUBSCRIPTIONS}/{{id}}"),
+    ("PATCH", f"{SUBSCRIPTIONS}/{{id}}"),
+    ("DELETE", f"{SUBSCRIPTIONS}/{{id}}"),
+    ("POST", f"{SUBSCRIPTIONS}/{{id}}/test-event"),
+)
+
+
+def routes() -> tuple[Route, ...]:
+    """The routes of event subscriptions, which this server does not deliver."""
+    return tuple(
+        Route(
+            method,
+            pattern,
+            no_subscriptions,
+            "Event subscriptions are not offered by this server.",
+            "15",
+            success=404,
+            errors=(NotFound,),
+            cors=True,
+            advertised=False,
+        )
+        for method, pattern in _CALLS
+    )
+
+
+def no_subscriptions(request: Request) -> Reply:
+    """Raise: NotFound."""
+    del request
+    raise NotFound("This server offers no event subscriptions; follow changes_since instead.")
+
+
+# The resource server put together: every route module on one table, in one frame.
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What the routes work with.
+
+    Shapes: `flush` makes fresh disclosures readable; `grants` go into archives; `beside` is what
+        the published description holds besides these routes.
+    """
+
+    reads: ReadPorts
+    disclosures: DisclosureStore
+    flush: Callable[[], bool]
+    declarations: KnownDeclarations = field(default_factory=KnownDeclarations)
+    grants: Callable[[], Iterable[Mapping[str, object]]] = lambda: ()
+    max_blob_bytes: int = 50 * 1024 * 1024
+    server_name: str = "Personal server"
+    beside: Beside = field(default_factory=Beside)
+
+
+def resource_server(parts: Parts, ports: Ports) -> ResourceServer:
+    """The application that answers `/`, `/docs`, `/v1` and the protected-resource documents."""
+    return ResourceServer(route_table(parts), ports)
+
+
+def route_table(parts: Parts) -> RouteTable:
+    """Every route of this server."""
+    made: dict[str, Mapping[str, object]] = {}
+
+    def document() -> Mapping[str, object]:
+        if "document" not in made:
+            made["document"] = openapi_document(table, parts.server_name, parts.beside)
+        return made["document"]
+
+    reads, declarations = parts.reads, parts.declarations
+
+    def disclosures() -> Iterable[Mapping[str, object]]:
+        parts.flush()
+        return every_disclosure(parts.disclosures)
+
+    enclosures = Enclosures(parts.grants, disclosures)
+    table = RouteTable(
+        [
+            *Discovery(parts.server_name, document).routes(),
+            *read_routes(reads),
+            *Blobs(reads, declarations, parts.max_blob_bytes).routes(),
+            *Ingest(reads, declarations).routes(),
+            *CollectorState(reads, declarations).routes(),
+            *Deletes(reads, declarations).routes(),
+            *Declarations(reads, declarations).routes(),
+            *OwnerConnections(reads).routes(),
+            *Disclosures(parts.disclosures, reads.sealer, parts.flush).routes(),
+            *Export(reads, enclosures).routes(),
+            *routes(),
+        ]
+    )
+    return table

@@ -2,7 +2,7 @@ import pytest
 
 from personal_server.domain.values import DAY_NANOSECONDS, NANOSECONDS
 from personal_server.errors import QuotaExceeded, RateLimitExceeded
-from personal_server.resource_server.limits import Amount, LimitRules, Limits, amounts_by_grant
+from personal_server.resource_server.quotas import Amount, LimitRules, Limits, amounts_by_grant
 from tests.resource_server.conftest import OWNER, FakeClock, client_authority
 
 CLIENT = client_authority()

@@ -1,0 +1,341 @@
+"""Records in: NDJSON lines of one stream of one connection.  Source: RS contract 13.1."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, BinaryIO
+
+import msgspec
+import orjson
+
+from personal_server.collecting.connections import Target, write_target
+from personal_server.collecting.ingest import LineRejection, ingest
+from personal_server.domain.connection import Connection, ConnectionStatus
+from personal_server.domain.declaration import SourceDeclaration, Stream
+from personal_server.domain.values import render_instant
+from personal_server.errors import (
+    AmbiguousConnection,
+    BodyTooLarge,
+    ConfirmationRequired,
+    ConnectionBusy,
+    ConnectionNotFound,
+    ConnectionNotWritable,
+    NotFound,
+)
+from personal_server.reading.ports import ReadPorts
+from personal_server.storage.catalog import KnownDeclarations
+from personal_server.storage.ports import READ_DEADLINE_SECONDS, ReadSnapshot, StreamState
+from personal_server.web.bodies import json_body, parse_body
+from personal_server.web.parameters import Parameter
+from personal_server.web.requests import Request
+from personal_server.web.responses import Reply
+from personal_server.web.routing import BodyRule, Route, owner
+
+# The target of a write: which connection, which declared stream.  Source: RS contract 13.
+
+
+CONNECTION_TARGET = Parameter("connection_id", "The connection.", empty_is_absent=True)
+TARGET = (
+    CONNECTION_TARGET,
+    Parameter(
+        "connector_id",
+        "Instead: a connector with exactly one connection that is not revoked.",
+        empty_is_absent=True,
+    ),
+)
+TARGET_ERRORS = (ConnectionNotFound, AmbiguousConnection)
+
+
+def target_of(request: Request, snapshot: ReadSnapshot, connector: str | None = None) -> Connection:
+    """The connection a request names in its query; `connector` if the path names one.
+
+    Raises: InvalidRequest, ConnectionNotFound, AmbiguousConnection.
+    """
+    named = request.parameters.text("connector_id") if connector is None else connector
+    return write_target(snapshot, Target(request.parameters.text("connection_id"), named))
+
+
+def declaration_of(
+    snapshot: ReadSnapshot, known: KnownDeclarations, connection: Connection
+) -> SourceDeclaration | None:
+    """The current declaration of a connection's source."""
+    for stored in snapshot.declarations():
+        if stored.connector_key == connection.connector_key:
+            return known.one(stored)
+    return None
+
+
+def declared_stream(declaration: SourceDeclaration | None, stream: str, param: str) -> Stream:
+    """A stream that the source declares now.  Raises: NotFound."""
+    found = None if declaration is None else declaration.streams.get(stream)
+    if found is None:
+        raise NotFound("The source declares no such stream.", param=param)
+    return found
+
+
+def check_writable(connection: Connection) -> None:
+    """Raise: ConnectionNotWritable."""
+    if connection.status is ConnectionStatus.REVOKED:
+        raise ConnectionNotWritable(
+            "This connection is revoked; reactivate it before writing.", param="connection_id"
+        )
+
+
+MAX_BODY_BYTES = 50 * 1024 * 1024
+RUN_ID = Parameter("run_id", "The collection run these lines belong to.", max_chars=128)
+LINES = BodyRule(
+    media_types=("application/x-ndjson",),
+    limit_bytes=MAX_BODY_BYTES,
+    schema={
+        "type": "string",
+        "description": "One object per line: {key?, data, emitted_at, op?, stream?}.",
+    },
+    spooled=True,
+    example='{"key":"ent_41","data":{"id":"ent_41"},"emitted_at":"2026-03-14T06:30:00Z"}\n',
+)
+
+
+class Ingest:
+    """The route of one store."""
+
+    def __init__(self, ports: ReadPorts, declarations: KnownDeclarations) -> None:
+        self._ports = ports
+        self._declarations = declarations
+
+    def routes(self) -> tuple[Route, ...]:
+        """`POST /v1/ingest/{stream}`."""
+        return (
+            owner(
+                Route(
+                    "POST",
+                    "/v1/ingest/{stream}",
+                    self.ingest,
+                    "Writes records, line by line; good lines commit together.",
+                    "13.1",
+                    answer="IngestResult",
+                    parameters=(*TARGET, RUN_ID),
+                    body=LINES,
+                    errors=(*TARGET_ERRORS, NotFound, ConnectionNotWritable, ConnectionBusy),
+                    has_deadline=False,
+                )
+            ),
+        )
+
+    def ingest(self, request: Request) -> Reply:
+        """Check and commit the lines of the body."""
+        with self._ports.snapshot(READ_DEADLINE_SECONDS) as snapshot:
+            connection = target_of(request, snapshot)
+            declaration = declaration_of(snapshot, self._declarations, connection)
+        stream = declared_stream(declaration, request.path["stream"], "stream")
+        check_writable(connection)
+        result = ingest(
+            self._ports.store,
+            connection.connection_id,
+            stream,
+            _lines(request.spool),
+            now_ns=request.now_ns,
+            new_receipt_id=lambda: f"rr_{self._ports.random_bytes(9).hex()}",
+            run_id=request.parameters.text("run_id"),
+        )
+        return Reply(
+            {
+                "object": "ingest_result",
+                "stream": stream.name,
+                "connection_id": connection.connection_id,
+                "records_attempted": result.records_attempted,
+                "records_accepted": result.records_accepted,
+                "records_changed": result.records_changed,
+                "records_rejected": result.records_rejected,
+                "errors": [],
+                "rejections": [_rejection(each) for each in result.rejections],
+            }
+        )
+
+
+def _lines(spool: BinaryIO | None) -> Iterator[bytes]:
+    lines: Iterable[bytes] = spool or ()
+    for line in lines:
+        yield line.rstrip(b"\r\n")
+
+
+def _rejection(rejection: LineRejection) -> dict[str, object]:
+    members: dict[str, object] = {
+        "input_index": rejection.input_index,
+        "receipt_id": rejection.receipt_id,
+        "code": rejection.code,
+        "message": rejection.message,
+    }
+    if rejection.path is not None:
+        members["path"] = rejection.path
+    return members
+
+
+# Deletes of records by their owner.  Source: RS contract 13.3.
+
+
+RECORDS = "/v1/streams/{stream}/records"
+CONFIRM = Parameter(
+    "confirm", "The stream's name again, as confirmation.", error=ConfirmationRequired
+)
+
+
+class Deletes:
+    """The routes of one store."""
+
+    def __init__(self, ports: ReadPorts, declarations: KnownDeclarations) -> None:
+        self._ports = ports
+        self._declarations = declarations
+
+    def routes(self) -> tuple[Route, ...]:
+        """One record, or all of a stream."""
+        return (
+            owner(
+                Route(
+                    "DELETE",
+                    f"{RECORDS}/{{record_key}}",
+                    self.one,
+                    "Deletes a record.",
+                    "13.3",
+                    success=204,
+                    parameters=TARGET,
+                    errors=(*TARGET_ERRORS, NotFound),
+                )
+            ),
+            owner(
+                Route(
+                    "DELETE",
+                    RECORDS,
+                    self.all,
+                    "Deletes all records of a stream.",
+                    "13.3",
+                    answer="Deletion",
+                    parameters=(*TARGET, CONFIRM),
+                    errors=(*TARGET_ERRORS, NotFound),
+                )
+            ),
+        )
+
+    def one(self, request: Request) -> Reply:
+        """`DELETE /v1/streams/{stream}/records/{record_key}`."""
+        connection_id, stream = self._place(request)
+        key = request.path["record_key"]
+        if not self._ports.store.delete_record(connection_id, stream, key, request.now_ns):
+            raise NotFound("No such record here.", param="record_key")
+        return Reply(status=204)
+
+    def all(self, request: Request) -> Reply:
+        """`DELETE /v1/streams/{stream}/records?confirm=<stream>`."""
+        if request.parameters.text("confirm") != request.path["stream"]:
+            raise ConfirmationRequired(
+                "This deletes every record of the stream; repeat its name in confirm.",
+                param="confirm",
+            )
+        connection_id, stream = self._place(request)
+        count = self._ports.store.delete_stream(connection_id, stream, request.now_ns)
+        return Reply(
+            {
+                "object": "deletion",
+                "stream": stream,
+                "connection_id": connection_id,
+                "deleted_count": count,
+            }
+        )
+
+    def _place(self, request: Request) -> tuple[str, str]:
+        with self._ports.snapshot(READ_DEADLINE_SECONDS) as snapshot:
+            connection = target_of(request, snapshot)
+            declaration = declaration_of(snapshot, self._declarations, connection)
+        stream = declared_stream(declaration, request.path["stream"], "stream")
+        return connection.connection_id, stream.name
+
+
+# Collector bookmarks of one connection.  Source: RS contract 13.2.
+
+
+PATTERN = "/v1/state/{connector_key}"
+MAX_STATE_BYTES = 256 * 1024
+
+
+class StateChange(msgspec.Struct, forbid_unknown_fields=True):
+    """The body of a change: bookmarks by stream; `null` removes one."""
+
+    state: dict[str, Any]
+
+
+class CollectorState:
+    """The routes of one store."""
+
+    def __init__(self, ports: ReadPorts, declarations: KnownDeclarations) -> None:
+        self._ports = ports
+        self._declarations = declarations
+
+    def routes(self) -> tuple[Route, ...]:
+        """Read and replace."""
+        return (
+            owner(
+                Route(
+                    "GET",
+                    PATTERN,
+                    self.get,
+                    "A collector's bookmarks.",
+                    "13.2",
+                    answer="StreamState",
+                    parameters=(CONNECTION_TARGET,),
+                    errors=TARGET_ERRORS,
+                )
+            ),
+            owner(
+                Route(
+                    "PUT",
+                    PATTERN,
+                    self.put,
+                    "Replaces bookmarks per stream.",
+                    "13.2",
+                    answer="StreamState",
+                    parameters=(CONNECTION_TARGET,),
+                    body=json_body(
+                        StateChange,
+                        {"state": {"entries": {"since": "2026-03-14"}}},
+                        limit_bytes=MAX_STATE_BYTES,
+                    ),
+                    errors=(*TARGET_ERRORS, NotFound),
+                )
+            ),
+        )
+
+    def get(self, request: Request) -> Reply:
+        """`GET /v1/state/{connector_key}`."""
+        with self._ports.snapshot(READ_DEADLINE_SECONDS) as snapshot:
+            connection = target_of(request, snapshot, request.path["connector_key"])
+        return _reply(connection, self._ports.store.state(connection.connection_id))
+
+    def put(self, request: Request) -> Reply:
+        """`PUT /v1/state/{connector_key}`."""
+        changes = parse_body(request.body, StateChange).state
+        with self._ports.snapshot(READ_DEADLINE_SECONDS) as snapshot:
+            connection = target_of(request, snapshot, request.path["connector_key"])
+            declaration = declaration_of(snapshot, self._declarations, connection)
+        for stream, value in changes.items():
+            if value is not None:
+                declared_stream(declaration, stream, f"state.{stream}")
+        present = self._ports.store.state(connection.connection_id).state
+        if len(orjson.dumps({**present, **changes})) > MAX_STATE_BYTES:
+            raise BodyTooLarge(
+                f"The bookmarks of a connection may have {MAX_STATE_BYTES} bytes.", param="state"
+            )
+        changed = self._ports.store.put_state(connection.connection_id, changes, request.now_ns)
+        return _reply(connection, changed)
+
+
+def _reply(connection: Connection, state: StreamState) -> Reply:
+    updated_ns = state.updated_at_ns
+    return Reply(
+        {
+            "object": "stream_state",
+            "connector_id": connection.connector_key,
+            "connection_id": connection.connection_id,
+            "grant_id": None,
+            "state": state.state,
+            "updated_at": None if updated_ns is None else render_instant(updated_ns),
+        }
+    )

@@ -17,7 +17,7 @@ from joserfc import jwt
 from mcp.client.auth import OAuthClientProvider
 from selenium import webdriver
 
-from personal_server.authorization_server.assertions import ASSERTION_TYPE
+from personal_server.authorization_server.client_assertions import ASSERTION_TYPE
 from personal_server.rs_client.loopback import listening
 from tests.browser.agent import Agent, live_through, read_messages
 from tests.browser.chromium import free_port

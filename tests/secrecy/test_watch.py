@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from personal_server.authorization_server import clients
+from personal_server.authorization_server import client_authentication
 from personal_server.consent.credentials import (
     ACCESS_TOKEN,
     REQUEST_URI,
@@ -44,7 +44,8 @@ def test_every_leak_that_was_planted_fails_the_run() -> None:
 
 
 @pytest.mark.parametrize(
-    "module", [clients, decisions, tokens, pending_requests, read_tokens, owner_sessions]
+    "module",
+    [client_authentication, decisions, tokens, pending_requests, read_tokens, owner_sessions],
 )
 def test_whoever_handles_a_secret_is_observed(module: object) -> None:
     assert module.secret_hash is secret_hash  # type: ignore[attr-defined]

@@ -14,23 +14,25 @@ from starlette.types import ASGIApp
 from personal_server.app.clients import configured_clients
 from personal_server.app.in_process import BehindTheDoor, TokenAdmission
 from personal_server.app.stores import Stores, command_origin, open_stores
-from personal_server.authorization_server.application import AuthorizationParts, authorization_app
+from personal_server.authorization_server.application import SEGMENTS as AUTHORIZATION_SEGMENTS
+from personal_server.authorization_server.application import (
+    WELL_KNOWN,
+    AuthorizationParts,
+    authorization_app,
+)
 from personal_server.authorization_server.configuration import (
     BUILT_IN,
     Configuration,
     keep_pre_registered,
 )
-from personal_server.authorization_server.frame import SEGMENTS as AUTHORIZATION_SEGMENTS
-from personal_server.authorization_server.frame import WELL_KNOWN
 from personal_server.authorization_server.openapi import (
     SCHEMAS,
     SECURITY_SCHEMES,
     TAG,
     described_paths,
 )
-from personal_server.console.app import ConsoleParts, console_app
-from personal_server.console.frame import SEGMENTS as CONSOLE_SEGMENTS
-from personal_server.console.lent import error_page, owner_session
+from personal_server.console.application import SEGMENTS as CONSOLE_SEGMENTS
+from personal_server.console.application import ConsoleParts, console_app, error_page, owner_session
 from personal_server.granting.owner_sessions import OwnerSignIn
 from personal_server.granting.retention import Retention, keep_forgetting, keep_sweeping
 from personal_server.mcp_adapter.admission import HostedCredential

@@ -5,9 +5,9 @@ from __future__ import annotations
 import anyio.to_thread
 from starlette.responses import Response
 
-from personal_server.authorization_server.calls import Call
-from personal_server.authorization_server.clients import Clients
+from personal_server.authorization_server.client_authentication import Clients
 from personal_server.authorization_server.configuration import Configuration
+from personal_server.authorization_server.endpoint_requests import Call
 from personal_server.consent.authorization_requests import (
     MCP_PATH,
     QUERY_PATH,

@@ -8,8 +8,7 @@ import anyio.to_thread
 from starlette.requests import Request
 from starlette.responses import Response
 
-from personal_server.authorization_server.bearers import bearer_of, challenged
-from personal_server.authorization_server.calls import Call
+from personal_server.authorization_server.endpoint_requests import Call
 from personal_server.consent import lifecycle
 from personal_server.domain.envelope import render_unavailable
 from personal_server.domain.grant import MemberGrant, render_stream_grant
@@ -20,13 +19,43 @@ from personal_server.errors import (
     InvalidToken,
     NotFound,
     NotPermitted,
+    PersonalServerError,
 )
 from personal_server.granting.audit import Acting
 from personal_server.granting.revocations import Ended, end_grant, end_package
 from personal_server.reading.tokens import Judged, judge, resolved
 from personal_server.storage.authorization import AuthorizationReader, AuthorizationStore, ClientRow
 from personal_server.storage.catalog import Catalogs
+from personal_server.web.error_responses import server_error
 from personal_server.web.responses import answer
+
+# Bearers at the authorization server's own resources.  Source: AS contract 10.1, 12.2.
+
+
+NEXT_STEP = (
+    "Authorize this client at the server named in resource_metadata, then repeat the request."
+)
+
+
+def bearer_of(request: Request) -> str | None:
+    """The bearer token; another scheme or an empty token counts as missing."""
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    return token.strip() or None if scheme.lower() == "bearer" else None
+
+
+def challenged(call: Call, error: AuthenticationRequired | InvalidToken) -> Response:
+    """A 401 that says where to authorize."""
+    metadata = f"{call.origin}/.well-known/oauth-protected-resource"
+    challenge = f'Bearer resource_metadata="{metadata}", scope="pdpp:read"'
+    if isinstance(error, InvalidToken):
+        challenge += f', error="invalid_token", error_description="{error.message}"'
+    described: PersonalServerError = type(error)(
+        error.message, resource_metadata=metadata, next_step=NEXT_STEP
+    )
+    response = server_error(described, call.request_id)
+    response.headers["WWW-Authenticate"] = challenge
+    return response
+
 
 OwnerSession = Callable[[Request], bool]
 """Whether a request comes from a signed-in owner and passes the cross-site checks.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from starlette.responses import Response
 
-from personal_server.authorization_server.calls import Call
 from personal_server.authorization_server.configuration import Configuration
+from personal_server.authorization_server.endpoint_requests import Call
 from personal_server.consent.client_registration import GRANT_TYPES
 from personal_server.consent.selections import DATA_ACCESS
 from personal_server.web.responses import DOCUMENT, answer

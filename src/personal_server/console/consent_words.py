@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from urllib.parse import urlsplit
 
-from personal_server.consent.offers import EntryOffer, StreamOffer
+from personal_server.consent.offers import EntryOffer, StreamOffer, Ungrantable
 from personal_server.consent.selections import TimeRange
 from personal_server.consent.terms import Missing
-from personal_server.console.words import counted, day_of, field_words
+from personal_server.console.words import counted, day_of, day_of_text, field_words, shown
 from personal_server.domain.authority import TimeConstraint
+from personal_server.domain.values import ValueKind, day_number, instant_ns
 from personal_server.reading.preview import Evidence
 
-_TRUST = {
-    "pre_registered": ("good", "Set up on this server"),
-    "client_id_metadata_document": ("good", "Domain {host} checked"),
-    "dynamic": ("warn", "Unverified app"),
-    "local": ("good", "Created on this computer"),
-}
 CONTINUOUS_ENDS = (
     ("30d", "30 days"),
     ("90d", "90 days"),
@@ -42,12 +36,6 @@ _DURATION = re.compile(
     r"P(?:(\d+)Y)?(?:(\d+)M)?(?:(\d+)W)?(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?)?\Z"
 )
 _UNITS = ("year", "month", "week", "day", "hour", "minute", "second")
-
-
-def trust_mark(registration: str | None, client_id: str) -> tuple[str, str]:
-    """How far an app is known: the look of the mark, and its words.  Source: AS contract 3."""
-    look, said = _TRUST.get(registration or "", ("warn", "Unverified app"))
-    return look, said.format(host=urlsplit(client_id).hostname or "")
 
 
 def window(bound: TimeConstraint | None, stream: StreamOffer) -> str:
@@ -115,3 +103,52 @@ def missing(found: Missing, offer: EntryOffer | None) -> str:
             return f"Choose which accounts{source} the app may read."
         case _:
             return f"Choose at least one record{source}, or leave that kind out."
+
+
+# Masking of sample values: enough to recognise the kind of record, too little to read it.  Pure.
+#
+# Source: AS contract 7, item 3: strings keep two characters, numbers one leading digit, times the
+# date, anything nested its type only.
+
+
+HIDDEN = "•••"
+_KEPT_CHARS = 2
+
+
+def mask(value: object, kind: ValueKind | None) -> str:
+    """A value as a sample shows it; of a short string at most half is kept."""
+    match value:
+        case None:
+            return "empty"
+        case bool():
+            return "yes or no"
+        case int() | float():
+            return _number(value)
+        case str():
+            return _text(value, kind)
+        case list():
+            return "a list"
+        case _:
+            return "an object"
+
+
+def _number(value: float) -> str:
+    digit = next((character for character in str(value) if character in "123456789"), "0")
+    return f"{'−' if value < 0 else ''}{digit}{HIDDEN}"
+
+
+def _text(value: str, kind: ValueKind | None) -> str:
+    timely = kind in (ValueKind.DATE, ValueKind.INSTANT)
+    if timely and (instant_ns(value) is not None or day_number(value) is not None):
+        return day_of_text(value)
+    readable = shown(value, 80)
+    if not readable:
+        return "empty"
+    return readable[: min(_KEPT_CHARS, len(readable) // 2)] + HIDDEN
+
+
+def source_name(offer: EntryOffer | Ungrantable) -> str:
+    """The name of a source: its publisher's, or what the client called it."""
+    if isinstance(offer, EntryOffer):
+        return offer.declaration.display_name
+    return offer.selection.source_id

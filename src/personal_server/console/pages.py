@@ -16,7 +16,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from personal_server.console import words
-from personal_server.console.visits import Visit
+from personal_server.console.session import Visit
 from personal_server.errors import PersonalServerError
 
 _STATIC = files("personal_server.console") / "static"

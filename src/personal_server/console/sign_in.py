@@ -7,16 +7,16 @@ own carries the form secret.  Source: AS contract 13.
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import quote, unquote
 
 from starlette.responses import Response
 
-from personal_server.console.frame import PageRoute
 from personal_server.console.pages import Pages
-from personal_server.console.throttle import SignInThrottle
-from personal_server.console.visits import (
+from personal_server.console.session import (
     OWNER_HOME,
+    PageRoute,
     Visit,
     cookie_attributes,
     entry_cookie,
@@ -24,8 +24,40 @@ from personal_server.console.visits import (
     safe_next,
     session_cookie,
 )
+from personal_server.domain.values import NANOSECONDS
 from personal_server.errors import NotFound, SignInFailed
 from personal_server.granting.owner_sessions import ABSOLUTE_SECONDS, LINK_SECONDS, OwnerSignIn
+from personal_server.web.limits import ALL, MINUTE_NS, Failures
+from personal_server.web.limits import refuse_until as _refuse_until
+
+# Throttles of guessing: failed sign-ins and wrong device codes, counted in process memory.
+#
+# Source: AS contract 17.  Sign-in links are not affected: who holds the store is the owner.
+
+
+class SignInThrottle:
+    """From the 5th failure in 15 minutes a delay doubling from 1 s to 15 min; 60 an hour in all."""
+
+    def __init__(self, clock: Callable[[], int]) -> None:
+        self._clock = clock
+        self._each = Failures(clock, 15 * MINUTE_NS, 64)
+        self._all = Failures(clock, 60 * MINUTE_NS, 60)
+
+    def check(self, address: str) -> None:
+        """Raise: RateLimitExceeded."""
+        each, everyone = self._each.recent(address), self._all.recent(ALL)
+        until = 0
+        if len(each) >= 5:
+            until = each[-1] + min(2 ** (len(each) - 5) * NANOSECONDS, 15 * MINUTE_NS)
+        if len(everyone) >= 60:
+            until = max(until, everyone[0] + 60 * MINUTE_NS)
+        _refuse_until(until, self._clock())
+
+    def failed(self, address: str) -> None:
+        """Count a failure."""
+        self._each.add(address)
+        self._all.add(ALL)
+
 
 _CSRF_BYTES = 32
 

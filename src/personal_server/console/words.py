@@ -155,3 +155,17 @@ def redirect_place(uri: str | None) -> str:
     if parts.hostname in ("127.0.0.1", "localhost", "::1"):
         return "an app on this computer"
     return shown(parts.hostname or "", 255)
+
+
+_TRUST = {
+    "pre_registered": ("good", "Set up on this server"),
+    "client_id_metadata_document": ("good", "Domain {host} checked"),
+    "dynamic": ("warn", "Unverified app"),
+    "local": ("good", "Created on this computer"),
+}
+
+
+def trust_mark(registration: str | None, client_id: str) -> tuple[str, str]:
+    """How far an app is known: the look of the mark, and its words.  Source: AS contract 3."""
+    look, said = _TRUST.get(registration or "", ("warn", "Unverified app"))
+    return look, said.format(host=urlsplit(client_id).hostname or "")

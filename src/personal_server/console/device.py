@@ -11,21 +11,17 @@ from dataclasses import dataclass
 
 from starlette.responses import Response
 
-from personal_server.consent.credentials import (
-    USER_CODE_LENGTH,
-    normal_user_code,
-    shown_user_code,
-)
-from personal_server.console.frame import PageRoute
+from personal_server.consent.credentials import USER_CODE_LENGTH, normal_user_code, shown_user_code
 from personal_server.console.pages import Pages
-from personal_server.console.throttle import UserCodeThrottle
-from personal_server.console.visits import Visit, acting
+from personal_server.console.session import PageRoute, Visit, acting
 from personal_server.console.words import shown
 from personal_server.domain.values import NANOSECONDS
 from personal_server.errors import InvalidRequest, InvalidUserCode, NotFound, RequestClosed
 from personal_server.granting.decisions import Granting
 from personal_server.granting.pending_requests import OWNER_DEVICE, Requesting
 from personal_server.storage.authorization import AuthorizationStore, ClientRow, RequestRow
+from personal_server.web.limits import ALL, MINUTE_NS, Failures
+from personal_server.web.limits import refuse_until as _refuse_until
 
 FRESH_SECONDS = 300
 
@@ -133,3 +129,25 @@ class DevicePages:
     def _is_fresh(self, visit: Visit) -> bool:
         signed_in = visit.owner().signed_in_at_ns
         return self.clock() - signed_in <= FRESH_SECONDS * NANOSECONDS
+
+
+class UserCodeThrottle:
+    """Wrong device codes: 5 in 10 minutes a session, 20 an hour in all."""
+
+    def __init__(self, clock: Callable[[], int]) -> None:
+        self._clock = clock
+        self._each = Failures(clock, 10 * MINUTE_NS, 5)
+        self._all = Failures(clock, 60 * MINUTE_NS, 20)
+
+    def check(self, session: str) -> None:
+        """Raise: RateLimitExceeded."""
+        each, everyone = self._each.recent(session), self._all.recent(ALL)
+        until = each[0] + 10 * MINUTE_NS if len(each) >= 5 else 0
+        if len(everyone) >= 20:
+            until = max(until, everyone[0] + 60 * MINUTE_NS)
+        _refuse_until(until, self._clock())
+
+    def failed(self, session: str) -> None:
+        """Count a failure."""
+        self._each.add(session)
+        self._all.add(ALL)

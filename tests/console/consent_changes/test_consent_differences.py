@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from personal_server.console import consent_differences
+from personal_server.console import consent_changes
 from personal_server.domain.connection import ConnectionStatus
 from personal_server.sources.mail.declaration import DECLARATION as MAIL
 from personal_server.storage.authorization import ClientRow, GrantRow, RequestRow
@@ -33,8 +33,8 @@ BEFORE: dict[str, Any] = {
 
 
 def test_equal_artifacts_have_no_differences() -> None:
-    assert consent_differences.differences(BEFORE, BEFORE) == []
-    assert consent_differences.changed_streams(BEFORE, BEFORE) == frozenset()
+    assert consent_changes.differences(BEFORE, BEFORE) == []
+    assert consent_changes.changed_streams(BEFORE, BEFORE) == frozenset()
 
 
 ARTIFACT_CHANGES: list[tuple[dict[str, Any], str]] = [
@@ -57,28 +57,28 @@ STREAM_CHANGES: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("change", "said"), ARTIFACT_CHANGES)
 def test_each_difference_of_the_whole_is_said_in_words(change: dict[str, Any], said: str) -> None:
-    assert consent_differences.differences(BEFORE, {**BEFORE, **change}) == [said]
+    assert consent_changes.differences(BEFORE, {**BEFORE, **change}) == [said]
 
 
 @pytest.mark.parametrize(("change", "said"), STREAM_CHANGES)
 def test_each_difference_of_a_stream_is_said_in_words(change: dict[str, Any], said: str) -> None:
     after = copy.deepcopy(BEFORE)
     after["sources"][0]["streams"][0].update(change)
-    assert consent_differences.differences(BEFORE, after) == [said]
+    assert consent_changes.differences(BEFORE, after) == [said]
 
 
 def test_a_stream_that_comes_or_goes_is_said() -> None:
     after = copy.deepcopy(BEFORE)
     after["sources"][0]["streams"].pop()
-    assert consent_differences.differences(BEFORE, after) == ["Left out: attachments of mail."]
-    assert consent_differences.differences(after, BEFORE) == ["Added: attachments of mail."]
+    assert consent_changes.differences(BEFORE, after) == ["Left out: attachments of mail."]
+    assert consent_changes.differences(after, BEFORE) == ["Added: attachments of mail."]
 
 
 def test_a_changed_stream_is_marked() -> None:
     after = copy.deepcopy(BEFORE)
     after["sources"][0]["streams"][0]["fields"] = ["id"]
     place = ("https://registry.pdpp.dev/connectors/mail", "messages")
-    assert consent_differences.changed_streams(BEFORE, after) == {place}
+    assert consent_changes.changed_streams(BEFORE, after) == {place}
 
 
 def test_choices_made_after_the_preview_are_shown_again_with_what_changed(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import anyio.to_thread
 
-from personal_server.authorization_server.assertions import (
+from personal_server.authorization_server.client_assertions import (
     ASSERTION_TYPE,
     UnknownKey,
     check_claims,
@@ -19,17 +19,12 @@ from personal_server.authorization_server.assertions import (
     refusal,
     verify_signature,
 )
-from personal_server.authorization_server.calls import Call
+from personal_server.authorization_server.client_metadata import Documents
 from personal_server.authorization_server.configuration import Configuration
-from personal_server.authorization_server.documents import Documents
+from personal_server.authorization_server.endpoint_requests import Call
 from personal_server.consent.client_documents import NONE, PRIVATE_KEY_JWT, ClientDocument
 from personal_server.consent.client_registration import DOCUMENT, GRANT_TYPES
-from personal_server.consent.credentials import (
-    CLIENT_REFERENCE,
-    RandomBytes,
-    new_id,
-    secret_hash,
-)
+from personal_server.consent.credentials import CLIENT_REFERENCE, RandomBytes, new_id, secret_hash
 from personal_server.errors import BadRequest, InvalidClient
 from personal_server.granting.audit import METADATA_CHANGED, Acting, Subject, audit
 from personal_server.storage.authorization import (

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from starlette.responses import Response
 
 from personal_server.consent.selections import parse_stored
-from personal_server.console.frame import PageRoute
 from personal_server.console.pages import Pages
-from personal_server.console.visits import Visit
+from personal_server.console.session import PageRoute, Visit
 from personal_server.domain.disclosure import SERVED
 from personal_server.domain.hosts import host_connections
 from personal_server.domain.values import DAY_NANOSECONDS

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from personal_server.console.throttle import SignInThrottle, UserCodeThrottle
+from personal_server.console.device import UserCodeThrottle
+from personal_server.console.sign_in import SignInThrottle
 from personal_server.errors import RateLimitExceeded
 from personal_server.web.limits import MINUTE_NS
 from tests.console.browsing import SECOND, Clock

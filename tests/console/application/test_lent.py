@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from starlette.requests import Request
 
-from personal_server.console.lent import error_page, owner_session
+from personal_server.console.application import error_page, owner_session
 from personal_server.errors import (
     CsrfFailed,
     InvalidClient,

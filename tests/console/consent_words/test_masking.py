@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from personal_server.console.masking import HIDDEN, mask
+from personal_server.console.consent_words import HIDDEN, mask
 from personal_server.domain.values import ValueKind
 
 

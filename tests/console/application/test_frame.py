@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from personal_server.console.frame import SEGMENTS, Frame, PageRoute
+from personal_server.console.application import SEGMENTS, Frame
 from personal_server.console.pages import Pages
+from personal_server.console.session import PageRoute
 from personal_server.errors import StorageUnavailable
 from tests.console.browsing import Browser
 from tests.console.household import Household

@@ -8,8 +8,8 @@ import anyio.to_thread
 import orjson
 from starlette.responses import Response
 
-from personal_server.authorization_server.calls import Call
 from personal_server.authorization_server.configuration import Configuration
+from personal_server.authorization_server.endpoint_requests import Call
 from personal_server.consent.client_registration import register
 from personal_server.consent.credentials import RandomBytes
 from personal_server.domain.values import NANOSECONDS

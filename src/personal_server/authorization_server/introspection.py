@@ -12,7 +12,7 @@ from collections.abc import Callable
 import anyio.to_thread
 from starlette.responses import Response
 
-from personal_server.authorization_server.calls import Call
+from personal_server.authorization_server.endpoint_requests import Call
 from personal_server.authorization_server.grants import unavailable_members
 from personal_server.consent import lifecycle
 from personal_server.consent.credentials import secret_hash

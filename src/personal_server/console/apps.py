@@ -10,10 +10,9 @@ from typing import cast
 from starlette.responses import Response
 
 from personal_server.consent.client_registration import PRE_REGISTERED
-from personal_server.console.consent_words import trust_mark
-from personal_server.console.frame import PageRoute
 from personal_server.console.pages import Pages
-from personal_server.console.visits import Visit, acting
+from personal_server.console.session import PageRoute, Visit, acting
+from personal_server.console.words import trust_mark
 from personal_server.errors import NotFound
 from personal_server.granting.audit import METADATA_CHANGED
 from personal_server.granting.holdings import list_held

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import hmac
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypedDict
 from urllib.parse import urlsplit
 
 from starlette.requests import Request
+from starlette.responses import Response
 
 from personal_server.errors import (
     CsrfFailed,
@@ -169,3 +170,38 @@ def _cookie_name(origin: str, word: str) -> str:
     if parts.scheme == "https":
         return f"__Host-pdpp_{word}"
     return f"pdpp_{word}_{parts.port or 80}"
+
+
+Endpoint = Callable[[Visit], Response]
+
+
+@dataclass(frozen=True, slots=True)
+class PageRoute:
+    """One page.  `open_to_all` pages are reached without a session."""
+
+    method: str
+    path: str
+    endpoint: Endpoint
+    query: frozenset[str] = frozenset()
+    open_to_all: bool = False
+
+
+def stranger(request: Request) -> Visit:
+    """A visit of which nothing is known but the request."""
+    state = request.scope.get("state", {})
+    query = request.url.query
+    return Visit(
+        method=request.method,
+        origin=origin_of(request),
+        request_id=state.get("request_id", "req_unknown"),
+        visitor=Visitor(state.get("client_address"), request.headers.get("user-agent")),
+        path={},
+        query={},
+        target=request.url.path + (f"?{query}" if query and request.method != "POST" else ""),
+    )
+
+
+def origin_of(request: Request) -> str:
+    """The origin the request was made on, as the outermost application settled it."""
+    settled: object = request.scope.get("state", {}).get("origin")
+    return settled if isinstance(settled, str) else str(request.base_url).rstrip("/")

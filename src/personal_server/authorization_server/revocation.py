@@ -7,8 +7,8 @@ from collections.abc import Callable
 import anyio.to_thread
 from starlette.responses import Response
 
-from personal_server.authorization_server.calls import Call
-from personal_server.authorization_server.clients import Clients
+from personal_server.authorization_server.client_authentication import Clients
+from personal_server.authorization_server.endpoint_requests import Call
 from personal_server.granting.revocations import disconnect
 from personal_server.storage.authorization import AuthorizationStore
 from personal_server.web.responses import answer

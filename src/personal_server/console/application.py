@@ -1,8 +1,4 @@
-"""The console as an ASGI application: routes, who visits, and the one place errors become pages.
-
-Rule: an endpoint is a plain function from console and visit to a response; it runs in a worker
-thread, after session, query and form secret were judged here.
-"""
+"""The console put together: every page on its frame.  The composition root mounts it."""
 
 from __future__ import annotations
 
@@ -19,17 +15,27 @@ from starlette.responses import Response
 from starlette.routing import Route, Router
 from starlette.types import Receive, Scope, Send
 
-from personal_server.console.pages import Pages
-from personal_server.console.visits import (
+from personal_server.console.access import AccessPages
+from personal_server.console.apps import ClientPages
+from personal_server.console.consent_page import ConsentPages
+from personal_server.console.device import DevicePages, UserCodeThrottle
+from personal_server.console.disclosures import RecordsPages
+from personal_server.console.home import HomePage
+from personal_server.console.pages import ICON, STYLESHEET, STYLESHEET_NAME, Pages
+from personal_server.console.session import (
+    PageRoute,
     Visit,
     check_csrf,
     check_version,
     entry_cookie,
     known_query,
     next_cookie,
+    origin_of,
     prefers_json,
     session_cookie,
+    stranger,
 )
+from personal_server.console.sign_in import SignInPages, SignInThrottle
 from personal_server.errors import (
     InternalError,
     MethodNotAllowed,
@@ -37,23 +43,24 @@ from personal_server.errors import (
     OwnerSessionRequired,
     PersonalServerError,
 )
-from personal_server.granting.owner_sessions import OwnerSignIn, Visitor
+from personal_server.granting.decisions import Granting
+from personal_server.granting.owner_sessions import OwnerSignIn
+from personal_server.granting.pending_requests import Requesting
+from personal_server.reading.ports import ReadPorts
+from personal_server.reading.preview import EvidenceReader
+from personal_server.storage.authorization import AuthorizationStore
+from personal_server.storage.catalog import KnownDeclarations, StoredCatalogs
+from personal_server.storage.ports import DisclosureStore
 from personal_server.web.bodies import read_form
 
-Endpoint = Callable[[Visit], Response]
+# The console as an ASGI application: routes, who visits, and the one place errors become pages.
+#
+# Rule: an endpoint is a plain function from console and visit to a response; it runs in a worker
+# thread, after session, query and form secret were judged here.
+
+
 SEGMENTS = frozenset({"consent", "device", "owner", "assets", "icon.svg"})
 _log = logging.getLogger("personal_server.console")
-
-
-@dataclass(frozen=True, slots=True)
-class PageRoute:
-    """One page.  `open_to_all` pages are reached without a session."""
-
-    method: str
-    path: str
-    endpoint: Endpoint
-    query: frozenset[str] = frozenset()
-    open_to_all: bool = False
 
 
 class Frame:
@@ -140,27 +147,6 @@ class Frame:
         return self._pages.failure(stranger(request), error, as_json=as_json)
 
 
-def stranger(request: Request) -> Visit:
-    """A visit of which nothing is known but the request."""
-    state = request.scope.get("state", {})
-    query = request.url.query
-    return Visit(
-        method=request.method,
-        origin=origin_of(request),
-        request_id=state.get("request_id", "req_unknown"),
-        visitor=Visitor(state.get("client_address"), request.headers.get("user-agent")),
-        path={},
-        query={},
-        target=request.url.path + (f"?{query}" if query and request.method != "POST" else ""),
-    )
-
-
-def origin_of(request: Request) -> str:
-    """The origin the request was made on, as the outermost application settled it."""
-    settled: object = request.scope.get("state", {}).get("origin")
-    return settled if isinstance(settled, str) else str(request.base_url).rstrip("/")
-
-
 def _methods(routes: Sequence[PageRoute], path: str) -> list[str]:
     return [route.method for route in routes if route.path == path]
 
@@ -174,3 +160,105 @@ def _log_failure(error: Exception) -> None:
     """Where it failed and how, without the error's text: that may hold a stored value."""
     places = [f"{frame.filename}:{frame.lineno}" for frame in extract_tb(error.__traceback__)]
     _log.error("A page failed: %s at %s", type(error).__name__, " < ".join(reversed(places[-6:])))
+
+
+# The icon and the stylesheet: public files of the console.
+#
+# Source: AS contract 12.1 (the icon is public), 12.4 (CORS).
+
+
+_ICON_HEADERS = {
+    "Cache-Control": "public, max-age=86400",
+    "Access-Control-Allow-Origin": "*",
+    "X-Content-Type-Options": "nosniff",
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'",
+}
+_STYLESHEET_HEADERS = {
+    "Cache-Control": "public, max-age=31536000, immutable",
+    "X-Content-Type-Options": "nosniff",
+}
+
+
+def icon(visit: Visit) -> Response:
+    """`/icon.svg`."""
+    del visit
+    return Response(ICON, 200, _ICON_HEADERS, "image/svg+xml")
+
+
+def stylesheet(visit: Visit) -> Response:
+    """The one stylesheet, under a name that changes with its content."""
+    del visit
+    return Response(STYLESHEET, 200, _STYLESHEET_HEADERS, "text/css")
+
+
+ASSET_ROUTES = (
+    PageRoute("GET", "/icon.svg", icon, open_to_all=True),
+    PageRoute("GET", f"/assets/{STYLESHEET_NAME}", stylesheet, open_to_all=True),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ConsoleParts:
+    """What the pages stand on."""
+
+    server_name: str
+    authorization: AuthorizationStore
+    disclosures: DisclosureStore
+    reads: ReadPorts
+    declarations: KnownDeclarations
+    random_bytes: Callable[[int], bytes]
+    sign_in: OwnerSignIn
+
+
+def console_app(parts: ConsoleParts) -> Frame:
+    """The ASGI application of `frame.SEGMENTS`."""
+    pages, clock, store = Pages(parts.server_name), parts.reads.clock, parts.authorization
+    catalogs = StoredCatalogs(parts.reads.store, parts.declarations)
+    granting = Granting(store, catalogs, clock, parts.random_bytes)
+    requesting = Requesting(store, clock, parts.random_bytes)
+    evidence = EvidenceReader(parts.reads, parts.declarations)
+    log, reads = parts.disclosures, parts.reads
+    routes = (
+        *ASSET_ROUTES,
+        *SignInPages(parts.sign_in, pages, SignInThrottle(clock)).routes(),
+        *ConsentPages(granting, evidence, pages, clock).routes(),
+        *DevicePages(store, requesting, granting, pages, UserCodeThrottle(clock), clock).routes(),
+        *HomePage(store, log, reads, catalogs, parts.sign_in, pages, clock).routes(),
+        *AccessPages(store, log, catalogs, pages, clock).routes(),
+        *ClientPages(store, pages, clock).routes(),
+        *RecordsPages(store, log, reads, catalogs, pages, clock).routes(),
+    )
+    return Frame(parts.sign_in, pages, routes)
+
+
+# What the console lends to the authorization server: the owner's session and the error page.
+#
+# Source: AS contract 0, 5.1, 10.3, 13.3.
+
+
+def owner_session(sign_in: OwnerSignIn) -> Callable[[Request], bool]:
+    """Whether a request comes from a signed-in owner; its form secret travels in a header.
+
+    Raises: CsrfFailed if a signed-in browser was made to send it.
+    """
+
+    def judge(request: Request) -> bool:
+        cookie = request.cookies.get(session_cookie(origin_of(request)))
+        session = None if cookie is None else sign_in.session(cookie)
+        if session is None:
+            return False
+        visit = replace(stranger(request), session=session)
+        check_csrf(request, visit)
+        return True
+
+    return judge
+
+
+def error_page(server_name: str) -> Callable[[Request, PersonalServerError], Response]:
+    """The page of an error that may not be redirected."""
+    pages = Pages(server_name)
+
+    def page(request: Request, error: PersonalServerError) -> Response:
+        return pages.failure(stranger(request), error, as_json=False)
+
+    return page

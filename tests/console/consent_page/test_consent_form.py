@@ -5,7 +5,7 @@ import json
 import pytest
 
 from personal_server.consent.choices import Choices, EntryChoice
-from personal_server.console import consent_form
+from personal_server.console import consent_page
 from personal_server.errors import NotANarrowing
 from personal_server.granting.audit import Acting
 from personal_server.granting.decisions import Granting
@@ -25,7 +25,7 @@ def reviewed(house: Household, request: list[dict[str, object]]) -> Review:
 def test_last_days_begin_at_midnight_and_only_where_there_is_a_time() -> None:
     house = Household()
     review = reviewed(house, [*mail_request(), *bank_request()])
-    choices = consent_form.with_last_days(review, "30", house.clock())
+    choices = consent_page.with_last_days(review, "30", house.clock())
     assert choices.entry(0).stream("messages").since == "2026-10-19"
     assert choices.entry(1).stream("transactions").since == "2026-10-19"
 
@@ -33,7 +33,7 @@ def test_last_days_begin_at_midnight_and_only_where_there_is_a_time() -> None:
 def test_last_days_leave_a_window_that_ended_before_as_it_is() -> None:
     house = Household()
     review = reviewed(house, mail_request(time_range={"until": "2026-06-01"}))
-    choices = consent_form.with_last_days(review, "30", house.clock())
+    choices = consent_page.with_last_days(review, "30", house.clock())
     assert choices.entry(0).stream("messages").since == ""
 
 
@@ -41,13 +41,13 @@ def test_last_days_leave_a_window_that_ended_before_as_it_is() -> None:
 def test_only_the_offered_shortcuts_exist(days: str) -> None:
     house = Household()
     with pytest.raises(NotANarrowing):
-        consent_form.with_last_days(reviewed(house, mail_request()), days, house.clock())
+        consent_page.with_last_days(reviewed(house, mail_request()), days, house.clock())
 
 
 def test_a_view_keeps_the_floor_and_what_was_asked() -> None:
     house = Household()
     review = reviewed(house, mail_request(fields=["subject", "from_address"]))
-    choices = consent_form.with_view(review, "0.messages.traffic")
+    choices = consent_page.with_view(review, "0.messages.traffic")
     assert choices.entry(0).stream("messages").fields == {"id", "sent_at", "from_address"}
 
 
@@ -55,16 +55,16 @@ def test_a_view_keeps_the_floor_and_what_was_asked() -> None:
 def test_a_view_that_does_not_exist_changes_nothing(name: str) -> None:
     house = Household()
     review = reviewed(house, mail_request())
-    assert consent_form.with_view(review, name).entry(0).stream("messages").fields is None
+    assert consent_page.with_view(review, name).entry(0).stream("messages").fields is None
 
 
 def test_everything_left_out_is_a_denial_only_where_there_are_several() -> None:
     none = Choices(entries={0: EntryChoice(), 1: EntryChoice()})
     some = Choices(entries={0: EntryChoice(keep=True)})
     several = (("several", "1"),)
-    assert consent_form.leaves_all_out(several, none)
-    assert not consent_form.leaves_all_out(several, some)
-    assert not consent_form.leaves_all_out((), none)
+    assert consent_page.leaves_all_out(several, none)
+    assert not consent_page.leaves_all_out(several, some)
+    assert not consent_page.leaves_all_out((), none)
 
 
 def test_a_shortcut_fills_in_recent_days(house: Household, browser: Browser) -> None:

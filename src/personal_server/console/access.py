@@ -1,0 +1,297 @@
+"""Who has access: the list, one grant or package with its history, and its end.
+
+Source: AS contract 13.5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import orjson
+from starlette.responses import Response
+
+from personal_server.consent.credentials import token_reference
+from personal_server.console.disclosures import DisclosureLine, disclosure_lines
+from personal_server.console.pages import Pages
+from personal_server.console.session import PageRoute, Visit, acting
+from personal_server.console.words import day_of, field_words, laid_open, trust_mark
+from personal_server.domain.authority import TimeConstraint
+from personal_server.domain.disclosure import SERVED
+from personal_server.domain.grant import Grant
+from personal_server.errors import NotFound
+from personal_server.granting.holdings import Held, HeldGrant, list_held, show_held
+from personal_server.granting.revocations import end_access
+from personal_server.storage.authorization import (
+    AuditRow,
+    AuthorizationReader,
+    AuthorizationStore,
+    ReviewArtifactRow,
+    TokenRow,
+)
+from personal_server.storage.catalog import Catalog, Catalogs
+from personal_server.storage.ports import DisclosureQuery, DisclosureStore
+
+# Grants and packages as the owner's pages show them.  Pure.
+
+
+REASONS = {
+    "owner": "you ended it",
+    "replaced": "replaced by a newer one",
+    "client_blocked": "the app was blocked",
+    "client_disconnected": "the app gave it back",
+    "code_replay": "its code was used twice",
+    "refresh_reuse": "an old refresh token was used again",
+    "not_collected": "the app never collected it",
+    "idle": "not used for too long",
+}
+EVENTS = {
+    "request.approved": "You allowed it",
+    "grant.created": "Access was granted",
+    "grant.consumed": "Its one token was collected",
+    "grant.revoked": "Access ended",
+    "grant.expired": "Access reached its end",
+    "package.created": "Access to several sources was granted",
+    "package.revoked": "Access ended",
+    "code.redeemed": "The app collected its access",
+    "code.replayed": "Its code was presented a second time",
+    "code.burned": "Its code was presented wrongly",
+    "device.collected": "The device collected its access",
+    "token.issued": "A token was issued",
+    "token.revoked": "A token was given back",
+    "refresh.rotated": "The token was renewed",
+    "refresh.overlap": "The token was renewed twice at once",
+    "refresh.reused": "An old refresh token was presented",
+    "refresh.wrong_client": "Another app presented its refresh token",
+}
+ACTORS = {
+    "owner": "you",
+    "client": "the app",
+    "server": "this server",
+    "local_cli": "this computer",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TokenView:
+    """A token by its reference; the reference opens nothing."""
+
+    reference: str
+    issued_at_ns: int
+    expires_at_ns: int
+    last_used_at_ns: int | None
+    revoked_at_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class GivenStream:
+    """One stream of a grant, in words."""
+
+    name: str
+    label: str
+    accounts: tuple[str, ...]
+    fields: tuple[str, ...]
+    window: str
+    named_records: int
+
+
+@dataclass(frozen=True, slots=True)
+class GivenSource:
+    """One grant of a holding."""
+
+    held: HeldGrant
+    name: str
+    purpose: str | None
+    streams: tuple[GivenStream, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HeldView:
+    """A grant or package with everything named."""
+
+    held: Held
+    trust_kind: str
+    trust: str
+    ended_because: str | None
+    sources: tuple[GivenSource, ...]
+
+    @property
+    def source_names(self) -> str:
+        """The sources in one line."""
+        return ", ".join(dict.fromkeys(source.name for source in self.sources))
+
+
+def held_view(held: Held, catalog: Catalog) -> HeldView:
+    """The view of a holding."""
+    kind, trust = trust_mark(held.registration, held.client_id)
+    return HeldView(
+        held=held,
+        trust_kind=kind,
+        trust=trust,
+        ended_because=REASONS.get(held.reason or "") if held.status == "revoked" else None,
+        sources=tuple(_source(grant, catalog) for grant in held.grants),
+    )
+
+
+def event_words(row: AuditRow) -> str:
+    """One line of the timeline."""
+    said = EVENTS.get(row.event, row.event.replace(".", " ").replace("_", " "))
+    because = REASONS.get(str(row.detail.get("reason", "")))
+    by = because or f"by {ACTORS.get(row.actor, row.actor)}"
+    return said if said.startswith("You ") else f"{said} ({by})"
+
+
+def window_of(bound: TimeConstraint | None) -> str:
+    """A granted time window in words."""
+    if bound is None:
+        return "any age"
+    name = field_words(bound.field)
+    since = "" if bound.since_ns is None else f" from {day_of(bound.since_ns)}"
+    until = "" if bound.until_ns is None else f" before {day_of(bound.until_ns)}"
+    return f"{name}{since}{until}"
+
+
+def _source(held: HeldGrant, catalog: Catalog) -> GivenSource:
+    grant = held.grant
+    if grant is None:
+        return GivenSource(held, held.connector_key, None, ())
+    declaration = catalog.declarations.get(grant.source.id)
+    name = declaration.display_name if declaration else held.connector_key
+    return GivenSource(held, name, grant.purpose_description, _streams(grant, catalog))
+
+
+def _streams(grant: Grant, catalog: Catalog) -> tuple[GivenStream, ...]:
+    declaration = catalog.declarations.get(grant.source.id)
+    accounts = {c.connection_id: c.display_name or c.connection_id for c in catalog.connections}
+    given: list[GivenStream] = []
+    for stream in grant.streams:
+        declared = declaration.streams.get(stream.name) if declaration else None
+        given.append(
+            GivenStream(
+                name=stream.name,
+                label=declared.label if declared else stream.name,
+                accounts=tuple(accounts.get(c, "deleted account") for c in stream.instance_ids),
+                fields=tuple(field_words(name) for name in stream.fields),
+                window=window_of(stream.time_constraint),
+                named_records=len(stream.resources or ()),
+            )
+        )
+    return tuple(given)
+
+
+RECENT_READS = 15
+
+
+@dataclass(frozen=True, slots=True)
+class AccessPages:
+    """`/owner/access`."""
+
+    authorization: AuthorizationStore
+    disclosures: DisclosureStore
+    catalogs: Catalogs
+    pages: Pages
+    clock: Callable[[], int]
+
+    def routes(self) -> tuple[PageRoute, ...]:
+        """Where they stand."""
+        return (
+            PageRoute("GET", "/owner/access", self.show_all),
+            PageRoute("GET", "/owner/access/{id}", self.show_one),
+            PageRoute("POST", "/owner/access/{id}/revoke", self.revoke),
+        )
+
+    def show_all(self, visit: Visit) -> Response:
+        """Everybody who has, or had, access."""
+        with self.authorization.read() as reader:
+            held = list_held(reader, self.clock())
+        catalog = self.catalogs()
+        views = [held_view(one, catalog) for one in held]
+        active = [view for view in views if view.held.status == "active"]
+        ended = [view for view in views if view.held.status != "active"]
+        reads = {view.held.id: self._last_read(view.held) for view in active}
+        shown = {"active": active, "ended": ended, "last_reads": reads}
+        return self.pages.show(visit, "access.html", shown)
+
+    def _last_read(self, held: Held) -> DisclosureLine | None:
+        """What it was given last."""
+        query = DisclosureQuery(limit=1, equal=(_held_by(held), ("outcome", SERVED)))
+        return next(iter(disclosure_lines(self.disclosures.disclosures(query), {})), None)
+
+    def show_one(self, visit: Visit) -> Response:
+        """One grant or package.  Raises: NotFound."""
+        held_id = visit.path["id"]
+        with self.authorization.read() as reader:
+            held = _found(show_held(reader, held_id, self.clock()))
+            tokens = _tokens(reader, held)
+            events = _events(reader, held)
+            artifact = _artifact(reader, held.revision)
+        query = DisclosureQuery(limit=RECENT_READS, equal=(_held_by(held),))
+        reads = disclosure_lines(self.disclosures.disclosures(query), {})
+        return self.pages.show(
+            visit,
+            "access_one.html",
+            {
+                "one": held_view(held, self.catalogs()),
+                "tokens": tokens,
+                "events": events,
+                "artifact": artifact,
+                "reads": reads,
+                "csrf": visit.owner().csrf,
+            },
+        )
+
+    def revoke(self, visit: Visit) -> Response:
+        """End it; the next request of the app finds it closed.  Raises: NotFound."""
+        held_id = visit.path["id"]
+        with self.authorization.write() as writer:
+            ended = end_access(writer, held_id, "owner", acting(visit), self.clock())
+        if ended is None:
+            raise _unknown()
+        return self.pages.go(visit, f"/owner/access/{held_id}")
+
+
+def _held_by(held: Held) -> tuple[str, str]:
+    """The condition on disclosures that were made under it."""
+    return ("package_id" if held.kind == "mcp_package" else "grant_id", held.id)
+
+
+def _found(held: Held | None) -> Held:
+    if held is None:
+        raise _unknown()
+    return held
+
+
+def _unknown() -> NotFound:
+    return NotFound("There is no such access.", next_step="See the list of who has access.")
+
+
+def _tokens(reader: AuthorizationReader, held: Held) -> list[TokenView]:
+    if held.kind == "mcp_package":
+        rows = reader.rows(TokenRow, package_id=held.id)
+    else:
+        rows = reader.rows(TokenRow, grant_id=held.id)
+    views = [
+        TokenView(
+            token_reference(row.token_hash),
+            row.issued_at_ns,
+            row.expires_at_ns,
+            row.last_used_at_ns,
+            row.revoked_at_ns,
+        )
+        for row in rows
+    ]
+    return sorted(views, key=lambda view: view.issued_at_ns, reverse=True)
+
+
+def _events(reader: AuthorizationReader, held: Held) -> list[tuple[int, str]]:
+    rows = {row.event_id: row for row in reader.rows(AuditRow, package_id=held.id)}
+    for grant in held.grants:
+        rows |= {row.event_id: row for row in reader.rows(AuditRow, grant_id=grant.grant_id)}
+    return [(row.at_ns, event_words(row)) for _, row in sorted(rows.items())]
+
+
+def _artifact(reader: AuthorizationReader, revision: str) -> str | None:
+    row = reader.get(ReviewArtifactRow, revision=revision)
+    if row is None:
+        return None
+    return laid_open(orjson.dumps(orjson.loads(row.artifact), option=orjson.OPT_INDENT_2).decode())

@@ -20,7 +20,7 @@ from mcp.shared.auth import (
 )
 from selenium.webdriver.common.by import By
 
-from personal_server.rs_client.loopback import Listener
+from personal_server.rs_client.authorization_flows import Listener
 from tests.authorization_server.keeper import Keeper
 from tests.browser.site import Owner
 

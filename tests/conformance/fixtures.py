@@ -16,10 +16,10 @@ from typing import Any
 import mcp_types as types
 
 from personal_server.mcp_adapter.calls import Call, Outcome
-from personal_server.mcp_adapter.offer import Offer, PromptFunction, ToolFunction
 from personal_server.mcp_adapter.prompts import UnusableArguments
 from personal_server.mcp_adapter.resources import Content, Resource, not_found
-from personal_server.mcp_adapter.results import call_result
+from personal_server.mcp_adapter.sdk_results import call_result
+from personal_server.mcp_adapter.server import Offer, PromptFunction, ToolFunction
 
 TTL_MS = 300_000
 NOTHING: dict[str, Any] = {"type": "object", "properties": {}}

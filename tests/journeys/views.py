@@ -9,7 +9,7 @@ from typing import Any
 
 import jsonschema_rs
 
-from personal_server.mcp_adapter.contract import contract
+from personal_server.mcp_adapter.contract import published_contract
 from tests.requirements.doors import Result
 from tests.requirements.reader import Call, Text
 
@@ -220,7 +220,7 @@ class Strict(StructuredOnly):
 
     def __init__(self, tool: str, arguments: Mapping[str, Any], result: Result) -> None:
         super().__init__(tool, arguments, result)
-        schema = contract().tools[tool].output_schema
+        schema = published_contract().tools[tool].output_schema
         jsonschema_rs.validator_for(schema).validate(result.structured)
 
 

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from personal_server.mcp_adapter.calls import AdapterSettings, Call, LinkRule, Outcome
-from personal_server.mcp_adapter.offer import personal_data
-from personal_server.mcp_adapter.server import Caller, draw_nonce, guarded
+from personal_server.mcp_adapter.server import Caller, draw_nonce, guarded, personal_data
 from personal_server.rs_client.http import RsClient, in_process_client
 from personal_server.rs_client.port import FixedBearer
 

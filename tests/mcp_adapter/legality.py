@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from personal_server.mcp_adapter.arguments import parse_arguments
-from personal_server.mcp_adapter.contract import contract
+from personal_server.mcp_adapter.contract import published_contract
 from personal_server.mcp_adapter.tools import (
     aggregate,
     fetch,
@@ -29,7 +29,7 @@ shapes: dict[str, Callable[[Json], object]] = {
 def insist_on_legal(call: Json) -> None:
     """Raises: ToolError, for a call that would be refused before any read."""
     shape = shapes[call["tool"]]
-    shape(parse_arguments(contract().tools[call["tool"]], call["arguments"], shape))
+    shape(parse_arguments(published_contract().tools[call["tool"]], call["arguments"], shape))
 
 
 def calls_in(value: object) -> Iterator[Json]:

@@ -5,10 +5,9 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from personal_server.mcp_adapter.contract import contract
+from personal_server.mcp_adapter.contract import published_contract
 from personal_server.mcp_adapter.errors import adapter_codes
-from personal_server.mcp_adapter.handles import RecordRef
-from personal_server.mcp_adapter.window_cursors import WindowCursor, field_key, render_cursor
+from personal_server.mcp_adapter.handles import RecordRef, WindowCursor, field_key, render_cursor
 from personal_server.rs_client.port import RsResponse, RsTimeout, RsUnreachable
 from tests.mcp_adapter.asking import ask
 from tests.mcp_adapter.fake_rs import Answer, FakeRs, Request
@@ -94,7 +93,7 @@ async def test_a_refusal_is_typed_told_twice_and_its_advice_works(
     assert error["code"] == code
     assert error["origin"] == "adapter"
     assert error["type"] in {"invalid_request_error", "conflict_error", "api_error"}
-    schema = contract().tools[tool].output_schema
+    schema = published_contract().tools[tool].output_schema
     jsonschema_rs.validator_for(schema).validate(outcome.structured)
     assert outcome.text.startswith(f"error {code}: {error['message']}"[:200])
     for name in ("param", "expected", "retry_with"):
@@ -123,11 +122,11 @@ class Failing:
 )
 async def test_failures_of_the_port_are_typed(failure: type[Exception], code: str) -> None:
     from personal_server.mcp_adapter.calls import Call  # noqa: PLC0415
-    from personal_server.mcp_adapter.offer import personal_data  # noqa: PLC0415
     from personal_server.mcp_adapter.server import (  # noqa: PLC0415
         Caller,
         draw_nonce,
         guarded,
+        personal_data,
     )
 
     port = Failing(failure)

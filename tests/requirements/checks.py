@@ -7,20 +7,21 @@ from typing import Any
 
 import jsonschema_rs
 
-from personal_server.mcp_adapter import budgets
+from personal_server.mcp_adapter import contract
 from personal_server.mcp_adapter.calls import Call, Outcome
-from personal_server.mcp_adapter.cleaning import clean, clean_json
-from personal_server.mcp_adapter.contract import contract
-from personal_server.mcp_adapter.faces.holders import identity_members
-from personal_server.mcp_adapter.results import call_result
+from personal_server.mcp_adapter.contract import published_contract
+from personal_server.mcp_adapter.faces.record_identity import identity_members
+from personal_server.mcp_adapter.safe_text import clean, clean_json
+from personal_server.mcp_adapter.sdk_results import call_result
+from personal_server.rs_client.answers import has_more, rows_of
 from personal_server.rs_client.json_values import objects_in
-from personal_server.rs_client.normalize import has_more, rows_of
 from tests.requirements.hostile import marker, unseen
 from tests.requirements.reader import Text
 
 Json = dict[str, Any]
 validators = {
-    name: jsonschema_rs.validator_for(tool.output_schema) for name, tool in contract().tools.items()
+    name: jsonschema_rs.validator_for(tool.output_schema)
+    for name, tool in published_contract().tools.items()
 }
 
 
@@ -58,7 +59,7 @@ def check(call: Call, outcome: Outcome) -> tuple[int, int]:
     tool, structured = call.tool, outcome.structured
     validators[tool].validate(structured)
     result, sizes = call_result(call, outcome)
-    assert len(result.content) <= 1 + budgets.links
+    assert len(result.content) <= 1 + contract.links
     assert sizes[0] == len(outcome.text)
     check_budget(tool, outcome, sizes)
     check_parity(call, outcome)

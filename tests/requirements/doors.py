@@ -21,14 +21,15 @@ from mcp.client import Client
 from mcp.shared.exceptions import MCPError
 from pydantic import TypeAdapter
 
-from personal_server.mcp_adapter.admission import (
+from personal_server.mcp_adapter.calls import AdapterSettings
+from personal_server.mcp_adapter.http import (
     AdmissionUnavailable,
     Admitted,
+    HostedApp,
     HostedCredential,
     Refused,
+    hosted_app,
 )
-from personal_server.mcp_adapter.calls import AdapterSettings
-from personal_server.mcp_adapter.http import HostedApp, hosted_app
 from personal_server.mcp_adapter.server import Caller, build_server
 from personal_server.rs_client.http import RsClient, in_process_client
 from personal_server.rs_client.port import FixedBearer

@@ -9,11 +9,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from personal_server.mcp_adapter.calls import AdapterSettings, Call, LinkRule, Outcome
-from personal_server.mcp_adapter.contract import contract
+from personal_server.mcp_adapter.contract import published_contract
 from personal_server.mcp_adapter.errors import ToolError
-from personal_server.mcp_adapter.offer import personal_data
 from personal_server.mcp_adapter.resources import read_resource
-from personal_server.mcp_adapter.server import Caller, draw_nonce, guarded
+from personal_server.mcp_adapter.server import Caller, draw_nonce, guarded, personal_data
 from personal_server.rs_client.json_values import as_object, is_list, is_object
 from tests.mcp_adapter.legality import calls_in, insist_on_legal
 from tests.requirements.checks import check
@@ -153,7 +152,7 @@ class Session:
     def made(self, draw: random.Random) -> tuple[str, Any]:
         """A call of our own: mostly plausible, one argument in ten odd."""
         tool = draw.choice(list(personal_data.tools))
-        listed = contract().tools[tool]
+        listed = published_contract().tools[tool]
         chosen: Json = {}
         if draw.random() < 0.02:
             return tool, draw.choice([None, chosen])

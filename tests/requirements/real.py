@@ -12,9 +12,8 @@ import httpx2
 import orjson
 
 from personal_server.domain.grant import StreamGrant
-from personal_server.mcp_adapter.admission import Admitted, HostedCredential, Refused
-from personal_server.mcp_adapter.http import hosted_app
-from personal_server.mcp_adapter.offer import Offer, personal_data
+from personal_server.mcp_adapter.http import Admitted, HostedCredential, Refused, hosted_app
+from personal_server.mcp_adapter.server import Offer, personal_data
 from personal_server.rs_client.http import RsClient, in_process_client
 from personal_server.rs_client.port import FixedBearer
 from personal_server.settings import Settings

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from personal_server.mcp_adapter.contract import contract
+from personal_server.mcp_adapter.contract import published_contract
 from personal_server.mcp_adapter.handles import (
     BlobRef,
     RecordRef,
@@ -52,7 +52,7 @@ class Cost:
 
 def malformed() -> Iterator[Cost]:
     """Every argument of every tool in every wrong form, one at a time."""
-    for name, tool in contract().tools.items():
+    for name, tool in published_contract().tools.items():
         yield Cost(name, {**legal[name], "nonsense": 1})
         yield Cost(name, {**legal[name], "connector_instance_id": "cin_a"})
         for required in tool.required:

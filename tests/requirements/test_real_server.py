@@ -205,7 +205,7 @@ async def test_our_compact_body_equals_its_projection(real: Real) -> None:
     async with real.read("all") as rest, real_door(real, "all") as (door, _):
         full = as_json(await rest.get("/v1/schema?stream=messages"))
         compact = as_json(await rest.get("/v1/schema?stream=messages&view=compact"))
-        from personal_server.mcp_adapter.compact import compact_catalog  # noqa: PLC0415
+        from personal_server.mcp_adapter.schema_document import compact_catalog  # noqa: PLC0415
 
         projected = compact_catalog(full, scoped=True)
         assert projected["connectors"][0]["streams"] == compact["connectors"][0]["streams"]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from personal_server.mcp_adapter.contract import contract
+from personal_server.mcp_adapter.contract import published_contract
 from personal_server.rs_client.json_values import is_list, is_object
 from tests.requirements.doors import Door, RpcError
 
@@ -72,7 +72,7 @@ async def test_exactly_six_tools_stand_in_their_order(door: Door) -> None:
 @pytest.mark.req("0.2")
 @pytest.mark.req("4.11")
 async def test_the_list_is_the_published_one_through_every_door(door: Door) -> None:
-    published = contract()
+    published = published_contract()
     for tool in await door.tools():
         own = published.tools[tool["name"]]
         assert tool["inputSchema"] == own.input_schema

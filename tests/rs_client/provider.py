@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl
 
 import httpx2
 
-from personal_server.rs_client.exchange import Exchange
+from personal_server.rs_client.discovery import Exchange
 
 ORIGIN = "https://me.example"
 RESOURCE = "/.well-known/oauth-protected-resource"

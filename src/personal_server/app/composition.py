@@ -35,9 +35,8 @@ from personal_server.console.application import SEGMENTS as CONSOLE_SEGMENTS
 from personal_server.console.application import ConsoleParts, console_app, error_page, owner_session
 from personal_server.granting.owner_sessions import OwnerSignIn
 from personal_server.granting.retention import Retention, keep_forgetting, keep_sweeping
-from personal_server.mcp_adapter.admission import HostedCredential
 from personal_server.mcp_adapter.calls import adapter_settings
-from personal_server.mcp_adapter.http import HostedApp, hosted_app
+from personal_server.mcp_adapter.http import HostedApp, HostedCredential, hosted_app
 from personal_server.reading.disclosure_log import DisclosureRecorder
 from personal_server.reading.export import stored_grants
 from personal_server.reading.tokens import Identifier, TokenResolver

@@ -20,7 +20,7 @@ from personal_server.errors import (
     InvalidToken,
     PersonalServerError,
 )
-from personal_server.mcp_adapter.admission import AdmissionUnavailable, Admitted, Refused
+from personal_server.mcp_adapter.http import AdmissionUnavailable, Admitted, Refused
 from personal_server.reading.tokens import TokenResolver
 
 _REFUSALS: Mapping[type[PersonalServerError], Refused] = {

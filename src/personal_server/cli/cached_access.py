@@ -19,7 +19,7 @@ from rich.text import Text
 from personal_server.cli.connecting import CacheRoot, Surroundings
 from personal_server.cli.exits import CommandError, failure_of, print_json
 from personal_server.cli.tables import console, plain, print_facts, words
-from personal_server.rs_client.authorizing import revoke
+from personal_server.rs_client.authorization_flows import revoke
 from personal_server.rs_client.credentials import (
     Credential,
     CredentialError,
@@ -29,8 +29,7 @@ from personal_server.rs_client.credentials import (
     connect_hint,
     normalize_provider_url,
 )
-from personal_server.rs_client.discovery import discover
-from personal_server.rs_client.exchange import Exchange, unavailable
+from personal_server.rs_client.discovery import Exchange, discover, unavailable
 
 
 def add_cached_access(app: cyclopts.App, around: Surroundings) -> None:

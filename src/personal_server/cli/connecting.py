@@ -19,11 +19,11 @@ from personal_server.cli.connection import ConnectOptions, connect_to
 from personal_server.cli.exits import CommandError, print_json
 from personal_server.cli.selection_options import SelectionOptions
 from personal_server.cli.tables import console, words
-from personal_server.rs_client.authorizing import Waiting
+from personal_server.rs_client.authorization_flows import Waiting
 from personal_server.rs_client.credential_cache import CredentialCache
 from personal_server.rs_client.credentials import normalize_provider_url
-from personal_server.rs_client.exchange import Exchange, network_exchange
-from personal_server.rs_client.renewal import CachedCredential, HttpTokenEndpoint
+from personal_server.rs_client.discovery import Exchange, network_exchange
+from personal_server.rs_client.refresh import CachedCredential, HttpTokenEndpoint
 
 CacheRoot = Annotated[Path | None, Parameter(name="--cache-root")]
 

@@ -19,12 +19,14 @@ from rich.text import Text
 from personal_server.cli.selection_options import Details
 from personal_server.cli.tables import plain, print_facts, words
 from personal_server.domain.values import instant_text
-from personal_server.rs_client.authorizing import (
+from personal_server.rs_client.authorization_flows import (
     SCOPE,
     ClientForgotten,
     DeviceOffer,
     Waiting,
     ask_for_device,
+    code_request,
+    listening,
     poll_device,
     push_request,
     redeem_code,
@@ -40,9 +42,7 @@ from personal_server.rs_client.credentials import (
     connect_hint,
     credential_members,
 )
-from personal_server.rs_client.discovery import Provider, discover
-from personal_server.rs_client.exchange import Exchange
-from personal_server.rs_client.loopback import code_request, listening
+from personal_server.rs_client.discovery import Exchange, Provider, discover
 
 LOOPBACK_SECONDS = 900.0
 

@@ -30,10 +30,21 @@ from personal_server.cli.doctor_findings import (
 from personal_server.cli.doctor_hosts import HOSTS, check_documents, check_host
 from personal_server.cli.exits import print_json
 from personal_server.cli.tables import console
-from personal_server.rs_client.authorizing import Waiting, ask_for_device, poll_device, register
+from personal_server.rs_client.authorization_flows import (
+    Waiting,
+    ask_for_device,
+    poll_device,
+    register,
+)
 from personal_server.rs_client.credentials import CredentialError, normalize_provider_url
-from personal_server.rs_client.discovery import RESOURCE_PATH, SERVER_PATH, Provider, discover
-from personal_server.rs_client.exchange import Exchange, Reply
+from personal_server.rs_client.discovery import (
+    RESOURCE_PATH,
+    SERVER_PATH,
+    Exchange,
+    Provider,
+    Reply,
+    discover,
+)
 
 BROWSER_HOST = "http://localhost:6274"
 NAME = "pdpp doctor"

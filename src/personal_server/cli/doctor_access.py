@@ -11,9 +11,8 @@ from collections.abc import Generator, Iterator, Mapping
 from typing import cast
 
 from personal_server.cli.doctor_findings import Finding, good, judged, wrong
-from personal_server.rs_client.authorizing import revoke
-from personal_server.rs_client.discovery import Provider
-from personal_server.rs_client.exchange import Exchange, Reply
+from personal_server.rs_client.authorization_flows import revoke
+from personal_server.rs_client.discovery import Exchange, Provider, Reply
 
 TOOLS = ("schema", "query_records", "aggregate", "search", "fetch", "read_record_field")
 PROTOCOL = "2025-11-25"

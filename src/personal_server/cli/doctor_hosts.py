@@ -13,8 +13,7 @@ from typing import cast
 from urllib.parse import urlencode, urlsplit
 
 from personal_server.cli.doctor_findings import HINT, Finding, good, judged, wrong
-from personal_server.rs_client.discovery import Provider
-from personal_server.rs_client.exchange import Exchange, Reply
+from personal_server.rs_client.discovery import Exchange, Provider, Reply
 
 CHALLENGE = urlsafe_b64encode(hashlib.sha256(b"doctor").digest()).rstrip(b"=").decode()
 LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "::1")

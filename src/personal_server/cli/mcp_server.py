@@ -25,7 +25,7 @@ from personal_server.rs_client.credentials import (
     OwnerTokenRefused,
     normalize_provider_url,
 )
-from personal_server.rs_client.renewal import CachedBearer, CachedCredential, network_endpoint
+from personal_server.rs_client.refresh import CachedBearer, CachedCredential, network_endpoint
 from personal_server.settings import AdapterSettings, InvalidSetting, adapter_from_env
 
 if TYPE_CHECKING:

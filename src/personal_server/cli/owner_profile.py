@@ -17,7 +17,7 @@ from personal_server.cli.connection import show_offer
 from personal_server.cli.exits import print_json
 from personal_server.cli.tables import words
 from personal_server.domain.values import instant_text
-from personal_server.rs_client.authorizing import (
+from personal_server.rs_client.authorization_flows import (
     OWNER_CLIENT,
     OWNER_SCOPE,
     ask_as_owner,

@@ -4,16 +4,21 @@ Source: MCP adapter contract 4.1, steps 2 to 4. Compiled from the published sche
 else; no coercion, no clamping; the first failure is the answer.
 """
 
+import json
+import math
+import re
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from typing import Any
+from urllib.parse import unquote_plus
 
-from personal_server.mcp_adapter import budgets
-from personal_server.mcp_adapter.cleaning import one_line, quoted
+from personal_server.mcp_adapter import contract
 from personal_server.mcp_adapter.contract import ToolContract
 from personal_server.mcp_adapter.errors import NextCall, ToolError
 from personal_server.mcp_adapter.handles import is_part
+from personal_server.mcp_adapter.safe_text import one_line, quoted
 from personal_server.rs_client.json_values import Json, as_object, compact, is_list, is_object
+from personal_server.rs_client.port import Query
 
 Arguments = dict[str, Any]
 ShapeCheck = Callable[[Arguments], Any]
@@ -86,7 +91,7 @@ def _unknown(tool: ToolContract, name: str) -> ToolError:
     return ToolError(
         "invalid_arguments",
         f"`{quoted(name)}` is not an argument of {tool.name}. {hint}",
-        param=quoted(name) if quoted(name) == name else name[: budgets.quoted_value],
+        param=quoted(name) if quoted(name) == name else name[: contract.quoted_value],
     )
 
 
@@ -119,7 +124,7 @@ def _integer(name: str, rule: Json, value: Any) -> int:
 
 
 def _string(name: str, rule: Json, value: Any) -> str:
-    limit = budgets.handle_argument if name in long_strings else budgets.string_argument
+    limit = contract.handle_argument if name in long_strings else contract.string_argument
     if not isinstance(value, str) or not value or not is_encodable(value):
         raise _wrong(name, rule, value)
     if len(value) > limit:
@@ -137,7 +142,7 @@ def _string(name: str, rule: Json, value: Any) -> str:
 
 
 def _list(name: str, rule: Json, value: Any) -> list[str]:
-    if not is_list(value) or not 1 <= len(value) <= budgets.list_argument:
+    if not is_list(value) or not 1 <= len(value) <= contract.list_argument:
         raise _wrong(name, rule, value)
     return [
         _string(name if name != "stream" else "streams", {"type": "string"}, item) for item in value
@@ -158,7 +163,7 @@ def _shown(value: Any) -> str:
     if is_object(value) or is_list(value):
         kind = "object" if is_object(value) else "list"
         return f"an empty {kind}" if not value else "an object" if kind == "object" else "a list"
-    return one_line(compact(value), budgets.quoted_value)
+    return one_line(compact(value), contract.quoted_value)
 
 
 def _expected(rule: Json) -> str:
@@ -174,7 +179,7 @@ def _expected(rule: Json) -> str:
             else f"an integer, at least {low}"
         )
     if kind == "array":
-        return f"a list of 1 to {budgets.list_argument} non-empty strings"
+        return f"a list of 1 to {contract.list_argument} non-empty strings"
     return "an object" if kind == "object" else "a non-empty string"
 
 
@@ -200,3 +205,110 @@ def legal_or_none(tool: ToolContract, arguments: Arguments, shape: ShapeCheck) -
 def no_shape(asked: Arguments) -> None:
     """The check of a call whose shape cannot be wrong."""
     del asked
+
+
+# Typed filters → bracket parameters. Strings are never parsed into a read, only into advice.
+#
+# Source: MCP adapter contract 10.2.1; decision C4.
+
+
+operators = ("gte", "gt", "lte", "lt")
+expected = "object: field -> scalar or {gte,gt,lte,lt}"
+bracket_form = re.compile(r"filter\[([^\[\]]+)\](?:\[(gte|gt|lte|lt)\])?=(.*)", re.DOTALL)
+
+
+def encode_filter(value: object) -> Query:
+    """Check a filter and encode it.
+
+    Raises: ToolError invalid_filter; param is `filter` or `filter.<key>`.
+    """
+    if not is_object(value) or not value:
+        raise _refused("filter", "`filter` must be a non-empty object keyed by field name.")
+    pairs: list[tuple[str, str]] = []
+    for key, condition in value.items():
+        _check_key(key)
+        pairs.extend(_condition(key, condition))
+    if len(pairs) > contract.filter_conditions:
+        raise _refused("filter", f"`filter` takes at most {contract.filter_conditions} conditions.")
+    return tuple(pairs)
+
+
+def _check_key(key: str) -> None:
+    if not key or any(char in "[]" or ord(char) < 32 or ord(char) == 127 for char in key):
+        raise _refused(
+            "filter", f"A filter key is a plain field name, not {quoted(key) or 'empty'}."
+        )
+
+
+def _condition(key: str, condition: Any) -> Query:
+    param = f"filter.{quoted(key)}"
+    if not is_object(condition):
+        return ((f"filter[{key}]", _scalar(param, condition, booleans=True)),)
+    if not condition or not set(condition) <= set(operators):
+        raise _refused(param, f"`{param}` takes only gte, gt, lte and lt, at least one of them.")
+    return tuple(
+        (f"filter[{key}][{name}]", _scalar(param, bound, booleans=False))
+        for name, bound in condition.items()
+    )
+
+
+def _scalar(param: str, value: Any, *, booleans: bool) -> str:
+    if isinstance(value, bool) and booleans:
+        return "true" if value else "false"
+    if isinstance(value, str) and len(value) <= contract.string_argument and _is_text(value):
+        return value
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if isinstance(value, float) and math.isfinite(value):
+        return str(int(value)) if value.is_integer() and abs(value) < 1e15 else json.dumps(value)
+    kinds = "a string, number or boolean" if booleans else "a string or number"
+    raise _refused(param, f"`{param}` must be {kinds}, or an object of range operators.")
+
+
+def _is_text(value: str) -> bool:
+    return not any("\ud800" <= char <= "\udfff" for char in value)
+
+
+def _refused(param: str, message: str) -> ToolError:
+    return ToolError(
+        "invalid_filter",
+        message,
+        param=param,
+        expected=expected,
+        example={"filter": {"status": "paid", "sent_at": {"gte": "2026-01-01"}}},
+    )
+
+
+def advised_filter(value: object) -> Json | None:
+    """The typed filter a string plainly meant, for a next call; None when it is not plain."""
+    if not isinstance(value, str) or not value or len(value) > contract.string_argument:
+        return None
+    found = _from_json(value) or _from_brackets(value)
+    try:
+        encode_filter(found)
+    except ToolError:
+        return None
+    return found
+
+
+def _from_json(value: str) -> Json | None:
+    try:
+        parsed: Any = json.loads(value)
+    except (ValueError, RecursionError):
+        return None
+    return parsed if is_object(parsed) else None
+
+
+def _from_brackets(value: str) -> Json | None:
+    found: Json = {}
+    for part in value.split("&"):
+        match = bracket_form.fullmatch(part)
+        if match is None:
+            return None
+        field, operator, text = match[1], match[2], unquote_plus(match[3])
+        held = found.setdefault(field, {} if operator else text)
+        if is_object(held) is not bool(operator):
+            return None
+        if operator:
+            held[operator] = text
+    return found

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from personal_server.mcp_adapter import budgets
+from personal_server.mcp_adapter import contract
 from personal_server.rs_client.json_values import Json
 from personal_server.rs_client.port import RsPort
 
@@ -16,7 +16,7 @@ class AdapterSettings:
     """The two tuning variables of the adapter."""
 
     link_rule: LinkRule = "auto"
-    max_blob_bytes: int = budgets.blob_bytes
+    max_blob_bytes: int = contract.blob_bytes
 
 
 @dataclass(frozen=True, slots=True)

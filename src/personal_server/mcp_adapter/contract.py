@@ -52,7 +52,7 @@ class Contract:
 
 
 @cache
-def contract() -> Contract:
+def published_contract() -> Contract:
     """The published contract."""
     text = files("personal_server.mcp_adapter").joinpath("mcp-tools.json").read_text("utf-8")
     document: Any = json.loads(text)
@@ -73,7 +73,7 @@ def _tool(row: Json) -> ToolContract:
 
 def tool_names() -> tuple[str, ...]:
     """The six names in their order."""
-    return tuple(contract().tools)
+    return tuple(published_contract().tools)
 
 
 def replacement_of(name: str) -> str | None:
@@ -82,3 +82,65 @@ def replacement_of(name: str) -> str | None:
     if known is None and "event" in name and "subscription" in name:
         return "REST /v1/event-subscriptions"
     return known
+
+
+# How large each thing may be. Units: characters (code points) unless the name says bytes.
+#
+# Source: MCP adapter contract 6.1; decisions C20, C21, C26.
+
+
+text_aim = 12_000
+structured_aim = 32_000
+ceiling = 45_000
+
+schema_structured_aim = 32_000
+schema_structured_bytes = 60_000
+schema_text_aim = 8_000
+schema_text_limit = 12_000
+schema_connection_lines = 50
+
+document_text = 24_000
+document_field = 300
+document_fields = 4_000
+document_children = 20
+json_read_limit = 24_000
+
+error_text = 4_000
+error_structured = 6_000
+quoted_value = 80
+title = 160
+label = 80
+group_key = 120
+evidence = 200
+evidence_per_hit = 2
+unusual_id = 200
+
+string_argument = 2_000
+handle_argument = 8_192
+list_argument = 100
+filter_conditions = 32
+
+previews = (8_000, 2_400, 1_200, 600, 300, 120)
+refit_preview = 300
+short_preview = 120
+shortest_preview = 60
+compound_floor = 300
+reference = 1_000
+"""A reference to bytes up to this size stays as sent."""
+refit_rows = 5
+page_reads = 3
+
+next_calls = 4
+links = 5
+link_fields = 600
+
+tool_list_bytes = 16_384
+instructions = 2_000
+prompt_argument = 500
+completions = 100
+record_resource_bytes = 1024 * 1024
+blob_bytes = 5 * 1024 * 1024
+
+tool_seconds = 45.0
+aside_seconds = 3.0
+"""Deadline of the schema read behind an expand gate or a completion."""

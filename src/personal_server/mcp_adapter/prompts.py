@@ -3,12 +3,20 @@
 Source: MCP adapter contract 12.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from personal_server.mcp_adapter import budgets
-from personal_server.mcp_adapter.cleaning import one_line
-from personal_server.rs_client.json_values import compact
+from personal_server.mcp_adapter import contract
+from personal_server.mcp_adapter.calls import Call
+from personal_server.mcp_adapter.reads import read_catalog
+from personal_server.mcp_adapter.safe_text import one_line
+from personal_server.mcp_adapter.schema_document import (
+    CatalogRow,
+    all_connections,
+    catalog_rows,
+    covers,
+)
+from personal_server.rs_client.json_values import Json, as_object, compact
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +64,7 @@ class UnusableArguments(Exception):
     def __init__(self, missing: list[str], unknown: list[str]) -> None:
         super().__init__("unusable prompt arguments")
         self.missing = missing
-        self.unknown = [one_line(name, budgets.quoted_value) for name in unknown]
+        self.unknown = [one_line(name, contract.quoted_value) for name in unknown]
 
     @property
     def message(self) -> str:
@@ -67,7 +75,7 @@ class UnusableArguments(Exception):
 
 
 def _inserted(value: str) -> str:
-    return compact(one_line(value)[: budgets.prompt_argument])
+    return compact(one_line(value)[: contract.prompt_argument])
 
 
 stream = Argument("stream", "Stream to look in; see schema.")
@@ -124,3 +132,78 @@ prompts: dict[str, Prompt] = {
         ),
     )
 }
+
+
+# Completions of stream, connection and field names from one live schema read.
+#
+# Source: MCP adapter contract 12. Anything that goes wrong is an empty list, never an error.
+
+
+stream_template = "pdpp://stream/{name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Completions:
+    """Matching values, best first, and how many there are in all."""
+
+    values: list[str]
+    total: int
+
+
+nothing = Completions([], 0)
+
+
+async def complete(
+    call: Call,
+    *,
+    prompt: str | None,
+    uri: str | None,
+    name: str,
+    typed: str,
+    chosen: Mapping[str, str],
+) -> Completions:
+    """Values for one argument of a prompt or template."""
+    wanted = _kind(prompt, uri, name)
+    if wanted is None or (wanted == "field" and not chosen.get("stream")):
+        return nothing
+    scope = (("stream", chosen["stream"]),) if wanted == "field" else ()
+    catalog = await read_catalog(call, scope)
+    if catalog is None:
+        return nothing
+    return matching(_values(wanted, catalog, chosen), typed)
+
+
+def _kind(prompt: str | None, uri: str | None, name: str) -> str | None:
+    if uri is not None:
+        return "stream" if uri == stream_template and name == "name" else None
+    known = prompts.get(prompt or "")
+    if known is None or all(argument.name != name for argument in known.arguments):
+        return None
+    return name if name in {"stream", "connection_id", "field"} else None
+
+
+def _values(wanted: str, catalog: Json, chosen: Mapping[str, str]) -> Iterable[str]:
+    rows = [row for row in catalog_rows(catalog) if _is_chosen(row, wanted, chosen)]
+    if wanted == "stream":
+        return {row.name for row in rows}
+    if wanted == "field":
+        return {name for row in rows for name in as_object(row.row.get("field_capabilities"))}
+    listed = {c.connection_id for row in rows for c in row.connections}
+    return listed if chosen.get("stream") else listed | set(all_connections(catalog))
+
+
+def _is_chosen(row: CatalogRow, wanted: str, chosen: Mapping[str, str]) -> bool:
+    stream, connection = chosen.get("stream"), chosen.get("connection_id")
+    if wanted != "stream" and stream and row.name != stream:
+        return False
+    return wanted == "connection_id" or not connection or covers(row, connection)
+
+
+def matching(values: Iterable[str], typed: str) -> Completions:
+    """Prefix matches first, then substrings, each sorted; without regard to case."""
+    sought = typed.casefold()
+    ordered = sorted(value for value in values if value)
+    first = [value for value in ordered if value.casefold().startswith(sought)]
+    rest = [value for value in ordered if sought in value.casefold() and value not in first]
+    found = [*first, *rest]
+    return Completions(found[: contract.completions], len(found))

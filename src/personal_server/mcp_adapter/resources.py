@@ -8,29 +8,35 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from urllib.parse import unquote
 
-from personal_server.mcp_adapter import budgets
+from personal_server.mcp_adapter import contract
 from personal_server.mcp_adapter.calls import Call
-from personal_server.mcp_adapter.catalog import all_connections, catalog_rows, unavailable_in
 from personal_server.mcp_adapter.errors import ToolError
-from personal_server.mcp_adapter.evidence.ladder import blob_url, record_url
-from personal_server.mcp_adapter.faces.window import Asked
+from personal_server.mcp_adapter.faces.content_ladder import blob_url, record_url
+from personal_server.mcp_adapter.faces.field_window import Asked
 from personal_server.mcp_adapter.handles import (
+    WindowCursor,
     WindowRef,
     blob_prefix,
+    field_key,
     format_id,
     is_part,
     parse_blob_handle,
     parse_record_handle,
     parse_window_handle,
     record_prefix,
+    short_digest,
     window_prefix,
     window_uri,
 )
-from personal_server.mcp_adapter.reading import failed, read, refusal
+from personal_server.mcp_adapter.reads import failed, read, refusal
+from personal_server.mcp_adapter.schema_document import (
+    all_connections,
+    catalog_rows,
+    unavailable_in,
+)
 from personal_server.mcp_adapter.tools.fetch import record_path
 from personal_server.mcp_adapter.tools.read_record_field import read_window
 from personal_server.mcp_adapter.tools.schema import index_data, read_compact, stream_data
-from personal_server.mcp_adapter.window_cursors import WindowCursor, field_key, short_digest
 from personal_server.rs_client.json_values import Json, as_object, as_text, compact
 from personal_server.rs_client.port import Query, RsFailure
 
@@ -162,7 +168,7 @@ async def _record(call: Call, handle: str) -> Resource:
     response = await read(call, record_path(record), _scope(record.connection_id), {})
     content = _json(response.body, untrusted=True)
     size = len((content.text or "").encode())
-    if size > budgets.record_resource_bytes:
+    if size > contract.record_resource_bytes:
         raise _too_large(size, record_url(call.provider_url, record))
     return Resource((content,))
 

@@ -6,10 +6,12 @@ one offer; no exception but `MCPError` leaves a handler.
 
 import logging
 import secrets
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from time import perf_counter
 from typing import Any, Protocol
+from urllib.parse import urlsplit
 
 import anyio
 import mcp_types as types
@@ -18,20 +20,103 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
-from personal_server.mcp_adapter import budgets
+from personal_server.mcp_adapter import contract, sdk_results
 from personal_server.mcp_adapter.calls import AdapterSettings, Call, Outcome
-from personal_server.mcp_adapter.cleaning import quoted
-from personal_server.mcp_adapter.clients import is_openai
-from personal_server.mcp_adapter.completions import complete, nothing
-from personal_server.mcp_adapter.contract import contract, replacement_of
+from personal_server.mcp_adapter.contract import published_contract, replacement_of
 from personal_server.mcp_adapter.errors import NextCall, ToolError
 from personal_server.mcp_adapter.faces.refusal import render_refusal
-from personal_server.mcp_adapter.measuring import Counts, MeasuredPort
-from personal_server.mcp_adapter.offer import Offer, ToolFunction, personal_data
-from personal_server.mcp_adapter.prompts import UnusableArguments
-from personal_server.mcp_adapter.results import resource_error, resource_result
+from personal_server.mcp_adapter.metrics import Counts, MeasuredPort
+from personal_server.mcp_adapter.prompts import UnusableArguments, complete, nothing, prompts
+from personal_server.mcp_adapter.resources import Resource, read_resource
+from personal_server.mcp_adapter.safe_text import quoted
+from personal_server.mcp_adapter.sdk_results import call_result, resource_error, resource_result
+from personal_server.mcp_adapter.tools.aggregate import aggregate
+from personal_server.mcp_adapter.tools.fetch import fetch
+from personal_server.mcp_adapter.tools.query_records import query_records
+from personal_server.mcp_adapter.tools.read_record_field import read_record_field
+from personal_server.mcp_adapter.tools.schema import schema
+from personal_server.mcp_adapter.tools.search import search
 from personal_server.rs_client.json_values import compact
 from personal_server.rs_client.port import RsPort
+
+# Telling clients apart by hints of the request: a hint chooses a format and nothing else.
+#
+# Source: MCP adapter contract 14.
+
+
+openai_names = frozenset({"openai-mcp", "chatgpt"})
+openai_hosts = ("chatgpt.com", "openai.com")
+
+
+def is_openai(
+    name: str | None, meta: Mapping[str, Any] | None, user_agent: str | None, client_id: str | None
+) -> bool:
+    """Whether any hint says that the client is OpenAI's."""
+    if name is not None and name.lower().split("/")[0] in openai_names:
+        return True
+    if meta is not None and any(str(key).startswith("openai/") for key in meta):
+        return True
+    if user_agent is not None and user_agent.lower().startswith("openai-mcp"):
+        return True
+    return client_id is not None and _is_openai_url(client_id)
+
+
+def _is_openai_url(client_id: str) -> bool:
+    try:
+        host = urlsplit(client_id).hostname or ""
+    except ValueError:
+        return False
+    return any(host == known or host.endswith(f".{known}") for known in openai_hosts)
+
+
+# What a server offers: its lists, and what answers each name in them.
+#
+# The machinery around an offer (ports, refusals, ceilings, results, log lines) is the same for any.
+# Source: MCP adapter contract 2.4, 10 to 12.
+
+
+ToolFunction = Callable[[Call, Mapping[str, Any] | None], Awaitable[Outcome]]
+PromptFunction = Callable[[Mapping[str, str]], types.GetPromptResult]
+ResourceReader = Callable[[Call, str], Awaitable[Resource]]
+Rendering = Callable[[Call, Outcome], tuple[types.CallToolResult, tuple[int, int]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """Lists, and the functions behind them.
+
+    Shapes: a tool returns an outcome, which `render` makes a result with the sizes of its faces.
+    Raises: a prompt raises UnusableArguments; a tool or reader ToolError.
+    """
+
+    list_tools: Callable[[], types.ListToolsResult]
+    list_resources: Callable[[], types.ListResourcesResult]
+    list_templates: Callable[[], types.ListResourceTemplatesResult]
+    list_prompts: Callable[[], types.ListPromptsResult]
+    tools: Mapping[str, ToolFunction]
+    prompts: Mapping[str, PromptFunction]
+    read_resource: ResourceReader
+    render: Rendering = call_result
+
+
+personal_data = Offer(
+    list_tools=sdk_results.list_tools_result,
+    list_resources=sdk_results.list_resources_result,
+    list_templates=sdk_results.list_templates_result,
+    list_prompts=sdk_results.list_prompts_result,
+    tools={
+        "schema": schema,
+        "query_records": query_records,
+        "aggregate": aggregate,
+        "search": search,
+        "fetch": fetch,
+        "read_record_field": read_record_field,
+    },
+    prompts={name: partial(sdk_results.prompt_result, prompt) for name, prompt in prompts.items()},
+    read_resource=read_resource,
+)
+"""The one offer of this adapter, the same for every client, token and transport."""
+
 
 log = logging.getLogger("personal_server.mcp_adapter")
 
@@ -155,7 +240,7 @@ class Adapter:
         """One resource; every failure is a JSON-RPC error with a typed refusal in `data`."""
         call, run = self.call_for(context, "resource")
         try:
-            with anyio.fail_after(budgets.tool_seconds):
+            with anyio.fail_after(contract.tool_seconds):
                 found = await self.offer.read_resource(call, params.uri)
         except Exception as error:  # noqa: BLE001 - the one boundary: nothing untyped leaves
             refusal = refusal_of(error, run.caller)
@@ -222,7 +307,7 @@ async def guarded(
 ) -> Outcome:
     """Run a tool; a refusal, a deadline or a defect of ours becomes a typed outcome."""
     try:
-        with anyio.fail_after(budgets.tool_seconds):
+        with anyio.fail_after(contract.tool_seconds):
             outcome = await function(call, arguments)
     except ToolError as error:
         return render_refusal(error)
@@ -249,7 +334,7 @@ def _defect(error: Exception, caller: Caller) -> ToolError:
 
 
 def _within_ceiling(call: Call, outcome: Outcome) -> Outcome:
-    if max(len(outcome.text), len(compact(outcome.structured))) <= budgets.ceiling:
+    if max(len(outcome.text), len(compact(outcome.structured))) <= contract.ceiling:
         return outcome
     message = "The result passes the limit whatever is cut; ask for less."
     return render_refusal(ToolError("result_too_large", message, members={"tool": call.tool}))
@@ -294,7 +379,7 @@ def build_server(
         name,
         version=version,
         title="Personal data",
-        instructions=contract().instructions,
+        instructions=published_contract().instructions,
         icons=icons,
         cache_hints={"server/discover": public_hint},
         get_tool_input_schema=no_header_parameters,

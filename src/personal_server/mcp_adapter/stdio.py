@@ -13,7 +13,7 @@ import anyio
 from mcp.server.stdio import stdio_server
 
 from personal_server.mcp_adapter.calls import AdapterSettings
-from personal_server.mcp_adapter.measuring import Counts, telling
+from personal_server.mcp_adapter.metrics import Counts, telling
 from personal_server.mcp_adapter.server import Caller, build_server
 from personal_server.rs_client.json_values import as_object, as_text
 from personal_server.rs_client.port import Path, Query, RsPort, RsResponse

@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from personal_server.mcp_adapter.handles import RecordRef
-from personal_server.mcp_adapter.window_cursors import WindowCursor, field_key, render_cursor
+from personal_server.mcp_adapter.handles import RecordRef, WindowCursor, field_key, render_cursor
 from tests.mcp_adapter.asking import ask
 from tests.mcp_adapter.fake_rs import Answer, FakeRs, Request, error_answer
 from tests.mcp_adapter.legality import insist_on_legal

@@ -7,10 +7,18 @@ anywhere; identity stays.
 from dataclasses import dataclass
 from typing import Any
 
-from personal_server.mcp_adapter import budgets
+from personal_server.mcp_adapter import contract
 from personal_server.mcp_adapter.calls import Call
-from personal_server.mcp_adapter.cleaning import escaped_json
-from personal_server.mcp_adapter.evidence.cutting import (
+from personal_server.mcp_adapter.faces import text
+from personal_server.mcp_adapter.faces.content_ladder import Holder, ladder_entry
+from personal_server.mcp_adapter.faces.record_identity import (
+    Place,
+    holder_of,
+    payload_of,
+    record_address,
+    record_title,
+)
+from personal_server.mcp_adapter.faces.truncation import (
     Cut,
     Measure,
     Member,
@@ -19,11 +27,9 @@ from personal_server.mcp_adapter.evidence.cutting import (
     everything,
     members_of,
 )
-from personal_server.mcp_adapter.evidence.ladder import Holder, ladder_entry
-from personal_server.mcp_adapter.evidence.naming import record_address, record_title
-from personal_server.mcp_adapter.faces import text
-from personal_server.mcp_adapter.faces.holders import Place, holder_of, payload_of
 from personal_server.mcp_adapter.handles import RecordRef, is_part, record_uri
+from personal_server.mcp_adapter.safe_text import escaped_json
+from personal_server.rs_client.answers import connection_of, connector_key_of, record_key_of
 from personal_server.rs_client.json_values import (
     Json,
     as_count,
@@ -33,7 +39,6 @@ from personal_server.rs_client.json_values import (
     is_object,
     objects_in,
 )
-from personal_server.rs_client.normalize import connection_of, connector_key_of, record_key_of
 
 text_names = ("text", "content", "body", "summary")
 wrapper_names = frozenset(
@@ -81,7 +86,7 @@ class Document:
 def render_document(call: Call, document: Document) -> Json:
     """The document with as much text as both faces hold."""
     whole = _Parts.of(call, document)
-    low, high = 0, budgets.document_text
+    low, high = 0, contract.document_text
     full = whole.at(high)
     if _fits(full):
         return full
@@ -92,7 +97,7 @@ def render_document(call: Call, document: Document) -> Json:
 
 
 def _fits(structured: Json) -> bool:
-    return len(escaped_json(structured)) <= budgets.ceiling - 200
+    return len(escaped_json(structured)) <= contract.ceiling - 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,25 +195,25 @@ def _is_missing(cut: Cut) -> bool:
 
 def _json_text(members: list[Member], limit_chars: int) -> tuple[str, list[Cut]]:
     """The payload as JSON, values cut until it fits; it stays valid JSON."""
-    for preview in (budgets.document_text, *budgets.previews, budgets.shortest_preview):
+    for preview in (contract.document_text, *contract.previews, contract.shortest_preview):
         shown, cuts = cut_members(members, Measure.of(preview))
         if len(compact(shown)) <= limit_chars:
             return compact(shown), cuts
     low, high = 0, len(members)
     while low < high:
         middle = (low + high + 1) // 2
-        shown, _ = cut_members(members, Measure(budgets.shortest_preview, 0, middle))
+        shown, _ = cut_members(members, Measure(contract.shortest_preview, 0, middle))
         low, high = (middle, high) if len(compact(shown)) <= limit_chars else (low, middle - 1)
-    shown, cuts = cut_members(members, Measure(budgets.shortest_preview, 0, low))
+    shown, cuts = cut_members(members, Measure(contract.shortest_preview, 0, low))
     return compact(shown), cuts
 
 
 def _fields(members: list[Member]) -> tuple[Json, list[Cut]]:
     """The other members, short, as many as fit."""
-    measure = Measure(budgets.document_field, budgets.document_field)
+    measure = Measure(contract.document_field, contract.document_field)
     shown: Json = {}
     cuts: list[Cut] = []
-    left = budgets.document_fields
+    left = contract.document_fields
     for member in members:
         short, noted = member.at(measure)
         size = len(compact(short)) + len(compact(member.name)) + 2
@@ -234,7 +239,7 @@ def _relation(call: Call, document: Document, relation: str, value: Any) -> Any:
     if not is_list(value.get("data")):
         return _child(call, document, relation, value)
     rows = objects_in(value["data"])
-    shown = [_child(call, document, relation, row) for row in rows[: budgets.document_children]]
+    shown = [_child(call, document, relation, row) for row in rows[: contract.document_children]]
     more = value.get("has_more") is True or len(rows) > len(shown)
     found: Json = {"data": shown, "has_more": more}
     total = as_count(value.get("total"))

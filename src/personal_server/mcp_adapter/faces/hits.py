@@ -3,35 +3,196 @@
 Source: MCP adapter contract 10.4, 8.3, 8.4, 8.5; decisions C8, C19.
 """
 
+import html
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from personal_server.mcp_adapter import budgets
+from personal_server.mcp_adapter import contract
 from personal_server.mcp_adapter.calls import Call
-from personal_server.mcp_adapter.cleaning import label, one_line
-from personal_server.mcp_adapter.evidence.cutting import (
-    Measure,
-    Member,
-    cut_members,
-    members_of,
-    reach_of,
-)
-from personal_server.mcp_adapter.evidence.excerpts import Excerpt, excerpts_of
-from personal_server.mcp_adapter.evidence.highlights import cut_marked, repaired
-from personal_server.mcp_adapter.evidence.ladder import (
+from personal_server.mcp_adapter.faces.content_ladder import (
     Holder,
     default_window_chars,
     ladder_entry,
     ladder_line,
 )
-from personal_server.mcp_adapter.evidence.naming import event_time, record_address, record_title
-from personal_server.mcp_adapter.faces.fit import Block
-from personal_server.mcp_adapter.faces.holders import Place, holder_of, identity_members
+from personal_server.mcp_adapter.faces.page_layout import Block
+from personal_server.mcp_adapter.faces.record_identity import (
+    Place,
+    event_time,
+    holder_of,
+    identity_members,
+    record_address,
+    record_title,
+)
 from personal_server.mcp_adapter.faces.text import fact
+from personal_server.mcp_adapter.faces.truncation import (
+    Cut,
+    Measure,
+    Member,
+    cut_members,
+    cut_position,
+    is_encoded_passage,
+    members_of,
+    reach_of,
+)
 from personal_server.mcp_adapter.handles import WindowRef, spells_connection, window_uri
-from personal_server.rs_client.json_values import Json, as_object, as_text, is_list, is_object
-from personal_server.rs_client.normalize import connector_key_of
+from personal_server.mcp_adapter.safe_text import label, one_line
+from personal_server.rs_client.answers import connector_key_of
+from personal_server.rs_client.json_values import (
+    Json,
+    as_count,
+    as_list,
+    as_object,
+    as_text,
+    first_text,
+    is_list,
+    is_object,
+    objects_in,
+)
+
+# `<mark>` tags that stay balanced, whatever a server sent and wherever a cut falls.
+#
+# Source: MCP adapter contract 8.3. No other markup is produced or interpreted.
+
+
+opening, closing = "<mark>", "</mark>"
+tag = re.compile(r"</?mark>")
+
+
+def is_balanced(text: str) -> bool:
+    """Whether tags alternate, opening first, none left open."""
+    tags = tag.findall(text)
+    return tags == [opening, closing] * (len(tags) // 2)
+
+
+def repaired(text: str) -> str:
+    """The text itself when its tags are balanced, else without any."""
+    return text if is_balanced(text) else tag.sub("", text)
+
+
+def cut_marked(text: str, limit_chars: int) -> str:
+    """At most limit_chars of visible text; tags do not count, none is split, none stays open."""
+    text = repaired(text)
+    pieces = tag.split(text)
+    shown: list[str] = []
+    left = limit_chars
+    for position, piece in enumerate(pieces):
+        kept = piece if len(piece) <= left else piece[: cut_position(piece, left)] if left else ""
+        left -= len(kept)
+        marked = position % 2 == 1
+        shown.append(f"{opening}{kept}{closing}" if marked and kept else kept)
+        if len(kept) < len(piece):
+            return "".join(shown) + "…"
+    return "".join(shown)
+
+
+def mark_ranges(text: str, start_chars: int, ranges: object) -> str:
+    """An excerpt with its matches tagged; one whose own text holds a tag is left plain."""
+    if tag.search(text):
+        return tag.sub("", text)
+    shown: list[str] = []
+    at = 0
+    for begin, end in _inside(as_list(ranges), start_chars, len(text)):
+        if begin >= at:
+            shown += (text[at:begin], opening, text[begin:end], closing)
+            at = end
+    return "".join(shown) + text[at:]
+
+
+def _inside(ranges: Sequence[object], start_chars: int, size: int) -> list[tuple[int, int]]:
+    found: list[tuple[int, int]] = []
+    for item in ranges:
+        match item:
+            case [int(begin), int(end)] if 0 <= begin - start_chars < end - start_chars <= size:
+                found.append((begin - start_chars, end - start_chars))
+            case _:
+                continue
+    return sorted(found)
+
+
+def unescaped(snippet: str) -> str:
+    """A snippet's text: entities resolved outside its own tags, which stay only when balanced."""
+    if not is_balanced(snippet):
+        return tag.sub("", html.unescape(tag.sub("", snippet)))
+    parts = [html.unescape(part) for part in tag.split(snippet)]
+    if any(tag.search(part) for part in parts):
+        return tag.sub("", "".join(parts))
+    return "".join(
+        f"{opening}{part}{closing}" if position % 2 else part for position, part in enumerate(parts)
+    )
+
+
+# The evidence of a search hit, from whichever member a server put it in.
+#
+# Source: MCP adapter contract 10.4, 8.3.
+
+
+evidence_members = ("evidence_excerpts", "match_windows", "field_windows", "matches")
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """One passage that matched; marked holds balanced tags or none.
+
+    Units: start_chars and total_chars are offsets in the whole value; shown_chars of the passage.
+    """
+
+    field_path: str | None
+    marked: str
+    shown_chars: int
+    start_chars: int
+    total_chars: int | None
+    complete: bool
+
+    def as_cut(self) -> Cut | None:
+        """The note of an excerpt that is not known to be complete."""
+        if self.complete or not self.field_path:
+            return None
+        return Cut(self.field_path, "text", "truncated", self.shown_chars, self.total_chars)
+
+
+def excerpts_of(hit: Json) -> list[Excerpt]:
+    """At most two passages of a hit; none when the server sent none."""
+    for name in evidence_members:
+        found = [excerpt for item in objects_in(hit.get(name)) if (excerpt := _excerpt(item))]
+        if found:
+            return found[: contract.evidence_per_hit]
+    return _snippet(hit)
+
+
+def _excerpt(item: Json) -> Excerpt | None:
+    text = first_text(item.get("preview_text"), item.get("text"), item.get("snippet"))
+    if text is None:
+        return None
+    start = as_count(item.get("start_chars")) or 0
+    complete = item.get("truncated") is False or item.get("complete") is True
+    return Excerpt(
+        field_path=first_text(item.get("field_path"), item.get("field")),
+        marked=_readable(mark_ranges(text, start, item.get("match_ranges")), text),
+        shown_chars=len(text),
+        start_chars=start,
+        total_chars=as_count(item.get("total_chars")),
+        complete=complete,
+    )
+
+
+def _readable(marked: str, text: str) -> str:
+    return "[binary]" if is_encoded_passage(text) else marked
+
+
+def _snippet(hit: Json) -> list[Excerpt]:
+    snippet = hit.get("snippet")
+    text = as_text(snippet) or as_text(as_object(snippet).get("text"))
+    if text is None:
+        return []
+    plain = unescaped(text)
+    field = first_text(as_object(snippet).get("field"), as_object(snippet).get("field_path"))
+    bare = tag.sub("", plain).strip("…")
+    return [Excerpt(field, _readable(plain, bare), len(bare), 0, None, complete=False)]
+
 
 text_members = (
     "title",
@@ -84,7 +245,7 @@ class HitItem:
     def reach(self) -> int:
         """The preview length from which on nothing of it is cut."""
         texts = (_longest(value) for name, value in self.hit.items() if name in text_members)
-        return max(budgets.evidence, reach_of(self.payload), reach_of(self.further), *texts)
+        return max(contract.evidence, reach_of(self.payload), reach_of(self.further), *texts)
 
     def at(self, measure: Measure) -> Block:
         """The hit; excerpts are as long as the measure allows, in both faces."""
@@ -92,8 +253,8 @@ class HitItem:
         further, more_cuts = cut_members(self.further, measure)
         cuts += more_cuts
         ladder = [*self._read_on, *(ladder_entry(self.call, self.holder, cut) for cut in cuts)]
-        ladder = ladder[: budgets.evidence_per_hit]
-        limit = min(budgets.evidence, measure.preview)
+        ladder = ladder[: contract.evidence_per_hit]
+        limit = min(contract.evidence, measure.preview)
         matches = [_match_line(excerpt, limit) for excerpt in self.excerpts]
         lines = (*self._head, *matches, *map(ladder_line, ladder))
         result = {**self._result, "content_ladder": ladder} if ladder else self._result
@@ -137,7 +298,7 @@ def _ladder(call: Call, holder: Holder, excerpts: list[Excerpt]) -> list[Json]:
             continue
         entry = ladder_entry(call, holder, cut)
         entries.append(_starting_at(holder, entry, excerpt))
-    return entries[: budgets.evidence_per_hit]
+    return entries[: contract.evidence_per_hit]
 
 
 def _starting_at(holder: Holder, entry: Json, excerpt: Excerpt) -> Json:

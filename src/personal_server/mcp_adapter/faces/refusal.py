@@ -4,13 +4,13 @@ Source: MCP adapter contract 5.1, 5.3. At most 4,000 characters of text and 6,00
 labels go first, then entries, then members that no rule names; JSON is never cut.
 """
 
-from personal_server.mcp_adapter import budgets
+from personal_server.mcp_adapter import contract
 from personal_server.mcp_adapter.calls import Outcome
-from personal_server.mcp_adapter.cleaning import clean_json, label, one_line
 from personal_server.mcp_adapter.errors import ToolError
 from personal_server.mcp_adapter.faces.text import joined, unavailable_lines
+from personal_server.mcp_adapter.safe_text import clean_json, label, one_line
+from personal_server.rs_client.answers import connection_of, connector_key_of
 from personal_server.rs_client.json_values import Json, as_object, as_text, compact, objects_in
-from personal_server.rs_client.normalize import connection_of, connector_key_of
 
 message_chars = 600
 kept_members = (
@@ -32,10 +32,10 @@ def render_refusal(error: ToolError) -> Outcome:
     """Both faces of one refusal, within their budgets."""
     body = _bounded(error.error)
     text = _text(body)
-    if len(text) > budgets.error_text or len(compact(body)) > budgets.error_structured:
+    if len(text) > contract.error_text or len(compact(body)) > contract.error_structured:
         body = {name: body[name] for name in kept_members if name in body}
         text = _text(body)
-    if len(text) > budgets.error_text or len(compact(body)) > budgets.error_structured:
+    if len(text) > contract.error_text or len(compact(body)) > contract.error_structured:
         body.pop("next_call", None)
         text = _text(body)
     return Outcome(structured={"error": body}, text=text, is_error=True)
@@ -55,14 +55,14 @@ def _bounded(error: Json) -> Json:
 
 def _smaller(body: Json) -> Json:
     """Drop what is only nice to have, in a fixed order, until the structure fits."""
-    if len(compact(body)) <= budgets.error_structured:
+    if len(compact(body)) <= contract.error_structured:
         return body
     for name in ("available_connections", "unavailable_connections"):
         rows = objects_in(body.get(name))
         if rows:
             body[name] = [{k: v for k, v in row.items() if k != "display_name"} for row in rows]
     for name in sorted(body, key=lambda member: -len(compact(body[member]))):
-        if len(compact(body)) <= budgets.error_structured:
+        if len(compact(body)) <= contract.error_structured:
             break
         if name not in {*kept_members, "available_connections", "unavailable_connections"}:
             del body[name]

@@ -3,18 +3,19 @@
 Source: MCP adapter contract 10.3; decision C28.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
-from personal_server.mcp_adapter import budgets
+from personal_server.mcp_adapter import contract
 from personal_server.mcp_adapter.arguments import legal_or_none, parse_arguments
 from personal_server.mcp_adapter.calls import Call, Outcome
-from personal_server.mcp_adapter.cleaning import label
-from personal_server.mcp_adapter.contract import contract
+from personal_server.mcp_adapter.contract import published_contract
 from personal_server.mcp_adapter.errors import NextCall, ToolError
 from personal_server.mcp_adapter.faces import text
-from personal_server.mcp_adapter.faces.groups import group_lines, is_plain_value, value_text
-from personal_server.mcp_adapter.reading import read
+from personal_server.mcp_adapter.faces.truncation import binary_facts
+from personal_server.mcp_adapter.reads import read
+from personal_server.mcp_adapter.safe_text import clean_json, label, one_line
 from personal_server.mcp_adapter.tools.query_records import filter_query
 from personal_server.rs_client.json_values import (
     Json,
@@ -27,6 +28,66 @@ from personal_server.rs_client.json_values import (
 )
 from personal_server.rs_client.port import Path, Query
 
+# Groups of an aggregate as text: every group, its key as JSON, its count and value.
+#
+# Source: MCP adapter contract 8.2, 10.3; decision C28.
+
+
+iso_moment = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?)?")
+
+
+def is_plain_value(value: object) -> bool:
+    """Whether a single value may stand outside the fence: a number, a moment, or nothing."""
+    if isinstance(value, str):
+        return bool(iso_moment.fullmatch(value))
+    return value is None or isinstance(value, int | float)
+
+
+def value_text(value: object) -> str:
+    """A value as JSON, strings cut."""
+    if isinstance(value, str):
+        if iso_moment.fullmatch(value):
+            return value
+        return clean_json(_cut(value))
+    return one_line(clean_json(value), contract.group_key)
+
+
+def _cut(value: str) -> str:
+    facts = binary_facts(value)
+    if facts is not None:
+        return facts.placeholder
+    if len(value) <= contract.group_key:
+        return value
+    return value[: contract.group_key] + "…"
+
+
+def group_lines(body: Json, metric: str) -> list[str]:
+    """One line for each group, then what the limit left out."""
+    lines = [_line(group, metric) for group in objects_in(body.get("groups"))]
+    if not lines:
+        return []
+    if body.get("other_count") is not None:
+        rest = f"other_count = {value_text(body['other_count'])} (in groups beyond limit)"
+        if body.get("other_value") is not None:
+            rest += f"; other_value = {value_text(body['other_value'])}"
+        lines.append(rest)
+    return lines
+
+
+def _line(group: Json, metric: str) -> str:
+    key = _key(group.get("key"))
+    start = as_text(group.get("start"))
+    moment = f"start {one_line(start, contract.label)}" if start else ""
+    if metric == "count":
+        return f"key {key} = {value_text(group.get('count'))}" + (f" ({moment})" if moment else "")
+    notes = [f"records {value_text(group.get('count'))}", *([moment] if moment else [])]
+    return f"key {key} = {value_text(group.get('value'))} ({'; '.join(notes)})"
+
+
+def _key(value: object) -> str:
+    return clean_json(_cut(value)) if isinstance(value, str) else value_text(value)
+
+
 plain_names = ("metric", "field", "group_by", "group_by_time", "granularity", "time_zone")
 untrusted = ("/data/groups/*/key", "/data/groups/*/value", "/data/value")
 
@@ -36,7 +97,7 @@ async def aggregate(call: Call, raw: Mapping[str, Any] | None) -> Outcome:
 
     Raises: ToolError.
     """
-    asked = parse_arguments(contract().tools["aggregate"], raw, check_shape)
+    asked = parse_arguments(published_contract().tools["aggregate"], raw, check_shape)
     query = check_shape(asked)
     path = ("v1", "streams", asked["stream"], "aggregate")
     limit = asked.get("limit")
@@ -47,7 +108,7 @@ async def aggregate(call: Call, raw: Mapping[str, Any] | None) -> Outcome:
             break
         limit = _shorter(outcome, groups) if reads == 2 else 1
         outcome = await _read(call, asked, path, query, limit, reads)
-    if len(outcome.text) > budgets.text_aim:
+    if len(outcome.text) > contract.text_aim:
         message = "The groups do not fit, however few are asked for; narrow with `filter`."
         raise ToolError("result_too_large", message, param="group_by", next_call=_ungrouped(asked))
     return outcome
@@ -69,13 +130,13 @@ async def _read(
 
 def _shorter(outcome: Outcome, groups: int) -> int:
     structured = len(compact(outcome.structured))
-    share = min(budgets.text_aim / len(outcome.text), budgets.structured_aim / structured)
+    share = min(contract.text_aim / len(outcome.text), contract.structured_aim / structured)
     return max(1, min(groups - 1, int(groups * share * 0.9)))
 
 
 def _fits(outcome: Outcome) -> bool:
     structured = len(compact(outcome.structured))
-    return len(outcome.text) <= budgets.text_aim and structured <= budgets.structured_aim
+    return len(outcome.text) <= contract.text_aim and structured <= contract.structured_aim
 
 
 def check_shape(asked: dict[str, Any]) -> Query:
@@ -112,7 +173,7 @@ def _contradiction(asked: dict[str, Any]) -> tuple[str, str, tuple[str, ...]] | 
 
 
 def _legal(arguments: dict[str, Any]) -> NextCall | None:
-    return legal_or_none(contract().tools["aggregate"], arguments, check_shape)
+    return legal_or_none(published_contract().tools["aggregate"], arguments, check_shape)
 
 
 def _faces(

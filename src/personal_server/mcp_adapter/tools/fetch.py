@@ -3,23 +3,50 @@
 Source: MCP adapter contract 10.5; decisions C2, C21.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from personal_server.mcp_adapter.arguments import legal_or_none, parse_arguments
 from personal_server.mcp_adapter.calls import Call, Outcome
-from personal_server.mcp_adapter.cleaning import escaped_json
-from personal_server.mcp_adapter.contract import contract
+from personal_server.mcp_adapter.contract import published_contract
 from personal_server.mcp_adapter.errors import NextCall, ToolError
-from personal_server.mcp_adapter.expansion import encode_expand
 from personal_server.mcp_adapter.faces.document import Document, render_document
-from personal_server.mcp_adapter.faces.rows import links_of
-from personal_server.mcp_adapter.handles import RecordRef
-from personal_server.mcp_adapter.reading import read
-from personal_server.mcp_adapter.tools.gate import pass_expand_gate
-from personal_server.mcp_adapter.tools.identity import record_of
+from personal_server.mcp_adapter.faces.records import links_of
+from personal_server.mcp_adapter.handles import RecordRef, parse_id
+from personal_server.mcp_adapter.reads import read
+from personal_server.mcp_adapter.safe_text import escaped_json, quoted
+from personal_server.mcp_adapter.tools.expansion import encode_expand, pass_expand_gate
 from personal_server.rs_client.json_values import as_object, objects_in
 from personal_server.rs_client.port import Path, Query
+
+# Which record a call means: an id in any form, and the argument that may scope it.
+#
+# Source: MCP adapter contract 9.3. The adapter never invents a connection.
+
+
+Legal = Callable[[dict[str, Any]], NextCall | None]
+
+
+def record_of(asked: Mapping[str, Any], legal: Legal) -> RecordRef:
+    """The record an id names, on the connection of id or argument; legal judges advice.
+
+    Raises: ToolError invalid_id, conflicting_connection_id.
+    """
+    record = parse_id(asked["id"])
+    scope: str | None = asked.get("connection_id")
+    if scope is None or record.connection_id == scope:
+        return record
+    if record.connection_id is not None:
+        rest = {name: value for name, value in asked.items() if name != "connection_id"}
+        raise ToolError(
+            "conflicting_connection_id",
+            f"The id names connection {quoted(record.connection_id)}, the argument"
+            f" {quoted(scope)}. Leave `connection_id` out.",
+            param="connection_id",
+            next_call=legal(rest),
+        )
+    return RecordRef(scope, record.stream, record.record_id)
+
 
 untrusted = ("/title", "/text", "/url", "/metadata/fields", "/metadata/expanded")
 
@@ -29,7 +56,7 @@ async def fetch(call: Call, raw: Mapping[str, Any] | None) -> Outcome:
 
     Raises: ToolError.
     """
-    asked = parse_arguments(contract().tools["fetch"], raw, check_shape)
+    asked = parse_arguments(published_contract().tools["fetch"], raw, check_shape)
     record = record_of(asked, _legal)
     relations = _relations(asked)
     declared = await pass_expand_gate(call, asked, record.stream, record.connection_id)
@@ -66,7 +93,7 @@ def _relations(asked: dict[str, Any]) -> Query:
 
 
 def _legal(arguments: dict[str, Any]) -> NextCall | None:
-    return legal_or_none(contract().tools["fetch"], arguments, check_shape)
+    return legal_or_none(published_contract().tools["fetch"], arguments, check_shape)
 
 
 def check_shape(asked: dict[str, Any]) -> Query:

@@ -6,21 +6,24 @@ Source: MCP adapter contract 10.2.
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from personal_server.mcp_adapter import budgets
-from personal_server.mcp_adapter.arguments import legal_or_none, parse_arguments
+from personal_server.mcp_adapter import contract
+from personal_server.mcp_adapter.arguments import (
+    advised_filter,
+    encode_filter,
+    legal_or_none,
+    parse_arguments,
+)
 from personal_server.mcp_adapter.calls import Call, Outcome
-from personal_server.mcp_adapter.contract import contract
+from personal_server.mcp_adapter.contract import published_contract
 from personal_server.mcp_adapter.errors import NextCall, ToolError
-from personal_server.mcp_adapter.expansion import encode_expand
 from personal_server.mcp_adapter.faces import text
-from personal_server.mcp_adapter.faces.fit import Frame
-from personal_server.mcp_adapter.faces.holders import Place
-from personal_server.mcp_adapter.faces.rows import RowItem, links_of
-from personal_server.mcp_adapter.filters import advised_filter, encode_filter
-from personal_server.mcp_adapter.tools.gate import pass_expand_gate
-from personal_server.mcp_adapter.tools.paging import Page, PageRead, ShownPage, read_page
+from personal_server.mcp_adapter.faces.page_layout import Frame
+from personal_server.mcp_adapter.faces.record_identity import Place
+from personal_server.mcp_adapter.faces.records import RowItem, links_of
+from personal_server.mcp_adapter.tools.expansion import encode_expand, pass_expand_gate
+from personal_server.mcp_adapter.tools.pages import Page, PageRead, ShownPage, read_page
+from personal_server.rs_client.answers import page_member
 from personal_server.rs_client.json_values import Json, as_text, compact
-from personal_server.rs_client.normalize import page_member
 from personal_server.rs_client.port import Query
 
 plain_names = ("cursor", "view", "sort", "order", "count", "changes_since", "connection_id")
@@ -32,7 +35,7 @@ async def query_records(call: Call, raw: Mapping[str, Any] | None) -> Outcome:
 
     Raises: ToolError.
     """
-    tool = contract().tools["query_records"]
+    tool = published_contract().tools["query_records"]
     asked = parse_arguments(tool, raw, check_shape)
     query = check_shape(asked)
     connection = asked.get("connection_id")
@@ -93,7 +96,7 @@ def filter_query(
 
 
 def _legal(arguments: dict[str, Any]) -> NextCall | None:
-    return legal_or_none(contract().tools["query_records"], arguments, check_shape)
+    return legal_or_none(published_contract().tools["query_records"], arguments, check_shape)
 
 
 def _less(asked: Mapping[str, Any], *names: str) -> dict[str, Any]:
@@ -137,7 +140,7 @@ def _faces(call: Call, asked: Mapping[str, Any], shown: ShownPage) -> Outcome:
     return Outcome(
         structured=structured,
         text=face,
-        links=links_of(call, shown.ladder)[: budgets.links],
+        links=links_of(call, shown.ladder)[: contract.links],
         untrusted=untrusted,
         request_id=page.request_id,
         page_reads=shown.reads,

@@ -8,21 +8,21 @@ from typing import Any
 
 from personal_server.mcp_adapter.arguments import legal_or_none, parse_arguments
 from personal_server.mcp_adapter.calls import Call, Outcome
-from personal_server.mcp_adapter.contract import contract
+from personal_server.mcp_adapter.contract import published_contract
 from personal_server.mcp_adapter.errors import NextCall, ToolError
-from personal_server.mcp_adapter.faces.window import Asked, render_window
-from personal_server.mcp_adapter.handles import RecordRef, format_id
-from personal_server.mcp_adapter.reading import answer, refusal
-from personal_server.mcp_adapter.tools.fetch import record_path
-from personal_server.mcp_adapter.tools.identity import record_of
-from personal_server.mcp_adapter.window_cursors import (
+from personal_server.mcp_adapter.faces.field_window import Asked, render_window
+from personal_server.mcp_adapter.handles import (
+    RecordRef,
     WindowCursor,
     field_key,
+    format_id,
     parse_cursor,
     short_digest,
 )
+from personal_server.mcp_adapter.reads import answer, refusal
+from personal_server.mcp_adapter.tools.fetch import record_of, record_path
+from personal_server.rs_client.answers import error_of
 from personal_server.rs_client.json_values import Json, as_object, as_text, is_object
-from personal_server.rs_client.normalize import error_of
 from personal_server.rs_client.port import Query, RsResponse
 
 choosing = ("offset_chars", "q", "before_chars", "after_chars")
@@ -35,7 +35,7 @@ async def read_record_field(call: Call, raw: Mapping[str, Any] | None) -> Outcom
 
     Raises: ToolError.
     """
-    asked = parse_arguments(contract().tools[tool_name], raw, check_shape)
+    asked = parse_arguments(published_contract().tools[tool_name], raw, check_shape)
     record, cursor = check_shape(asked)
     window = Asked(record, asked, cursor)
     return await read_window(call, window)
@@ -138,7 +138,7 @@ def _cursor(asked: dict[str, Any], record: RecordRef) -> WindowCursor | None:
 
 
 def _legal(arguments: dict[str, Any]) -> NextCall | None:
-    return legal_or_none(contract().tools[tool_name], arguments, check_shape)
+    return legal_or_none(published_contract().tools[tool_name], arguments, check_shape)
 
 
 def _less(asked: Mapping[str, Any], *names: str) -> dict[str, Any]:

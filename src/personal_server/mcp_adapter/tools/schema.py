@@ -6,22 +6,27 @@ Source: MCP adapter contract 10.1, 3.6.
 from collections.abc import Mapping
 from typing import Any
 
-from personal_server.mcp_adapter import budgets
+from personal_server.mcp_adapter import contract
 from personal_server.mcp_adapter.arguments import parse_arguments
 from personal_server.mcp_adapter.calls import Call, Outcome
-from personal_server.mcp_adapter.catalog import CatalogRow, all_connections, catalog_rows
-from personal_server.mcp_adapter.cleaning import quoted
-from personal_server.mcp_adapter.compact import compact_catalog, scoped_to, without_alias
-from personal_server.mcp_adapter.contract import contract
+from personal_server.mcp_adapter.contract import published_contract
 from personal_server.mcp_adapter.errors import NextCall, ToolError
 from personal_server.mcp_adapter.faces import text
-from personal_server.mcp_adapter.faces.schema_text import index_text
-from personal_server.mcp_adapter.faces.stream_text import field_schema_lines, stream_text
-from personal_server.mcp_adapter.flags import legend_for
-from personal_server.mcp_adapter.full_schema import full_schema
-from personal_server.mcp_adapter.reading import answer, refusal
+from personal_server.mcp_adapter.faces.schema import field_schema_lines, index_text, stream_text
+from personal_server.mcp_adapter.reads import answer, refusal
+from personal_server.mcp_adapter.safe_text import quoted
+from personal_server.mcp_adapter.schema_document import (
+    CatalogRow,
+    all_connections,
+    catalog_rows,
+    compact_catalog,
+    full_schema,
+    legend_for,
+    scoped_to,
+    without_alias,
+)
+from personal_server.rs_client.answers import error_of
 from personal_server.rs_client.json_values import Json, as_object, compact, is_object, objects_in
-from personal_server.rs_client.normalize import error_of
 from personal_server.rs_client.port import Query, RsResponse
 
 path = ("v1", "schema")
@@ -42,7 +47,7 @@ async def schema(call: Call, raw: Mapping[str, Any] | None) -> Outcome:
 
     Raises: ToolError.
     """
-    asked = parse_arguments(contract().tools["schema"], raw, check_shape)
+    asked = parse_arguments(published_contract().tools["schema"], raw, check_shape)
     check_shape(asked)
     if asked.get("detail") == "full":
         return await _full(call, asked)
@@ -86,7 +91,9 @@ def index_data(catalog: Json) -> Json:
 
     Raises: ToolError result_too_large.
     """
-    for members, limit in zip(reductions, (32_000, budgets.ceiling, budgets.ceiling), strict=True):
+    for members, limit in zip(
+        reductions, (32_000, contract.ceiling, contract.ceiling), strict=True
+    ):
         found = _reduced(catalog, members)
         written = compact(found)
         if len(written) <= limit - 1_000 and len(written.encode()) <= 59_000:
@@ -153,7 +160,7 @@ def _stream(asked: Mapping[str, Any], catalog: Json, request_id: str | None) -> 
     face = stream_text(asked["stream"], rows, catalog, text.next_lines(following))
     structured: Json = {"data": stream_data(catalog), "warnings": []}
     structured["next"] = [item.as_json() for item in following]
-    if len(compact(structured)) > budgets.ceiling:
+    if len(compact(structured)) > contract.ceiling:
         raise _too_wide(asked, rows)
     return Outcome(structured, face, request_id=request_id, rows=len(rows))
 
@@ -220,7 +227,7 @@ async def _full(call: Call, asked: dict[str, Any]) -> Outcome:
     reserved = sum(len(line) + 1 for line in closing) + len("omitted=9999\n")
     projected = catalog_rows(compact_catalog(scoped, scoped=True))
     face = stream_text(asked["stream"], projected, scoped, [], reserved)
-    room = budgets.schema_text_limit - len(face) - 1 - reserved
+    room = contract.schema_text_limit - len(face) - 1 - reserved
     face = text.joined([face], field_schema_lines(rows, room), closing)
     structured: Json = {"data": data, "warnings": warnings}
     structured["next"] = [item.as_json() for item in following]

@@ -9,18 +9,18 @@ from typing import Any
 
 from personal_server.mcp_adapter.arguments import legal_or_none, parse_arguments
 from personal_server.mcp_adapter.calls import Call, Outcome
-from personal_server.mcp_adapter.cleaning import escaped_json
-from personal_server.mcp_adapter.contract import contract
+from personal_server.mcp_adapter.contract import published_contract
 from personal_server.mcp_adapter.errors import NextCall, ToolError
 from personal_server.mcp_adapter.faces import text
-from personal_server.mcp_adapter.faces.fit import Frame
 from personal_server.mcp_adapter.faces.hits import HitItem
-from personal_server.mcp_adapter.faces.holders import Place
-from personal_server.mcp_adapter.faces.rows import links_of
-from personal_server.mcp_adapter.tools.paging import Page, PageRead, ShownPage, read_page
+from personal_server.mcp_adapter.faces.page_layout import Frame
+from personal_server.mcp_adapter.faces.record_identity import Place
+from personal_server.mcp_adapter.faces.records import links_of
+from personal_server.mcp_adapter.safe_text import escaped_json
+from personal_server.mcp_adapter.tools.pages import Page, PageRead, ShownPage, read_page
 from personal_server.mcp_adapter.tools.query_records import filter_query
+from personal_server.rs_client.answers import connection_of, connector_key_of, count_of, meta_of
 from personal_server.rs_client.json_values import Json, as_object, as_text, compact, objects_in
-from personal_server.rs_client.normalize import connection_of, connector_key_of, count_of, meta_of
 from personal_server.rs_client.port import Query
 
 routes = {
@@ -46,7 +46,7 @@ async def search(call: Call, raw: Mapping[str, Any] | None) -> Outcome:
 
     Raises: ToolError.
     """
-    asked = parse_arguments(contract().tools["search"], raw, check_shape)
+    asked = parse_arguments(published_contract().tools["search"], raw, check_shape)
     query = check_shape(asked)
     streams = asked.get("streams", ())
     place = Place(streams[0] if len(streams) == 1 else "", asked.get("connection_id"))
@@ -87,7 +87,7 @@ def check_shape(asked: dict[str, Any]) -> Query:
 
 
 def _legal(arguments: dict[str, Any]) -> NextCall | None:
-    return legal_or_none(contract().tools["search"], arguments, check_shape)
+    return legal_or_none(published_contract().tools["search"], arguments, check_shape)
 
 
 def _faces(call: Call, asked: Mapping[str, Any], shown: ShownPage) -> Outcome:

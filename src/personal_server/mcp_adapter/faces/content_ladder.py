@@ -1,0 +1,130 @@
+"""The way on from everything that was cut: an entry in the structured face, a line in the text.
+
+Source: MCP adapter contract 8.1; decisions C20, C23. Entries are names, not permissions.
+"""
+
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from personal_server.mcp_adapter import contract
+from personal_server.mcp_adapter.calls import Call
+from personal_server.mcp_adapter.errors import NextCall
+from personal_server.mcp_adapter.faces.truncation import Cut, everything
+from personal_server.mcp_adapter.handles import (
+    BlobRef,
+    RecordRef,
+    WindowRef,
+    blob_uri,
+    record_uri,
+    window_uri,
+)
+from personal_server.mcp_adapter.safe_text import clean_json, one_line
+from personal_server.rs_client.json_values import Json, as_object, as_text
+
+default_window_chars = 4_096
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """The record that cut values belong to: its id as shown, and where it is when that is known."""
+
+    id: str
+    record: RecordRef | None
+
+
+def ladder_entry(call: Call, holder: Holder, cut: Cut) -> Json:
+    """The structured entry of one cut."""
+    entry: Json = {"id": holder.id, "field_path": cut.field_path, "kind": cut.kind}
+    entry["status"] = cut.status
+    if cut.kind == "binary":
+        return {**entry, **_binary(call, holder, cut)}
+    names = ("shown_chars", "total_chars") if cut.kind == "text" else ("shown_items", "total_items")
+    amounts = zip(names, (cut.shown, cut.total), strict=True)
+    entry.update({name: amount for name, amount in amounts if amount is not None})
+    read = _read(holder, cut)
+    if read is not None:
+        entry["read"] = {"tool": read.tool, "arguments": dict(read.arguments)}
+    uri = _uri(holder, cut)
+    if uri is not None and call.link_rule != "never":
+        entry["uri"] = uri
+    return entry
+
+
+def _read(holder: Holder, cut: Cut) -> NextCall | None:
+    if holder.record is None:
+        return None
+    if cut.kind == "text":
+        arguments = {"id": holder.id, "field_path": cut.field_path, "offset_chars": cut.shown}
+        return NextCall("read_record_field", arguments)
+    if cut.json_chars > contract.json_read_limit or cut.field_path == everything:
+        return None
+    return NextCall("fetch", {"id": holder.id, "fields": [cut.field_path]})
+
+
+def _uri(holder: Holder, cut: Cut) -> str | None:
+    if holder.record is None:
+        return None
+    if cut.kind == "text":
+        window = WindowRef(holder.record, cut.field_path, cut.shown, default_window_chars)
+        return window_uri(window)
+    return record_uri(holder.record)
+
+
+def _binary(call: Call, holder: Holder, cut: Cut) -> Json:
+    facts = cut.facts
+    if facts is None:
+        return {}
+    described: Json = {"mime_type": one_line(facts.mime_type, contract.label)}
+    if facts.size_bytes is not None:
+        described["size_bytes"] = facts.size_bytes
+    if facts.digest:
+        described["digest"] = one_line(facts.digest, contract.label)
+    connection = holder.record.connection_id if holder.record else None
+    if facts.blob_id:
+        described["blob_id"] = facts.blob_id
+        described["uri"] = blob_uri(BlobRef(connection, facts.blob_id))
+        described["url"] = blob_url(call.provider_url, facts.blob_id, connection)
+    elif holder.record is not None:
+        described["uri"] = record_uri(holder.record)
+        described["url"] = record_url(call.provider_url, holder.record)
+    return described
+
+
+def blob_url(origin: str, blob_id: str, connection_id: str | None) -> str:
+    """The REST address of a blob."""
+    scope = f"?connection_id={quote(connection_id, safe='')}" if connection_id else ""
+    return f"{origin}/v1/blobs/{quote(blob_id, safe='')}{scope}"
+
+
+def record_url(origin: str, record: RecordRef) -> str:
+    """The REST address of a record, built from its parts."""
+    stream, key = quote(record.stream, safe=""), quote(record.record_id, safe="")
+    scope = record.connection_id
+    query = f"?connection_id={quote(scope, safe='')}" if scope else ""
+    return f"{origin}/v1/streams/{stream}/records/{key}{query}"
+
+
+def ladder_line(entry: Json) -> str:
+    """The text line of one entry."""
+    name = one_line(entry["field_path"], contract.label)
+    if entry["kind"] == "binary":
+        size = f"{entry['size_bytes']} bytes" if "size_bytes" in entry else "size unknown"
+        parts = (
+            name,
+            entry.get("mime_type", ""),
+            size,
+            entry.get("digest", ""),
+            entry.get("uri", ""),
+        )
+        return "binary: " + " ".join(part for part in parts if part)
+    amount = _amount(entry)
+    read = as_object(entry.get("read"))
+    if read:
+        return f"cut: {name} {amount} {read['tool']} {clean_json(read['arguments'])}"
+    return f"cut: {name} {amount} {as_text(entry.get('uri')) or ''}".rstrip()
+
+
+def _amount(entry: Json) -> str:
+    if entry["kind"] == "text":
+        return f"{entry['shown_chars']}/{entry.get('total_chars', 'unknown')}"
+    return f"{entry['shown_items']}/{entry['total_items']} items"

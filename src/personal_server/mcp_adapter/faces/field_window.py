@@ -1,0 +1,236 @@
+"""A window of one field in both faces: exact text in the structure, cleaned text behind the fence.
+
+Source: MCP adapter contract 10.6.2. `end_chars = start_chars + len(text)`, always.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from personal_server.mcp_adapter import contract
+from personal_server.mcp_adapter.calls import Call, Link, Outcome
+from personal_server.mcp_adapter.errors import NextCall
+from personal_server.mcp_adapter.faces import text
+from personal_server.mcp_adapter.faces.truncation import cut_position
+from personal_server.mcp_adapter.handles import (
+    RecordRef,
+    WindowCursor,
+    WindowRef,
+    field_key,
+    format_id,
+    render_cursor,
+    short_digest,
+    window_uri,
+)
+from personal_server.mcp_adapter.safe_text import clean, clean_json, label
+from personal_server.rs_client.answers import connection_of
+from personal_server.rs_client.json_values import Json, as_count, as_object, as_text, compact
+
+default_limit_chars = 4_096
+largest_limit_chars = 16_384
+tool_name = "read_record_field"
+untrusted = ("/window/text", "/window/match/q")
+envelope_chars = 2_000
+longest_uri = contract.link_fields - contract.label
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One asked window: the record, the arguments as given, and the cursor among them."""
+
+    record: RecordRef
+    arguments: Mapping[str, Any]
+    cursor: WindowCursor | None = None
+
+    @property
+    def field_path(self) -> str:
+        """The field."""
+        return str(self.arguments["field_path"])
+
+    @property
+    def limit_chars(self) -> int:
+        """The length asked for."""
+        given = self.arguments.get("limit_chars")
+        if given is None and self.cursor is not None:
+            return self.cursor.limit_chars
+        return min(int(given), largest_limit_chars) if given is not None else default_limit_chars
+
+    @property
+    def offset_chars(self) -> int:
+        """The place asked for."""
+        if self.cursor is not None:
+            return self.cursor.offset_chars
+        return int(self.arguments.get("offset_chars", 0))
+
+    def restarted(self) -> dict[str, Any]:
+        """The call that reads the same field from its start."""
+        dropped = {"cursor", "offset_chars", "q", "before_chars", "after_chars"}
+        rest = {name: value for name, value in self.arguments.items() if name not in dropped}
+        return {**rest, "offset_chars": 0}
+
+
+@dataclass(frozen=True, slots=True)
+class _Window:
+    """One window as it is shown."""
+
+    record: RecordRef
+    field_path: str
+    text: str
+    start: int
+    limit: int
+    size: int | None
+    follows: bool
+    digest: str | None
+
+    @property
+    def end(self) -> int:
+        return self.start + len(self.text)
+
+    @property
+    def complete(self) -> bool:
+        return self.start == 0 and not self.follows
+
+    @property
+    def previous(self) -> int | None:
+        return max(0, self.start - self.limit) if self.start > 0 else None
+
+    def cursor(self, offset: int) -> str:
+        key = field_key(self.record, self.field_path)
+        return render_cursor(WindowCursor(key, offset, self.limit, short_digest(self.digest)))
+
+    def uri(self, offset: int) -> str:
+        place = WindowRef(self.record, self.field_path, offset, self.limit, self.digest)
+        return window_uri(place)
+
+
+def render_window(call: Call, body: Json, asked: Asked, request_id: str | None) -> Outcome:
+    """Both faces of one window."""
+    shown = _window(body, asked)
+    linked = call.link_rule != "never" and (
+        call.link_rule == "always" or (call.links_allowed and not shown.complete)
+    )
+    linked = linked and len(shown.uri(shown.start)) <= longest_uri
+    structured = _structured(body, asked, shown, linked=linked)
+    face = _text(call, structured, shown)
+    mime = as_text(structured["field"].get("mime_type")) or "text/plain"
+    links = (Link(label(asked.field_path), shown.uri(shown.start), mime),) if linked else ()
+    return Outcome(structured, face, links, untrusted, request_id, rows=1)
+
+
+def _window(body: Json, asked: Asked) -> _Window:
+    window, field = as_object(body.get("window")), as_object(body.get("field"))
+    received: str = window["text"]
+    start = as_count(window.get("start_chars"))
+    limit = min(as_count(window.get("limit_chars")) or asked.limit_chars, largest_limit_chars)
+    size = as_count(field.get("size_chars"))
+    kept = _fitting(received[:limit])
+    begin = max(0, start if start is not None else asked.offset_chars)
+    end = begin + len(kept)
+    follows = len(kept) < len(received) or _follows(window, end, size)
+    record = RecordRef(
+        connection_of(body) or asked.record.connection_id,
+        asked.record.stream,
+        asked.record.record_id,
+    )
+    digest = as_text(field.get("digest"))
+    return _Window(record, asked.field_path, kept, begin, limit, size, follows, digest)
+
+
+def _follows(window: Json, end: int, size: int | None) -> bool:
+    if size is not None and as_text(window.get("text")):
+        return end < size
+    if isinstance(window.get("has_more"), bool):
+        return window["has_more"]
+    if as_count(window.get("next_offset_chars")) is not None:
+        return True
+    return window.get("complete") is False and bool(window.get("text"))
+
+
+def _fitting(received: str) -> str:
+    room = contract.ceiling - envelope_chars * 4
+    if len(compact(received)) <= room:
+        return received
+    low, high = 0, len(received)
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if len(compact(received[:middle])) <= room else (low, middle - 1)
+    return received[: cut_position(received, low)]
+
+
+def _structured(body: Json, asked: Asked, shown: _Window, *, linked: bool) -> Json:
+    window: Json = {
+        "text": shown.text,
+        "start_chars": shown.start,
+        "end_chars": shown.end,
+        "limit_chars": shown.limit,
+        "complete": shown.complete,
+        "next_cursor": shown.cursor(shown.end) if shown.follows else None,
+        "previous_cursor": None if shown.previous is None else shown.cursor(shown.previous),
+    }
+    match = _match(as_object(body.get("window")), asked)
+    if match is not None:
+        window["match"] = match
+    record = shown.record
+    structured: Json = {
+        "record": {
+            "id": format_id(record),
+            "connection_id": record.connection_id,
+            "stream": record.stream,
+            "record_id": record.record_id,
+        },
+        "field": _field(as_object(body.get("field")), asked),
+        "window": window,
+    }
+    if linked:
+        structured["resource"] = {
+            "uri": shown.uri(shown.start),
+            "next_uri": shown.uri(shown.end) if shown.follows else None,
+            "previous_uri": None if shown.previous is None else shown.uri(shown.previous),
+        }
+    return structured
+
+
+def _field(field: Json, asked: Asked) -> Json:
+    found: Json = {"path": asked.field_path, "text_like": field.get("text_like") is not False}
+    if as_text(field.get("mime_type")):
+        found["mime_type"] = field["mime_type"]
+    if as_count(field.get("size_chars")) is not None:
+        found["size_chars"] = field["size_chars"]
+    if as_text(field.get("digest")):
+        found["digest"] = field["digest"]
+    return found
+
+
+def _match(window: Json, asked: Asked) -> Json | None:
+    begin, end = as_count(window.get("match_start_chars")), as_count(window.get("match_end_chars"))
+    if "q" not in asked.arguments or begin is None or end is None:
+        return None
+    return {"q": asked.arguments["q"], "start_chars": begin, "end_chars": end}
+
+
+def _text(call: Call, structured: Json, shown: _Window) -> str:
+    visible = clean(shown.text)
+    window = structured["window"]
+    head: Json = {"id": structured["record"]["id"], "field_path": shown.field_path}
+    head.update({name: window[name] for name in ("start_chars", "end_chars")})
+    if shown.size is not None:
+        head["size_chars"] = shown.size
+    head.update({name: window[name] for name in ("complete", "next_cursor", "previous_cursor")})
+    match = as_object(window.get("match"))
+    if match:
+        head["match"] = {name: match[name] for name in ("start_chars", "end_chars")}
+    if len(visible) < len(shown.text):
+        head["removed_chars"] = len(shown.text) - len(visible)
+    calls = [_call(head, "next"), _call(head, "previous")]
+    nonce = text.unused_nonce(call.nonce, visible)
+    lines = [line for line in calls if line]
+    return text.joined([clean_json(head)], lines, text.fenced([visible], nonce))
+
+
+def _call(head: Json, direction: str) -> str | None:
+    cursor = as_text(head[f"{direction}_cursor"])
+    if cursor is None:
+        return None
+    arguments = {"id": head["id"], "field_path": head["field_path"], "cursor": cursor}
+    call = NextCall(tool_name, arguments)
+    return f"{direction}: {call.tool} {clean_json(dict(call.arguments))}"

@@ -1,0 +1,198 @@
+"""How much of a page fits both faces: the longest preview for all rows, or fewer rows.
+
+Source: MCP adapter contract 6.2, 6.4; decision C20. Nothing is dropped here: when a page does not
+fit, the answer is how many rows would. Rows are rendered as they are measured, and no further than
+the budget reaches.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Protocol
+
+from personal_server.mcp_adapter import contract
+from personal_server.mcp_adapter.faces.truncation import Measure, least
+from personal_server.rs_client.json_values import Json, compact
+
+text_slack = 500
+structured_slack = 400
+"""Room for what is only known once the page is chosen: first id, a shortening warning."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """One row or hit in both faces.
+
+    Shapes: row stands in `data`; result in `results` (search); ladder in `content_ladder`.
+    """
+
+    id: str
+    row: Json
+    lines: tuple[str, ...]
+    ladder: tuple[Json, ...] = ()
+    result: Json | None = None
+
+    @cached_property
+    def structured_chars(self) -> int:
+        """What the block adds to the structured face."""
+        size = len(compact(self.row)) + len(compact(self.id)) + 2
+        if self.result is not None:
+            return size + len(compact(self.result)) + 1
+        return size + sum(len(compact(entry)) + 1 for entry in self.ladder)
+
+    @cached_property
+    def text_chars(self) -> int:
+        """What the block adds to the text face."""
+        return sum(len(line) + 1 for line in self.lines)
+
+
+class Item(Protocol):
+    """One row or hit, ready to be rendered at any measure."""
+
+    @property
+    def members(self) -> int:
+        """How many members its payload has."""
+        ...
+
+    def reach(self) -> int:
+        """The preview length from which on nothing of it is cut."""
+        ...
+
+    def at(self, measure: Measure) -> Block:
+        """Both faces of it."""
+        ...
+
+
+presumed_cursor_chars = 400
+Renderer = Callable[[Json, int], Item]
+"""Makes the item of a row, given its number on the page."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """Characters of both faces before any row stands in them.
+
+    Shapes: has_cursor says whether a cursor is already counted; a shorter page will have one.
+    """
+
+    structured_chars: int
+    text_chars: int
+    has_cursor: bool = True
+
+    def room_for(self, blocks: Callable[[], Iterable[Block]], total: int) -> int:
+        """How many of total blocks fit, from the first on; drawn no further than they fit."""
+        fitting = self._count(blocks(), 0)
+        if fitting == total or self.has_cursor:
+            return fitting
+        return self._count(blocks(), presumed_cursor_chars)
+
+    def _count(self, blocks: Iterable[Block], cursor_chars: int) -> int:
+        structured = self.structured_chars + structured_slack + 4 * cursor_chars
+        text = self.text_chars + text_slack + 2 * cursor_chars
+        count = 0
+        for block in blocks:
+            structured += block.structured_chars
+            text += block.text_chars
+            if structured > contract.structured_aim or text > contract.text_aim:
+                break
+            count += 1
+        return count
+
+
+@dataclass(slots=True)
+class Rendering:
+    """One row under measurement; what was rendered once is kept."""
+
+    row: Json
+    item: Item
+    reach: int
+    blocks: dict[Measure, Block] = field(default_factory=dict[Measure, Block])
+
+    def at(self, measure: Measure) -> Block:
+        """The row at one measure; all measures at which nothing is cut are one."""
+        if measure.compound >= measure.preview >= self.reach and measure.members is None:
+            measure = Measure.of(self.reach)
+        block = self.blocks.get(measure)
+        if block is None:
+            block = self.blocks[measure] = self.item.at(measure)
+        return block
+
+
+@dataclass(slots=True)
+class Fitting:
+    """The rows of one page under measurement.
+
+    Shapes: known are renderings of an earlier answer; equal rows at equal places are not rendered
+        again.
+    """
+
+    rows: Sequence[Json]
+    renderer: Renderer
+    frame: Frame
+    known: Sequence[Rendering] = ()
+    renderings: list[Rendering] = field(default_factory=list[Rendering])
+
+    def again(self, rows: Sequence[Json], frame: Frame) -> "Fitting":
+        """Another answer to the same question; what was rendered for this one is used again."""
+        return Fitting(rows, self.renderer, frame, self.renderings)
+
+    def at(self, measure: Measure) -> Iterator[Block]:
+        """The rows at one measure, each rendered when it is drawn."""
+        return (self._rendering(place).at(measure) for place in range(len(self.rows)))
+
+    def room(self, measure: Measure) -> int:
+        """How many rows fit at one measure."""
+        return self.frame.room_for(lambda: self.at(measure), len(self.rows))
+
+    def _rendering(self, place: int) -> Rendering:
+        if place < len(self.renderings):
+            return self.renderings[place]
+        row = self.rows[place]
+        if place < len(self.known) and self.known[place].row == row:
+            found = self.known[place]
+        else:
+            item = self.renderer(row, place + 1)
+            found = Rendering(row, item, item.reach())
+        self.renderings.append(found)
+        return found
+
+    def members_of_first(self) -> int:
+        """How many members the payload of the first row has."""
+        return self._rendering(0).item.members
+
+
+def fit_page(fitting: Fitting) -> list[Block] | int:
+    """All rows as blocks, or the number of rows (at least 1) that would fit."""
+    total = len(fitting.rows)
+    kept = fitting.room(Measure.of(contract.refit_preview))
+    if kept < min(contract.refit_rows, total):
+        kept = fitting.room(Measure.of(contract.short_preview))
+    if kept == total:
+        return _longest_preview(fitting)
+    if total == 1:
+        return _one_large_row(fitting)
+    return max(kept, 1)
+
+
+def _longest_preview(fitting: Fitting) -> list[Block]:
+    measures = [Measure.of(preview) for preview in contract.previews]
+    for measure in measures:
+        if fitting.room(measure) == len(fitting.rows):
+            return list(fitting.at(measure))
+    return list(fitting.at(measures[-1]))
+
+
+def _one_large_row(fitting: Fitting) -> list[Block]:
+    for measure in (Measure.of(contract.shortest_preview), least):
+        if fitting.room(measure) == 1:
+            return list(fitting.at(measure))
+    low, high = 0, fitting.members_of_first()
+    while low < high:
+        middle = (low + high + 1) // 2
+        fits = fitting.room(_with_members(middle))
+        low, high = (middle, high) if fits else (low, middle - 1)
+    return list(fitting.at(_with_members(low)))
+
+
+def _with_members(count: int) -> Measure:
+    return Measure(least.preview, least.compound, count)

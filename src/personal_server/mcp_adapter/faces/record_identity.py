@@ -1,0 +1,176 @@
+"""The human name and the address of a record: never empty, never the snippet.
+
+Source: MCP adapter contract 8.4, 8.5.
+"""
+
+import re
+from dataclasses import dataclass
+from urllib.parse import parse_qsl, quote, urlsplit
+
+from personal_server.mcp_adapter import contract
+from personal_server.mcp_adapter.calls import Call
+from personal_server.mcp_adapter.faces.content_ladder import Holder, record_url
+from personal_server.mcp_adapter.faces.truncation import binary_facts
+from personal_server.mcp_adapter.handles import (
+    RecordRef,
+    format_id,
+    handle_chars,
+    is_part,
+    record_uri,
+)
+from personal_server.mcp_adapter.safe_text import has_steering, one_line
+from personal_server.rs_client.answers import connection_of, connector_key_of, record_key_of
+from personal_server.rs_client.json_values import Json, as_text, first_text, is_object
+
+title_names = ("title", "name", "subject", "summary")
+url_names = ("url", "source_url", "href")
+time_names = (
+    "sent_at",
+    "authored_at",
+    "created_at",
+    "source_created_at",
+    "occurred_at",
+    "updated_at",
+)
+longest_url = 2_000
+white_space = re.compile(r"\s")
+
+
+def record_title(wrapper: Json, payload: Json, record: RecordRef | None, shown_id: str) -> str:
+    """The first title there is; else source, stream and time; else the id."""
+    candidates = (wrapper.get("title"), *(payload.get(name) for name in title_names))
+    found = next((line for line in map(_line, candidates) if line), None)
+    if found:
+        return found
+    connection = record.connection_id if record else None
+    label = first_text(wrapper.get("display_name"), connector_key_of(wrapper), connection)
+    parts = (label, record.stream if record else None, event_time(wrapper, payload))
+    made = " / ".join(one_line(part, contract.label) for part in parts if part)
+    return one_line(made or shown_id, contract.title)
+
+
+def _line(value: object) -> str:
+    if not isinstance(value, str) or binary_facts(value) is not None:
+        return ""
+    return one_line(value, contract.title)
+
+
+def event_time(wrapper: Json, payload: Json) -> str | None:
+    """When it happened; only without such a time when it was taken in."""
+    for name in time_names:
+        found = first_text(wrapper.get(name), payload.get(name))
+        if found:
+            return one_line(found, contract.label)
+    return as_text(wrapper.get("emitted_at"))
+
+
+def record_address(
+    origin: str, wrapper: Json, payload: Json, record: RecordRef | None
+) -> str | None:
+    """The first usable address: the payload's own, the server's, one built from the parts."""
+    own = next((url for name in url_names if (url := safe_url(payload.get(name)))), None)
+    if own:
+        return own
+    connection = record.connection_id if record else None
+    stated = _absolute(origin, as_text(wrapper.get("record_url")), connection)
+    if stated:
+        return stated
+    if record is None:
+        return None
+    built = record_url(origin, record)
+    return built if len(built) <= longest_url or not origin else record_uri(record)
+
+
+def safe_url(value: object) -> str | None:
+    """The value when it is a plain web address."""
+    if not isinstance(value, str) or not value or len(value) > longest_url:
+        return None
+    if has_steering(value) or white_space.search(value):
+        return None
+    try:
+        parts = urlsplit(value)
+        plain = parts.hostname and parts.username is None and parts.password is None
+    except ValueError:
+        return None
+    return value if parts.scheme in {"http", "https"} and plain else None
+
+
+def _absolute(origin: str, path: str | None, connection_id: str | None) -> str | None:
+    if path is None:
+        return None
+    url = path if "://" in path else f"{origin}{path}" if path.startswith("/") else None
+    if safe_url(url) is None or url is None:
+        return None
+    parts = urlsplit(url)
+    known = {name for name, _ in parse_qsl(parts.query, keep_blank_values=True)}
+    if connection_id and "connection_id" not in known and not parts.fragment:
+        glue = "&" if parts.query else "?"
+        return f"{url}{glue}connection_id={quote(connection_id, safe='')}"
+    return url
+
+
+# Which record a row is, and what of it is its own: identity beside payload, ours or a foreign one.
+#
+# Source: MCP adapter contract 3.6, 9.1.
+
+
+identity_members = frozenset(
+    {
+        "object",
+        "id",
+        "record_id",
+        "record_key",
+        "stream",
+        "connection_id",
+        "connector_instance_id",
+        "connector_key",
+        "connector_id",
+        "display_name",
+        "grant_id",
+        "source",
+        "emitted_at",
+        "expanded",
+        "deleted",
+        "deleted_at",
+        "links",
+        "meta",
+        "record_url",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What the request says about rows that do not say it themselves.
+
+    Shapes: binary_fields are the fields whose declaration says bytes, where a schema was at hand.
+    """
+
+    stream: str
+    connection_id: str | None = None
+    binary_fields: frozenset[str] = frozenset()
+
+
+def holder_of(call: Call, row: Json, place: Place) -> Holder:
+    """The record a row is, and its id as shown."""
+    key = record_key_of(row)
+    stream = as_text(row.get("stream")) or place.stream
+    if key is None or not is_part(stream):
+        return Holder(_address(call, row), None)
+    record = RecordRef(connection_of(row) or place.connection_id, stream, key)
+    shown = format_id(record)
+    if len(shown) > handle_chars:
+        return Holder(_address(call, row), None)
+    return Holder(shown, record)
+
+
+def _address(call: Call, row: Json) -> str:
+    return record_address(call.provider_url, row, {}, None) or "unidentified"
+
+
+def payload_of(row: Json) -> Json:
+    """The record's own members: `data` of a wrapper, else all that is not identity."""
+    data = row.get("data")
+    if is_object(data):
+        return data
+    return {name: value for name, value in row.items() if name not in identity_members}

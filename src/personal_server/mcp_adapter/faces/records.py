@@ -1,0 +1,201 @@
+"""One record of a page in both faces: identity whole, payload at a measure, the way to the rest.
+
+Source: MCP adapter contract 7.1, 8.1, 10.2.3.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from personal_server.mcp_adapter import contract
+from personal_server.mcp_adapter.calls import Call, Link
+from personal_server.mcp_adapter.faces.content_ladder import Holder, ladder_entry, ladder_line
+from personal_server.mcp_adapter.faces.page_layout import Block
+from personal_server.mcp_adapter.faces.record_identity import (
+    Place,
+    holder_of,
+    identity_members,
+    payload_of,
+)
+from personal_server.mcp_adapter.faces.truncation import (
+    Cut,
+    Measure,
+    Member,
+    cut_members,
+    members_of,
+    reach_of,
+)
+from personal_server.mcp_adapter.safe_text import clean_json, label, one_line
+from personal_server.rs_client.json_values import (
+    Json,
+    as_object,
+    as_text,
+    is_list,
+    is_object,
+    objects_in,
+)
+
+longest_uri = contract.link_fields - contract.label
+
+
+@dataclass(frozen=True)
+class RowItem:
+    """One record of a page; what does not depend on a measure is worked out once.
+
+    Shapes: title is what stands in the brackets.
+    """
+
+    call: Call
+    row: Json
+    place: Place
+    title: str
+
+    @cached_property
+    def holder(self) -> Holder:
+        """The record, and its id as shown."""
+        return holder_of(self.call, self.row, self.place)
+
+    @cached_property
+    def payload(self) -> list[Member]:
+        """The members of the record's own payload."""
+        return members_of(payload_of(self.row), self.place.binary_fields)
+
+    @cached_property
+    def relations(self) -> tuple["Relation", ...]:
+        """The relations that were expanded, in order."""
+        found: list[Relation] = []
+        number = 0
+        for name, value in as_object(self.row.get("expanded")).items():
+            found.append(Relation.of(self, name, value, number))
+            number += len(found[-1].items)
+        return tuple(found)
+
+    @property
+    def members(self) -> int:
+        """How many members the payload has."""
+        return len(self.payload)
+
+    def reach(self) -> int:
+        """The preview length from which on nothing of it is cut."""
+        return max((reach_of(self.payload), *(relation.reach() for relation in self.relations)))
+
+    def at(self, measure: Measure) -> Block:
+        """The record with its sub-records."""
+        shown, cuts = cut_members(self.payload, measure)
+        ladder = [ladder_entry(self.call, self.holder, cut) for cut in cuts]
+        lines = [f"[{self.title}] {self.holder.id}", *_payload_lines(self.row, shown)]
+        lines += map(ladder_line, ladder)
+        edited = _with_payload(self.row, shown)
+        if is_object(self.row.get("expanded")):
+            parts = [relation.at(measure) for relation in self.relations]
+            edited = {**edited, "expanded": {part.name: part.shown for part in parts}}
+            lines += [line for part in parts for line in part.lines]
+            ladder += [entry for part in parts for entry in part.ladder]
+        return Block(self.holder.id, edited, tuple(lines), tuple(ladder))
+
+
+def _with_payload(row: Json, shown: Json) -> Json:
+    if is_object(row.get("data")):
+        return {**row, "data": shown}
+    kept = {name: value for name, value in row.items() if name in identity_members}
+    return {**kept, **shown}
+
+
+def _payload_lines(row: Json, shown: Json) -> list[str]:
+    if row.get("deleted") is True:
+        when = as_text(row.get("deleted_at"))
+        return [f"deleted: {one_line(when, 80) if when else 'true'}"]
+    return [clean_json(shown)]
+
+
+@dataclass(frozen=True, slots=True)
+class Related:
+    """What one relation adds to both faces."""
+
+    name: str
+    shown: object
+    lines: list[str]
+    ladder: list[Json]
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """One expanded relation: a list of records, one record, or nothing."""
+
+    parent: RowItem
+    name: str
+    value: object
+    items: tuple[RowItem, ...]
+
+    @classmethod
+    def of(cls, parent: RowItem, name: str, value: object, number: int) -> "Relation":
+        """The relation as sent; its records are numbered on from number."""
+        rows = _rows_of(value)
+        record = parent.holder.record
+        connection = record.connection_id if record else None
+        items = tuple(
+            RowItem(
+                parent.call,
+                row,
+                Place(as_text(row.get("stream")) or name, connection),
+                f"{parent.title}.{count}",
+            )
+            for count, row in enumerate(rows, number + 1)
+        )
+        return cls(parent, name, value, items)
+
+    def reach(self) -> int:
+        """The preview length from which on nothing of it is cut."""
+        return max((item.reach() for item in self.items), default=0)
+
+    def at(self, measure: Measure) -> Related:
+        """Its records as they are shown; none when there is no room for compounds."""
+        kept = self.items if measure.compound else ()
+        blocks = [item.at(measure) for item in kept]
+        lines = [self._head(len(blocks)), *(line for block in blocks for line in block.lines)]
+        ladder = [entry for block in blocks for entry in block.ladder]
+        if len(blocks) < len(self.items):
+            path = f"expanded.{self.name}"
+            cut = Cut(path, "json", "truncated", len(blocks), len(self.items), 1 << 30)
+            entry = ladder_entry(self.parent.call, self.parent.holder, cut)
+            ladder.append(entry)
+            lines.append(ladder_line(entry))
+        return Related(self.name, self._shown(blocks), lines, ladder)
+
+    def _head(self, records: int) -> str:
+        more = is_object(self.value) and self.value.get("has_more") is True
+        return f"expanded {label(self.name)}: records={records}" + ("; has_more=true" * more)
+
+    def _shown(self, blocks: list[Block]) -> object:
+        rows = [block.row for block in blocks]
+        if not is_object(self.value):
+            return self.value
+        if not is_list(self.value.get("data")):
+            return rows[0] if rows else None
+        cut = {"has_more": True} if len(rows) < len(self.items) else {}
+        return {**self.value, "data": rows, **cut}
+
+
+def _rows_of(value: object) -> list[Json]:
+    if not is_object(value):
+        return []
+    return objects_in(value["data"]) if is_list(value.get("data")) else [value]
+
+
+def links_of(call: Call, ladder: list[Json]) -> tuple[Link, ...]:
+    """Resource links for the first cut values, when this caller gets any."""
+    if not call.links_allowed:
+        return ()
+    found: list[Link] = []
+    for entry in ladder:
+        uri = as_text(entry.get("uri"))
+        if uri and len(uri) <= longest_uri and len(found) < contract.links:
+            size = entry.get("size_bytes")
+            found.append(
+                Link(
+                    one_line(entry["field_path"], 80),
+                    uri,
+                    as_text(entry.get("mime_type")),
+                    size if isinstance(size, int) else None,
+                )
+            )
+    return tuple(found)

@@ -1,0 +1,122 @@
+"""What a call cost: reads of the resource server by route template, and counts by outcome.
+
+Source: MCP adapter contract 16. Numbers and route names only; never what was asked or said. The
+counts are told in the log: each hour in which something happened, and when serving ends.
+"""
+
+import logging
+import re
+from collections import Counter
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from time import perf_counter
+
+import anyio
+
+from personal_server.mcp_adapter import contract
+from personal_server.mcp_adapter.calls import Outcome
+from personal_server.rs_client.json_values import as_object
+from personal_server.rs_client.port import Path, Query, RsPort, RsResponse
+
+log = logging.getLogger("personal_server.mcp_adapter")
+telling_seconds = 3_600
+distinct_outcomes = 200
+plain_code = re.compile(r"[a-z0-9_]{1,64}")
+places = {"streams": "{stream}", "records": "{record}", "blobs": "{blob}"}
+
+
+def route_of(path: Path) -> str:
+    """The template of a path: names of routes stay, what stands in them goes."""
+    shown = [
+        places.get(before, segment) for before, segment in zip(("", *path), path, strict=False)
+    ]
+    return "/" + "/".join(shown)
+
+
+@dataclass(slots=True)
+class MeasuredPort:
+    """A port that remembers how its reads went."""
+
+    port: RsPort
+    route: str = "-"
+    status: int | None = None
+    seconds: float = 0.0
+
+    async def get(
+        self, path: Path, query: Query = (), *, max_bytes: int | None = None
+    ) -> RsResponse:
+        """Read one path.
+
+        Raises: RsTimeout, RsUnreachable, RsInvalidResponse.
+        """
+        self.route, self.status = route_of(path), None
+        begun = perf_counter()
+        try:
+            response = await self.port.get(path, query, max_bytes=max_bytes)
+        finally:
+            self.seconds += perf_counter() - begun
+        self.status = response.status
+        return response
+
+
+@dataclass(slots=True)
+class Counts:
+    """How often what happened, since the process began.
+
+    Shapes: calls is by tool and outcome; a code that is not a plain word, and any beyond the two
+            hundredth pair, counts as `other`.
+    """
+
+    calls: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
+    refits: int = 0
+    cuts: int = 0
+    stale_cursors: int = 0
+    budget_misses: int = 0
+
+    def note(self, tool: str, outcome: Outcome, sizes: tuple[int, int]) -> str:
+        """Count one outcome; its error code, or `ok`."""
+        error = as_object(outcome.structured.get("error")) if outcome.is_error else {}
+        code = str(error.get("code", "ok"))
+        if not plain_code.fullmatch(code) or (
+            len(self.calls) >= distinct_outcomes and (tool, code) not in self.calls
+        ):
+            code = "other"
+        self.calls[tool, code] += 1
+        self.refits += outcome.page_reads - 1
+        self.cuts += bool(outcome.links) or bool(outcome.structured.get("content_ladder"))
+        self.stale_cursors += code == "stale_cursor"
+        self.budget_misses += max(sizes) > contract.ceiling
+        return code
+
+    def line(self) -> str:
+        """Everything counted, as one line of the log."""
+        pairs = sorted(self.calls.items())
+        told = " ".join(f"{tool}.{code}={number}" for (tool, code), number in pairs)
+        numbers = (
+            f"mcp counts calls={self.calls.total()} refits={self.refits} cuts={self.cuts}"
+            f" stale_cursors={self.stale_cursors} budget_misses={self.budget_misses}"
+        )
+        return f"{numbers} {told}".rstrip()
+
+
+@asynccontextmanager
+async def telling(counts: Counts) -> AsyncGenerator[None]:
+    """Tell the counts each hour while serving, if they grew, and at the end, if there are any."""
+    try:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_keep_telling, counts)
+            yield
+            tasks.cancel_scope.cancel()
+    finally:
+        if counts.calls:
+            log.info(counts.line())
+
+
+async def _keep_telling(counts: Counts) -> None:
+    told = 0
+    while True:
+        await anyio.sleep(telling_seconds)
+        if counts.calls.total() > told:
+            told = counts.calls.total()
+            log.info(counts.line())

@@ -1,0 +1,95 @@
+"""Characters that steer a display and not a reader: taken out of text faces, escaped in JSON ones.
+
+Source: MCP adapter contract 7.4; decision C27. Structured faces and REST keep exact values.
+"""
+
+import re
+import unicodedata
+
+from personal_server.mcp_adapter import contract
+from personal_server.rs_client.json_values import compact
+
+invisible = (
+    "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f"
+    "\ufeff\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+steering = re.compile(f"[{invisible}]")
+breaks = re.compile("[\u0085\u2028\u2029\n\r]")
+suspect = re.compile(f"[{invisible}\ufe00-\ufe0f]")
+joiners = "\u200c\u200d"
+joined_kinds = ("L", "M", "S")
+
+
+def has_steering(text: str) -> bool:
+    """Whether a text holds characters that would be removed, or a line break."""
+    return bool(steering.search(text) or breaks.search(text))
+
+
+def clean(text: str) -> str:
+    """The text without steering characters; joiners and selectors stay where they have a base."""
+    if text.isascii() and text.isprintable():
+        return text
+    return suspect.sub(lambda found: found[0] if _kept(text, found.start()) else "", text)
+
+
+def _kept(text: str, at: int) -> bool:
+    char = text[at]
+    if char in joiners:
+        return _is_joined(text, at - 1) and _is_joined(text, at + 1)
+    return "\ufe00" <= char <= "\ufe0f" and _has_base(text, at - 1)
+
+
+def _is_joined(text: str, at: int) -> bool:
+    if not 0 <= at < len(text):
+        return False
+    if "\ufe00" <= text[at] <= "\ufe0f":
+        return _has_base(text, at - 1)
+    return unicodedata.category(text[at]).startswith(joined_kinds)
+
+
+def _has_base(text: str, at: int) -> bool:
+    return at >= 0 and unicodedata.category(text[at])[0] in "LMSNP"
+
+
+def one_line(text: str, limit_chars: int | None = None) -> str:
+    """One clean line; runs of white space are single spaces; cut with an ellipsis."""
+    if limit_chars is not None and len(text) > limit_chars * 16:
+        start = " ".join(clean(text[: limit_chars * 16]).split())
+        text = start if len(start) > limit_chars else text
+    line = " ".join(clean(text).split())
+    if limit_chars is None or len(line) <= limit_chars:
+        return line
+    return line[: limit_chars - 1].rstrip() + "…"
+
+
+def label(text: str) -> str:
+    """A declared name or an owner's label, fit to stand outside the fence."""
+    return one_line(text, contract.label)
+
+
+def quoted(value: object) -> str:
+    """A caller's value for a message: JSON, one line, short."""
+    text = value if isinstance(value, str) else compact(value)
+    return one_line(text, contract.quoted_value)
+
+
+def clean_json(value: object) -> str:
+    """Compact JSON on one line, steering characters removed."""
+    return breaks.sub(_escape, clean(compact(value)))
+
+
+def escaped_json(value: object) -> str:
+    """Compact JSON on one line, steering characters escaped: it still parses to the value."""
+    text = compact(value)
+    text = suspect.sub(
+        lambda found: found[0] if _kept(text, found.start()) else _escape(found), text
+    )
+    return breaks.sub(_escape, text)
+
+
+def _escape(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    if code < 0x10000:
+        return f"\\u{code:04x}"
+    code -= 0x10000
+    return f"\\u{0xD800 + (code >> 10):04x}\\u{0xDC00 + (code & 0x3FF):04x}"

@@ -1,0 +1,195 @@
+"""An outcome as the SDK sends it: typed blocks, links, and what belongs in `_meta`.
+
+Source: MCP adapter contract 4.2, 4.4, 8.1.
+"""
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import mcp_types as types
+from mcp.shared.exceptions import MCPError
+
+from personal_server.mcp_adapter import contract
+from personal_server.mcp_adapter.calls import Call, Link, Outcome
+from personal_server.mcp_adapter.contract import ToolContract, published_contract, tool_names
+from personal_server.mcp_adapter.errors import ToolError
+from personal_server.mcp_adapter.faces.refusal import render_refusal
+from personal_server.mcp_adapter.prompts import Prompt, prompts
+from personal_server.mcp_adapter.resources import Content, Listed, Resource, fixed, templates
+from personal_server.rs_client.json_values import Json, as_object, compact
+
+prefix = "pdpp.dev/"
+resource_not_found = -32002
+handshake_eras = ("2024-", "2025-")
+our_failures = frozenset({"rs_timeout", "rs_unreachable", "rs_invalid_response", "internal_error"})
+without_origin = frozenset({"fetch"})
+"""Tools whose results name neither request nor provider."""
+
+
+def call_result(call: Call, outcome: Outcome) -> tuple[types.CallToolResult, tuple[int, int]]:
+    """The result, and the characters of both faces."""
+    sizes = (len(outcome.text), len(compact(outcome.structured)))
+    blocks: list[types.ContentBlock] = [types.TextContent(text=outcome.text)]
+    if not outcome.is_error and not (call.openai and call.tool == "search"):
+        blocks += [resource_link(link) for link in outcome.links[: contract.links]]
+    result = types.CallToolResult(
+        content=blocks,
+        structured_content=outcome.structured,
+        is_error=outcome.is_error,
+        _meta=_meta(call, outcome, sizes),
+    )
+    return result, sizes
+
+
+def _meta(call: Call, outcome: Outcome, sizes: tuple[int, int]) -> dict[str, Any]:
+    meta: dict[str, Any] = {}
+    if call.tool not in without_origin:
+        if outcome.request_id:
+            meta[f"{prefix}request_id"] = outcome.request_id
+        meta[f"{prefix}provider_url"] = call.provider_url
+    meta[f"{prefix}untrusted"] = [] if outcome.is_error else list(outcome.untrusted)
+    meta[f"{prefix}size"] = {"text_chars": sizes[0], "structured_chars": sizes[1]}
+    return meta
+
+
+def resource_link(link: Link) -> types.ResourceLink:
+    """One link, meant for a person."""
+    return types.ResourceLink(
+        name=link.name,
+        uri=link.uri,
+        mime_type=link.mime_type,
+        size=link.size_bytes,
+        annotations=types.Annotations(audience=["user"], priority=0.1),
+    )
+
+
+def resource_result(uri: str, found: Resource) -> types.ReadResourceResult:
+    """The contents of a resource."""
+    return types.ReadResourceResult(
+        contents=[_contents(uri, item) for item in found.contents],
+        ttl_ms=found.ttl_ms,
+        cache_scope="private",
+    )
+
+
+def _contents(uri: str, item: Content) -> types.TextResourceContents | types.BlobResourceContents:
+    meta: dict[str, Any] = {f"{prefix}untrusted": True} if item.untrusted else {}
+    for name, value in (("next_uri", item.next_uri), ("previous_uri", item.previous_uri)):
+        if value is not None:
+            meta[f"{prefix}{name}"] = value
+    if item.blob is not None:
+        return types.BlobResourceContents(
+            uri=uri, mime_type=item.mime_type, blob=item.blob, _meta=meta or None
+        )
+    return types.TextResourceContents(
+        uri=uri, mime_type=item.mime_type, text=item.text or "", _meta=meta or None
+    )
+
+
+def resource_error(uri: str, error: ToolError, protocol_version: str) -> MCPError:
+    """A refused resource as a JSON-RPC error; the code follows the protocol era."""
+    body: Json = as_object(render_refusal(error).structured["error"])
+    if as_object(body.get("next_call")).get("tool") not in tool_names():
+        body.pop("next_call", None)
+    code = types.INVALID_PARAMS
+    if error.code in our_failures:
+        code = types.INTERNAL_ERROR
+    elif protocol_version.startswith(handshake_eras):
+        code = resource_not_found
+    return MCPError(code, str(body["message"]), data={"uri": uri, "error": body})
+
+
+# The lists as the SDK sends them: built once from constants, returned as they stand.
+#
+# Source: MCP adapter contract 2.4, 11, 12, 13.
+
+
+ttl_ms = 300_000
+
+
+@cache
+def list_tools_result() -> types.ListToolsResult:
+    """Six tools in their order."""
+    return types.ListToolsResult(
+        tools=[_tool(tool) for tool in published_contract().tools.values()],
+        ttl_ms=ttl_ms,
+        cache_scope="public",
+    )
+
+
+def _tool(tool: ToolContract) -> types.Tool:
+    return types.Tool(
+        name=tool.name,
+        title=tool.title,
+        description=tool.description,
+        input_schema=tool.input_schema,
+        output_schema=tool.output_schema,
+        annotations=types.ToolAnnotations.model_validate(tool.annotations),
+    )
+
+
+@cache
+def list_resources_result() -> types.ListResourcesResult:
+    """The fixed resources."""
+    listed = [_resource(item) for item in fixed]
+    return types.ListResourcesResult(resources=listed, ttl_ms=ttl_ms, cache_scope="public")
+
+
+def _resource(item: Listed) -> types.Resource:
+    return types.Resource(
+        uri=item.uri,
+        name=item.name,
+        title=item.title,
+        description=item.description,
+        mime_type=item.mime_type,
+    )
+
+
+@cache
+def list_templates_result() -> types.ListResourceTemplatesResult:
+    """The templates."""
+    listed = [
+        types.ResourceTemplate(
+            uri_template=item.uri,
+            name=item.name,
+            title=item.title,
+            description=item.description,
+            mime_type=item.mime_type,
+        )
+        for item in templates
+    ]
+    return types.ListResourceTemplatesResult(
+        resource_templates=listed, ttl_ms=ttl_ms, cache_scope="public"
+    )
+
+
+@cache
+def list_prompts_result() -> types.ListPromptsResult:
+    """The prompts."""
+    listed = [_prompt(prompt) for prompt in prompts.values()]
+    return types.ListPromptsResult(prompts=listed, ttl_ms=ttl_ms, cache_scope="public")
+
+
+def _prompt(prompt: Prompt) -> types.Prompt:
+    return types.Prompt(
+        name=prompt.name,
+        title=prompt.title,
+        description=prompt.description,
+        arguments=[
+            types.PromptArgument(
+                name=argument.name, description=argument.description, required=argument.required
+            )
+            for argument in prompt.arguments
+        ],
+    )
+
+
+def prompt_result(prompt: Prompt, given: Mapping[str, str]) -> types.GetPromptResult:
+    """One prompt rendered for these arguments.
+
+    Raises: UnusableArguments.
+    """
+    content = types.TextContent(text=prompt.render(given))
+    message = types.PromptMessage(role="user", content=content)
+    return types.GetPromptResult(description=prompt.description, messages=[message])

@@ -1,0 +1,119 @@
+"""Asking for related records: the shape of the two arguments, and the gate on the live schema.
+
+Source: MCP adapter contract 10.2.2; decisions C3, C30. Nothing is kept between calls.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from personal_server.mcp_adapter import contract
+from personal_server.mcp_adapter.calls import Call
+from personal_server.mcp_adapter.errors import NextCall, ToolError
+from personal_server.mcp_adapter.reads import read_catalog
+from personal_server.mcp_adapter.safe_text import quoted
+from personal_server.mcp_adapter.schema_document import binary_fields, rows_of_stream
+from personal_server.rs_client.json_values import Json, is_list, is_object
+from personal_server.rs_client.port import Query
+
+
+def encode_expand(arguments: dict[str, Any]) -> Query:
+    """Check `expand` and `expand_limit` and encode them; empty when neither is given.
+
+    Raises: ToolError invalid_expand.
+    """
+    relations = _relations(arguments["expand"]) if "expand" in arguments else None
+    limits: Query = ()
+    if "expand_limit" in arguments:
+        limits = _limits(arguments["expand_limit"], relations)
+    return tuple(("expand", name) for name in relations or ()) + limits
+
+
+def _relations(value: Any) -> list[str]:
+    if not is_list(value) or not 1 <= len(value) <= contract.list_argument:
+        raise _refused("expand", "`expand` must be a non-empty list of relation names.")
+    for name in value:
+        if not _is_relation(name) or "," in name:
+            raise _refused("expand", f"`expand` takes plain relation names, not {quoted(name)}.")
+    return value
+
+
+def _limits(value: Any, relations: list[str] | None) -> Query:
+    if not is_object(value) or not 1 <= len(value) <= contract.list_argument:
+        raise _refused("expand_limit", "`expand_limit` must be a non-empty object.")
+    return tuple(_limit(name, number, relations) for name, number in value.items())
+
+
+def _limit(name: str, number: Any, relations: list[str] | None) -> tuple[str, str]:
+    if not _is_relation(name):
+        raise _refused(
+            "expand_limit", f"A key of `expand_limit` is a relation name, not {quoted(name)}."
+        )
+    if relations is not None and name not in relations:
+        raise _refused("expand_limit", f"`expand_limit` names {quoted(name)}, `expand` does not.")
+    whole = isinstance(number, int) or (isinstance(number, float) and number.is_integer())
+    if isinstance(number, bool) or not whole or number < 1:
+        raise _refused(
+            "expand_limit", f"The limit of {quoted(name)} must be an integer of at least 1."
+        )
+    return f"expand_limit[{name}]", str(int(number))
+
+
+def _is_relation(name: object) -> bool:
+    if not isinstance(name, str) or not name or len(name) > contract.string_argument:
+        return False
+    return not any(char in "[]" or ord(char) < 32 or "\ud800" <= char <= "\udfff" for char in name)
+
+
+def _refused(param: str, message: str) -> ToolError:
+    return ToolError(
+        "invalid_expand",
+        message,
+        param=param,
+        expected="expand: list of relation names; expand_limit: object relation -> integer",
+        example={"expand": ["attachments"], "expand_limit": {"attachments": 3}},
+    )
+
+
+def refuse_without_capability(rows: list[Json], stream: str) -> None:
+    """Refuse when the stream is described and none of its rows lists a relation.
+
+    Raises: ToolError invalid_expand. No row at all: the resource server decides.
+    """
+    if rows and not any(row.get("expand_capabilities") for row in rows):
+        raise ToolError(
+            "invalid_expand",
+            f"Stream `{quoted(stream)}` has nothing to expand: GET /v1/schema lists no"
+            " `expand_capabilities` for it.",
+            param="expand",
+        )
+
+
+# The expand gate: whether there is anything to expand, by the schema of this very moment.
+#
+# Source: MCP adapter contract 10.2.2, 8.2. The schema that was read says which fields hold bytes;
+# no
+# schema is read for that alone.
+
+
+async def pass_expand_gate(
+    call: Call, asked: Mapping[str, Any], stream: str, connection_id: str | None
+) -> frozenset[str]:
+    """Let a call with `expand` or `expand_limit` pass unless the stream lists no relation.
+
+    The fields that the stream declares as bytes, as far as a schema was read.
+
+    Raises: ToolError invalid_expand. A schema that cannot be read lets the call pass.
+    """
+    if "expand" not in asked and "expand_limit" not in asked:
+        return frozenset()
+    scope = (("connection_id", connection_id),) if connection_id else ()
+    catalog = await read_catalog(call, (("stream", stream), *scope))
+    if catalog is None:
+        return frozenset()
+    rows = [row.row for row in rows_of_stream(catalog, stream, connection_id)]
+    try:
+        refuse_without_capability(rows, stream)
+    except ToolError as error:
+        rest = {name: value for name, value in asked.items() if not name.startswith("expand")}
+        raise error.with_next(NextCall(call.tool, rest)) from None
+    return frozenset(name for row in rows for name in binary_fields(row))

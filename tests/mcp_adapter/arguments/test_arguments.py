@@ -1,0 +1,77 @@
+from typing import Any
+
+import pytest
+
+from personal_server.mcp_adapter.arguments import no_shape, parse_arguments
+from personal_server.mcp_adapter.contract import published_contract
+from personal_server.mcp_adapter.errors import ToolError
+
+query = published_contract().tools["query_records"]
+search = published_contract().tools["search"]
+window = published_contract().tools["read_record_field"]
+
+
+def refusal(tool: Any, arguments: Any) -> dict[str, Any]:
+    with pytest.raises(ToolError) as refused:
+        parse_arguments(tool, arguments, no_shape)
+    assert refused.value.code == "invalid_arguments"
+    return refused.value.error
+
+
+def test_absent_arguments_count_as_none_given() -> None:
+    assert parse_arguments(published_contract().tools["schema"], None, no_shape) == {}
+    assert refusal(query, None)["param"] == "stream"
+
+
+def test_whole_floats_are_integers_and_nothing_else_is_coerced() -> None:
+    assert parse_arguments(query, {"stream": "s", "limit": 5.0}, no_shape) == {
+        "stream": "s",
+        "limit": 5,
+    }
+    wrongs: list[Any] = ["5", True, None, 5.5, [], {}]
+    for wrong in wrongs:
+        assert refusal(query, {"stream": "s", "limit": wrong})["param"] == "limit"
+
+
+def test_limits_are_refused_and_not_clamped() -> None:
+    for wrong in (0, -1, 101):
+        error = refusal(query, {"stream": "s", "limit": wrong})
+        assert error["expected"] == "an integer from 1 to 100"
+        assert error["next_call"] == {"tool": "query_records", "arguments": {"stream": "s"}}
+    assert refusal(window, {"field_path": "b", "limit_chars": 16_385})["param"] == "limit_chars"
+
+
+def test_the_nearest_legal_name_is_suggested() -> None:
+    error = refusal(query, {"stream": "s", "limt": 5})
+    assert error["param"] == "limt"
+    assert "`limit`" in error["message"]
+    assert "`connection_id`" in refusal(query, {"connector_instance_id": "x"})["message"]
+
+
+def test_the_alias_stands_for_the_required_argument() -> None:
+    assert parse_arguments(search, {"q": "x"}, no_shape) == {"q": "x"}
+    assert refusal(search, {})["param"] == "query"
+
+
+def test_lists_are_never_empty_and_strings_are_bounded() -> None:
+    for wrong in ([], ["a"] * 101, [""], [1], "a"):
+        assert refusal(query, {"stream": "s", "fields": wrong})["param"] == "fields"
+    assert refusal(query, {"stream": "s" * 2_001})["param"] == "stream"
+    assert parse_arguments(query, {"stream": "s", "cursor": "c" * 8_192}, no_shape)["cursor"]
+    assert refusal(query, {"stream": "s", "cursor": "c" * 8_193})["param"] == "cursor"
+
+
+def test_names_that_cannot_be_a_path_segment_are_refused() -> None:
+    for wrong in (".", "..", "a/b", "a\\b"):
+        assert refusal(query, {"stream": wrong})["param"] == "stream"
+
+
+def test_messages_quote_a_short_clean_value() -> None:
+    error = refusal(query, {"stream": "s", "order": "\u202e" + "x" * 500})
+    assert len(error["message"]) < 200
+    assert "\u202e" not in error["message"]
+
+
+def test_text_that_is_not_unicode_is_refused() -> None:
+    assert refusal(query, {"stream": "s", "sort": "\ud800"})["param"] == "sort"
+    assert refusal(query, {"stream": "s", "fields": ["\udfff"]})["param"] == "fields"

@@ -1,0 +1,99 @@
+"""What heals a refusal of the resource server: the rows of the table, told in both faces."""
+
+from typing import Any
+
+import pytest
+
+from personal_server.mcp_adapter.reads import expectation, next_call
+from tests.mcp_adapter.asking import ask
+from tests.mcp_adapter.fake_rs import Answer
+from tests.mcp_adapter.legality import insist_on_legal
+from tests.mcp_adapter.seed import world
+
+Json = dict[str, Any]
+query: Json = {"stream": "messages", "limit": 5}
+described: Json = {"tool": "schema", "arguments": {"stream": "messages"}}
+index: Json = {"tool": "schema", "arguments": {}}
+page_one: Json = {"tool": "query_records", "arguments": query}
+rows: list[tuple[str, int, Json, Json, Json | None]] = [
+    ("unknown_field", 400, {"param": "fields"}, query, described),
+    ("invalid_sort", 400, {"param": "sort"}, {**query, "sort": "body"}, described),
+    ("invalid_filter", 400, {"param": "filter[a]"}, {**query, "filter": {"a": "b"}}, described),
+    ("invalid_request", 400, {"param": "view"}, {**query, "view": "x"}, described),
+    ("invalid_request", 400, {"param": "sort"}, {**query, "sort": "a", "order": "asc"}, page_one),
+    ("invalid_request", 400, {"param": "count"}, {**query, "count": "exact"}, page_one),
+    ("invalid_cursor", 400, {"param": "cursor"}, {**query, "cursor": "c"}, page_one),
+    (
+        "invalid_cursor",
+        400,
+        {"param": "changes_since"},
+        {**query, "changes_since": "c"},
+        {"tool": "query_records", "arguments": {**query, "changes_since": "beginning"}},
+    ),
+    ("invalid_expand", 400, {}, {**query, "expand": ["a"], "expand_limit": {"a": 1}}, page_one),
+    (
+        "invalid_request",
+        400,
+        {"param": "limit"},
+        {**query, "limit": 500},
+        {"tool": "query_records", "arguments": {**query, "limit": 100}},
+    ),
+    ("connection_not_found", 404, {}, {**query, "connection_id": "cin_z"}, index),
+    ("cursor_expired", 410, {"recovery": {"cursor": None}}, {**query, "cursor": "c"}, page_one),
+    ("invalid_request", 400, {"recovery": {"limit": 5_000}}, query, None),
+    ("field_not_granted", 403, {"recovery": {"fields": None}}, {**query, "fields": ["a"]}, None),
+    ("insufficient_scope", 403, {}, query, None),
+    ("grant_expired", 403, {}, query, None),
+    ("not_found", 404, {}, query, None),
+    ("quota_exceeded", 429, {}, query, None),
+]
+
+
+@pytest.mark.parametrize(("code", "status", "members", "asked", "wanted"), rows)
+def test_each_refusal_has_its_own_way_on(
+    code: str, status: int, members: Json, asked: Json, wanted: Json | None
+) -> None:
+    found = next_call("query_records", {"code": code, **members}, status, asked)
+    assert (None if found is None else found.as_json()) == wanted
+    if wanted is not None:
+        insist_on_legal(wanted)
+
+
+@pytest.mark.parametrize("id", ["cin_a/messages:m1", "messages:m1"])
+def test_the_stream_of_an_id_is_where_to_look(id: str) -> None:
+    found = next_call("fetch", {"code": "unknown_field"}, 400, {"id": id, "fields": ["x"]})
+    assert found is not None
+    assert found.as_json() == described
+
+
+def test_one_searched_stream_is_where_to_look_and_several_are_the_index() -> None:
+    for streams, wanted in ((["messages"], described), (["a", "b"], index)):
+        asked = {"query": "x", "streams": streams, "filter": {"a": 1}}
+        found = next_call("search", {"code": "unknown_field"}, 400, asked)
+        assert found is not None
+        assert found.as_json() == wanted
+
+
+def test_a_resource_has_no_call_of_its_own_to_repeat() -> None:
+    assert next_call("resource", {"code": "x", "recovery": {"a": 1}}, 410, {}) is None
+
+
+def test_what_is_expected_is_what_the_server_allows() -> None:
+    assert expectation({"code": "x", "allowed_values": ["a", "b"]}) == "one of a, b"
+    assert expectation({"code": "x", "suggestions": ["subject"]}) == "perhaps subject"
+    many = expectation({"code": "x", "allowed_values": [f"f{n}" for n in range(40)]})
+    assert many is not None
+    assert many.endswith("f11 ...")
+    assert (expectation({"code": "invalid_filter"}) or "").startswith("object: field -> ")
+    assert expectation({"code": "not_found"}) is None
+
+
+@pytest.mark.anyio
+async def test_allowed_values_stand_in_both_faces() -> None:
+    rs = world()
+    error = {"code": "invalid_request", "message": "No.", "param": "group_by"}
+    body = {"error": {**error, "allowed_values": ["from", "subject"]}}
+    rs.script = lambda _: Answer(400, body)
+    outcome = await ask(rs, "query_records", query)
+    assert outcome.structured["error"]["expected"] == "one of from, subject"
+    assert "\nexpected: one of from, subject\n" in outcome.text

@@ -6,12 +6,11 @@ import csv
 from collections.abc import Iterator
 from datetime import date
 
-from personal_server.sources.declaration import Stream, day, declaration, key, text, word
-from personal_server.sources.errors import BadRecord
-from personal_server.sources.export import Export, Member
-from personal_server.domain.source_item import stable_id
-from personal_server.domain.source_item import Data, SourceItem, SourceRecord
-from personal_server.sources.port import (
+from personal_server.domain.source_item import Data, SourceItem, SourceRecord, stable_id
+from personal_server.sources.common.declaration import Stream, day, declaration, key, text, word
+from personal_server.sources.common.errors import BadRecord
+from personal_server.sources.common.export import Export, Member
+from personal_server.sources.common.source import (
     CERTAIN,
     Claim,
     beginning_at,
@@ -21,7 +20,7 @@ from personal_server.sources.port import (
     one_record,
     without_repeats,
 )
-from personal_server.sources.text import decoded, one_line
+from personal_server.sources.common.text import decoded, one_line
 
 HEADER = b"Title,Date"
 

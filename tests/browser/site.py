@@ -21,8 +21,8 @@ from personal_server.app.composition import Server, open_server
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.declaration_document import parse_declaration, render_declaration
 from personal_server.settings import Settings
-from personal_server.sources.bank.declaration import DECLARATION as BANK
-from personal_server.sources.mail.declaration import DECLARATION as MAIL
+from personal_server.sources.bank.reader import DECLARATION as BANK
+from personal_server.sources.mail.reader import DECLARATION as MAIL
 from personal_server.storage.ports import Batch, RecordStore, RecordWrite
 from tests.browser.chromium import free_port, served
 from tests.console.household import (

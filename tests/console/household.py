@@ -15,8 +15,8 @@ from personal_server.domain.declaration_document import parse_declaration, rende
 from personal_server.domain.values import render_instant
 from personal_server.granting.owner_sessions import OwnerSignIn
 from personal_server.reading.ports import ReadPorts, store_sealer
-from personal_server.sources.bank.declaration import DECLARATION as BANK
-from personal_server.sources.mail.declaration import DECLARATION as MAIL
+from personal_server.sources.bank.reader import DECLARATION as BANK
+from personal_server.sources.mail.reader import DECLARATION as MAIL
 from personal_server.storage.authorization import ClientRow, R, RequestRow, Row
 from personal_server.storage.catalog import KnownDeclarations
 from personal_server.storage.ports import Batch, RecordWrite, Run, RunStatus

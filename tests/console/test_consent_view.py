@@ -5,7 +5,7 @@ import re
 from html.parser import HTMLParser
 from typing import Any
 
-from personal_server.sources.mail.declaration import DECLARATION as MAIL
+from personal_server.sources.mail.reader import DECLARATION as MAIL
 from personal_server.storage.authorization import CodeRow
 from tests.console.browsing import Browser, allow, press, words
 from tests.console.household import MAIL_SOURCE, Household, bank_request, mail_request

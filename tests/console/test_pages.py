@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from personal_server.sources.mail.declaration import DECLARATION as MAIL
+from personal_server.sources.mail.reader import DECLARATION as MAIL
 from personal_server.storage.authorization import GrantRow
 from tests.cli.test_disclosures import entry
 from tests.console.browsing import Browser, Page, allow

@@ -13,7 +13,7 @@ import pytest
 from bench.site import Site
 from demo.agent import Answer, over_http
 from demo.story import Story
-from personal_server.sources.declaration import REGISTRY
+from personal_server.sources.common.declaration import REGISTRY
 from personal_server.sources.registry import SOURCES
 from tests.sources.specimens import SPECIMENS
 from tests.sources.specimens.files import as_folder

@@ -9,9 +9,9 @@ from pathlib import Path
 import jsonschema_rs
 
 from personal_server.domain.source_item import Data, Skipped, SourceItem, SourceRecord
-from personal_server.sources.errors import ExportNotRecognized
-from personal_server.sources.export import Member, open_export
-from personal_server.sources.port import Source
+from personal_server.sources.common.errors import ExportNotRecognized
+from personal_server.sources.common.export import Member, open_export
+from personal_server.sources.common.source import Source
 from personal_server.sources.registry import readings
 
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from personal_server.domain.declaration_document import parse_declaration
 from personal_server.domain.source_item import Data, SourceItem, SourceRecord
-from personal_server.sources.export import open_export
-from personal_server.sources.port import Source
+from personal_server.sources.common.export import open_export
+from personal_server.sources.common.source import Source
 from personal_server.sources.registry import SOURCES, reading_as, readings
 from tests.sources.reading import read_if_known, read_path
 from tests.sources.specimens import SPECIMENS

@@ -16,9 +16,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from personal_server.domain.source_item import SourceItem, SourceRecord
-from personal_server.sources.errors import ExportError, ExportNotRecognized
-from personal_server.sources.export import open_export
-from personal_server.sources.port import Source
+from personal_server.sources.common.errors import ExportError, ExportNotRecognized
+from personal_server.sources.common.export import open_export
+from personal_server.sources.common.source import Source
 from personal_server.sources.registry import SOURCES, readings
 from tests.sources import hostile
 from tests.sources.reading import checked, entries_of, read_if_known, read_path, skips_of, within

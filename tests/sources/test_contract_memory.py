@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from personal_server.domain.source_item import SourceRecord
-from personal_server.sources.export import open_export
+from personal_server.sources.common.export import open_export
 from personal_server.sources.registry import SOURCES, readings
 from tests.sources.bulk import AT_ONCE, BULK, bulky
 

@@ -12,9 +12,9 @@ from bench import samples
 from bench.workspace import said, workspace
 from personal_server.domain.declaration_document import parse_declaration
 from personal_server.domain.source_item import Skipped, SourceRecord
-from personal_server.sources.errors import ExportNotRecognized
-from personal_server.sources.export import open_export
-from personal_server.sources.port import Source
+from personal_server.sources.common.errors import ExportNotRecognized
+from personal_server.sources.common.export import open_export
+from personal_server.sources.common.source import Source
 from tests.sources.reading import checked, read_path, records_of
 
 

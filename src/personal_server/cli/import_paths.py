@@ -29,11 +29,11 @@ from personal_server.collecting.imports import ImportPorts, ImportRun, Tally, co
 from personal_server.domain.declaration_document import parse_declaration
 from personal_server.domain.source_item import Data
 from personal_server.errors import PersonalServerError
-from personal_server.sources.errors import BadRecord, ExportError
-from personal_server.sources.export import Export, open_export
-from personal_server.sources.port import Source
+from personal_server.sources.common.errors import BadRecord, ExportError
+from personal_server.sources.common.export import Export, open_export
+from personal_server.sources.common.source import Source
 from personal_server.sources.registry import SOURCES, Reading, reading_as, readings, source_named
-from personal_server.sources.tables import Guidance
+from personal_server.sources.tables.reader import Guidance
 
 Opener = Callable[[], AbstractContextManager[ImportPorts]]
 

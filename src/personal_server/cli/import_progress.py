@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
 from personal_server.cli.tables import words
-from personal_server.sources.export import Export
+from personal_server.sources.common.export import Export
 
 Moved = Callable[[int], None]
 

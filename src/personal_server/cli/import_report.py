@@ -12,8 +12,8 @@ from rich.text import Text
 from personal_server.cli.tables import indented, plain, table
 from personal_server.collecting.imports import Tally
 from personal_server.domain.source_item import Data, Skipped
-from personal_server.sources.export import Export
-from personal_server.sources.unrecognized import is_readable, is_wide
+from personal_server.sources.common.export import Export
+from personal_server.sources.registry import is_readable, is_wide
 
 UNFINISHED = 65
 """The exit code of an import that met damage: what could be read is stored."""

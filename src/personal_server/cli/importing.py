@@ -26,7 +26,7 @@ from personal_server.cli.receipts import all_receipts, print_receipts
 from personal_server.cli.source_pages import print_source, print_sources, source_json
 from personal_server.cli.tables import console
 from personal_server.sources.registry import SOURCES
-from personal_server.sources.tables import Guidance
+from personal_server.sources.tables.reader import Guidance
 
 
 def add_import_commands(app: cyclopts.App, open_ports: Opener) -> None:

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from personal_server.cli.tables import indented, table
 from personal_server.domain.source_item import Data
-from personal_server.sources.port import Source
+from personal_server.sources.common.source import Source
 from personal_server.sources.registry import SOURCES
 
 FROM_COLUMNS = "made from your columns"

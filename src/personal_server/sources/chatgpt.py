@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import PurePosixPath
+from typing import cast
 
-from personal_server.domain.source_item import Data, Skipped, SourceItem, SourceRecord, stable_id
-from personal_server.sources import shape
-from personal_server.sources.attachments import kind_of, with_file
-from personal_server.sources.chatgpt_content import asset_pointers, thinking_of, words_of
-from personal_server.sources.conversations import ATTACHMENTS, CONVERSATIONS, MESSAGES
-from personal_server.sources.declaration import declaration
-from personal_server.sources.export import Export, Member
-from personal_server.sources.json_stream import Element, json_elements
-from personal_server.sources.port import (
+from personal_server.domain.source_item import (
+    Data,
+    Json,
+    Skipped,
+    SourceItem,
+    SourceRecord,
+    stable_id,
+)
+from personal_server.sources.common import json_values
+from personal_server.sources.common.attachments import kind_of, with_file
+from personal_server.sources.common.conversations import ATTACHMENTS, CONVERSATIONS, MESSAGES
+from personal_server.sources.common.declaration import declaration
+from personal_server.sources.common.export import Export, Member
+from personal_server.sources.common.json_stream import Element, json_elements
+from personal_server.sources.common.source import (
     CERTAIN,
     Claim,
     beginning_at,
@@ -25,6 +32,61 @@ from personal_server.sources.port import (
     one_record,
     without_repeats,
 )
+from personal_server.sources.common.text import or_none, printable
+
+# The many shapes of a ChatGPT message's content, as words, thoughts and pictures.
+
+
+_WORDS = ("text", "result", "content", "user_profile", "user_instructions", "name")
+_MARK = re.compile("\ue200[^\ue201]*\ue201")
+"""Where an answer cites a source: its number between characters for private use."""
+
+
+def words_of(content: Data, sources: Sequence[Data] = ()) -> str | None:
+    """What a message says, whatever its type, with its sources named; None if it says nothing."""
+    if json_values.line(content, "content_type") in ("thoughts", "reasoning_recap"):
+        return None
+    parts = [_part_words(part) for part in json_values.things(content, "parts")]
+    named = [json_values.text(content, name) for name in _WORDS]
+    if json_values.line(content, "content_type") == "code" and named[0]:
+        named[0] = f"```{json_values.line(content, 'language') or ''}\n{named[0]}\n```"
+    return or_none(_cited("\n\n".join(filter(None, [*parts, *named])), sources).strip())
+
+
+def _cited(words: str, sources: Sequence[Data]) -> str:
+    """The words with the marks of their sources replaced by what the platform shows for them."""
+    for source in sources if _MARK.search(words) else ():
+        if mark := json_values.text(source, "matched_text"):
+            words = words.replace(mark, json_values.text(source, "alt") or "")
+    return _MARK.sub("", words)
+
+
+def thinking_of(content: Data) -> str | None:
+    """What the assistant thought, where the export says it."""
+    kind = json_values.line(content, "content_type")
+    if kind == "reasoning_recap":
+        return json_values.text(content, "content")
+    thoughts = json_values.objects(content, "thoughts") if kind == "thoughts" else []
+    said = [json_values.text(each, name) for each in thoughts for name in ("summary", "content")]
+    return or_none("\n\n".join(filter(None, said)))
+
+
+def asset_pointers(content: Data) -> Iterator[tuple[str, Data]]:
+    """The ids of pictures and recordings among the parts, with what is said of them."""
+    for part in json_values.objects(content, "parts"):
+        for holder in (part, json_values.inner(part, "audio_asset_pointer")):
+            pointer = json_values.line(holder, "asset_pointer")
+            if pointer:
+                yield pointer.partition("://")[2] or pointer, holder
+
+
+def _part_words(part: Json) -> str | None:
+    if isinstance(part, str):
+        return or_none(printable(part))
+    if isinstance(part, dict):
+        return json_values.text(cast(Data, part), "text", "title", "url")
+    return None
+
 
 _CONVERSATION = re.compile(rb"^\s*\[\s*\{.*\"(?:mapping|current_node)\"\s*:", re.DOTALL)
 _ASSET = re.compile(r"(file[-_][A-Za-z0-9]+)")
@@ -85,11 +147,11 @@ class _Conversation:
         value = self._value = element.value
         self._position = element.position
         self._files = files
-        self._id = shape.required(value, "conversation_id", "id")
-        self._title = shape.line(value, "title")
-        self._created = _time(shape.instant(value, "create_time", "update_time"))
-        self._nodes = {name: shape.inner(value, "mapping", name) for name in _mapping(value)}
-        self._current = frozenset(self._upwards(shape.line(value, "current_node")))
+        self._id = json_values.required(value, "conversation_id", "id")
+        self._title = json_values.line(value, "title")
+        self._created = _time(json_values.instant(value, "create_time", "update_time"))
+        self._nodes = {name: json_values.inner(value, "mapping", name) for name in _mapping(value)}
+        self._current = frozenset(self._upwards(json_values.line(value, "current_node")))
         self._speaking = {name for name, node in self._nodes.items() if _speaks(node)}
 
     def items(self) -> Iterator[SourceItem]:
@@ -104,7 +166,7 @@ class _Conversation:
         while name and name not in passed:
             passed.add(name)
             yield name
-            name = shape.line(self._nodes.get(name, {}), "parent")
+            name = json_values.line(self._nodes.get(name, {}), "parent")
 
     def _conversation(self, message_count: int) -> Data:
         value = self._value
@@ -112,34 +174,37 @@ class _Conversation:
             "id": self._id,
             "title": self._title,
             **self._created,
-            "updated_at": shape.instant(value, "update_time"),
-            "project_id": shape.line(value, "conversation_template_id", "gizmo_id"),
-            "model": shape.line(value, "default_model_slug"),
+            "updated_at": json_values.instant(value, "update_time"),
+            "project_id": json_values.line(value, "conversation_template_id", "gizmo_id"),
+            "model": json_values.line(value, "default_model_slug"),
             "message_count": message_count,
-            "is_archived": shape.truth(value, "is_archived"),
+            "is_archived": json_values.truth(value, "is_archived"),
             "url": f"https://chatgpt.com/c/{self._id}",
         }
 
     def _message(self, name: str, node: Data) -> Iterator[SourceItem]:
-        message = shape.inner(node, "message")
-        content, metadata = shape.inner(message, "content"), shape.inner(message, "metadata")
-        author = shape.inner(message, "author")
+        message = json_values.inner(node, "message")
+        content, metadata = (
+            json_values.inner(message, "content"),
+            json_values.inner(message, "metadata"),
+        )
+        author = json_values.inner(message, "author")
         attached = _attached(message)
-        above = self._upwards(shape.line(node, "parent"))
+        above = self._upwards(json_values.line(node, "parent"))
         parent = next((each for each in above if each in self._speaking), None)
-        created = _time(shape.instant(message, "create_time")) or self._created
+        created = _time(json_values.instant(message, "create_time")) or self._created
         data: Data = {
             "id": self._node_id(name),
             "conversation_id": self._id,
             "parent_id": self._node_id(parent) if parent else None,
             **created,
             "conversation_title": self._title,
-            "role": shape.line(author, "role"),
-            "text": words_of(content, shape.objects(metadata, "content_references")),
+            "role": json_values.line(author, "role"),
+            "text": words_of(content, json_values.objects(metadata, "content_references")),
             "thinking": thinking_of(content),
-            "tools": list(filter(None, [shape.line(author, "name")])),
-            "kind": shape.line(content, "content_type"),
-            "model": shape.line(metadata, "model_slug"),
+            "tools": list(filter(None, [json_values.line(author, "name")])),
+            "kind": json_values.line(content, "content_type"),
+            "model": json_values.line(metadata, "model_slug"),
             "is_current": name in self._current and not _is_hidden(metadata),
             "attachment_count": len(attached),
         }
@@ -151,7 +216,7 @@ class _Conversation:
         self, asset: str, facts: Data, message_id: str, created: Data
     ) -> Iterator[SourceItem]:
         member = self._files.get(_asset_id(asset) or asset)
-        filename = shape.line(facts, "name") or (
+        filename = json_values.line(facts, "name") or (
             PurePosixPath(member.name).name if member else None
         )
         data: Data = {
@@ -160,8 +225,9 @@ class _Conversation:
             "conversation_id": self._id,
             **created,
             "filename": filename,
-            "mime_type": shape.line(facts, "mime_type", "mimeType") or kind_of(filename),
-            "size_bytes": shape.whole(facts, "size") or shape.whole(facts, "size_bytes"),
+            "mime_type": json_values.line(facts, "mime_type", "mimeType") or kind_of(filename),
+            "size_bytes": json_values.whole(facts, "size")
+            or json_values.whole(facts, "size_bytes"),
             "extracted_text": None,
         }
         yield from with_file(self._record("attachments", data), member)
@@ -174,25 +240,25 @@ class _Conversation:
 
 
 def _is_hidden(metadata: Data) -> bool:
-    return shape.truth(metadata, "is_visually_hidden_from_conversation")
+    return json_values.truth(metadata, "is_visually_hidden_from_conversation")
 
 
 def _mapping(value: Data) -> Data:
-    return shape.inner(value, "mapping")
+    return json_values.inner(value, "mapping")
 
 
 def _speaks(node: Data) -> bool:
     """Whether a node is a message that says or carries something."""
-    message = shape.inner(node, "message")
-    content = shape.inner(message, "content")
+    message = json_values.inner(node, "message")
+    content = json_values.inner(message, "content")
     return bool(words_of(content) or thinking_of(content) or _attached(message))
 
 
 def _attached(message: Data) -> dict[str, Data]:
     """Files by their id: those the message lists, and the pictures it shows."""
-    listed = shape.objects(shape.inner(message, "metadata"), "attachments")
-    found = {name: facts for facts in listed if (name := shape.line(facts, "id"))}
-    for name, facts in asset_pointers(shape.inner(message, "content")):
+    listed = json_values.objects(json_values.inner(message, "metadata"), "attachments")
+    found = {name: facts for facts in listed if (name := json_values.line(facts, "id"))}
+    for name, facts in asset_pointers(json_values.inner(message, "content")):
         found.setdefault(name, facts)
     return found
 

@@ -5,21 +5,31 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 
 from personal_server.domain.source_item import Data, Skipped, SourceItem, SourceRecord, stable_id
-from personal_server.sources import shape
-from personal_server.sources.claude_streams import DECLARATION
-from personal_server.sources.errors import BadRecord, MemberDamaged
-from personal_server.sources.export import Export, Member
-from personal_server.sources.json_stream import (
+from personal_server.sources.common import json_values
+from personal_server.sources.common.conversations import ATTACHMENTS, CONVERSATIONS, MESSAGES
+from personal_server.sources.common.declaration import (
+    Stream,
+    declaration,
+    key,
+    moment,
+    plain,
+    reference,
+    text,
+)
+from personal_server.sources.common.errors import BadRecord, MemberDamaged
+from personal_server.sources.common.export import Export, Member
+from personal_server.sources.common.json_stream import (
     LARGEST_LINE_BYTES,
     Element,
     json_elements,
     json_lines,
     parse_object,
 )
-from personal_server.sources.port import (
+from personal_server.sources.common.source import (
     CERTAIN,
     Claim,
     beginning_at,
@@ -29,7 +39,71 @@ from personal_server.sources.port import (
     one_record,
     without_repeats,
 )
-from personal_server.sources.text import or_none
+from personal_server.sources.common.text import or_none
+
+# What an export of Claude holds, in the words of the consent page.
+
+
+PROJECTS = Stream(
+    "projects",
+    "Your projects",
+    "Name, description and instructions of each project.",
+    [
+        key(),
+        text("name", "Name of the project", title=True),
+        text("description", "What it is for"),
+        text("instructions", "Instructions given to the assistant"),
+        moment("created_at", "When it was made", event=True),
+        moment("updated_at", "When it last changed"),
+    ],
+    time_field="created_at",
+    children={
+        "documents": ("documents", "project_id"),
+        "conversations": ("conversations", "project_id"),
+    },
+)
+
+DOCUMENTS = Stream(
+    "documents",
+    "Documents in your projects",
+    "Name and text of every document given to a project.",
+    [
+        key(),
+        reference("project_id", "The project", required=True),
+        text("filename", "Name of the document", title=True),
+        text("text", "Its text"),
+        moment("created_at", "When it was added", event=True),
+    ],
+    time_field="created_at",
+    parents={"project": ("projects", "project_id")},
+    semantic=["text"],
+)
+
+MEMORIES = Stream(
+    "memories",
+    "What the assistant remembers of you",
+    "Notes the assistant keeps about you and your projects.",
+    [
+        key(),
+        plain("project_id", "The project it belongs to, if any"),
+        text("text", "The note", title=True),
+    ],
+)
+
+DECLARATION = declaration(
+    "claude",
+    "Claude",
+    "Conversations with Claude, with files, projects and memories.",
+    [
+        replace(CONVERSATIONS, parents={"project": ("projects", "project_id")}),
+        MESSAGES,
+        ATTACHMENTS,
+        PROJECTS,
+        DOCUMENTS,
+        MEMORIES,
+    ],
+)
+
 
 LONGEST_BEGINNING_BYTES = 256 * 1024
 _BEGINNING = re.compile(rb"^\s*\[?\s*\{\s*\"uuid\"\s*:")
@@ -110,69 +184,71 @@ def _read_member(member: Member) -> Iterator[SourceItem]:
 
 def _conversation(element: Element) -> Iterator[SourceItem]:
     value = element.value
-    conversation_id = shape.required(value, "uuid")
+    conversation_id = json_values.required(value, "uuid")
     if "chat_messages" not in value:
         raise BadRecord("unknown_record_type", "it is no conversation")
-    title = shape.line(value, "name")
-    messages = _in_order(shape.objects(value, "chat_messages"))
-    created = _time(shape.instant(value, "created_at", "updated_at"))
+    title = json_values.line(value, "name")
+    messages = _in_order(json_values.objects(value, "chat_messages"))
+    created = _time(json_values.instant(value, "created_at", "updated_at"))
     data: Data = {
         "id": conversation_id,
         "title": title,
         **created,
-        "updated_at": shape.instant(value, "updated_at"),
-        "project_id": shape.line(shape.inner(value, "project"), "uuid"),
-        "model": shape.line(value, "model"),
+        "updated_at": json_values.instant(value, "updated_at"),
+        "project_id": json_values.line(json_values.inner(value, "project"), "uuid"),
+        "model": json_values.line(value, "model"),
         "message_count": len(messages),
-        "is_archived": shape.truth(value, "is_archived"),
+        "is_archived": json_values.truth(value, "is_archived"),
         "url": f"https://claude.ai/chat/{conversation_id}",
     }
     yield SourceRecord("conversations", data, element.position)
     ids = [_message_id(conversation_id, message) for message in messages]
-    known = {shape.line(m, "uuid"): own for m, own in zip(messages, ids, strict=True)}
+    known = {json_values.line(m, "uuid"): own for m, own in zip(messages, ids, strict=True)}
     before = dict(pairwise(ids))
     previous = {after: first for first, after in before.items()}
     for message, own in zip(messages, ids, strict=True):
-        named = known.get(shape.line(message, "parent_message_uuid"))
+        named = known.get(json_values.line(message, "parent_message_uuid"))
         facts: Data = {
             "id": own,
             "conversation_id": conversation_id,
             "parent_id": named or previous.get(own),
             "conversation_title": title,
-        } | (_time(shape.instant(message, "created_at")) or created)
+        } | (_time(json_values.instant(message, "created_at")) or created)
         yield from _message(message, facts, element.position)
 
 
 def _in_order(messages: list[Data]) -> list[Data]:
     """By their times, if all have one."""
-    times = [shape.instant(message, "created_at") for message in messages]
+    times = [json_values.instant(message, "created_at") for message in messages]
     if not all(times):
         return messages
     return [messages[at] for at in sorted(range(len(messages)), key=lambda at: times[at] or "")]
 
 
 def _message_id(conversation_id: str, message: Data) -> str:
-    own = shape.line(message, "uuid") or json.dumps(message, sort_keys=True)
+    own = json_values.line(message, "uuid") or json.dumps(message, sort_keys=True)
     return stable_id("msg", conversation_id, own)
 
 
 def _message(message: Data, facts: Data, position: int) -> Iterator[SourceItem]:
-    blocks = shape.objects(message, "content")
-    attached = shape.objects(message, "attachments") + [
-        each for name in ("files", "files_v2") for each in shape.objects(message, name)
+    blocks = json_values.objects(message, "content")
+    attached = json_values.objects(message, "attachments") + [
+        each for name in ("files", "files_v2") for each in json_values.objects(message, name)
     ]
-    sender = shape.line(message, "sender")
+    sender = json_values.line(message, "sender")
     distinct = {json.dumps(each, sort_keys=True): each for each in attached}
     yield SourceRecord(
         "messages",
         facts
         | {
             "role": "user" if sender == "human" else sender,
-            "text": _said(blocks, "text") or shape.text(message, "text"),
+            "text": _said(blocks, "text") or json_values.text(message, "text"),
             "thinking": _said(blocks, "thinking"),
-            "tools": [n for b in blocks if _is(b, "tool_use") and (n := shape.line(b, "name"))],
+            "tools": [
+                n for b in blocks if _is(b, "tool_use") and (n := json_values.line(b, "name"))
+            ],
             "kind": "message",
-            "model": shape.line(message, "model"),
+            "model": json_values.line(message, "model"),
             "is_current": True,
             "attachment_count": len(distinct),
         },
@@ -189,10 +265,10 @@ def _attachment(value: Data, mark: str, message: Data) -> Data:
         "message_id": message["id"],
         "conversation_id": message["conversation_id"],
         **created,
-        "filename": shape.line(value, "file_name"),
-        "mime_type": shape.line(value, "file_type", "file_kind"),
-        "size_bytes": shape.whole(value, "file_size"),
-        "extracted_text": shape.text(value, "extracted_content"),
+        "filename": json_values.line(value, "file_name"),
+        "mime_type": json_values.line(value, "file_type", "file_kind"),
+        "size_bytes": json_values.whole(value, "file_size"),
+        "extracted_text": json_values.text(value, "extracted_content"),
     }
 
 
@@ -201,40 +277,42 @@ def _is(block: Data, kind: str) -> bool:
 
 
 def _said(blocks: list[Data], kind: str) -> str | None:
-    pieces = [shape.text(block, kind) for block in blocks if _is(block, kind)]
+    pieces = [json_values.text(block, kind) for block in blocks if _is(block, kind)]
     return or_none("\n\n".join(filter(None, pieces)))
 
 
 def _project(element: Element) -> Iterator[SourceItem]:
     value = element.value
-    project_id = shape.required(value, "uuid")
-    created = _time(shape.instant(value, "created_at", "updated_at"))
+    project_id = json_values.required(value, "uuid")
+    created = _time(json_values.instant(value, "created_at", "updated_at"))
     data: Data = {
         "id": project_id,
-        "name": shape.line(value, "name"),
-        "description": shape.text(value, "description"),
-        "instructions": shape.text(value, "prompt_template"),
+        "name": json_values.line(value, "name"),
+        "description": json_values.text(value, "description"),
+        "instructions": json_values.text(value, "prompt_template"),
         **created,
-        "updated_at": shape.instant(value, "updated_at"),
+        "updated_at": json_values.instant(value, "updated_at"),
     }
     yield SourceRecord("projects", data, element.position)
-    for document in shape.objects(value, "docs"):
-        content = shape.text(document, "content")
-        own = shape.line(document, "uuid") or stable_id("doc", str(content))
+    for document in json_values.objects(value, "docs"):
+        content = json_values.text(document, "content")
+        own = json_values.line(document, "uuid") or stable_id("doc", str(content))
         data = {
-            "id": stable_id("doc", project_id, own, shape.line(document, "filename")),
+            "id": stable_id("doc", project_id, own, json_values.line(document, "filename")),
             "project_id": project_id,
-            "filename": shape.line(document, "filename"),
+            "filename": json_values.line(document, "filename"),
             "text": content,
-        } | (_time(shape.instant(document, "created_at")) or created)
+        } | (_time(json_values.instant(document, "created_at")) or created)
         yield SourceRecord("documents", data, element.position)
 
 
 def _memories(element: Element) -> Iterator[SourceItem]:
     value = element.value
-    notes: list[tuple[str | None, str | None]] = [(None, shape.text(value, "conversations_memory"))]
-    projects = shape.inner(value, "project_memories")
-    notes += [(project, shape.text(projects, project)) for project in sorted(projects)]
+    notes: list[tuple[str | None, str | None]] = [
+        (None, json_values.text(value, "conversations_memory"))
+    ]
+    projects = json_values.inner(value, "project_memories")
+    notes += [(project, json_values.text(projects, project)) for project in sorted(projects)]
     for project, note in notes:
         if note:
             data = {"id": stable_id("mem", project, note), "project_id": project, "text": note}

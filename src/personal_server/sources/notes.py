@@ -12,9 +12,9 @@ import frontmatter
 import yaml
 
 from personal_server.domain.source_item import Data, SourceItem, SourceRecord, stable_id
-from personal_server.sources import shape
-from personal_server.sources.attachments import is_media, kind_of, with_file
-from personal_server.sources.declaration import (
+from personal_server.sources.common import json_values
+from personal_server.sources.common.attachments import is_media, kind_of, with_file
+from personal_server.sources.common.declaration import (
     Stream,
     blob,
     declaration,
@@ -25,9 +25,9 @@ from personal_server.sources.declaration import (
     text,
     word,
 )
-from personal_server.sources.errors import BadRecord
-from personal_server.sources.export import Export, Member
-from personal_server.sources.port import (
+from personal_server.sources.common.errors import BadRecord
+from personal_server.sources.common.export import Export, Member
+from personal_server.sources.common.source import (
     LIKELY,
     Claim,
     beginning_at,
@@ -36,8 +36,8 @@ from personal_server.sources.port import (
     matching,
     one_record,
 )
-from personal_server.sources.text import decoded, one_line, printable
-from personal_server.sources.times import rendered
+from personal_server.sources.common.text import decoded, one_line, printable
+from personal_server.sources.common.times import rendered
 
 LARGEST_NOTE_BYTES = 8 * 1024 * 1024
 _FACTS = ("title", "tags", "created", "created_at", "date")
@@ -132,7 +132,7 @@ def _note(member: Member) -> SourceRecord:
     heading = _HEADING.search(plain)
     path = PurePosixPath(member.name)
     tags = _tags(facts, plain)
-    title = shape.line(facts, "title") or (heading.group(1) if heading else path.stem)
+    title = json_values.line(facts, "title") or (heading.group(1) if heading else path.stem)
     data: Data = {
         "id": stable_id("note", member.name),
         "title": one_line(printable(title), 300),
@@ -141,7 +141,7 @@ def _note(member: Member) -> SourceRecord:
         "tags": tags,
         "tagged": " ".join(tags) or None,
         "links": _links(body),
-        "created_at": shape.instant(facts, "created", "created_at", "date"),
+        "created_at": json_values.instant(facts, "created", "created_at", "date"),
         "word_count": len(body.split()),
     }
     return SourceRecord("notes", data, member.offset)
@@ -193,7 +193,9 @@ def _scalar(value: Any) -> Any:
 
 
 def _tags(facts: Data, plain: str) -> list[str]:
-    listed = shape.strings(facts, "tags") or re.split(r"[,\s]+", shape.text(facts, "tags") or "")
+    listed = json_values.strings(facts, "tags") or re.split(
+        r"[,\s]+", json_values.text(facts, "tags") or ""
+    )
     found = [tag.lstrip("#") for tag in [*listed, *_TAG.findall(plain)]]
     return list(dict.fromkeys(filter(None, found)))
 

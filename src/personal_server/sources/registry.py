@@ -2,26 +2,89 @@
 
 from __future__ import annotations
 
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
 from personal_server.domain.source_item import Data, SourceItem
 from personal_server.sources.bank import BankSource
-from personal_server.sources.calendar import CalendarSource
+from personal_server.sources.calendar.reader import CalendarSource
 from personal_server.sources.chatgpt import ChatGptSource
 from personal_server.sources.claude import ClaudeSource
+from personal_server.sources.common.errors import ExportNotRecognized, MemberDamaged
+from personal_server.sources.common.export import Export, Member, file_facts
+from personal_server.sources.common.source import Claim, Source
 from personal_server.sources.contacts import ContactsSource
-from personal_server.sources.export import Export, file_facts
-from personal_server.sources.google import GoogleSource
+from personal_server.sources.google.reader import GoogleSource
 from personal_server.sources.mail import MailSource
 from personal_server.sources.notes import NotesSource
-from personal_server.sources.port import Claim, Source
 from personal_server.sources.slack import SlackSource
-from personal_server.sources.tables import Guidance, TableSource
+from personal_server.sources.tables.files import looks_like_table
+from personal_server.sources.tables.reader import Guidance, TableSource
 from personal_server.sources.telegram import TelegramSource
-from personal_server.sources.unrecognized import unrecognized
 from personal_server.sources.whatsapp import WhatsAppSource
+
+# Why no source took an export, as far as a look at it tells, and what its owner can do.
+
+
+SEE_SOURCES = "See `pdpp sources` for what can be read, or name one with `--as KEY`."
+_LOOKED_AT = 100
+_WIDE = (BOM_UTF16_LE, BOM_UTF16_BE)
+
+
+def unrecognized(export: Export) -> ExportNotRecognized:
+    """The error that says most."""
+    filled = [member for member in export.members if member.size_bytes]
+    if not filled and export.refused:
+        return ExportNotRecognized(
+            f"Nothing in it may be read ({export.refused[0].reason}).",
+            "Get the export anew, without a password, as a plain .zip or a folder.",
+        )
+    if not filled:
+        return ExportNotRecognized(
+            "There is nothing in it.", "Download or copy the export again, and look into it first."
+        )
+    if all(member.suffix == ".zip" for member in filled):
+        return ExportNotRecognized(
+            "It holds only other zip files.", "Unpack it and import the zip files inside."
+        )
+    heads = [_head(member) for member in filled[:_LOOKED_AT]]
+    if not any(heads):
+        return ExportNotRecognized(
+            "Its files cannot be read.", "Check that your user may read them, or copy them again."
+        )
+    return _by_content([head for head in heads if head])
+
+
+def is_wide(member: Member) -> bool:
+    """Whether a file is written in UTF-16, which no source reads."""
+    return _head(member).startswith(_WIDE)
+
+
+def is_readable(member: Member) -> bool:
+    """Whether its first bytes can be had at all."""
+    return bool(_head(member))
+
+
+def _head(member: Member) -> bytes:
+    try:
+        return member.head()
+    except MemberDamaged:
+        return b""
+
+
+def _by_content(heads: list[bytes]) -> ExportNotRecognized:
+    if any(head.startswith(_WIDE) for head in heads):
+        return ExportNotRecognized(
+            "It is written in UTF-16.", "Save it as UTF-8 (or CSV UTF-8), and import that."
+        )
+    if len(heads) > 1 and any(map(looks_like_table, heads)):
+        return ExportNotRecognized(
+            "It holds several tables.", "Unpack it if it is a zip, and import each file by itself."
+        )
+    return ExportNotRecognized("No source knows this content.", SEE_SOURCES)
+
 
 SOURCES: tuple[Source, ...] = (
     MailSource(),

@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
+import html
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import PurePosixPath
+from typing import cast
 
 from personal_server.domain.source_item import Data, Skipped, SourceItem, SourceRecord
-from personal_server.sources import shape
-from personal_server.sources.errors import BadRecord, MemberDamaged
-from personal_server.sources.export import Export, Member
-from personal_server.sources.json_stream import Element, json_elements
-from personal_server.sources.port import (
+from personal_server.sources.common import json_values
+from personal_server.sources.common.declaration import (
+    Stream,
+    declaration,
+    flag,
+    integer,
+    key,
+    moment,
+    names,
+    plain,
+    reference,
+    text,
+    word,
+)
+from personal_server.sources.common.errors import BadRecord, MemberDamaged
+from personal_server.sources.common.export import Export, Member
+from personal_server.sources.common.json_stream import Element, json_elements
+from personal_server.sources.common.source import (
     CERTAIN,
     Claim,
     beginning_at,
@@ -23,9 +38,156 @@ from personal_server.sources.port import (
     one_record,
     without_repeats,
 )
-from personal_server.sources.slack_streams import DECLARATION, HOW_TO_EXPORT
-from personal_server.sources.slack_text import readable, words_of_blocks
-from personal_server.sources.times import from_epoch
+from personal_server.sources.common.times import from_epoch
+
+# What a Slack workspace holds, in the words of the consent page.
+
+
+CHANNELS = Stream(
+    "channels",
+    "Channels of the workspace",
+    "Name, purpose and members of every channel and conversation.",
+    [
+        key(),
+        text("name", "Name of the channel", title=True),
+        word("kind", "channel, private channel, group conversation or direct conversation"),
+        text("topic", "Topic"),
+        text("purpose", "Purpose"),
+        moment("created_at", "When it was made"),
+        names("members", "Names of its members"),
+        integer("member_count", "Number of members"),
+        flag("is_archived", "Whether it is archived"),
+    ],
+    children={"messages": ("messages", "channel_id")},
+)
+
+PEOPLE = Stream(
+    "people",
+    "People of the workspace",
+    "Names, titles and mail addresses of the workspace's people.",
+    [
+        key(),
+        text("name", "Name as shown", title=True),
+        plain("handle", "User name"),
+        text("real_name", "Full name"),
+        word("email", "E-mail address", searched=True),
+        text("title", "What they do"),
+        plain("time_zone", "IANA name of their time zone"),
+        flag("is_bot", "Whether it is a program"),
+        flag("is_deleted", "Whether the account was closed"),
+    ],
+    views={"names": ("Names only", ["id", "name"])},
+)
+
+MESSAGES = Stream(
+    "messages",
+    "What was written in Slack",
+    "Text, author, time and thread of every message.",
+    [
+        key(),
+        reference("channel_id", "The channel", required=True),
+        word("channel_name", "Name of the channel"),
+        moment("sent_at", "When it was sent", event=True),
+        reference("author_id", "Who wrote it"),
+        word("author_name", "Name of who wrote it", searched=True),
+        text("text", "What it says", title=True),
+        reference("thread_id", "Messages of one thread share it"),
+        flag("is_reply", "Whether it answers in a thread"),
+        integer("reply_count", "Number of answers", summed=True),
+        word("kind", "message, or the platform's subtype"),
+        names("reactions", "Names of the reactions"),
+        integer("reaction_count", "Number of reactions", summed=True),
+        integer("file_count", "Number of files", summed=True),
+        moment("edited_at", "When it was last changed"),
+    ],
+    time_field="sent_at",
+    views={"traffic": ("Who wrote when and where", ["id", "channel_id", "sent_at", "author_id"])},
+    children={"files": ("files", "message_id")},
+    parents={"channel": ("channels", "channel_id"), "author": ("people", "author_id")},
+    semantic=["text"],
+)
+
+FILES = Stream(
+    "files",
+    "Files shared in Slack",
+    "Names and kinds of files; Slack's export does not contain the files themselves.",
+    [
+        key(),
+        reference("message_id", "The message", required=True),
+        moment("sent_at", "When the message was sent", event=True),
+        text("filename", "Name of the file", title=True),
+        word("mime_type", "Kind of file"),
+        integer("size_bytes", "Size in bytes", summed=True),
+        plain("url", "Where it lies on the web, without its access token"),
+    ],
+    time_field="sent_at",
+    parents={"message": ("messages", "message_id")},
+)
+
+DECLARATION = declaration(
+    "slack",
+    "Slack",
+    "Channels, people and messages of a Slack workspace.",
+    [CHANNELS, PEOPLE, MESSAGES, FILES],
+)
+
+HOW_TO_EXPORT = (
+    "An owner or admin of the workspace opens Settings > Workspace settings > Import/export data > "
+    "Export, and downloads the zip. Free plans export public channels only."
+)
+
+
+# Slack's markup as people read it: names for ids, plain links, plain signs.
+
+
+_MARK = re.compile(r"<([@#!]?)([^<>|]*)(?:\|([^<>]*))?>")
+
+
+def readable(text: str, people: Mapping[str, str], channels: Mapping[str, str]) -> str:
+    """Resolve mentions of people and channels, unfold links, undo escapes."""
+
+    def resolved(mark: re.Match[str]) -> str:
+        sign, target, label = mark.groups()
+        if sign == "@":
+            return f"@{label or people.get(target, target)}"
+        if sign == "#":
+            return f"#{label or channels.get(target, target)}"
+        if sign == "!":
+            return label or f"@{target.partition('^')[0]}"
+        return f"{label} ({target})" if label and label != target else target
+
+    return html.unescape(_MARK.sub(resolved, text))
+
+
+def words_of_blocks(blocks: list[Data]) -> str:
+    """The words of a message that programs build of blocks, one block a paragraph."""
+    return "\n\n".join(filter(None, ("".join(_words(block)).strip() for block in blocks)))
+
+
+def _words(element: Data) -> Iterator[str]:
+    text = element.get("text")
+    if isinstance(text, str):
+        yield text
+    elif isinstance(text, dict):
+        yield json_values.text(cast("Data", text), "text") or ""
+    kind, name = (
+        element.get("type"),
+        json_values.line(element, "user_id", "channel_id", "name", "url"),
+    )
+    if kind == "user" and name:
+        yield f"<@{name}>"
+    elif kind == "channel" and name:
+        yield f"<#{name}>"
+    elif kind == "emoji" and name:
+        yield f":{name}:"
+    elif kind == "link" and name and not text:
+        yield name
+    for inner in (
+        *json_values.objects(element, "elements"),
+        *json_values.objects(element, "fields"),
+    ):
+        yield from _words(inner)
+
 
 _DAY = re.compile(rb"^\s*\[\s*\{.*\"ts\"\s*:\s*\"\d{10}\.\d{6}\"", re.DOTALL)
 _DATED = re.compile(r"/\d{4}-\d{2}-\d{2}\.json$")
@@ -98,13 +260,13 @@ class _Workspace:
         except (MemberDamaged, BadRecord):
             return
         for value in found:
-            own = shape.line(value, "id") or ""
+            own = json_values.line(value, "id") or ""
             if PurePosixPath(member.name).name in _PEOPLE:
                 self.people[own] = _shown_name(value) or own
             else:
-                self.members[own] = shape.strings(value, "members")
+                self.members[own] = json_values.strings(value, "members")
                 self.folders[own] = own
-                if name := shape.line(value, "name"):
+                if name := json_values.line(value, "name"):
                     self.channels[own] = name
                     self.folders[name] = own
 
@@ -119,8 +281,8 @@ class _Workspace:
 
 
 def _shown_name(person: Data) -> str | None:
-    profile = shape.inner(person, "profile")
-    return shape.line(profile, "display_name", "real_name") or shape.line(
+    profile = json_values.inner(person, "profile")
+    return json_values.line(profile, "display_name", "real_name") or json_values.line(
         person, "real_name", "name"
     )
 
@@ -154,45 +316,46 @@ class _Entry:
 
     def person(self) -> Iterator[SourceRecord]:
         value = self.element.value
-        profile = shape.inner(value, "profile")
+        profile = json_values.inner(value, "profile")
         data: Data = {
-            "id": shape.required(value, "id"),
+            "id": json_values.required(value, "id"),
             "name": _shown_name(value),
-            "handle": shape.line(value, "name"),
-            "real_name": shape.line(profile, "real_name") or shape.line(value, "real_name"),
-            "email": shape.line(profile, "email"),
-            "title": shape.line(profile, "title"),
-            "time_zone": shape.line(value, "tz"),
-            "is_bot": shape.truth(value, "is_bot"),
-            "is_deleted": shape.truth(value, "deleted"),
+            "handle": json_values.line(value, "name"),
+            "real_name": json_values.line(profile, "real_name")
+            or json_values.line(value, "real_name"),
+            "email": json_values.line(profile, "email"),
+            "title": json_values.line(profile, "title"),
+            "time_zone": json_values.line(value, "tz"),
+            "is_bot": json_values.truth(value, "is_bot"),
+            "is_deleted": json_values.truth(value, "deleted"),
         }
         yield self._record("people", data)
 
     def channel(self, kind: str) -> Iterator[SourceRecord]:
         value = self.element.value
-        created = shape.instant(value, "created")
-        members = shape.strings(value, "members")
+        created = json_values.instant(value, "created")
+        members = json_values.strings(value, "members")
         data: Data = {
-            "id": shape.required(value, "id"),
-            "name": shape.line(value, "name") or self.workspace.everybody(members),
+            "id": json_values.required(value, "id"),
+            "name": json_values.line(value, "name") or self.workspace.everybody(members),
             "kind": kind,
-            "topic": shape.text(shape.inner(value, "topic"), "value"),
-            "purpose": shape.text(shape.inner(value, "purpose"), "value"),
+            "topic": json_values.text(json_values.inner(value, "topic"), "value"),
+            "purpose": json_values.text(json_values.inner(value, "purpose"), "value"),
             "created_at": created,
             "members": [self._named(each) for each in members],
             "member_count": len(members),
-            "is_archived": shape.truth(value, "is_archived"),
+            "is_archived": json_values.truth(value, "is_archived"),
         }
         yield self._record("channels", data)
 
     def message(self) -> Iterator[SourceRecord]:
         value = self.element.value
-        ts = shape.required(value, "ts")
+        ts = json_values.required(value, "ts")
         channel_id, channel_name = self.workspace.channel(self.folder)
-        thread = shape.line(value, "thread_ts") or ts
-        author = shape.line(value, "user", "bot_id")
-        files = shape.objects(value, "files")
-        reactions = shape.objects(value, "reactions")
+        thread = json_values.line(value, "thread_ts") or ts
+        author = json_values.line(value, "user", "bot_id")
+        files = json_values.objects(value, "files")
+        reactions = json_values.objects(value, "reactions")
         data: Data = {
             "id": f"{channel_id}.{ts}",
             "channel_id": channel_id,
@@ -203,45 +366,52 @@ class _Entry:
             "text": self._words(value),
             "thread_id": f"{channel_id}.{thread}",
             "is_reply": thread != ts,
-            "reply_count": shape.whole(value, "reply_count") or 0,
-            "kind": shape.line(value, "subtype") or "message",
-            "reactions": [name for each in reactions if (name := shape.line(each, "name"))],
-            "reaction_count": sum(shape.whole(each, "count") or 0 for each in reactions),
+            "reply_count": json_values.whole(value, "reply_count") or 0,
+            "kind": json_values.line(value, "subtype") or "message",
+            "reactions": [name for each in reactions if (name := json_values.line(each, "name"))],
+            "reaction_count": sum(json_values.whole(each, "count") or 0 for each in reactions),
             "file_count": len(files),
-            "edited_at": _instant_or_none(shape.line(shape.inner(value, "edited"), "ts")),
+            "edited_at": _instant_or_none(
+                json_values.line(json_values.inner(value, "edited"), "ts")
+            ),
         }
         yield self._record("messages", data)
         for number, each in enumerate(files, 1):
             yield self._file(each, number, data)
 
     def _file(self, value: Data, number: int, message: Data) -> SourceRecord:
-        address = shape.line(value, "url_private", "permalink")
+        address = json_values.line(value, "url_private", "permalink")
         data: Data = {
-            "id": f"{message['id']}.{shape.line(value, 'id') or number}",
+            "id": f"{message['id']}.{json_values.line(value, 'id') or number}",
             "message_id": message["id"],
             "sent_at": message["sent_at"],
-            "filename": shape.line(value, "name", "title"),
-            "mime_type": shape.line(value, "mimetype"),
-            "size_bytes": shape.whole(value, "size"),
+            "filename": json_values.line(value, "name", "title"),
+            "mime_type": json_values.line(value, "mimetype"),
+            "size_bytes": json_values.whole(value, "size"),
             "url": address.partition("?")[0] if address else None,
         }
         return self._record("files", data)
 
     def _words(self, value: Data) -> str | None:
-        pieces = [shape.text(value, "text")]
-        for attachment in shape.objects(value, "attachments"):
-            pieces += [shape.text(attachment, "title"), shape.text(attachment, "text", "fallback")]
-        said = "\n\n".join(filter(None, pieces)) or words_of_blocks(shape.objects(value, "blocks"))
+        pieces = [json_values.text(value, "text")]
+        for attachment in json_values.objects(value, "attachments"):
+            pieces += [
+                json_values.text(attachment, "title"),
+                json_values.text(attachment, "text", "fallback"),
+            ]
+        said = "\n\n".join(filter(None, pieces)) or words_of_blocks(
+            json_values.objects(value, "blocks")
+        )
         return readable(said, self.workspace.people, self.workspace.channels) or None
 
     def _author(self, value: Data, author: str | None) -> str | None:
         if author in self.workspace.people:
             return self.workspace.people[author]
-        profile = shape.inner(value, "user_profile")
+        profile = json_values.inner(value, "user_profile")
         return (
-            shape.line(profile, "display_name", "real_name")
-            or shape.line(value, "username")
-            or shape.line(shape.inner(value, "bot_profile"), "name")
+            json_values.line(profile, "display_name", "real_name")
+            or json_values.line(value, "username")
+            or json_values.line(json_values.inner(value, "bot_profile"), "name")
         )
 
     def _named(self, person: str) -> str:

@@ -13,12 +13,24 @@ from datetime import tzinfo
 from pathlib import PurePosixPath
 
 from personal_server.domain.source_item import Data, Json, Skipped, SourceItem, SourceRecord
-from personal_server.sources import shape
-from personal_server.sources.attachments import kind_of, with_file
-from personal_server.sources.errors import BadRecord
-from personal_server.sources.export import Export, Member
-from personal_server.sources.json_stream import Element, json_elements, parse_object
-from personal_server.sources.port import (
+from personal_server.sources.common import json_values
+from personal_server.sources.common.attachments import FILES, kind_of, with_file
+from personal_server.sources.common.declaration import (
+    Stream,
+    declaration,
+    flag,
+    integer,
+    key,
+    moment,
+    plain,
+    reference,
+    text,
+    word,
+)
+from personal_server.sources.common.errors import BadRecord
+from personal_server.sources.common.export import Export, Member
+from personal_server.sources.common.json_stream import Element, json_elements, parse_object
+from personal_server.sources.common.source import (
     CERTAIN,
     Claim,
     beginning_at,
@@ -28,9 +40,62 @@ from personal_server.sources.port import (
     one_record,
     without_repeats,
 )
-from personal_server.sources.telegram_streams import DECLARATION, HOW_TO_EXPORT
-from personal_server.sources.text import one_line, or_none, printable
-from personal_server.sources.times import from_epoch, from_iso
+from personal_server.sources.common.text import one_line, or_none, printable
+from personal_server.sources.common.times import from_epoch, from_iso
+
+# What an export of Telegram holds, in the words of the consent page.
+
+
+CHATS = Stream(
+    "chats",
+    "Your chats",
+    "Name and kind of each chat, group and channel.",
+    [
+        key(),
+        text("name", "Name of the person, group or channel", title=True),
+        word("kind", "personal_chat, private_group, public_channel …, as Telegram names it"),
+        moment("began_at", "When the first of its messages was sent", event=True),
+    ],
+    time_field="began_at",
+    children={"messages": ("messages", "chat_id")},
+)
+
+MESSAGES = Stream(
+    "messages",
+    "Your messages on Telegram",
+    "Text, author and time of every message.",
+    [
+        key(),
+        reference("chat_id", "The chat", required=True),
+        word("chat_name", "Name of the chat"),
+        moment("sent_at", "When it was sent, in UTC", event=True),
+        word("author", "Who wrote it or did it", searched=True),
+        plain("author_id", "Telegram's id of the author"),
+        text("text", "What it says; of a poll the question, of a place its name", title=True),
+        word("kind", "message, photo, file, voice_message, sticker, poll … or what was done"),
+        flag("is_notice", "Whether it tells what happened instead of saying something"),
+        reference("reply_to_id", "The message it answers"),
+        word("forwarded_from", "Who wrote it first"),
+        moment("edited_at", "When it was last changed"),
+        integer("file_count", "Number of files", summed=True),
+    ],
+    time_field="sent_at",
+    views={"traffic": ("Who wrote when", ["id", "chat_id", "sent_at", "author"])},
+    children={"files": ("files", "message_id")},
+    parents={"chat": ("chats", "chat_id")},
+    semantic=["text"],
+)
+
+DECLARATION = declaration(
+    "telegram", "Telegram", "Chats exported from Telegram.", [CHATS, MESSAGES, FILES]
+)
+
+HOW_TO_EXPORT = (
+    "In Telegram Desktop (not the phone) choose Settings > Advanced > Export Telegram data, or the "
+    "menu of one chat > Export chat history; as the format JSON, with the media you want. Import "
+    "the folder that holds result.json."
+)
+
 
 _KINDS = rb"[a-z_]+_(?:chat|group|supergroup|channel)|saved_messages|replies|verification_codes"
 _CHAT = re.compile(
@@ -123,12 +188,12 @@ def _chat_of(lead: bytes, export: Export, root: PurePosixPath) -> _Chat:
         facts = parse_object(b"{" + found.group(1).rstrip(b", \r\n\t") + b"}") if found else {}
     except BadRecord:
         facts = {}
-    own = shape.whole(facts, "id")
-    name = shape.line(facts, "name")
+    own = json_values.whole(facts, "id")
+    name = json_values.line(facts, "name")
     return _Chat(
         str(own) if own is not None else f"named {name or 'Chat'}",
         name,
-        shape.line(facts, "type"),
+        json_values.line(facts, "type"),
         export,
         root,
     )
@@ -141,28 +206,28 @@ def _chat_record(chat: _Chat, first: SourceRecord) -> SourceRecord:
 
 def _items(element: Element, chat: _Chat) -> Iterator[SourceItem]:
     value = element.value
-    own = shape.whole(value, "id")
+    own = json_values.whole(value, "id")
     if own is None:
         raise BadRecord("bad_record", "it has no id")
     sent_at = _instant(value, "date", chat.zone)
     if sent_at is None:
         raise BadRecord("bad_date", "its date cannot be read")
     notice = value.get("type") == "service"
-    replied = shape.whole(value, "reply_to_message_id")
+    replied = json_values.whole(value, "reply_to_message_id")
     message_id = f"{chat.id}.{own}"
-    path = shape.text(value, *_PATHS)
+    path = json_values.text(value, *_PATHS)
     data: Data = {
         "id": message_id,
         "chat_id": chat.id,
         "chat_name": chat.name,
         "sent_at": sent_at,
-        "author": shape.line(value, "from", "actor"),
-        "author_id": shape.line(value, "from_id", "actor_id"),
+        "author": json_values.line(value, "from", "actor"),
+        "author_id": json_values.line(value, "from_id", "actor_id"),
         "text": _text(value),
         "kind": _kind(value, notice=notice),
         "is_notice": notice,
         "reply_to_id": f"{chat.id}.{replied}" if replied is not None else None,
-        "forwarded_from": shape.line(value, "forwarded_from"),
+        "forwarded_from": json_values.line(value, "forwarded_from"),
         "edited_at": _instant(value, "edited", chat.zone),
         "file_count": 1 if path else 0,
     }
@@ -173,26 +238,26 @@ def _items(element: Element, chat: _Chat) -> Iterator[SourceItem]:
 
 def _instant(value: Data, name: str, zone: tzinfo) -> str | None:
     """By the count of seconds; older exports have the computer's own clock only."""
-    seconds = shape.whole(value, f"{name}_unixtime")
+    seconds = json_values.whole(value, f"{name}_unixtime")
     if seconds is not None:
         return from_epoch(seconds)
-    written = shape.line(value, name)
+    written = json_values.line(value, name)
     return from_iso(written, zone) if written and not written.startswith("1970-01-01") else None
 
 
 def _text(value: Data) -> str | None:
     """The words: one string, or strings and pieces with a format; else what stands for them."""
-    pieces = shape.things(value, "text") or [value.get("text")]
+    pieces = json_values.things(value, "text") or [value.get("text")]
     whole = "".join(map(_piece, pieces))
-    poll, place = shape.inner(value, "poll"), shape.line(value, "place_name")
-    return or_none(printable(whole)) or shape.text(poll, "question") or place
+    poll, place = json_values.inner(value, "poll"), json_values.line(value, "place_name")
+    return or_none(printable(whole)) or json_values.text(poll, "question") or place
 
 
 def _piece(piece: Json) -> str:
     if isinstance(piece, str):
         return piece
-    for each in shape.objects({"pieces": [piece]}, "pieces"):
-        said, href = shape.text(each, "text") or "", shape.line(each, "href")
+    for each in json_values.objects({"pieces": [piece]}, "pieces"):
+        said, href = json_values.text(each, "text") or "", json_values.line(each, "href")
         return f"{said} ({href})" if href else said
     return ""
 
@@ -200,11 +265,11 @@ def _piece(piece: Json) -> str:
 def _kind(value: Data, *, notice: bool) -> str:
     """What was done, or what it carries."""
     if notice:
-        return shape.line(value, "action") or "notice"
+        return json_values.line(value, "action") or "notice"
     for name in ("photo", "poll", "location_information", "contact_information"):
         if name in value:
             return name.partition("_")[0]
-    return shape.line(value, "media_type") or ("file" if "file" in value else "message")
+    return json_values.line(value, "media_type") or ("file" if "file" in value else "message")
 
 
 def _file(
@@ -212,14 +277,14 @@ def _file(
 ) -> Iterator[SourceItem]:
     """The file of a message; a path in parentheses says why there is none."""
     missing = path.startswith("(")
-    name = shape.line(value, "file_name") or (None if missing else PurePosixPath(path).name)
+    name = json_values.line(value, "file_name") or (None if missing else PurePosixPath(path).name)
     data: Data = {
         "id": f"{message['id']}.1",
         "message_id": message["id"],
         "sent_at": message["sent_at"],
         "filename": or_none(one_line(name or "", 255)),
-        "mime_type": shape.line(value, "mime_type") or kind_of(name),
-        "size_bytes": shape.whole(value, "file_size"),
+        "mime_type": json_values.line(value, "mime_type") or kind_of(name),
+        "size_bytes": json_values.whole(value, "file_size"),
     }
     yield from with_file(
         SourceRecord("files", data, position), None if missing else chat.file(path)

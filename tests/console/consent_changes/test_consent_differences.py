@@ -10,7 +10,7 @@ import pytest
 
 from personal_server.console import consent_changes
 from personal_server.domain.connection import ConnectionStatus
-from personal_server.sources.mail.declaration import DECLARATION as MAIL
+from personal_server.sources.mail.reader import DECLARATION as MAIL
 from personal_server.storage.authorization import ClientRow, GrantRow, RequestRow
 from tests.console.browsing import Browser, press, words
 from tests.console.household import HOME, MAIL_SOURCE, WORK, Household, mail_request

@@ -24,8 +24,8 @@ from ofxparse.ofxparse import (
     soup_maker,
 )
 
-from personal_server.sources.errors import BadRecord
-from personal_server.sources.text import one_line, or_none, printable
+from personal_server.sources.common.errors import BadRecord
+from personal_server.sources.common.text import one_line, or_none, printable
 
 _CLOSING = re.compile(r"</([a-z0-9_.]+)>", re.IGNORECASE)
 _OPENING = re.compile(r"<([a-z0-9_.]+)>.*?(?=</?[a-z0-9_.]+>|\Z)", re.IGNORECASE | re.DOTALL)

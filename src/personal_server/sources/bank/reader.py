@@ -12,9 +12,7 @@ from functools import partial
 from typing import cast
 
 from personal_server.domain.source_item import Data, Skipped, SourceItem, SourceRecord
-from personal_server.sources.bank.declaration import DECLARATION, HOW_TO_EXPORT
-from personal_server.sources.bank.ofx import Entry, File, Statement, parse_account, parse_file
-from personal_server.sources.bank.records import (
+from personal_server.sources.bank.entries import (
     account_data,
     balance_data,
     holding_data,
@@ -22,9 +20,24 @@ from personal_server.sources.bank.records import (
     trade_data,
     transaction_data,
 )
-from personal_server.sources.errors import BadRecord, MemberDamaged
-from personal_server.sources.export import Export, Member
-from personal_server.sources.port import (
+from personal_server.sources.bank.ofx import Entry, File, Statement, parse_account, parse_file
+from personal_server.sources.common.declaration import (
+    Field,
+    Stream,
+    day,
+    declaration,
+    integer,
+    key,
+    moment,
+    number,
+    plain,
+    reference,
+    text,
+    word,
+)
+from personal_server.sources.common.errors import BadRecord, MemberDamaged
+from personal_server.sources.common.export import Export, Member
+from personal_server.sources.common.source import (
     CERTAIN,
     Claim,
     beginning_at,
@@ -34,7 +47,174 @@ from personal_server.sources.port import (
     one_record,
     without_repeats,
 )
-from personal_server.sources.text import decoded
+from personal_server.sources.common.text import decoded
+
+# What statements hold, in the words of the consent page.
+
+
+def _money(name: str, about: str) -> list[Field]:
+    return [
+        number(name, f"{about}, in units of the currency", summed=True),
+        integer(
+            f"{name}_minor",
+            f"{about}, exact, in the smallest unit of the currency (cents; 1 for JPY, mills for"
+            " KWD); sums mean something within one currency only",
+            summed=True,
+        ),
+        word("currency", "ISO 4217 code of the currency the amount is in"),
+    ]
+
+
+def _money_abroad(name: str, about: str) -> list[Field]:
+    return [
+        *_money(name, about),
+        word("original_currency", "Currency the amount was converted from, if it was"),
+        number("exchange_rate", "Account's currency for one unit of the other, if there is one"),
+    ]
+
+
+ACCOUNTS = Stream(
+    "accounts",
+    "Your accounts",
+    "Bank, kind, currency and number of each account.",
+    [
+        key(),
+        word("name", "Bank, kind and last digits", title=True, searched=True),
+        word("institution", "Bank or broker"),
+        word("kind", "checking, savings, credit_card, investment …"),
+        word("currency", "ISO 4217 code of the currency"),
+        plain("number_ending", "Last four characters of the account number"),
+        plain("number", "The whole account number"),
+        plain("bank_code", "Routing number or broker"),
+    ],
+    views={"overview": ("Without numbers", ["id", "name", "institution", "kind", "currency"])},
+    children={
+        "transactions": ("transactions", "account_id"),
+        "balances": ("balances", "account_id"),
+        "trades": ("trades", "account_id"),
+        "holdings": ("holdings", "account_id"),
+    },
+)
+
+TRANSACTIONS = Stream(
+    "transactions",
+    "Your payments",
+    "Date, amount, the other party and the purpose of every payment in or out.",
+    [
+        key(),
+        reference("account_id", "The account it was booked on", required=True),
+        day("posted_on", "Day the bank booked it, by the bank's own clock", event=True),
+        moment("posted_at", "Instant it was booked, where the bank names a time zone"),
+        word("payee", "The other party, else the purpose", title=True, searched=True),
+        text("memo", "Purpose as the bank writes it"),
+        *_money_abroad("amount", "Positive for money received, negative for money spent"),
+        word("direction", "in or out"),
+        word("kind", "credit, debit, check, atm, fee, interest …"),
+        day("initiated_on", "Day the owner made it, where the bank says so"),
+        day("available_on", "Day the money can be used, where the bank says so"),
+        plain("check_number", "Number of the check"),
+        plain("reference", "Reference number"),
+        word("merchant_category", "What the merchant sells, for payments by card"),
+        word("merchant_category_code", "The same as a code (ISO 18245)"),
+        plain("counterparty_account", "Account of the other party, for transfers"),
+        plain("bank_transaction_id", "The bank's own id (FITID)"),
+    ],
+    time_field="posted_on",
+    views={
+        "amounts": (
+            "Dates and amounts only",
+            ["id", "account_id", "posted_on", "amount", "amount_minor", "currency", "direction"],
+        )
+    },
+    parents={"account": ("accounts", "account_id")},
+    semantic=["payee"],
+)
+
+BALANCES = Stream(
+    "balances",
+    "Your account balances",
+    "What each account held on a day.",
+    [
+        key(),
+        reference("account_id", "The account", required=True),
+        day("as_of", "Day it held", event=True),
+        word("kind", "booked, available, or cash (of an account with a broker)"),
+        *_money("amount", "Balance"),
+    ],
+    time_field="as_of",
+    parents={"account": ("accounts", "account_id")},
+)
+
+SECURITIES = Stream(
+    "securities",
+    "Securities you hold or traded",
+    "Name and ticker of each.",
+    [
+        key(),
+        text("name", "Name of the security", title=True),
+        word("ticker", "Ticker symbol", searched=True),
+        plain("code", "CUSIP, ISIN or another code"),
+        word("code_kind", "Which code it is: CUSIP, ISIN …"),
+    ],
+    children={
+        "trades": ("trades", "security_id"),
+        "holdings": ("holdings", "security_id"),
+    },
+)
+
+TRADES = Stream(
+    "trades",
+    "Your trades",
+    "Purchases, sales and income of securities.",
+    [
+        key(),
+        reference("account_id", "The account", required=True),
+        reference("security_id", "The security"),
+        day("traded_on", "Day of the trade", event=True),
+        day("settled_on", "Day of settlement"),
+        word("kind", "buystock, sellmf, income, reinvest …", title=True),
+        word("income_kind", "div, interest, cgshort, cglong …"),
+        text("memo", "Purpose as the broker writes it"),
+        number("units", "How many"),
+        number("unit_price", "Price of one"),
+        *_money_abroad("amount", "Total, negative for money spent"),
+        number("commission", "Commission within it, in units of the currency", summed=True),
+        number("fees", "Fees within it, in units of the currency", summed=True),
+        plain("bank_transaction_id", "The broker's own id (FITID)"),
+    ],
+    time_field="traded_on",
+    parents={"account": ("accounts", "account_id"), "security": ("securities", "security_id")},
+)
+
+HOLDINGS = Stream(
+    "holdings",
+    "Securities you hold",
+    "How much of each security an account held on a day, and its value.",
+    [
+        key(),
+        reference("account_id", "The account", required=True),
+        reference("security_id", "The security"),
+        day("as_of", "Day of the price", event=True),
+        number("units", "How many"),
+        number("unit_price", "Price of one"),
+        *_money_abroad("market_value", "Market value"),
+    ],
+    time_field="as_of",
+    parents={"account": ("accounts", "account_id"), "security": ("securities", "security_id")},
+)
+
+DECLARATION = declaration(
+    "bank",
+    "Bank statements",
+    "Accounts, payments, balances, trades and holdings from OFX and QFX downloads.",
+    [ACCOUNTS, TRANSACTIONS, BALANCES, SECURITIES, TRADES, HOLDINGS],
+)
+
+HOW_TO_EXPORT = (
+    "In your bank's online banking choose Download or Export on the account's transactions, and as "
+    "the format OFX, QFX, Quicken or Microsoft Money. Download each account and period you want."
+)
+
 
 LARGEST_STATEMENT_BYTES = 8 * 1024 * 1024
 _OFX = re.compile(

@@ -4,21 +4,36 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from email.message import Message
 from email.parser import BytesParser
 from email.policy import compat32
 from pathlib import PurePosixPath
 
-from personal_server.domain.source_item import Data, Skipped, SourceItem, SourceRecord
-from personal_server.sources.export import Export, Member
-from personal_server.sources.mail.declaration import DECLARATION, HOW_TO_EXPORT
-from personal_server.sources.mail.records import mail_records
-from personal_server.sources.mail.splitting import (
-    LARGEST_MESSAGE_BYTES,
-    SEPARATOR,
-    RawMessage,
-    split_mbox,
+from personal_server.domain.source_item import (
+    LARGEST_BLOB_BYTES,
+    Data,
+    Skipped,
+    SourceItem,
+    SourceRecord,
+    blob_of_bytes,
+    stable_id,
 )
-from personal_server.sources.port import (
+from personal_server.sources.common.declaration import (
+    Stream,
+    blob,
+    declaration,
+    flag,
+    integer,
+    key,
+    moment,
+    names,
+    plain,
+    reference,
+    text,
+    word,
+)
+from personal_server.sources.common.export import Export, Member
+from personal_server.sources.common.source import (
     CERTAIN,
     MOST_REMEMBERED,
     Claim,
@@ -28,6 +43,181 @@ from personal_server.sources.port import (
     matching,
     one_record,
 )
+from personal_server.sources.common.text import or_none, printable
+from personal_server.sources.common.times import rendered
+from personal_server.sources.mail.mbox import (
+    LARGEST_MESSAGE_BYTES,
+    SEPARATOR,
+    RawMessage,
+    split_mbox,
+)
+from personal_server.sources.mail.message import Address, Attachment, Body, Headers, body_of, shown
+
+# What a mailbox holds, in the words of the consent page.
+
+
+MESSAGES = Stream(
+    "messages",
+    "Your e-mails",
+    "Sender, recipients, date, subject, text and labels of every message.",
+    [
+        key(),
+        reference("thread_id", "Messages of one conversation share it"),
+        moment("sent_at", "When it was sent, in UTC", event=True),
+        text("subject", "Subject line", title=True),
+        text("from_name", "Name of the sender"),
+        word("from_address", "E-mail address of the sender, lower case", searched=True),
+        names("to", "Recipients, as name and address"),
+        names("cc", "Recipients of a copy"),
+        names("bcc", "Recipients of a blind copy"),
+        word("to_address", "E-mail address of the first recipient, lower case"),
+        text("recipients", "Names and addresses of all recipients, to search in"),
+        plain("reply_to", "Where answers are asked to go"),
+        text("body", "The text; of HTML mails what a reader sees, without markup"),
+        names("labels", "Labels or folders the mail program gave it"),
+        text("labelled", "All labels, to search in"),
+        word("mailbox", "Name of the mailbox file or folder it was found in"),
+        word("list_id", "Mailing list it came through"),
+        flag("is_reply", "Whether it answers another message"),
+        integer("attachment_count", "Number of attached files", summed=True),
+        integer("size_bytes", "Size of the whole message in bytes", summed=True),
+        plain("internet_message_id", "The Message-ID of the mail standard, without brackets"),
+        plain("in_reply_to", "Message-ID of the message it answers"),
+    ],
+    time_field="sent_at",
+    views={
+        "headers": (
+            "Who, when and subject, without the text",
+            ["id", "thread_id", "sent_at", "subject", "from_name", "from_address", "to", "cc"],
+        ),
+        "traffic": ("Only who and when", ["id", "sent_at", "from_address", "to"]),
+    },
+    children={"attachments": ("attachments", "message_id")},
+    semantic=["subject", "body"],
+)
+
+ATTACHMENTS = Stream(
+    "attachments",
+    "Files attached to your e-mails",
+    "Name, type, size and content of every attached file.",
+    [
+        key(),
+        reference("message_id", "The message it came with", required=True),
+        moment("sent_at", "When the message was sent, in UTC", event=True),
+        text("filename", "Name of the file", title=True),
+        word("mime_type", "Kind of file"),
+        integer("size_bytes", "Size in bytes", summed=True),
+        blob(),
+    ],
+    time_field="sent_at",
+    views={"names": ("Names only", ["id", "message_id", "sent_at", "filename", "mime_type"])},
+    parents={"message": ("messages", "message_id")},
+)
+
+DECLARATION = declaration(
+    "mail", "E-mail", "Messages and attachments of a mailbox.", [MESSAGES, ATTACHMENTS]
+)
+
+HOW_TO_EXPORT = (
+    "Gmail: takeout.google.com, choose Mail, download the zip. Thunderbird: copy the folder's file "
+    "without extension from the profile. Apple Mail: Mailbox > Export Mailbox. Others: any .mbox, "
+    "Maildir folder or .eml files."
+)
+
+
+# One parsed message as records: the message, and each attachment with its bytes.
+
+
+LONGEST_BODY_CHARS = 4_000_000
+_IDENTIFYING = ("message-id", "date", "from", "to", "cc", "subject")
+_BLANK_LINE = re.compile(rb"\n\r?\n")
+
+
+def mail_records(
+    message: Message, raw: bytes, envelope: bytes, mailbox: str, position: int
+) -> Iterator[SourceItem]:
+    """The records of one message.
+
+    Two copies of a message are one record; two messages that wrongly share a Message-ID are two.
+    """
+    headers = Headers(message)
+    body = body_of(message)
+    record_id = _record_id(headers, raw)
+    sent_at = headers.sent_at(envelope)
+    when: Data = {"sent_at": rendered(sent_at)} if sent_at else {}
+    data = _message_data(headers, body, record_id, mailbox)
+    data |= when | {"size_bytes": len(raw)}
+    yield SourceRecord("messages", data, position)
+    for number, attachment in enumerate(body.attachments, 1):
+        yield from _attachment_items(attachment, number, record_id, when, position)
+
+
+def _message_data(headers: Headers, body: Body, record_id: str, mailbox: str) -> Data:
+    sender = next(iter(headers.addresses("from")), Address("", ""))
+    own_id = next(iter(headers.message_ids("message-id")), None)
+    to, cc, bcc = (headers.addresses(name) for name in ("to", "cc", "bcc"))
+    labels = headers.labels()
+    answered = headers.message_ids("in-reply-to")
+    references = headers.message_ids("references")
+    return {
+        "id": record_id,
+        "thread_id": _thread_id(headers, [*references, *answered, *([own_id] if own_id else [])])
+        or record_id,
+        "subject": or_none(headers.text("subject")),
+        "from_name": or_none(sender.name),
+        "from_address": or_none(sender.email.lower()),
+        "to": shown(to),
+        "cc": shown(cc),
+        "bcc": shown(bcc),
+        "to_address": next((each.email.lower() for each in to if each.email), None),
+        "recipients": or_none(", ".join(shown([*to, *cc, *bcc]))),
+        "reply_to": or_none(", ".join(shown(headers.addresses("reply-to")))),
+        "body": body.text[:LONGEST_BODY_CHARS],
+        "labels": labels,
+        "labelled": or_none(", ".join(labels)),
+        "mailbox": or_none(printable(mailbox)),
+        "list_id": or_none(headers.text("list-id")),
+        "is_reply": bool(answered or references),
+        "attachment_count": len(body.attachments),
+        "internet_message_id": own_id,
+        "in_reply_to": answered[0] if answered else None,
+    }
+
+
+def _thread_id(headers: Headers, roots: list[str]) -> str | None:
+    """Gmail's own thread, else the message that began it: the first one referred to."""
+    if gmail := headers.raw("x-gm-thrid").strip():
+        return stable_id("thr", "gmail", gmail)
+    return stable_id("thr", roots[0]) if roots else None
+
+
+def _record_id(headers: Headers, raw: bytes) -> str:
+    parts = _BLANK_LINE.split(raw, maxsplit=1)
+    text = parts[1] if len(parts) > 1 else b""
+    body = text.replace(b"\r\n", b"\n").strip(b"\n")
+    return stable_id("msg", *(headers.raw(name) for name in _IDENTIFYING), body)
+
+
+def _attachment_items(
+    attachment: Attachment, number: int, message_id: str, when: Data, position: int
+) -> Iterator[SourceItem]:
+    content = attachment.content
+    data: Data = {
+        "id": f"{message_id}.{number}",
+        "message_id": message_id,
+        "filename": attachment.filename,
+        "mime_type": attachment.mime_type,
+        "size_bytes": len(content),
+    } | when
+    if len(content) > LARGEST_BLOB_BYTES:
+        limit = LARGEST_BLOB_BYTES // 1024 // 1024
+        reason = f"over {limit} MB: recorded without its content"
+        yield SourceRecord("attachments", data, position)
+        yield Skipped("attachments", "attachment_too_large", reason, position)
+        return
+    blob = blob_of_bytes(content, attachment.mime_type, attachment.filename)
+    yield SourceRecord("attachments", data | {"blob_ref": blob.value}, position, (blob,))
+
 
 _HEADER = re.compile(
     rb"^(received|return-path|delivered-to|message-id|date|from|to|subject|mime-version|content-type"

@@ -1,0 +1,1 @@
+"""iCalendar files of everyone."""

@@ -1,0 +1,294 @@
+"""Calendars: iCalendar files of Google, Apple, Outlook and everyone else."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import date, timedelta, tzinfo
+from functools import partial
+from pathlib import PurePosixPath
+from typing import Any, cast
+from zoneinfo import ZoneInfo
+
+from icalendar import Event, Timezone, Todo
+
+from personal_server.domain.source_item import Data, Skipped, SourceItem, SourceRecord
+from personal_server.sources.calendar.entry import FAULTS, Entry, parsed
+from personal_server.sources.common.components import Piece, cut_components
+from personal_server.sources.common.declaration import (
+    Field,
+    Stream,
+    day,
+    declaration,
+    flag,
+    integer,
+    key,
+    moment,
+    names,
+    plain,
+    reference,
+    text,
+    word,
+)
+from personal_server.sources.common.errors import BadRecord
+from personal_server.sources.common.export import Export, Member
+from personal_server.sources.common.source import (
+    CERTAIN,
+    MOST_REMEMBERED,
+    Claim,
+    beginning_at,
+    claim,
+    each_member,
+    matching,
+    one_record,
+    without_repeats,
+)
+from personal_server.sources.common.text import decoded, one_line
+
+# What a calendar holds, in the words of the consent page.
+
+
+def _shared() -> list[Field]:
+    return [
+        key(),
+        word("calendar", "Name of the calendar"),
+        text("title", "What it is", title=True),
+        text("description", "Notes"),
+        text("location", "Where it is"),
+        word("status", "confirmed, tentative, cancelled …"),
+        names("categories", "Categories"),
+        plain("url", "Address on the web"),
+        plain("uid", "The calendar's own id"),
+        moment("created_at", "When it was entered"),
+        moment("updated_at", "When it was last changed"),
+    ]
+
+
+EVENTS = Stream(
+    "events",
+    "Your calendar events",
+    "Title, time, place and people of every event.",
+    [
+        *_shared(),
+        moment("starts_at", "When it begins, in UTC; all-day events at midnight UTC", event=True),
+        moment("ends_at", "When it ends, in UTC"),
+        day("starts_on", "Day it begins, by its own time zone"),
+        flag("all_day", "Whether it takes whole days"),
+        plain("time_zone", "Time zone it was entered in"),
+        word("organizer", "Who invited"),
+        names("attendees", "Who was invited"),
+        integer("attendee_count", "How many were invited", summed=True),
+        text("people", "Who invited and who was invited, to search in"),
+        flag("is_recurring", "Whether it repeats; then the times are those of the first"),
+        plain("recurrence_rule", "How it repeats (RFC 5545 RRULE)"),
+        moment("replaces_occurrence_at", "Occurrence of a repeating event that this one replaces"),
+    ],
+    time_field="starts_at",
+    children={"agenda": ("agenda", "event_id")},
+    views={"busy": ("When you were busy, without titles", ["id", "starts_at", "ends_at"])},
+    semantic=["title", "description"],
+)
+
+TASKS = Stream(
+    "tasks",
+    "Your tasks",
+    "Title, due time and state of every task.",
+    [
+        *_shared(),
+        moment("due_at", "When it is due, in UTC", event=True),
+        moment("completed_at", "When it was done"),
+        flag("is_completed", "Whether it is done"),
+        integer("priority", "1 is highest, 9 lowest"),
+    ],
+    time_field="due_at",
+)
+
+AGENDA = Stream(
+    "agenda",
+    "Your calendar, day by day",
+    "Every event at each time it takes place: repeating ones spelled out, a year ahead.",
+    [
+        key(),
+        reference("event_id", "The event", required=True),
+        word("calendar", "Name of the calendar"),
+        text("title", "What it is", title=True),
+        text("location", "Where it is"),
+        text("people", "Who invited and who was invited, to search in"),
+        moment("starts_at", "When it begins, in UTC; all-day events at midnight UTC", event=True),
+        moment("ends_at", "When it ends, in UTC"),
+        day("starts_on", "Day it begins, by its own time zone"),
+        flag("all_day", "Whether it takes whole days"),
+        integer("minutes", "How long it takes, in minutes; none for whole days", summed=True),
+    ],
+    time_field="starts_at",
+    views={"busy": ("When you are busy, without titles", ["id", "starts_at", "ends_at"])},
+    parents={"event": ("events", "event_id")},
+)
+
+DECLARATION = declaration(
+    "calendar", "Calendar", "Events and tasks of your calendars.", [EVENTS, AGENDA, TASKS]
+)
+
+HOW_TO_EXPORT = (
+    "Google: takeout.google.com, choose Calendar. Apple: Calendar > File > Export. Outlook: save "
+    "the calendar as an .ics file. Any .ics file or folder of them."
+)
+
+
+_CALENDAR = re.compile(rb"^\s*(\xef\xbb\xbf)?BEGIN:(VCALENDAR|VEVENT|VTODO)", re.IGNORECASE)
+AHEAD = timedelta(days=400)
+"""How far beyond the export a repeating event is spelled out."""
+
+_UID = re.compile(rb"^UID[:;][^\r\n]*", re.MULTILINE)
+_OCCURRENCE = re.compile(rb"^RECURRENCE-ID[:;][^\r\n]*", re.MULTILINE)
+_SEQUENCE = re.compile(rb"^SEQUENCE:(\d{1,9})", re.MULTILINE)
+_WRITTEN = re.compile(rb"^LAST-MODIFIED:([^\r\n]*)", re.MULTILINE)
+_SUFFIXES = (".ics", ".ical", ".ifb", ".icalendar", ".txt", "")
+_WANTED = frozenset({"VEVENT", "VTODO", "VTIMEZONE", "VJOURNAL", "VFREEBUSY"})
+
+
+class CalendarSource:
+    """Reads events and tasks; a repeating event is one record with its rule."""
+
+    connector_key = "calendar"
+    declaration: Data = DECLARATION
+    how_to_export = HOW_TO_EXPORT
+
+    def recognize(self, export: Export) -> Claim | None:
+        """Claim what begins as an iCalendar file."""
+        mine = list(matching(export, lambda head: bool(_CALENDAR.match(head)), *_SUFFIXES))
+        return claim(CERTAIN, mine, "it begins as an iCalendar file")
+
+    def read(self, export: Export, start: int = 0) -> Iterator[SourceItem]:
+        """Yield the events and tasks of each calendar."""
+        last = (export.captured_at + AHEAD).date()
+        items = each_member(export, lambda member: _Calendar(member, export.zone, last).items())
+        return beginning_at(start, without_repeats(items))
+
+
+class _Calendar:
+    """One file on its way to records: its name, and the zones it defines."""
+
+    def __init__(self, member: Member, zone: tzinfo, last: date) -> None:
+        self._member = member
+        self._name = PurePosixPath(member.name).stem
+        self._zone = zone
+        self._zones: dict[str, tzinfo] = {}
+        self._last = last
+        self._replaced: set[tuple[str | None, str | None]] = set()
+        self._newest: dict[bytes, tuple[int, bytes]] = {}
+
+    def items(self) -> Iterator[SourceItem]:
+        self._survey()
+        with self._member.open() as stream:
+            for piece in cut_components(stream, _WANTED):
+                if piece.name:
+                    yield from self._component(piece)
+                elif piece.raw is not None:
+                    self._learn(decoded(piece.raw))
+
+    def _survey(self) -> None:
+        """Learn name and zones, and which occurrences other entries of the file replace."""
+        with self._member.open() as stream:
+            for piece in cut_components(stream, _WANTED):
+                if piece.raw is None:
+                    continue
+                if not piece.name:
+                    self._learn(decoded(piece.raw))
+                elif piece.name == "VTIMEZONE":
+                    self._learn_zone(piece.raw)
+                elif piece.name == "VEVENT":
+                    self._learn_version(piece.raw)
+                    if b"RECURRENCE-ID" in piece.raw.upper():
+                        self._learn_replaced(piece.raw)
+
+    def _learn_version(self, raw: bytes) -> None:
+        """Of several versions of an event in one file the newest counts."""
+        own, version = _identity(raw), _version(raw)
+        if version > self._newest.get(own, (-1, b"")) and len(self._newest) < MOST_REMEMBERED:
+            self._newest[own] = version
+
+    def _learn_replaced(self, raw: bytes) -> None:
+        try:
+            self._replaced.add(self._entry(Event, raw).replaced())
+        except BadRecord:
+            return
+
+    def _learn(self, line: str) -> None:
+        name, _, value = line.strip().partition(":")
+        match name.partition(";")[0].upper():
+            case "X-WR-CALNAME" if value:
+                self._name = one_line(value, 200)
+            case "X-WR-TIMEZONE":
+                self._zone = _named_zone(value) or self._zone
+            case _:
+                pass
+
+    def _component(self, piece: Piece) -> Iterator[SourceItem]:
+        position = self._member.offset + piece.offset
+        where = f"{self._member.name} at byte {piece.offset}"
+        if piece.raw is None:
+            yield Skipped(where, "truncated", "the file ends in the middle of this entry", position)
+        elif piece.name == "VTIMEZONE":
+            self._learn_zone(piece.raw)
+        elif piece.name == "VEVENT" and self._is_outdated(piece.raw):
+            yield Skipped(where, "duplicate", "a newer version of the event is there", position)
+        elif piece.name in ("VEVENT", "VTODO"):
+            raw = piece.raw
+            build = self._event if piece.name == "VEVENT" else self._task
+            yield from one_record(where, position, partial(build, raw, position))
+        else:
+            yield Skipped(where, "unknown_record_type", f"{piece.name} is not read", position)
+
+    def _is_outdated(self, raw: bytes) -> bool:
+        own = _identity(raw)
+        return own != b"" and _version(raw) < self._newest.get(own, (-1, b""))
+
+    def _learn_zone(self, raw: bytes) -> None:
+        """A zone the calendar defines itself, for names that no database knows."""
+        try:
+            zone = cast(Any, Timezone.from_ical(raw))
+            self._zones[str(zone["TZID"])] = zone.to_tz(lookup_tzid=False)
+        except FAULTS:
+            return
+
+    def _event(self, raw: bytes, position: int) -> Iterator[SourceItem]:
+        entry = self._entry(Event, raw)
+        event = entry.event()
+        yield SourceRecord("events", event, position)
+        try:
+            for slot in entry.slots(event, self._last, self._replaced):
+                yield SourceRecord("agenda", slot, position)
+        except BadRecord as bad:
+            yield Skipped("agenda", bad.code, bad.reason, position)
+
+    def _task(self, raw: bytes, position: int) -> Iterator[SourceItem]:
+        yield SourceRecord("tasks", self._entry(Todo, raw).task(), position)
+
+    def _entry(self, kind: type[Event] | type[Todo], raw: bytes) -> Entry:
+        return Entry(parsed(kind, raw), self._name, self._zone_of)
+
+    def _zone_of(self, name: str | None) -> tzinfo:
+        """The zone of that name: one defined here, one everybody knows, else the calendar's."""
+        if name is None:
+            return self._zone
+        return self._zones.get(name) or _named_zone(name) or self._zone
+
+
+def _identity(raw: bytes) -> bytes:
+    """What two versions of an event share; nothing for one without an id."""
+    uid, occurrence = _UID.search(raw), _OCCURRENCE.search(raw)
+    return (uid.group() + (occurrence.group() if occurrence else b"")) if uid else b""
+
+
+def _version(raw: bytes) -> tuple[int, bytes]:
+    """Which of two is newer: by its number, else by when it was written."""
+    number, written = _SEQUENCE.search(raw), _WRITTEN.search(raw)
+    return int(number.group(1)) if number else 0, written.group(1) if written else b""
+
+
+def _named_zone(name: str) -> tzinfo | None:
+    try:
+        return ZoneInfo(name.strip().strip('"').lstrip("/"))
+    except (ValueError, KeyError, OSError):
+        return None

@@ -1,0 +1,1 @@
+"""What several sources share: exports read in place, text, times, declarations."""

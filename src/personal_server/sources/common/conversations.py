@@ -1,0 +1,91 @@
+"""Conversations with an assistant: the streams that all such exports share."""
+
+from __future__ import annotations
+
+from personal_server.sources.common.declaration import (
+    Field,
+    Stream,
+    blob,
+    flag,
+    integer,
+    key,
+    moment,
+    names,
+    plain,
+    reference,
+    text,
+    word,
+)
+
+CONVERSATIONS = Stream(
+    "conversations",
+    "Your conversations with the assistant",
+    "Title, time and length of each conversation.",
+    [
+        key(),
+        text("title", "Title of the conversation", title=True),
+        moment("created_at", "When it began", event=True),
+        moment("updated_at", "When it last went on"),
+        word("project_id", "Project or custom assistant it belongs to"),
+        word("model", "Model it was begun with"),
+        integer("message_count", "Number of messages", summed=True),
+        flag("is_archived", "Whether it was archived"),
+        plain("url", "Where it is on the web"),
+    ],
+    time_field="created_at",
+    views={"titles": ("Titles and times only", ["id", "title", "created_at", "updated_at"])},
+    children={"messages": ("messages", "conversation_id")},
+    semantic=["title"],
+)
+
+MESSAGES = Stream(
+    "messages",
+    "What you and the assistant wrote",
+    "Text, author and time of every message, also of versions that were replaced.",
+    [
+        key(),
+        reference("conversation_id", "The conversation", required=True),
+        reference("parent_id", "The message before it"),
+        moment("created_at", "When it was written", event=True),
+        text("conversation_title", "Title of the conversation", title=True),
+        word("role", "user, assistant, system or tool"),
+        text("text", "What it says", media="text/markdown"),
+        text("thinking", "What the assistant thought before it answered"),
+        names("tools", "Tools the assistant used"),
+        word("kind", "Kind of content, as the platform names it"),
+        word("model", "Model that wrote it"),
+        flag("is_current", "Whether it is on the branch that is shown"),
+        integer("attachment_count", "Number of files that came with it", summed=True),
+    ],
+    time_field="created_at",
+    views={
+        "outline": (
+            "Who wrote when, without the text",
+            ["id", "conversation_id", "created_at", "role"],
+        )
+    },
+    children={"attachments": ("attachments", "message_id")},
+    parents={"conversation": ("conversations", "conversation_id")},
+    semantic=["text"],
+)
+
+_ATTACHMENT_FIELDS: list[Field] = [
+    key(),
+    reference("message_id", "The message it came with", required=True),
+    reference("conversation_id", "The conversation"),
+    moment("created_at", "When the message was written", event=True),
+    text("filename", "Name of the file", title=True),
+    word("mime_type", "Kind of file"),
+    integer("size_bytes", "Size in bytes", summed=True),
+    text("extracted_text", "Text that the platform read out of it"),
+    blob(),
+]
+
+ATTACHMENTS = Stream(
+    "attachments",
+    "Files in your conversations",
+    "Files and pictures you gave the assistant, and pictures it made.",
+    _ATTACHMENT_FIELDS,
+    time_field="created_at",
+    parents={"message": ("messages", "message_id")},
+)

@@ -1,0 +1,321 @@
+"""The elements of a large JSON array, or of a file of lines, each with its place in the file.
+
+Memory holds one element, not the file; one that is faulty is reported and the next one read.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import BinaryIO, cast
+
+import orjson
+
+from personal_server.domain.source_item import Data, Json, Skipped
+from personal_server.sources.common.errors import BadRecord
+from personal_server.sources.common.export import Member
+from personal_server.sources.common.text import decoded
+
+# Cut a JSON array into its objects while it streams by, whatever state each of them is in.
+#
+# `ijson` stops for good at the first byte that is no JSON, and does not say where a value began.
+# Here
+# a damaged object costs itself only, since the next one begins as all of them begin, and each has
+# its offset, from which an interrupted import goes on.
+
+
+CHUNK_BYTES = 1024 * 1024
+LEAD_BYTES = 4096
+LARGEST_ELEMENT_BYTES = 256 * 1024 * 1024
+_LONGEST_BEGINNING_BYTES = 4096
+_MOST_BEGINNINGS = 50
+_STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+_TOKEN = re.compile(_STRING + rb'(?=\s*+[,:\]}])|["{}\[\]]', re.DOTALL)
+_FOLLOWED = re.compile(_STRING + rb"\s*+\S", re.DOTALL)
+_SCALAR = rb"(?:" + _STRING + rb'|[^\s,:{}\[\]"]+)'
+_NAME = rb'("[^"\\]{0,100}")\s*:'
+_BEGINNING = re.compile(
+    rb"\{\s*" + _NAME + rb"(?:\s*" + _SCALAR + rb"\s*,\s*" + _NAME + rb")?", re.DOTALL
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """One object of the array; `key` names the array within an outer object, if there is one.
+
+    Units: `offset` in bytes from the start of the file. `raw` is None for one that was given up,
+    and `fault` says why. `lead` is what stands before the array, some kilobytes at most.
+    """
+
+    offset: int
+    key: bytes
+    raw: bytes | None
+    fault: str = ""
+    lead: bytes = b""
+
+
+def cut_array(stream: BinaryIO, keys: frozenset[bytes], *, deep: bool = False) -> Iterator[Cut]:
+    """The objects of the outermost array, or of the arrays under these keys of an outer object.
+
+    `deep`: also of arrays under these keys of objects further inside.
+    """
+    return _Cutter(stream, keys, deep=deep).cuts()
+
+
+class _Cutter:
+    """How deep in which array the scan is, over the part of the file that is still needed."""
+
+    def __init__(self, stream: BinaryIO, keys: frozenset[bytes], *, deep: bool) -> None:
+        self._stream = stream
+        self._keys = keys
+        self._deep = deep
+        alternatives = rb"|".join(map(re.escape, sorted(keys)))
+        self._next_array = re.compile(rb'"(' + alternatives + rb')"\s*:\s*(?=\[)')
+        self._buffer = b""
+        self._offset: int = 0  # of the first byte in the buffer
+        self._at: int = 0  # where in the buffer the scan stands
+        self._open = bytearray()  # the brackets that are open
+        self._within: int = 0  # how many are inside the array, 0 outside of it
+        self._home = b""  # the brackets around the objects of the last array
+        self._key = b""
+        self._lead = b""
+        self._last = b""
+        self._begin: int = -1  # where in the buffer the current object begins
+        self._beginnings: set[bytes] = set()  # patterns of how the objects so far began
+        self._lost = False  # whether the next beginning is being looked for
+        self._damaged = False
+
+    def cuts(self) -> Iterator[Cut]:
+        while self._refill():
+            yield from self._scan()
+            if len(self._buffer) > LARGEST_ELEMENT_BYTES:
+                yield from self._give_up("too_large", self._begin + 1)
+        while self._begin >= 0:
+            yield from self._give_up("", self._begin + 1)
+            yield from self._scan()
+        if self._open and not self._damaged:
+            yield Cut(self._offset + len(self._buffer), self._key, None, "truncated")
+
+    def _refill(self) -> bool:
+        """Forget what is not needed, and read on by as much as is still unfinished."""
+        needed = self._at if self._begin < 0 else min(self._at, self._begin)
+        if not self._within:
+            needed = max(0, needed - LEAD_BYTES)
+        self._buffer = self._buffer[needed:]
+        self._offset += needed
+        self._at -= needed
+        if self._begin >= 0:
+            self._begin -= needed
+        chunk = self._stream.read(max(CHUNK_BYTES, len(self._buffer)))
+        self._buffer += chunk
+        return bool(chunk)
+
+    def _scan(self) -> Iterator[Cut]:
+        """The objects that end in the part that was read."""
+        if self._lost:
+            self._seek(self._at)
+        while not self._lost:
+            for found in _TOKEN.finditer(self._buffer, self._at):
+                token, at = found.group(), found.start()
+                if len(token) > 1:
+                    self._at = found.end()
+                    if not self._within and (self._deep or len(self._open) == 1):
+                        self._last = token[1:-1]
+                    continue
+                if token == b'"' and not _FOLLOWED.match(self._buffer, at):
+                    self._at = at
+                    return
+                if token == b'"' or self._is_misplaced(token, at):
+                    yield from self._give_up("bad_record", self._before(at))
+                    break
+                self._at = found.end()
+                if cut := self._step(token, at):
+                    yield cut
+            else:
+                self._at = max(self._at, len(self._buffer))
+                return
+
+    def _is_misplaced(self, token: bytes, at: int) -> bool:
+        """A bracket that closes none, a list among the objects, or an object for a name.
+
+        After damage also the end of the outermost array, which may be that of one inside; after
+        that end, everything.
+        """
+        if not self._open and self._home == b"[":
+            return True
+        if token == b"{":
+            inside_object = self._open.endswith(b"{")
+            return inside_object and self._buffer[self._before(at)] != ord(":")
+        if token == b"[":
+            return self._within > 0 and len(self._open) == self._within
+        if token in (b"}", b"]"):
+            ends = self._damaged and len(self._open) == self._within == 1
+            return ends or not self._open.endswith(b"{" if token == b"}" else b"[")
+        return False
+
+    def _before(self, at: int) -> int:
+        """Where the last byte before a place stands that is no blank."""
+        at -= 1
+        while at > 0 and self._buffer[at] in b" \t\r\n":
+            at -= 1
+        return max(at, 0)
+
+    def _step(self, bracket: bytes, at: int) -> Cut | None:
+        """Open or close a bracket. Returns: the object that it ends, if it does."""
+        if bracket in b"{[":
+            if bracket == b"{" and self._within and len(self._open) == self._within:
+                self._begin = at
+            self._open += bracket
+            if bracket == b"[":
+                self._enter(at)
+            return None
+        self._open.pop()
+        if self._begin >= 0 and len(self._open) == self._within:
+            self._learn()
+            begin, self._begin = self._begin, -1
+            raw = self._buffer[begin : at + 1]
+            return Cut(self._offset + begin, self._key, raw, lead=self._lead)
+        if len(self._open) < self._within:
+            self._within = 0
+        return None
+
+    def _enter(self, at: int) -> None:
+        depth = len(self._open)
+        named = (self._deep or depth == 2) and self._last in self._keys
+        if not self._within and (depth == 1 or named):
+            self._within, self._key = depth, self._last if named else b""
+            self._lead = self._buffer[max(0, at - LEAD_BYTES) : at]
+            self._home = bytes(self._open)
+            self._beginnings.clear()
+
+    def _learn(self) -> None:
+        """Remember how the current object begins: its first name, and its second after a scalar."""
+        if len(self._beginnings) < _MOST_BEGINNINGS:
+            end = self._begin + _LONGEST_BEGINNING_BYTES
+            if found := _BEGINNING.match(self._buffer, self._begin, end):
+                first, second = (re.escape(name or b"") for name in found.groups())
+                rest = rb"\s*" + _SCALAR + rb"\s*,\s*" + second if second else b""
+                self._beginnings.add(rb"\{\s*" + first + rb"\s*:" + rest)
+
+    def _give_up(self, fault: str, start: int) -> Iterator[Cut]:
+        """Leave the current object, if there is one, and look for the next that begins alike."""
+        begin, was_damaged = self._begin, self._damaged
+        if begin >= 0 and not self._beginnings:
+            self._learn()
+        self._seek(start)
+        if begin >= 0 or not was_damaged:
+            offset = self._offset + (begin if begin >= 0 else start - 1)
+            ended = "truncated" if self._lost else "bad_record"
+            yield Cut(offset, self._key, None, fault or ended)
+
+    def _seek(self, start: int) -> None:
+        found = None
+        if self._beginnings:
+            alike = rb"[\[,}\]]\s*(?=" + rb"|".join(sorted(self._beginnings)) + rb")"
+            found = re.compile(alike, re.DOTALL).search(self._buffer, start)
+        self._begin = -1
+        self._open[:] = self._home
+        self._within = len(self._home)
+        self._damaged, self._lost = True, found is None
+        array = self._next_array.search(self._buffer, start) if self._deep else None
+        if array and (found is None or array.start() < found.start()):
+            self._leave(array)
+            return
+        kept = len(self._buffer) - _LONGEST_BEGINNING_BYTES
+        self._at = found.end() if found else max(start, kept)
+
+    def _leave(self, array: re.Match[bytes]) -> None:
+        """Go on before another array of such a name: what comes next belongs to that one."""
+        self._open[:] = self._home[:-1]
+        self._within, self._last = 0, array.group(1)
+        self._at, self._lost = array.end(), False
+
+
+LARGEST_LINE_BYTES = 64 * 1024 * 1024
+_FAULTS = {
+    "bad_record": "it is not valid JSON",
+    "truncated": "the file ends in the middle of this entry",
+    "too_large": "an entry is too large",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """One object of an array; `key` names the array within an outer object, if there is one.
+
+    Shapes: `lead` is what stands right before the array, some kilobytes at most.
+    """
+
+    position: int
+    value: Data
+    key: str = ""
+    lead: bytes = b""
+
+
+def json_elements(member: Member, *keys: str, deep: bool = False) -> Iterator[Element | Skipped]:
+    """The objects of the outermost array, or of the arrays under these keys of an outer object.
+
+    `deep`: also of arrays under these keys of objects further inside.
+    """
+    with member.open() as stream:
+        for cut in cut_array(stream, frozenset(key.encode() for key in keys), deep=deep):
+            if cut.raw is None:
+                yield _skipped(member, cut)
+            else:
+                yield _parsed(cut.raw, member, cut.offset, cut.key.decode(), cut.lead)
+
+
+def json_lines(member: Member) -> Iterator[Element | Skipped]:
+    """The objects of a file with one object on each line."""
+    offset = 0
+    with member.open() as stream:
+        while line := stream.readline(LARGEST_LINE_BYTES):
+            if line.strip():
+                yield _parsed(line, member, offset)
+            offset += len(line)
+
+
+def json_document(member: Member) -> Json:
+    """A small file as a whole. Raises: BadRecord."""
+    if member.size_bytes > LARGEST_LINE_BYTES:
+        raise BadRecord("too_large", "it is too large to be read as a whole")
+    with member.open() as stream:
+        return parse_json(stream.read())
+
+
+def parse_json(raw: bytes) -> Json:
+    """A JSON value, from any bytes that mean to be one. Raises: BadRecord."""
+    try:
+        return orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        pass
+    try:
+        return json.loads(decoded(raw))
+    except (ValueError, RecursionError):
+        raise BadRecord("bad_record", "it is not valid JSON") from None
+
+
+def parse_object(raw: bytes) -> Data:
+    """The same, where only an object will do. Raises: BadRecord."""
+    value = parse_json(raw)
+    if not isinstance(value, dict):
+        raise BadRecord("bad_record", "it is not an object")
+    return cast(Data, value)
+
+
+def _parsed(
+    raw: bytes, member: Member, offset: int, key: str = "", lead: bytes = b""
+) -> Element | Skipped:
+    position = member.offset + offset
+    where = f"{member.name} at byte {offset}"
+    try:
+        return Element(position, parse_object(raw), key, lead)
+    except BadRecord as bad:
+        return Skipped(where, bad.code, bad.reason, position)
+
+
+def _skipped(member: Member, cut: Cut) -> Skipped:
+    where = f"{member.name} at byte {cut.offset}"
+    return Skipped(where, cut.fault, _FAULTS[cut.fault], member.offset + cut.offset)

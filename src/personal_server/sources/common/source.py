@@ -1,0 +1,137 @@
+"""The port every reader stands behind: a declaration, a recognizer, and a stream of items."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import orjson
+
+from personal_server.domain.source_item import Data, Skipped, SourceItem
+from personal_server.sources.common.errors import BadRecord, MemberDamaged
+from personal_server.sources.common.export import Export, Member
+
+CERTAIN = 90
+LIKELY = 60
+POSSIBLE = 30
+MOST_REMEMBERED = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a source says of an export: these members are mine, this sure, for this reason.
+
+    Units: `confidence` 1 to 100; where two sources claim one member, the surer one reads it.
+    """
+
+    confidence: int
+    members: tuple[Member, ...]
+    why: str
+
+
+class Source(Protocol):
+    """A reader of one kind of export.
+
+    `declaration` is the source declaration of the resource server contract, section 17. `read`
+    streams: it holds one record at a time, yields the same items for the same bytes, never the same
+    key with other data, and leaves out what lies before `start`.
+    """
+
+    @property
+    def connector_key(self) -> str:
+        """The short name of the source."""
+        ...
+
+    @property
+    def declaration(self) -> Data:
+        """What the streams are, as the resource server takes it."""
+        ...
+
+    @property
+    def how_to_export(self) -> str:
+        """How a person gets this export from the platform."""
+        ...
+
+    def recognize(self, export: Export) -> Claim | None:
+        """Say which members of an export are of this kind, by their content."""
+        ...
+
+    def read(self, export: Export, start: int = 0) -> Iterator[SourceItem]:
+        """Yield the records of an export narrowed to the members claimed."""
+        ...
+
+
+def claim(confidence: int, members: Iterable[Member], why: str) -> Claim | None:
+    """A claim, unless there is nothing to claim."""
+    mine = tuple(members)
+    return Claim(confidence, mine, why) if mine else None
+
+
+def matching(export: Export, test: Callable[[bytes], bool], *suffixes: str) -> Iterator[Member]:
+    """The members whose first bytes pass a test; suffixes, if given, only narrow the search."""
+    for member in export.members:
+        if member.size_bytes and (not suffixes or member.suffix in suffixes):
+            try:
+                head = member.head()
+            except MemberDamaged:
+                continue
+            if test(head):
+                yield member
+
+
+def each_member(
+    export: Export, read_member: Callable[[Member], Iterator[SourceItem]]
+) -> Iterator[SourceItem]:
+    """Read one member after the other; report a damaged one and go on with the next."""
+    for member in export.members:
+        position = member.offset
+        try:
+            for item in read_member(member):
+                position = item.position
+                yield item
+        except MemberDamaged:
+            reason = "the rest of this file cannot be read"
+            yield Skipped(member.name, "damaged_file", reason, position)
+        except BadRecord as bad:
+            yield Skipped(member.name, bad.code, bad.reason, position)
+
+
+def beginning_at(start: int, items: Iterable[SourceItem]) -> Iterator[SourceItem]:
+    """The items from a position on, for readers that cannot leap."""
+    return (item for item in items if item.position >= start)
+
+
+def without_repeats(items: Iterable[SourceItem]) -> Iterator[SourceItem]:
+    """Give each key once; report one that comes again with other data.
+
+    Memory is bounded: a key beyond the first million is given as it comes.
+    """
+    seen: dict[int, int] = {}
+    for item in items:
+        if isinstance(item, Skipped):
+            yield item
+            continue
+        key = hash((item.stream, item.data["id"]))
+        data = hash(orjson.dumps(item.data, option=orjson.OPT_SORT_KEYS))
+        if key not in seen:
+            if len(seen) < MOST_REMEMBERED:
+                seen[key] = data
+            yield item
+        elif seen[key] != data:
+            reason = "an entry of the same id was read before; the first was kept"
+            yield Skipped(item.stream, "duplicate_id", reason, item.position)
+
+
+def one_record(
+    where: str, position: int, build: Callable[[], Iterable[SourceItem]]
+) -> Iterator[SourceItem]:
+    """The items that `build` makes, or a report of why it could not make them."""
+    try:
+        items = tuple(build())
+    except BadRecord as bad:
+        yield Skipped(where, bad.code, bad.reason, position)
+    except RecursionError:
+        yield Skipped(where, "bad_record", "it is nested too deeply", position)
+    else:
+        yield from items

@@ -1,0 +1,1 @@
+"""Google Takeout: activity, places, bookmarks."""

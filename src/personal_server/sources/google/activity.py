@@ -1,0 +1,249 @@
+"""What somebody did in Google's products: as JSON, or as the page of HTML that is the default."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from functools import lru_cache
+from urllib.parse import parse_qs, urlsplit
+
+from dateparser.date import DateDataParser
+from dateparser.timezone_parser import pop_tz_offset_from_string
+from selectolax.lexbor import LexborHTMLParser
+
+from personal_server.domain.source_item import Data, Skipped, SourceItem, SourceRecord, stable_id
+from personal_server.sources.common import json_values
+from personal_server.sources.common.errors import BadRecord, MemberDamaged
+from personal_server.sources.common.export import Member
+from personal_server.sources.common.html_text import html_to_text
+from personal_server.sources.common.json_stream import Element
+from personal_server.sources.common.source import one_record
+from personal_server.sources.common.text import decoded, one_line, or_none
+from personal_server.sources.common.times import rendered
+
+# Dates as a page for people writes them, in any language: `dateparser` knows the words.
+
+
+LONGEST_DATE_CHARS = 100
+_CLOCK = re.compile(r"\b(\d{1,2}):(\d{2}):(\d{2})(?:\s?([ap])\.?\s?m\b\.?)?", re.IGNORECASE)
+_PARSER = DateDataParser(
+    settings={
+        "DATE_ORDER": "DMY",
+        "PREFER_LOCALE_DATE_ORDER": False,
+        "RETURN_AS_TIMEZONE_AWARE": True,
+        "STRICT_PARSING": True,
+        "TIMEZONE": "UTC",
+    }
+)
+"""Days before months where both are numbers: who puts the month first writes its name here."""
+
+
+def is_page_date(words: str) -> bool:
+    """Whether words may be a date with a time."""
+    return len(words) <= LONGEST_DATE_CHARS and bool(_CLOCK.search(words))
+
+
+def parse_page_date(words: str) -> str:
+    """An instant written with a time and, mostly, a zone. Raises: BadRecord."""
+    clock = _CLOCK.search(words)
+    if clock is None or len(words) > LONGEST_DATE_CHARS:
+        raise _unknown()
+    midnight = _moment(f"{words[: clock.start()]}00:00:00{words[clock.end() :]}")
+    if midnight is None:
+        whole = _moment(words)
+        if whole is None:
+            raise _unknown()
+        return rendered(whole)
+    hour, minute, second, half = clock.groups()
+    hours = int(hour) % 12 + 12 * (half in "pP") if half else int(hour)
+    if hours > 23 or int(minute) > 59 or int(second) > 59:
+        raise _unknown()
+    return rendered(midnight + timedelta(hours=hours, minutes=int(minute), seconds=int(second)))
+
+
+@lru_cache(maxsize=4096)
+def _moment(words: str) -> datetime | None:
+    """What words say; asked for the beginning of a day, since a page has many entries of each."""
+    found = _PARSER.get_date_data(words).date_obj
+    if found is None:
+        clock, zone = pop_tz_offset_from_string(words)
+        found = _PARSER.get_date_data(clock).date_obj
+        return found.replace(tzinfo=zone) if found else None
+    return found
+
+
+def _unknown() -> BadRecord:
+    return BadRecord("bad_date", "its date is written in a way that is not known")
+
+
+_CELL = b'<div class="outer-cell'
+_WATCHED = (
+    "Watched ",
+    "Hai guardato ",
+    "Has visto ",
+    "Vous avez regardé ",
+    "Assistiu a ",
+    "Viu ",
+)
+LONGEST_STYLE_BYTES = 1024 * 1024
+CHUNK_BYTES = 1024 * 1024
+LARGEST_CELL_BYTES = 4 * 1024 * 1024
+
+
+def activity_records(element: Element) -> Iterator[SourceItem]:
+    """One entry of an activity list. Raises: BadRecord."""
+    value = element.value
+    occurred_at = json_values.instant(value, "time")
+    if occurred_at is None:
+        raise BadRecord("bad_date", "its time cannot be read")
+    channel = (json_values.objects(value, "subtitles") or [Data()])[0]
+    products = json_values.strings(value, "products")
+    yield _record(
+        occurred_at,
+        product=(products or [json_values.line(value, "header") or "Google"])[0],
+        title=json_values.line(value, "title"),
+        url=json_values.line(value, "titleUrl"),
+        channel=(json_values.line(channel, "name"), json_values.line(channel, "url")),
+        answer=_answer(value),
+        details=[
+            n
+            for each in json_values.objects(value, "details")
+            if (n := json_values.line(each, "name"))
+        ],
+        position=element.position,
+    )
+
+
+def _record(
+    occurred_at: str,
+    *,
+    product: str,
+    title: str | None,
+    url: str | None,
+    channel: tuple[str | None, str | None],
+    details: list[str],
+    answer: str | None,
+    position: int,
+) -> SourceRecord:
+    """The record of the stream that an activity's address belongs to."""
+    address = urlsplit(url) if url and "\\" not in url and "[" not in url else urlsplit("")
+    youtube = "youtube." in address.netloc
+    searched = parse_qs(address.query).get("search_query" if youtube else "q", [])
+    data: Data = {
+        "id": stable_id("act", occurred_at, url or title, product),
+        "occurred_at": occurred_at,
+        "title": title,
+        "url": url,
+        "details": details,
+    }
+    if youtube and address.path == "/results" and searched:
+        return SourceRecord("youtube_searches", data | {"query": one_line(searched[0])}, position)
+    if youtube and (address.path == "/watch" or address.path.startswith("/shorts/")):
+        name, link = channel
+        watched = {"title": _without_verb(title, url), "channel": name, "channel_url": link}
+        return SourceRecord("youtube_watches", data | watched, position)
+    facts = {
+        "product": product,
+        "answer": answer,
+        "query": one_line(searched[0]) if searched else None,
+    }
+    return SourceRecord("activity", data | facts, position)
+
+
+def _without_verb(title: str | None, url: str | None) -> str | None:
+    """The video's own title; Google puts "Watched" before it, in the account's language."""
+    if title is None or (url and title.endswith(url)):
+        return url
+    for verb in _WATCHED:
+        if title.startswith(verb):
+            return title.removeprefix(verb)
+    return title.removesuffix(" angesehen").removesuffix(" bekeken")
+
+
+def is_page(member: Member) -> bool:
+    """Whether cells of activity follow the style sheet, which is long."""
+    try:
+        return _CELL in member.head(LONGEST_STYLE_BYTES)
+    except MemberDamaged:
+        return False
+
+
+def read_activity_page(member: Member) -> Iterator[SourceItem]:
+    """The entries of an HTML page, cut at their cells while it streams by."""
+    for offset, cell in _cells(member):
+        position = member.offset + offset
+        where = f"{member.name} at byte {offset}"
+        yield from one_record(where, position, lambda c=cell, p=position: [_cell_record(c, p)])
+
+
+def _cells(member: Member) -> Iterator[tuple[int, bytes]]:
+    buffer, offset, started = b"", 0, False
+    with member.open() as stream:
+        while chunk := stream.read(CHUNK_BYTES):
+            buffer += chunk
+            while (found := buffer.find(_CELL, 1 if started else 0)) >= 0:
+                if started:
+                    yield offset, buffer[:found]
+                buffer, offset, started = buffer[found:], offset + found, True
+            if len(buffer) > LARGEST_CELL_BYTES:
+                raise BadRecord("too_large", "an entry is too large; the rest was not read")
+    if started:
+        yield offset, buffer
+
+
+def _cell_record(cell: bytes, position: int) -> SourceItem:
+    tree = LexborHTMLParser(decoded(cell))
+    bodies = tree.css(".content-cell")
+    if not bodies:
+        return Skipped("activity page", "bad_record", "an entry without content", position)
+    links = bodies[0].css("a")
+    lines = [one_line(each) for each in bodies[0].text(separator="\n").split("\n")]
+    at, occurred_at = _dated(lines)
+    heading = tree.css(".mdl-typography--title")
+    product = one_line(heading[0].text()) if heading else "Google"
+    first = links[0] if links else None
+    title = one_line(first.text()) if first else one_line(" ".join(lines[:at]))
+    channel = (one_line(links[1].text()), links[1].attributes.get("href")) if links[1:] else None
+    return _record(
+        occurred_at,
+        product=product,
+        title=or_none(title),
+        url=or_none(first.attributes.get("href") if first else None),
+        channel=channel or (None, None),
+        details=_details(tree, product),
+        answer=or_none("\n".join(lines[at + 1 :]).strip()),
+        position=position,
+    )
+
+
+def _dated(lines: list[str]) -> tuple[int, str]:
+    """The line that is the date, and what it says. Raises: BadRecord."""
+    for at, line in enumerate(lines):
+        if is_page_date(line):
+            try:
+                return at, parse_page_date(line)
+            except BadRecord:
+                continue
+    raise BadRecord("bad_date", "it has no date that can be read")
+
+
+def _details(tree: LexborHTMLParser, product: str) -> list[str]:
+    """What stands in small print beside the product; a part with links is Google's own reason."""
+    found: list[str] = []
+    for small in tree.css(".mdl-typography--caption"):
+        for part in (small.html or "").split("<b>")[2:]:
+            if "<a" not in part:
+                body = LexborHTMLParser(part.partition("</b>")[2]).body
+                words = body.text(separator="\n") if body else ""
+                found += filter(None, (one_line(each) for each in words.split("\n")))
+    return [each for each in dict.fromkeys(found) if each != product]
+
+
+def _answer(value: Data) -> str | None:
+    """What an assistant answered."""
+    pieces = [
+        html_to_text(json_values.text(e, "html") or "")
+        for e in json_values.objects(value, "safeHtmlItem")
+    ]
+    return or_none("\n\n".join(filter(None, pieces)))

@@ -1,0 +1,286 @@
+"""The body and the attachments of a parsed message."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from email import message_from_bytes
+from email.errors import HeaderParseError
+from email.header import decode_header
+from email.message import Message
+from email.policy import compat32
+from email.utils import getaddresses, parsedate_tz
+from functools import lru_cache
+from typing import cast
+
+from personal_server.sources.common.html_text import html_to_text
+from personal_server.sources.common.text import decoded, one_line, printable
+
+# The headers of real mail: folded, encoded twice, in unknown charsets, with impossible dates.
+
+
+_MESSAGE_ID = re.compile(r"<([^<>\s]+)>")
+_ENVELOPE_DATE = re.compile(rb"[A-Z][a-z]{2} [A-Z][a-z]{2} +\d.*$")
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A mailbox of somebody: what they are called, and where they are reached."""
+
+    name: str
+    email: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.name} <{self.email}>" if self.name and self.email else self.name or self.email
+        )
+
+
+class Headers:
+    """The header block of one message, read once, asked by lower-case name."""
+
+    def __init__(self, message: Message) -> None:
+        self._values: dict[str, list[str]] = {}
+        for name, value in message.raw_items():
+            self._values.setdefault(name.lower(), []).append(_unescaped(str(value)))
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._values
+
+    def raw(self, name: str) -> str:
+        """The first value as it stands, unfolded."""
+        return self._values.get(name, [""])[0]
+
+    def text(self, name: str) -> str:
+        """The first value for a person to read."""
+        return one_line(decode_words(self.raw(name)), 2000)
+
+    def addresses(self, name: str) -> list[Address]:
+        """Everybody named in all headers of that name."""
+        return [each for value in self._values.get(name, []) for each in _addresses(value)]
+
+    def message_ids(self, name: str) -> list[str]:
+        """The message ids in a header, without their brackets."""
+        value = self.raw(name)
+        found = _MESSAGE_ID.findall(value)
+        if not found and name == "message-id" and value.strip():
+            found = [value.strip()]
+        return [printable(each)[:998] for each in found]
+
+    def labels(self) -> list[str]:
+        """Gmail's labels: a list with commas, in which a label with a comma stands in quotes."""
+        value = one_line(decode_words(self.raw("x-gmail-labels")), 8000)
+        rows = list(csv.reader([value], skipinitialspace=True)) if value else []
+        return list(dict.fromkeys(label.strip() for row in rows for label in row if label.strip()))
+
+    def sent_at(self, envelope: bytes) -> datetime | None:
+        """When it was sent: by its date, else by the first server's clock, else by the mailbox."""
+        received = (value.rpartition(";")[2] for value in self._values.get("received", []))
+        from_line = _ENVELOPE_DATE.search(envelope)
+        candidates = (
+            self.raw("date"),
+            *received,
+            from_line.group().decode("ascii", "replace") if from_line else "",
+        )
+        return next(filter(None, map(_instant, candidates)), None)
+
+
+@lru_cache(maxsize=8192)
+def _addresses(value: str) -> tuple[Address, ...]:
+    """The people of one header; the same few stand in most messages of a mailbox."""
+    return tuple(
+        Address(one_line(decode_words(who), 300), printable(email).strip()[:320])
+        for who, email in getaddresses([value])
+        if who or email
+    )
+
+
+def decode_words(value: str) -> str:
+    """Text with its encoded words decoded; if one cannot be, all stay as they are."""
+    if "=?" not in value:
+        return printable(value)
+    try:
+        pieces = decode_header(value)
+    except HeaderParseError:
+        return printable(value)
+    return printable("".join(_piece(content, charset) for content, charset in pieces))
+
+
+def _piece(content: bytes | str, charset: str | None) -> str:
+    """A stretch of a header; the library gives what is not encoded as escaped Latin-1."""
+    if isinstance(content, str):
+        return content
+    if charset is None:
+        try:
+            return content.decode("raw-unicode-escape")
+        except UnicodeDecodeError:
+            return content.decode("latin-1")
+    return decoded(content, charset.partition("*")[0])
+
+
+def _unescaped(value: str) -> str:
+    """Unfold a header and give its raw 8-bit bytes, if any, a meaning."""
+    unfolded = re.sub(r"\r?\n(?=[ \t])", "", value)
+    return decoded(unfolded.encode("utf-8", "surrogateescape")) if _is_raw(value) else unfolded
+
+
+def _is_raw(value: str) -> bool:
+    return not value.isascii()
+
+
+def _instant(value: str) -> datetime | None:
+    try:
+        parts = parsedate_tz(value)
+        if parts is None:
+            return None
+        local = datetime(*parts[:6], tzinfo=UTC)
+        return local - timedelta(seconds=parts[9] or 0)
+    except (ValueError, OverflowError, TypeError, IndexError):
+        return None
+
+
+def shown(addresses: Iterable[Address]) -> list[str]:
+    """Addresses as people write them."""
+    return [str(address) for address in addresses]
+
+
+DEEPEST = 40
+_BOUNDARY = re.compile(rb"\s*--([^\s\"]{1,70})[ \t]*\r?\n[A-Za-z-]+:")
+_TYPE = re.compile(r"^[a-z0-9!#$&^_.+-]{1,100}/[a-z0-9!#$&^_.+-]{1,100}$")
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """A file that came with a message."""
+
+    filename: str | None
+    mime_type: str
+    content: bytes
+
+
+@dataclass(slots=True)
+class Body:
+    """What a message says, and what it carries."""
+
+    texts: list[str] = field(default_factory=list[str])
+    attachments: list[Attachment] = field(default_factory=list[Attachment])
+
+    @property
+    def text(self) -> str:
+        """All text parts in their order."""
+        return "\n\n".join(piece for piece in self.texts if piece)
+
+
+def body_of(message: Message, depth: int = 0) -> Body:
+    """Read a message part and everything below it."""
+    body = Body()
+    children = _children(message)
+    if children is None or depth > DEEPEST:
+        _read_leaf(message, body)
+    elif message.get_content_subtype() == "alternative":
+        _read_alternative(children, body, depth)
+    else:
+        for child in children:
+            inner = body_of(child, depth + 1)
+            body.texts += inner.texts
+            body.attachments += inner.attachments
+    return body
+
+
+def _children(message: Message) -> list[Message] | None:
+    if message.get_content_maintype() != "multipart":
+        return None
+    return _inner(message) if message.is_multipart() else _misnamed(message)
+
+
+def _misnamed(message: Message) -> list[Message] | None:
+    """The parts of a message that announces another boundary than it uses."""
+    content = _content(message)
+    found = _BOUNDARY.match(content)
+    if found is None:
+        return None
+    head = b'Content-Type: multipart/mixed; boundary="' + found.group(1) + b'"\n\n'
+    parsed = message_from_bytes(head + content, policy=compat32)
+    return _inner(parsed) if parsed.is_multipart() else None
+
+
+def _inner(message: Message) -> list[Message]:
+    payload = cast("list[object]", message.get_payload())
+    return [part for part in payload if isinstance(part, Message)]
+
+
+def _read_alternative(children: list[Message], body: Body, depth: int) -> None:
+    """Of several versions of one text the plain one speaks, if it says anything."""
+    versions = [(child.get_content_type(), body_of(child, depth + 1)) for child in children]
+    for _, inner in versions:
+        body.attachments += inner.attachments
+    speaking = [(kind, inner) for kind, inner in versions if inner.text.strip()]
+    plain = [inner for kind, inner in speaking if kind == "text/plain"]
+    chosen = plain[:1] or [inner for _, inner in speaking[-1:]]
+    for inner in chosen:
+        body.texts += inner.texts
+
+
+def _read_leaf(part: Message, body: Body) -> None:
+    kind = part.get_content_type()
+    filename = _filename(part)
+    attached = part.get_content_disposition() == "attachment" or filename is not None
+    if kind in ("text/plain", "text/html") and not attached:
+        text = decoded(_content(part), _charset(part))
+        body.texts.append(html_to_text(text) if kind == "text/html" else _tidy(text))
+    elif part.get_content_maintype() != "multipart" or _content(part).strip():
+        mime_type = kind if _TYPE.match(kind) else "application/octet-stream"
+        body.attachments.append(Attachment(filename, mime_type, _content(part)))
+
+
+def _tidy(text: str) -> str:
+    return text.replace("\r\n", "\n").strip("\n\r\t ")
+
+
+def _content(part: Message) -> bytes:
+    if part.is_multipart():
+        return b"\n".join(map(_serialized, _inner(part)))
+    content = part.get_payload(decode=True)
+    return content if isinstance(content, bytes) else b""
+
+
+def _serialized(message: Message) -> bytes:
+    try:
+        return message.as_bytes(policy=compat32)
+    except (UnicodeError, LookupError, ValueError, TypeError):
+        return b"".join(_header_lines(message))
+
+
+def _header_lines(message: Message) -> Iterator[bytes]:
+    for name, value in message.raw_items():
+        yield f"{name}: {value}\n".encode("utf-8", "surrogateescape")
+
+
+def _charset(part: Message) -> str | None:
+    try:
+        return part.get_content_charset()
+    except (LookupError, ValueError):
+        return None
+
+
+def _filename(part: Message) -> str | None:
+    _give_raw_bytes_a_meaning(part)
+    try:
+        name = part.get_filename()
+    except (LookupError, ValueError, TypeError):
+        return None
+    if name is None:
+        return None
+    raw = name.encode("utf-8", "surrogateescape")
+    readable = one_line(decode_words(decoded(raw)), 500)
+    return re.split(r"[/\\]", readable)[-1].strip(". ")[-255:] or None
+
+
+def _give_raw_bytes_a_meaning(part: Message) -> None:
+    """Names of files in 8-bit headers, which the library would replace by marks of doubt."""
+    for name, value in list(part.raw_items()):
+        if name.lower() in ("content-type", "content-disposition") and not str(value).isascii():
+            part.replace_header(name, decoded(str(value).encode("utf-8", "surrogateescape")))

@@ -1,0 +1,1 @@
+"""Any table, described by its own columns."""

@@ -1,0 +1,245 @@
+"""Columns learnt from their values: the narrowest type that holds all of them, and their roles."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from datetime import date, datetime, tzinfo
+from typing import Any
+
+from personal_server.domain.source_item import Json
+from personal_server.sources.common.errors import BadRecord
+from personal_server.sources.common.text import printable
+from personal_server.sources.common.times import from_iso
+
+# What one cell of a table can be, and its value once the whole column agrees.
+#
+# A number with a comma, or a day with slashes, means something only beside the others of its
+# column:
+# each cell names every spelling that it fits, and those that all cells share are what is left.
+
+
+SPELLINGS = {
+    "boolean": "boolean",
+    "integer": "integer",
+    "number": "number",
+    "1,234.5": "number",
+    "1.234,5": "number",
+    "date": "date",
+    "day.month.": "date",
+    "day/month": "date",
+    "month/day": "date",
+    "date-time": "date-time",
+    "string": "string",
+    "json": "json",
+}
+"""Each spelling with the type that it is of; where a column fits several, the first counts."""
+
+_MONEY = r"(?:[€$£¥]|EUR|USD|GBP|CHF)"
+_PATTERNS = {
+    "integer": re.compile(r"-?(0|[1-9]\d{0,17})"),
+    "number": re.compile(r"-?\d{1,15}(\.\d{1,15})?"),
+    "1,234.5": re.compile(
+        rf"[-+]?{_MONEY}?\s?(\d{{1,3}}(,\d{{3}}){{1,4}}|\d{{1,15}})(\.\d{{1,9}})?\s?{_MONEY}?"
+    ),
+    "1.234,5": re.compile(
+        rf"[-+]?{_MONEY}?\s?(\d{{1,3}}(\.\d{{3}}){{1,4}}|\d{{1,15}})(,\d{{1,9}})?\s?{_MONEY}?"
+    ),
+    "boolean": re.compile(r"true|false", re.IGNORECASE),
+}
+_DAYS = {
+    "date": (re.compile(r"\d{4}-\d{2}-\d{2}"), "%Y-%m-%d"),
+    "day.month.": (re.compile(r"\d{1,2}\.\d{1,2}\.\d{2}(\d{2})?"), "%d.%m.%Y"),
+    "day/month": (re.compile(r"\d{1,2}/\d{1,2}/\d{2}(\d{2})?"), "%d/%m/%Y"),
+    "month/day": (re.compile(r"\d{1,2}/\d{1,2}/\d{2}(\d{2})?"), "%m/%d/%Y"),
+}
+
+
+def spellings_of(value: Json) -> set[str]:
+    """Every spelling that a cell fits."""
+    if isinstance(value, bool):
+        return {"boolean", "json"}
+    if isinstance(value, int):
+        return {"integer", "number", "json"} if abs(value) < 2**63 else {"json"}
+    if isinstance(value, float):
+        return {"number", "json"} if abs(value) < 1e300 else {"json"}
+    if not isinstance(value, str):
+        return {"json"}
+    found = {name for name, pattern in _PATTERNS.items() if pattern.fullmatch(value)}
+    found |= {name for name in _DAYS if _day(value, name) is not None}
+    if "date" in found or (len(value) > 12 and value[:4].isdigit() and _is_instant(value)):
+        found.add("date-time")
+    return found | {"string", "json"}
+
+
+def agreed(shared: AbstractSet[str]) -> str:
+    """The spelling of a column whose cells share these; what is ambiguous stays text."""
+    if {"day/month", "month/day"} <= shared:
+        return "string"
+    return next((name for name in SPELLINGS if name in shared), "json")
+
+
+def typed(value: Json, spelling: str, zone: tzinfo) -> Json:
+    """A cell as its column's type; None for an empty one. Raises: BadRecord."""
+    if value is None or value == "":
+        return None
+    if spelling not in spellings_of(value):
+        raise BadRecord("bad_record", "a cell does not fit the type of its column")
+    if not isinstance(value, str):
+        return value
+    if spelling == "date-time":
+        return from_iso(value, zone)
+    return _VALUES.get(spelling, printable)(value)
+
+
+def _day(text: str, spelling: str) -> date | None:
+    pattern, form = _DAYS[spelling]
+    found = pattern.fullmatch(text)
+    if found is None:
+        return None
+    if found.groups() == (None,):
+        form = form.replace("%Y", "%y")
+    try:
+        return datetime.strptime(text, form).date()  # noqa: DTZ007  # a day has no zone
+    except ValueError:
+        return None
+
+
+def _is_instant(text: str) -> bool:
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _day_text(spelling: str) -> Callable[[str], Json]:
+    return lambda text: day.isoformat() if (day := _day(text, spelling)) else None
+
+
+_VALUES: dict[str, Callable[[str], Json]] = {
+    "integer": int,
+    "number": float,
+    "1,234.5": lambda text: float(re.sub(r"[^-\d.]", "", text)),
+    "1.234,5": lambda text: float(re.sub(r"[^-\d,]", "", text).replace(",", ".")),
+    "boolean": lambda text: text.lower() == "true",
+    **{spelling: _day_text(spelling) for spelling in _DAYS},
+}
+
+
+MOST_COLUMNS = 200
+_DISTINCT_KEPT = 1000
+_GROUPS = 200
+_KEY_NAMES = ("id", "key", "uuid", "guid")
+_TITLE_NAMES = ("title", "name", "subject", "headline", "summary", "label")
+_UNNAMED = re.compile(r"[^A-Za-z0-9_-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column: its name in the file, its name as a field, its type, its roles."""
+
+    source_name: str
+    name: str
+    spelling: str
+    is_key: bool = False
+    is_time: bool = False
+    is_title: bool = False
+    is_grouped: bool = False
+    is_text: bool = False
+
+    @property
+    def kind(self) -> str:
+        """The type of its values."""
+        return SPELLINGS[self.spelling]
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What the values of a column have in common so far."""
+
+    spellings: set[str] = field(default_factory=lambda: set(SPELLINGS))
+    distinct: set[int] = field(default_factory=set[int])
+    filled: int = 0
+    repeated: bool = False
+    longest: int = 0
+
+    def see(self, value: Json) -> None:
+        if value is None or value == "":
+            return
+        self.filled += 1
+        self.spellings &= spellings_of(value)
+        mark = hash(str(value))
+        self.repeated |= mark in self.distinct
+        if len(self.distinct) < _DISTINCT_KEPT:
+            self.distinct.add(mark)
+        self.longest = max(self.longest, len(value) if isinstance(value, str) else 0)
+
+    @property
+    def spelling(self) -> str:
+        return agreed(self.spellings) if self.filled else "string"
+
+    @property
+    def kind(self) -> str:
+        return SPELLINGS[self.spelling]
+
+
+class Survey:
+    """Values of a table, column by column."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, _Seen] = {}
+        self._rows = 0
+
+    def see(self, values: dict[str, Json]) -> None:
+        """Learn from one row."""
+        self._rows += 1
+        for name, value in values.items():
+            if name in self._seen or len(self._seen) < MOST_COLUMNS:
+                self._seen.setdefault(name, _Seen()).see(value)
+
+    def columns(self) -> tuple[Column, ...]:
+        """The columns in their order, with one key, one time and one title at most."""
+        names = field_names(self._seen)
+        key = next((n for n in self._seen if n.lower() in _KEY_NAMES and self._is_unique(n)), None)
+        timed = [n for n, seen in self._seen.items() if seen.kind in ("date-time", "date")]
+        whole = [n for n in timed if self._seen[n].filled == self._rows]
+        texts = [n for n, seen in self._seen.items() if seen.kind == "string" and n != key]
+        title = next((n for n in texts if n.lower() in _TITLE_NAMES), next(iter(texts), None))
+        time = next(iter(whole or timed), None)
+        return tuple(
+            Column(
+                name,
+                names[name],
+                seen.spelling,
+                is_key=name == key,
+                is_time=name == time,
+                is_title=name == title,
+                is_grouped=self._is_grouped(name) and name != key,
+                is_text=seen.kind == "string" and name != key,
+            )
+            for name, seen in self._seen.items()
+        )
+
+    def _is_unique(self, name: str) -> bool:
+        seen = self._seen[name]
+        usable = seen.kind in ("integer", "string")
+        return usable and not seen.repeated and seen.filled == self._rows
+
+    def _is_grouped(self, name: str) -> bool:
+        seen = self._seen[name]
+        short = seen.kind in ("string", "boolean") and seen.longest <= 80
+        return short and seen.repeated and len(seen.distinct) <= _GROUPS
+
+
+def field_names(names: Any) -> dict[str, str]:
+    """A valid, distinct field name for each column; `id` is kept for the record's own key."""
+    taken: dict[str, str] = {}
+    for number, name in enumerate(names, 1):
+        plain = _UNNAMED.sub("_", name.strip()).strip("_")[:100] or f"column_{number}"
+        plain = plain if not plain[0].isdigit() and plain[0] != "-" else f"_{plain}"
+        plain = f"{plain}_{number}" if plain in taken.values() else plain
+        taken[name] = plain
+    return taken

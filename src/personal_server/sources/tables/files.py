@@ -1,0 +1,258 @@
+"""The rows of CSV, JSON lines and SQLite files, one at a time, each with its place."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from personal_server.domain.source_item import Data, Json, Skipped
+from personal_server.sources.common.errors import BadRecord, ExportUnreadable
+from personal_server.sources.common.export import HEAD_BYTES, Export, Member
+from personal_server.sources.common.json_stream import Element, json_lines
+from personal_server.sources.common.text import decoded
+
+SQLITE = b"SQLite format 3\x00"
+LONGEST_CELL_CHARS = 4 * 1024 * 1024
+_DELIMITERS = ",;\t|"
+_ALIKE = 0.6
+MOST_LINES_BEFORE = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row: its cells by column, and where it begins."""
+
+    position: int
+    where: str
+    values: dict[str, Json]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One table of a file; `key` is the primary key that the file itself declares."""
+
+    name: str
+    member: Member
+    kind: str
+    path: Path
+    key: str | None = None
+    rows_before: int = 0
+
+    @property
+    def stream(self) -> str:
+        """The name of its stream."""
+        return slug(self.name).replace("-", "_")
+
+    def rows(self) -> Iterator[Row | Skipped]:
+        """All rows in their order."""
+        match self.kind:
+            case "jsonl":
+                return _json_rows(self.member)
+            case "sqlite":
+                return _sqlite_rows(self)
+            case _:
+                return _csv_rows(self.member)
+
+
+def looks_like_table(head: bytes) -> bool:
+    """Whether the first bytes are those of a database, of JSON lines, or of equally wide rows."""
+    if head.startswith(SQLITE):
+        return True
+    if b"\x00" in head:
+        return False
+    lines = [line for line in decoded(head).splitlines() if line.strip()]
+    whole = lines[:-1] if len(lines) > 1 and len(head) >= HEAD_BYTES else lines
+    objects = [line for line in whole[:20] if line.startswith("{") and line.endswith("}")]
+    if objects and len(objects) >= _ALIKE * len(whole[:20]):
+        return True
+    return _dialect_of(head) is not None
+
+
+def slug(name: str) -> str:
+    """A name as a part of keys and of stream names."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:50] or "data"
+
+
+def tables_of(export: Export) -> list[Table]:
+    """The tables of a single file. Raises: ExportUnreadable."""
+    member = export.members[0]
+    head = member.head()
+    name = Path(member.name).stem
+    if head.startswith(SQLITE):
+        if export.archive is not None:
+            raise ExportUnreadable(
+                "A database inside a zip cannot be read in place.", "Unpack it and import the file."
+            )
+        path = export.path / member.name if export.path.is_dir() else export.path
+        return list(_sqlite_tables(path, member))
+    kind = "jsonl" if head.lstrip().startswith(b"{") else "csv"
+    return [Table(name, member, kind, export.path)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Dialect:
+    """What separates the cells, and the row that names them."""
+
+    delimiter: str
+    header: list[str]
+
+
+def _dialect_of(head: bytes) -> _Dialect | None:
+    try:
+        return _dialect(decoded(head), cut=len(head) >= HEAD_BYTES)
+    except csv.Error:
+        return None
+
+
+def _dialect(text: str, *, cut: bool) -> _Dialect | None:
+    """The delimiter and the header that most rows after it are as wide as; the widest wins."""
+    found: list[_Dialect] = []
+    for delimiter in _DELIMITERS:
+        rows = [row for row in csv.reader(io.StringIO(text), delimiter=delimiter) if row]
+        rows = rows[:-1] if cut else rows
+        for number, header in enumerate(rows[:MOST_LINES_BEFORE]):
+            after = rows[number + 1 :]
+            alike = sum(len(row) == len(header) for row in after)
+            if after and _is_header(header) and alike >= _ALIKE * len(after):
+                found.append(_Dialect(delimiter, header))
+                break
+    return max(found, key=lambda each: len(each.header), default=None)
+
+
+def _is_header(cells: list[str]) -> bool:
+    """Names are short, different, and not numbers; the last may be missing."""
+    names = [cell.strip() for cell in (cells if cells[-1].strip() else cells[:-1])]
+    named = all(name and len(name) <= 80 and not name[0].isdigit() for name in names)
+    return len(names) > 1 and named and len(set(names)) == len(names)
+
+
+def _csv_rows(member: Member) -> Iterator[Row | Skipped]:
+    """Rows after a header, which banks put words before; cells beyond it are a fault of the row."""
+    dialect = _dialect_of(member.head()) or _Dialect(",", [])
+    csv.field_size_limit(LONGEST_CELL_CHARS)
+    with member.open() as stream:
+        lines = _Lines(stream)
+        reader = csv.reader(lines, delimiter=dialect.delimiter)
+        header: list[str] | None = None
+        while True:
+            begin = lines.offset
+            try:
+                cells = next(reader, None)
+            except csv.Error:
+                where = f"{member.name} at byte {begin}"
+                yield Skipped(where, "bad_record", "the row cannot be cut", member.offset + begin)
+                continue
+            if cells is None:
+                return
+            if header is None and cells != dialect.header and dialect.header:
+                continue
+            if header is None:
+                header = [name or f"column_{n}" for n, name in enumerate(cells, 1)]
+            elif any(cells):
+                yield _csv_row(member, begin, header, cells)
+
+
+def _csv_row(member: Member, begin: int, header: list[str], cells: list[str]) -> Row | Skipped:
+    where, position = f"{member.name} at byte {begin}", member.offset + begin
+    if len(cells) > len(header):
+        return Skipped(where, "bad_record", "the row has more cells than the header", position)
+    return Row(position, where, dict(zip(header, cells, strict=False)))
+
+
+class _Lines:
+    """Decoded lines of a binary stream that know how far they have come."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self.offset = 0
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        raw = self._stream.readline(LONGEST_CELL_CHARS)
+        if not raw:
+            raise StopIteration
+        self.offset += len(raw)
+        return decoded(raw)
+
+
+def _json_rows(member: Member) -> Iterator[Row | Skipped]:
+    for element in json_lines(member):
+        if isinstance(element, Element):
+            where = f"{member.name} at byte {element.position - member.offset}"
+            yield Row(element.position, where, element.value)
+        else:
+            yield element
+
+
+def _opened(path: Path) -> sqlite3.Connection:
+    """A database opened for reading only, never changed, its extensions off."""
+    connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True)
+    connection.text_factory = decoded
+    return connection
+
+
+def _sqlite_tables(path: Path, member: Member) -> Iterator[Table]:
+    try:
+        with closing(_opened(path)) as database:
+            names = [
+                str(name)
+                for (name,) in database.execute(
+                    "SELECT name FROM sqlite_master WHERE type = 'table'"
+                    " AND name NOT LIKE 'sqlite_%' AND sql NOT LIKE 'CREATE VIRTUAL%' ORDER BY name"
+                )
+            ]
+            rows_before = 0
+            for name in names:
+                columns = database.execute(f"PRAGMA table_info({_quoted(name)})").fetchall()
+                keys = [str(column[1]) for column in columns if column[5]]
+                key = keys[0] if len(keys) == 1 else None
+                yield Table(name, member, "sqlite", path, key, rows_before)
+                rows_before += _row_count(database, name, member)
+    except sqlite3.Error:
+        raise ExportUnreadable(
+            "The database is damaged or encrypted.", "Export it again, or repair it first."
+        ) from None
+
+
+def _row_count(database: sqlite3.Connection, name: str, member: Member) -> int:
+    """How many rows a table has; of a damaged one, at most as many as the file has bytes."""
+    try:
+        counted = database.execute(f"SELECT count(*) FROM {_quoted(name)}")  # noqa: S608  # quoted
+        return int(counted.fetchone()[0])
+    except sqlite3.Error:
+        return member.size_bytes
+
+
+def _sqlite_rows(table: Table) -> Iterator[Row | Skipped]:
+    """Rows in the order of the table; each counts as a byte of the file, so positions rise."""
+    position = table.member.offset + table.rows_before
+    try:
+        with closing(_opened(table.path)) as database:
+            rows = database.execute(f"SELECT * FROM {_quoted(table.name)}")  # noqa: S608  # quoted
+            names = [str(column[0]) for column in rows.description]
+            for number, cells in enumerate(rows, 1):
+                values: Data = {n: _cell(c) for n, c in zip(names, cells, strict=True)}
+                yield Row(position, f"{table.name}, row {number}", values)
+                position += 1
+    except sqlite3.Error:
+        yield Skipped(table.name, "damaged_file", "the rest cannot be read", position)
+
+
+def _cell(value: int | float | str | bytes | None) -> Json:
+    """Bytes are no JSON; their length is said instead."""
+    return f"({len(value)} bytes)" if isinstance(value, bytes) else value
+
+
+def _quoted(name: str) -> str:
+    if "\x00" in name:
+        raise BadRecord("bad_record", "a table has an impossible name")
+    return '"' + name.replace('"', '""') + '"'

@@ -1,0 +1,233 @@
+"""Any table: CSV, JSON lines and SQLite, described by their own columns.
+
+There is no declaration to ship. The file is read once to learn its columns; from what they hold
+follow their types, the key, the time and the title, and what can be asked. Whoever imports may name
+key, time and title instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from datetime import tzinfo
+from functools import partial
+from pathlib import Path
+
+from personal_server.domain.source_item import (
+    Data,
+    Json,
+    Skipped,
+    SourceItem,
+    SourceRecord,
+    stable_id,
+)
+from personal_server.sources.common.declaration import (
+    Field,
+    Stream,
+    day,
+    declaration,
+    flag,
+    free,
+    integer,
+    key,
+    moment,
+    number,
+    text,
+    word,
+)
+from personal_server.sources.common.errors import BadRecord
+from personal_server.sources.common.export import Export
+from personal_server.sources.common.source import (
+    POSSIBLE,
+    Claim,
+    Source,
+    beginning_at,
+    claim,
+    matching,
+    one_record,
+    without_repeats,
+)
+from personal_server.sources.common.text import one_line
+from personal_server.sources.tables.columns import Column, Survey, typed
+from personal_server.sources.tables.files import Row, Table, looks_like_table, slug, tables_of
+
+# The stream that a table's columns describe.
+
+
+Made = Callable[[Column, str, bool], Field]
+
+_MAKERS: dict[str, Made] = {
+    "boolean": lambda column, about, _: flag(column.name, about),
+    "integer": lambda column, about, _: integer(column.name, about, summed=True),
+    "number": lambda column, about, _: number(column.name, about, summed=True),
+    "date": lambda column, about, event: day(column.name, about, event=event),
+    "date-time": lambda column, about, event: moment(column.name, about, event=event),
+    "json": lambda column, about, _: free(column.name, about),
+}
+
+
+def stream_of(table: Table, columns: tuple[Column, ...], time: str | None) -> Stream:
+    """A stream with a field for each column and an `id` for the record."""
+    fields = [_field(column, is_event=column.name == time) for column in columns]
+    return Stream(
+        table.stream,
+        f"Rows of {table.name}"[:200],
+        "All columns: " + ", ".join(column.source_name for column in columns)[:900],
+        [key(), *(each for each in fields if each.name != "id")],
+        time_field=time,
+    )
+
+
+def _field(column: Column, *, is_event: bool) -> Field:
+    about = f"Column {column.source_name}"
+    if column.kind in _MAKERS:
+        return _MAKERS[column.kind](column, about, is_event)
+    if column.is_grouped:
+        return word(column.name, about, title=column.is_title, searched=True)
+    return text(column.name, about, title=column.is_title)
+
+
+KEY_FIELD = "id"
+_TIMES = ("date", "date-time")
+
+
+@dataclass(frozen=True, slots=True)
+class Guidance:
+    """What the owner says of the columns; None lets the columns speak."""
+
+    key: str | None = None
+    time: str | None = None
+    title: str | None = None
+
+
+class TableSource:
+    """Recognizes tables; `fitted` makes the source that reads one of them."""
+
+    connector_key = "table"
+    declaration: Data = declaration(
+        "table",
+        "Your own tables",
+        "CSV, JSON lines and SQLite, as their columns describe them.",
+        [],
+    )
+    how_to_export = (
+        "Any .csv, .tsv, .jsonl or SQLite file, one at a time. Look first with --dry-run; name the "
+        "columns with --key, --time and --title where the guess is wrong."
+    )
+
+    def recognize(self, export: Export) -> Claim | None:
+        """Claim a single file whose first lines agree on their columns."""
+        mine = list(matching(export, looks_like_table))
+        return claim(POSSIBLE, mine, "it is a table") if len(export.members) == 1 else None
+
+    def read(self, export: Export, start: int = 0) -> Iterator[SourceItem]:
+        """Read as the columns say."""
+        return self.fitted(export).read(export, start)
+
+    def fitted(self, export: Export, guidance: Guidance = Guidance()) -> Source:
+        """The source of this very table, with its own declaration."""
+        return FittedTable(export, guidance)
+
+
+class FittedTable:
+    """The source of one file, made from its columns."""
+
+    def __init__(self, export: Export, guidance: Guidance) -> None:
+        name = Path(export.members[0].name).stem
+        self.connector_key = f"table-{slug(name)}"[:64]
+        self._fits = [_fit(table, guidance) for table in tables_of(export)]
+        streams = [stream_of(fit.table, fit.columns, fit.time) for fit in self._fits]
+        detail = "; ".join(fit.words for fit in self._fits)
+        self.declaration: Data = declaration(
+            self.connector_key, name[:200] or "Table", detail, streams
+        )
+        self.how_to_export = TableSource.how_to_export
+
+    def recognize(self, export: Export) -> Claim | None:
+        """Claim the file it was made for."""
+        return claim(POSSIBLE, export.members, "; ".join(fit.words for fit in self._fits))
+
+    def read(self, export: Export, start: int = 0) -> Iterator[SourceItem]:
+        """Yield each row; one that does not fit its columns is reported."""
+        mine = (fit for fit in self._fits if export.member(fit.table.member.name))
+        items = (item for fit in mine for item in fit.read(export.zone))
+        return beginning_at(start, without_repeats(items))
+
+
+@dataclass(frozen=True, slots=True)
+class _Fit:
+    """One table with the roles of its columns."""
+
+    table: Table
+    columns: tuple[Column, ...]
+    key: str | None
+    time: str | None
+
+    @property
+    def words(self) -> str:
+        """The guess, for whoever imports."""
+        title = next((column.name for column in self.columns if column.is_title), None)
+        roles = {"key": self.key or "the row's content", "time": self.time, "title": title}
+        said = ", ".join(f"{role}: {name}" for role, name in roles.items() if name)
+        return f"{self.table.name} ({said})"
+
+    def read(self, zone: tzinfo) -> Iterator[SourceItem]:
+        """The rows as records; times without a zone are of that one."""
+        for row in self.table.rows():
+            if isinstance(row, Skipped):
+                yield row
+            else:
+                build = partial(self._records, row, zone)
+                yield from one_record(row.where, row.position, build)
+
+    def _records(self, row: Row, zone: tzinfo) -> list[SourceItem]:
+        data: Data = {}
+        for column in self.columns:
+            value = typed(row.values.get(column.source_name), column.spelling, zone)
+            if value is not None or column.name != self.time:
+                data[column.name] = value
+        data[KEY_FIELD] = self._key(row, data)
+        return [SourceRecord(self.table.stream, data, row.position)]
+
+    def _key(self, row: Row, data: Data) -> str:
+        value: Json = data.get(self.key) if self.key else None
+        if self.key is None:
+            return stable_id("row", repr(sorted((str(k), str(v)) for k, v in row.values.items())))
+        if value in (None, ""):
+            raise BadRecord("bad_record", "its key is empty")
+        text = str(value)
+        return text if len(text) <= 200 and text.isprintable() else stable_id("key", text)
+
+
+def _fit(table: Table, guidance: Guidance) -> _Fit:
+    """Read a table once and give its columns their roles. Raises: BadRecord."""
+    survey = Survey()
+    for row in table.rows():
+        if isinstance(row, Row):
+            survey.see(row.values)
+    columns = survey.columns()
+    chosen = {
+        role: _named(columns, wanted)
+        for role, wanted in (("key", guidance.key or table.key), ("time", guidance.time))
+    }
+    found_key = chosen["key"] or next((c.name for c in columns if c.is_key), None)
+    found_time = chosen["time"] or next((c.name for c in columns if c.is_time), None)
+    title = _named(columns, guidance.title)
+    if found_time and not any(c.name == found_time and c.kind in _TIMES for c in columns):
+        raise BadRecord("usage", f"the column {found_time!r} holds no days or times")
+    if title:
+        columns = tuple(replace(c, is_title=c.name == title) for c in columns)
+    if found_key != KEY_FIELD:
+        columns = tuple(replace(c, name="column_id") if c.name == KEY_FIELD else c for c in columns)
+    return _Fit(table, columns, found_key, found_time)
+
+
+def _named(columns: tuple[Column, ...], wanted: str | None) -> str | None:
+    """The column of that name. Raises: BadRecord."""
+    if wanted is None:
+        return None
+    found = next((c.name for c in columns if wanted in (c.name, c.source_name)), None)
+    if found is None:
+        known = ", ".join(column.source_name for column in columns)
+        raise BadRecord("usage", f"it has no column {wanted!r}, but {one_line(known, 300)}")
+    return found

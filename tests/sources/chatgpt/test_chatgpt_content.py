@@ -1,0 +1,47 @@
+import pytest
+
+from personal_server.domain.source_item import Data
+from personal_server.sources.chatgpt import asset_pointers, thinking_of, words_of
+
+POINTER = {"content_type": "image_asset_pointer", "asset_pointer": "file-service://file-1"}
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ({"content_type": "text", "parts": ["one", "", "two"]}, "one\n\ntwo"),
+        ({"content_type": "text", "parts": [None, 3, {"text": "three"}]}, "three"),
+        ({"content_type": "multimodal_text", "parts": [POINTER, "see"]}, "see"),
+        ({"content_type": "code", "language": "python", "text": "1 + 1"}, "```python\n1 + 1\n```"),
+        ({"content_type": "execution_output", "text": "2"}, "2"),
+        ({"content_type": "tether_quote", "title": "a", "text": "quoted"}, "quoted"),
+        (
+            {
+                "content_type": "user_editable_context",
+                "user_profile": "Ada",
+                "user_instructions": "x",
+            },
+            "Ada\n\nx",
+        ),
+        ({"content_type": "thoughts", "thoughts": [{"summary": "s", "content": "c"}]}, None),
+        ({"content_type": "reasoning_recap", "content": "Thought for 3s"}, None),
+        ({"content_type": "of the future", "parts": ["kept"]}, "kept"),
+        ({"content_type": "text", "parts": [""]}, None),
+        ({}, None),
+    ],
+)
+def test_every_kind_of_content_says_what_it_says(content: Data, words: str | None) -> None:
+    assert words_of(content) == words
+
+
+def test_thoughts_are_kept_apart() -> None:
+    content: Data = {"content_type": "thoughts", "thoughts": [{"summary": "s", "content": "c"}]}
+    assert thinking_of(content) == "s\n\nc"
+    assert thinking_of({"content_type": "reasoning_recap", "content": "3s"}) == "3s"
+    assert thinking_of({"content_type": "text", "parts": ["no thought"]}) is None
+
+
+def test_pictures_and_recordings_are_named() -> None:
+    spoken = {"audio_asset_pointer": {"asset_pointer": "sediment://file_2"}}
+    content: Data = {"parts": [POINTER, spoken, "words"]}
+    assert [name for name, _ in asset_pointers(content)] == ["file-1", "file_2"]

@@ -1,0 +1,40 @@
+import pytest
+
+from personal_server.sources.common.errors import BadRecord
+from personal_server.sources.google.activity import is_page_date, parse_page_date
+
+
+@pytest.mark.parametrize(
+    ("written", "instant"),
+    [
+        ("Mar 2, 2024, 1:05:09 PM UTC", "2024-03-02T13:05:09Z"),
+        ("Mar 2, 2024, 1:05:09\u202fPM EST", "2024-03-02T18:05:09Z"),
+        ("Mar 2, 2024, 12:05:09 AM EST", "2024-03-02T05:05:09Z"),
+        ("Mar 2, 2024, 12:05:09 p.m. PST", "2024-03-02T20:05:09Z"),
+        ("02.03.2024, 13:05:09 CET", "2024-03-02T12:05:09Z"),
+        ("2.3.2024, 13:05:09 MESZ", "2024-03-02T11:05:09Z"),
+        ("02/03/2024, 13:05:09 CET", "2024-03-02T12:05:09Z"),
+        ("2024/03/02 13:05:09 JST", "2024-03-02T04:05:09Z"),
+        ("2 Mar 2024, 13:05:09 GMT+05:30", "2024-03-02T07:35:09Z"),
+        ("2 März 2024, 13:05:09 MEZ", "2024-03-02T12:05:09Z"),
+        ("2 mars 2024, 13:05:09 CET", "2024-03-02T12:05:09Z"),
+        ("2 de mar. de 2024, 13:05:09 BRT", "2024-03-02T16:05:09Z"),
+        ("2 мар. 2024 г., 13:05:09 MSK", "2024-03-02T10:05:09Z"),
+        ("2 mrt. 2024 13:05:09 CET", "2024-03-02T12:05:09Z"),
+        ("2024年3月2日 13:05:09 JST", "2024-03-02T04:05:09Z"),
+        ("2024. 3. 2. 오후 1:05:09 KST", "2024-03-02T04:05:09Z"),
+    ],
+)
+def test_dates_in_many_languages(written: str, instant: str) -> None:
+    assert is_page_date(written)
+    assert parse_page_date(written) == instant
+
+
+@pytest.mark.parametrize(
+    "written",
+    ["31 Feb 2024, 13:05:09 CET", "2 Mar 2024, 25:05:09 CET", "Mar 2, 2024", "soon, at 13:05:09"],
+)
+def test_what_is_no_date_is_refused(written: str) -> None:
+    with pytest.raises(BadRecord) as caught:
+        parse_page_date(written)
+    assert caught.value.code == "bad_date"

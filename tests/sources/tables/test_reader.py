@@ -1,0 +1,147 @@
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from personal_server.domain.source_item import Data
+from personal_server.sources.common.errors import BadRecord, ExportError
+from personal_server.sources.common.export import open_export
+from personal_server.sources.registry import readings
+from personal_server.sources.tables.reader import Guidance
+from tests.sources.reading import read_path, records_of, skips_of
+from tests.sources.specimens.files import as_zip
+from tests.sources.specimens.table import TABLE
+
+
+def declared(path: Path, guidance: Guidance) -> Data:
+    with open_export(path) as export:
+        (reading,) = readings(export, guidance)
+    return reading.source.declaration["streams"][0]
+
+
+@pytest.fixture
+def shopping(tmp_path: Path) -> Path:
+    (tmp_path / "shopping.csv").write_bytes(TABLE)
+    return tmp_path / "shopping.csv"
+
+
+def test_columns_get_their_types_and_roles(shopping: Path) -> None:
+    stream = declared(shopping, Guidance())
+    kinds = {name: schema.get("type") for name, schema in stream["schema"]["properties"].items()}
+    assert kinds["price"] == ["number", "null"]
+    assert kinds["paid"] == ["boolean", "null"]
+    assert stream["consent_time_field"] == "bought"
+    assert stream["query"]["aggregations"]["sum"] == ["price"]
+    assert "kind" in stream["query"]["aggregations"]["group_by"]
+    assert stream["schema"]["properties"]["name"]["x_pdpp_role"] == "primary-title"
+
+
+def test_rows_become_records(shopping: Path) -> None:
+    items = read_path(shopping)
+    first, _, third, last = records_of(items)
+    assert first == {
+        "id": "1",
+        "name": "Flour, white",
+        "price": 1.2,
+        "bought": "2024-01-05",
+        "kind": "food",
+        "paid": True,
+    }
+    assert third["name"] == "two\nlines"
+    assert last["price"] is None
+    assert skips_of(items) == ["bad_record"]
+
+
+def test_the_owner_names_the_roles(shopping: Path) -> None:
+    stream = declared(shopping, Guidance(key="name", title="kind"))
+    assert stream["schema"]["properties"]["kind"]["x_pdpp_role"] == "primary-title"
+    assert "column_id" in stream["schema"]["properties"]
+
+
+def test_a_column_that_is_not_there_is_an_error(shopping: Path) -> None:
+    with pytest.raises(BadRecord) as caught:
+        declared(shopping, Guidance(time="when"))
+    assert caught.value.code == "usage"
+
+
+def test_json_lines(tmp_path: Path) -> None:
+    rows: list[Data] = [
+        {"uuid": "a", "at": "2024-01-05T10:00:00+02:00", "n": 1, "deep": {"x": [1]}},
+        {"uuid": "b", "at": "2024-01-06T10:00:00Z", "n": 2.5, "extra": "here"},
+    ]
+    path = tmp_path / "log.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows) + "{broken\n")
+    items = read_path(path)
+    first, second = records_of(items)
+    assert (first["id"], first["at"], first["n"]) == ("a", "2024-01-05T08:00:00Z", 1)
+    assert first["deep"] == {"x": [1]}
+    assert second["extra"] == "here"
+    assert skips_of(items) == ["bad_record"]
+
+
+def test_a_database_gives_a_stream_for_each_table(tmp_path: Path) -> None:
+    path = tmp_path / "books.db"
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("CREATE TABLE Books (isbn TEXT PRIMARY KEY, title TEXT, read_on TEXT)")
+        database.execute("CREATE TABLE shelf (name TEXT, cover BLOB)")
+        database.execute(
+            "INSERT INTO Books VALUES ('1', 'Emma', '2024-01-01'), ('2', 'Dune', NULL)"
+        )
+        database.execute("INSERT INTO shelf VALUES ('top', x'00ff')")
+        database.commit()
+    before = path.read_bytes()
+    items = read_path(path)
+    assert [book["id"] for book in records_of(items, "books")] == ["1", "2"]
+    assert records_of(items, "shelf")[0]["cover"] == "(2 bytes)"
+    assert path.read_bytes() == before
+
+
+def test_a_database_inside_a_zip_says_what_to_do(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "a.db")) as database:
+        database.execute("CREATE TABLE t (x)")
+        database.commit()
+    files = {"a.db": (tmp_path / "a.db").read_bytes()}
+    with pytest.raises(ExportError) as caught:
+        read_path(as_zip(files, tmp_path / "a.zip"))
+    assert caught.value.code == "export_unreadable"
+
+
+def test_a_damaged_database_is_an_error_or_a_report(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "a.db")) as database:
+        database.execute("CREATE TABLE t (x)")
+        database.executemany("INSERT INTO t VALUES (?)", [("x" * 1000,)] * 100)
+        database.commit()
+    content = (tmp_path / "a.db").read_bytes()
+    (tmp_path / "a.db").write_bytes(content[: len(content) // 2])
+    try:
+        items = read_path(tmp_path / "a.db")
+    except ExportError:
+        return
+    assert "damaged_file" in skips_of(items)
+
+
+def test_rows_of_equal_content_without_a_key_are_one(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("x;y\n1;a\n1;a\n2;b\n")
+    assert len(records_of(read_path(tmp_path / "a.csv"))) == 2
+
+
+def test_a_bank_s_table_has_words_before_its_header_and_commas_in_its_amounts(
+    tmp_path: Path,
+) -> None:
+    lines = [
+        "Kontonummer:;DE00 1234",
+        "",
+        "Kontostand vom 31.01.2024:;1.262,24 EUR",
+        "",
+        '"Buchungstag";"Empfänger";"Betrag (€)";',
+        '"30.01.2024";"Bäcker & Co";"-3,10";',
+        '"31.01.2024";"Lohn";"2.500,00";',
+    ]
+    (tmp_path / "umsatz.csv").write_bytes("\n".join(lines).encode("cp1252"))
+    items = read_path(tmp_path / "umsatz.csv")
+    first, second = records_of(items)
+    assert (first["Buchungstag"], first["Empf_nger"]) == ("2024-01-30", "Bäcker & Co")
+    assert (first["Betrag"], second["Betrag"]) == (-3.1, 2500)
+    assert skips_of(items) == []

@@ -37,7 +37,7 @@ import httpx2
 import personal_server
 from bench.clients import PROTOCOL
 from bench.importing import generated
-from personal_server.app.composition import open_server
+from personal_server.app.server import open_server
 from personal_server.cli.main import run
 from personal_server.settings import Settings
 

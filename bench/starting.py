@@ -58,7 +58,7 @@ def processor_seconds() -> float:
 def main() -> None:
     """Start, list, end, several times."""
     times = int(sys.argv[1]) if len(sys.argv) > 1 else 5
-    entry = "from personal_server.cli.mcp_server import run; run()"
+    entry = "from personal_server.cli.mcp import run; run()"
     starts: list[float] = []
     lists: list[float] = []
     processor: list[float] = []

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
-from personal_server.app.composition import Server, compose
+from personal_server.app.server import Server, compose
 from personal_server.app.stores import open_stores
 from personal_server.granting.codes import challenge_of
 from personal_server.reading.disclosure_log import DisclosureRecorder

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import httpx2
 
-from personal_server.app.composition import open_server
+from personal_server.app.server import open_server
 from personal_server.settings import Settings
 from personal_server.web.guarded_fetch import GuardedFetch
 from tests.browser.chromium import free_port, served

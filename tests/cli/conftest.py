@@ -14,12 +14,12 @@ from typing import Any
 import cyclopts
 import pytest
 
-from personal_server.app.owner_store import OwnerStore
+from personal_server.app.stores import OwnerStore
 from personal_server.cli.admin import admin_app
 from personal_server.cli.disclosures import disclosures_command
 from personal_server.cli.exits import run_app
-from personal_server.cli.exporting import export_command
-from personal_server.cli.granting import granting_app
+from personal_server.cli.export import export_command
+from personal_server.cli.grant import granting_app
 from personal_server.cli.owner import owner_app
 from tests.cli.import_machine import Machine
 from tests.console.household import Household

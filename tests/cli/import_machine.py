@@ -14,7 +14,7 @@ import cyclopts
 import pytest
 
 from personal_server.cli.exits import run_app
-from personal_server.cli.importing import add_import_commands
+from personal_server.cli.import_command import add_import_commands
 from personal_server.collecting.imports import ImportPorts
 from personal_server.domain.source_item import Data
 from personal_server.storage.ports import Batch

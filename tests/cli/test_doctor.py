@@ -7,8 +7,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from personal_server.cli.doctor_hosts import HOSTS
-from tests.cli.test_connecting import Desk
+from personal_server.cli.doctor import HOSTS
+from tests.cli.test_connect import Desk
 from tests.rs_client.provider import ORIGIN, RESOURCE, SERVER, FakeProvider
 
 CHALLENGE = f'Bearer resource_metadata="{ORIGIN}{RESOURCE}/mcp", scope="pdpp:read"'

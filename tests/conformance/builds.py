@@ -13,7 +13,7 @@ from typing import Any
 
 import anyio
 
-from personal_server.app.composition import Server
+from personal_server.app.server import Server
 from personal_server.consent.selections import parse_selections
 from personal_server.granting.audit import Acting
 from personal_server.granting.local_grants import LocalGranting, LocalRequest

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from personal_server.app.owner_store import OwnerStore
+from personal_server.app.stores import OwnerStore
 from personal_server.console.application import ConsoleParts, console_app
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.declaration_document import parse_declaration, render_declaration

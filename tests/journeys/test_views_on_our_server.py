@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from personal_server.app.in_process import BehindTheDoor
+from personal_server.app.server import BehindTheDoor
 from personal_server.errors import GrantRevoked
 from tests.journeys.hosts import Host, large, limit_chars, walk
 from tests.journeys.views import View, views

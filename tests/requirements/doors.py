@@ -314,7 +314,7 @@ def write_cache(root: Path, provider_url: str, **credential: Any) -> Path:
 
 
 def command(*arguments: str) -> list[str]:
-    entry = "from personal_server.cli.mcp_server import run; run()"
+    entry = "from personal_server.cli.mcp import run; run()"
     return [sys.executable, "-c", entry, *arguments]
 
 

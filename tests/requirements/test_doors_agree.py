@@ -11,7 +11,7 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from personal_server.app.in_process import BehindTheDoor
+from personal_server.app.server import BehindTheDoor
 from personal_server.mcp_adapter.contract import published_contract
 from tests.mcp_adapter.loopback import LoopbackServer
 from tests.requirements.corpus import corpus, places, told

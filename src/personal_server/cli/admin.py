@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 
 import cyclopts
 
-from personal_server.app.owner_store import OwnerStore
+from personal_server.app.stores import OwnerStore
 from personal_server.cli.exits import print_json
 from personal_server.cli.tables import console, words
 from personal_server.granting.clients import add_introspection_client

@@ -11,7 +11,7 @@ import cyclopts
 from cyclopts import Parameter
 from rich.text import Text
 
-from personal_server.app.owner_store import OwnerStore
+from personal_server.app.stores import OwnerStore
 from personal_server.cli.exits import print_json
 from personal_server.cli.tables import console, minute, plain, table
 from personal_server.domain.disclosure import DENIED, DisclosureEntry

@@ -6,35 +6,29 @@ is given back.  Source: AS contract 1, 2, 12.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import sys
-from collections.abc import Callable, Iterator
-from dataclasses import replace
-from typing import Annotated
+from base64 import urlsafe_b64encode
+from collections.abc import Callable, Generator, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Annotated, cast
+from urllib.parse import urlencode, urlsplit
 
 import cyclopts
 from cyclopts import Parameter
+from rich.console import Console
+from rich.text import Text
 
-from personal_server.cli.connecting import Surroundings
-from personal_server.cli.connection import show_offer
-from personal_server.cli.doctor_access import check_access
-from personal_server.cli.doctor_findings import (
-    HINT,
-    SKIPPED,
-    WRONG,
-    Finding,
-    gather,
-    good,
-    judged,
-    print_finding,
-)
-from personal_server.cli.doctor_hosts import HOSTS, check_documents, check_host
+from personal_server.cli.connect import Surroundings, show_offer
 from personal_server.cli.exits import print_json
-from personal_server.cli.tables import console
+from personal_server.cli.tables import console, plain
 from personal_server.rs_client.authorization_flows import (
     Waiting,
     ask_for_device,
     poll_device,
     register,
+    revoke,
 )
 from personal_server.rs_client.credentials import CredentialError, normalize_provider_url
 from personal_server.rs_client.discovery import (
@@ -45,6 +39,284 @@ from personal_server.rs_client.discovery import (
     Reply,
     discover,
 )
+
+# What the doctor finds: one line each, and how to mend it.
+
+
+GOOD, WRONG, HINT, SKIPPED = "good", "wrong", "hint", "skipped"
+_MARKS = {GOOD: ("✓", "green"), WRONG: ("✗", "red"), HINT: ("!", "yellow"), SKIPPED: ("–", "dim")}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One check: what was tried, how it went, what is wrong and how to mend it."""
+
+    name: str
+    state: str
+    said: str = ""
+    mend: str = ""
+
+    def as_json(self) -> dict[str, str]:
+        """For programs; empty members are left out."""
+        members = {"check": self.name, "state": self.state, "said": self.said, "mend": self.mend}
+        return {name: value for name, value in members.items() if value}
+
+
+Check = Callable[[], Iterator[Finding]]
+
+
+def good(name: str, said: str = "") -> Finding:
+    """As it should be."""
+    return Finding(name, GOOD, said)
+
+
+def wrong(name: str, said: str, mend: str) -> Finding:
+    """Not as it should be."""
+    return Finding(name, WRONG, said, mend)
+
+
+def judged(name: str, fits: bool, said: str, mend: str) -> Finding:
+    """Good without words, or wrong with them."""
+    return good(name) if fits else wrong(name, said, mend)
+
+
+def gather(name: str, check: Check) -> list[Finding]:
+    """The findings of a check; a server that fails on the way is one of them."""
+    findings: list[Finding] = []
+    try:
+        findings.extend(check())
+    except CredentialError as error:
+        findings.append(wrong(name, error.message, error.next_step))
+    return findings
+
+
+def print_finding(finding: Finding, out: Console) -> None:
+    """One line, and what mends it."""
+    mark, style = _MARKS[finding.state]
+    line = Text.assemble((mark, style), " ", plain(finding.name))
+    if finding.said:
+        line.append(": ").append_text(plain(finding.said))
+    out.print(line, soft_wrap=True)
+    if finding.mend:
+        out.print(Text.assemble("    ", plain(finding.mend)), soft_wrap=True)
+
+
+# What a host does once it has a token: list the tools, refresh, and meet a revoked token.
+#
+# Rule: the doctor's own access is given back at the end.  Source: AS contract 9, 10.2, 12; MCP
+# adapter contract 2.2.
+
+
+TOOLS = ("schema", "query_records", "aggregate", "search", "fetch", "read_record_field")
+PROTOCOL = "2025-11-25"
+
+
+def check_access(
+    exchange: Exchange, provider: Provider, client_id: str, tokens: Mapping[str, object]
+) -> Iterator[Finding]:
+    """Everything with a token, in the order in which hosts do it."""
+    token = str(tokens["access_token"])
+    yield from _check_tools(exchange, provider, token)
+    reply = exchange.ask(
+        "GET", f"{provider.origin}/mcp", headers={"Authorization": f"Bearer {token}"}
+    )
+    yield judged(
+        "Stream probe (GET /mcp)",
+        reply.status == 405,
+        f"answered {reply.status}, not 405",
+        "A proxy answers in the server's place; let it pass every method.",
+    )
+    renewed = yield from _check_refresh(exchange, provider, client_id, tokens)
+    spent = str(renewed.get("refresh_token") or renewed["access_token"])
+    revoke(exchange, provider, client_id, spent)
+    yield _after_revocation(exchange, provider, str(renewed["access_token"]))
+
+
+def _check_tools(exchange: Exchange, provider: Provider, token: str) -> Iterator[Finding]:
+    start = {
+        "protocolVersion": PROTOCOL,
+        "capabilities": {},
+        "clientInfo": {"name": "pdpp-doctor", "version": "1"},
+    }
+    reply = _call(exchange, provider, token, "initialize", start)
+    yield judged(
+        "MCP initialize",
+        reply.ok and "result" in reply.body,
+        f"answered {reply.status}",
+        "See the server's log for this request id.",
+    )
+    listed = _call(exchange, provider, token, "tools/list", {})
+    names = _tool_names(listed)
+    yield judged(
+        "MCP tools/list",
+        names == TOOLS,
+        f"answered {listed.status} with {len(names)} tools, not the six",
+        "Update the server; hosts cache this list, so reconnect them afterwards.",
+    )
+
+
+def _check_refresh(
+    exchange: Exchange, provider: Provider, client_id: str, tokens: Mapping[str, object]
+) -> Generator[Finding, None, Mapping[str, object]]:
+    refresh = tokens.get("refresh_token")
+    if not isinstance(refresh, str):
+        yield wrong("Refresh", "no refresh token was given", "Allow standing access, not once.")
+        return tokens
+    form = {"grant_type": "refresh_token", "refresh_token": refresh, "client_id": client_id}
+    reply = exchange.post_form(provider.token, form)
+    if not reply.ok or reply.text("access_token") is None:
+        yield wrong("Refresh", f"answered {reply.status} {reply.error}", "See the server's log.")
+        return tokens
+    yield good("Refresh", "a new pair, once")
+    return reply.body
+
+
+def _after_revocation(exchange: Exchange, provider: Provider, token: str) -> Finding:
+    reply = _call(exchange, provider, token, "tools/list", {})
+    return judged(
+        "Revoked token",
+        reply.status == 401 and "www-authenticate" in reply.headers,
+        f"answered {reply.status}, so hosts would not ask for consent again",
+        "It must be 401 with WWW-Authenticate; check what stands in front of the server.",
+    )
+
+
+def _call(exchange: Exchange, provider: Provider, token: str, method: str, params: object) -> Reply:
+    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+    headers = {
+        "Authorization": f"Bearer {token}",
+        "Accept": "application/json, text/event-stream",
+        "MCP-Protocol-Version": PROTOCOL,
+    }
+    if method == "initialize":
+        del headers["MCP-Protocol-Version"]
+    return exchange.ask("POST", f"{provider.origin}/mcp", headers=headers, body=body)
+
+
+def _tool_names(reply: Reply) -> tuple[str, ...]:
+    result = reply.body.get("result")
+    tools = cast("dict[str, object]", result).get("tools") if isinstance(result, dict) else None
+    listed: list[dict[str, object]] = json.loads(json.dumps(tools or []))
+    return tuple(str(tool.get("name")) for tool in listed)
+
+
+# What the common hosts do before a person is asked: register, and open the authorization page.
+#
+# Source: AS contract 3, 5; the hosts' own documentation of their redirect addresses.
+
+
+CHALLENGE = urlsafe_b64encode(hashlib.sha256(b"doctor").digest()).rstrip(b"=").decode()
+LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "::1")
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """How one host comes: the redirect it registers, the one it then uses, where it runs."""
+
+    name: str
+    registers: str
+    uses: str
+    in_cloud: bool = False
+
+
+HOSTS = (
+    Host(
+        "Claude (web, desktop)",
+        "https://claude.ai/api/mcp/auth_callback",
+        "https://claude.ai/api/mcp/auth_callback",
+        in_cloud=True,
+    ),
+    Host(
+        "ChatGPT",
+        "https://chatgpt.com/connector_platform_oauth_redirect",
+        "https://chatgpt.com/connector_platform_oauth_redirect",
+        in_cloud=True,
+    ),
+    Host("Claude Code", "http://localhost:50123/callback", "http://localhost:50124/callback"),
+    Host("Codex", "http://127.0.0.1:50123/callback", "http://127.0.0.1:50124/callback"),
+    Host("VS Code", "http://127.0.0.1:33418/", "http://127.0.0.1:33418/"),
+    Host(
+        "Cursor",
+        "cursor://anysphere.cursor-mcp/oauth/callback",
+        "cursor://anysphere.cursor-mcp/oauth/callback",
+    ),
+)
+
+
+def check_host(exchange: Exchange, provider: Provider, host: Host) -> Iterator[Finding]:
+    """Register as this host does, then open the authorization page as it does."""
+    if provider.registration is None:
+        yield Finding(
+            host.name, HINT, "registration is off", "Register it by hand, or set PDPP_DCR=on."
+        )
+        return
+    reply = exchange.post_json(provider.registration, _registration(host))
+    client_id = reply.text("client_id")
+    if reply.status != 201 or client_id is None:
+        yield wrong(
+            host.name,
+            f"registration answered {reply.status} {reply.error or ''}".rstrip(),
+            "Hosts of this kind cannot connect until registration answers 201.",
+        )
+        return
+    page = exchange.get(_page(provider, host, client_id))
+    if not leads_to_consent(page):
+        yield wrong(
+            host.name,
+            f"the authorization page answered {page.status}",
+            "It must lead to the consent page; check what stands between host and server.",
+        )
+        return
+    if host.in_cloud and urlsplit(provider.origin).hostname in LOOPBACK_HOSTS:
+        yield Finding(
+            host.name,
+            HINT,
+            "would work, but runs elsewhere and cannot reach this address",
+            "Put the server behind a public https address (docs/deploy.md).",
+        )
+        return
+    yield good(host.name, "registers, and is led to the consent page")
+
+
+def check_documents(metadata: Reply) -> Iterator[Finding]:
+    """What hosts with client metadata documents look for before they use one."""
+    methods = cast("list[object]", metadata.body.get("token_endpoint_auth_methods_supported") or [])
+    yield judged(
+        "Client metadata documents",
+        metadata.body.get("client_id_metadata_document_supported") is True
+        and {"none", "private_key_jwt"} <= set(map(str, methods)),
+        "not offered together with `none` and `private_key_jwt`",
+        "Hosts then register instead; set PDPP_CIMD=on to spare them that.",
+    )
+
+
+def leads_to_consent(page: Reply) -> bool:
+    """Whether an answer sends the browser to a consent page."""
+    return page.status == 303 and "/consent/" in page.headers.get("location", "")
+
+
+def _registration(host: Host) -> dict[str, object]:
+    return {
+        "client_name": f"pdpp doctor ({host.name})",
+        "redirect_uris": [host.registers],
+        "grant_types": ["authorization_code", "refresh_token"],
+        "response_types": ["code"],
+        "token_endpoint_auth_method": "none",
+    }
+
+
+def _page(provider: Provider, host: Host, client_id: str) -> str:
+    parameters = {
+        "response_type": "code",
+        "client_id": client_id,
+        "redirect_uri": host.uses,
+        "code_challenge": CHALLENGE,
+        "code_challenge_method": "S256",
+        "state": "doctor",
+        "resource": f"{provider.origin}/mcp",
+    }
+    return f"{provider.authorization}?{urlencode(parameters)}"
+
 
 BROWSER_HOST = "http://localhost:6274"
 NAME = "pdpp doctor"

@@ -9,14 +9,21 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TextIO, cast
+from typing import TextIO, TypeVar, cast
 
 import cyclopts
 
 from personal_server.errors import PersonalServerError
 from personal_server.rs_client.credentials import CredentialError
+from personal_server.settings import (
+    AdapterSettings,
+    InvalidSetting,
+    Settings,
+    adapter_from_env,
+    from_env,
+)
 
 INTERRUPTED = 130
 
@@ -151,3 +158,26 @@ def _step(error: PersonalServerError) -> str:
 
 def _one_line(text: str) -> str:
     return "".join(c if c.isprintable() else " " for c in " ".join(text.split()))
+
+
+# Settings as commands get them: what cannot be used ends the command with 78.
+
+
+T = TypeVar("T")
+
+
+def settings_or_exit() -> Settings:
+    """The server's settings.  Raises: CommandError (`config`)."""
+    return _usable(from_env)
+
+
+def adapter_settings_or_exit() -> AdapterSettings:
+    """The adapter's settings.  Raises: CommandError (`config`)."""
+    return _usable(adapter_from_env)
+
+
+def _usable(read: Callable[[], T]) -> T:
+    try:
+        return read()
+    except InvalidSetting as error:
+        raise CommandError("config", str(error), "docs/settings.md lists every variable.") from None

@@ -14,20 +14,17 @@ from typing import NoReturn
 
 import cyclopts
 
-from personal_server.app.owner_store import OwnerStore
-from personal_server.app.stores import open_owner_store
+from personal_server.app.stores import OwnerStore, open_owner_store
 from personal_server.cli.admin import admin_app
-from personal_server.cli.cached_access import add_cached_access
-from personal_server.cli.connecting import Surroundings, connect_command
+from personal_server.cli.connect import Surroundings, connect_command
 from personal_server.cli.disclosures import disclosures_command
 from personal_server.cli.doctor import doctor_command
-from personal_server.cli.exits import run_app
-from personal_server.cli.exporting import export_command
-from personal_server.cli.granting import granting_app
-from personal_server.cli.mcp_server import mcp_server, package_version
-from personal_server.cli.owner import owner_app
-from personal_server.cli.owner_profile import add_owner_profile
-from personal_server.cli.starting import adapter_settings_or_exit, settings_or_exit
+from personal_server.cli.exits import adapter_settings_or_exit, run_app, settings_or_exit
+from personal_server.cli.export import export_command
+from personal_server.cli.grant import granting_app
+from personal_server.cli.mcp import mcp_server, package_version
+from personal_server.cli.owner import add_owner_profile, owner_app
+from personal_server.cli.status import add_cached_access
 
 ABOUT = """Your records on your machine, and slices of them for the agents you choose.
 
@@ -57,12 +54,12 @@ def command_line() -> cyclopts.App:
         version_flags=["--version"],
         default_parameter=cyclopts.Parameter(negative=()),
     )
-    imports = "personal_server.cli.import_commands"
+    imports = "personal_server.cli.import_command"
     app.command(f"{imports}:import_command", name="import", help=IMPORT_HELP)
     app.command(f"{imports}:sources_command", name="sources", help=SOURCES_HELP)
     app.command(f"{imports}:receipts_command", name="receipts", help=RECEIPTS_HELP)
     app.command(
-        "personal_server.cli.serving:serve",
+        "personal_server.cli.serve:serve",
         name="serve",
         help="Serve your records at PDPP_BIND until interrupted.",
     )

@@ -15,7 +15,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.cli.test_connecting import Desk
+from tests.cli.test_connect import Desk
 from tests.console.household import mail_request
 from tests.rs_client.provider import ORIGIN, PENDING, FakeProvider
 
@@ -102,7 +102,7 @@ def test_what_nobody_foresaw_is_1_and_tells_nothing_of_itself(desk: Desk) -> Non
 
 def test_the_adapter_ends_with_1_where_nobody_foresaw_it() -> None:
     script = (
-        "from personal_server.cli import mcp_server as adapter;"
+        "from personal_server.cli import mcp as adapter;"
         "adapter._settings = lambda: {}['pdpp_at_secret']; adapter.run()"
     )
     done = subprocess.run(

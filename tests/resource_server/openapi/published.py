@@ -14,7 +14,7 @@ from typing import Any, cast
 import anyio
 import httpx2
 
-from personal_server.app.composition import open_server
+from personal_server.app.server import open_server
 from personal_server.settings import Settings
 
 KEPT = Path(__file__).resolve().parents[1] / "openapi.json"

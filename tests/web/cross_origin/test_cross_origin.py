@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from personal_server.app.composition import open_server
+from personal_server.app.server import open_server
 from personal_server.settings import Settings
 
 pytestmark = pytest.mark.anyio

@@ -11,9 +11,8 @@ import uvicorn
 from rich.console import Console
 from rich.markup import escape
 
-from personal_server.app.composition import Server, open_server
-from personal_server.cli.exits import CommandError
-from personal_server.cli.starting import settings_or_exit
+from personal_server.app.server import Server, open_server
+from personal_server.cli.exits import CommandError, settings_or_exit
 from personal_server.domain.hosts import host_connections, mcp_url
 from personal_server.granting.owner_sessions import OwnerSignIn
 from personal_server.settings import Settings

@@ -31,10 +31,10 @@ def test_serving_needs_nothing_of_a_server(name: str, serving: set[str]) -> None
 
 @pytest.fixture(scope="module")
 def refusing() -> set[str]:
-    return loaded("import personal_server.cli.mcp_server")
+    return loaded("import personal_server.cli.mcp")
 
 
 @pytest.fixture(scope="module")
 def serving() -> set[str]:
     modules = "mcp_adapter.stdio, personal_server.rs_client.http"
-    return loaded(f"import personal_server.cli.mcp_server, personal_server.{modules}")
+    return loaded(f"import personal_server.cli.mcp, personal_server.{modules}")

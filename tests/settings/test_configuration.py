@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from personal_server.app.configuration import load_configuration
 from personal_server.errors import StorageUnavailable
+from personal_server.settings import load_configuration
 
 
 def counting() -> Callable[[int], bytes]:

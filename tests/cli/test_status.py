@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_connecting import NOW_NS, Desk
+from tests.cli.test_connect import NOW_NS, Desk
 from tests.rs_client.provider import ORIGIN
 
 

@@ -65,7 +65,7 @@ def test_a_file_appears_whole_or_not_at_all(
         raise OSError("no space left")
 
     target = tmp_path / "all.ndjson"
-    monkeypatch.setattr("personal_server.cli.exporting.export_lines", broken)
+    monkeypatch.setattr("personal_server.cli.export.export_lines", broken)
     assert terminal.run("export", target) == 69
     assert list(tmp_path.glob("*export*")) == []
     assert not target.exists()

@@ -2,7 +2,7 @@ import httpx2
 import pytest
 from starlette.types import Receive, Scope, Send
 
-from personal_server.app.in_process import BehindTheDoor, TokenAdmission
+from personal_server.app.server import BehindTheDoor, TokenAdmission
 from personal_server.mcp_adapter.http import Refused
 from personal_server.reading.tokens import TokenResolver
 from tests.oracle.authorization_memory import MemoryAuthorizationStore

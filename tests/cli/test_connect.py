@@ -10,11 +10,11 @@ import cyclopts
 import httpx2
 import pytest
 
-from personal_server.cli.cached_access import add_cached_access
-from personal_server.cli.connecting import Surroundings, connect_command
+from personal_server.cli.connect import Surroundings, connect_command
 from personal_server.cli.doctor import doctor_command
 from personal_server.cli.exits import run_app
-from personal_server.cli.owner_profile import add_owner_profile
+from personal_server.cli.owner import add_owner_profile
+from personal_server.cli.status import add_cached_access
 from personal_server.rs_client.authorization_flows import Waiting
 from personal_server.rs_client.credential_cache import CredentialCache
 from tests.rs_client.provider import ORIGIN, PENDING, SERVER, FakeProvider, FakeTime

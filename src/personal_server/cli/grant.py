@@ -9,30 +9,197 @@ from __future__ import annotations
 import os
 import pwd
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Annotated, Literal
 
 import cyclopts
 from cyclopts import Parameter
+from rich.console import Console
+from rich.text import Text
 
-from personal_server.app.owner_store import OwnerStore
+from personal_server.app.stores import OwnerStore
 from personal_server.cli.exits import CommandError, print_json
-from personal_server.cli.held_access import held_json, print_held, print_held_list
-from personal_server.cli.reviews import print_review
 from personal_server.cli.selection_options import Details, SelectionOptions
-from personal_server.cli.tables import console, words
+from personal_server.cli.tables import console, day, minute, plain, print_facts, table, words
 from personal_server.consent.client_registration import local_client_id
 from personal_server.consent.selections import parse_selections
+from personal_server.consent.terms import EntryTerms
+from personal_server.domain.authority import TimeConstraint
+from personal_server.domain.grant import StreamGrant, render_stream_grant
 from personal_server.domain.values import instant_text
 from personal_server.granting.audit import Acting
-from personal_server.granting.holdings import Held, list_held, show_held
+from personal_server.granting.holdings import Held, HeldGrant, list_held, show_held
 from personal_server.granting.local_grants import LocalRequest
+from personal_server.granting.reviews import Review
 from personal_server.granting.revocations import end_access
 from personal_server.granting.tokens import Issued
+from personal_server.reading.preview import Evidence, Place
 from personal_server.rs_client.credential_cache import CredentialCache
 from personal_server.rs_client.credentials import CredentialError, Document
+
+# A review in words for the terminal: what the consent page would show.  Source: AS contract 15.
+
+
+def print_review(review: Review, evidence: Mapping[Place, Evidence], out: Console) -> None:
+    """Say what would be granted."""
+    terms = review.terms
+    name = review.asked.display.get("name", review.asked.client.client_id)
+    out.print(Text.assemble(("For    ", "bold"), plain(name)))
+    mode = "once" if terms.access_mode == "single_use" else "standing"
+    out.print(Text.assemble(("Access ", "bold"), f"{mode}, until {day(terms.expires_at_ns)}"))
+    for entry in terms.entries:
+        _print_entry(entry, evidence, out)
+
+
+def count_words(found: Iterable[Evidence]) -> str:
+    """`412 records, 2002-09-01 to 2002-10-31`."""
+    each = list(found)
+    count = sum(evidence.count for evidence in each)
+    bound = "at least " if any(evidence.at_least for evidence in each) else ""
+    words = f"{bound}{count:,} {'record' if count == 1 else 'records'}"
+    earliest = min((e.earliest for e in each if e.earliest), default=None)
+    latest = max((e.latest for e in each if e.latest), default=None)
+    return (
+        words
+        if earliest is None or latest is None
+        else f"{words}, {earliest[:10]} to {latest[:10]}"
+    )
+
+
+def window_words(window: TimeConstraint | None) -> str:
+    """The time window in words of its field; empty without one."""
+    if window is None:
+        return ""
+    since = f" from {window.since}" if window.since else ""
+    until = f" before {window.until}" if window.until else ""
+    return f"{window.field}{since}{until}"
+
+
+def _print_entry(entry: EntryTerms, evidence: Mapping[Place, Evidence], out: Console) -> None:
+    offer = entry.offer
+    names = {c.connection_id: c.display_name or c.connection_id for c in offer.connections}
+    out.print()
+    out.print(Text.assemble((f"{offer.declaration.display_name}", "bold cyan")))
+    for stream in entry.streams:
+        _print_stream(stream, names, evidence, out)
+
+
+def _print_stream(
+    stream: StreamGrant,
+    names: Mapping[str, str],
+    evidence: Mapping[Place, Evidence],
+    out: Console,
+) -> None:
+    places = [(connection, stream.name) for connection in stream.instance_ids]
+    found = [evidence[place] for place in places if place in evidence]
+    lines = {
+        "of": ", ".join(names.get(connection, connection) for connection in stream.instance_ids),
+        "fields": ", ".join(stream.fields),
+        "when": window_words(stream.time_constraint),
+        "only": f"{len(stream.resources)} named records" if stream.resources else "",
+    }
+    out.print(Text.assemble("  ", (stream.name, "bold"), f"  {count_words(found)}"))
+    for label, text in lines.items():
+        if text:
+            out.print(Text.assemble(f"    {label:<7}", plain(text)))
+
+
+# Grants and packages, printed: as a list, as one, as JSON.
+
+
+COLUMNS = ("id", "client", "until", "last used", "streams")
+
+
+def print_held_list(held: Sequence[Held], out: Console) -> None:
+    """One line each."""
+    if not held:
+        out.print("Nobody has access.")
+        return
+    out.print(table(COLUMNS, (_line(one) for one in held)))
+
+
+def print_held(held: Held, out: Console) -> None:
+    """Everything about one."""
+    facts = {
+        "id": held.id,
+        "client": f"{held.client_name} ({held.client_id})",
+        "state": held.status if held.reason is None else f"{held.status} ({held.reason})",
+        "access": "once" if held.access_mode == "single_use" else "standing",
+        "since": minute(held.issued_at_ns),
+        "until": day(held.expires_at_ns),
+        "last used": minute(held.last_used_at_ns),
+    }
+    print_facts(facts.items(), out)
+    for grant in held.grants:
+        _print_grant(grant, out)
+
+
+def held_json(held: Held) -> dict[str, object]:
+    """One grant or package; no token, no code."""
+    return {
+        "id": held.id,
+        "kind": held.kind,
+        "client_id": held.client_id,
+        "client_name": held.client_name,
+        "status": held.status,
+        "access_mode": held.access_mode,
+        "issued_at": instant_text(held.issued_at_ns),
+        "expires_at": _instant(held.expires_at_ns),
+        "revoked_at": _instant(held.revoked_at_ns),
+        "reason": held.reason,
+        "last_used_at": _instant(held.last_used_at_ns),
+        "grants": [_grant_json(grant) for grant in held.grants],
+    }
+
+
+def _line(held: Held) -> tuple[object, ...]:
+    streams = [name for grant in held.grants for name in _streams(grant)]
+    return (
+        held.id,
+        held.client_name,
+        day(held.expires_at_ns) if held.status == "active" else held.status,
+        "–" if held.last_used_at_ns is None else day(held.last_used_at_ns),
+        ", ".join(streams),
+    )
+
+
+def _streams(grant: HeldGrant) -> list[str]:
+    if grant.grant is None:
+        return [f"{grant.connector_key}: unreadable"]
+    return [f"{grant.connector_key}/{stream.name}" for stream in grant.grant.streams]
+
+
+def _print_grant(held: HeldGrant, out: Console) -> None:
+    out.print()
+    title = f"{held.connector_key}  {held.grant_id}  {held.status}"
+    out.print(Text(title, style="bold cyan"))
+    for stream in held.grant.streams if held.grant else ():
+        out.print(Text.assemble("  ", (stream.name, "bold")))
+        facts = {
+            "of": ", ".join(stream.instance_ids),
+            "fields": ", ".join(stream.fields),
+            "when": window_words(stream.time_constraint),
+            "only": f"{len(stream.resources)} named records" if stream.resources else "",
+        }
+        shown = [(label, text) for label, text in facts.items() if text]
+        print_facts(shown, out, "    ")
+
+
+def _grant_json(held: HeldGrant) -> dict[str, object]:
+    streams = held.grant.streams if held.grant else ()
+    return {
+        "grant_id": held.grant_id,
+        "connector_key": held.connector_key,
+        "status": held.status,
+        "streams": [render_stream_grant(stream) for stream in streams],
+    }
+
+
+def _instant(ns: int | None) -> str | None:
+    return None if ns is None else instant_text(ns)
+
 
 Opener = Callable[[], AbstractContextManager[OwnerStore]]
 Expiry = Literal["30d", "90d", "1y", "none", "1h", "24h"]

@@ -15,7 +15,7 @@ import pytest
 
 from personal_server.app.stores import open_stores
 from personal_server.cli.exits import CommandError
-from personal_server.cli.serving import listening, require_password
+from personal_server.cli.serve import listening, require_password
 from personal_server.granting.owner_sessions import OwnerSignIn
 from personal_server.settings import Settings, from_env
 from tests.oracle.authorization_memory import MemoryAuthorizationStore

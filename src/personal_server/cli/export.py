@@ -15,7 +15,7 @@ from typing import IO, Annotated, Literal
 
 from cyclopts import Parameter
 
-from personal_server.app.owner_store import OwnerStore
+from personal_server.app.stores import OwnerStore
 from personal_server.cli.exits import CommandError
 from personal_server.cli.tables import words
 from personal_server.errors import ConnectionNotFound, NotFound

@@ -1,13 +1,13 @@
 import pytest
 
-from personal_server.app.clients import configured_clients
-from personal_server.app.configuration import Configuration
+from personal_server.app.server import configured_clients
 from personal_server.errors import StorageUnavailable
+from personal_server.settings import ConfigurationFile
 
 
 def test_a_table_is_a_client() -> None:
     table = {"client_id": "notes", "client_name": "Notes", "redirect_uris": ["http://127.0.0.1/c"]}
-    [client] = configured_clients(Configuration("own_x", (table,)))
+    [client] = configured_clients(ConfigurationFile("own_x", (table,)))
     assert (client.client_id, client.redirect_uris) == ("notes", ("http://127.0.0.1/c",))
     assert not client.owner_profile
 
@@ -19,4 +19,4 @@ def test_a_table_is_a_client() -> None:
 def test_a_table_of_another_shape_is_refused(change: dict[str, object]) -> None:
     table: dict[str, object] = {"client_id": "notes", "client_name": "Notes"}
     with pytest.raises(StorageUnavailable):
-        configured_clients(Configuration("own_x", (table | change,)))
+        configured_clients(ConfigurationFile("own_x", (table | change,)))

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
+from typing import Any, cast
 
 import anyio
+import anyio.to_thread
 import httpx2
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-from personal_server.app.clients import configured_clients
-from personal_server.app.in_process import BehindTheDoor, TokenAdmission
 from personal_server.app.stores import Stores, command_origin, open_stores
 from personal_server.authorization_server.application import SEGMENTS as AUTHORIZATION_SEGMENTS
 from personal_server.authorization_server.application import (
@@ -23,6 +24,7 @@ from personal_server.authorization_server.application import (
 from personal_server.authorization_server.configuration import (
     BUILT_IN,
     Configuration,
+    PreRegistered,
     keep_pre_registered,
 )
 from personal_server.authorization_server.openapi import (
@@ -33,10 +35,25 @@ from personal_server.authorization_server.openapi import (
 )
 from personal_server.console.application import SEGMENTS as CONSOLE_SEGMENTS
 from personal_server.console.application import ConsoleParts, console_app, error_page, owner_session
+from personal_server.errors import (
+    GrantExpired,
+    GrantInvalid,
+    GrantRevoked,
+    InvalidToken,
+    PersonalServerError,
+    StorageUnavailable,
+)
 from personal_server.granting.owner_sessions import OwnerSignIn
 from personal_server.granting.retention import Retention, keep_forgetting, keep_sweeping
 from personal_server.mcp_adapter.calls import adapter_settings
-from personal_server.mcp_adapter.http import HostedApp, HostedCredential, hosted_app
+from personal_server.mcp_adapter.http import (
+    AdmissionUnavailable,
+    Admitted,
+    HostedApp,
+    HostedCredential,
+    Refused,
+    hosted_app,
+)
 from personal_server.reading.disclosure_log import DisclosureRecorder
 from personal_server.reading.export import stored_grants
 from personal_server.reading.tokens import Identifier, TokenResolver
@@ -50,12 +67,94 @@ from personal_server.resource_server.openapi import Beside
 from personal_server.resource_server.quotas import LimitRules, Limits, totals_in
 from personal_server.rs_client.http import RsClient, in_process_client
 from personal_server.rs_client.port import FixedBearer, RsPort
+from personal_server.settings import ConfigurationFile, Settings
 from personal_server.settings import Limits as LimitSettings
-from personal_server.settings import Settings
 from personal_server.web.application import Outermost
 from personal_server.web.guarded_fetch import GuardedFetch
 from personal_server.web.limits import FailedBearers
 from personal_server.web.origins import origin_policy
+
+# Clients that the owner set up by hand: the `[[clients]]` tables of `config.toml`.
+#
+# A table names a client and where it takes codes: client_id, client_name, redirect_uris.
+
+
+_TEXTS = ("client_id", "client_name")
+
+
+def configured_clients(configuration: ConfigurationFile) -> tuple[PreRegistered, ...]:
+    """The clients of the file.  Raises: StorageUnavailable for a table that is not one."""
+    return tuple(_client(table) for table in configuration.clients)
+
+
+def _client(table: dict[str, Any]) -> PreRegistered:
+    texts = [table.get(name) for name in _TEXTS]
+    redirects = table.get("redirect_uris", [])
+    if set(table) - {*_TEXTS, "redirect_uris"} or not all(
+        isinstance(text, str) and text for text in (*texts, *_each(redirects))
+    ):
+        raise StorageUnavailable(
+            "A [[clients]] table of config.toml has client_id, client_name and redirect_uris."
+        )
+    return PreRegistered(str(texts[0]), str(texts[1]), tuple(map(str, _each(redirects))))
+
+
+def _each(value: object) -> list[object]:
+    return cast("list[object]", value) if isinstance(value, list) else [None]
+
+
+# The hosted adapter's way to `/v1`: the same application, in this process.
+#
+# Rule: it enters behind the outermost application, so what that settles is settled here from the
+# request itself; there is no header or shortcut that skips a check of `/v1`.
+# Source: MCP adapter contract 3.2, 3.3.
+
+
+_REFUSALS: Mapping[type[PersonalServerError], Refused] = {
+    InvalidToken: Refused("invalid_token"),
+    GrantRevoked: Refused("grant_revoked"),
+    GrantExpired: Refused("grant_expired"),
+    GrantInvalid: Refused("grant_invalid"),
+}
+
+
+class BehindTheDoor:
+    """An inner application, told the origin that its in-process caller wrote into `Host`."""
+
+    def __init__(self, inner: ASGIApp) -> None:
+        self._inner = inner
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on."""
+        host = next(value for name, value in scope["headers"] if name == b"host")
+        origin = f"{scope['scheme']}://{host.decode('latin-1')}"
+        await self._inner({**scope, "state": {"origin": origin}}, receive, send)
+
+
+class TokenAdmission:
+    """Who may use `/mcp`, by the one resolver of tokens."""
+
+    def __init__(self, resolver: TokenResolver, mcp_resources: frozenset[str]) -> None:
+        self._resolver = resolver
+        self._mcp_resources = mcp_resources
+
+    async def judge(self, token: str) -> Admitted | Refused:
+        """What a bearer stands for now.  Raises: AdmissionUnavailable."""
+        try:
+            found = await anyio.to_thread.run_sync(partial(self._resolver.resolve, token))
+        except PersonalServerError as error:
+            refusal = _REFUSALS.get(type(error))
+            if refusal is None:
+                raise AdmissionUnavailable from None
+            return refusal
+        return Admitted(
+            kind=found.kind,
+            client_id=found.client_id,
+            grant_id=found.grants[0].grant_id if len(found.grants) == 1 else None,
+            package_id=found.package_id,
+            reaches_mcp=found.resource in self._mcp_resources,
+        )
+
 
 VERSION = version("pdpp-personal-server")
 

@@ -16,7 +16,7 @@ from cyclopts import Parameter
 from rich.console import Console
 from rich.text import Text
 
-from personal_server.cli.connecting import CacheRoot, Surroundings
+from personal_server.cli.connect import CacheRoot, Surroundings
 from personal_server.cli.exits import CommandError, failure_of, print_json
 from personal_server.cli.tables import console, plain, print_facts, words
 from personal_server.rs_client.authorization_flows import revoke

@@ -23,6 +23,7 @@ OLD = re.compile(
 )
 # how the pages of the contract point at each other, at decisions and at bound requirements
 WITHIN = re.compile(rf"(?:\b(RS|AS|MCP) |(§)|\b([Ss]ections?) )({SECTIONS})")
+LINKED = re.compile(rf"\]\(([a-z-]+\.md)\) ({SECTIONS})")
 NUMBERED = re.compile(r"(?<![\w.&-])([CP][1-9]\d*|R\d\.\d+)(?![\w-]|\.\d)")
 OF_SHORT = {
     "RS": "resource-server.md",
@@ -76,6 +77,9 @@ def wrong_within(page: str, text: str) -> list[str]:
     known |= places("decisions.md")
     flat = END_OF_LINE.sub(" ", text)
     found = [m[1] for m in NUMBERED.finditer(flat) if m[1] not in known]
+    for match in LINKED.finditer(flat):
+        missing = [n for n in numbers_in(match[2]) if n not in places(f"contract/{match[1]}")]
+        found.extend(f"{match[1]} {number}" for number in missing)
     for match in WITHIN.finditer(flat):
         if ELSEWHERE.search(flat[max(0, match.start() - 24) : match.end() - len(match[4])]):
             continue
@@ -132,7 +136,9 @@ def test_a_made_up_reference_is_found(text: str, wrong: list[str]) -> None:
     assert wrong_references(text) == wrong
 
 
-@pytest.mark.parametrize("pointer", ["RS 4.99", "AS 99", "§77", "section 20.7", "C999", "R9.99"])
+@pytest.mark.parametrize(
+    "pointer", ["RS 4.99", "AS 99", "§77", "section 20.7", "C999", "R9.99", "[a](nowhere.md) 1"]
+)
 def test_a_made_up_pointer_of_a_page_is_found(pointer: str) -> None:
     assert wrong_within("mcp-adapter.md", f"As {pointer} says.") != []
 

@@ -71,7 +71,7 @@ Against the whole server:
 """
 
 FIXTURES = """
-With the fixtures besides (this server has six tools, four prompts and its own resources and no others, decision C1, so there these
+With the fixtures besides (this server has six tools, four prompts and its own resources and no others, docs/decisions.md C1, so there these
 end at "unknown tool", "unknown prompt" or "no such resource"):
 
 """  # noqa: E501 (lines of Markdown)

@@ -369,7 +369,8 @@ class StorageUnavailable(PersonalServerError):
 # What an authorization server refuses: the OAuth family, and the codes of the consent pages.
 #
 # Rule: one class per code; a boundary answers it as JSON, as a redirect or as a page.  `reason` is
-# a stable word, `param` a parameter name or a JSON pointer.  Source: AS contract 0, 4.2, 6, 9.4.
+# a stable word, `param` a parameter name or a JSON pointer.
+# Source: docs/contract/authorization-server.md 0, 4.2, 6, 9.4.
 
 
 class OAuthRefusal(PersonalServerError):

@@ -36,7 +36,7 @@ class InvalidSetting(Exception):
 class Limits:
     """Rates and quotas per grant.  Units: cost units, bytes, records; 0 switches a limit off.
 
-    Source: RS contract 16.
+    Source: docs/contract/resource-server.md 16.
     """
 
     requests_per_second: int = 20
@@ -52,7 +52,8 @@ class Settings:
     """How a server runs.
 
     Shapes: `public_url` is an origin without trailing slash, or `"forwarded"`; `trusted_hosts`
-    are `host[:port]` of forwarded origins.  Source: AS contract 1; RS contract 19.
+    are `host[:port]` of forwarded origins.
+    Source: docs/contract/authorization-server.md 1; docs/contract/resource-server.md 19.
     """
 
     public_url: str = DEFAULT_ORIGIN
@@ -267,7 +268,8 @@ def _parse_network(text: str) -> Network:
 
 # `config.toml` in the data directory: who the owner is, and the clients set up by hand.
 #
-# Rule: the subject id is made once with the store and never changes.  Source: AS contract 0, 3.
+# Rule: the subject id is made once with the store and never changes.
+# Source: docs/contract/authorization-server.md 0, 3.
 
 
 SUBJECT_BYTES = 16

@@ -1,4 +1,6 @@
-"""The closed set of error codes, as the wire contract lists it, and the classes: both ways."""
+"""The closed set of error codes, as docs/contract/resource-server.md lists it, and the classes:
+both ways.
+"""
 
 from personal_server import errors
 from personal_server.errors import (

@@ -1,4 +1,5 @@
-"""A recording resource server: small, in memory, answering as the resource-server contract says.
+"""A recording resource server: small, in memory, answering as docs/contract/resource-server.md
+says.
 
 It is an ASGI application, so every door reads it the same way; `script` replaces single answers.
 """

@@ -1,9 +1,9 @@
 """`python -m tests.mcp_adapter.mutations`: without any one check of the adapter, a test fails.
 
-Source: MCP adapter contract 17.5. Each guard is a function; a mutant of it lacks one of its checks
-(an `if` that refuses never does), or gives its argument back where it should have cleaned it. The
-narrow tests of the guard run against each mutant, in this process; a mutant that passes them all
-has survived, and the exit code says so.
+Source: docs/contract/mcp-adapter.md 17.5. Each guard is a function; a mutant of it lacks one of its
+checks (an `if` that refuses never does), or gives its argument back where it should have cleaned
+it. The narrow tests of the guard run against each mutant, in this process; a mutant that passes
+them all has survived, and the exit code says so.
 """
 
 from __future__ import annotations

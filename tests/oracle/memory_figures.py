@@ -1,4 +1,7 @@
-"""Aggregates by their definition, over the rows of an answer.  Source: RS contract 10."""
+"""Aggregates by their definition, over the rows of an answer.
+
+Source: docs/contract/resource-server.md 10.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The reference: what the wire contract says a read answers, by brute force over plain data.
+"""The reference: what docs/contract/resource-server.md says a read answers, by brute force over
+plain data.
 
 It shares no code with the server.  Every function follows a section of the contract.
 """
@@ -49,7 +50,7 @@ def replay(world: World) -> dict[tuple[str, str], dict[str, Stored]]:
     return places
 
 
-# Authority: section 4 -------------------------------------------------------------------------
+# Authority: docs/contract/resource-server.md 4 ----------------------------------------------------
 @dataclass(frozen=True)
 class Source:
     grant: str | None

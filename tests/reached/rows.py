@@ -2,7 +2,7 @@
 
 Shapes: a row is (path, status, error, reason); parts of a path that vary stand as `{id}`; a
 redirect has the status 303 and the error of its query.  Of `/v1` and `/mcp` only the part that
-the authorization contract decides is listed.
+docs/contract/authorization-server.md decides is listed.
 """
 
 from __future__ import annotations

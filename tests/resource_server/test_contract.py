@@ -1,4 +1,7 @@
-"""What public PDPP clients and adapters depend on, line by line.  Source: RS contract 21."""
+"""What public PDPP clients and adapters depend on, line by line.
+
+Source: docs/contract/resource-server.md 21.
+"""
 
 from __future__ import annotations
 

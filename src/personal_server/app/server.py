@@ -107,7 +107,7 @@ def _each(value: object) -> list[object]:
 #
 # Rule: it enters behind the outermost application, so what that settles is settled here from the
 # request itself; there is no header or shortcut that skips a check of `/v1`.
-# Source: MCP adapter contract 3.2, 3.3.
+# Source: docs/contract/mcp-adapter.md 3.2, 3.3.
 
 
 _REFUSALS: Mapping[type[PersonalServerError], Refused] = {

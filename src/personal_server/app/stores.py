@@ -24,7 +24,7 @@ from personal_server.storage.sqlite.database import SqliteDatabase
 # The store as commands of the owner use it, beside a running server or without one.
 #
 # Rule: being able to open it is the authority; what a command changes, a running server sees with
-# its next request.  Source: AS contract 15.
+# its next request.  Source: docs/contract/authorization-server.md 15.
 
 
 @dataclass(frozen=True, slots=True)

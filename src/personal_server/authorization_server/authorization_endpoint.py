@@ -1,7 +1,7 @@
 """The authorization endpoint (RFC 6749 4.1.1, RFC 9207) and pushed requests (RFC 9126).
 
 Rule: before client and redirect URI are known to fit, nothing is redirected; afterwards every
-refusal is.  Source: AS contract 5.1, 5.2.
+refusal is.  Source: docs/contract/authorization-server.md 5.1, 5.2.
 """
 
 from __future__ import annotations

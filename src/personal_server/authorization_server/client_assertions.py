@@ -1,7 +1,7 @@
 """Client assertions (RFC 7523): a client proves itself with a signature.
 
 Rule: the algorithm comes from our list and the client's document, never from the header alone;
-each assertion is good once.  Source: AS contract 3.3.
+each assertion is good once.  Source: docs/contract/authorization-server.md 3.3.
 """
 
 from __future__ import annotations

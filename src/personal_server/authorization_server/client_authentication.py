@@ -1,7 +1,8 @@
 """Who calls: a client by its id, and how it proves itself at an endpoint.
 
 Rule: an unknown or blocked client, a bad assertion and an unusable document are all
-`invalid_client`; which check failed stands in the audit trail only.  Source: AS contract 3.
+`invalid_client`; which check failed stands in the audit trail only.
+Source: docs/contract/authorization-server.md 3.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Client documents and key sets, fetched and kept.
 
 Rule: a new authorization needs a document within its time; a refresh or revocation may use a copy
-that is up to 24 hours older.  Source: AS contract 3.3 (caching), 17.
+that is up to 24 hours older.  Source: docs/contract/authorization-server.md 3.3 (caching), 17.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Device authorization (RFC 8628).  Source: AS contract 8.1."""
+"""Device authorization (RFC 8628).  Source: docs/contract/authorization-server.md 8.1."""
 
 from __future__ import annotations
 

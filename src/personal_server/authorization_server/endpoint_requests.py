@@ -1,7 +1,8 @@
 """One call of an OAuth endpoint, read strictly: parameters once, bodies bounded.
 
 Rule: the query carries nothing but what the route lists; a parameter given twice is refused, an
-empty one counts as absent; `resource` alone may be repeated.  Source: AS contract 0; RFC 6749 3.1.
+empty one counts as absent; `resource` alone may be repeated.
+Source: docs/contract/authorization-server.md 0; RFC 6749 3.1.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""What a token stands for, and ending it.  Source: AS contract 10.3, 10.4."""
+"""What a token stands for, and ending it.
+
+Source: docs/contract/authorization-server.md 10.3, 10.4.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,8 @@ from personal_server.storage.catalog import Catalogs
 from personal_server.web.error_responses import server_error
 from personal_server.web.responses import answer
 
-# Bearers at the authorization server's own resources.  Source: AS contract 10.1, 12.2.
+# Bearers at the authorization server's own resources.
+# Source: docs/contract/authorization-server.md 10.1, 12.2.
 
 
 NEXT_STEP = (

@@ -1,6 +1,6 @@
 """Token introspection (RFC 7662), for a resource server that runs apart.
 
-Source: AS contract 10.5.
+Source: docs/contract/authorization-server.md 10.5.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Authorization server metadata (RFC 8414).  Source: AS contract 2.1."""
+"""Authorization server metadata (RFC 8414).  Source: docs/contract/authorization-server.md 2.1."""
 
 from __future__ import annotations
 

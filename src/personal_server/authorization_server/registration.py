@@ -1,4 +1,4 @@
-"""Dynamic client registration (RFC 7591).  Source: AS contract 3.2."""
+"""Dynamic client registration (RFC 7591).  Source: docs/contract/authorization-server.md 3.2."""
 
 from __future__ import annotations
 

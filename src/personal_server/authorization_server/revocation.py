@@ -1,4 +1,4 @@
-"""Token revocation (RFC 7009).  Source: AS contract 10.2."""
+"""Token revocation (RFC 7009).  Source: docs/contract/authorization-server.md 10.2."""
 
 from __future__ import annotations
 

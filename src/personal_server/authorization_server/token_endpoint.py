@@ -1,4 +1,4 @@
-"""The token endpoint (RFC 6749, 8628, 8707).  Source: AS contract 9."""
+"""The token endpoint (RFC 6749, 8628, 8707).  Source: docs/contract/authorization-server.md 9."""
 
 from __future__ import annotations
 

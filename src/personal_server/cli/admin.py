@@ -1,4 +1,7 @@
-"""`pdpp admin`: what the operator of a server sets up beside it.  Source: AS contract 10.5."""
+"""`pdpp admin`: what the operator of a server sets up beside it.
+
+Source: docs/contract/authorization-server.md 10.5.
+"""
 
 from __future__ import annotations
 

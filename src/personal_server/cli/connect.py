@@ -1,6 +1,6 @@
 """One connection, made: discover, register, ask, wait, prove that it reads, keep the credential.
 
-Source: AS contract 14.1, "Flow".
+Source: docs/contract/authorization-server.md 14.1, "Flow".
 """
 
 from __future__ import annotations
@@ -302,7 +302,8 @@ def _connected(
 
 # `pdpp connect`: access to a server, asked for and kept.
 #
-# Rule: no token in any output but that of `pdpp token`.  Source: AS contract 14.1.
+# Rule: no token in any output but that of `pdpp token`.
+# Source: docs/contract/authorization-server.md 14.1.
 
 
 CacheRoot = Annotated[Path | None, Parameter(name="--cache-root")]

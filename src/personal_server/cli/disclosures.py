@@ -1,4 +1,7 @@
-"""`pdpp disclosures`: who read what, when; never what it said.  Source: RS contract 14.3."""
+"""`pdpp disclosures`: who read what, when; never what it said.
+
+Source: docs/contract/resource-server.md 14.3.
+"""
 
 from __future__ import annotations
 

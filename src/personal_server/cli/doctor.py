@@ -1,7 +1,7 @@
 """`pdpp doctor URL`: does what each common host does, and says what is wrong and how to mend it.
 
 Rule: one line a check; nothing is changed but a registration per host, and the doctor's own access
-is given back.  Source: AS contract 1, 2, 12.
+is given back.  Source: docs/contract/authorization-server.md 1, 2, 12.
 """
 
 from __future__ import annotations
@@ -103,8 +103,8 @@ def print_finding(finding: Finding, out: Console) -> None:
 
 # What a host does once it has a token: list the tools, refresh, and meet a revoked token.
 #
-# Rule: the doctor's own access is given back at the end.  Source: AS contract 9, 10.2, 12; MCP
-# adapter contract 2.2.
+# Rule: the doctor's own access is given back at the end.
+# Source: docs/contract/authorization-server.md 9, 10.2, 12; docs/contract/mcp-adapter.md 2.2.
 
 
 TOOLS = ("schema", "query_records", "aggregate", "search", "fetch", "read_record_field")
@@ -202,7 +202,8 @@ def _tool_names(reply: Reply) -> tuple[str, ...]:
 
 # What the common hosts do before a person is asked: register, and open the authorization page.
 #
-# Source: AS contract 3, 5; the hosts' own documentation of their redirect addresses.
+# Source: docs/contract/authorization-server.md 3, 5; the hosts' own documentation of their redirect
+# addresses.
 
 
 CHALLENGE = urlsafe_b64encode(hashlib.sha256(b"doctor").digest()).rstrip(b"=").decode()

@@ -1,7 +1,8 @@
 """The frame of every command: one table of exit codes, and one place where errors are printed.
 
 Rule: data goes to standard output, words to standard error; a failure is one sentence and a next
-step, never a traceback and never a stored value.  Source: AS contract 14.3.
+step, never a traceback and never a stored value.
+Source: docs/contract/authorization-server.md 14.3.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`pdpp export`: everything you have, as a file or on standard output.
 
-Source: RS contract 14.4.
+Source: docs/contract/resource-server.md 14.4.
 """
 
 from __future__ import annotations

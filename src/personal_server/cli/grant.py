@@ -1,7 +1,7 @@
 """`pdpp grant`: grants without a browser, on the machine that holds the store.
 
 Rule: what is shown is what is granted; the token goes into the credential cache and nowhere else.
-Source: AS contract 15.
+Source: docs/contract/authorization-server.md 15.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ from personal_server.reading.preview import Evidence, Place
 from personal_server.rs_client.credential_cache import CredentialCache
 from personal_server.rs_client.credentials import CredentialError, Document
 
-# A review in words for the terminal: what the consent page would show.  Source: AS contract 15.
+# A review in words for the terminal: what the consent page would show.
+# Source: docs/contract/authorization-server.md 15.
 
 
 def print_review(review: Review, evidence: Mapping[Place, Evidence], out: Console) -> None:

@@ -1,7 +1,7 @@
 """`pdpp-mcp-server` and `pdpp mcp`: the adapter on standard input and output.
 
-Source: MCP adapter contract 2.1; AS contract 14.2, 14.3. Words go to standard error; nothing but
-MCP messages is ever written to standard output.
+Source: docs/contract/mcp-adapter.md 2.1; docs/contract/authorization-server.md 14.2, 14.3. Words go
+to standard error; nothing but MCP messages is ever written to standard output.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`pdpp owner`: sign-in links, the password and sign-ins, on the machine that holds the store.
 
-Source: AS contract 13.1, 13.2, 14.1.
+Source: docs/contract/authorization-server.md 13.1, 13.2, 14.1.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def _read_password() -> str:
 # `pdpp owner login` and `logout`: acting as the owner from another computer.
 #
 # Rule: such credentials stand apart from granted ones, under `owners/`, and are used by no adapter.
-# Source: AS contract 8.1, 14.1.
+# Source: docs/contract/authorization-server.md 8.1, 14.1.
 
 
 FOLDER = "owners"

@@ -1,7 +1,7 @@
 """What a command line asks for: options that become a selection request.
 
 Rule: options are only words; parsing and resolution judge them as they judge any client's request.
-Source: AS contract 4.1, 14.1.
+Source: docs/contract/authorization-server.md 4.1, 14.1.
 """
 
 from __future__ import annotations

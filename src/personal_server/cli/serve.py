@@ -48,7 +48,7 @@ def serve() -> None:
 def require_password(sign_in: OwnerSignIn, settings: Settings) -> None:
     """Set the password of PDPP_OWNER_PASSWORD_FILE on first start; without one stay on loopback.
 
-    Source: AS contract 13.1.  Raises: CommandError (`config`).
+    Source: docs/contract/authorization-server.md 13.1.  Raises: CommandError (`config`).
     """
     path = settings.owner_password_file
     if path is not None and not sign_in.has_password():

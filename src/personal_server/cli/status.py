@@ -1,6 +1,7 @@
 """`pdpp status`, `token`, `disconnect`: what cached credentials stand for, and giving them back.
 
-Rule: no token in any output but that of `pdpp token`.  Source: AS contract 14.1.
+Rule: no token in any output but that of `pdpp token`.
+Source: docs/contract/authorization-server.md 14.1.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Connections: made, named, paused, revoked and erased by their owner.
 
 Rule: what may follow what is the table `TRANSITIONS`; a change is one transaction of the store.
-Source: RS contract 14.2.
+Source: docs/contract/resource-server.md 14.2.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class Target:
 def write_target(catalog: CatalogReads, target: Target) -> Connection:
     """The connection that a write goes to.
 
-    Source: RS contract 13.
+    Source: docs/contract/resource-server.md 13.
     Raises: InvalidRequest (neither given), ConnectionNotFound, AmbiguousConnection.
     """
     if target.connection_id is None and target.connector is None:

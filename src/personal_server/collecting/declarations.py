@@ -2,7 +2,7 @@
 
 Rule: the same version never changes content, and the key or semantics of a stream that holds
 records never change.
-Source: RS contract 14.1, 17.
+Source: docs/contract/resource-server.md 14.1, 17.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Rule: lines are checked before the write transaction begins; accepted lines commit in order, with
 the receipts of the refused ones.
-Source: RS contract 13.1.
+Source: docs/contract/resource-server.md 13.1.
 Raises: ConnectionNotFound, ConnectionNotWritable, BodyTooLarge, StorageUnavailable.
 """
 
@@ -26,7 +26,7 @@ from personal_server.storage.ports import Batch, RecordWrite, RecordWriter, Reje
 # One ingest line: bytes to an accepted write, or a refusal with its code.
 #
 # Rule: a line succeeds or fails alone; refusals point at members and never quote values.
-# Source: RS contract 13.1 (line codes), 2.8 (values).
+# Source: docs/contract/resource-server.md 13.1 (line codes), 2.8 (values).
 
 
 MAX_LINE_BYTES = 16 * 1024 * 1024
@@ -192,7 +192,9 @@ def _array(text: str) -> object:
 
 
 def _is_wide(value: Any) -> bool:
-    """Whether some number is as large as an integer that does not fit.  Source: RS contract 2.8.
+    """Whether some number is as large as an integer that does not fit.
+
+    Source: docs/contract/resource-server.md 2.8.
 
     The parser makes doubles of integers beyond 64 bits, so the text of the line decides.
     """

@@ -1,7 +1,7 @@
 """The parameters of an authorization request, judged in the contract's order.
 
 Rule: pure; what is refused here is safe to tell the client at its (already checked) redirect URI.
-Source: AS contract 5.1 (checks 4 to 10), 5.3.
+Source: docs/contract/authorization-server.md 5.1 (checks 4 to 10), 5.3.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from personal_server.errors import (
 
 # Resource indicators (RFC 8707): which are ours, in the one form that they are stored in.
 #
-# Source: AS contract 5.3.
+# Source: docs/contract/authorization-server.md 5.3.
 
 
 MCP_PATH, QUERY_PATH = "/mcp", "/v1"

@@ -1,7 +1,8 @@
 """The owner's choices, as a form posts them or a command line gives them.
 
 Rule: choices are only words here; `narrowing` judges them.  What a form shows and does not post
-is *not chosen*; `None` means that the question was not put.  Source: AS contract 6.1.
+is *not chosen*; `None` means that the question was not put.
+Source: docs/contract/authorization-server.md 6.1.
 """
 
 from __future__ import annotations

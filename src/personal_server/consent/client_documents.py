@@ -1,7 +1,7 @@
 """Client-id metadata documents: what is taken from one, and how its client proves itself.
 
 Rule: the document is at the URL that it names, byte for byte, or it is nothing.
-Source: AS contract 3.3.
+Source: docs/contract/authorization-server.md 3.3.
 """
 
 from __future__ import annotations

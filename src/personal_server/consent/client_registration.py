@@ -1,7 +1,7 @@
 """Dynamic client registration: what is taken from a client's own words (RFC 7591).
 
 Rule: the server replaces rather than refuses; what it replaced stands in the answer.  No secret is
-ever issued.  Source: AS contract 3.2.
+ever issued.  Source: docs/contract/authorization-server.md 3.2.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from personal_server.errors import InvalidClientMetadata, InvalidRedirectUri
 
 # What is known of clients, and how they are named to the owner.
 #
-# Rule: a client is asked who it is, never what it may do.  Source: AS contract 3.
+# Rule: a client is asked who it is, never what it may do.
+# Source: docs/contract/authorization-server.md 3.
 
 
 PRE_REGISTERED, DOCUMENT, DYNAMIC, LOCAL = (
@@ -43,7 +44,8 @@ def client_display(
 ) -> dict[str, object]:
     """How a client is shown and bound: its registered name and addresses, else its own words.
 
-    Source: AS contract 4.1 (`client_display` counts only where the registration gives no name).
+    Source: docs/contract/authorization-server.md 4.1 (`client_display` counts only where the
+    registration gives no name).
     """
     if name:
         return {"name": name, **display}

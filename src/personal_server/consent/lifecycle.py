@@ -42,7 +42,7 @@ CREDENTIAL_REASONS = frozenset(
     {"client_disconnected", "code_replay", "refresh_reuse", "not_collected", "idle"}
 )
 
-# How a grant or package stands.  Source: AS contract 10.1.
+# How a grant or package stands.  Source: docs/contract/authorization-server.md 10.1.
 ACTIVE = "active"
 REVOKED = "grant_revoked"
 EXPIRED = "grant_expired"
@@ -58,7 +58,8 @@ def may(table: Mapping[str, frozenset[str]], state: str, to: str) -> bool:
 def standing(reason: str | None, expires_at_ns: int | None, readable: bool, now_ns: int) -> str:
     """How a grant stands now; `reason` is why it was ended, `None` if it was not.
 
-    Source: AS contract 10.1 and 11.1; being ended is final and outlives the clock.
+    Source: docs/contract/authorization-server.md 10.1 and 11.1; being ended is final and outlives
+    the clock.
     """
     if reason is not None:
         return DISCONNECTED if reason in CREDENTIAL_REASONS else REVOKED
@@ -70,7 +71,7 @@ def standing(reason: str | None, expires_at_ns: int | None, readable: bool, now_
 def package_standing(reason: str | None, members: Iterable[str]) -> str:
     """How a package stands, from its own end and the standings of its members.
 
-    Source: AS contract 11.2.
+    Source: docs/contract/authorization-server.md 11.2.
     """
     if reason is not None:
         return DISCONNECTED if reason in CREDENTIAL_REASONS else REVOKED

@@ -2,7 +2,8 @@
 
 Rule: pure; the same selection, declaration and connections give the same offer.  After this no
 wildcard, preset or view exists, the floor is present and nothing is empty.  Judged only with the
-owner signed in, since every failure tells of sources.  Source: AS contract 4.2, 4.3.
+owner signed in, since every failure tells of sources.
+Source: docs/contract/authorization-server.md 4.2, 4.3.
 """
 
 from __future__ import annotations
@@ -149,7 +150,7 @@ def picker_selections(
 ) -> tuple[Selection, ...]:
     """The request of a client that asked for nothing in particular: every source, all optional.
 
-    Source: AS contract 4.3, "Picker".
+    Source: docs/contract/authorization-server.md 4.3, "Picker".
     """
     usable = {c.source_id for c in connections if c.status in CLIENT_READABLE}
     return tuple(

@@ -1,7 +1,8 @@
 """Redirect URIs: which are usable, which match, and what is added to one.
 
 Rule: exact strings, except that the port of a loopback redirect is free; a code is bound to the
-exact URI that was used.  Source: AS contract 3.1, 5.1; RFC 8252 section 7.3.
+exact URI that was used.
+Source: docs/contract/authorization-server.md 3.1, 5.1; RFC 8252 section 7.3.
 """
 
 from __future__ import annotations

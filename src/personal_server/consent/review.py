@@ -1,7 +1,7 @@
 """The review artifact: everything a decision will fix, and nothing that may still move.
 
 Rule: what the owner sees is this artifact, what is approved is its revision; equal revisions mean
-equal decisions.  Source: AS contract 6.3.
+equal decisions.  Source: docs/contract/authorization-server.md 6.3.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """From `authorization_details` to selections, or the reason why not.
 
 Rule: only the *shape* is judged here, without knowledge of any source, so that no error tells a
-client what a person keeps.  Closed objects at every level.  Source: AS contract 4.1, 4.2.
+client what a person keeps.  Closed objects at every level.
+Source: docs/contract/authorization-server.md 4.1, 4.2.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from personal_server.errors import InvalidAuthorizationDetails
 # Selection requests: what a client asks for, as values.
 #
 # Rule: a selection says what is wanted, never what is allowed; only resolution against accepted
-# declarations and the owner's decision make a grant of it.  Source: AS contract 4.1.
+# declarations and the owner's decision make a grant of it.
+# Source: docs/contract/authorization-server.md 4.1.
 
 
 DATA_ACCESS = "https://pdpp.dev/data-access"

@@ -2,7 +2,7 @@
 
 Rule: in sources, streams, connections, fields, records and time, terms are a subset of the
 offers, or the choices are refused; what is left open stands in `missing` and cannot be approved.
-Source: AS contract 6.2.
+Source: docs/contract/authorization-server.md 6.2.
 """
 
 from __future__ import annotations
@@ -231,7 +231,7 @@ def grant_of(
     client_display: Mapping[str, object],
     now_ns: int,
 ) -> Grant:
-    """The grant that a kept entry becomes.  Source: AS contract 11.1."""
+    """The grant that a kept entry becomes.  Source: docs/contract/authorization-server.md 11.1."""
     selection, declaration = entry.offer.selection, entry.offer.declaration
     return Grant(
         grant_id=grant_id,
@@ -252,7 +252,10 @@ def grant_of(
 
 
 def render_details(grant: Grant) -> dict[str, object]:
-    """A grant as one entry of `authorization_details`.  Source: AS contract 9."""
+    """A grant as one entry of `authorization_details`.
+
+    Source: docs/contract/authorization-server.md 9.
+    """
     details: dict[str, object] = {
         "type": DATA_ACCESS,
         "source": {"kind": grant.source.kind, "id": grant.source.id},

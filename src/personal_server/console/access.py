@@ -1,6 +1,6 @@
 """Who has access: the list, one grant or package with its history, and its end.
 
-Source: AS contract 13.5.
+Source: docs/contract/authorization-server.md 13.5.
 """
 
 from __future__ import annotations

@@ -164,7 +164,7 @@ def _log_failure(error: Exception) -> None:
 
 # The icon and the stylesheet: public files of the console.
 #
-# Source: AS contract 12.1 (the icon is public), 12.4 (CORS).
+# Source: docs/contract/authorization-server.md 12.1 (the icon is public), 12.4 (CORS).
 
 
 _ICON_HEADERS = {
@@ -233,7 +233,7 @@ def console_app(parts: ConsoleParts) -> Frame:
 
 # What the console lends to the authorization server: the owner's session and the error page.
 #
-# Source: AS contract 0, 5.1, 10.3, 13.3.
+# Source: docs/contract/authorization-server.md 0, 5.1, 10.3, 13.3.
 
 
 def owner_session(sign_in: OwnerSignIn) -> Callable[[Request], bool]:

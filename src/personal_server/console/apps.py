@@ -1,4 +1,7 @@
-"""Apps: who has asked here, and refusing them.  Source: AS contract 3, 13.5."""
+"""Apps: who has asked here, and refusing them.
+
+Source: docs/contract/authorization-server.md 3, 13.5.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What is different between the page that was shown and what would be decided now.  Pure.
 
 Rule: the owner's choices are compared by their artifacts, what changed underneath by the facts that
-the page stood on.  Source: AS contract 6.3.
+the page stood on.  Source: docs/contract/authorization-server.md 6.3.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ def _source_id(source: Mapping[str, object]) -> str:
 # What a request would add to what its app holds already.  Pure.
 #
 # Rule: only active grants count; what none of them reaches is an addition.
-# Source: AS contract 7, item 5.
+# Source: docs/contract/authorization-server.md 7.5.
 
 
 Holdings = Mapping[tuple[str, str], Sequence[StreamGrant]]

@@ -1,7 +1,7 @@
 """The consent page: shown, previewed, decided.
 
 Rule: `POST` is the only way to a grant in a browser, and it grants exactly what the page showed.
-Source: AS contract 6, 7.
+Source: docs/contract/authorization-server.md 6, 7.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from personal_server.web.bodies import Form
 # The consent form's shortcuts: buttons that fill in choices, since no script runs.  Pure.
 #
 # Rule: a shortcut only changes what a person could have typed; narrowing judges the result like any
-# other form.  Source: AS contract 7, item 6.
+# other form.  Source: docs/contract/authorization-server.md 7.6.
 
 
 QUICK_DAYS = (("30", "Last 30 days"), ("90", "Last 90 days"), ("365", "Last year"))
@@ -74,7 +74,10 @@ def without_times(choices: Choices) -> Choices:
 
 
 def leaves_all_out(form: Form, choices: Choices) -> bool:
-    """Whether every entry of several was left out: a denial.  Source: AS contract 6.2."""
+    """Whether every entry of several was left out: a denial.
+
+    Source: docs/contract/authorization-server.md 6.2.
+    """
     several = any(name == SEVERAL for name, _ in form)
     return several and not any(entry.keep for entry in choices.entries.values())
 

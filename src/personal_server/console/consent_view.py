@@ -1,7 +1,8 @@
 """A review as the consent page shows it: values for the template, nothing else.  Pure.
 
 Rule: what this server enforces, what is only promised, what the publisher and what the client
-wrote stay apart, so that the template can set each in its own block.  Source: AS contract 7.
+wrote stay apart, so that the template can set each in its own block.
+Source: docs/contract/authorization-server.md 7.
 """
 
 from __future__ import annotations
@@ -206,7 +207,8 @@ def _synced(found: list[Evidence]) -> str | None:
     return None if at is None else day_of(at)
 
 
-# Who asks and why, as the consent page shows it.  Pure.  Source: AS contract 7, items 1 and 2.
+# Who asks and why, as the consent page shows it.  Pure.
+# Source: docs/contract/authorization-server.md 7.1 and 7.2.
 
 
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")

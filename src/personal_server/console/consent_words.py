@@ -107,8 +107,8 @@ def missing(found: Missing, offer: EntryOffer | None) -> str:
 
 # Masking of sample values: enough to recognise the kind of record, too little to read it.  Pure.
 #
-# Source: AS contract 7, item 3: strings keep two characters, numbers one leading digit, times the
-# date, anything nested its type only.
+# Source: docs/contract/authorization-server.md 7.3: strings keep two characters, numbers one
+# leading digit, times the date, anything nested its type only.
 
 
 HIDDEN = "•••"

@@ -1,7 +1,7 @@
 """Entering a device's code, and the page that lets a device act as the owner.
 
 Rule: a code is never submitted by itself; acting as the owner needs a fresh sign-in and a tick.
-Source: AS contract 8.2.
+Source: docs/contract/authorization-server.md 8.2.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Pages: templates, their headers, and the answer in JSON where a program asks.
 
 Rule: every page is whole without a script and loads nothing from elsewhere; every value in a
-template is escaped.  Source: AS contract 0, 13.4.
+template is escaped.  Source: docs/contract/authorization-server.md 0, 13.4.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A visit: one request to an owner page, with what is known of who makes it.
 
 Rule: a state-changing visit proves that its form came from our own page in this session before
-anything else is looked at.  Source: AS contract 13.2, 13.3.
+anything else is looked at.  Source: docs/contract/authorization-server.md 13.2, 13.3.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def known_query(request: Request, known: frozenset[str]) -> dict[str, str]:
 def check_csrf(request: Request, visit: Visit) -> None:
     """The form's secret is the session's, and the browser says that the page was ours.
 
-    Source: AS contract 13.3.  Raises: CsrfFailed.
+    Source: docs/contract/authorization-server.md 13.3.  Raises: CsrfFailed.
     """
     expected = visit.entry_csrf if visit.session is None else visit.session.csrf
     sent = request.headers.get("x-csrf-token") or next(

@@ -1,7 +1,7 @@
 """Signing in and out: the link, the password, and the sessions of the owner.
 
 Rule: `GET` never spends a link (scanners and prefetch follow links); before sign-in a cookie of its
-own carries the form secret.  Source: AS contract 13.
+own carries the form secret.  Source: docs/contract/authorization-server.md 13.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ from personal_server.web.limits import refuse_until as _refuse_until
 
 # Throttles of guessing: failed sign-ins and wrong device codes, counted in process memory.
 #
-# Source: AS contract 17.  Sign-in links are not affected: who holds the store is the owner.
+# Source: docs/contract/authorization-server.md 17.  Sign-in links are not affected: who holds the
+# store is the owner.
 
 
 class SignInThrottle:

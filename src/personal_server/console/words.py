@@ -146,7 +146,7 @@ def browser_name(user_agent: str | None) -> str:
 
 
 def redirect_place(uri: str | None) -> str:
-    """Where a redirect leads, for people.  Source: AS contract 7, item 1."""
+    """Where a redirect leads, for people.  Source: docs/contract/authorization-server.md 7.1."""
     if uri is None:
         return "another device"
     parts = urlsplit(uri)
@@ -166,6 +166,9 @@ _TRUST = {
 
 
 def trust_mark(registration: str | None, client_id: str) -> tuple[str, str]:
-    """How far an app is known: the look of the mark, and its words.  Source: AS contract 3."""
+    """How far an app is known: the look of the mark, and its words.
+
+    Source: docs/contract/authorization-server.md 3.
+    """
     look, said = _TRUST.get(registration or "", ("warn", "Unverified app"))
     return look, said.format(host=urlsplit(client_id).hostname or "")

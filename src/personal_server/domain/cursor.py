@@ -2,7 +2,7 @@
 
 Rule: a token carries position only, never permission; it is good for exactly the request it was
 made for, and the caller learns nothing from it because it is sealed.
-Source: RS contract 2.7.
+Source: docs/contract/resource-server.md 2.7.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Source declarations: what a source ships about its streams, as values.
 
-Rule: a declaration that exists is valid (section 17 of the wire contract); `declaration_parsing`
-is the only maker.  Declarations are not personal data.
+Rule: a declaration that exists is valid (docs/contract/resource-server.md 17);
+`declaration_parsing` is the only maker.  Declarations are not personal data.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Property:
 
     @property
     def is_blob(self) -> bool:
-        """A blob field holds a reference to bytes.  Source: RS contract 12."""
+        """A blob field holds a reference to bytes.  Source: docs/contract/resource-server.md 12."""
         return self.type == "blob" or self.name == "blob_ref"
 
 
@@ -129,7 +129,8 @@ class Stream:
     def floor(self) -> tuple[str, ...]:
         """Fields that are part of every well-formed grant, in schema order.
 
-        Source: AS contract 4.3, step 3 (what identifies, orders and dates a record).
+        Source: docs/contract/authorization-server.md 4.3, step 3 (what identifies, orders and dates
+        a record).
         """
         named = {*self.required, *self.primary_key, self.cursor_field, self.consent_time_field}
         return tuple(name for name in self.properties if name in named)

@@ -2,7 +2,7 @@
 
 Rule: the only maker of `SourceDeclaration`.  Closed at every level except inside `schema` and
 `extensions`; the connector-manifest spelling is a second way to write the same thing.
-Source: RS contract 17.
+Source: docs/contract/resource-server.md 17.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from personal_server.errors import InvalidDeclaration
 
 # One stream of a source declaration: its schema, keys, views and what may be asked of it.
 #
-# Source: RS contract 17, `streams[]`.  Closed at every level; members about collection are kept,
-# not interpreted.
+# Source: docs/contract/resource-server.md 17, `streams[]`.  Closed at every level; members about
+# collection are kept, not interpreted.
 
 
 STREAM_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,127}")

@@ -19,7 +19,7 @@ class Disclosed:
 
     Shapes: `fields` are the names disclosed (or used, for counts and aggregates, whose
         `record_count` is 0).
-    Source: RS contract 14.3.
+    Source: docs/contract/resource-server.md 14.3.
     """
 
     source: ReadableSource

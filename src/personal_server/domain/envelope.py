@@ -18,7 +18,7 @@ MAX_NAMED_CONNECTIONS = 12
 class Warning:
     """One entry of `meta.warnings`; `detail` is a tuple of (name, value).
 
-    Source: RS contract 2.3.
+    Source: docs/contract/resource-server.md 2.3.
     """
 
     code: str
@@ -72,7 +72,7 @@ class Answer:
 def render_unavailable(entries: Iterable[Unavailable]) -> dict[str, object]:
     """`unavailable_connections`, at most 12 of them, and their number when there are more.
 
-    Source: RS contract 4.7.
+    Source: docs/contract/resource-server.md 4.7.
     """
     rendered = [_render_entry(entry) for entry in entries]
     members: dict[str, object] = {"unavailable_connections": rendered[:MAX_NAMED_CONNECTIONS]}

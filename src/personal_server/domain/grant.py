@@ -71,7 +71,7 @@ ENDED_REASONS = ("grant_revoked", "grant_expired", "grant_invalid")
 
 @dataclass(frozen=True, slots=True)
 class MemberGrant:
-    """A grant as the token resolver hands it on (AS contract 11.3).
+    """A grant as the token resolver hands it on (docs/contract/authorization-server.md 11.3).
 
     `grant` is `None` when the stored form cannot be read; then `status` is `grant_invalid`.
     """
@@ -86,7 +86,8 @@ class MemberGrant:
 class Resolved:
     """What a token has become when the authorization server is done with it.
 
-    Source: AS contract 11.3.  `grants`: one; several for a package; none for the owner.
+    Source: docs/contract/authorization-server.md 11.3.  `grants`: one; several for a package; none
+    for the owner.
     """
 
     kind: str
@@ -122,7 +123,7 @@ def bound_ns(text: str) -> int | None:
     """Nanoseconds of a time bound: RFC 3339 with offset, or a day meaning midnight UTC.
 
     `None` if it is neither, or lies outside the years 1 to 9999.
-    Source: AS contract 4.1.
+    Source: docs/contract/authorization-server.md 4.1.
     """
     day = day_number(text)
     bound = instant_ns(text) if day is None else day * DAY_NANOSECONDS
@@ -133,7 +134,7 @@ def bound_ns(text: str) -> int | None:
 def parse_grant(stored: bytes) -> Grant:
     """The grant that these bytes are; the same bytes are always the same grant.
 
-    Source: AS contract 11.1.
+    Source: docs/contract/authorization-server.md 11.1.
     Raises: GrantInvalid.
     """
     try:

@@ -33,7 +33,7 @@ def canonical_key(parts: Sequence[object]) -> str:
     """The canonical key of the values of a primary key, in its order.
 
     Shapes: one field: its string form; several: minified JSON array of strings.
-    Source: RS contract 2.4.
+    Source: docs/contract/resource-server.md 2.4.
     """
     texts = [key_text(part) for part in parts]
     if len(texts) == 1:
@@ -44,7 +44,7 @@ def canonical_key(parts: Sequence[object]) -> str:
 def key_segment(key: str) -> str:
     """A record key as one path segment; keys that paths damage are sent as base64url.
 
-    Source: RS contract 9.1.
+    Source: docs/contract/resource-server.md 9.1.
     """
     if key in (".", "..") or key.startswith(ENCODED_KEY_PREFIX):
         encoded = base64.urlsafe_b64encode(key.encode()).rstrip(b"=").decode("ascii")

@@ -2,8 +2,9 @@
 
 Rule: every code point is folded on its own, so that tokens keep their place in the source text
 and the same text gives the same tokens on every store.
-Source: RS contract 11.2 (NFKC, case folding, removal of combining marks; maximal runs of letters
-and digits; characters of scripts without word spaces are tokens of their own).
+Source: docs/contract/resource-server.md 11.2 (NFKC, case folding, removal of combining marks;
+maximal runs of letters and digits; characters of scripts without word spaces are tokens of their
+own).
 """
 
 from __future__ import annotations
@@ -105,7 +106,7 @@ _ASCII = bytes(ord(_FOLDED[code_point]) if code_point < 128 else 32 for code_poi
 #
 # Rule: no text is a syntax error; quotes make phrases, a final `*` a prefix, and every other sign
 # separates words.
-# Source: RS contract 11.2.
+# Source: docs/contract/resource-server.md 11.2.
 
 
 MIN_PREFIX_CHARS = 2

@@ -18,7 +18,7 @@ LARGEST_BLOB_BYTES = 50 * 1024 * 1024
 class SourceBlob:
     """Bytes that a record points to, named by their content.
 
-    Source: resource server contract, section 12 (blob field, content address).
+    Source: docs/contract/resource-server.md 12 (blob field, content address).
     """
 
     json_path: str

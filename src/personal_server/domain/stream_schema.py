@@ -37,7 +37,7 @@ _FORMATS: Mapping[object, ValueKind] = {
 def read_properties(schema: Members) -> dict[str, Property]:
     """The top-level properties of a stream schema, in its order; faults go to the findings.
 
-    Source: RS contract 17, `schema`.
+    Source: docs/contract/resource-server.md 17, `schema`.
     """
     raw = schema.raw
     if not _is_sound(schema):
@@ -68,7 +68,7 @@ def value_types(schema: Mapping[str, object]) -> tuple[str, ...]:
 def value_kind(schema: Mapping[str, object]) -> ValueKind | None:
     """How values of a scalar property (nullable or not) compare; `None` for other properties.
 
-    Source: RS contract 2.8, "comparable value".
+    Source: docs/contract/resource-server.md 2.8, "comparable value".
     """
     types = [t for t in value_types(schema) if t != "null"]
     if len(types) != 1 or types[0] not in _KINDS:

@@ -46,7 +46,7 @@ class ValueKind(StrEnum):
 def instant_ns(text: str) -> int | None:
     """Nanoseconds since 1970 of an RFC 3339 date-time with offset, or `None`.
 
-    Source: RS contract 2.8 ("instants compare as instants (nanoseconds)").
+    Source: docs/contract/resource-server.md 2.8 ("instants compare as instants (nanoseconds)").
     """
     match = _INSTANT.match(text)
     if match is None:
@@ -78,7 +78,7 @@ def comparable(value: object, kind: ValueKind) -> Comparable | None:
 
     Shapes: instants are nanoseconds and dates days since 1970 (int); strings stay whole here,
         ordering looks at their first 256 code points only; the rest is itself.
-    Source: RS contract 2.8.
+    Source: docs/contract/resource-server.md 2.8.
     """
     match kind:
         case ValueKind.STRING:
@@ -105,7 +105,7 @@ def order_key(value: Comparable) -> Comparable:
 def event_instant_ns(value: object, kind: ValueKind) -> int | None:
     """The instant of a consent-time value: a date counts as 00:00:00Z of its day.
 
-    Source: RS contract 4.3, `in_window`.
+    Source: docs/contract/resource-server.md 4.3, `in_window`.
     """
     point = comparable(value, kind)
     if not isinstance(point, int) or isinstance(point, bool):
@@ -115,7 +115,10 @@ def event_instant_ns(value: object, kind: ValueKind) -> int | None:
 
 @lru_cache(maxsize=8_192)
 def render_instant(ns: int) -> str:
-    """RFC 3339, UTC, milliseconds, `Z` (rounded down).  Source: RS contract 2.8."""
+    """RFC 3339, UTC, milliseconds, `Z` (rounded down).
+
+    Source: docs/contract/resource-server.md 2.8.
+    """
     moment = _EPOCH + timedelta(microseconds=ns // 1_000)
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1_000:03d}Z"
 
@@ -126,7 +129,10 @@ def render_day(day: int) -> str:
 
 
 def exact_sum(values: Iterable[Decimal]) -> Decimal:
-    """The decimal sum without rounding.  Source: RS contract 10, "exact decimal arithmetic"."""
+    """The decimal sum without rounding.
+
+    Source: docs/contract/resource-server.md 10, "exact decimal arithmetic".
+    """
     return reduce(_WIDE.add, values, Decimal(0))
 
 
@@ -144,7 +150,10 @@ def render_sum(total: Decimal) -> int | float:
 
 
 def instant_text(ns: int) -> str:
-    """The text of an instant, exact to the nanosecond.  Source: AS contract, introduction."""
+    """The text of an instant, exact to the nanosecond.
+
+    Source: docs/contract/authorization-server.md 0.
+    """
     seconds, rest = divmod(ns, NANOSECONDS)
     moment = _EPOCH + timedelta(seconds=seconds)
     fraction = f".{rest:09d}".rstrip("0") if rest else ""

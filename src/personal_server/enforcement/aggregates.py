@@ -1,6 +1,6 @@
 """Aggregates: metrics and groupings that are declared and granted.
 
-Source: RS contract 10.
+Source: docs/contract/resource-server.md 10.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Rule: the current declaration may narrow what a grant names and never widens it; whatever cannot
 be read is named with a reason, never silently dropped.
-Source: RS contract 4.2.
+Source: docs/contract/resource-server.md 4.2.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Rule: nothing else constructs an `AuthorizedRead`, and whoever reads records needs one.  A request
 can only narrow what the authority allows.
-Source: RS contract 4.4; decision C3.
+Source: docs/contract/resource-server.md 4.4; docs/decisions.md C3.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ from personal_server.errors import InvalidFieldPath, InvalidWindow
 
 # Field windows: which field, and which stretch of it.
 #
-# Source: RS contract 9.2.
+# Source: docs/contract/resource-server.md 9.2.
 
 
 DEFAULT_CHARS = 4_096
@@ -125,7 +125,8 @@ def authorize_records(
 ) -> AuthorizedRead[RecordsTerms]:
     """A record list, narrowed to what the authority allows.
 
-    Raises: the errors of selection, fields, filters, sort, views and expansion (contract 7.7).
+    Raises: the errors of selection, fields, filters, sort, views and expansion
+    (docs/contract/resource-server.md 7.7).
     """
     check_cut(query.cut)
     sources = select_stream(authority, query.selectors, query.stream)

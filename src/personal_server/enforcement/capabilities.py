@@ -2,7 +2,7 @@
 
 Rule: `usable` = declared and granted and available, equally for clients and owners; the same
 facts decide here and in `authorize`.
-Source: RS contract 6.3.
+Source: docs/contract/resource-server.md 6.3.
 """
 
 from __future__ import annotations

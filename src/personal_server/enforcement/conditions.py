@@ -2,7 +2,7 @@
 
 Rule: a value is read by the declared kind of its field, once, here; a condition that exists can be
 compared as it stands.
-Source: RS contract 7.2, 7.3, 7.7.
+Source: docs/contract/resource-server.md 7.2, 7.3, 7.7.
 """
 
 from __future__ import annotations

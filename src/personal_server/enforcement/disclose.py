@@ -2,7 +2,7 @@
 
 Rule: a row is whole, a record is its projection; every member of a record, its `emitted_at`
 included, is computed from granted fields of its own source.
-Source: RS contract 2.4, 4.3, 7.4, 12.
+Source: docs/contract/resource-server.md 2.4, 4.3, 7.4, 12.
 """
 
 from __future__ import annotations
@@ -29,7 +29,10 @@ Discloser = Callable[[Row], WireRecord]
 
 
 def identity(authority: ReadAuthority, source: ReadableSource) -> dict[str, object]:
-    """The members that say where something came from.  Source: RS contract 2.4, 2.5."""
+    """The members that say where something came from.
+
+    Source: docs/contract/resource-server.md 2.4, 2.5.
+    """
     members: dict[str, object] = {
         "connection_id": source.connection_id,
         "connector_key": source.connector_key,
@@ -119,7 +122,7 @@ def _with_fetch_url(value: object, connection_id: str) -> object:
 #
 # Rule: like `disclose`, everything is computed from granted fields of the record's own source; but
 # for title, snippet and excerpts a hit holds no text of the record.
-# Source: RS contract 11.4.
+# Source: docs/contract/resource-server.md 11.4.
 
 
 TITLE_CHARS = 200

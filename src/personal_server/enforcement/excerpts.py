@@ -2,7 +2,7 @@
 
 Rule: only granted fields are given to this module; an excerpt is exactly a stretch of the stored
 value, and marks are balanced and everything else escaped.
-Source: RS contract 11.2, 11.4.
+Source: docs/contract/resource-server.md 11.2, 11.4.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Rule: children are read through the source of the *same grant and connection*, and the key field
 that joins must be granted on the side that holds it.
-Source: RS contract 6.3, 7.5, 7.7.
+Source: docs/contract/resource-server.md 6.3, 7.5, 7.7.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ def check_cut(cut: Cut) -> None:
 def shown_fields(sources: Sources, cut: Cut) -> tuple[tuple[str, ...], ...]:
     """Per source the fields of `data`, in schema order.
 
-    Source: RS contract 7.4.
+    Source: docs/contract/resource-server.md 7.4.
     Raises: UnknownField, FieldNotGranted, InvalidRequest (unusable view).
     """
     if cut.view is not None:

@@ -112,7 +112,9 @@ class FieldWindowPlan:
 
 @dataclass(frozen=True, slots=True)
 class AggregatePlan:
-    """A metric over the visible records of all scopes, exact; RS contract 10 gives the order."""
+    """A metric over the visible records of all scopes, exact; docs/contract/resource-server.md 10
+    gives the order.
+    """
 
     scopes: tuple[Scope, ...]
     metric: Metric

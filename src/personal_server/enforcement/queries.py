@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Selectors:
-    """Which connections a read is narrowed to.  Source: RS contract 2.5."""
+    """Which connections a read is narrowed to.  Source: docs/contract/resource-server.md 2.5."""
 
     connection_id: str | None = None
     connector_id: str | None = None
@@ -49,7 +49,7 @@ class Expand:
 
 @dataclass(frozen=True, slots=True)
 class RecordsQuery:
-    """A record list.  Source: RS contract 7.1."""
+    """A record list.  Source: docs/contract/resource-server.md 7.1."""
 
     stream: str
     selectors: Selectors = Selectors()
@@ -66,7 +66,7 @@ class RecordsQuery:
 
 @dataclass(frozen=True, slots=True)
 class ChangesQuery:
-    """A change feed.  Source: RS contract 8."""
+    """A change feed.  Source: docs/contract/resource-server.md 8."""
 
     stream: str
     selectors: Selectors = Selectors()
@@ -78,7 +78,7 @@ class ChangesQuery:
 
 @dataclass(frozen=True, slots=True)
 class RecordQuery:
-    """One record.  Source: RS contract 9.1."""
+    """One record.  Source: docs/contract/resource-server.md 9.1."""
 
     stream: str
     key: str
@@ -89,7 +89,10 @@ class RecordQuery:
 
 @dataclass(frozen=True, slots=True)
 class FieldWindowQuery:
-    """A stretch of one field.  `None` where the caller said nothing.  Source: RS contract 9.2."""
+    """A stretch of one field.  `None` where the caller said nothing.
+
+    Source: docs/contract/resource-server.md 9.2.
+    """
 
     stream: str
     key: str
@@ -104,7 +107,7 @@ class FieldWindowQuery:
 
 @dataclass(frozen=True, slots=True)
 class AggregateQuery:
-    """An aggregate.  Source: RS contract 10."""
+    """An aggregate.  Source: docs/contract/resource-server.md 10."""
 
     stream: str
     metric: str
@@ -120,7 +123,7 @@ class AggregateQuery:
 
 @dataclass(frozen=True, slots=True)
 class SearchQuery:
-    """A search.  Source: RS contract 11.1."""
+    """A search.  Source: docs/contract/resource-server.md 11.1."""
 
     text: str
     selectors: Selectors = Selectors()
@@ -132,7 +135,10 @@ class SearchQuery:
 
 @dataclass(frozen=True, slots=True)
 class SchemaQuery:
-    """A schema.  `detail` is `full` when one full body was asked for.  Source: RS contract 6.2."""
+    """A schema.  `detail` is `full` when one full body was asked for.
+
+    Source: docs/contract/resource-server.md 6.2.
+    """
 
     compact: bool = False
     full_detail: bool = False
@@ -142,7 +148,7 @@ class SchemaQuery:
 
 @dataclass(frozen=True, slots=True)
 class StreamQuery:
-    """The metadata of one stream.  Source: RS contract 6.5."""
+    """The metadata of one stream.  Source: docs/contract/resource-server.md 6.5."""
 
     stream: str
     selectors: Selectors = Selectors()
@@ -150,7 +156,7 @@ class StreamQuery:
 
 @dataclass(frozen=True, slots=True)
 class BlobQuery:
-    """The bytes behind a blob reference.  Source: RS contract 12.1."""
+    """The bytes behind a blob reference.  Source: docs/contract/resource-server.md 12.1."""
 
     blob_id: str
     selectors: Selectors = Selectors()

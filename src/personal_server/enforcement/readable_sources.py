@@ -1,7 +1,7 @@
 """Selecting sources: which of the authority's sources a request is about.
 
 Rule: the authority alone decides; nothing outside it can be told apart from nothing at all.
-Source: RS contract 4.5, 4.7.
+Source: docs/contract/resource-server.md 4.5, 4.7.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from personal_server.errors import (
 # Ambiguity: which connections a caller may choose from, said from the authority alone.
 #
 # Rule: no store is asked and no connection is probed; at most 12 are named.
-# Source: RS contract 4.6.
+# Source: docs/contract/resource-server.md 4.6.
 
 
 HINT = "GET /v1/schema?view=compact lists every connection."
@@ -212,7 +212,10 @@ def _could_hold(entry: Unavailable, selectors: Selectors, stream: str) -> bool:
 def _refuse_open_choice(
     authority: ReadAuthority, candidates: Sources, selectors: Selectors, stream: str | None
 ) -> None:
-    """A package read names its connection, whatever else was granted.  Source: decision C6."""
+    """A package read names its connection, whatever else was granted.
+
+    Source: docs/decisions.md C6.
+    """
     if (
         authority.kind is TokenKind.PACKAGE
         and selectors.connection_id is None

@@ -2,7 +2,7 @@
 
 Rule: only granted searchable fields are ever looked at; a source that cannot take part is skipped
 and said so.
-Source: RS contract 11.1, 11.2.
+Source: docs/contract/resource-server.md 11.1, 11.2.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def _filtered(
 #
 # Rule: collection size and mean length are constants and document frequencies are counted among
 # visible records, so that nothing hidden can move a score.
-# Source: RS contract 11.3.
+# Source: docs/contract/resource-server.md 11.3.
 
 
 K1 = 1.2

@@ -1,7 +1,7 @@
 """The audit trail: what happened, who did it, to what; in the transaction of the change.
 
 Rule: details are enums, counts and ids; never a secret, a record value or another's words.
-Source: AS contract 16.
+Source: docs/contract/authorization-server.md 16.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Registered clients in the store: added, making room, purged.  Source: AS contract 3.2."""
+"""Registered clients in the store: added, making room, purged.
+
+Source: docs/contract/authorization-server.md 3.2.
+"""
 
 from __future__ import annotations
 
@@ -115,7 +118,8 @@ def _purge(writer: AuthorizationWriter, row: ClientRow, now_ns: int) -> None:
 
 # Resource servers that run apart: their ids and secrets for introspection.
 #
-# Rule: a secret is shown once, when it is made.  Source: AS contract 10.5.
+# Rule: a secret is shown once, when it is made.
+# Source: docs/contract/authorization-server.md 10.5.
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
 """From a code to tokens: authorization codes and device codes, each once.
 
 Rule: one transaction decides who redeems; the loser gets nothing, and a second use of a redeemed
-code ends everything that came of the first.  Source: AS contract 9.1, 9.3; RFC 6749 10.5.
+code ends everything that came of the first.
+Source: docs/contract/authorization-server.md 9.1, 9.3; RFC 6749 10.5.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """From a request to a decision: opened, previewed, approved or denied.
 
 Rule: `approve` is one transaction; what it fixes is exactly the artifact that was shown, or
-nothing is written.  No token exists after it.  Source: AS contract 6; decision C16.
+nothing is written.  No token exists after it.
+Source: docs/contract/authorization-server.md 6; docs/decisions.md C16.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ from personal_server.storage.catalog import Catalogs
 # An approved review becomes rows: grants, their package, the artifact, and what it ends.
 #
 # Rule: called inside the transaction of the decision, by the page and by the command line alike.
-# Source: AS contract 6.3, 11.
+# Source: docs/contract/authorization-server.md 6.3, 11.
 
 
 @dataclass(frozen=True, slots=True)

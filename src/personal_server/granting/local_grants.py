@@ -2,7 +2,7 @@
 
 Rule: the same resolution, narrowing, artifact and rows as the page; here decision and redemption
 coincide in one transaction, and being able to write the store is the authority.
-Source: AS contract 15.
+Source: docs/contract/authorization-server.md 15.
 """
 
 from __future__ import annotations

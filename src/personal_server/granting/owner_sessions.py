@@ -1,7 +1,8 @@
 """Who is the owner: sign-in links, the password, and the sessions that follow.
 
 Rule: a link opens one session, once; a session is a row, so that ending it bites on the next
-request; nothing here is known to the store in clear.  Source: AS contract 13.1, 13.2.
+request; nothing here is known to the store in clear.
+Source: docs/contract/authorization-server.md 13.1, 13.2.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Pending authorization requests: stored, pushed, found by user code.
 
 Rule: handle, `request_uri`, device code and user code of a request are independent random values;
-the store knows the last three by hash only.  Source: AS contract 0, 5, 8.
+the store knows the last three by hash only.  Source: docs/contract/authorization-server.md 0, 5, 8.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """What time ends: requests, codes, idle families, and rows that nobody needs any more.
 
 Rule: grants, packages and artifacts stay until the owner deletes them; a grant that can never again
-have a token does not linger as active.  Source: AS contract 11.1, 18 (sweep).
+have a token does not linger as active.
+Source: docs/contract/authorization-server.md 11.1, 18 (sweep).
 """
 
 from __future__ import annotations
@@ -139,7 +140,7 @@ def _forget_tokens(writer: AuthorizationWriter, now_ns: int) -> None:
 # Forgetting: old changes, old disclosures and bytes that no record came to reference.
 #
 # Rule: records, tombstones' keys and grants are never forgotten by age.
-# Source: RS contract 8, 12.2, 14.3.
+# Source: docs/contract/resource-server.md 8, 12.2, 14.3.
 
 
 FORGET_SECONDS = 3_600

@@ -1,7 +1,8 @@
 """What the owner is asked: a request resolved against the sources, with choices applied.
 
 Rule: page and command line judge by the same function; a review without `missing` has an artifact
-and a revision, and only such a one can be approved.  Source: AS contract 4.3, 6.
+and a revision, and only such a one can be approved.
+Source: docs/contract/authorization-server.md 4.3, 6.
 """
 
 from __future__ import annotations
@@ -149,7 +150,7 @@ def asked_of(subject_id: str, row: RequestRow, client: ClientRow) -> Asked:
 def first_choices(offers: Sequence[EntryOffer | Ungrantable], *, picker: bool) -> Choices:
     """What is ticked when the page first opens: what the client asked for, optional things not.
 
-    Source: AS contract 7, item 6.
+    Source: docs/contract/authorization-server.md 7.6.
     """
     return Choices(
         entries={

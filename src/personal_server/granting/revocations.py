@@ -2,7 +2,7 @@
 
 Rule: ending is final and idempotent, keeps the first time and reason, works on grants that cannot
 be read, and bites on the next request, because tokens are judged through what they stand for.
-Source: AS contract 10.2, 10.3, 11.1, 11.2.
+Source: docs/contract/authorization-server.md 10.2, 10.3, 11.1, 11.2.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ def _end_row(writer: AuthorizationWriter, grant_id: str, reason: str, now_ns: in
 # A client gives its token back (RFC 7009).
 #
 # Rule: only the client's own token has an effect, and the answer never tells which it was.
-# Source: AS contract 10.2.
+# Source: docs/contract/authorization-server.md 10.2.
 
 
 REASON = "client_disconnected"

@@ -2,7 +2,7 @@
 
 Rule: a token exists in clear in the value returned here and nowhere else; the store gets its
 hash.  A refresh token comes with everything continuous and never with single use.
-Source: AS contract 5.4, 9, 10.1; decision C15.
+Source: docs/contract/authorization-server.md 5.4, 9, 10.1; docs/decisions.md C15.
 """
 
 from __future__ import annotations
@@ -196,7 +196,8 @@ def _access_end(entitled: Entitlement, now_ns: int) -> int:
 # Refreshing: one refresh token for the next pair, and what its second use means.
 #
 # Rule: the conditional update of the presented token decides; a superseded token that comes again
-# ends the family, its tokens and the grant, whoever brought it.  Source: AS contract 9.2; C29.
+# ends the family, its tokens and the grant, whoever brought it.
+# Source: docs/contract/authorization-server.md 9.2; docs/decisions.md C29.
 
 
 @dataclass(frozen=True, slots=True)

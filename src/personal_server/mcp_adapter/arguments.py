@@ -1,7 +1,7 @@
 """The checks of arguments that need no resource server: names, types, bounds, enumerations.
 
-Source: MCP adapter contract 4.1, steps 2 to 4. Compiled from the published schemas and nothing
-else; no coercion, no clamping; the first failure is the answer.
+Source: docs/contract/mcp-adapter.md 4.1, steps 2 to 4. Compiled from the published schemas and
+nothing else; no coercion, no clamping; the first failure is the answer.
 """
 
 import json
@@ -209,7 +209,7 @@ def no_shape(asked: Arguments) -> None:
 
 # Typed filters → bracket parameters. Strings are never parsed into a read, only into advice.
 #
-# Source: MCP adapter contract 10.2.1; decision C4.
+# Source: docs/contract/mcp-adapter.md 10.2.1; docs/decisions.md C4.
 
 
 operators = ("gte", "gt", "lte", "lt")

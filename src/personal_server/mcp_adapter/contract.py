@@ -86,7 +86,7 @@ def replacement_of(name: str) -> str | None:
 
 # How large each thing may be. Units: characters (code points) unless the name says bytes.
 #
-# Source: MCP adapter contract 6.1; decisions C20, C21, C26.
+# Source: docs/contract/mcp-adapter.md 6.1; docs/decisions.md C20, C21, C26.
 
 
 text_aim = 12_000

@@ -1,7 +1,7 @@
 """A refusal an agent can act on: a stable code, the argument at fault, and the call that works.
 
-Source: MCP adapter contract 5.1, 5.2; decision C25. Raised where the decision falls, rendered at
-one place (faces.refusal), never holding record text.
+Source: docs/contract/mcp-adapter.md 5.1, 5.2; docs/decisions.md C25. Raised where the decision
+falls, rendered at one place (faces.refusal), never holding record text.
 """
 
 from collections.abc import Mapping

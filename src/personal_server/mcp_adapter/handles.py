@@ -1,7 +1,7 @@
 """Ids and URIs: self-contained names that say where, while the bearer says whether.
 
-Source: MCP adapter contract 9.1, 9.2; decision C24. `parse_id(format_id(x)) == x`; ids are never
-cut, rewritten or normalised.
+Source: docs/contract/mcp-adapter.md 9.1, 9.2; docs/decisions.md C24. `parse_id(format_id(x)) == x`;
+ids are never cut, rewritten or normalised.
 """
 
 import json
@@ -230,7 +230,7 @@ def _json_of(handle: str) -> Json | None:
 
 # Cursors of field windows: opaque, bound to record, field, place and content.
 #
-# Source: MCP adapter contract 9.4; decision C22.
+# Source: docs/contract/mcp-adapter.md 9.4; docs/decisions.md C22.
 
 
 check_chars = 6

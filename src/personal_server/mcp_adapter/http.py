@@ -1,7 +1,7 @@
 """`POST /mcp`: admission first, then the SDK, statelessly, as JSON.
 
-Source: MCP adapter contract 2.2, 15. Nothing about authorization is kept between requests; the
-origin was judged by the outermost application and comes in the scope.
+Source: docs/contract/mcp-adapter.md 2.2, 15. Nothing about authorization is kept between requests;
+the origin was judged by the outermost application and comes in the scope.
 """
 
 import json
@@ -30,7 +30,7 @@ from personal_server.web.requests import PDPP_VERSION
 
 # Who may use `/mcp`: the port that the composition root answers from the token store.
 #
-# Source: MCP adapter contract 2.2; authorization-server contract 10.1, 12.
+# Source: docs/contract/mcp-adapter.md 2.2; docs/contract/authorization-server.md 10.1, 12.
 
 
 RefusalCode = Literal["invalid_token", "grant_revoked", "grant_expired", "grant_invalid"]
@@ -90,7 +90,7 @@ class HostedCredential:
 
 # What `/mcp` answers before MCP runs: challenges, refusals, headers.
 #
-# Source: MCP adapter contract 2.2; authorization-server contract 12.
+# Source: docs/contract/mcp-adapter.md 2.2; docs/contract/authorization-server.md 12.
 
 
 body_bytes = 4 * 1024 * 1024

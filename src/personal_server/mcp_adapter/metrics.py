@@ -1,7 +1,7 @@
 """What a call cost: reads of the resource server by route template, and counts by outcome.
 
-Source: MCP adapter contract 16. Numbers and route names only; never what was asked or said. The
-counts are told in the log: each hour in which something happened, and when serving ends.
+Source: docs/contract/mcp-adapter.md 16. Numbers and route names only; never what was asked or said.
+The counts are told in the log: each hour in which something happened, and when serving ends.
 """
 
 import logging

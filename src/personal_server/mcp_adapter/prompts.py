@@ -1,6 +1,6 @@
 """Prompts: constants with the caller's words inserted as JSON strings; no read is made.
 
-Source: MCP adapter contract 12.
+Source: docs/contract/mcp-adapter.md 12.
 """
 
 from collections.abc import Iterable, Mapping
@@ -136,7 +136,8 @@ prompts: dict[str, Prompt] = {
 
 # Completions of stream, connection and field names from one live schema read.
 #
-# Source: MCP adapter contract 12. Anything that goes wrong is an empty list, never an error.
+# Source: docs/contract/mcp-adapter.md 12. Anything that goes wrong is an empty list, never an
+# error.
 
 
 stream_template = "pdpp://stream/{name}"

@@ -1,7 +1,7 @@
 """One read of the resource server → its body, or a typed refusal with the way on.
 
-Source: MCP adapter contract 3.5, 5.2, 5.3. Codes of the resource server pass unchanged; no other
-credential and no wider scope is ever tried.
+Source: docs/contract/mcp-adapter.md 3.5, 5.2, 5.3. Codes of the resource server pass unchanged; no
+other credential and no wider scope is ever tried.
 """
 
 from collections.abc import Mapping
@@ -30,8 +30,8 @@ from personal_server.rs_client.port import (
 
 # The way on after a refusal of the resource server: what it expected, and the call that works.
 #
-# Source: MCP adapter contract 5.1, 5.2; resource-server contract 2.1. A next call is complete and
-# legal and never asks for more than was asked for.
+# Source: docs/contract/mcp-adapter.md 5.1, 5.2; docs/contract/resource-server.md 2.1. A next call
+# is complete and legal and never asks for more than was asked for.
 
 
 never_retried = frozenset({"field_not_granted", "grant_stream_not_allowed", "insufficient_scope"})

@@ -1,6 +1,7 @@
 """Resources: the same reads as the tools, named by URI; every use is a fresh read.
 
-Source: MCP adapter contract 11, 13. Failures are refusals, never a success whose text is an error.
+Source: docs/contract/mcp-adapter.md 11, 13. Failures are refusals, never a success whose text is an
+error.
 """
 
 from base64 import b64encode

@@ -1,6 +1,7 @@
 """Characters that steer a display and not a reader: taken out of text faces, escaped in JSON ones.
 
-Source: MCP adapter contract 7.4; decision C27. Structured faces and REST keep exact values.
+Source: docs/contract/mcp-adapter.md 7.4; docs/decisions.md C27. Structured faces and REST keep
+exact values.
 """
 
 import re

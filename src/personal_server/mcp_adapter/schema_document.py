@@ -1,7 +1,7 @@
 """The compact view of a schema, made here when a server does not make it.
 
-Source: resource-server contract 6.4; MCP adapter contract 3.6. Same flags, same lifting of shared
-connections, same scoping as a server that knows the view.
+Source: docs/contract/resource-server.md 6.4; docs/contract/mcp-adapter.md 3.6. Same flags, same
+lifting of shared connections, same scoping as a server that knows the view.
 """
 
 import re
@@ -27,7 +27,7 @@ from personal_server.rs_client.json_values import (
 
 # A schema document as rows: one stream of one connector with the connections that share it.
 #
-# Source: MCP adapter contract 3.6, 10.1; resource-server contract 6.3, 6.4.
+# Source: docs/contract/mcp-adapter.md 3.6, 10.1; docs/contract/resource-server.md 6.3, 6.4.
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ def unavailable_in(catalog: Json) -> list[Json]:
 
 # Capability flags of a field: one short string, and the legend that explains every flag shown.
 #
-# Source: resource-server contract 6.4; MCP adapter contract 8.2, 10.1.
+# Source: docs/contract/resource-server.md 6.4; docs/contract/mcp-adapter.md 8.2, 10.1.
 
 
 range_order = ("gte", "gt", "lte", "lt")
@@ -418,7 +418,7 @@ def without_alias(value: Any) -> Any:
 
 # The exhaustive schema of one stream of one source: each row once, each field schema once.
 #
-# Source: MCP adapter contract 10.1.
+# Source: docs/contract/mcp-adapter.md 10.1.
 
 
 margin_chars = 1_500

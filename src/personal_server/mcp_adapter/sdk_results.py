@@ -1,6 +1,6 @@
 """An outcome as the SDK sends it: typed blocks, links, and what belongs in `_meta`.
 
-Source: MCP adapter contract 4.2, 4.4, 8.1.
+Source: docs/contract/mcp-adapter.md 4.2, 4.4, 8.1.
 """
 
 from collections.abc import Mapping
@@ -102,7 +102,7 @@ def resource_error(uri: str, error: ToolError, protocol_version: str) -> MCPErro
 
 # The lists as the SDK sends them: built once from constants, returned as they stand.
 #
-# Source: MCP adapter contract 2.4, 11, 12, 13.
+# Source: docs/contract/mcp-adapter.md 2.4, 11, 12, 13.
 
 
 ttl_ms = 300_000

@@ -1,7 +1,7 @@
 """The `Server`: tools, resources, prompts and completions over one port per call.
 
-Source: MCP adapter contract 2.4, 4.1, 15. Both transports and both protocol eras are built from
-one offer; no exception but `MCPError` leaves a handler.
+Source: docs/contract/mcp-adapter.md 2.4, 4.1, 15. Both transports and both protocol eras are built
+from one offer; no exception but `MCPError` leaves a handler.
 """
 
 import logging
@@ -41,7 +41,7 @@ from personal_server.rs_client.port import RsPort
 
 # Telling clients apart by hints of the request: a hint chooses a format and nothing else.
 #
-# Source: MCP adapter contract 14.
+# Source: docs/contract/mcp-adapter.md 14.
 
 
 openai_names = frozenset({"openai-mcp", "chatgpt"})
@@ -72,7 +72,7 @@ def _is_openai_url(client_id: str) -> bool:
 # What a server offers: its lists, and what answers each name in them.
 #
 # The machinery around an offer (ports, refusals, ceilings, results, log lines) is the same for any.
-# Source: MCP adapter contract 2.4, 10 to 12.
+# Source: docs/contract/mcp-adapter.md 2.4, 10 to 12.
 
 
 ToolFunction = Callable[[Call, Mapping[str, Any] | None], Awaitable[Outcome]]

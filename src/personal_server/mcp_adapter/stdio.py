@@ -1,7 +1,7 @@
 """The adapter as a process: standard input and output carry MCP and nothing else.
 
-Source: MCP adapter contract 2.1; decision C18. Until the kind of a credential is known no record
-is read; an owner's ends the process.
+Source: docs/contract/mcp-adapter.md 2.1; docs/decisions.md C18. Until the kind of a credential is
+known no record is read; an owner's ends the process.
 """
 
 import secrets

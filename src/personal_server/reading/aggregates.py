@@ -1,6 +1,6 @@
 """Aggregating: one exact metric over visible records, perhaps grouped.
 
-Source: RS contract 10.
+Source: docs/contract/resource-server.md 10.
 """
 
 from __future__ import annotations

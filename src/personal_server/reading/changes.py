@@ -2,7 +2,7 @@
 
 Rule: a bookmark stands for a change number under one projection; when either cannot be honoured
 any more the caller starts again, and is told so.
-Source: RS contract 8.
+Source: docs/contract/resource-server.md 8.
 """
 
 from __future__ import annotations

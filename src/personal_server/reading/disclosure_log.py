@@ -52,7 +52,7 @@ def served_entries(
 ) -> list[DisclosureEntry]:
     """One entry per source that contributed; the bytes sent are shared out by records.
 
-    Source: RS contract 14.3.
+    Source: docs/contract/resource-server.md 14.3.
     """
     sizes = shared_out(size_bytes, [part.record_count for part in disclosed])
     return [
@@ -122,7 +122,7 @@ def _entry(call: Call, disclosure_id: str, outcome: str, **members: object) -> D
 # Rule: an entry is kept until it is written; while nothing can be written for 10 s, client reads
 # are
 # refused rather than left unrecorded.
-# Source: RS contract 14.3.
+# Source: docs/contract/resource-server.md 14.3.
 
 
 GATHER_SECONDS = 0.25

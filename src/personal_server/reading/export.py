@@ -1,7 +1,7 @@
 """Exporting: everything the owner has, as lines or as an archive, from one snapshot.
 
 Rule: what is exported can be ingested again; a stream of lines without its last line is incomplete.
-Source: RS contract 14.4.
+Source: docs/contract/resource-server.md 14.4.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Field windows: a bounded stretch of one long text.
 
 Rule: the store cuts the window; the whole value never passes here.
-Source: RS contract 9.2.
+Source: docs/contract/resource-server.md 9.2.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Rule: only granted fields of visible records count; the newest of them is looked up once per state
 of the store.
-Source: RS contract 2.6.
+Source: docs/contract/resource-server.md 2.6.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ class ReadPorts:
 #
 # Rule: what does not open is not looked at; a token has exactly one spelling.
 # Shapes: token = base64url(key id, 4 bytes | nonce, 12 bytes | AES-GCM ciphertext and tag).
-# Source: RS contract 2.7.
+# Source: docs/contract/resource-server.md 2.7.
 
 
 KEY_BYTES = 32

@@ -2,7 +2,7 @@
 
 Rule: everything comes through the same read road as any read, under the review as authority; a
 figure that does not fit the time says "at least".  Nothing here is stored, logged or recorded.
-Source: AS contract 7, item 3.
+Source: docs/contract/authorization-server.md 7.3.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Rule: these functions take (ports, authority, query) and nothing else decides what is read; the
 answer names the sources it came from, for the caller to record.
-Source: RS contract 7, 9.1.
+Source: docs/contract/resource-server.md 7, 9.1.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ from personal_server.storage.ports import READ_DEADLINE_SECONDS, ReadSnapshot
 # Expanding: the related records of a page, read through their own sources.
 #
 # Rule: one question per relation and connection; children are disclosed by *their* source's grant.
-# Source: RS contract 7.5.
+# Source: docs/contract/resource-server.md 7.5.
 
 
 Expanded = dict[str, object]

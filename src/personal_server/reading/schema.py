@@ -2,7 +2,7 @@
 
 Rule: declarations are not personal data; what is counted or dated is computed from visible
 records, and only where it is asked for.
-Source: RS contract 6.
+Source: docs/contract/resource-server.md 6.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Searching: rank once, keep the ranking, show hits page by page.
 
 Rule: a ranking holds places and scores, no text; every page reads and authorizes its records anew.
-Source: RS contract 11.
+Source: docs/contract/resource-server.md 11.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from personal_server.storage.ports import READ_DEADLINE_SECONDS, RankedHit, Read
 # Recall: what the meta of a search says about how much was searched, and where hits came from.
 #
 # Rule: nothing is called complete that is not; the figures of a first page stand on all its pages.
-# Source: RS contract 11.5.
+# Source: docs/contract/resource-server.md 11.5.
 
 
 CANDIDATE_WINDOW = 2_000

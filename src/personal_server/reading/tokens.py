@@ -47,7 +47,8 @@ class Judged:
     """A token's row, what it stands for, and how that stands.
 
     Shapes: `standing` is one of `consent.lifecycle` (`active` … `disconnected`); `usable` is
-        whether the token itself is current (outcome 3 of AS contract 10.1 otherwise).
+        whether the token itself is current (outcome 3 of docs/contract/authorization-server.md 10.1
+        otherwise).
     """
 
     row: TokenRow
@@ -72,7 +73,7 @@ class TokenResolver:
     def resolve(self, token: str) -> Resolved:
         """What a good token stands for.
 
-        Source: AS contract 10.1, in that order.
+        Source: docs/contract/authorization-server.md 10.1, in that order.
         Raises: InvalidToken, GrantRevoked, GrantExpired, GrantInvalid.
         """
         now_ns = self._clock()
@@ -123,7 +124,10 @@ def judge(reader: AuthorizationReader, token: str, now_ns: int) -> Judged | None
 
 
 def resolved(subject_id: str, judged: Judged) -> Resolved:
-    """What a judged token hands on to the resource server.  Source: AS contract 11.3."""
+    """What a judged token hands on to the resource server.
+
+    Source: docs/contract/authorization-server.md 11.3.
+    """
     row = judged.row
     return Resolved(
         kind=row.kind,
@@ -158,7 +162,8 @@ def _usable(reader: AuthorizationReader, row: TokenRow, now_ns: int) -> bool:
 class Identified:
     """What a token stands for; `refusal` says why its grant or package cannot be read at all.
 
-    A refusal is one of GrantRevoked, GrantExpired, GrantInvalid.  Source: RS contract 3.
+    A refusal is one of GrantRevoked, GrantExpired, GrantInvalid.
+    Source: docs/contract/resource-server.md 3.
     """
 
     authority: ReadAuthority
@@ -188,7 +193,7 @@ class Identifier:
     def __call__(self, token: str) -> Identified:
         """The read authority of a token.
 
-        Source: RS contract 3 and 4.2.
+        Source: docs/contract/resource-server.md 3 and 4.2.
         Raises: InvalidToken, StorageUnavailable.
         """
         try:

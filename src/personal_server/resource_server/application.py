@@ -1,7 +1,7 @@
 """The frame of `/v1`: one ASGI application that takes every request through the same steps.
 
-Rule: the order of checks of section 1.5 is the order of this module; the first step that fails
-answers, and nothing touches stored records before a route is called.
+Rule: the order of checks of docs/contract/resource-server.md 1.5 is the order of this module; the
+first step that fails answers, and nothing touches stored records before a route is called.
 """
 
 from __future__ import annotations
@@ -317,7 +317,7 @@ def _facts(call: _Call) -> Call:
 # Capabilities that the wire knows and this server does not have: their routes say so.
 #
 # Rule: an absent capability answers as the contract says and is advertised nowhere.
-# Source: RS contract 15 ("other callers get 404").
+# Source: docs/contract/resource-server.md 15 ("other callers get 404").
 
 
 SUBSCRIPTIONS = "/v1/event-subscriptions"

@@ -1,4 +1,7 @@
-"""Blobs: bytes out through a visible record, bytes in by the owner.  Source: RS contract 12."""
+"""Blobs: bytes out through a visible record, bytes in by the owner.
+
+Source: docs/contract/resource-server.md 12.
+"""
 
 from __future__ import annotations
 

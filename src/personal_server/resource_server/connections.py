@@ -1,4 +1,4 @@
-"""The owner's connections.  Source: RS contract 14.2."""
+"""The owner's connections.  Source: docs/contract/resource-server.md 14.2."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Source declarations: accepted, listed, forgotten.  Source: RS contract 14.1."""
+"""Source declarations: accepted, listed, forgotten.
+
+Source: docs/contract/resource-server.md 14.1.
+"""
 
 from __future__ import annotations
 

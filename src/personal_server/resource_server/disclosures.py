@@ -1,4 +1,7 @@
-"""Who read what, when: the owner's view of the disclosure log.  Source: RS contract 14.3."""
+"""Who read what, when: the owner's view of the disclosure log.
+
+Source: docs/contract/resource-server.md 14.3.
+"""
 
 from __future__ import annotations
 

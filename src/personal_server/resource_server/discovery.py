@@ -1,7 +1,7 @@
 """Discovery: the index and the two documents that describe this server as a protected resource.
 
 Rule: nothing is advertised that is not built; a capability that is off says `supported: false`.
-Source: RS contract 5; AS contract 2.2, 2.3.
+Source: docs/contract/resource-server.md 5; docs/contract/authorization-server.md 2.2, 2.3.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ DISCOVERY_HINTS: Mapping[str, object] = {
 
 
 def protected_resource(origin: str, name: str) -> dict[str, object]:
-    """The origin as a protected resource.  Source: RS contract 5.1."""
+    """The origin as a protected resource.  Source: docs/contract/resource-server.md 5.1."""
     return {
         "resource": origin,
         "resource_name": name,
@@ -74,7 +74,10 @@ def protected_resource(origin: str, name: str) -> dict[str, object]:
 
 
 def protected_mcp_resource(origin: str, name: str) -> dict[str, object]:
-    """The MCP endpoint as a protected resource.  Source: RS contract 5.2; AS contract 2.3."""
+    """The MCP endpoint as a protected resource.
+
+    Source: docs/contract/resource-server.md 5.2; docs/contract/authorization-server.md 2.3.
+    """
     return {
         "resource": f"{origin}/mcp",
         "resource_name": f"{name} (MCP)",
@@ -88,7 +91,7 @@ def protected_mcp_resource(origin: str, name: str) -> dict[str, object]:
 
 
 def discovery_index(origin: str, name: str) -> dict[str, object]:
-    """The entry points.  Source: RS contract 5."""
+    """The entry points.  Source: docs/contract/resource-server.md 5."""
     return {
         "object": "pdpp_discovery_index",
         "role": "resource_server",
@@ -154,7 +157,7 @@ class Discovery:
         self._pages = Pages(server_name)
 
     def routes(self) -> tuple[Route, ...]:
-        """Every public route of section 5."""
+        """Every public route of docs/contract/resource-server.md 5."""
         return (
             _public("/", self.front_page, "The entry points, or a page for people.", "Index"),
             _public("/v1", self.index, "The entry points.", "Index"),

@@ -1,4 +1,4 @@
-"""Envelopes: lists and single objects as section 2.2 draws them.
+"""Envelopes: lists and single objects as docs/contract/resource-server.md 2.2 draws them.
 
 Rule: `has_more`, `next_cursor` and `links.next` always agree, because one value makes them.
 """
@@ -36,7 +36,10 @@ def list_body(
     warnings: Sequence[Mapping[str, object]] = (),
     meta: Mapping[str, object] | None = None,
 ) -> dict[str, object]:
-    """A list envelope.  `meta` are further members of `meta`.  Source: RS contract 2.2."""
+    """A list envelope.  `meta` are further members of `meta`.
+
+    Source: docs/contract/resource-server.md 2.2.
+    """
     body: dict[str, object] = {
         "object": "list",
         "url": request.raw_path,
@@ -60,7 +63,10 @@ def object_body(
     warnings: Sequence[Mapping[str, object]] = (),
     meta: Mapping[str, object] | None = None,
 ) -> dict[str, object]:
-    """A single object: its members, `links` and `meta`, flat.  Source: RS contract 2.2."""
+    """A single object: its members, `links` and `meta`, flat.
+
+    Source: docs/contract/resource-server.md 2.2.
+    """
     return {
         **members,
         "links": {"self": request.self_link},
@@ -84,7 +90,7 @@ def _meta(
 # Owner lists: pages of a list that is read by number or by name, with sealed cursors.
 #
 # Rule: a cursor is good for the same route, the same filters and the same owner only.
-# Source: RS contract 14.
+# Source: docs/contract/resource-server.md 14.
 
 
 T = TypeVar("T")

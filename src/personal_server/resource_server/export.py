@@ -1,4 +1,4 @@
-"""The owner's export of everything.  Source: RS contract 14.4."""
+"""The owner's export of everything.  Source: docs/contract/resource-server.md 14.4."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ FORGOTTEN_ABOVE = 4_096
 class LimitRules:
     """The configured limits; 0 switches one off.  Units: cost units, records, bytes per UTC day.
 
-    Source: RS contract 16.
+    Source: docs/contract/resource-server.md 16.
     """
 
     units_per_second: int = 20

@@ -1,7 +1,7 @@
 """The parameters of the read routes, and the queries that they spell.
 
 Rule: syntax only; whether a name is declared or granted is decided in `enforcement`.
-Source: RS contract 6.2, 7.1, 8, 9, 10, 11.1.
+Source: docs/contract/resource-server.md 6.2, 7.1, 8, 9, 10, 11.1.
 """
 
 from __future__ import annotations

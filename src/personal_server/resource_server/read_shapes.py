@@ -1,4 +1,4 @@
-"""The shapes of what reads answer.  Source: RS contract 2, 6 to 11."""
+"""The shapes of what reads answer.  Source: docs/contract/resource-server.md 2, 6 to 11."""
 
 from __future__ import annotations
 

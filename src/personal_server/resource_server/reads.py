@@ -1,6 +1,6 @@
 """The read routes, declared.
 
-Source: RS contract 6 to 11, 20.
+Source: docs/contract/resource-server.md 6 to 11, 20.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ from personal_server.web.routing import Caching, Route
 
 # Record routes: lists, single records, field windows.
 #
-# Source: RS contract 7, 8, 9.
+# Source: docs/contract/resource-server.md 7, 8, 9.
 
 
 class RecordRoutes:
@@ -169,7 +169,7 @@ def object_reply(request: Request, answer: Answer) -> Reply:
     return Reply(body, disclosed=answer.disclosed)
 
 
-# The aggregate route.  Source: RS contract 10.
+# The aggregate route.  Source: docs/contract/resource-server.md 10.
 
 
 class AggregateRoute:
@@ -197,7 +197,7 @@ class AggregateRoute:
         return object_reply(request, answer)
 
 
-# Search routes.  Source: RS contract 11.
+# Search routes.  Source: docs/contract/resource-server.md 11.
 
 
 class SearchRoutes:
@@ -248,7 +248,7 @@ def read_routes(ports: ReadPorts) -> tuple[Route, ...]:
 
 
 def counting_cost(parameters: Parameters) -> int:
-    """One for the read, one more for counting.  Source: RS contract 16."""
+    """One for the read, one more for counting.  Source: docs/contract/resource-server.md 16."""
     counts = parameters.text("count") not in (None, "none")
     return 1 + (counts or parameters.text("window") not in (None, "none"))
 

@@ -1,4 +1,4 @@
-"""Schema, connector and stream routes.  Source: RS contract 6."""
+"""Schema, connector and stream routes.  Source: docs/contract/resource-server.md 6."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ from personal_server.web.responses import Reply
 # Schema bodies: full rows, compact rows, and the budget of the compact body.
 #
 # Rule: rows are made from the declaration and the grant; compact rows say the same in flags.
-# Source: RS contract 6.3, 6.4.
+# Source: docs/contract/resource-server.md 6.3, 6.4.
 
 
 MAX_COMPACT_BYTES = 256 * 1024
@@ -192,7 +192,10 @@ def granted_connections(authority: ReadAuthority, sources: Sequence[ReadableSour
 
 
 def flags(field: FieldCapabilities) -> str:
-    """The capabilities of a field in one string.  Source: RS contract 6.4, grammar."""
+    """The capabilities of a field in one string.
+
+    Source: docs/contract/resource-server.md 6.4, grammar.
+    """
     declared = field.declared
     kind = declared.type or "|".join(value_types(declared.schema))
     found = [f"t={_clean(kind)}"] if kind else []
@@ -345,7 +348,7 @@ class SchemaRoutes:
 def schema_query(sent: Parameters) -> SchemaQuery:
     """The schema that was asked for.
 
-    Source: RS contract 6.2.
+    Source: docs/contract/resource-server.md 6.2.
     Raises: InvalidRequest.
     """
     view, detail, stream = sent.text("view"), sent.text("detail"), sent.text("stream")

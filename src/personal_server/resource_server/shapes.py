@@ -115,7 +115,7 @@ META = closed(META_REQUIRED, META_OPTIONAL)
 
 
 def list_of(item: Shape, **optional: Shape) -> Shape:
-    """The list envelope around items.  Source: RS contract 2.2."""
+    """The list envelope around items.  Source: docs/contract/resource-server.md 2.2."""
     return closed(
         {
             "object": constant("list"),
@@ -152,7 +152,7 @@ UNAVAILABLE_CONNECTION = closed(
 
 
 def error_shape(codes: Sequence[str]) -> Shape:
-    """The error envelope.  Source: RS contract 2.1."""
+    """The error envelope.  Source: docs/contract/resource-server.md 2.1."""
     error = closed(
         {
             "type": one_of(*dict.fromkeys(TYPE_OF_STATUS.values())),
@@ -193,7 +193,7 @@ SHARED: Mapping[str, Shape] = {
 
 # The shapes of what discovery, writes and the owner's routes answer.
 #
-# Source: RS contract 5, 12 to 14.
+# Source: docs/contract/resource-server.md 5, 12 to 14.
 
 
 _SHA256: Shape = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
@@ -356,7 +356,7 @@ OWNER_SHAPES: Mapping[str, Shape] = {
 }
 
 
-# The shape of a source declaration as a request body.  Source: RS contract 17.
+# The shape of a source declaration as a request body.  Source: docs/contract/resource-server.md 17.
 #
 # Rule: it says less than the parser checks (declared names, unique ids) and never more.
 

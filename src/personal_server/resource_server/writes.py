@@ -1,4 +1,7 @@
-"""Records in: NDJSON lines of one stream of one connection.  Source: RS contract 13.1."""
+"""Records in: NDJSON lines of one stream of one connection.
+
+Source: docs/contract/resource-server.md 13.1.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,8 @@ from personal_server.web.requests import Request
 from personal_server.web.responses import Reply
 from personal_server.web.routing import BodyRule, Route, owner
 
-# The target of a write: which connection, which declared stream.  Source: RS contract 13.
+# The target of a write: which connection, which declared stream.
+# Source: docs/contract/resource-server.md 13.
 
 
 CONNECTION_TARGET = Parameter("connection_id", "The connection.", empty_is_absent=True)
@@ -170,7 +174,7 @@ def _rejection(rejection: LineRejection) -> dict[str, object]:
     return members
 
 
-# Deletes of records by their owner.  Source: RS contract 13.3.
+# Deletes of records by their owner.  Source: docs/contract/resource-server.md 13.3.
 
 
 RECORDS = "/v1/streams/{stream}/records"
@@ -249,7 +253,7 @@ class Deletes:
         return connection.connection_id, stream.name
 
 
-# Collector bookmarks of one connection.  Source: RS contract 13.2.
+# Collector bookmarks of one connection.  Source: docs/contract/resource-server.md 13.2.
 
 
 PATTERN = "/v1/state/{connector_key}"

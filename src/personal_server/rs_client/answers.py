@@ -1,7 +1,7 @@
 """What a resource server may answer → the one shape the adapter reads.
 
-Source: MCP adapter contract 3.5 and 3.6. Pure: bodies in, values out; nothing here changes what is
-shown as sent.
+Source: docs/contract/mcp-adapter.md 3.5 and 3.6. Pure: bodies in, values out; nothing here changes
+what is shown as sent.
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,7 @@
 """Getting a first credential: registration, device authorization, authorization code, revocation.
 
 Rule: an OAuth client like any other; secrets stand in the values returned and nowhere else.
-Source: AS contract 3.2, 5, 8, 9, 10.2, 14.1.
+Source: docs/contract/authorization-server.md 3.2, 5, 8, 9, 10.2, 14.1.
 """
 
 from __future__ import annotations
@@ -245,8 +245,8 @@ def _refused(reply: Reply, what: str) -> RequestRefused | ProviderUnavailable:
 # The authorization code flow with a listener on this computer.
 #
 # Rule: `state` and `iss` are checked before a code is used; the listener answers one path, on
-# 127.0.0.1 only, and is gone when the block ends.  Source: AS contract 14.1, `--loopback`; RFC
-# 8252.
+# 127.0.0.1 only, and is gone when the block ends.
+# Source: docs/contract/authorization-server.md 14.1, `--loopback`; RFC 8252.
 
 
 PATH = "/callback"

@@ -1,7 +1,8 @@
 """The credential cache: one file per provider, in the layout that PDPP tools share.
 
 Rule: a reader sees the old or the new file, never a half; nothing below the root is reached
-through a symbolic link, and nothing of another user is believed.  Source: AS contract 14.2.
+through a symbolic link, and nothing of another user is believed.
+Source: docs/contract/authorization-server.md 14.2.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A cached credential: one provider's document as it stands in the credential cache.
 
 Rule: unknown members are kept, so that other PDPP tools may share the file; the token is read here
-and shown nowhere.  Source: AS contract 14.2.
+and shown nowhere.  Source: docs/contract/authorization-server.md 14.2.
 """
 
 from __future__ import annotations
@@ -157,7 +157,9 @@ class Credential:
 
 
 def credential_members(answer: Mapping[str, object], now_ns: int) -> Document:
-    """The members of `credential` that a token response (AS contract 9) fills."""
+    """The members of `credential` that a token response (docs/contract/authorization-server.md 9)
+    fills.
+    """
     names = ("access_token", "token_type", "scope", "refresh_token", "resource")
     members: Document = {name: answer[name] for name in names if answer.get(name) is not None}
     names = ("grant_id", "grant_package_id", "authorization_details")
@@ -203,7 +205,7 @@ def refuse_owner(credential: Credential) -> Credential:
 def normalize_provider_url(text: str) -> str:
     """The origin a person means: scheme added; trailing `/`, `/mcp`, `/v1` removed.
 
-    Source: AS contract 14.1.  Raises: InvalidProviderUrl.
+    Source: docs/contract/authorization-server.md 14.1.  Raises: InvalidProviderUrl.
     """
     bare = text.strip()
     host_only = bare.split("/", 1)[0].rsplit(":", 1)[0].strip("[]").lower()

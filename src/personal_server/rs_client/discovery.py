@@ -1,7 +1,8 @@
 """Finding a server's endpoints from its address.
 
 Rule: every name must be the one asked for, byte for byte, and every endpoint on the issuer's own
-origin; a credential is never sent anywhere else.  Source: AS contract 14.1, "Flow".
+origin; a credential is never sent anywhere else.
+Source: docs/contract/authorization-server.md 14.1, "Flow".
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The port over HTTP: one class, the transport injected (network, or ASGI in process).
 
-Source: MCP adapter contract 3.2 to 3.4. The client's own timeouts do nothing in process, so every
-read runs under `anyio.fail_after`. Answers are values; only the port's three failures are raised.
+Source: docs/contract/mcp-adapter.md 3.2 to 3.4. The client's own timeouts do nothing in process, so
+every read runs under `anyio.fail_after`. Answers are values; only the port's three failures are
+raised.
 """
 
 import logging
@@ -29,7 +30,7 @@ from personal_server.rs_client.port import (
 
 # Raw path segments and parameters → the bytes of a request target.
 #
-# Source: MCP adapter contract 3.1, resource-server contract 9.1.
+# Source: docs/contract/mcp-adapter.md 3.1, docs/contract/resource-server.md 9.1.
 
 
 record_position = 4

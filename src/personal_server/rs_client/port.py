@@ -1,6 +1,6 @@
 """The resource server as a client sees it: one verb, bound to one credential and one provider.
 
-Source: MCP adapter contract 3.1.
+Source: docs/contract/mcp-adapter.md 3.1.
 """
 
 from dataclasses import dataclass

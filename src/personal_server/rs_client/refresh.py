@@ -1,7 +1,7 @@
 """Renewal: a cached credential that stays current, refreshed once however many processes use it.
 
 Rule: only the holder of the lock refreshes, after reading the file again; a refused refresh leaves
-the file as it was.  Source: AS contract 14.2.
+the file as it was.  Source: docs/contract/authorization-server.md 14.2.
 """
 
 from __future__ import annotations

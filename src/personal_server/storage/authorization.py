@@ -2,7 +2,7 @@
 
 Rule: the store adds the subject to every key and condition; rows do not carry it.  Times are UTC
 nanoseconds, hashes 32 bytes; columns marked `JSON` hold JSON values.
-Source: AS contract 18.
+Source: docs/contract/authorization-server.md 18.
 """
 
 from __future__ import annotations

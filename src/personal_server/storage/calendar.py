@@ -2,7 +2,7 @@
 
 Rule: a bucket is named by its start (UTC ns).  Minutes and hours are stretches of constant UTC
 offset, so that a repeated local hour gives two buckets; days and coarser are local calendar days.
-Source: RS contract 10.
+Source: docs/contract/resource-server.md 10.
 """
 
 from __future__ import annotations

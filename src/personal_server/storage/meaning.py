@@ -1,7 +1,7 @@
 """What stored rows mean: visibility, change, dates.  Pure, and the same for every backend.
 
-Rule: these definitions are those of RS contract 4.3, 7.2 and 8; a backend that computes them
-another way (indexes, SQL) must give the same answers.
+Rule: these definitions are those of docs/contract/resource-server.md 4.3, 7.2 and 8; a backend that
+computes them another way (indexes, SQL) must give the same answers.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def window_kind(scope: Scope) -> ValueKind | None:
 
 
 def in_window(data: JsonObject, scope: Scope) -> bool:
-    """Source: RS contract 4.3, `in_window`."""
+    """Source: docs/contract/resource-server.md 4.3, `in_window`."""
     if scope.window is None:
         return True
     kind = window_kind(scope)
@@ -78,7 +78,7 @@ def in_window(data: JsonObject, scope: Scope) -> bool:
 
 
 def is_visible(key: str, data: JsonObject, scope: Scope) -> bool:
-    """Source: RS contract 4.3, `visible`."""
+    """Source: docs/contract/resource-server.md 4.3, `visible`."""
     return (scope.resources is None or key in scope.resources) and in_window(data, scope)
 
 
@@ -131,7 +131,10 @@ def sort_value(data: JsonObject, field: str | None, kind: ValueKind | None) -> C
 
 
 def fold(text: str) -> str:
-    """Each code point in its one-code-point lower case.  Source: RS contract 9.2."""
+    """Each code point in its one-code-point lower case.
+
+    Source: docs/contract/resource-server.md 9.2.
+    """
     lower = text.lower()
     if len(lower) == len(text):
         return lower
@@ -169,7 +172,8 @@ def stored_text(value: object) -> str:
     return value if isinstance(value, str) else canonical_json(value).decode()
 
 
-# The order of groups and what is said of those not returned.  Source: RS contract 10.
+# The order of groups and what is said of those not returned.
+# Source: docs/contract/resource-server.md 10.
 
 
 @dataclass(frozen=True, slots=True)

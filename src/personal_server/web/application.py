@@ -180,7 +180,10 @@ def _with_fixed_headers(send: Send, request_id: str) -> Send:
 
 
 def preflight(match: Match) -> Answer:
-    """The answer to a browser that asks before it calls.  Source: RS contract 1.4."""
+    """The answer to a browser that asks before it calls.
+
+    Source: docs/contract/resource-server.md 1.4.
+    """
     return Answer(
         204,
         [

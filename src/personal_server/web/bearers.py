@@ -34,7 +34,7 @@ def metadata_url(origin: str) -> str:
 
 
 def challenge(error: PersonalServerError, origin: str) -> str:
-    """`WWW-Authenticate` of a 401.  Source: RS contract 3."""
+    """`WWW-Authenticate` of a 401.  Source: docs/contract/resource-server.md 3."""
     text = f'Bearer resource_metadata="{metadata_url(origin)}", scope="pdpp:read"'
     if isinstance(error, InvalidToken):
         text += ', error="invalid_token", error_description="The access token is not valid here."'

@@ -148,7 +148,7 @@ FORM, JSON = "application/x-www-form-urlencoded", "application/json"
 
 
 def known_query(request: Request, allowed: Collection[str] = ()) -> None:
-    """Refuse query parameters that the route does not list.  Source: decision C17."""
+    """Refuse query parameters that the route does not list.  Source: docs/decisions.md C17."""
     for name in _pairs(request.scope["query_string"]):
         if name[0] not in allowed:
             raise BadRequest("The query parameter is not known here.", param=name[0])

@@ -1,7 +1,8 @@
 """Public documents that any browser may read: discovery and the icon.
 
 Rule: this is decided by the path alone, so that an unknown document is as readable as a known one:
-a client in a browser must see the 404, not a network error.  Source: AS contract 12.4.
+a client in a browser must see the 404, not a network error.
+Source: docs/contract/authorization-server.md 12.4.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ CORS_HEADERS = (("Access-Control-Allow-Origin", "*"), ("Access-Control-Expose-He
 
 # What every answer of this server carries, whichever part gives it.
 #
-# Source: RS contract 1.3; AS contract 0, 12.4.
+# Source: docs/contract/resource-server.md 1.3; docs/contract/authorization-server.md 0, 12.4.
 
 
 CROSS_ORIGIN_REQUEST_HEADERS = (

@@ -39,7 +39,7 @@ def translate(error: Exception, request_id: str) -> PersonalServerError:
 
 
 def error_body(error: PersonalServerError, request_id: str, origin: str = "") -> bytes:
-    """The wire form of an error.  Source: RS contract 2.1, 3."""
+    """The wire form of an error.  Source: docs/contract/resource-server.md 2.1, 3."""
     members: dict[str, object] = {
         "type": error.type,
         "code": error.code,
@@ -70,7 +70,7 @@ def error_headers(error: PersonalServerError, origin: str) -> list[tuple[str, st
 
 # How OAuth endpoints answer: bodies, headers, and the one translation of errors.
 #
-# Source: AS contract 0 (error families), 12.4 (cross-origin).
+# Source: docs/contract/authorization-server.md 0 (error families), 12.4 (cross-origin).
 
 
 ErrorPage = Callable[[Request, PersonalServerError], Response]

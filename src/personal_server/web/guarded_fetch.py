@@ -2,7 +2,7 @@
 
 Rule: we resolve the name, every answer must be a global address, and the connection goes to the
 very address that was checked, with the name as SNI and Host; no redirect, no proxy, no
-credentials, a small body, five seconds in all.  Source: AS contract 3.3.
+credentials, a small body, five seconds in all.  Source: docs/contract/authorization-server.md 3.3.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from personal_server.errors import InvalidClient
 # Which network addresses a server may call on behalf of strangers.
 #
 # Rule: global unicast only, and also what an address stands for inside another (IPv4-mapped, 6to4,
-# NAT64) must be that.  Source: AS contract 3.3 (guarded fetch).
+# NAT64) must be that.  Source: docs/contract/authorization-server.md 3.3 (guarded fetch).
 
 
 _NAT64 = (IPv6Network("64:ff9b::/96"), IPv6Network("64:ff9b:1::/48"))

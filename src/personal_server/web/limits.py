@@ -1,4 +1,4 @@
-"""Token buckets in process memory.  Source: AS contract 17."""
+"""Token buckets in process memory.  Source: docs/contract/authorization-server.md 17."""
 
 from __future__ import annotations
 
@@ -69,7 +69,8 @@ class Limits:
 # Bearers that were refused, counted by address.
 #
 # Rule: only a refusal is ever limited.  A good token is never limited by its address, since hosts
-# share the addresses they call from.  Source: RS contract 16; AS contract 17.
+# share the addresses they call from.
+# Source: docs/contract/resource-server.md 16; docs/contract/authorization-server.md 17.
 
 
 WINDOW_SECONDS = 60

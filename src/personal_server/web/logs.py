@@ -21,7 +21,10 @@ CHATTY = ("httpx2", "httpcore2", "mcp", "uvicorn")
 
 
 def mask_secrets(text: str) -> str:
-    """The text with every secret of ours replaced.  Source: AS contract 16."""
+    """The text with every secret of ours replaced.
+
+    Source: docs/contract/authorization-server.md 16.
+    """
     return _SECRET.sub("[secret]", text)
 
 

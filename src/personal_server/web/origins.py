@@ -1,7 +1,8 @@
 """The origin of a request: which of our names the caller used, and from where it came.
 
 Rule: this is decided once, on the outermost application; forwarded headers count only from a
-trusted proxy, and no rule anywhere authorizes by address.  Source: AS contract 1.
+trusted proxy, and no rule anywhere authorizes by address.
+Source: docs/contract/authorization-server.md 1.
 """
 
 from __future__ import annotations

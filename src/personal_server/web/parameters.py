@@ -1,4 +1,5 @@
-"""From the query string to parameters: the syntax of section 1.2, for every route.
+"""From the query string to parameters: the syntax of docs/contract/resource-server.md 1.2, for
+every route.
 
 Rule: any query string becomes `Parameters` or one of our errors; nothing is guessed or dropped.
 """
@@ -21,7 +22,7 @@ from personal_server.errors import InvalidRequest, PersonalServerError, QueryToo
 
 
 class Form(StrEnum):
-    """How a parameter is spelled.  Source: RS contract 1.2."""
+    """How a parameter is spelled.  Source: docs/contract/resource-server.md 1.2."""
 
     SCALAR = "scalar"
     LIST = "list"
@@ -170,7 +171,7 @@ _INTEGER = re.compile(r"[0-9]+\Z")
 def parse_query(query: bytes, declared: Mapping[str, Parameter]) -> Parameters:
     """The parameters of a request, as the route declares them.
 
-    Source: RS contract 1.2.
+    Source: docs/contract/resource-server.md 1.2.
     Raises: InvalidRequest, QueryTooLong, or the error class of the parameter at fault.
     """
     if len(query) > MAX_QUERY_BYTES:

@@ -1,6 +1,7 @@
 """The request as a route sees it: authorized, parsed, dated.
 
-Rule: a `Request` that exists has passed steps 1 to 8 of section 1.5; routes do the rest.
+Rule: a `Request` that exists has passed steps 1 to 8 of docs/contract/resource-server.md 1.5;
+routes do the rest.
 """
 
 from __future__ import annotations
@@ -44,11 +45,14 @@ class Request:
 
     @property
     def self_link(self) -> str:
-        """Path and query as received.  Source: RS contract 2.2."""
+        """Path and query as received.  Source: docs/contract/resource-server.md 2.2."""
         return f"{self.raw_path}?{self.raw_query}" if self.raw_query else self.raw_path
 
     def next_link(self, cursor: str) -> str:
-        """The same with `cursor` set and `changes_since` removed.  Source: RS contract 2.2."""
+        """The same with `cursor` set and `changes_since` removed.
+
+        Source: docs/contract/resource-server.md 2.2.
+        """
         kept = [
             piece
             for piece in self.raw_query.split("&")

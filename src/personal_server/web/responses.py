@@ -1,7 +1,7 @@
 """Sending: a reply becomes status, headers and bytes on the wire.
 
-Rule: every answer carries the fixed headers of section 1.3; a body leaves whole or as a stream of
-chunks read in worker threads, and a caller who hangs up ends the stream.
+Rule: every answer carries the fixed headers of docs/contract/resource-server.md 1.3; a body leaves
+whole or as a stream of chunks read in worker threads, and a caller who hangs up ends the stream.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Answer:
 
 
 def fixed_headers(request_id: str) -> list[tuple[str, str]]:
-    """The headers of every answer.  Source: RS contract 1.3."""
+    """The headers of every answer.  Source: docs/contract/resource-server.md 1.3."""
     return [
         ("Request-Id", request_id),
         ("X-Request-Id", request_id),
@@ -50,7 +50,10 @@ def fixed_headers(request_id: str) -> list[tuple[str, str]]:
 
 
 def rate_headers(standing: Standing | None) -> list[tuple[str, str]]:
-    """What the caller has left; nothing while nothing is limited.  Source: RS contract 16."""
+    """What the caller has left; nothing while nothing is limited.
+
+    Source: docs/contract/resource-server.md 16.
+    """
     if standing is None:
         return []
     return [
@@ -67,7 +70,10 @@ def accepts_gzip(accept_encoding: str) -> bool:
 
 
 def compress(answer: Answer, accept_encoding: str) -> None:
-    """Compress a JSON body of 1 KiB or more where accepted.  Source: RS contract 1.4."""
+    """Compress a JSON body of 1 KiB or more where accepted.
+
+    Source: docs/contract/resource-server.md 1.4.
+    """
     if len(answer.body) >= COMPRESSED_FROM_BYTES and accepts_gzip(accept_encoding):
         answer.body = gzip.compress(answer.body, compresslevel=1, mtime=0)
         answer.headers.append(("Content-Encoding", "gzip"))
@@ -124,7 +130,7 @@ def close_chunks(chunks: Iterator[bytes] | None) -> None:
 #
 # Rule: one range is honoured, several mean the whole, and what cannot be read as a range is
 # ignored.
-# Source: RS contract 12.1; RFC 9110, section 14.
+# Source: docs/contract/resource-server.md 12.1; RFC 9110, section 14.
 
 
 CHUNK_BYTES = 128 * 1024

@@ -31,7 +31,7 @@ class Tokens(StrEnum):
 
 
 class Caching(StrEnum):
-    """How answers may be kept.  Source: RS contract 1.4."""
+    """How answers may be kept.  Source: docs/contract/resource-server.md 1.4."""
 
     NO_STORE = "private, no-store"
     REVALIDATE = "private, no-cache"
@@ -61,7 +61,7 @@ class Route:
         (`None`: no JSON body) for status `success`; `also` are further statuses with their
         schemas; `media_types` are those of a success; `errors` are the classes beyond
         those that every route of its kind can raise.
-    Units: `cost` in cost units of section 16, from the parameters.
+    Units: `cost` in cost units of docs/contract/resource-server.md 16, from the parameters.
     """
 
     method: str
@@ -162,7 +162,7 @@ class RouteTable:
     def match(self, raw_path: bytes) -> Match:
         """The routes of a path, split into segments *before* percent-decoding.
 
-        Source: RS contract 1.1.
+        Source: docs/contract/resource-server.md 1.1.
         Raises: NotFound, InvalidRequest (not UTF-8).
         """
         node, path = self._root, dict[str, str]()
@@ -194,7 +194,7 @@ def _decode_segment(raw: bytes) -> str:
 def record_key(segment: str) -> str:
     """The record key of a path segment; `~b64.` introduces its base64url form.
 
-    Source: RS contract 9.1.
+    Source: docs/contract/resource-server.md 9.1.
     Raises: InvalidRequest.
     """
     if not segment.startswith(ENCODED_KEY_PREFIX):

@@ -1,4 +1,7 @@
-"""What a token is worth at each door of the whole server.  Source: AS contract 12.3."""
+"""What a token is worth at each door of the whole server.
+
+Source: docs/contract/authorization-server.md 12.3.
+"""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from tests.resource_server.living import Living
 
 pytestmark = pytest.mark.anyio
 
-# RS contract 20, one line per row: tokens, methods, paths.
+# docs/contract/resource-server.md 20, one line per row: tokens, methods, paths.
 CONTRACT = """
 none  GET  / /v1 /docs /v1/openapi.json /openapi.json
 none  GET  /.well-known/oauth-protected-resource /.well-known/oauth-protected-resource/mcp
@@ -142,7 +142,7 @@ async def test_an_unknown_route_is_not_found(path: str) -> None:
     assert (answer.status_code, answer.json()["error"]["code"]) == (404, "not_found")
 
 
-# RS contract 19: the largest bodies, in bytes.
+# docs/contract/resource-server.md 19: the largest bodies, in bytes.
 BODY_LIMITS = {
     "POST /v1/ingest/{stream}": 50 * 2**20,
     "POST /v1/blobs": 50 * 2**20,
@@ -169,7 +169,7 @@ async def test_a_body_that_says_it_is_too_large_is_refused_unread(route: Route) 
     assert (answer.status_code, answer.json()["error"]["code"]) == (413, "resource_limit")
 
 
-# RS contract 16: cost units of reads with these parameters.
+# docs/contract/resource-server.md 16: cost units of reads with these parameters.
 COSTS = {
     "GET /v1/streams/{stream}/records": 1,
     "GET /v1/streams/{stream}/aggregate": 3,

@@ -1,4 +1,7 @@
-"""What every answer of the whole server carries, whatever was asked.  Source: AS contract 0."""
+"""What every answer of the whole server carries, whatever was asked.
+
+Source: docs/contract/authorization-server.md 0.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """The way on from everything that was cut: an entry in the structured face, a line in the text.
 
-Source: MCP adapter contract 8.1; decisions C20, C23. Entries are names, not permissions.
+Source: docs/contract/mcp-adapter.md 8.1; docs/decisions.md C20, C23. Entries are names, not
+permissions.
 """
 
 from dataclasses import dataclass

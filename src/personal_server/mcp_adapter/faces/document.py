@@ -1,7 +1,7 @@
 """One record as a document: bounded text, what else it holds, and the way to what was cut.
 
-Source: MCP adapter contract 10.5, 8.4, 8.5. With `fields` nothing of an unrequested field occurs
-anywhere; identity stays.
+Source: docs/contract/mcp-adapter.md 10.5, 8.4, 8.5. With `fields` nothing of an unrequested field
+occurs anywhere; identity stays.
 """
 
 from dataclasses import dataclass

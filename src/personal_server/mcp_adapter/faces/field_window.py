@@ -1,6 +1,6 @@
 """A window of one field in both faces: exact text in the structure, cleaned text behind the fence.
 
-Source: MCP adapter contract 10.6.2. `end_chars = start_chars + len(text)`, always.
+Source: docs/contract/mcp-adapter.md 10.6.2. `end_chars = start_chars + len(text)`, always.
 """
 
 from collections.abc import Mapping

@@ -1,6 +1,6 @@
 """One search hit in both faces: its id first, its evidence bounded, the way to the whole field.
 
-Source: MCP adapter contract 10.4, 8.3, 8.4, 8.5; decisions C8, C19.
+Source: docs/contract/mcp-adapter.md 10.4, 8.3, 8.4, 8.5; docs/decisions.md C8, C19.
 """
 
 import html
@@ -55,7 +55,7 @@ from personal_server.rs_client.json_values import (
 
 # `<mark>` tags that stay balanced, whatever a server sent and wherever a cut falls.
 #
-# Source: MCP adapter contract 8.3. No other markup is produced or interpreted.
+# Source: docs/contract/mcp-adapter.md 8.3. No other markup is produced or interpreted.
 
 
 opening, closing = "<mark>", "</mark>"
@@ -127,7 +127,7 @@ def unescaped(snippet: str) -> str:
 
 # The evidence of a search hit, from whichever member a server put it in.
 #
-# Source: MCP adapter contract 10.4, 8.3.
+# Source: docs/contract/mcp-adapter.md 10.4, 8.3.
 
 
 evidence_members = ("evidence_excerpts", "match_windows", "field_windows", "matches")

@@ -1,8 +1,8 @@
 """How much of a page fits both faces: the longest preview for all rows, or fewer rows.
 
-Source: MCP adapter contract 6.2, 6.4; decision C20. Nothing is dropped here: when a page does not
-fit, the answer is how many rows would. Rows are rendered as they are measured, and no further than
-the budget reaches.
+Source: docs/contract/mcp-adapter.md 6.2, 6.4; docs/decisions.md C20. Nothing is dropped here: when
+a page does not fit, the answer is how many rows would. Rows are rendered as they are measured, and
+no further than the budget reaches.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -1,6 +1,6 @@
 """The human name and the address of a record: never empty, never the snippet.
 
-Source: MCP adapter contract 8.4, 8.5.
+Source: docs/contract/mcp-adapter.md 8.4, 8.5.
 """
 
 import re
@@ -111,7 +111,7 @@ def _absolute(origin: str, path: str | None, connection_id: str | None) -> str |
 
 # Which record a row is, and what of it is its own: identity beside payload, ours or a foreign one.
 #
-# Source: MCP adapter contract 3.6, 9.1.
+# Source: docs/contract/mcp-adapter.md 3.6, 9.1.
 
 
 identity_members = frozenset(

@@ -1,6 +1,6 @@
 """One record of a page in both faces: identity whole, payload at a measure, the way to the rest.
 
-Source: MCP adapter contract 7.1, 8.1, 10.2.3.
+Source: docs/contract/mcp-adapter.md 7.1, 8.1, 10.2.3.
 """
 
 from dataclasses import dataclass

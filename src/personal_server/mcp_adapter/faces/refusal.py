@@ -1,7 +1,7 @@
 """A refusal in both faces.
 
-Source: MCP adapter contract 5.1, 5.3. At most 4,000 characters of text and 6,000 of structure:
-labels go first, then entries, then members that no rule names; JSON is never cut.
+Source: docs/contract/mcp-adapter.md 5.1, 5.3. At most 4,000 characters of text and 6,000 of
+structure: labels go first, then entries, then members that no rule names; JSON is never cut.
 """
 
 from personal_server.mcp_adapter import contract

@@ -1,7 +1,7 @@
 """One stream of a grant as text, ready to build calls from.
 
-Source: MCP adapter contract 10.1, 6.1, 7.1. `none` and `not stated` differ; what there is no room
-for has its call.
+Source: docs/contract/mcp-adapter.md 10.1, 6.1, 7.1. `none` and `not stated` differ; what there is
+no room for has its call.
 """
 
 from collections.abc import Sequence
@@ -249,7 +249,7 @@ def field_schema_lines(rows: list[CatalogRow], room_chars: int) -> list[str]:
 
 # What a grant can read, as an index of names in text.
 #
-# Source: MCP adapter contract 10.1, 7.1. Names are never dropped.
+# Source: docs/contract/mcp-adapter.md 10.1, 7.1. Names are never dropped.
 
 
 use_line = (

@@ -1,7 +1,7 @@
 """The grammar of the text face: head line, facts, fence, closing lines.
 
-Source: MCP adapter contract 7.1 to 7.3; decision C27. Lines end in LF; inside the fence every line
-starts with an adapter word, `[n]` or `{`.
+Source: docs/contract/mcp-adapter.md 7.1 to 7.3; docs/decisions.md C27. Lines end in LF; inside the
+fence every line starts with an adapter word, `[n]` or `{`.
 """
 
 import re

@@ -1,7 +1,7 @@
 """A record's payload at a preview length, and a note of everything that was left out.
 
-Source: MCP adapter contract 6.2 to 6.4. Types do not change, identity is not here, nothing is left
-out without a note.
+Source: docs/contract/mcp-adapter.md 6.2 to 6.4. Types do not change, identity is not here, nothing
+is left out without a note.
 """
 
 import re
@@ -26,7 +26,7 @@ from personal_server.rs_client.json_values import (
 
 # Values that are bytes: recognised, described, never shown.
 #
-# Source: MCP adapter contract 8.2.
+# Source: docs/contract/mcp-adapter.md 8.2.
 
 
 least_chars = 256

@@ -1,6 +1,6 @@
 """aggregate: one number, or groups, computed by the resource server.
 
-Source: MCP adapter contract 10.3; decision C28.
+Source: docs/contract/mcp-adapter.md 10.3; docs/decisions.md C28.
 """
 
 import re
@@ -30,7 +30,7 @@ from personal_server.rs_client.port import Path, Query
 
 # Groups of an aggregate as text: every group, its key as JSON, its count and value.
 #
-# Source: MCP adapter contract 8.2, 10.3; decision C28.
+# Source: docs/contract/mcp-adapter.md 8.2, 10.3; docs/decisions.md C28.
 
 
 iso_moment = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?)?")

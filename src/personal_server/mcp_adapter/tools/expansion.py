@@ -1,6 +1,7 @@
 """Asking for related records: the shape of the two arguments, and the gate on the live schema.
 
-Source: MCP adapter contract 10.2.2; decisions C3, C30. Nothing is kept between calls.
+Source: docs/contract/mcp-adapter.md 10.2.2; docs/decisions.md C3, C30. Nothing is kept between
+calls.
 """
 
 from collections.abc import Mapping
@@ -90,8 +91,8 @@ def refuse_without_capability(rows: list[Json], stream: str) -> None:
 
 # The expand gate: whether there is anything to expand, by the schema of this very moment.
 #
-# Source: MCP adapter contract 10.2.2, 8.2. The schema that was read says which fields hold bytes;
-# no
+# Source: docs/contract/mcp-adapter.md 10.2.2, 8.2. The schema that was read says which fields hold
+# bytes; no
 # schema is read for that alone.
 
 

@@ -1,6 +1,6 @@
 """fetch: one record as a document {id, title, text, url, metadata}; the text face is the same JSON.
 
-Source: MCP adapter contract 10.5; decisions C2, C21.
+Source: docs/contract/mcp-adapter.md 10.5; docs/decisions.md C2, C21.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,7 +21,7 @@ from personal_server.rs_client.port import Path, Query
 
 # Which record a call means: an id in any form, and the argument that may scope it.
 #
-# Source: MCP adapter contract 9.3. The adapter never invents a connection.
+# Source: docs/contract/mcp-adapter.md 9.3. The adapter never invents a connection.
 
 
 Legal = Callable[[dict[str, Any]], NextCall | None]

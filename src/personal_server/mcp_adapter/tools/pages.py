@@ -1,7 +1,7 @@
 """A page that fits: read it, and when it does not fit, ask for the shorter page it has to be.
 
-Source: MCP adapter contract 6.4; decision C20. The cursor shown always continues right after the
-last row shown, because it comes with the page that is shown.
+Source: docs/contract/mcp-adapter.md 6.4; docs/decisions.md C20. The cursor shown always continues
+right after the last row shown, because it comes with the page that is shown.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,6 +1,6 @@
 """query_records: one page of one stream.
 
-Source: MCP adapter contract 10.2.
+Source: docs/contract/mcp-adapter.md 10.2.
 """
 
 from collections.abc import Callable, Mapping

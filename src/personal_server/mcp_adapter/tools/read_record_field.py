@@ -1,6 +1,7 @@
 """read_record_field: a bounded window of one text field, and the way on and back.
 
-Source: MCP adapter contract 10.6; decision C22. Windows come from the field-window route only.
+Source: docs/contract/mcp-adapter.md 10.6; docs/decisions.md C22. Windows come from the field-window
+route only.
 """
 
 from collections.abc import Mapping

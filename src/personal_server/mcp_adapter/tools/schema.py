@@ -1,6 +1,6 @@
 """schema: the index of what a grant covers, one stream in full, or its raw JSON Schema.
 
-Source: MCP adapter contract 10.1, 3.6.
+Source: docs/contract/mcp-adapter.md 10.1, 3.6.
 """
 
 from collections.abc import Mapping

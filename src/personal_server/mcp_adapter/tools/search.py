@@ -1,6 +1,7 @@
 """search: hits over all granted sources, merged and ranked by the resource server.
 
-Source: MCP adapter contract 10.4; decisions C5, C7, C8, C19. One call; never more hits than limit.
+Source: docs/contract/mcp-adapter.md 10.4; docs/decisions.md C5, C7, C8, C19. One call; never more
+hits than limit.
 """
 
 from collections import Counter

@@ -1,6 +1,6 @@
 """Write a source declaration by saying what each field is; what can be asked of it follows.
 
-Source: resource server contract, section 17. A field's kind decides its JSON Schema and its query
+Source: docs/contract/resource-server.md 17. A field's kind decides its JSON Schema and its query
 abilities, so that a time can always be filtered, sorted and grouped by, and a name be grouped.
 """
 

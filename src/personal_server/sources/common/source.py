@@ -33,7 +33,7 @@ class Claim:
 class Source(Protocol):
     """A reader of one kind of export.
 
-    `declaration` is the source declaration of the resource server contract, section 17. `read`
+    `declaration` is the source declaration of docs/contract/resource-server.md 17. `read`
     streams: it holds one record at a time, yields the same items for the same bytes, never the same
     key with other data, and leaves out what lies before `start`.
     """

@@ -2,7 +2,7 @@
 
 Rule: everything is exact.  Time buckets are integer arithmetic within stretches of constant UTC
 offset, so that no line needs a call-back.
-Source: RS contract 10.
+Source: docs/contract/resource-server.md 10.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from personal_server.storage.sql.dialect import Value
 from personal_server.storage.sql.driver import Database, Line, Session
 from personal_server.storage.sql.fixed_tables import SchemaModule
 
-# The tables of the authorization store.  Source: AS contract 18.
+# The tables of the authorization store.  Source: docs/contract/authorization-server.md 18.
 
 
 TABLES = """

@@ -3,7 +3,7 @@
 A living record appears at its last relevant change, which its own line tells.  A departure appears
 if nothing relevant followed it up to the horizon and the record was visible where the feed began,
 which the chain of changes of its key tells.
-Source: RS contract 8.
+Source: docs/contract/resource-server.md 8.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ class Compiler:
 
     # Which lines ------------------------------------------------------------------------------
     def visible(self, scope: Scope) -> Where:
-        """Source: RS contract 4.3."""
+        """Source: docs/contract/resource-server.md 4.3."""
         found = Where()
         if scope.resources is not None:
             keys = orjson.dumps(sorted(scope.resources)).decode()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "personal_server"
 PAGE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
@@ -26,6 +28,15 @@ def test_every_file_the_page_names_exists() -> None:
     names = named(PAGE)
     assert len(names) > 80
     assert sorted(name for name in names if not exists(name)) == []
+
+
+@pytest.mark.parametrize(
+    "page", ["CONTRIBUTING.md", "docs/sources.md", "docs/mcp.md", "docs/wire.md"]
+)
+def test_every_path_of_other_pages_exists(page: str) -> None:
+    found = named((ROOT / page).read_text(encoding="utf-8"))
+    paths = {name for name in found if "/" in name.rstrip("/")}
+    assert sorted(name for name in paths if not exists(name) and "NAME" not in name) == []
 
 
 def test_every_change_names_a_file() -> None:

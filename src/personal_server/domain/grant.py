@@ -66,9 +66,8 @@ class Grant:
             raise GrantInvalid("A grant names streams and an access mode.")
 
 
-# How a grant stands when a token is resolved: readable, or why not.
+# How a grant stands that can be read.
 ACTIVE = "active"
-ENDED_REASONS = ("grant_revoked", "grant_expired", "grant_invalid")
 
 
 @dataclass(frozen=True, slots=True)

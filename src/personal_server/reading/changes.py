@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import msgspec
 import orjson
 
 from personal_server.domain.authority import ReadAuthority
@@ -155,7 +156,7 @@ def _disclosed_items(read: AuthorizedRead[ChangesTerms], items: Sequence[Change]
         size_bytes += len(text) + 1
         if texts and size_bytes > MAX_PAGE_BYTES:
             break
-        texts.append(orjson.Fragment(text))
+        texts.append(msgspec.Raw(text))
     return texts
 
 

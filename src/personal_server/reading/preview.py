@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, cast
 
-import orjson
+import msgspec
 
 from personal_server.domain.authority import ReadableSource, ReadAuthority
 from personal_server.domain.envelope import Answer
@@ -137,5 +137,5 @@ def _rough(answer: Answer) -> Evidence:
 
 def _samples(answer: Answer) -> tuple[Mapping[str, object], ...]:
     records = cast("list[object]", answer.data)[:SAMPLE_RECORDS]
-    parsed: list[dict[str, object]] = orjson.loads(orjson.dumps(records))
+    parsed: list[dict[str, object]] = msgspec.json.decode(msgspec.json.encode(records))
     return tuple(cast("dict[str, object]", record.get("data") or {}) for record in parsed)

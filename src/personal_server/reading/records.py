@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from urllib.parse import quote
 
+import msgspec
 import orjson
 
 from personal_server.domain.authority import ReadableSource, ReadAuthority
@@ -288,7 +289,7 @@ def _disclosed_page(
         size_bytes += len(text) + 1
         if records and size_bytes > MAX_PAGE_BYTES:
             break
-        records.append(orjson.Fragment(text))
+        records.append(msgspec.Raw(text))
     return records
 
 

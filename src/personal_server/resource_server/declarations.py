@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import orjson
+import msgspec
 
 from personal_server.collecting.declarations import declare
 from personal_server.domain.values import render_instant
@@ -146,6 +146,6 @@ def _reply(request: Request, stored: StoredDeclaration, status: int) -> Reply:
         "connector_key": stored.connector_key,
         "declaration_version": stored.version,
         "digest": stored.digest,
-        "declaration": orjson.Fragment(stored.raw),
+        "declaration": msgspec.Raw(stored.raw),
     }
     return Reply(object_body(request, members), status=status)

@@ -120,7 +120,7 @@ class EvidenceReader:
 def _exact(answer: Answer) -> Evidence:
     window = cast("Mapping[str, str | None]", answer.meta.get("window") or {})
     return Evidence(
-        count=cast("int", (answer.count or {}).get("value", 0)),
+        count=0 if answer.count is None else answer.count.value,
         earliest=window.get("earliest_at"),
         latest=window.get("latest_at"),
         samples=_samples(answer),

@@ -27,7 +27,7 @@ from personal_server.domain.cursor import (
     sources_digest,
 )
 from personal_server.domain.disclosure import Disclosed
-from personal_server.domain.envelope import Answer, render_unavailable
+from personal_server.domain.envelope import Answer, Counted, name_unavailable
 from personal_server.domain.record import Row, key_text
 from personal_server.domain.values import Comparable
 from personal_server.enforcement.authorize import authorize_record, authorize_records
@@ -249,12 +249,12 @@ def unavailable_meta(authority: ReadAuthority, selectors: Selectors) -> dict[str
     """`meta.unavailable_connections` of reads that name no connection.  Source: 4.7."""
     if selectors.connection_id is not None or not authority.unavailable:
         return {}
-    return render_unavailable(authority.unavailable)
+    return name_unavailable(authority.unavailable)
 
 
 def _figures(
     snapshot: ReadSnapshot, read: AuthorizedRead[RecordsTerms]
-) -> tuple[dict[str, object] | None, dict[str, object]]:
+) -> tuple[Counted | None, dict[str, object]]:
     """`meta.count` and `meta.window`, as far as they were asked for."""
     terms = read.terms
     meta: dict[str, object] = {}
@@ -270,7 +270,7 @@ def _figures(
     if not terms.counted:
         return None, meta
     total = snapshot.count(plan_count(read)) if total is None else total
-    return {"kind": "exact", "value": total}, meta
+    return Counted("exact", total), meta
 
 
 def _disclosed_page(

@@ -23,7 +23,7 @@ from personal_server.domain.cursor import (
     sources_digest,
 )
 from personal_server.domain.disclosure import Disclosed
-from personal_server.domain.envelope import Answer, Warning
+from personal_server.domain.envelope import Answer, Counted, Warning
 from personal_server.domain.search_words import parse_terms
 from personal_server.domain.values import NANOSECONDS
 from personal_server.enforcement.authorize import authorize_search
@@ -81,9 +81,9 @@ class Findings:
             },
         }
 
-    def count(self) -> dict[str, object]:
+    def count(self) -> Counted:
         """`meta.count`."""
-        return {"kind": "exact" if self.is_whole else "estimated", "value": self.ranked_count}
+        return Counted("exact" if self.is_whole else "estimated", self.ranked_count)
 
     @property
     def is_whole(self) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import cast
 
-from personal_server.domain.envelope import Answer
+from personal_server.domain.envelope import UNCOUNTED, Answer
 from personal_server.enforcement.queries import (
     AggregateQuery,
     ChangesQuery,
@@ -43,7 +43,7 @@ from personal_server.reading.field_windows import read_field_window
 from personal_server.reading.ports import ReadPorts
 from personal_server.reading.records import read_record, read_records
 from personal_server.reading.search import search
-from personal_server.resource_server.envelopes import NO_COUNT, list_body, object_body
+from personal_server.resource_server.envelopes import list_body, object_body
 from personal_server.resource_server.read_parameters import (
     AGGREGATE,
     FIELD_WINDOW,
@@ -151,8 +151,8 @@ def list_reply(request: Request, answer: Answer) -> Reply:
         cast("list[object]", answer.data),
         next_cursor=answer.next_cursor,
         next_changes_since=answer.next_changes_since,
-        count=answer.count or NO_COUNT,
-        warnings=[warning.render() for warning in answer.warnings],
+        count=answer.count or UNCOUNTED,
+        warnings=answer.warnings,
         meta=answer.meta,
     )
     return Reply(body, disclosed=answer.disclosed)
@@ -163,7 +163,7 @@ def object_reply(request: Request, answer: Answer) -> Reply:
     body = object_body(
         request,
         cast("Mapping[str, object]", answer.data),
-        warnings=[warning.render() for warning in answer.warnings],
+        warnings=answer.warnings,
         meta=answer.meta,
     )
     return Reply(body, disclosed=answer.disclosed)

@@ -7,11 +7,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from urllib.parse import quote
 
+import msgspec
 import orjson
 
 from personal_server.domain.authority import ReadableSource, ReadAuthority, TokenKind
 from personal_server.domain.disclosure import Disclosed
-from personal_server.domain.envelope import Warning, render_unavailable
+from personal_server.domain.envelope import Warning, name_unavailable
 from personal_server.domain.stream_schema import value_types
 from personal_server.enforcement.capabilities import (
     AGGREGATIONS,
@@ -233,16 +234,16 @@ def lift_connections(connector: Row) -> None:
 
 def fit_budget(body: Row, connectors: Sequence[Row]) -> bool:
     """Shorten rows from the last one up until the body fits; whether any was shortened."""
-    excess = len(orjson.dumps(body)) - MAX_COMPACT_BYTES
+    excess = len(msgspec.json.encode(body)) - MAX_COMPACT_BYTES
     reduced = False
     for row in reversed([row for connector in connectors for row in _rows(connector)]):
         if excess <= 0:
             break
-        before = len(orjson.dumps(row))
+        before = len(msgspec.json.encode(row))
         for name in ("field_capabilities", "expand_capabilities", "views"):
             row.pop(name, None)
         row["reduced"] = reduced = True
-        excess -= before - len(orjson.dumps(row))
+        excess -= before - len(msgspec.json.encode(row))
     return reduced
 
 
@@ -312,7 +313,7 @@ class SchemaRoutes:
         meta = package_meta(request.authority)
         body = object_body(request, members, meta=meta)
         if query.compact and query.stream is None and fit_budget(body, connectors):
-            body = object_body(request, members, warnings=[_SHORTENED.render()], meta=meta)
+            body = object_body(request, members, warnings=[_SHORTENED], meta=meta)
         return Reply(body)
 
     def read_stream(self, request: Request) -> Reply:
@@ -380,7 +381,7 @@ def _schema_members(described: Described, connectors: Sequence[Row], *, compact:
         "bearer": bearer_of(described.authority),
         "connector_count": len(connectors),
         "stream_count": streams,
-        **render_unavailable(described.authority.unavailable),
+        **name_unavailable(described.authority.unavailable),
         "connectors": list(connectors),
     }
     if compact:

@@ -70,48 +70,13 @@ def closed(required: Mapping[str, Shape], optional: Mapping[str, Shape] | None =
     }
 
 
-FRESHNESS = closed(
-    {
-        "status": one_of("current", "stale", "unknown"),
-        "captured_at": nullable(INSTANT),
-        "last_attempted_at": nullable(INSTANT),
-    }
-)
 SOURCE = closed({"kind": one_of("connector", "provider_native"), "id": WORD})
 IDENTITY: Mapping[str, Shape] = {"connection_id": CONNECTION_ID, "connector_key": WORD}
 LABELS: Mapping[str, Shape] = {"display_name": TEXT, "grant_id": TEXT}
-WARNING = closed(
-    {
-        "code": one_of(
-            "limit_clamped",
-            "deprecated_alias_used",
-            "source_skipped_not_applicable",
-            "source_unavailable",
-            "partial_results",
-        ),
-        "message": TEXT,
-    },
-    {"param": TEXT, "field": TEXT, "connection_id": TEXT, "detail": MAP},
-)
-META_COUNT = either(
-    closed({"kind": constant("none")}),
-    closed({"kind": one_of("exact", "estimated"), "value": COUNT}),
-)
 UNAVAILABLE: Mapping[str, Shape] = {
     "unavailable_connections": array(ref("UnavailableConnection"), maxItems=12),
     "unavailable_connection_count": COUNT,
 }
-META_REQUIRED: Mapping[str, Shape] = {"count": META_COUNT, "warnings": array(ref("Warning"))}
-META_OPTIONAL: Mapping[str, Shape] = {
-    "freshness": ref("Freshness"),
-    "window": MAP,
-    "recall": MAP,
-    "source_mix": array(MAP),
-    "package": MAP,
-    "count_accuracy": TEXT,
-    **UNAVAILABLE,
-}
-META = closed(META_REQUIRED, META_OPTIONAL)
 
 
 def list_of(item: Shape, **optional: Shape) -> Shape:
@@ -144,13 +109,6 @@ def single(
     )
 
 
-AVAILABLE = closed({**IDENTITY}, {**LABELS, "has_stream": FLAG})
-UNAVAILABLE_CONNECTION = closed(
-    {"reason": TEXT, "next_step": one_of("reapprove", "choose_another")},
-    {"connection_id": TEXT, "connector_key": TEXT, "stream": TEXT, **LABELS},
-)
-
-
 def error_shape(codes: Sequence[str]) -> Shape:
     """The error envelope.  Source: docs/contract/resource-server.md 2.1."""
     error = closed(
@@ -180,15 +138,6 @@ def error_shape(codes: Sequence[str]) -> Shape:
         },
     )
     return closed({"error": error})
-
-
-SHARED: Mapping[str, Shape] = {
-    "Freshness": FRESHNESS,
-    "Warning": WARNING,
-    "Meta": META,
-    "AvailableConnection": AVAILABLE,
-    "UnavailableConnection": UNAVAILABLE_CONNECTION,
-}
 
 
 # The shapes of what discovery, writes and the owner's routes answer.
@@ -315,30 +264,6 @@ REJECTION = closed(
         "at": INSTANT,
     }
 )
-DISCLOSURE = closed(
-    {
-        "object": constant("disclosure"),
-        "disclosure_id": WORD,
-        "at": INSTANT,
-        "request_id": WORD,
-        "outcome": one_of("served", "denied"),
-        "error_code": nullable(TEXT),
-        "token_kind": one_of("client", "mcp_package", "owner"),
-        "client_id": nullable(TEXT),
-        "grant_id": nullable(TEXT),
-        "grant_package_id": nullable(TEXT),
-        "channel": one_of("mcp", "rest"),
-        "tool": nullable(TEXT),
-        "route": WORD,
-        "connector_key": nullable(TEXT),
-        "connection_id": nullable(TEXT),
-        "stream": nullable(TEXT),
-        "fields": array(TEXT),
-        "record_count": COUNT,
-        "bytes": COUNT,
-    }
-)
-
 OWNER_SHAPES: Mapping[str, Shape] = {
     "Index": INDEX,
     "Resource": RESOURCE,
@@ -352,7 +277,6 @@ OWNER_SHAPES: Mapping[str, Shape] = {
     "ConnectionList": list_of(closed({"object": constant("owner_connection"), **_CONNECTION})),
     "Connection": single("owner_connection", _CONNECTION),
     "RejectionList": list_of(REJECTION),
-    "DisclosureList": list_of(DISCLOSURE),
 }
 
 

@@ -6,7 +6,7 @@ Rule: `has_more`, `next_cursor` and `links.next` always agree, because one value
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Annotated, Any, ClassVar, Generic, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar, cast
 
 import msgspec
 
@@ -26,7 +26,14 @@ from personal_server.domain.envelope import (
     Uncounted,
     Warning,
 )
-from personal_server.domain.wire_objects import AnyObject, Count, RoutePath, WireObject, Word
+from personal_server.domain.wire_objects import (
+    AnyObject,
+    ConnectionId,
+    Count,
+    RoutePath,
+    WireObject,
+    Word,
+)
 from personal_server.reading.freshness import ShownFreshness
 from personal_server.web.requests import Request
 
@@ -67,6 +74,28 @@ class PageLinks(WireObject, kw_only=False, rename={"here": "self"}):
 
     here: RoutePath
     next: RoutePath | None
+
+
+class ShownSource(WireObject, kw_only=False):
+    """Where data comes from."""
+
+    kind: Literal["connector", "provider_native"]
+    id: Word
+
+
+def shown_source(kind: str, source_id: str) -> ShownSource:
+    """A declared source; its kind was checked when it was declared."""
+    return ShownSource(cast('Literal["connector", "provider_native"]', kind), source_id)
+
+
+class Deletion(WireObject, kw_only=True, tag_field="object", tag="deletion"):
+    """What was deleted, in a stream or in a whole connection."""
+
+    component: ClassVar = "Deletion"
+
+    stream: Word | None = None
+    connection_id: ConnectionId
+    deleted_count: Count
 
 
 class ListFront(WireObject, Generic[T], kw_only=True, tag_field="object", tag="list"):

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from personal_server.domain import declaration_document
-from personal_server.domain.connection import ConnectionStatus
 from personal_server.domain.declaration import RANGE_OPERATORS, Cardinality, Semantics
 from personal_server.errors import TYPE_OF_STATUS
 
@@ -214,56 +213,6 @@ STREAM_STATE = closed(
         "updated_at": nullable(INSTANT),
     }
 )
-DELETION = closed(
-    {"object": constant("deletion"), "connection_id": CONNECTION_ID, "deleted_count": COUNT},
-    {"stream": WORD},
-)
-_DECLARATION: Mapping[str, Shape] = {
-    "connector_key": WORD,
-    "declaration_version": WORD,
-    "digest": _DIGEST,
-}
-DECLARATION_SUMMARY = closed(
-    {
-        "object": constant("source_declaration_summary"),
-        **_DECLARATION,
-        "source": SOURCE,
-        "stream_count": COUNT,
-        "connection_count": COUNT,
-        "registered_at": INSTANT,
-    }
-)
-DECLARATION = single("source_declaration", {**_DECLARATION, "declaration": MAP})
-_RUN = closed(
-    {"run_id": WORD, "status": one_of("running", "succeeded", "failed", "cancelled"), "at": INSTANT}
-)
-_CONNECTION: Mapping[str, Shape] = {
-    "connection_id": CONNECTION_ID,
-    "connector_key": WORD,
-    "connector_id": WORD,
-    "source": SOURCE,
-    "display_name": nullable(TEXT),
-    "label_status": one_of("owner_set", "fallback"),
-    "status": one_of(*[status.value for status in ConnectionStatus]),
-    "record_count": COUNT,
-    "last_run": nullable(_RUN),
-    "freshness": ref("Freshness"),
-    "created_at": INSTANT,
-    "updated_at": INSTANT,
-    "revoked_at": nullable(INSTANT),
-    "supported_actions": array(WORD),
-}
-REJECTION = closed(
-    {
-        "object": constant("ingest_rejection"),
-        "receipt_id": WORD,
-        "stream": WORD,
-        "code": WORD,
-        "path": nullable(TEXT),
-        "run_id": nullable(TEXT),
-        "at": INSTANT,
-    }
-)
 OWNER_SHAPES: Mapping[str, Shape] = {
     "Index": INDEX,
     "Resource": RESOURCE,
@@ -271,12 +220,6 @@ OWNER_SHAPES: Mapping[str, Shape] = {
     "Blob": BLOB,
     "IngestResult": INGEST_RESULT,
     "StreamState": STREAM_STATE,
-    "Deletion": DELETION,
-    "DeclarationList": list_of(DECLARATION_SUMMARY),
-    "Declaration": DECLARATION,
-    "ConnectionList": list_of(closed({"object": constant("owner_connection"), **_CONNECTION})),
-    "Connection": single("owner_connection", _CONNECTION),
-    "RejectionList": list_of(REJECTION),
 }
 
 

@@ -26,6 +26,7 @@ from personal_server.errors import (
     NotFound,
 )
 from personal_server.reading.ports import ReadPorts
+from personal_server.resource_server.envelopes import Deletion
 from personal_server.storage.catalog import KnownDeclarations
 from personal_server.storage.ports import READ_DEADLINE_SECONDS, ReadSnapshot, StreamState
 from personal_server.web.bodies import json_body, parse_body
@@ -212,7 +213,7 @@ class Deletes:
                     self.all,
                     "Deletes all records of a stream.",
                     "13.3",
-                    answer="Deletion",
+                    answer=Deletion,
                     parameters=(*TARGET, CONFIRM),
                     errors=(*TARGET_ERRORS, NotFound),
                 )
@@ -236,14 +237,7 @@ class Deletes:
             )
         connection_id, stream = self._place(request)
         count = self._ports.store.delete_stream(connection_id, stream, request.now_ns)
-        return Reply(
-            {
-                "object": "deletion",
-                "stream": stream,
-                "connection_id": connection_id,
-                "deleted_count": count,
-            }
-        )
+        return Reply(Deletion(stream=stream, connection_id=connection_id, deleted_count=count))
 
     def _place(self, request: Request) -> tuple[str, str]:
         with self._ports.snapshot(READ_DEADLINE_SECONDS) as snapshot:

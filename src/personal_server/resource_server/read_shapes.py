@@ -430,30 +430,4 @@ EXAMPLES: Mapping[str, Mapping[str, object]] = {
         "links": {"self": "/v1/streams/entries/aggregate?metric=sum&field=word_count"},
         "meta": _META,
     },
-    "IngestResult": {
-        "object": "ingest_result",
-        "stream": "entries",
-        "connection_id": "cin_diary",
-        "records_attempted": 3,
-        "records_accepted": 2,
-        "records_changed": 1,
-        "records_rejected": 1,
-        "errors": [],
-        "rejections": [
-            {
-                "input_index": 2,
-                "receipt_id": "rr_5Kd7",
-                "code": "record_schema_violation",
-                "path": "/title",
-                "message": "expected string",
-            }
-        ],
-    },
-    "Blob": {
-        "object": "blob",
-        "blob_id": "blob_sha256_" + "2c" * 32,
-        "sha256": "2c" * 32,
-        "size_bytes": 3,
-        "mime_type": "text/plain",
-    },
 }

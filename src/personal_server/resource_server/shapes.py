@@ -144,9 +144,6 @@ def error_shape(codes: Sequence[str]) -> Shape:
 # Source: docs/contract/resource-server.md 5, 12 to 14.
 
 
-_SHA256: Shape = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
-_DIGEST: Shape = {"type": "string", "pattern": "^sha256:[0-9a-f]{64}$"}
-
 INDEX = closed(
     {
         "object": constant("pdpp_discovery_index"),
@@ -164,62 +161,10 @@ RESOURCE: Shape = {
         "pdpp_core_query_base": {"type": "string", "pattern": "/v1$"},
     },
 }
-BLOB = closed(
-    {
-        "object": constant("blob"),
-        "blob_id": {"type": "string", "pattern": "^blob_sha256_[0-9a-f]{64}$"},
-        "sha256": _SHA256,
-        "size_bytes": COUNT,
-        "mime_type": WORD,
-    }
-)
-_REJECTION = closed(
-    {
-        "input_index": COUNT,
-        "receipt_id": WORD,
-        "code": one_of(
-            "invalid_utf8",
-            "malformed_ndjson",
-            "line_too_large",
-            "invalid_record",
-            "invalid_record_identity",
-            "record_schema_violation",
-            "append_only_conflict",
-        ),
-        "message": TEXT,
-    },
-    {"path": nullable(TEXT)},
-)
-INGEST_RESULT = closed(
-    {
-        "object": constant("ingest_result"),
-        "stream": WORD,
-        "connection_id": CONNECTION_ID,
-        "records_attempted": COUNT,
-        "records_accepted": COUNT,
-        "records_changed": COUNT,
-        "records_rejected": COUNT,
-        "errors": array({}, maxItems=0),
-        "rejections": array(_REJECTION, maxItems=1_000),
-    }
-)
-STREAM_STATE = closed(
-    {
-        "object": constant("stream_state"),
-        "connector_id": WORD,
-        "connection_id": CONNECTION_ID,
-        "grant_id": {"type": "null"},
-        "state": MAP,
-        "updated_at": nullable(INSTANT),
-    }
-)
 OWNER_SHAPES: Mapping[str, Shape] = {
     "Index": INDEX,
     "Resource": RESOURCE,
     "OpenApi": {"type": "object", "required": ["openapi", "paths"]},
-    "Blob": BLOB,
-    "IngestResult": INGEST_RESULT,
-    "StreamState": STREAM_STATE,
 }
 
 

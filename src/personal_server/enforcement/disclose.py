@@ -8,7 +8,7 @@ Source: docs/contract/resource-server.md 2.4, 4.3, 7.4, 12.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import cast
+from typing import Any, cast
 from urllib.parse import quote
 
 from personal_server.domain.authority import ReadableSource, ReadAuthority, TokenKind
@@ -28,7 +28,7 @@ WireRecord = dict[str, object]
 Discloser = Callable[[Row], WireRecord]
 
 
-def identity(authority: ReadAuthority, source: ReadableSource) -> dict[str, object]:
+def identity(authority: ReadAuthority, source: ReadableSource) -> dict[str, Any]:
     """The members that say where something came from.
 
     Source: docs/contract/resource-server.md 2.4, 2.5.

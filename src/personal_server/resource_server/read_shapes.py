@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 from personal_server.resource_server.shapes import (
     ANYTHING,
-    CONNECTION_ID,
     COUNT,
     FLAG,
     IDENTITY,
@@ -14,9 +13,7 @@ from personal_server.resource_server.shapes import (
     LABELS,
     MAP,
     PATH,
-    SOURCE,
     TEXT,
-    UNAVAILABLE,
     WORD,
     Shape,
     array,
@@ -52,170 +49,6 @@ SINGLE_RECORD = single(
     _RECORD_OPTIONAL,
 )
 
-_LIMITS = closed({"default_limit": COUNT, "max_limit": COUNT})
-_SORT = closed({"fields": array(WORD), "default": nullable(TEXT)})
-_SEARCH = closed(
-    {"modes": array(TEXT), "lexical_fields": array(WORD), "semantic_fields": array(WORD)}
-)
-_CONNECTION = closed({"connection_id": CONNECTION_ID}, LABELS)
-_CONSTRAINTS = closed(
-    {
-        "time_constraint": nullable(closed({"field": WORD}, {"since": TEXT, "until": TEXT})),
-        "resource_count": nullable(COUNT),
-    }
-)
-_CAPABILITY = closed({"declared": FLAG, "usable": FLAG}, {"reason": TEXT, "operators": array(WORD)})
-_FIELD = closed(
-    {
-        "schema": either(MAP, {"type": "boolean"}),
-        "granted": FLAG,
-        "exact_filter": _CAPABILITY,
-        "range_filter": _CAPABILITY,
-        "sort": _CAPABILITY,
-        "lexical_search": _CAPABILITY,
-        "semantic_search": _CAPABILITY,
-        "aggregation": map_of(_CAPABILITY),
-    },
-    {"type": TEXT, "role": TEXT},
-)
-_EXPAND = closed(
-    {
-        "name": WORD,
-        "stream": WORD,
-        "target_stream": WORD,
-        "cardinality": one_of("has_one", "has_many"),
-        "granted": FLAG,
-        "usable": FLAG,
-        "foreign_key": WORD,
-        "foreign_key_on": one_of("target", "self"),
-    },
-    {"child_parent_key_field": WORD, "default_limit": COUNT, "max_limit": COUNT, "reason": TEXT},
-)
-_ROW: Mapping[str, Shape] = {
-    "name": WORD,
-    "primary_key": array(WORD),
-    "cursor_field": nullable(WORD),
-    "consent_time_field": nullable(WORD),
-    "sort": _SORT,
-    "count": array(TEXT),
-    "search": _SEARCH,
-    "aggregate": closed({"metrics": array(TEXT)}),
-    "limits": _LIMITS,
-}
-_STREAM_REQUIRED: Mapping[str, Shape] = {
-    **_ROW,
-    "display": MAP,
-    "semantics": one_of("mutable_state", "append_only"),
-    "schema": MAP,
-    "selection": MAP,
-    "views": array(MAP),
-    "relationships": array(MAP),
-    "query": MAP,
-    "freshness": ref("Freshness"),
-    "constraints": _CONSTRAINTS,
-    "field_capabilities": map_of(_FIELD),
-    "expand_capabilities": array(_EXPAND),
-    "granted_connections": array(_CONNECTION),
-}
-STREAM_METADATA = closed({"object": constant("stream_metadata"), **_STREAM_REQUIRED})
-SINGLE_STREAM = single("stream_metadata", _STREAM_REQUIRED)
-COMPACT_STREAM = closed(
-    _ROW,
-    {
-        "display_name": TEXT,
-        "views": array(closed({"id": WORD, "fields": array(WORD)})),
-        "constraints": _CONSTRAINTS,
-        "field_capabilities": map_of(WORD),
-        "expand_capabilities": array(_EXPAND),
-        "granted_connections": array(_CONNECTION),
-        "freshness": ref("Freshness"),
-        "reduced": constant(True),
-    },
-)
-_CONNECTOR: Mapping[str, Shape] = {
-    "object": constant("connector"),
-    "source": SOURCE,
-    "connector_key": WORD,
-    "connector_id": WORD,
-    "display_name": TEXT,
-    "stream_count": COUNT,
-}
-_SCHEMA_CONNECTOR = closed(
-    {
-        **_CONNECTOR,
-        "declaration_version": WORD,
-        "streams": array(either(ref("StreamMetadata"), ref("CompactStream"))),
-    },
-    {"grant_id": TEXT, "granted_connections": array(_CONNECTION)},
-)
-_BEARER = closed(
-    {
-        "token_kind": one_of("client", "mcp_package", "owner"),
-        "scope": TEXT,
-        "client_id": nullable(TEXT),
-    },
-    {
-        "grant_id": TEXT,
-        "grant_package_id": TEXT,
-        "grant_ids": array(TEXT),
-        "expires_at": nullable(TEXT),
-        "access_mode": TEXT,
-        "purpose_code": TEXT,
-        "purpose_description": TEXT,
-        "manage_url": TEXT,
-    },
-)
-SCHEMA = single(
-    "schema",
-    {
-        "bearer": _BEARER,
-        "connector_count": COUNT,
-        "stream_count": COUNT,
-        "unavailable_connections": UNAVAILABLE["unavailable_connections"],
-        "connectors": array(_SCHEMA_CONNECTOR),
-    },
-    {"detail": constant("compact"), "unavailable_connection_count": COUNT},
-)
-_CONNECTOR_STREAM = closed(
-    {
-        "object": constant("stream"),
-        "name": WORD,
-        "record_count": COUNT,
-        "last_updated": nullable(INSTANT),
-        "freshness": ref("Freshness"),
-        "capabilities": closed(
-            {
-                "records": FLAG,
-                "records_url": PATH,
-                "stream_metadata": FLAG,
-                "metadata_url": PATH,
-                "aggregate": FLAG,
-                "aggregate_url": nullable(PATH),
-                "exact_filters": FLAG,
-                "range_filters": FLAG,
-                "expand": FLAG,
-                "changes_since": FLAG,
-            }
-        ),
-    }
-)
-CONNECTOR = closed(
-    {**_CONNECTOR, "granted_connections": array(_CONNECTION), "streams": array(_CONNECTOR_STREAM)},
-    {"grant_id": TEXT},
-)
-STREAM = closed(
-    {
-        "object": constant("stream"),
-        "name": WORD,
-        "record_count": COUNT,
-        "last_updated": nullable(INSTANT),
-        **IDENTITY,
-        "connector_id": WORD,
-        "source": SOURCE,
-        "freshness": ref("Freshness"),
-    },
-    LABELS,
-)
 _OFFSET = nullable(COUNT)
 FIELD_WINDOW = single(
     "field_window",
@@ -321,12 +154,6 @@ READ_SHAPES: Mapping[str, Shape] = {
     "Tombstone": TOMBSTONE,
     "SingleRecord": SINGLE_RECORD,
     "RecordList": list_of(either(ref("Record"), ref("Tombstone")), next_changes_since=WORD),
-    "StreamMetadata": STREAM_METADATA,
-    "SingleStream": SINGLE_STREAM,
-    "CompactStream": COMPACT_STREAM,
-    "Schema": SCHEMA,
-    "ConnectorList": list_of(CONNECTOR),
-    "StreamList": list_of(STREAM),
     "FieldWindow": FIELD_WINDOW,
     "Aggregation": AGGREGATION,
     "SearchResults": list_of(SEARCH_RESULT),

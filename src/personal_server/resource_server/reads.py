@@ -58,7 +58,13 @@ from personal_server.resource_server.read_parameters import (
     selectors_of,
     timeout_seconds,
 )
-from personal_server.resource_server.schema import SchemaRoutes
+from personal_server.resource_server.schema import (
+    ConnectorList,
+    SchemaBody,
+    SchemaRoutes,
+    SingleStream,
+    StreamList,
+)
 from personal_server.web.parameters import SELECTORS, Parameters
 from personal_server.web.requests import Request
 from personal_server.web.responses import Reply
@@ -262,7 +268,7 @@ def _schema_routes(routes: SchemaRoutes) -> tuple[Route, ...]:
             "The sources that the token can read, with their streams.",
             "6.1",
             parameters=SELECTORS,
-            answer="ConnectorList",
+            answer=ConnectorList,
             errors=_SELECTION,
             cors=True,
         ),
@@ -273,7 +279,7 @@ def _schema_routes(routes: SchemaRoutes) -> tuple[Route, ...]:
             "What the token can read, and how.",
             "6.2",
             parameters=SCHEMA,
-            answer="Schema",
+            answer=SchemaBody,
             errors=(ConnectionNotFound, AmbiguousSchemaDetail),
             cors=True,
             caching=Caching.REVALIDATE,
@@ -286,7 +292,7 @@ def _schema_routes(routes: SchemaRoutes) -> tuple[Route, ...]:
             "Streams by connection, with their number of records.",
             "6.5",
             parameters=SELECTORS,
-            answer="StreamList",
+            answer=StreamList,
             errors=_SELECTION,
             cors=True,
         ),
@@ -297,7 +303,7 @@ def _schema_routes(routes: SchemaRoutes) -> tuple[Route, ...]:
             "One stream's description.",
             "6.5",
             parameters=SELECTORS,
-            answer="SingleStream",
+            answer=SingleStream,
             errors=_STREAM_SELECTION,
             cors=True,
             caching=Caching.REVALIDATE,

@@ -17,7 +17,6 @@ from personal_server.domain.values import NANOSECONDS
 from personal_server.errors import PersonalServerError
 from personal_server.reading.ports import KeyedSealer, ReadPorts
 from personal_server.resource_server.envelopes import Meta
-from personal_server.resource_server.read_shapes import READ_SHAPES
 from personal_server.resource_server.reads import read_routes
 from personal_server.storage.ports import RecordStore, SealingKey
 from personal_server.web.application import rendered
@@ -40,10 +39,9 @@ def shape_of(shape: Shape) -> jsonschema_rs.Draft202012Validator:
     name = component_name(shape) if isinstance(shape, type) else shape
     if isinstance(shape, type):
         components.describe(shape)
-    schemas = {**components.schemas, **READ_SHAPES}
     schema = {
         "$ref": f"#/components/schemas/{name}",
-        "components": {"schemas": schemas},
+        "components": {"schemas": components.schemas},
     }
     return jsonschema_rs.Draft202012Validator(schema, validate_formats=True)
 

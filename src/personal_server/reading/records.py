@@ -14,7 +14,6 @@ from itertools import islice
 from urllib.parse import quote
 
 import msgspec
-import orjson
 
 from personal_server.domain.authority import ReadableSource, ReadAuthority
 from personal_server.domain.cursor import (
@@ -31,7 +30,13 @@ from personal_server.domain.envelope import Answer, Counted, name_unavailable
 from personal_server.domain.record import Row, key_text
 from personal_server.domain.values import Comparable
 from personal_server.enforcement.authorize import authorize_record, authorize_records
-from personal_server.enforcement.disclose import Discloser, WireRecord, discloser
+from personal_server.enforcement.disclose import (
+    ChildList,
+    Discloser,
+    Expanded,
+    Record,
+    discloser,
+)
 from personal_server.enforcement.expansion import AllowedExpansion
 from personal_server.enforcement.plans import (
     AuthorizedRead,
@@ -57,9 +62,6 @@ from personal_server.storage.ports import READ_DEADLINE_SECONDS, ReadSnapshot
 # Source: docs/contract/resource-server.md 7.5.
 
 
-Expanded = dict[str, object]
-
-
 Parent = tuple[str, str]
 
 
@@ -67,7 +69,9 @@ Parent = tuple[str, str]
 class Expansions:
     """What was expanded: per parent (connection, key) its relations, and whose children came."""
 
-    by_parent: dict[Parent, Expanded] = field(default_factory=dict[Parent, Expanded])
+    by_parent: dict[Parent, dict[str, Expanded]] = field(
+        default_factory=dict[Parent, dict[str, Expanded]]
+    )
     _children: dict[Parent, list[tuple[ReadableSource, int]]] = field(
         default_factory=dict[Parent, list[tuple[ReadableSource, int]]]
     )
@@ -148,11 +152,8 @@ def _joining_value(expansion: AllowedExpansion, row: Row) -> str | None:
     return key_text(held) if isinstance(held, str | int) else None
 
 
-def _child_list(records: list[WireRecord], url: str | None) -> dict[str, object]:
-    members: dict[str, object] = {"object": "list", "data": records, "has_more": url is not None}
-    if url is not None:
-        members["url"] = url
-    return members
+def _child_list(records: list[Record], url: str | None) -> ChildList:
+    return ChildList(data=records, has_more=url is not None, url=url)
 
 
 def _more_url(expansion: AllowedExpansion, child: ReadableSource, value: str | None) -> str:
@@ -218,7 +219,7 @@ def read_record(
     shown = read.terms.shown[source.connection_id]
     record = discloser(authority, source, shown)(row)
     if read.terms.expansions:
-        record["expanded"] = expansions.by_parent[row.connection_id, row.key]
+        record.expanded = expansions.by_parent[row.connection_id, row.key]
     disclosed = [Disclosed(source, shown, 1), *expansions.disclosed([row])]
     return Answer(data=record, warnings=read.warnings, disclosed=disclosed)
 
@@ -284,8 +285,8 @@ def _disclosed_page(
         row = placed.row
         record = disclosers[row.connection_id](row)
         if read.terms.expansions:
-            record["expanded"] = expansions.by_parent[row.connection_id, row.key]
-        text = orjson.dumps(record)
+            record.expanded = expansions.by_parent[row.connection_id, row.key]
+        text = msgspec.json.encode(record)
         size_bytes += len(text) + 1
         if records and size_bytes > MAX_PAGE_BYTES:
             break

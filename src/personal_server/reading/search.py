@@ -27,7 +27,7 @@ from personal_server.domain.envelope import Answer, Counted, Warning
 from personal_server.domain.search_words import parse_terms
 from personal_server.domain.values import NANOSECONDS
 from personal_server.enforcement.authorize import authorize_search
-from personal_server.enforcement.disclose import WireRecord, disclose_hit
+from personal_server.enforcement.disclose import SearchResult, disclose_hit
 from personal_server.enforcement.plans import AuthorizedRead, SearchTerms, plan_hit, plan_search
 from personal_server.enforcement.queries import SearchQuery
 from personal_server.enforcement.rows import Candidate, Matches
@@ -154,7 +154,7 @@ class _Turn:
 class _Shown:
     """The hits of a page, their sources, and how far the ranking was read."""
 
-    hits: list[WireRecord]
+    hits: list[SearchResult]
     sources: list[ReadableSource]
     end: int
 
@@ -282,7 +282,7 @@ def _hit(
     kept: RankedHit,
     source: ReadableSource,
     conditions: Sequence[Condition],
-) -> WireRecord | None:
+) -> SearchResult | None:
     rows = snapshot.record(plan_hit(source, kept.key))
     if not rows or not all(holds(condition, rows[0].data) for condition in conditions):
         return None

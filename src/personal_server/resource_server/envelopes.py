@@ -175,54 +175,6 @@ def completed(
     )
 
 
-def list_body(
-    request: Request,
-    data: Sequence[object],
-    *,
-    next_cursor: str | None = None,
-    next_changes_since: str | None = None,
-    count: Uncounted | Counted = UNCOUNTED,
-    warnings: Iterable[Warning] = (),
-    meta: Mapping[str, object] | None = None,
-) -> dict[str, object]:
-    """A list envelope.  `meta` are further members of `meta`.
-
-    Source: docs/contract/resource-server.md 2.2.
-    """
-    body: dict[str, object] = {
-        "object": "list",
-        "url": request.raw_path,
-        "data": data,
-        "has_more": next_cursor is not None,
-    }
-    if next_cursor is not None:
-        body["next_cursor"] = next_cursor
-    if next_changes_since is not None:
-        body["next_changes_since"] = next_changes_since
-    following = None if next_cursor is None else request.next_link(next_cursor)
-    body["links"] = {"self": request.self_link, "next": following}
-    body["meta"] = meta_of(request, count=count, warnings=warnings, meta=meta)
-    return body
-
-
-def object_body(
-    request: Request,
-    members: Mapping[str, object],
-    *,
-    warnings: Iterable[Warning] = (),
-    meta: Mapping[str, object] | None = None,
-) -> dict[str, object]:
-    """A single object: its members, `links` and `meta`, flat.
-
-    Source: docs/contract/resource-server.md 2.2.
-    """
-    return {
-        **members,
-        "links": {"self": request.self_link},
-        "meta": meta_of(request, warnings=warnings, meta=meta),
-    }
-
-
 # Owner lists: pages of a list that is read by number or by name, with sealed cursors.
 #
 # Rule: a cursor is good for the same route, the same filters and the same owner only.

@@ -34,7 +34,7 @@ from personal_server.errors import (
     UnsupportedVersion,
 )
 from personal_server.resource_server.envelopes import Meta
-from personal_server.resource_server.read_shapes import EXAMPLES, READ_SHAPES
+from personal_server.resource_server.read_shapes import EXAMPLES
 from personal_server.resource_server.shapes import OWNER_SHAPES, Shape, error_shape
 from personal_server.web.json_schemas import Components, JsonSchema, component_name
 from personal_server.web.parameters import Form, Kind, Parameter
@@ -160,7 +160,6 @@ def openapi_document(
 def _schemas(routes: Iterable[Route]) -> dict[str, Shape]:
     shapes: dict[str, Shape] = {
         "Error": error_shape(sorted({error.code for error in error_classes(routes)})),
-        **READ_SHAPES,
         **OWNER_SHAPES,
         **_components(routes),
     }

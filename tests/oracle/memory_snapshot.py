@@ -14,14 +14,11 @@ from personal_server.enforcement.plans import (
     BlobPlan,
     ChangesPlan,
     ChildrenPlan,
-    CountPlan,
     FieldWindowPlan,
-    PagePlan,
     RecordPlan,
+    RecordsPlan,
     Scope,
     SearchPlan,
-    SpanPlan,
-    SummaryPlan,
 )
 from personal_server.enforcement.rows import (
     Aggregation,
@@ -97,7 +94,7 @@ class MemorySnapshot:
         """See the port."""
         return self._state.collections
 
-    def page(self, plan: PagePlan) -> Page:
+    def page(self, plan: RecordsPlan) -> Page:
         """See the port."""
         placed = [
             PlacedRow(row, _position(row, plan))
@@ -115,14 +112,14 @@ class MemorySnapshot:
         rows = valued + empty
         return Page(tuple(rows[: plan.limit]), len(rows) > plan.limit)
 
-    def count(self, plan: CountPlan) -> int:
+    def count(self, plan: RecordsPlan) -> int:
         """See the port."""
         return len(self._matching(plan.scopes, plan.conditions))
 
-    def span(self, plan: SpanPlan) -> Span:
+    def span(self, plan: RecordsPlan) -> Span:
         """See the port."""
         rows = self._matching(plan.scopes, plan.conditions)
-        name = plan.field
+        name = plan.span_field
         if name is None:
             return Span(len(rows), None, None)
         kind = plan.scopes[0].stream.properties[name].kind
@@ -137,10 +134,10 @@ class MemorySnapshot:
         latest = max(dated, key=lambda each: each[0])
         return Span(len(rows), earliest[1], latest[1])
 
-    def summary(self, plan: SummaryPlan) -> Summary:
+    def summary(self, scope: Scope) -> Summary:
         """See the port."""
-        rows = self._visible(plan.scope)
-        fields = plan.scope.fields
+        rows = self._visible(scope)
+        fields = scope.fields
         times = [latest_change(r.created, r.field_changes, fields).emitted_at_ns for r in rows]
         return Summary(len(rows), max(times, default=None))
 
@@ -151,7 +148,7 @@ class MemorySnapshot:
     def children(self, plan: ChildrenPlan) -> Mapping[str, Children]:
         """See the port."""
         found: dict[str, Children] = {}
-        page = self.page(PagePlan((plan.scope,), plan.order, limit=2**62))
+        page = self.page(RecordsPlan((plan.scope,), plan.order, limit=2**62))
         for parent in plan.parent_values:
             rows = [each.row for each in page.rows if _is_child(each.row, parent, plan)]
             if rows:
@@ -219,7 +216,7 @@ def _tie(position: Position) -> tuple[str, str]:
     return (position.key, position.connection_id)
 
 
-def _position(row: Row, plan: PagePlan) -> Position:
+def _position(row: Row, plan: RecordsPlan) -> Position:
     value = sort_value(row.data, plan.order.field, plan.order.kind)
     return Position(value, row.key, row.connection_id)
 

@@ -15,7 +15,7 @@ from personal_server.domain.envelope import Answer
 from personal_server.domain.values import NANOSECONDS
 from personal_server.enforcement.authorize import authorize_aggregate
 from personal_server.enforcement.disclose import identity
-from personal_server.enforcement.plans import AggregateTerms, AuthorizedRead, plan_aggregate
+from personal_server.enforcement.plans import AggregatePlan, AuthorizedRead
 from personal_server.enforcement.queries import AggregateQuery
 from personal_server.enforcement.rows import Aggregation, Group
 from personal_server.reading.freshness import least_fresh
@@ -36,12 +36,12 @@ def read_aggregate(
 ) -> Answer:
     """The aggregate.  Raises: what `authorize_aggregate` raises, QueryTimeout."""
     read = authorize_aggregate(authority, query)
-    found = snapshot.aggregate(plan_aggregate(read))
+    found = snapshot.aggregate(read.plan)
     freshness = least_fresh(snapshot, ports.capture_times, read.sources, ports.clock())
     meta = unavailable_meta(authority, query.selectors)
     if freshness is not None:
         meta["freshness"] = freshness
-    used = _used_fields(read.terms)
+    used = _used_fields(read.plan)
     return Answer(
         data=_members(read, found),
         meta=meta,
@@ -49,15 +49,15 @@ def read_aggregate(
     )
 
 
-def _members(read: AuthorizedRead[AggregateTerms], found: Aggregation) -> dict[str, object]:
-    terms = read.terms
-    grouping = terms.grouping
+def _members(read: AuthorizedRead[AggregatePlan], found: Aggregation) -> dict[str, object]:
+    plan = read.plan
+    grouping = plan.grouping
     timed = grouping is not None and grouping.granularity is not None
     members: dict[str, object] = {
         "object": "aggregation",
         "stream": read.sources[0].stream,
-        "metric": terms.metric.value,
-        "field": terms.field,
+        "metric": plan.metric.value,
+        "field": plan.field,
         "group_by": grouping.field if grouping and not timed else None,
         "group_by_time": grouping.field if grouping and timed else None,
         "granularity": grouping.granularity.value if grouping and grouping.granularity else None,
@@ -68,30 +68,30 @@ def _members(read: AuthorizedRead[AggregateTerms], found: Aggregation) -> dict[s
     if grouping is None:
         members["value"] = found.value
     else:
-        members |= _grouped(terms, grouping, found)
+        members |= _grouped(plan, grouping, found)
     if len(read.sources) == 1:
         members |= identity(read.authority, read.sources[0])
     return members
 
 
-def _grouped(terms: AggregateTerms, grouping: Grouping, found: Aggregation) -> dict[str, object]:
+def _grouped(plan: AggregatePlan, grouping: Grouping, found: Aggregation) -> dict[str, object]:
     members: dict[str, object] = {
         "group_count": found.group_count,
-        "groups": [_group(terms, grouping, group) for group in found.groups],
-        "limit": terms.limit,
+        "groups": [_group(plan, grouping, group) for group in found.groups],
+        "limit": plan.limit,
         "other_count": found.other_count,
     }
-    if terms.metric is Metric.SUM:
+    if plan.metric is Metric.SUM:
         members["other_value"] = found.other_value
     return members
 
 
-def _group(terms: AggregateTerms, grouping: Grouping, group: Group) -> dict[str, object]:
+def _group(plan: AggregatePlan, grouping: Grouping, group: Group) -> dict[str, object]:
     members: dict[str, object] = {"key": group.key}
     if grouping.granularity is not None:
         members = _bucket(grouping, grouping.granularity, group.key)
     members["count"] = group.count
-    if terms.metric is not Metric.COUNT:
+    if plan.metric is not Metric.COUNT:
         members["value"] = group.value
     return members
 
@@ -113,8 +113,8 @@ def _local(instant_ns: int, time_zone: str) -> datetime:
         return moment
 
 
-def _used_fields(terms: AggregateTerms) -> tuple[str, ...]:
-    grouped = (terms.grouping.field,) if terms.grouping else ()
-    named = (terms.field,) if terms.field else ()
-    filtered = (condition.field for condition in terms.conditions)
+def _used_fields(plan: AggregatePlan) -> tuple[str, ...]:
+    grouped = (plan.grouping.field,) if plan.grouping else ()
+    named = (plan.field,) if plan.field else ()
+    filtered = (condition.field for condition in plan.conditions)
     return tuple(dict.fromkeys((*named, *grouped, *filtered)))

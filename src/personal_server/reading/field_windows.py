@@ -13,7 +13,7 @@ from personal_server.domain.disclosure import Disclosed
 from personal_server.domain.envelope import Answer
 from personal_server.enforcement.authorize import authorize_field_window
 from personal_server.enforcement.disclose import identity
-from personal_server.enforcement.plans import AuthorizedRead, FieldWindowTerms, plan_field_window
+from personal_server.enforcement.plans import AuthorizedRead, FieldWindowPlan
 from personal_server.enforcement.queries import FieldWindowQuery
 from personal_server.enforcement.readable_sources import ambiguous
 from personal_server.enforcement.rows import FieldWindow, WindowOutcome
@@ -31,7 +31,7 @@ def read_field_window(
         FieldNotText, QueryNotFound.
     """
     read = authorize_field_window(authority, query)
-    window = _the_one(authority, read.sources, snapshot.field_window(plan_field_window(read)))
+    window = _the_one(authority, read.sources, snapshot.field_window(read.plan))
     _refuse_unreadable(window)
     source = next(s for s in read.sources if s.connection_id == window.connection_id)
     members: dict[str, object] = {
@@ -88,8 +88,8 @@ def _field(source: ReadableSource, name: str, window: FieldWindow) -> dict[str, 
     return members
 
 
-def _window(read: AuthorizedRead[FieldWindowTerms], window: FieldWindow) -> dict[str, object]:
-    start, limit = window.start_chars, read.terms.limit_chars
+def _window(read: AuthorizedRead[FieldWindowPlan], window: FieldWindow) -> dict[str, object]:
+    start, limit = window.start_chars, read.plan.limit_chars
     end = start + len(window.text)
     more = end < window.total_chars
     return {

@@ -13,7 +13,6 @@ from urllib.parse import quote
 
 from personal_server.domain.disclosure import Disclosed
 from personal_server.enforcement.authorize import authorize_blob
-from personal_server.enforcement.plans import plan_blob
 from personal_server.enforcement.queries import BlobQuery, Selectors
 from personal_server.enforcement.rows import BlobReference
 from personal_server.errors import (
@@ -122,7 +121,7 @@ class Blobs:
         parameters = request.parameters
         selectors = Selectors(parameters.text("connection_id"), parameters.text("connector_id"))
         read = authorize_blob(request.authority, BlobQuery(blob_id, selectors))
-        references = snapshot_of(request).blob(plan_blob(read))
+        references = snapshot_of(request).blob(read.plan)
         content = self._ports.store.open_blob(blob_id) if references else None
         if content is None:
             raise BlobNotFound("No such blob here.", param="blob_id")

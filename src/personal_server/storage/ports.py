@@ -24,13 +24,11 @@ from personal_server.enforcement.plans import (
     BlobPlan,
     ChangesPlan,
     ChildrenPlan,
-    CountPlan,
     FieldWindowPlan,
-    PagePlan,
     RecordPlan,
+    RecordsPlan,
+    Scope,
     SearchPlan,
-    SpanPlan,
-    SummaryPlan,
 )
 from personal_server.enforcement.rows import (
     Aggregation,
@@ -208,7 +206,7 @@ class CatalogReads(Protocol):
 class RecordReads(Protocol):
     """Rows by place, key and relation."""
 
-    def page(self, plan: PagePlan) -> Page:
+    def page(self, plan: RecordsPlan) -> Page:
         """The rows after a position, in order."""
         ...
 
@@ -228,15 +226,15 @@ class RecordReads(Protocol):
 class FigureReads(Protocol):
     """Exact numbers over visible records."""
 
-    def count(self, plan: CountPlan) -> int:
+    def count(self, plan: RecordsPlan) -> int:
         """How many."""
         ...
 
-    def span(self, plan: SpanPlan) -> Span:
+    def span(self, plan: RecordsPlan) -> Span:
         """How many, and the extreme stored values of a field."""
         ...
 
-    def summary(self, plan: SummaryPlan) -> Summary:
+    def summary(self, scope: Scope) -> Summary:
         """How many, and when the newest granted change came."""
         ...
 

@@ -17,13 +17,11 @@ from personal_server.enforcement.plans import (
     BlobPlan,
     ChangesPlan,
     ChildrenPlan,
-    CountPlan,
     FieldWindowPlan,
-    PagePlan,
     RecordPlan,
+    RecordsPlan,
+    Scope,
     SearchPlan,
-    SpanPlan,
-    SummaryPlan,
 )
 from personal_server.enforcement.rows import (
     Aggregation,
@@ -167,7 +165,7 @@ class SqlSnapshot:
             for connection_id, run_id, status, at, succeeded_at in lines
         }
 
-    def page(self, plan: PagePlan) -> Page:
+    def page(self, plan: RecordsPlan) -> Page:
         """See the port."""
         return pages.page(self._reader, plan)
 
@@ -183,17 +181,17 @@ class SqlSnapshot:
         """See the port."""
         return pages.field_window(self._reader, plan)
 
-    def count(self, plan: CountPlan) -> int:
+    def count(self, plan: RecordsPlan) -> int:
         """See the port."""
         return figures.count(self._reader, plan)
 
-    def span(self, plan: SpanPlan) -> Span:
+    def span(self, plan: RecordsPlan) -> Span:
         """See the port."""
         return figures.span(self._reader, plan)
 
-    def summary(self, plan: SummaryPlan) -> Summary:
+    def summary(self, scope: Scope) -> Summary:
         """See the port."""
-        return figures.summary(self._reader, plan)
+        return figures.summary(self._reader, scope)
 
     def aggregate(self, plan: AggregatePlan) -> Aggregation:
         """See the port."""

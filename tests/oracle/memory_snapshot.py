@@ -59,31 +59,25 @@ class MemorySnapshot:
 
     @property
     def epoch(self) -> str:
-        """See the port."""
         return self._state.epoch
 
     @property
     def horizon(self) -> int:
-        """See the port."""
         return self._state.sequence
 
     @property
     def retained_from(self) -> int:
-        """See the port."""
         return self._state.retained_from
 
     def declarations(self) -> tuple[StoredDeclaration, ...]:
-        """See the port."""
         current = [each for each in self._state.declarations.values() if each.current]
         return tuple(sorted(current, key=lambda each: each.connector_key))
 
     def connections(self) -> tuple[Connection, ...]:
-        """See the port."""
         found = self._state.connections.values()
         return tuple(sorted(found, key=lambda each: each.connection_id))
 
     def stored_streams(self) -> tuple[StoredStream, ...]:
-        """See the port."""
         connectors = {c.connection_id: c.connector_key for c in self.connections()}
         return tuple(
             StoredStream(connection_id, connectors[connection_id], stream, len(rows))
@@ -91,11 +85,9 @@ class MemorySnapshot:
         )
 
     def collections(self) -> Mapping[str, Collection]:
-        """See the port."""
         return self._state.collections
 
     def page(self, plan: RecordsPlan) -> Page:
-        """See the port."""
         placed = [
             PlacedRow(row, _position(row, plan))
             for row in self._matching(plan.scopes, plan.conditions)
@@ -113,11 +105,9 @@ class MemorySnapshot:
         return Page(tuple(rows[: plan.limit]), len(rows) > plan.limit)
 
     def count(self, plan: RecordsPlan) -> int:
-        """See the port."""
         return len(self._matching(plan.scopes, plan.conditions))
 
     def span(self, plan: RecordsPlan) -> Span:
-        """See the port."""
         rows = self._matching(plan.scopes, plan.conditions)
         name = plan.span_field
         if name is None:
@@ -135,18 +125,15 @@ class MemorySnapshot:
         return Span(len(rows), earliest[1], latest[1])
 
     def summary(self, scope: Scope) -> Summary:
-        """See the port."""
         rows = self._visible(scope)
         fields = scope.fields
         times = [latest_change(r.created, r.field_changes, fields).emitted_at_ns for r in rows]
         return Summary(len(rows), max(times, default=None))
 
     def record(self, plan: RecordPlan) -> tuple[Row, ...]:
-        """See the port."""
         return tuple(row for row in self._matching(plan.scopes) if row.key == plan.key)
 
     def children(self, plan: ChildrenPlan) -> Mapping[str, Children]:
-        """See the port."""
         found: dict[str, Children] = {}
         page = self.page(RecordsPlan((plan.scope,), plan.order, limit=2**62))
         for parent in plan.parent_values:
@@ -157,29 +144,23 @@ class MemorySnapshot:
         return found
 
     def field_window(self, plan: FieldWindowPlan) -> tuple[FieldWindow, ...]:
-        """See the port."""
         rows = self.record(RecordPlan(plan.scopes, plan.key))
         return tuple(_window(row.connection_id, row.data.get(plan.field), plan) for row in rows)
 
     def aggregate(self, plan: AggregatePlan) -> Aggregation:
-        """See the port."""
         return aggregate(plan, self._matching(plan.scopes, plan.conditions))
 
     def search(self, plan: SearchPlan) -> Matches:
-        """See the port."""
         return search(plan, {id(scope): self._visible(scope) for scope in plan.scopes})
 
     def ranking(self, ranking_id: str, now_ns: int) -> tuple[RankedHit, ...] | None:
-        """See the port."""
         kept = self._state.rankings.get(ranking_id)
         return kept[1] if kept is not None and now_ns < kept[0] else None
 
     def changes(self, plan: ChangesPlan) -> Feed:
-        """See the port."""
         return feed(plan, self._state)
 
     def blob(self, plan: BlobPlan) -> tuple[BlobReference, ...]:
-        """See the port."""
         found: list[BlobReference] = []
         for scope in sorted(plan.scopes, key=lambda s: (s.connection_id, s.stream.name)):
             if (scope.connection_id, plan.blob_id) not in self._state.uploads:
@@ -192,7 +173,6 @@ class MemorySnapshot:
         return tuple(found)
 
     def export(self, connection_id: str, stream: str) -> Iterator[Row]:
-        """See the port."""
         rows = self._state.rows.get((connection_id, stream), {})
         return iter([rows[key] for key in sorted(rows)])
 

@@ -203,8 +203,10 @@ class CatalogReads(Protocol):
         ...
 
 
-class RecordReads(Protocol):
-    """Rows by place, key and relation."""
+class ReadSnapshot(CatalogReads, Protocol):
+    """One consistent state of the store.  Used by one thread at a time."""
+
+    # Rows by place, key and relation.
 
     def page(self, plan: RecordsPlan) -> Page:
         """The rows after a position, in order."""
@@ -222,9 +224,7 @@ class RecordReads(Protocol):
         """One window per visible record with the key, by connection."""
         ...
 
-
-class FigureReads(Protocol):
-    """Exact numbers over visible records."""
+    # Exact numbers over visible records.
 
     def count(self, plan: RecordsPlan) -> int:
         """How many."""
@@ -242,9 +242,7 @@ class FigureReads(Protocol):
         """A metric, perhaps grouped."""
         ...
 
-
-class FeedReads(Protocol):
-    """The change feed and what its bookmarks are judged by."""
+    # The change feed and what its bookmarks are judged by.
 
     @property
     def epoch(self) -> str:
@@ -265,9 +263,7 @@ class FeedReads(Protocol):
         """Relevant changes in order of their number."""
         ...
 
-
-class FindReads(Protocol):
-    """Search, blobs, and the whole of a stream."""
+    # Search, blobs, and the whole of a stream.
 
     def search(self, plan: SearchPlan) -> Matches:
         """Candidates for ranking, with exact document frequencies."""
@@ -284,10 +280,6 @@ class FindReads(Protocol):
     def export(self, connection_id: str, stream: str) -> Iterator[Row]:
         """Every stored row of a stream by key, declared today or not.  The owner's export only."""
         ...
-
-
-class ReadSnapshot(CatalogReads, RecordReads, FigureReads, FeedReads, FindReads, Protocol):
-    """One consistent state of the store.  Used by one thread at a time."""
 
 
 class Snapshots(Protocol):

@@ -48,11 +48,11 @@ from personal_server.web.error_responses import (
     ErrorPage,
     oauth_error,
     plain_page,
-    prefers_json,
     server_error,
 )
 from personal_server.web.guarded_fetch import GuardedFetch
 from personal_server.web.limits import Limits
+from personal_server.web.requests import prefers_json
 from personal_server.web.responses import NO_STORE, answer, with_fixed_headers
 
 # The frame of the OAuth endpoints: routes, bodies, and the one place errors become answers.
@@ -144,7 +144,7 @@ class Frame:
             return self._translated(route, call, internal)
 
     def _translated(self, route: EndpointRoute, call: Call, error: PersonalServerError) -> Response:
-        if route.page and not prefers_json(call.request):
+        if route.page and not prefers_json(call.request.headers.get("accept", "")):
             return self._error_page(call.request, error)
         return _in_family(route.path, error, call.request_id)
 

@@ -31,7 +31,6 @@ from personal_server.console.session import (
     known_query,
     next_cookie,
     origin_of,
-    prefers_json,
     session_cookie,
     stranger,
 )
@@ -52,6 +51,7 @@ from personal_server.storage.authorization import AuthorizationStore
 from personal_server.storage.catalog import KnownDeclarations, StoredCatalogs
 from personal_server.storage.ports import DisclosureStore
 from personal_server.web.bodies import read_form
+from personal_server.web.requests import prefers_json
 
 # The console as an ASGI application: routes, who visits, and the one place errors become pages.
 #

@@ -142,27 +142,11 @@ def check_csrf(request: Request, visit: Visit) -> None:
         raise CsrfFailed("This form is too old or did not come from this server. Load it again.")
 
 
-def prefers_json(accept: str) -> bool:
-    """Whether `Accept` ranks JSON above HTML."""
-    return _quality(accept, "application/json") > _quality(accept, "text/html")
-
-
 def _same_origin(headers: Mapping[str, str], origin: str) -> bool:
     sent = headers.get("origin")
     if sent is not None:
         return sent.lower() == origin
     return headers.get("sec-fetch-site") == "same-origin"
-
-
-def _quality(accept: str, media_type: str) -> float:
-    best = 0.0
-    for part in accept.split(","):
-        name, *parameters = (piece.strip().lower() for piece in part.split(";"))
-        if name != media_type:
-            continue
-        weight = next((p[2:] for p in parameters if p.startswith("q=")), "1")
-        best = max(best, float(weight) if re.fullmatch(r"[01](\.\d*)?", weight) else 0.0)
-    return best
 
 
 def _cookie_name(origin: str, word: str) -> str:

@@ -116,12 +116,6 @@ def plain_page(request: Request, error: PersonalServerError) -> Response:
     return _with_wait(HTMLResponse(page, error.status, headers), error)
 
 
-def prefers_json(request: Request) -> bool:
-    """Whether the caller asked for JSON rather than a page."""
-    accept = request.headers.get("accept", "")
-    return "application/json" in accept and "text/html" not in accept
-
-
 def _with_wait(response: Response, error: PersonalServerError) -> Response:
     wait = error.members.get("retry_after_seconds")
     if wait is not None:

@@ -62,23 +62,41 @@ class Request:
         return f"{self.raw_path}?{query}"
 
 
+# What a weighted header (`Accept`, `Accept-Encoding`) prefers.  Source: RFC 9110 12.5.1, 12.5.3.
+
+_WEIGHT = re.compile(r"(?:0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?)\Z")
+
+
+def weights(header: str) -> Mapping[str, float]:
+    """What a weighted header names, and how much each is wanted; a malformed weight is none."""
+    found: dict[str, float] = {}
+    for part in header.lower().split(","):
+        name, *parameters = (piece.strip() for piece in part.split(";"))
+        weight = next((p[2:].strip() for p in parameters if p.startswith("q=")), "1")
+        if name:
+            found[name] = max(found.get(name, 0.0), float(weight) if _WEIGHT.match(weight) else 0.0)
+    return found
+
+
 def prefers_html(accept: str) -> bool:
-    """Whether HTML is asked for before JSON."""
-    return _quality(accept, "text/html") > max(
-        _quality(accept, "application/json"), _quality(accept, "*/*")
-    )
+    """Whether HTML is wanted more than JSON."""
+    wanted = weights(accept)
+    return _rank(wanted, "text/html") > _rank(wanted, "application/json")
 
 
-def _quality(accept: str, media_type: str) -> float:
-    for part in accept.split(","):
-        name, _, parameters = part.partition(";")
-        if name.strip().lower() == media_type:
-            quality = parameters.strip().removeprefix("q=")
-            try:
-                return float(quality) if quality else 1.0
-            except ValueError:
-                return 1.0
-    return 0.0
+def prefers_json(accept: str) -> bool:
+    """Whether JSON is wanted more than HTML."""
+    wanted = weights(accept)
+    return _rank(wanted, "application/json") > _rank(wanted, "text/html")
+
+
+def _rank(wanted: Mapping[str, float], media_type: str) -> tuple[float, bool]:
+    """How much a media type is wanted: its own name counts before a wildcard of equal weight."""
+    for name in (media_type, f"{media_type.partition('/')[0]}/*", "*/*"):
+        weight = wanted.get(name)
+        if weight is not None:
+            return (weight, weight > 0 and name == media_type)
+    return (0.0, False)
 
 
 PDPP_VERSION = "2026-04-06"

@@ -20,12 +20,10 @@ from starlette.types import Receive, Send
 from personal_server.domain.disclosure import Disclosed
 from personal_server.errors import RangeNotSatisfiable
 from personal_server.web.limits import Standing
-from personal_server.web.requests import PDPP_VERSION
+from personal_server.web.requests import PDPP_VERSION, weights
 from personal_server.web.workers import Workers
 
 COMPRESSED_FROM_BYTES = 1_024
-
-_GZIP = re.compile(r"(?:^|[,\s])(?:gzip|\*)\s*(?:;\s*q\s*=\s*([0-9.]+))?\s*(?:,|$)", re.IGNORECASE)
 
 
 @dataclass(slots=True)
@@ -65,8 +63,8 @@ def rate_headers(standing: Standing | None) -> list[tuple[str, str]]:
 
 def accepts_gzip(accept_encoding: str) -> bool:
     """Whether the caller takes gzip."""
-    match = _GZIP.search(accept_encoding)
-    return match is not None and match.group(1) not in ("0", "0.0", "0.00", "0.000")
+    wanted = weights(accept_encoding)
+    return wanted.get("gzip", wanted.get("*", 0.0)) > 0
 
 
 def compress(answer: Answer, accept_encoding: str) -> None:

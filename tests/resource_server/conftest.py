@@ -68,7 +68,7 @@ OWNER = ReadAuthority(TokenKind.OWNER, "sub_1", (), client_id="pdpp-cli")
 class Bench:
     """A resource server under test and its fakes; tokens are keys of `tokens`."""
 
-    table: RouteTable
+    table: RouteTable[Route]
     tokens: dict[str, Identified] = field(
         default_factory=lambda: {
             "client": Identified(client_authority()),

@@ -25,7 +25,7 @@ from personal_server.resource_server.openapi import openapi_document
 from personal_server.resource_server.quotas import LimitRules, Limits
 from personal_server.storage.catalog import KnownDeclarations
 from personal_server.storage.ports import RecordStore, SealingKey
-from personal_server.web.routing import RouteTable
+from personal_server.web.routing import Route, RouteTable
 from personal_server.web.workers import Capacity
 from tests.oracle.disclosure_memory import MemoryDisclosures
 from tests.oracle.memory import MemoryStore
@@ -60,7 +60,7 @@ class Clock:
 class Described:
     """The OpenAPI document, used as a judge."""
 
-    table: RouteTable
+    table: RouteTable[Route]
     document: Mapping[str, Any] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -167,7 +167,7 @@ class Living:
         return Identified(read_authority(self.resolved[token], connections, declarations))
 
     @cached_property
-    def table(self) -> RouteTable:
+    def table(self) -> RouteTable[Route]:
         sealer = KeyedSealer([SealingKey(1, b"k" * 32, 0)], self.random_bytes)
         reads = ReadPorts(self.store, sealer, self.clock, self.random_bytes)
         return route_table(

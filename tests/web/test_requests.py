@@ -1,6 +1,8 @@
+import re
+
 import pytest
 
-from personal_server.web.requests import prefers_html, prefers_json
+from personal_server.web.requests import prefers_html, prefers_json, request_id_of
 from personal_server.web.responses import accepts_gzip
 
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
@@ -50,3 +52,16 @@ def test_the_weights_of_accept_tell_a_page_from_json(accept: str, html: bool, js
 )
 def test_gzip_is_used_where_it_is_wanted(accepted: str, zipped: bool) -> None:
     assert accepts_gzip(accepted) is zipped
+
+
+@pytest.mark.parametrize("sent", ["a", "Req_1.2:3-4", "x" * 128])
+def test_a_plain_request_id_is_echoed_from_either_header(sent: str) -> None:
+    assert request_id_of({"request-id": sent, "x-request-id": "other"}) == sent
+    assert request_id_of({"x-request-id": sent}) == sent
+
+
+@pytest.mark.parametrize("sent", ["", "x" * 129, "a b", "a\n", "ä", "<b>"])
+def test_instead_of_any_other_one_is_minted(sent: str) -> None:
+    made = [request_id_of(headers) for headers in ({"request-id": sent}, {})]
+    assert all(re.fullmatch("req_[0-9a-f]{24}", each) for each in made)
+    assert made[0] != made[1]

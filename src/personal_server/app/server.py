@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Generator, Mapping
+from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
-from functools import partial
 from importlib.metadata import version
 from typing import Any, cast
 
@@ -36,22 +35,15 @@ from personal_server.authorization_server.openapi import (
 from personal_server.console.application import SEGMENTS as CONSOLE_SEGMENTS
 from personal_server.console.application import ConsoleParts, console_app, error_page, owner_session
 from personal_server.errors import (
-    GrantExpired,
-    GrantInvalid,
-    GrantRevoked,
-    InvalidToken,
-    PersonalServerError,
     StorageUnavailable,
 )
 from personal_server.granting.owner_sessions import OwnerSignIn
 from personal_server.granting.retention import Retention, keep_forgetting, keep_sweeping
 from personal_server.mcp_adapter.calls import adapter_settings
 from personal_server.mcp_adapter.http import (
-    AdmissionUnavailable,
     Admitted,
     HostedApp,
     HostedCredential,
-    Refused,
     hosted_app,
 )
 from personal_server.reading.disclosure_log import DisclosureRecorder
@@ -110,14 +102,6 @@ def _each(value: object) -> list[object]:
 # Source: docs/contract/mcp-adapter.md 3.2, 3.3.
 
 
-_REFUSALS: Mapping[type[PersonalServerError], Refused] = {
-    InvalidToken: Refused("invalid_token"),
-    GrantRevoked: Refused("grant_revoked"),
-    GrantExpired: Refused("grant_expired"),
-    GrantInvalid: Refused("grant_invalid"),
-}
-
-
 class BehindTheDoor:
     """An inner application, told the origin that its in-process caller wrote into `Host`."""
 
@@ -138,15 +122,9 @@ class TokenAdmission:
         self._resolver = resolver
         self._mcp_resources = mcp_resources
 
-    async def judge(self, token: str) -> Admitted | Refused:
-        """What a bearer stands for now.  Raises: AdmissionUnavailable."""
-        try:
-            found = await anyio.to_thread.run_sync(partial(self._resolver.resolve, token))
-        except PersonalServerError as error:
-            refusal = _REFUSALS.get(type(error))
-            if refusal is None:
-                raise AdmissionUnavailable from None
-            return refusal
+    async def judge(self, token: str) -> Admitted:
+        """What a bearer stands for now.  Raises: what the resolver raises."""
+        found = await anyio.to_thread.run_sync(self._resolver.resolve, token)
         return Admitted(
             kind=found.kind,
             client_id=found.client_id,

@@ -1,7 +1,7 @@
-"""The request as a route sees it: authorized, parsed, dated.
+"""One request: as it comes in, as a route of `/v1` sees it, and what its headers prefer.
 
-Rule: a `Request` that exists has passed steps 1 to 8 of docs/contract/resource-server.md 1.5;
-routes do the rest.
+Rule: what the outermost application settled (`scope["state"]`) is believed, and nothing else is: a
+request id is minted here and nowhere else, where there is none.
 """
 
 from __future__ import annotations
@@ -9,18 +9,80 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from secrets import token_hex
 from typing import BinaryIO
 from urllib.parse import quote
 
+import starlette.requests
+from starlette.types import Receive, Scope
+
 from personal_server.domain.authority import ReadAuthority
+from personal_server.errors import UnsupportedVersion
 from personal_server.web.parameters import Parameters
 
-DEFAULT_ORIGIN = "http://127.0.0.1:7662"
+PDPP_VERSION = "2026-04-06"
+
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}\Z")
+
+
+class IncomingRequest(starlette.requests.Request):
+    """A request with what the outermost application settled; its own words stand in without one.
+
+    Shapes: `client_address` is the peer's without an outermost application, `None` without a peer.
+    """
+
+    def __init__(self, scope: Scope, receive: Receive | None = None) -> None:
+        super().__init__(scope, receive or _nothing)
+        state: Mapping[str, str] = scope.get("state", {})
+        self.request_id = state.get("request_id") or request_id_of(self.headers)
+        self.origin = state.get("origin") or (
+            f"{scope.get('scheme', 'http')}://{self.headers.get('host', '')}"
+        )
+        peer = None if self.client is None else self.client.host
+        self.client_address: str | None = state.get("client_address", peer)
+
+    @property
+    def raw_path(self) -> bytes:
+        """The path as received, before percent-decoding."""
+        return self.scope.get("raw_path") or self.scope["path"].encode()
+
+    @property
+    def raw_query(self) -> bytes:
+        """The query string as received."""
+        return self.scope.get("query_string", b"")
+
+    @property
+    def accept(self) -> str:
+        """The `Accept` header; empty without one."""
+        return self.headers.get("accept", "")
+
+
+async def _nothing() -> dict[str, str]:
+    return {"type": "http.disconnect"}
+
+
+def request_id_of(headers: Mapping[str, str]) -> str:
+    """The caller's request id if it may be echoed, else a fresh one.
+
+    Shapes: headers by lower-case name.  Source: docs/contract/resource-server.md 1.3.
+    """
+    sent = headers.get("request-id") or headers.get("x-request-id") or ""
+    return sent if _REQUEST_ID.match(sent) else f"req_{token_hex(12)}"
+
+
+def check_version(headers: Mapping[str, str]) -> None:
+    """Source: docs/contract/resource-server.md 1.3.  Raises: UnsupportedVersion."""
+    if headers.get("pdpp-version", PDPP_VERSION) != PDPP_VERSION:
+        raise UnsupportedVersion(
+            f"This server speaks PDPP-Version {PDPP_VERSION}.",
+            param="PDPP-Version",
+            allowed_values=[PDPP_VERSION],
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One call of a route.
+    """One call of a route of `/v1`, after steps 1 to 8 of docs/contract/resource-server.md 1.5.
 
     Shapes: `route_name` is method and pattern; `path` holds the decoded variable segments;
         `raw_path` and `raw_query` are as received; `body` is the whole body, `spool` a file of it
@@ -97,14 +159,3 @@ def _rank(wanted: Mapping[str, float], media_type: str) -> tuple[float, bool]:
         if weight is not None:
             return (weight, weight > 0 and name == media_type)
     return (0.0, False)
-
-
-PDPP_VERSION = "2026-04-06"
-
-_REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}\Z")
-
-
-def echoed_request_id(headers: Mapping[str, str]) -> str | None:
-    """The caller's request id, if it may be echoed.  Shapes: headers by lower-case name."""
-    sent = headers.get("request-id") or headers.get("x-request-id") or ""
-    return sent if _REQUEST_ID.match(sent) else None

@@ -3,7 +3,7 @@ import pytest
 from starlette.types import Receive, Scope, Send
 
 from personal_server.app.server import BehindTheDoor, TokenAdmission
-from personal_server.mcp_adapter.http import Refused
+from personal_server.errors import InvalidToken
 from personal_server.reading.tokens import TokenResolver
 from tests.oracle.authorization_memory import MemoryAuthorizationStore
 
@@ -27,4 +27,5 @@ async def test_the_inner_application_is_told_the_origin_of_its_caller() -> None:
 async def test_an_unknown_bearer_is_not_admitted() -> None:
     resolver = TokenResolver(MemoryAuthorizationStore("own_x"), lambda: 1)
     admission = TokenAdmission(resolver, frozenset({"http://127.0.0.1:7662"}))
-    assert await admission.judge("nothing") == Refused("invalid_token")
+    with pytest.raises(InvalidToken):
+        await admission.judge("nothing")

@@ -21,7 +21,9 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from personal_server.errors import (
+    InvalidRequest,
     MethodNotAllowed,
+    MisdirectedRequest,
     PersonalServerError,
     RateLimitExceeded,
 )
@@ -325,9 +327,13 @@ class Outermost:
         request_id = request_id_of(headers)
         send = _with_fixed_headers(send, request_id)
         try:
+            _check_form(scope, headers)
             address = self._settle(scope, headers, request_id)
-        except PersonalServerError as error:
+        except MisdirectedRequest as error:
             await _refuse(error, request_id, send)
+            return
+        except PersonalServerError as error:
+            await _refuse(error, request_id, send, Connection="close")
             return
         if is_public_document(scope["path"]):
             send = readable_anywhere(send)
@@ -374,6 +380,21 @@ class Outermost:
                 await send(message)
 
         return limiting
+
+
+def _check_form(scope: Scope, headers: Mapping[str, str]) -> None:
+    """Refuse what is no request for a resource of ours, and a body that two headers measure.
+
+    Source: docs/contract/resource-server.md 1.1.  Raises: InvalidRequest, MethodNotAllowed.
+    """
+    if scope["method"] == "CONNECT":
+        raise MethodNotAllowed("This server is no proxy.")
+    if not scope["path"].startswith("/"):
+        raise InvalidRequest("The request target is a path.", param="path")
+    if "transfer-encoding" in headers and "content-length" in headers:
+        raise InvalidRequest(
+            "Send Content-Length or Transfer-Encoding, not both.", param="Content-Length"
+        )
 
 
 def _lasting(message: Message) -> Mapping[str, str]:

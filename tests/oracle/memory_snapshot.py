@@ -47,7 +47,7 @@ from personal_server.storage.meaning import (
     sort_value,
     stored_text,
 )
-from personal_server.storage.ports import Collection, StoredDeclaration, StoredStream
+from personal_server.storage.ports import Collection, RankedHit, StoredDeclaration, StoredStream
 from tests.oracle.memory_feed import feed
 from tests.oracle.memory_figures import aggregate
 from tests.oracle.memory_search import search
@@ -171,6 +171,11 @@ class MemorySnapshot:
     def search(self, plan: SearchPlan) -> Matches:
         """See the port."""
         return search(plan, {id(scope): self._visible(scope) for scope in plan.scopes})
+
+    def ranking(self, ranking_id: str, now_ns: int) -> tuple[RankedHit, ...] | None:
+        """See the port."""
+        kept = self._state.rankings.get(ranking_id)
+        return kept[1] if kept is not None and now_ns < kept[0] else None
 
     def changes(self, plan: ChangesPlan) -> Feed:
         """See the port."""

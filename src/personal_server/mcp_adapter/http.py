@@ -176,8 +176,7 @@ class HostedApp(Surface[McpRoute, HostedCredential]):
         exchange.found = match.route(request.method)
         check_version(request.headers)
         self.read_query(exchange)
-        if exchange.query_refusal is not None:
-            raise exchange.query_refusal
+        exchange.require_query()
         await self.read_body(exchange)
         return await self.answer(exchange)
 

@@ -21,7 +21,7 @@ from personal_server.enforcement.rows import Aggregation, Group
 from personal_server.reading.freshness import least_fresh
 from personal_server.reading.ports import ReadPorts
 from personal_server.reading.records import unavailable_meta
-from personal_server.storage.ports import READ_DEADLINE_SECONDS
+from personal_server.storage.ports import ReadSnapshot
 
 # How much of the local ISO form names a bucket; day and coarser: the day.
 _LABEL_CHARS = {Granularity.MINUTE: 16, Granularity.HOUR: 16}
@@ -30,15 +30,14 @@ _DAY_CHARS = 10
 
 def read_aggregate(
     ports: ReadPorts,
+    snapshot: ReadSnapshot,
     authority: ReadAuthority,
     query: AggregateQuery,
-    timeout_seconds: float | None = READ_DEADLINE_SECONDS,
 ) -> Answer:
     """The aggregate.  Raises: what `authorize_aggregate` raises, QueryTimeout."""
     read = authorize_aggregate(authority, query)
-    with ports.snapshot(timeout_seconds) as snapshot:
-        found = snapshot.aggregate(plan_aggregate(read))
-        freshness = least_fresh(snapshot, ports.capture_times, read.sources, ports.clock())
+    found = snapshot.aggregate(plan_aggregate(read))
+    freshness = least_fresh(snapshot, ports.capture_times, read.sources, ports.clock())
     meta = unavailable_meta(authority, query.selectors)
     if freshness is not None:
         meta["freshness"] = freshness

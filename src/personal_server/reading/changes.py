@@ -35,7 +35,7 @@ from personal_server.enforcement.rows import Change
 from personal_server.errors import CursorExpired, InvalidCursor
 from personal_server.reading.ports import ReadPorts
 from personal_server.reading.records import MAX_PAGE_BYTES, unavailable_meta
-from personal_server.storage.ports import READ_DEADLINE_SECONDS, ReadSnapshot
+from personal_server.storage.ports import ReadSnapshot
 
 BEGINNING = "beginning"
 
@@ -52,19 +52,18 @@ class _Feed:
 
 def follow(
     ports: ReadPorts,
+    snapshot: ReadSnapshot,
     authority: ReadAuthority,
     query: ChangesQuery,
-    timeout_seconds: float | None = READ_DEADLINE_SECONDS,
 ) -> Answer:
     """A page of a change feed.
 
     Raises: what `authorize_changes` raises, InvalidCursor, CursorExpired, QueryTimeout.
     """
     read = authorize_changes(authority, query)
-    with ports.snapshot(timeout_seconds) as snapshot:
-        feed = _feed(ports, read, snapshot)
-        found = snapshot.changes(plan_changes(read, feed.since, feed.horizon, feed.after))
-        epoch = snapshot.epoch
+    feed = _feed(ports, read, snapshot)
+    found = snapshot.changes(plan_changes(read, feed.since, feed.horizon, feed.after))
+    epoch = snapshot.epoch
     items = _disclosed_items(read, found.items)
     more = found.more or len(items) < len(found.items)
     shown = found.items[: len(items)]

@@ -18,17 +18,12 @@ from personal_server.enforcement.queries import FieldWindowQuery
 from personal_server.enforcement.readable_sources import ambiguous
 from personal_server.enforcement.rows import FieldWindow, WindowOutcome
 from personal_server.errors import FieldNotFound, FieldNotText, QueryNotFound
-from personal_server.reading.ports import ReadPorts
 from personal_server.reading.records import no_such_record
-from personal_server.storage.ports import READ_DEADLINE_SECONDS
+from personal_server.storage.ports import ReadSnapshot
 
 
 def read_field_window(
-    ports: ReadPorts,
-    authority: ReadAuthority,
-    query: FieldWindowQuery,
-    url: str,
-    timeout_seconds: float | None = READ_DEADLINE_SECONDS,
+    snapshot: ReadSnapshot, authority: ReadAuthority, query: FieldWindowQuery, url: str
 ) -> Answer:
     """One window.
 
@@ -36,8 +31,7 @@ def read_field_window(
         FieldNotText, QueryNotFound.
     """
     read = authorize_field_window(authority, query)
-    with ports.snapshot(timeout_seconds) as snapshot:
-        window = _the_one(authority, read.sources, snapshot.field_window(plan_field_window(read)))
+    window = _the_one(authority, read.sources, snapshot.field_window(plan_field_window(read)))
     _refuse_unreadable(window)
     source = next(s for s in read.sources if s.connection_id == window.connection_id)
     members: dict[str, object] = {

@@ -48,7 +48,7 @@ from personal_server.enforcement.rows import Children, Page, Position
 from personal_server.errors import NotFound
 from personal_server.reading.freshness import least_fresh
 from personal_server.reading.ports import ReadPorts
-from personal_server.storage.ports import READ_DEADLINE_SECONDS, ReadSnapshot
+from personal_server.storage.ports import ReadSnapshot
 
 # Expanding: the related records of a page, read through their own sources.
 #
@@ -167,9 +167,9 @@ MAX_PAGE_BYTES = 4 * 1024 * 1024
 
 def read_records(
     ports: ReadPorts,
+    snapshot: ReadSnapshot,
     authority: ReadAuthority,
     query: RecordsQuery,
-    timeout_seconds: float | None = READ_DEADLINE_SECONDS,
 ) -> Answer:
     """A page of records.
 
@@ -177,13 +177,12 @@ def read_records(
     """
     read = authorize_records(authority, query)
     after = _position(ports, read)
-    with ports.snapshot(timeout_seconds) as snapshot:
-        page = snapshot.page(plan_page(read, after))
-        expansions = expand(
-            snapshot, authority, read.terms.expansions, [placed.row for placed in page.rows]
-        )
-        count, meta = _figures(snapshot, read)
-        freshness = least_fresh(snapshot, ports.capture_times, read.sources, ports.clock())
+    page = snapshot.page(plan_page(read, after))
+    expansions = expand(
+        snapshot, authority, read.terms.expansions, [placed.row for placed in page.rows]
+    )
+    count, meta = _figures(snapshot, read)
+    freshness = least_fresh(snapshot, ports.capture_times, read.sources, ports.clock())
     if freshness is not None:
         meta["freshness"] = freshness
     meta |= unavailable_meta(authority, query.selectors)
@@ -199,20 +198,14 @@ def read_records(
     )
 
 
-def read_record(
-    ports: ReadPorts,
-    authority: ReadAuthority,
-    query: RecordQuery,
-    timeout_seconds: float | None = READ_DEADLINE_SECONDS,
-) -> Answer:
+def read_record(snapshot: ReadSnapshot, authority: ReadAuthority, query: RecordQuery) -> Answer:
     """One record.
 
     Raises: what `authorize_record` raises, NotFound, AmbiguousConnection.
     """
     read = authorize_record(authority, query)
-    with ports.snapshot(timeout_seconds) as snapshot:
-        row = the_one(authority, read.sources, snapshot.record(plan_record(read)))
-        expansions = expand(snapshot, authority, read.terms.expansions, [row])
+    row = the_one(authority, read.sources, snapshot.record(plan_record(read)))
+    expansions = expand(snapshot, authority, read.terms.expansions, [row])
     source = next(s for s in read.sources if s.connection_id == row.connection_id)
     shown = read.terms.shown[source.connection_id]
     record = discloser(authority, source, shown)(row)

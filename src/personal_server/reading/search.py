@@ -161,19 +161,18 @@ class _Shown:
 
 def search(
     ports: ReadPorts,
+    snapshot: ReadSnapshot,
     authority: ReadAuthority,
     query: SearchQuery,
-    timeout_seconds: float | None = READ_DEADLINE_SECONDS,
 ) -> Answer:
     """A page of hits.
 
     Raises: what `authorize_search` raises, InvalidCursor, CursorExpired, QueryTimeout.
     """
     read = authorize_search(authority, query, parse_terms(query.text))
-    with ports.snapshot(timeout_seconds) as snapshot:
-        turn = _continued(ports, read) or _begun(snapshot, read, timeout_seconds)
-        shown = _show(snapshot, read, turn)
-        freshness = least_fresh(snapshot, ports.capture_times, read.sources, ports.clock())
+    turn = _continued(ports, snapshot, read) or _begun(snapshot, read)
+    shown = _show(snapshot, read, turn)
+    freshness = least_fresh(snapshot, ports.capture_times, read.sources, ports.clock())
     meta = turn.findings.meta() | source_mix(read, shown.sources, turn.findings)
     if freshness is not None:
         meta["freshness"] = freshness
@@ -187,10 +186,9 @@ def search(
     )
 
 
-def _begun(
-    snapshot: ReadSnapshot, read: AuthorizedRead[SearchTerms], timeout_seconds: float | None
-) -> _Turn:
-    each = _seconds_each(len(read.sources), timeout_seconds)
+def _begun(snapshot: ReadSnapshot, read: AuthorizedRead[SearchTerms]) -> _Turn:
+    # An equal share for every source, so that a slow one costs no other its place.
+    each = READ_DEADLINE_SECONDS * RANKING_SHARE / max(1, len(read.sources))
     parts = [snapshot.search(plan_search(read.terms, part, each)) for part in read.terms.parts]
     lost = frozenset[tuple[str, str]]().union(*(part.lost for part in parts))
     if lost and len(lost) == len(read.sources):
@@ -210,13 +208,6 @@ def _begun(
     return _Turn([_kept(each.candidate, each.score) for each in ordered[:KEPT_HITS]], findings)
 
 
-def _seconds_each(sources: int, timeout_seconds: float | None) -> float | None:
-    """An equal share for every source, so that a slow one costs no other its place."""
-    if timeout_seconds is None:
-        return None
-    return timeout_seconds * RANKING_SHARE / max(1, sources)
-
-
 def _frequencies(parts: Iterable[Matches], terms: int) -> list[int]:
     totals = [0] * terms
     for part in parts:
@@ -233,7 +224,9 @@ def _request(read: AuthorizedRead[SearchTerms]) -> str:
     return request_digest(read.authority.holder, "search/lexical", read.terms.asked)
 
 
-def _continued(ports: ReadPorts, read: AuthorizedRead[SearchTerms]) -> _Turn | None:
+def _continued(
+    ports: ReadPorts, snapshot: ReadSnapshot, read: AuthorizedRead[SearchTerms]
+) -> _Turn | None:
     token = read.terms.cursor
     if token is None:
         return None
@@ -241,7 +234,7 @@ def _continued(ports: ReadPorts, read: AuthorizedRead[SearchTerms]) -> _Turn | N
     if place.sources != sources_digest(read.sources):
         raise sources_changed()
     ranking_id, begin, ranked, truncated, searched, lost = cast("_Position", place.position)
-    hits = ports.store.ranking(ranking_id, ports.clock())
+    hits = snapshot.ranking(ranking_id, ports.clock())
     if hits is None:
         raise CursorExpired(
             "The ranking of this search is gone; search again without the cursor.",

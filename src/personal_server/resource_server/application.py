@@ -7,13 +7,13 @@ first step that fails answers, and nothing touches stored records before a route
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import partial
 
 from starlette.responses import Response
 
 from personal_server.domain.authority import ReadAuthority, TokenKind
-from personal_server.domain.values import NANOSECONDS
 from personal_server.errors import NotFound, NotPermitted, PersonalServerError
 from personal_server.reading.disclosure_log import (
     Call,
@@ -37,7 +37,7 @@ from personal_server.resource_server.quotas import Amount, Limits, amounts_by_gr
 from personal_server.resource_server.reads import read_routes
 from personal_server.resource_server.writes import CollectorState, Deletes, Ingest
 from personal_server.storage.catalog import KnownDeclarations
-from personal_server.storage.ports import DisclosureStore
+from personal_server.storage.ports import DisclosureStore, ReadSnapshot
 from personal_server.web.application import WRITING, Exchange, Surface, respond
 from personal_server.web.bearers import bearer_token
 from personal_server.web.error_responses import json_error
@@ -46,13 +46,14 @@ from personal_server.web.responses import Reply, rate_headers
 from personal_server.web.routing import Caching, Route, RouteTable, Tokens
 from personal_server.web.workers import Capacity
 
-DEADLINE_NS = 15 * NANOSECONDS
-
 _NOBODY = ReadAuthority(TokenKind.OWNER, "", ())
 """Who calls a public route: nobody that could read anything."""
 
-Identify = Callable[[str], Identified]
-"""A token and what it stands for now.  Raises: InvalidToken, StorageUnavailable."""
+Identify = Callable[[str], AbstractContextManager[tuple[Identified, ReadSnapshot]]]
+"""What a token stands for now, and the state that says so, for as long as the block lasts.
+
+Raises: InvalidToken, StorageUnavailable.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,54 +79,64 @@ class ResourceServer(Surface[Route, ReadAuthority]):
         super().__init__(table, ports.capacity, ports.writing)
         self._ports = ports
 
-    async def identify(self, exchange: Reading) -> None:
-        """Credentials and the state of the grant, then rate and kind of token.
+    async def serve(self, exchange: Reading) -> Response:
+        """Steps 4 to 11 of a read in one thread and one state of the store.
 
-        Source: docs/contract/resource-server.md 1.5, steps 4 to 7.
+        Source: docs/contract/resource-server.md 1.5, 1.6.
         """
         route, exchange.now_ns = exchange.route, self._ports.clock()
-        if route.tokens is Tokens.NONE:
-            return
-        token = bearer_token(exchange.request.headers.get("authorization"))
-        identified = await self.workers.run(self._ports.identify, token)
+        if route.tokens is not Tokens.ANY or route.method != "GET":
+            return await super().serve(exchange)
+        token = _token(exchange)
+        if self.workers.are_busy:
+            # What waits counts as in flight too, or the calls of one grant could fill the queue.
+            await self.workers.run(self._identify, exchange, token)
+            exchange.require_query()
+        return await self.workers.run(self._read, exchange, token)
+
+    def _read(self, exchange: Reading, token: str) -> Response:
+        with self._ports.identify(token) as (identified, snapshot):
+            self._admit(exchange, identified)
+            exchange.require_query()
+            reply = exchange.route.answer_request(_request(exchange, snapshot))
+        return self._respond(exchange, reply)
+
+    async def identify(self, exchange: Reading) -> None:
+        """Who calls a route that is no read."""
+        if exchange.route.tokens is not Tokens.NONE:
+            await self.workers.run(self._identify, exchange, _token(exchange))
+
+    def _identify(self, exchange: Reading, token: str) -> None:
+        with self._ports.identify(token) as (identified, _):
+            self._admit(exchange, identified)
+
+    def _admit(self, exchange: Reading, identified: Identified) -> None:
+        """Steps 5 to 7: the state of the grant, rate, kind of token; a call is counted once."""
+        is_counted, route = exchange.caller is not None, exchange.route
         exchange.caller = authority = identified.authority
         if identified.refusal is not None:
             raise identified.refusal
         if authority.kind is not TokenKind.OWNER:
             self._ports.log.check()
-        self._ports.limits.enter(authority, route.cost(exchange.parameters))
-        exchange.closing.callback(self._ports.limits.leave, authority)
+        if not is_counted:
+            self._ports.limits.enter(authority, route.cost(exchange.parameters))
+            exchange.closing.callback(self._ports.limits.leave, authority)
         if route.tokens is Tokens.OWNER and authority.kind is not TokenKind.OWNER:
             raise NotPermitted("This route takes the owner's tokens only.")
 
     async def answer(self, exchange: Reading) -> Response:
-        """Let the route answer in a worker thread."""
-        workers = self.workers_of(exchange.route.method)
-        return await workers.run(self._answer, exchange, self._request(exchange))
+        """Let a route that is no read answer in a worker thread."""
+        return await self.workers_of(exchange.route.method).run(self._answer, exchange)
 
-    def _answer(self, exchange: Reading, request: Request) -> Response:
-        reply = exchange.route.answer_request(request)
+    def _answer(self, exchange: Reading) -> Response:
+        return self._respond(exchange, exchange.route.answer_request(_request(exchange)))
+
+    def _respond(self, exchange: Reading, reply: Reply) -> Response:
         return respond(
-            exchange.route, reply, request.headers, partial(self._disclose, exchange, reply)
-        )
-
-    def _request(self, exchange: Reading) -> Request:
-        route, incoming, now_ns = exchange.route, exchange.request, exchange.now_ns
-        return Request(
-            route_name=route.name,
-            authority=exchange.caller or _NOBODY,
-            parameters=exchange.parameters,
-            path=exchange.path,
-            raw_path=incoming.raw_path.decode("latin-1"),
-            raw_query=incoming.raw_query.decode("latin-1"),
-            origin=incoming.origin,
-            request_id=incoming.request_id,
-            now_ns=now_ns,
-            deadline_ns=now_ns + DEADLINE_NS if route.has_deadline else None,
-            headers=incoming.headers,
-            body=exchange.body,
-            spool=exchange.spool,
-            method=incoming.method,
+            exchange.route,
+            reply,
+            exchange.request.headers,
+            partial(self._disclose, exchange, reply),
         )
 
     def _disclose(self, exchange: Reading, reply: Reply, response: Response) -> None:
@@ -139,13 +150,13 @@ class ResourceServer(Surface[Route, ReadAuthority]):
             for part, size in zip(reply.disclosed, sizes, strict=True)
         )
         self._ports.limits.disclose(amounts)
-        entries = served_entries(self._facts(exchange), reply.disclosed, size_bytes, self._entry_id)
+        entries = served_entries(_facts(exchange), reply.disclosed, size_bytes, self._entry_id)
         self._ports.log.enter(entries)
 
     def refuse(self, exchange: Reading, error: PersonalServerError) -> Response:
         """JSON; what is denied to a known caller is entered too."""
         if exchange.caller is not None and error.status < 500:
-            self._ports.log.enter([denied_entry(self._facts(exchange), error, self._entry_id)])
+            self._ports.log.enter([denied_entry(_facts(exchange), error, self._entry_id)])
         request = exchange.request
         response = json_error(error, request.request_id, request.origin)
         response.headers["Cache-Control"] = Caching.NO_STORE.value
@@ -159,18 +170,43 @@ class ResourceServer(Surface[Route, ReadAuthority]):
             standing = self._ports.limits.standing(exchange.caller)
             response.headers.update(rate_headers(standing))
 
-    def _facts(self, exchange: Reading) -> Call:
-        return Call(
-            exchange.caller or _NOBODY,
-            "" if exchange.found is None else exchange.found.name,
-            exchange.request.request_id,
-            exchange.now_ns,
-            exchange.request.headers.get("pdpp-tool"),
-            exchange.path.get("stream"),
-        )
-
     def _entry_id(self) -> str:
         return f"dis_{self._ports.random_bytes(12).hex()}"
+
+
+def _token(exchange: Reading) -> str:
+    return bearer_token(exchange.request.headers.get("authorization"))
+
+
+def _request(exchange: Reading, snapshot: ReadSnapshot | None = None) -> Request:
+    incoming = exchange.request
+    return Request(
+        route_name=exchange.route.name,
+        authority=exchange.caller or _NOBODY,
+        parameters=exchange.parameters,
+        path=exchange.path,
+        raw_path=incoming.raw_path.decode("latin-1"),
+        raw_query=incoming.raw_query.decode("latin-1"),
+        origin=incoming.origin,
+        request_id=incoming.request_id,
+        now_ns=exchange.now_ns,
+        headers=incoming.headers,
+        body=exchange.body,
+        spool=exchange.spool,
+        method=incoming.method,
+        snapshot=snapshot,
+    )
+
+
+def _facts(exchange: Reading) -> Call:
+    return Call(
+        exchange.caller or _NOBODY,
+        "" if exchange.found is None else exchange.found.name,
+        exchange.request.request_id,
+        exchange.now_ns,
+        exchange.request.headers.get("pdpp-tool"),
+        exchange.path.get("stream"),
+    )
 
 
 # Capabilities that the wire knows and this server does not have: their routes say so.

@@ -29,6 +29,7 @@ from personal_server.errors import (
     RangeNotSatisfiable,
 )
 from personal_server.reading.ports import ReadPorts
+from personal_server.resource_server.read_parameters import snapshot_of
 from personal_server.resource_server.writes import (
     CONNECTION_TARGET,
     check_writable,
@@ -121,8 +122,7 @@ class Blobs:
         parameters = request.parameters
         selectors = Selectors(parameters.text("connection_id"), parameters.text("connector_id"))
         read = authorize_blob(request.authority, BlobQuery(blob_id, selectors))
-        with self._ports.snapshot(READ_DEADLINE_SECONDS) as snapshot:
-            references = snapshot.blob(plan_blob(read))
+        references = snapshot_of(request).blob(plan_blob(read))
         content = self._ports.store.open_blob(blob_id) if references else None
         if content is None:
             raise BlobNotFound("No such blob here.", param="blob_id")

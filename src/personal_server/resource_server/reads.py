@@ -56,7 +56,7 @@ from personal_server.resource_server.read_parameters import (
     filters_of,
     refuse_beside_changes,
     selectors_of,
-    timeout_seconds,
+    snapshot_of,
 )
 from personal_server.resource_server.schema import SchemaRoutes
 from personal_server.web.parameters import SELECTORS, Parameters
@@ -94,7 +94,7 @@ class RecordRoutes:
             count=sent.text("count") != "none",
             window=sent.text("window") != "none",
         )
-        answer = read_records(self._ports, request.authority, query, timeout_seconds(request))
+        answer = read_records(self._ports, snapshot_of(request), request.authority, query)
         return list_reply(request, answer)
 
     def _follow(self, request: Request) -> Reply:
@@ -108,7 +108,7 @@ class RecordRoutes:
             changes_since=sent.text("changes_since"),
             cut=cut_of(sent),
         )
-        answer = follow(self._ports, request.authority, query, timeout_seconds(request))
+        answer = follow(self._ports, snapshot_of(request), request.authority, query)
         return list_reply(request, answer)
 
     def read_record(self, request: Request) -> Reply:
@@ -121,7 +121,7 @@ class RecordRoutes:
             cut=cut_of(sent),
             expand=expand_of(sent),
         )
-        answer = read_record(self._ports, request.authority, query, timeout_seconds(request))
+        answer = read_record(snapshot_of(request), request.authority, query)
         return object_reply(request, answer)
 
     def read_field_window(self, request: Request) -> Reply:
@@ -138,9 +138,7 @@ class RecordRoutes:
             before_chars=sent.integer("before_chars"),
             after_chars=sent.integer("after_chars"),
         )
-        answer = read_field_window(
-            self._ports, request.authority, query, request.raw_path, timeout_seconds(request)
-        )
+        answer = read_field_window(snapshot_of(request), request.authority, query, request.raw_path)
         return object_reply(request, answer)
 
 
@@ -193,7 +191,7 @@ class AggregateRoute:
             limit=sent.integer("limit") or 10,
             filters=filters_of(sent),
         )
-        answer = read_aggregate(self._ports, request.authority, query, timeout_seconds(request))
+        answer = read_aggregate(self._ports, snapshot_of(request), request.authority, query)
         return object_reply(request, answer)
 
 
@@ -217,7 +215,7 @@ class SearchRoutes:
             cursor=sent.text("cursor"),
             filters=filters_of(sent),
         )
-        answer = search(self._ports, request.authority, query, timeout_seconds(request))
+        answer = search(self._ports, snapshot_of(request), request.authority, query)
         return list_reply(request, answer)
 
     def refuse(self, request: Request) -> Reply:

@@ -275,6 +275,10 @@ class FindReads(Protocol):
         """Candidates for ranking, with exact document frequencies."""
         ...
 
+    def ranking(self, ranking_id: str, now_ns: int) -> tuple[RankedHit, ...] | None:
+        """A kept ranking, or `None` when it is gone."""
+        ...
+
     def blob(self, plan: BlobPlan) -> tuple[BlobReference, ...]:
         """References of visible records to a blob uploaded for their connection, in order."""
         ...
@@ -435,10 +439,6 @@ class ServerStore(Protocol):
 
     def put_ranking(self, ranking_id: str, hits: Sequence[RankedHit], expires_at_ns: int) -> None:
         """Keep a search ranking until an instant."""
-        ...
-
-    def ranking(self, ranking_id: str, now_ns: int) -> tuple[RankedHit, ...] | None:
-        """A kept ranking, or `None` when it is gone."""
         ...
 
 

@@ -97,6 +97,11 @@ class Exchange(Generic[D, C]):
             raise LookupError("nobody was identified yet")
         return self.caller
 
+    def require_query(self) -> None:
+        """Raise what is wrong with the query."""
+        if self.query_refusal is not None:
+            raise self.query_refusal
+
     @property
     def path(self) -> Mapping[str, str]:
         """The decoded variable segments; none before a route is matched."""
@@ -174,9 +179,12 @@ class Surface(ABC, Generic[D, C]):
         exchange.found = match.route(request.method)
         check_version(request.headers)
         self.read_query(exchange)
+        return await self.serve(exchange)
+
+    async def serve(self, exchange: Exchange[D, C]) -> Response:
+        """The steps that need to know who calls."""
         await self.identify(exchange)
-        if exchange.query_refusal is not None:
-            raise exchange.query_refusal
+        exchange.require_query()
         await self.read_body(exchange)
         return await self.answer(exchange)
 

@@ -131,9 +131,10 @@ def test_sealing_keys_are_newest_first(store: RecordStore) -> None:
 def test_a_ranking_is_gone_after_its_time(store: RecordStore) -> None:
     hits = (RankedHit("cin_a", "notes", "n1", -1.5),)
     store.put_ranking("r1", hits, 100)
-    assert store.ranking("r1", 99) == hits
-    assert store.ranking("r1", 100) is None
-    assert store.ranking("r2", 1) is None
+    with store.snapshot() as snapshot:
+        assert snapshot.ranking("r1", 99) == hits
+        assert snapshot.ranking("r1", 100) is None
+        assert snapshot.ranking("r2", 1) is None
 
 
 def test_a_deleted_record_leaves_only_its_key_and_time(store: RecordStore) -> None:

@@ -95,16 +95,6 @@ class ServerPart(StorePart):
                 (self.subject_id, ranking_id, expires_at_ns, text),
             )
 
-    def ranking(self, ranking_id: str, now_ns: int) -> tuple[RankedHit, ...] | None:
-        """See the port."""
-        with self._database.read() as session:
-            text = session.value(
-                "SELECT hits FROM rankings"
-                " WHERE subject_id = ? AND ranking_id = ? AND expires_at > ?",
-                (self.subject_id, ranking_id, now_ns),
-            )
-        return None if text is None else tuple(RankedHit(*hit) for hit in orjson.loads(text))
-
 
 class SearchableDatabase(Database, Protocol):
     """A database that also finds words: full text is where databases really differ."""
@@ -212,6 +202,14 @@ class SqlSnapshot:
     def search(self, plan: SearchPlan) -> Matches:
         """See the port."""
         return self._database.search(self._reader, plan)
+
+    def ranking(self, ranking_id: str, now_ns: int) -> tuple[RankedHit, ...] | None:
+        """See the port."""
+        text = self._session.value(
+            "SELECT hits FROM rankings WHERE subject_id = ? AND ranking_id = ? AND expires_at > ?",
+            (self._subject_id, ranking_id, now_ns),
+        )
+        return None if text is None else tuple(RankedHit(*hit) for hit in orjson.loads(text))
 
     def changes(self, plan: ChangesPlan) -> Feed:
         """See the port."""

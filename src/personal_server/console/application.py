@@ -58,7 +58,7 @@ class Frame(Surface[PageRoute, Visit]):
 
     async def identify(self, exchange: Exchange[PageRoute, Visit]) -> None:
         """Find the session of a visit."""
-        exchange.caller = await self.workers.run(self._visit, exchange)
+        exchange.caller = await self.readers.run(self._visit, exchange)
         if exchange.query_refusal is not None:  # a page repeats no words of a link
             param = (exchange.query_refusal.param or "")[:80] or None
             exchange.query_refusal = InvalidRequest("This page takes no such query.", param=param)
@@ -86,7 +86,8 @@ class Frame(Surface[PageRoute, Visit]):
             return self._to_sign_in(request, visit)
         if route.body is not None:
             check_csrf(request, visit)
-        return await self.workers_of(route.method).run(route.endpoint, visit)
+        workers = self.readers if route.method == "GET" else self.writers
+        return await workers.run(route.endpoint, visit)
 
     def _to_sign_in(self, request: IncomingRequest, visit: Visit) -> Response:
         if prefers_json(request.accept):

@@ -173,7 +173,7 @@ class HostedApp(Surface[McpRoute, HostedCredential]):
             return preflight(("POST",))
         await self.identify(exchange)
         exchange.match = match = self.table.match(request.raw_path)
-        exchange.found = match.route(request.method)
+        exchange.route = match.route(request.method)
         check_version(request.headers)
         self.read_query(exchange)
         exchange.require_query()

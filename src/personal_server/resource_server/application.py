@@ -88,11 +88,11 @@ class ResourceServer(Surface[Route, ReadAuthority]):
         if route.tokens is not Tokens.ANY or route.method != "GET":
             return await super().serve(exchange)
         token = _token(exchange)
-        if self.workers.are_busy:
+        if self.readers.are_busy:
             # What waits counts as in flight too, or the calls of one grant could fill the queue.
-            await self.workers.run(self._identify, exchange, token)
+            await self.readers.run(self._identify, exchange, token)
             exchange.require_query()
-        return await self.workers.run(self._read, exchange, token)
+        return await self.readers.run(self._read, exchange, token)
 
     def _read(self, exchange: Reading, token: str) -> Response:
         with self._ports.identify(token) as (identified, snapshot):
@@ -104,7 +104,7 @@ class ResourceServer(Surface[Route, ReadAuthority]):
     async def identify(self, exchange: Reading) -> None:
         """Who calls a route that is no read."""
         if exchange.route.tokens is not Tokens.NONE:
-            await self.workers.run(self._identify, exchange, _token(exchange))
+            await self.readers.run(self._identify, exchange, _token(exchange))
 
     def _identify(self, exchange: Reading, token: str) -> None:
         with self._ports.identify(token) as (identified, _):
@@ -126,7 +126,8 @@ class ResourceServer(Surface[Route, ReadAuthority]):
 
     async def answer(self, exchange: Reading) -> Response:
         """Let a route that is no read answer in a worker thread."""
-        return await self.workers_of(exchange.route.method).run(self._answer, exchange)
+        workers = self.readers if exchange.route.method == "GET" else self.writers
+        return await workers.run(self._answer, exchange)
 
     def _answer(self, exchange: Reading) -> Response:
         return self._respond(exchange, exchange.route.answer_request(_request(exchange)))

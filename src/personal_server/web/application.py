@@ -66,7 +66,8 @@ C = TypeVar("C")
 class Exchange(Generic[D, C]):
     """One request on its way: what the steps have found out so far.
 
-    Shapes: `caller` is whoever the surface says calls, `None` before it is known; `query_refusal`
+    Shapes: `route` is there once one was found, `path` holds its decoded variable segments;
+        `caller` is whoever the surface says calls, `None` before it is known; `query_refusal`
         is what is wrong with the query, raised once the caller is known; `closing` gives back what
         the request holds, once it is answered.
     Units: `now_ns` UTC nanoseconds, where the surface keeps time.
@@ -74,7 +75,8 @@ class Exchange(Generic[D, C]):
 
     request: IncomingRequest
     match: Match[D] | None = None
-    found: D | None = None
+    route: D = field(init=False)
+    path: Mapping[str, str] = field(default_factory=dict[str, str])
     caller: C | None = None
     parameters: Parameters = field(default_factory=Parameters)
     query_refusal: PersonalServerError | None = None
@@ -84,11 +86,9 @@ class Exchange(Generic[D, C]):
     closing: ExitStack = field(default_factory=ExitStack)
 
     @property
-    def route(self) -> D:
-        """The route that answers, once it is found."""
-        if self.found is None:
-            raise LookupError("no route was matched yet")
-        return self.found
+    def found(self) -> D | None:
+        """The route that answers; `None` where none was found."""
+        return getattr(self, "route", None)
 
     @property
     def identified(self) -> C:
@@ -102,11 +102,6 @@ class Exchange(Generic[D, C]):
         if self.query_refusal is not None:
             raise self.query_refusal
 
-    @property
-    def path(self) -> Mapping[str, str]:
-        """The decoded variable segments; none before a route is matched."""
-        return {} if self.match is None else self.match.path
-
 
 class Surface(ABC, Generic[D, C]):
     """The ASGI application of a route table.
@@ -119,8 +114,8 @@ class Surface(ABC, Generic[D, C]):
         self, table: RouteTable[D], reading: Capacity | None = None, writing: Capacity = WRITING
     ) -> None:
         self.table = table
-        self._readers = Workers(reading or Capacity())
-        self._writers = Workers(writing)
+        self.readers = Workers(reading or Capacity())
+        self.writers = Workers(writing)
 
     # What a surface says.
     @abstractmethod
@@ -152,7 +147,7 @@ class Surface(ABC, Generic[D, C]):
                 bodiless=request.method == "HEAD",
                 receive=receive,
                 send=send,
-                workers=self._readers,
+                workers=self.readers,
             )
 
     async def _response(self, exchange: Exchange[D, C]) -> Response:
@@ -173,10 +168,11 @@ class Surface(ABC, Generic[D, C]):
     async def steps(self, exchange: Exchange[D, C]) -> Response:
         """Every step in its order.  Source: docs/contract/resource-server.md 1.5."""
         request = exchange.request
-        exchange.match = match = self.table.match(request.raw_path)
+        match = self.table.match(request.raw_path)
+        exchange.match, exchange.path = match, match.path
         if request.method == "OPTIONS" and match.cors_methods:
             return preflight(match.cors_methods)
-        exchange.found = match.route(request.method)
+        exchange.route = match.route(request.method)
         check_version(request.headers)
         self.read_query(exchange)
         return await self.serve(exchange)
@@ -213,19 +209,11 @@ class Surface(ABC, Generic[D, C]):
         else:
             exchange.body = await read_body(rule, request.receive)
 
-    @property
-    def workers(self) -> Workers:
-        """Threads for reads."""
-        return self._readers
-
-    def workers_of(self, method: str) -> Workers:
-        """Threads for a method."""
-        return self._readers if method in ("GET", "HEAD") else self._writers
-
 
 def _is_readable_anywhere(exchange: Exchange[D, C]) -> bool:
-    if exchange.found is not None:
-        return exchange.found.cors
+    route = exchange.found
+    if route is not None:
+        return route.cors
     return exchange.match is not None and bool(exchange.match.cors_methods)
 
 

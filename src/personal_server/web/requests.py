@@ -28,7 +28,9 @@ _REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}\Z")
 class IncomingRequest(starlette.requests.Request):
     """A request with what the outermost application settled; its own words stand in without one.
 
-    Shapes: `client_address` is the peer's without an outermost application, `None` without a peer.
+    Shapes: `client_address` is the peer's without an outermost application, `None` without a peer;
+        `raw_path` and `raw_query` are as received, before percent-decoding; `accept` is empty
+        without the header.
     """
 
     def __init__(self, scope: Scope, receive: Receive | None = None) -> None:
@@ -40,21 +42,9 @@ class IncomingRequest(starlette.requests.Request):
         )
         peer = None if self.client is None else self.client.host
         self.client_address: str | None = state.get("client_address", peer)
-
-    @property
-    def raw_path(self) -> bytes:
-        """The path as received, before percent-decoding."""
-        return self.scope.get("raw_path") or self.scope["path"].encode()
-
-    @property
-    def raw_query(self) -> bytes:
-        """The query string as received."""
-        return self.scope.get("query_string", b"")
-
-    @property
-    def accept(self) -> str:
-        """The `Accept` header; empty without one."""
-        return self.headers.get("accept", "")
+        self.raw_path: bytes = scope.get("raw_path") or scope["path"].encode()
+        self.raw_query: bytes = scope.get("query_string", b"")
+        self.accept = self.headers.get("accept", "")
 
 
 async def _nothing() -> dict[str, str]:

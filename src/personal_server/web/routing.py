@@ -70,15 +70,12 @@ class RouteDeclaration:
     cors: bool = field(default=False, kw_only=True)
     open_query: bool = field(default=False, kw_only=True)
     declared: Mapping[str, Parameter] = field(init=False)
+    name: str = field(init=False)
 
     def __post_init__(self) -> None:
-        """Index the parameters once."""
+        """Index the parameters once, and name the route for logs and documents."""
         object.__setattr__(self, "declared", by_name(self.parameters))
-
-    @property
-    def name(self) -> str:
-        """How logs and documents name the route."""
-        return f"{self.method} {self.pattern}"
+        object.__setattr__(self, "name", f"{self.method} {self.pattern}")
 
 
 @dataclass(frozen=True, slots=True)

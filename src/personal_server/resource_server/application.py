@@ -25,7 +25,7 @@ from personal_server.reading.disclosure_log import (
 )
 from personal_server.reading.export import Enclosures
 from personal_server.reading.ports import ReadPorts
-from personal_server.reading.tokens import Identified
+from personal_server.reading.tokens import Identified, TokenState
 from personal_server.resource_server.blobs import Blobs
 from personal_server.resource_server.connections import OwnerConnections
 from personal_server.resource_server.declarations import Declarations
@@ -49,7 +49,10 @@ from personal_server.web.workers import Capacity
 _NOBODY = ReadAuthority(TokenKind.OWNER, "", ())
 """Who calls a public route: nobody that could read anything."""
 
-Identify = Callable[[str], AbstractContextManager[tuple[Identified, ReadSnapshot]]]
+Bearer = str | TokenState
+"""A token, or what it stood for where it was looked up before."""
+
+Identify = Callable[[Bearer], AbstractContextManager[tuple[Identified, ReadSnapshot]]]
 """What a token stands for now, and the state that says so, for as long as the block lasts.
 
 Raises: InvalidToken, StorageUnavailable.
@@ -87,15 +90,15 @@ class ResourceServer(Surface[Route, ReadAuthority]):
         route, exchange.now_ns = exchange.route, self._ports.clock()
         if route.tokens is not Tokens.ANY or route.method != "GET":
             return await super().serve(exchange)
-        token = _token(exchange)
+        bearer = _bearer(exchange)
         if self.readers.are_busy:
             # What waits counts as in flight too, or the calls of one grant could fill the queue.
-            await self.readers.run(self._identify, exchange, token)
+            await self.readers.run(self._identify, exchange, bearer)
             exchange.require_query()
-        return await self.readers.run(self._read, exchange, token)
+        return await self.readers.run(self._read, exchange, bearer)
 
-    def _read(self, exchange: Reading, token: str) -> Response:
-        with self._ports.identify(token) as (identified, snapshot):
+    def _read(self, exchange: Reading, bearer: Bearer) -> Response:
+        with self._ports.identify(bearer) as (identified, snapshot):
             self._admit(exchange, identified)
             exchange.require_query()
             reply = exchange.route.answer_request(_request(exchange, snapshot))
@@ -104,10 +107,10 @@ class ResourceServer(Surface[Route, ReadAuthority]):
     async def identify(self, exchange: Reading) -> None:
         """Who calls a route that is no read."""
         if exchange.route.tokens is not Tokens.NONE:
-            await self.readers.run(self._identify, exchange, _token(exchange))
+            await self.readers.run(self._identify, exchange, _bearer(exchange))
 
-    def _identify(self, exchange: Reading, token: str) -> None:
-        with self._ports.identify(token) as (identified, _):
+    def _identify(self, exchange: Reading, bearer: Bearer) -> None:
+        with self._ports.identify(bearer) as (identified, _):
             self._admit(exchange, identified)
 
     def _admit(self, exchange: Reading, identified: Identified) -> None:
@@ -175,8 +178,10 @@ class ResourceServer(Surface[Route, ReadAuthority]):
         return f"dis_{self._ports.random_bytes(12).hex()}"
 
 
-def _token(exchange: Reading) -> str:
-    return bearer_token(exchange.request.headers.get("authorization"))
+def _bearer(exchange: Reading) -> Bearer:
+    token = bearer_token(exchange.request.headers.get("authorization"))
+    state = exchange.request.token_states.get(token)
+    return state if isinstance(state, TokenState) else token
 
 
 def _request(exchange: Reading, snapshot: ReadSnapshot | None = None) -> Request:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from secrets import token_hex
-from typing import BinaryIO
+from typing import Any, BinaryIO
 from urllib.parse import quote
 
 import starlette.requests
@@ -30,18 +30,20 @@ class IncomingRequest(starlette.requests.Request):
 
     Shapes: `client_address` is the peer's without an outermost application, `None` without a peer;
         `raw_path` and `raw_query` are as received, before percent-decoding; `accept` is empty
-        without the header.
+        without the header; `token_states` is what is known of bearers already, by token: only the
+        in-process transport of the composition root hands that on.
     """
 
     def __init__(self, scope: Scope, receive: Receive | None = None) -> None:
         super().__init__(scope, receive or _nothing)
-        state: Mapping[str, str] = scope.get("state", {})
+        state: Mapping[str, Any] = scope.get("state", {})
         self.request_id = state.get("request_id") or request_id_of(self.headers)
         self.origin = state.get("origin") or (
             f"{scope.get('scheme', 'http')}://{self.headers.get('host', '')}"
         )
         peer = None if self.client is None else self.client.host
         self.client_address: str | None = state.get("client_address", peer)
+        self.token_states: Mapping[str, object] = state.get("token_states", {})
         self.raw_path: bytes = scope.get("raw_path") or scope["path"].encode()
         self.raw_query: bytes = scope.get("query_string", b"")
         self.accept = self.headers.get("accept", "")

@@ -1,6 +1,6 @@
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import anyio
 import anyio.lowlevel
@@ -11,15 +11,16 @@ from starlette.types import Message
 from personal_server.domain.authority import ReadableSource, SourceId
 from personal_server.domain.declaration import Semantics, Stream
 from personal_server.domain.disclosure import Disclosed
+from personal_server.domain.grant import Resolved
 from personal_server.errors import GrantRevoked, StorageUnavailable
-from personal_server.reading.tokens import Identified
+from personal_server.reading.tokens import Identified, TokenState
 from personal_server.resource_server.quotas import LimitRules
 from personal_server.web.parameters import page_limit
 from personal_server.web.requests import Request
 from personal_server.web.responses import Reply
 from personal_server.web.routing import BodyRule, Route, Tokens
 from personal_server.web.workers import Capacity
-from tests.resource_server.conftest import MakeBench, client_authority
+from tests.resource_server.conftest import Bench, MakeBench, client_authority
 
 pytestmark = pytest.mark.anyio
 
@@ -358,3 +359,32 @@ async def test_a_full_queue_refuses_instead_of_growing(make_bench: MakeBench) ->
         answer = await client.get("/v1/echo/a")
     assert answer.json()["error"]["code"] == "storage_unavailable"
     assert "retry-after" in answer.headers
+
+
+async def answered(bench: Bench, state: Mapping[str, object], token: str) -> int:
+    """The status of a read with what somebody before us wrote into the scope."""
+    statuses: list[int] = []
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: Message) -> None:
+        statuses.append(message.get("status", 0))
+
+    headers = [(b"authorization", f"Bearer {token}".encode())]
+    path = "/v1/echo/a"
+    scope = {"type": "http", "method": "GET", "path": path, "headers": headers, "state": state}
+    await bench.app()(scope, receive, send)
+    return statuses[0]
+
+
+async def test_what_was_found_out_about_the_token_of_a_call_is_not_asked_again(
+    make_bench: MakeBench,
+) -> None:
+    bench = make_bench(*ROUTES)
+    resolved = Resolved("client", "sub_1", "planner", "client", "http://here", 1)
+    known = {"token_states": {"pdpp_at_1": TokenState(resolved)}}
+    assert await answered(bench, known, "pdpp_at_1") == 200
+    assert await answered(bench, known, "pdpp_at_2") == 401
+    assert await answered(bench, {"token_states": {"pdpp_at_1": "ours"}}, "pdpp_at_1") == 401
+    assert bench.bearers == [TokenState(resolved), "pdpp_at_2", "pdpp_at_1"]

@@ -59,7 +59,12 @@ def request_id_of(headers: Mapping[str, str]) -> str:
     Shapes: headers by lower-case name.  Source: docs/contract/resource-server.md 1.3.
     """
     sent = headers.get("request-id") or headers.get("x-request-id") or ""
-    return sent if _REQUEST_ID.match(sent) else f"req_{token_hex(12)}"
+    return sent if _REQUEST_ID.match(sent) else new_request_id()
+
+
+def new_request_id() -> str:
+    """A fresh request id."""
+    return f"req_{token_hex(12)}"
 
 
 def check_version(headers: Mapping[str, str]) -> None:

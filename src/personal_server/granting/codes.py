@@ -230,10 +230,6 @@ def _end_replayed(writer: AuthorizationWriter, row: CodeRow, acting: Acting, now
     audit(writer, "code.replayed", acting, now_ns, Subject(row.client_id))
 
 
-def _redeem_request(writer: AuthorizationWriter, request_id: str, now_ns: int) -> None:
-    transition(writer, RequestRow, "approved", "redeemed", now_ns, request_id=request_id)
-
-
 def _waiting(writer: AuthorizationWriter, row: RequestRow, now_ns: int) -> OAuthRefusal | None:
     """Why a poll gets no tokens yet, or never."""
     if row.status == "denied":
@@ -256,6 +252,10 @@ def _waiting(writer: AuthorizationWriter, row: RequestRow, now_ns: int) -> OAuth
 def _closed(row: RequestRow, now_ns: int) -> bool:
     until = row.expires_at_ns if row.status == "pending" else row.collect_until_ns
     return until is None or until <= now_ns
+
+
+def _redeem_request(writer: AuthorizationWriter, request_id: str, now_ns: int) -> None:
+    transition(writer, RequestRow, "approved", "redeemed", now_ns, request_id=request_id)
 
 
 def _held_id(row: CodeRow) -> str:

@@ -20,7 +20,7 @@ from personal_server.domain.values import DAY_NANOSECONDS, NANOSECONDS
 from personal_server.errors import StorageUnavailable
 from personal_server.granting.audit import SERVER, Subject, audit
 from personal_server.granting.clients import purge_clients
-from personal_server.granting.revocations import end_access, end_family
+from personal_server.granting.revocations import end_decided, end_family
 from personal_server.granting.transitions import close_request, transition
 from personal_server.storage.authorization import (
     AssertionIdRow,
@@ -126,16 +126,14 @@ def _expire_codes(writer: AuthorizationWriter, now_ns: int) -> None:
     for row in writer.rows(CodeRow, status="issued", expires_at_ns=Before(now_ns)):
         ended = transition(writer, CodeRow, "issued", "expired", now_ns, code_hash=row.code_hash)
         if ended:
-            held_id = row.package_id or row.grant_id or ""
-            end_access(writer, held_id, "not_collected", SERVER, now_ns)
+            end_decided(writer, row, "not_collected", SERVER, now_ns)
             _expire_approved(writer, row.request_id, now_ns)
 
 
 def _expire_collections(writer: AuthorizationWriter, now_ns: int) -> None:
     for row in writer.rows(RequestRow, status="approved", collect_until_ns=Before(now_ns)):
         if _expire_approved(writer, row.request_id, now_ns):
-            held_id = row.package_id or row.grant_id or ""
-            end_access(writer, held_id, "not_collected", SERVER, now_ns)
+            end_decided(writer, row, "not_collected", SERVER, now_ns)
 
 
 def _expire_approved(writer: AuthorizationWriter, request_id: str, now_ns: int) -> int:

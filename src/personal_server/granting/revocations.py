@@ -17,11 +17,13 @@ from personal_server.storage.authorization import (
     AuthorizationStore,
     AuthorizationWriter,
     ClientRow,
+    CodeRow,
     FamilyRow,
     GrantRow,
     PackageMemberRow,
     PackageRow,
     RefreshTokenRow,
+    RequestRow,
     TokenRow,
 )
 
@@ -50,6 +52,19 @@ def end_access(
     if writer.get(GrantRow, grant_id=held_id) is not None:
         return end_grant(writer, held_id, reason, acting, now_ns)
     return None
+
+
+def end_decided(
+    writer: AuthorizationWriter,
+    row: CodeRow | RequestRow,
+    reason: str,
+    acting: Acting,
+    now_ns: int,
+) -> None:
+    """End what the decision on this request, or behind this code, made; an owner's made nothing."""
+    held_id = row.package_id or row.grant_id
+    if held_id is not None:
+        end_access(writer, held_id, reason, acting, now_ns)
 
 
 def end_grant(

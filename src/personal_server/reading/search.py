@@ -23,11 +23,11 @@ from personal_server.domain.cursor import (
     sources_digest,
 )
 from personal_server.domain.disclosure import Disclosed
-from personal_server.domain.envelope import Answer, Warning
+from personal_server.domain.envelope import Answer, Counted, Warning
 from personal_server.domain.search_words import parse_terms
 from personal_server.domain.values import NANOSECONDS
 from personal_server.enforcement.authorize import authorize_search
-from personal_server.enforcement.disclose import WireRecord, disclose_hit
+from personal_server.enforcement.disclose import SearchResult, disclose_hit
 from personal_server.enforcement.plans import (
     CANDIDATE_WINDOW,
     FREQUENCY_LIMIT,
@@ -87,9 +87,9 @@ class Findings:
             },
         }
 
-    def count(self) -> dict[str, object]:
+    def count(self) -> Counted:
         """`meta.count`."""
-        return {"kind": "exact" if self.is_whole else "estimated", "value": self.ranked_count}
+        return Counted("exact" if self.is_whole else "estimated", self.ranked_count)
 
     @property
     def is_whole(self) -> bool:
@@ -159,7 +159,7 @@ class _Turn:
 class _Shown:
     """The hits of a page, their sources, and how far the ranking was read."""
 
-    hits: list[WireRecord]
+    hits: list[SearchResult]
     sources: list[ReadableSource]
     end: int
 
@@ -287,7 +287,7 @@ def _hit(
     kept: RankedHit,
     source: ReadableSource,
     conditions: Sequence[Condition],
-) -> WireRecord | None:
+) -> SearchResult | None:
     rows = snapshot.record(plan_hit(source, kept.key))
     if not rows or not all(holds(condition, rows[0].data) for condition in conditions):
         return None

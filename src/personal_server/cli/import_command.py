@@ -33,7 +33,7 @@ from personal_server.cli.exits import (
 from personal_server.cli.receipts import all_receipts, print_receipts
 from personal_server.cli.sources import print_source, print_sources, source_json
 from personal_server.cli.tables import console, indented, plain, table, words
-from personal_server.collecting.declarations import accept
+from personal_server.collecting.declarations import declare
 from personal_server.collecting.imports import ImportPorts, ImportRun, Tally, connection_for, survey
 from personal_server.domain.declaration_document import parse_declaration
 from personal_server.domain.source_item import Data, Skipped
@@ -352,7 +352,9 @@ class _Path:
                 tally = survey(reading, declaration, moved)
             return self._told(reading, tally, None, {})
         with self.open_ports() as ports:
-            declaration = accept(ports.store, reading.source.declaration, ports.clock())
+            declaration = declare(
+                ports.store, reading.source.declaration, ports.clock()
+            ).declaration
             connection = connection_for(ports, declaration, self.wanted.account)
             run = ImportRun(ports, reading, connection, declaration)
             tally = _run_through(run, reading.export)

@@ -20,7 +20,7 @@ from cyclopts import Parameter
 from rich.console import Console
 from rich.text import Text
 
-from personal_server.cli.exits import CommandError, print_json
+from personal_server.cli.exits import CommandError, default_cache, print_json
 from personal_server.cli.selection_options import Details, SelectionOptions
 from personal_server.cli.tables import console, plain, print_facts, words
 from personal_server.domain.values import instant_text
@@ -313,7 +313,7 @@ CacheRoot = Annotated[Path | None, Parameter(name="--cache-root")]
 class Surroundings:
     """What these commands touch outside: the network, the browser, the clocks, the cache."""
 
-    default_cache: Callable[[], Path]
+    default_cache: Callable[[], Path] = default_cache
     exchange: Callable[[], Exchange] = network_exchange
     open_browser: Callable[[str], object] = webbrowser.open
     clock: Callable[[], int] = time.time_ns
@@ -403,3 +403,6 @@ def connect_command(around: Surroundings) -> Callable[..., None]:
 def registry_uri(name: str) -> str:
     """The URI of a source by its short name, as the public registry writes it."""
     return name if ":" in name else f"https://registry.pdpp.dev/connectors/{name}"
+
+
+connect = connect_command(Surroundings())

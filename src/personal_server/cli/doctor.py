@@ -509,3 +509,6 @@ def _authorized(
     tokens = poll_device(exchange, provider, client_id, offer, waiting)
     yield good("Access", "granted")
     yield from check_access(exchange, provider, client_id, tokens)
+
+
+doctor = doctor_command(Surroundings())

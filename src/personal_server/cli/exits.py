@@ -12,6 +12,8 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
 from typing import TextIO, TypeVar, cast
 
 import cyclopts
@@ -161,10 +163,12 @@ def _one_line(text: str) -> str:
     return "".join(c if c.isprintable() else " " for c in " ".join(text.split()))
 
 
-# Settings as commands get them: what cannot be used ends the command with 78.
-
-
 T = TypeVar("T")
+
+
+def package_version() -> str:
+    """The version of this distribution."""
+    return version("pdpp-personal-server")
 
 
 def settings_or_exit() -> Settings:
@@ -175,6 +179,11 @@ def settings_or_exit() -> Settings:
 def adapter_settings_or_exit() -> AdapterSettings:
     """The adapter's settings.  Raises: CommandError (`config`)."""
     return _usable(adapter_from_env)
+
+
+def default_cache() -> Path:
+    """Where credentials of this directory lie.  Raises: CommandError (`config`)."""
+    return adapter_settings_or_exit().cache_root
 
 
 def _usable(read: Callable[[], T]) -> T:

@@ -10,7 +10,6 @@ import os
 import pwd
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -20,8 +19,9 @@ from rich.console import Console
 from rich.text import Text
 
 from personal_server.app.stores import OwnerStore
-from personal_server.cli.exits import CommandError, print_json
+from personal_server.cli.exits import CommandError, default_cache, print_json
 from personal_server.cli.selection_options import Details, SelectionOptions
+from personal_server.cli.store import StoreOpener, open_store
 from personal_server.cli.tables import console, day, minute, plain, print_facts, table, words
 from personal_server.consent.client_registration import local_client_id
 from personal_server.consent.selections import parse_selections
@@ -202,11 +202,10 @@ def _instant(ns: int | None) -> str | None:
     return None if ns is None else instant_text(ns)
 
 
-Opener = Callable[[], AbstractContextManager[OwnerStore]]
 Expiry = Literal["30d", "90d", "1y", "none", "1h", "24h"]
 
 
-def granting_app(open_store: Opener, default_cache: Callable[[], Path]) -> cyclopts.App:
+def granting_app(open_store: StoreOpener, default_cache: Callable[[], Path]) -> cyclopts.App:
     """The command group `pdpp grant`."""
     app = cyclopts.App(name="grant", help="Grant a slice of your records, and end it.")
 
@@ -446,3 +445,6 @@ def _acting() -> Acting:
 
 def _warn(sentence: str) -> None:
     words().print(sentence)
+
+
+grant = granting_app(open_store, default_cache)

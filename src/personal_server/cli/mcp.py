@@ -11,14 +11,19 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from time import time_ns
 from typing import TYPE_CHECKING, NoReturn
 
 import cyclopts
 
-from personal_server.cli.exits import CommandError, Failure, failure_of, print_failure
+from personal_server.cli.exits import (
+    CommandError,
+    Failure,
+    failure_of,
+    package_version,
+    print_failure,
+)
 from personal_server.rs_client.credential_cache import CredentialCache
 from personal_server.rs_client.credentials import (
     CredentialError,
@@ -32,11 +37,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 owner_message = "An owner credential is present; this adapter takes granted access only."
-
-
-def package_version() -> str:
-    """The version of this distribution."""
-    return version("pdpp-personal-server")
 
 
 def mcp_server(

@@ -6,8 +6,6 @@ Source: docs/contract/authorization-server.md 13.1, 13.2, 14.1.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from getpass import getpass
 from pathlib import Path
 from typing import Annotated
@@ -16,9 +14,9 @@ from urllib.parse import urlsplit
 import cyclopts
 from cyclopts import Parameter
 
-from personal_server.app.stores import OwnerStore
 from personal_server.cli.connect import Surroundings, show_offer
 from personal_server.cli.exits import CommandError, print_json
+from personal_server.cli.store import StoreOpener, open_store
 from personal_server.cli.tables import console, words
 from personal_server.domain.values import instant_text
 from personal_server.rs_client.authorization_flows import (
@@ -37,10 +35,9 @@ from personal_server.rs_client.credentials import (
 from personal_server.rs_client.discovery import discover
 
 LOOPBACK_NAMES = {"127.0.0.1", "localhost", "::1"}
-Opener = Callable[[], AbstractContextManager[OwnerStore]]
 
 
-def owner_app(open_store: Opener) -> cyclopts.App:
+def owner_app(open_store: StoreOpener) -> cyclopts.App:
     """The command group `pdpp owner`."""
     app = cyclopts.App(name="owner", help="Sign in as the owner of this server.")
 
@@ -191,3 +188,7 @@ def add_owner_profile(app: cyclopts.App, around: Surroundings, home: Path) -> No
 
 def _cache(home: Path) -> CredentialCache:
     return CredentialCache(home, lambda said: words().print(said), folder=FOLDER)
+
+
+owner = owner_app(open_store)
+add_owner_profile(owner, Surroundings(), Path.home() / ".pdpp")

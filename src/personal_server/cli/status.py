@@ -205,3 +205,8 @@ def _standing(around: Surroundings, root: Path | None, origin: str) -> Standing:
         failure = CommandError(code, f"The server answered {reply.status}.", "Try again later.")
         return Standing(origin, failure=failure)
     return Standing(origin, reply.body)
+
+
+_commands = cyclopts.App()
+add_cached_access(_commands, Surroundings())
+status, token, disconnect = (_commands[name] for name in ("status", "token", "disconnect"))

@@ -59,12 +59,12 @@ class Finding:
 
     name: str
     state: str
-    said: str = ""
+    detail: str = ""
     mend: str = ""
 
     def as_json(self) -> dict[str, str]:
         """For programs; empty members are left out."""
-        members = {"check": self.name, "state": self.state, "said": self.said, "mend": self.mend}
+        members = {"check": self.name, "state": self.state, "said": self.detail, "mend": self.mend}
         return {name: value for name, value in members.items() if value}
 
 
@@ -459,25 +459,25 @@ def _gather(name: str, check: Check) -> list[Finding]:
     return findings
 
 
-def _judged(name: str, fits: bool, said: str, mend: str) -> Finding:
+def _judged(name: str, fits: bool, detail: str, mend: str) -> Finding:
     """Good without words, or wrong with them."""
-    return _good(name) if fits else _wrong(name, said, mend)
+    return _good(name) if fits else _wrong(name, detail, mend)
 
 
-def _good(name: str, said: str = "") -> Finding:
-    return Finding(name, GOOD, said)
+def _good(name: str, detail: str = "") -> Finding:
+    return Finding(name, GOOD, detail)
 
 
-def _wrong(name: str, said: str, mend: str) -> Finding:
-    return Finding(name, WRONG, said, mend)
+def _wrong(name: str, detail: str, mend: str) -> Finding:
+    return Finding(name, WRONG, detail, mend)
 
 
 def _print_finding(finding: Finding, out: Console) -> None:
     """One line, and what mends it."""
     mark, style = _MARKS[finding.state]
     line = Text.assemble((mark, style), " ", plain(finding.name))
-    if finding.said:
-        line.append(": ").append_text(plain(finding.said))
+    if finding.detail:
+        line.append(": ").append_text(plain(finding.detail))
     out.print(line, soft_wrap=True)
     if finding.mend:
         out.print(Text.assemble("    ", plain(finding.mend)), soft_wrap=True)

@@ -98,9 +98,9 @@ def import_command(open_ports: ImportOpener) -> Callable[..., int]:
                 "Nothing to import was named.",
                 "Run `pdpp import PATH`, see `pdpp sources`.",
             )
-        wanted = Wanted(as_, Guidance(key, time, title), _zone(time_zone), connection)
+        options = Wanted(as_, Guidance(key, time, title), _zone(time_zone), connection)
         opener = None if dry_run else open_ports
-        done = import_paths(archives_first(paths), wanted, opener, as_json=json)
+        done = import_paths(archives_first(paths), options, opener, as_json=json)
         if json:
             print_json(done.as_json())
         return done.exit_code
@@ -128,7 +128,7 @@ def archives_first(paths: Sequence[Path]) -> Iterator[Path]:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """How the owner wants exports to be read, and into which account."""
+    """How exports are to be read, and into which account."""
 
     connector_key: str | None
     guidance: Guidance
@@ -144,17 +144,17 @@ class Wanted:
 
 
 def import_paths(
-    paths: Iterable[Path], wanted: Wanted, open_ports: ImportOpener | None, *, as_json: bool
+    paths: Iterable[Path], options: Wanted, open_ports: ImportOpener | None, *, as_json: bool
 ) -> Done:
     """Import all paths; without ports, only read and check them.
 
     Raises: CommandError for options that fit no path; StorageUnavailable.
     """
     done = Done()
-    if wanted.connector_key is not None:
-        known_source(wanted.connector_key)
+    if options.connector_key is not None:
+        known_source(options.connector_key)
     for path in paths:
-        _Path(path, wanted, open_ports, done, as_json).run()
+        _Path(path, options, open_ports, done, as_json).run()
     return done
 
 
@@ -163,7 +163,7 @@ class _Path:
     """The import of one path."""
 
     path: Path
-    wanted: Wanted
+    options: Wanted
     open_ports: ImportOpener | None
     done: Done
     as_json: bool
@@ -172,7 +172,7 @@ class _Path:
         """Open it, let each source read its part, say what nobody read."""
         try:
             with open_export(self.path.expanduser()) as export:
-                chosen = self.wanted.readings(export)
+                chosen = self.options.readings(export)
                 for reading in chosen:
                     self._import(reading)
                 rest = unread_of(export, [reading.export for reading in chosen])
@@ -211,7 +211,7 @@ class _Path:
             declaration = declare(
                 ports.store, reading.source.declaration, ports.clock()
             ).declaration
-            connection = connection_for(ports, declaration, self.wanted.account)
+            connection = connection_for(ports, declaration, self.options.account)
             run = ImportRun(ports, reading, connection, declaration)
             tally = _run_through(run, reading.export)
         target = {"connection_id": connection.connection_id, "name": connection.display_name}

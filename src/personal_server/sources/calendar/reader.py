@@ -52,7 +52,7 @@ _OCCURRENCE = re.compile(rb"^RECURRENCE-ID[:;][^\r\n]*", re.MULTILINE)
 _SEQUENCE = re.compile(rb"^SEQUENCE:(\d{1,9})", re.MULTILINE)
 _WRITTEN = re.compile(rb"^LAST-MODIFIED:([^\r\n]*)", re.MULTILINE)
 _SUFFIXES = (".ics", ".ical", ".ifb", ".icalendar", ".txt", "")
-_WANTED = frozenset({"VEVENT", "VTODO", "VTIMEZONE", "VJOURNAL", "VFREEBUSY"})
+_COMPONENTS = frozenset({"VEVENT", "VTODO", "VTIMEZONE", "VJOURNAL", "VFREEBUSY"})
 
 
 def _shared() -> list[Field]:
@@ -171,7 +171,7 @@ class _Calendar:
     def items(self) -> Iterator[SourceItem]:
         self._survey()
         with self._member.open() as stream:
-            for piece in cut_components(stream, _WANTED):
+            for piece in cut_components(stream, _COMPONENTS):
                 if piece.name:
                     yield from self._component(piece)
                 elif piece.raw is not None:
@@ -180,7 +180,7 @@ class _Calendar:
     def _survey(self) -> None:
         """Learn name and zones, and which occurrences other entries of the file replace."""
         with self._member.open() as stream:
-            for piece in cut_components(stream, _WANTED):
+            for piece in cut_components(stream, _COMPONENTS):
                 if piece.raw is None:
                     continue
                 if not piece.name:

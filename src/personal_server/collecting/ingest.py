@@ -1,9 +1,8 @@
 """Ingest: lines of one stream become records of one connection, all accepted ones together.
 
 Rule: lines are checked before the write transaction begins; accepted lines commit in order, with
-the receipts of the refused ones.  A line succeeds or fails alone; refusals point at members and
-never quote values.
-Source: docs/contract/resource-server.md 13.1, 2.8 (values).
+the receipts of the refused ones.
+Source: docs/contract/resource-server.md 13.1.
 Raises: ConnectionNotFound, ConnectionNotWritable, BodyTooLarge, StorageUnavailable.
 """
 
@@ -25,9 +24,9 @@ from personal_server.errors import BodyTooLarge, InvalidRequest
 from personal_server.storage.ports import Batch, RecordWrite, RecordWriter, Rejection, WriteOutcome
 
 MAX_LINES = 10_000
-ITEMIZED_REJECTIONS = 1_000
 MAX_LINE_BYTES = 16 * 1024 * 1024
 MAX_DEPTH = 32
+ITEMIZED_REJECTIONS = 1_000
 ASSERTED_FORMATS = frozenset({"date", "date-time"})
 # `connection_id` is what an export adds to a line; the target of the call decides.
 MEMBERS = frozenset({"key", "data", "emitted_at", "op", "stream", "connection_id"})
@@ -93,91 +92,6 @@ def ingest(
     return call.result(store.commit(batch))
 
 
-class LineRefused(Exception):
-    """A line that is not accepted; `path` is a JSON Pointer into the record, if it helps."""
-
-    def __init__(self, code: LineCode, message: str, path: str | None = None) -> None:
-        super().__init__(code)
-        self.code: LineCode = code
-        self.message = message
-        self.path = path
-
-
-class LineChecker:
-    """Checks lines for one stream."""
-
-    def __init__(self, stream: Stream) -> None:
-        self._stream = stream
-        self._validator = _validator(orjson.dumps(stream.raw["schema"]))
-        self._names = stream.properties.keys()
-
-    def check(self, line: bytes) -> RecordWrite:
-        """The write that a line asks for.  Raises LineRefused."""
-        content = _parsed(line)
-        self._check_members(content)
-        emitted_at_ns = _emitted_at(content)
-        if content.get("op") == "delete":
-            return RecordWrite(self._deleted_key(content), None, emitted_at_ns)
-        data = cast("dict[str, Any]", content["data"])
-        key = self._upserted_key(content, data)
-        self._check_data(data, line)
-        return RecordWrite(key, data, emitted_at_ns)
-
-    def _check_members(self, content: dict[str, Any]) -> None:
-        if not content.keys() <= MEMBERS:
-            raise _invalid("unknown member")
-        op = content.get("op", "upsert")
-        if op not in ("upsert", "delete"):
-            raise _invalid("op is upsert or delete", "/op")
-        if content.get("stream", self._stream.name) != self._stream.name:
-            raise _invalid("stream differs from the path", "/stream")
-        if not isinstance(content.get("connection_id", ""), str):
-            raise _invalid("connection_id is a string", "/connection_id")
-        if op == "upsert" and not isinstance(content.get("data"), dict):
-            raise _invalid("data is an object", "/data")
-        if op == "delete" and "data" in content:
-            raise _invalid("a delete has no data", "/data")
-
-    def _upserted_key(self, content: dict[str, Any], data: dict[str, Any]) -> str:
-        try:
-            parts: list[object] = [data.get(name) for name in self._stream.primary_key]
-            key = _checked(canonical_key(parts))
-        except InvalidRequest:
-            raise _misidentified("a key value is a string, an integer or a boolean") from None
-        if "key" in content and not _same_key(content["key"], parts, key):
-            raise _misidentified("key differs from the primary key of data")
-        return key
-
-    def _deleted_key(self, content: dict[str, Any]) -> str:
-        key: object = content.get("key")
-        width = len(self._stream.primary_key)
-        if key is None:
-            raise _invalid("a delete needs a key", "/key")
-        if isinstance(key, str):
-            if width == 1:
-                return _checked(key)
-            key = _array(key)
-        if not isinstance(key, list) or len(cast("list[object]", key)) != width:
-            raise _misidentified("key has one value per primary-key field")
-        try:
-            return _checked(canonical_key(cast("list[object]", key)))
-        except InvalidRequest:
-            raise _misidentified("a key value is a string, an integer or a boolean") from None
-
-    def _check_data(self, data: dict[str, Any], line: bytes) -> None:
-        for name in data.keys() - self._names:
-            raise _violation("undeclared property", _pointer([name]))
-        if _is_wide(data) and _has_wide_integer(line):
-            raise _violation("an integer lies within 64 bits", None)
-        if b"\\u0000" in line:
-            _check_strings(data, [])
-        if self._validator.is_valid(data):
-            return
-        for error in self._validator.iter_errors(data):
-            raise _violation(_reason(error), _pointer(error.instance_path))
-        raise _violation("does not fit the schema", None)
-
-
 class _Call:
     """The bookkeeping of one call."""
 
@@ -239,27 +153,111 @@ def _rendered(line: Mapping[str, object]) -> bytes:
         return b"not an object of JSON values"
 
 
+class LineRefused(Exception):
+    """A line that is not accepted; `path` is a JSON Pointer into the record, if it helps."""
+
+    def __init__(self, code: LineCode, message: str, path: str | None = None) -> None:
+        super().__init__(code)
+        self.code: LineCode = code
+        self.message = message
+        self.path = path
+
+
+class LineChecker:
+    """Checks lines for one stream: bytes become an accepted write, or a refusal with its code.
+
+    Rule: a line succeeds or fails alone; refusals point at members and never quote values.
+    Source: docs/contract/resource-server.md 13.1 (line codes), 2.8 (values).
+    """
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+        self._validator = _validator(orjson.dumps(stream.raw["schema"]))
+        self._names = stream.properties.keys()
+
+    def check(self, line: bytes) -> RecordWrite:
+        """The write that a line stands for.  Raises: LineRefused."""
+        content = _parsed(line)
+        self._check_members(content)
+        emitted_at_ns = _emitted_at(content)
+        if content.get("op") == "delete":
+            return RecordWrite(self._deleted_key(content), None, emitted_at_ns)
+        data = cast("dict[str, Any]", content["data"])
+        key = self._upserted_key(content, data)
+        self._check_data(data, line)
+        return RecordWrite(key, data, emitted_at_ns)
+
+    def _check_members(self, content: dict[str, Any]) -> None:
+        if not content.keys() <= MEMBERS:
+            raise _invalid("unknown member")
+        op = content.get("op", "upsert")
+        if op not in ("upsert", "delete"):
+            raise _invalid("op is upsert or delete", "/op")
+        if content.get("stream", self._stream.name) != self._stream.name:
+            raise _invalid("stream differs from the path", "/stream")
+        if not isinstance(content.get("connection_id", ""), str):
+            raise _invalid("connection_id is a string", "/connection_id")
+        if op == "upsert" and not isinstance(content.get("data"), dict):
+            raise _invalid("data is an object", "/data")
+        if op == "delete" and "data" in content:
+            raise _invalid("a delete has no data", "/data")
+
+    def _upserted_key(self, content: dict[str, Any], data: dict[str, Any]) -> str:
+        try:
+            parts: list[object] = [data.get(name) for name in self._stream.primary_key]
+            key = _checked(canonical_key(parts))
+        except InvalidRequest:
+            raise _misidentified("a key value is a string, an integer or a boolean") from None
+        if "key" in content and not _same_key(content["key"], parts, key):
+            raise _misidentified("key differs from the primary key of data")
+        return key
+
+    def _deleted_key(self, content: dict[str, Any]) -> str:
+        key: object = content.get("key")
+        width = len(self._stream.primary_key)
+        if key is None:
+            raise _invalid("a delete needs a key", "/key")
+        if isinstance(key, str):
+            if width == 1:
+                return _checked(key)
+            key = _parsed_or_none(key)
+        if not isinstance(key, list) or len(cast("list[object]", key)) != width:
+            raise _misidentified("key has one value per primary-key field")
+        try:
+            return _checked(canonical_key(cast("list[object]", key)))
+        except InvalidRequest:
+            raise _misidentified("a key value is a string, an integer or a boolean") from None
+
+    def _check_data(self, data: dict[str, Any], line: bytes) -> None:
+        for name in data.keys() - self._names:
+            raise _violation("undeclared property", _pointer([name]))
+        if _is_wide(data) and _has_wide_integer(line):
+            raise _violation("an integer lies within 64 bits", None)
+        if b"\\u0000" in line:
+            _check_strings(data, [])
+        if self._validator.is_valid(data):
+            return
+        for error in self._validator.iter_errors(data):
+            raise _violation(_reason(error), _pointer(error.instance_path))
+        raise _violation("does not fit the schema", None)
+
+
 def _parsed(line: bytes) -> dict[str, Any]:
     if len(line) > MAX_LINE_BYTES:
         raise LineRefused("line_too_large", "a line has at most 16 MiB")
     try:
         content: object = orjson.loads(line)
     except orjson.JSONDecodeError:
-        raise _unparsable(line) from None
+        try:
+            content = line.decode()
+        except UnicodeDecodeError:
+            raise LineRefused("invalid_utf8", "not UTF-8") from None
     if not isinstance(content, dict):
         raise LineRefused("malformed_ndjson", "a line is one JSON object")
     members = cast("dict[str, Any]", content)
     if line.count(b"{") + line.count(b"[") > MAX_DEPTH and _is_deep(members, MAX_DEPTH):
         raise LineRefused("malformed_ndjson", "nested deeper than 32")
     return members
-
-
-def _unparsable(line: bytes) -> LineRefused:
-    try:
-        line.decode()
-    except UnicodeDecodeError:
-        return LineRefused("invalid_utf8", "not UTF-8")
-    return LineRefused("malformed_ndjson", "a line is one JSON object")
 
 
 def _is_deep(value: object, left: int) -> bool:
@@ -298,7 +296,7 @@ def _same_key(given: object, parts: list[object], key: str) -> bool:
         return False
 
 
-def _array(text: str) -> object:
+def _parsed_or_none(text: str) -> object:
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError:
@@ -324,12 +322,9 @@ def _is_wide(value: Any) -> bool:
 
 
 def _has_wide_integer(line: bytes) -> bool:
-    wide = re.finditer(rb"-?(?<![\d.eE+])\d{19,}(?![\d.eE])", _without_strings(line))
+    without_strings = re.sub(rb'"(?:[^"\\]|\\.)*"', b'""', line)
+    wide = re.finditer(rb"-?(?<![\d.eE+])\d{19,}(?![\d.eE])", without_strings)
     return any(abs(int(found.group())) > MAX_INTEGER for found in wide)
-
-
-def _without_strings(line: bytes) -> bytes:
-    return re.sub(rb'"(?:[^"\\]|\\.)*"', b'""', line)
 
 
 def _check_strings(value: object, path: list[str | int]) -> None:

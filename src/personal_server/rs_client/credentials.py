@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, cast
 from urllib.parse import urlsplit
 
-from personal_server.domain.values import instant_ns, render_instant
+from personal_server.domain.values import instant_ns, instant_text, render_instant
 
 OWNER = "owner"
 _KIND_MEMBERS = ("token_kind", "pdpp_token_kind", "kind", "role")
@@ -168,6 +168,28 @@ def credential_members(answer: Mapping[str, object], now_ns: int) -> Document:
     if isinstance(seconds, int | float) and not isinstance(seconds, bool):
         members["expires_at"] = render_instant(now_ns + int(seconds * 1_000_000_000))
     return members
+
+
+def credential_document(
+    provider_url: str,
+    issuer: str,
+    scope: str,
+    client: Mapping[str, object],
+    credential: Mapping[str, object],
+    now_ns: int,
+) -> Document:
+    """A credential of a public client as the cache keeps it, made now."""
+    now = instant_text(now_ns)
+    return {
+        "provider_url": provider_url,
+        "authorization_server": issuer,
+        "issuer": issuer,
+        "scope": scope,
+        "client": {**client, "token_endpoint_auth_method": "none"},
+        "credential": {"token_type": "Bearer", **credential},
+        "created_at": now,
+        "updated_at": now,
+    }
 
 
 def parse_credential(value: object) -> Credential:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from personal_server.collecting.declarations import accept
+from personal_server.collecting.declarations import declare
 from personal_server.consent.credentials import secret_hash
 from personal_server.domain.authority import SourceId, TokenKind
 from personal_server.domain.connection import Connection, ConnectionStatus
@@ -39,7 +39,7 @@ class World:
 
     def __init__(self) -> None:
         self.records = MemoryStore("own_1")
-        accept(self.records, JOURNAL.read_bytes(), NOW)
+        declare(self.records, JOURNAL.read_bytes(), NOW)
         self.records.add_connection(
             Connection("cin_1", "journal", URI, "Diary", ConnectionStatus.ACTIVE, NOW, NOW)
         )

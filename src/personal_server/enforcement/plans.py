@@ -16,6 +16,7 @@ from personal_server.domain.declaration import Stream
 from personal_server.domain.envelope import Warning
 from personal_server.domain.values import ValueKind
 from personal_server.enforcement.expansion import AllowedExpansion
+from personal_server.enforcement.queries import DEFAULT_LIMIT
 from personal_server.enforcement.rows import Position
 
 
@@ -47,7 +48,7 @@ class RecordsPlan:
 
     scopes: tuple[Scope, ...]
     order: Order = BY_KEY
-    limit: int = 25
+    limit: int = DEFAULT_LIMIT
     conditions: tuple[Condition, ...] = ()
     after: Position | None = None
     span_field: str | None = None
@@ -108,6 +109,10 @@ class AggregatePlan:
     limit: int = 10
 
 
+CANDIDATE_WINDOW = 2_000
+FREQUENCY_LIMIT = 10_000
+
+
 @dataclass(frozen=True, slots=True)
 class SearchPlan:
     """All terms must match within one record, in any granted lexical field of its scope.
@@ -121,8 +126,8 @@ class SearchPlan:
     scopes: tuple[Scope, ...]
     terms: tuple[Term, ...]
     conditions: tuple[Condition, ...] = ()
-    window: int = 2_000
-    frequency_limit: int = 10_000
+    window: int = CANDIDATE_WINDOW
+    frequency_limit: int = FREQUENCY_LIMIT
     seconds_each: float | None = None
 
 
@@ -139,7 +144,7 @@ class ChangesPlan:
     since: int | None = None
     horizon: int = 0
     after: int = 0
-    limit: int = 25
+    limit: int = DEFAULT_LIMIT
 
 
 @dataclass(frozen=True, slots=True)

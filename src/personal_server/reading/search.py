@@ -29,7 +29,13 @@ from personal_server.domain.search_words import parse_terms
 from personal_server.domain.values import NANOSECONDS
 from personal_server.enforcement.authorize import authorize_search
 from personal_server.enforcement.disclose import WireRecord, disclose_hit
-from personal_server.enforcement.plans import AuthorizedRead, SearchPlan, hit_plan
+from personal_server.enforcement.plans import (
+    CANDIDATE_WINDOW,
+    FREQUENCY_LIMIT,
+    AuthorizedRead,
+    SearchPlan,
+    hit_plan,
+)
 from personal_server.enforcement.queries import SearchQuery
 from personal_server.enforcement.rows import Candidate, Matches
 from personal_server.enforcement.search import first_page_first, rank, searchable_fields
@@ -48,7 +54,6 @@ from personal_server.storage.ports import READ_DEADLINE_SECONDS, RankedHit, Read
 
 AuthorizedSearch = AuthorizedRead[tuple[SearchPlan, ...]]
 
-CANDIDATE_WINDOW = 2_000
 TOO_SLOW = (
     "This connection took too long to search and is not in these hits."
     " Search it alone, with its connection_id and a rarer word, a stream or a filter."
@@ -134,7 +139,6 @@ def _rows(shown: Sequence[ReadableSource], counts: Counter[str]) -> list[dict[st
     return rows
 
 
-FREQUENCY_LIMIT = 10_000
 KEPT_HITS = 1_000
 KEPT_NS = 15 * 60 * NANOSECONDS
 RANKING_SHARE = 2 / 3

@@ -17,6 +17,7 @@ from personal_server.collecting.connections import (
 from personal_server.domain.authority import ReadAuthority
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.values import instant_ns, render_instant
+from personal_server.enforcement.queries import DEFAULT_LIMIT, MAX_LIMIT
 from personal_server.errors import (
     ConfirmationRequired,
     ConnectionBusy,
@@ -51,7 +52,7 @@ from personal_server.web.routing import Route, owner
 
 ROOT = "/v1/owner/connections"
 ONE = f"{ROOT}/{{id}}"
-PAGE = (page_limit(25, 100), CURSOR)
+PAGE = (page_limit(DEFAULT_LIMIT, MAX_LIMIT), CURSOR)
 CONNECTOR = Parameter(
     "connector_id", "Only connections of this connector: key or URI.", empty_is_absent=True
 )

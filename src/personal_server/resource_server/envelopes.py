@@ -21,11 +21,6 @@ from personal_server.web.requests import Request
 NO_COUNT: Mapping[str, object] = {"kind": "none"}
 
 
-def exact_count(value: int) -> dict[str, object]:
-    """`meta.count` of a counted list."""
-    return {"kind": "exact", "value": value}
-
-
 def list_body(
     request: Request,
     data: Sequence[object],

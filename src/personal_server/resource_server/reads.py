@@ -10,6 +10,8 @@ from typing import cast
 
 from personal_server.domain.envelope import Answer
 from personal_server.enforcement.queries import (
+    DEFAULT_GROUPS,
+    DEFAULT_LIMIT,
     AggregateQuery,
     ChangesQuery,
     FieldWindowQuery,
@@ -84,7 +86,7 @@ class RecordRoutes:
         query = RecordsQuery(
             stream=request.path["stream"],
             selectors=selectors_of(sent),
-            limit=sent.integer("limit") or 25,
+            limit=sent.integer("limit") or DEFAULT_LIMIT,
             cursor=sent.text("cursor"),
             order=sent.text("order"),
             sort=sent.text("sort"),
@@ -103,7 +105,7 @@ class RecordRoutes:
         query = ChangesQuery(
             stream=request.path["stream"],
             selectors=selectors_of(sent),
-            limit=sent.integer("limit") or 25,
+            limit=sent.integer("limit") or DEFAULT_LIMIT,
             cursor=sent.text("cursor"),
             changes_since=sent.text("changes_since"),
             cut=cut_of(sent),
@@ -188,7 +190,7 @@ class AggregateRoute:
             group_by_time=sent.text("group_by_time"),
             granularity=sent.text("granularity"),
             time_zone=sent.text("time_zone"),
-            limit=sent.integer("limit") or 10,
+            limit=sent.integer("limit") or DEFAULT_GROUPS,
             filters=filters_of(sent),
         )
         answer = read_aggregate(self._ports, snapshot_of(request), request.authority, query)
@@ -211,7 +213,7 @@ class SearchRoutes:
             text=sent.text("q") or "",
             selectors=selectors_of(sent),
             streams=sent.names("streams"),
-            limit=sent.integer("limit") or 25,
+            limit=sent.integer("limit") or DEFAULT_LIMIT,
             cursor=sent.text("cursor"),
             filters=filters_of(sent),
         )

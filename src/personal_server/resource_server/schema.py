@@ -27,7 +27,12 @@ from personal_server.enforcement.capabilities import (
 )
 from personal_server.enforcement.disclose import identity
 from personal_server.enforcement.expansion import reach
-from personal_server.enforcement.queries import SchemaQuery, StreamQuery
+from personal_server.enforcement.queries import (
+    DEFAULT_LIMIT,
+    MAX_LIMIT,
+    SchemaQuery,
+    StreamQuery,
+)
 from personal_server.errors import InvalidRequest
 from personal_server.reading.freshness import least_of
 from personal_server.reading.ports import ReadPorts
@@ -56,7 +61,7 @@ from personal_server.web.responses import Reply
 
 MAX_COMPACT_BYTES = 256 * 1024
 COUNT_KINDS = ["none", "estimated", "exact"]
-LIMITS = {"default_limit": 25, "max_limit": 100}
+LIMITS = {"default_limit": DEFAULT_LIMIT, "max_limit": MAX_LIMIT}
 
 _UNSAFE = re.compile(r"\s+|[;,\[\]{}=]")
 

@@ -23,12 +23,12 @@ from personal_server.domain.cursor import (
     sources_digest,
 )
 from personal_server.domain.disclosure import Disclosed
-from personal_server.domain.envelope import Answer, Warning
+from personal_server.domain.envelope import Answer, Counted, Warning
 from personal_server.domain.record import Row
 from personal_server.domain.search_words import parse_terms
 from personal_server.domain.values import NANOSECONDS
 from personal_server.enforcement.authorize import authorize_search
-from personal_server.enforcement.disclose import WireRecord, disclose_hit
+from personal_server.enforcement.disclose import SearchResult, disclose_hit
 from personal_server.enforcement.plans import (
     CANDIDATE_WINDOW,
     FREQUENCY_LIMIT,
@@ -89,9 +89,9 @@ class Findings:
             },
         }
 
-    def count(self) -> dict[str, object]:
+    def count(self) -> Counted:
         """`meta.count`."""
-        return {"kind": "exact" if self.is_whole else "estimated", "value": self.ranked_count}
+        return Counted("exact" if self.is_whole else "estimated", self.ranked_count)
 
     @property
     def is_whole(self) -> bool:
@@ -161,7 +161,7 @@ class _Turn:
 class _Shown:
     """The hits of a page, their sources, and how far the ranking was read."""
 
-    hits: list[WireRecord]
+    hits: list[SearchResult]
     sources: list[ReadableSource]
     end: int
 

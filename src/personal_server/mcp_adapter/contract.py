@@ -111,8 +111,8 @@ quoted_value = 80
 title = 160
 label = 80
 group_key = 120
-evidence = 200
-evidence_per_hit = 2
+excerpt = 200
+excerpts_per_hit = 2
 unusual_id = 200
 
 string_argument = 2_000
@@ -132,7 +132,10 @@ page_reads = 3
 
 next_calls = 4
 links = 5
-link_fields = 600
+link_uri = 600 - label
+"""Beside its name."""
+window = 4_096
+"""The usual length of a field window."""
 
 tool_list_bytes = 16_384
 instructions = 2_000

@@ -13,15 +13,15 @@ from typing import Any
 from urllib.parse import unquote
 
 from personal_server.mcp_adapter.errors import ToolError
-from personal_server.mcp_adapter.safe_text import has_steering, quoted
+from personal_server.mcp_adapter.safe_text import has_steering, is_unicode, quoted
 from personal_server.rs_client.json_values import (
     Json,
     as_count,
     compact,
     is_list,
     is_object,
-    lone_surrogate,
 )
+from personal_server.rs_client.port import Path, Query
 
 record_prefix = "pdpp://record/"
 window_prefix = "pdpp://field-window/"
@@ -37,6 +37,16 @@ class RecordRef:
     connection_id: str | None
     stream: str
     record_id: str
+
+    @property
+    def path(self) -> Path:
+        """Where it is read."""
+        return ("v1", "streams", self.stream, "records", self.record_id)
+
+    @property
+    def scope(self) -> Query:
+        """The parameter that names its connection."""
+        return connection_scope(self.connection_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +66,11 @@ class BlobRef:
 
     connection_id: str | None
     blob_id: str
+
+
+def connection_scope(connection_id: str | None) -> Query:
+    """The parameter that names a connection, when it is known."""
+    return (("connection_id", connection_id),) if connection_id else ()
 
 
 def parse_id(text: str) -> RecordRef:
@@ -80,11 +95,7 @@ def is_part(part: str) -> bool:
     decoded = unquote(part)
     if "/" in decoded or "\\" in decoded or ".." in decoded:
         return False
-    return not has_steering(part) and _is_unicode(part)
-
-
-def _is_unicode(text: str) -> bool:
-    return lone_surrogate.search(text) is None
+    return not has_steering(part) and is_unicode(part)
 
 
 def _invalid(text: str) -> ToolError:

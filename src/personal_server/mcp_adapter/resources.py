@@ -12,12 +12,13 @@ from urllib.parse import unquote
 from personal_server.mcp_adapter import contract
 from personal_server.mcp_adapter.calls import Call
 from personal_server.mcp_adapter.errors import ToolError
-from personal_server.mcp_adapter.faces.content_ladder import blob_url, record_url
 from personal_server.mcp_adapter.faces.field_window import Asked
+from personal_server.mcp_adapter.faces.record_identity import blob_url, record_url
 from personal_server.mcp_adapter.handles import (
     WindowCursor,
     WindowRef,
     blob_prefix,
+    connection_scope,
     field_key,
     format_id,
     is_part,
@@ -29,22 +30,19 @@ from personal_server.mcp_adapter.handles import (
     window_prefix,
     window_uri,
 )
-from personal_server.mcp_adapter.reads import failed, read, refusal
+from personal_server.mcp_adapter.reads import answer, read, refusal
 from personal_server.mcp_adapter.schema_document import (
     all_connections,
     catalog_rows,
     unavailable_in,
 )
-from personal_server.mcp_adapter.tools.fetch import record_path
 from personal_server.mcp_adapter.tools.read_record_field import read_window
 from personal_server.mcp_adapter.tools.schema import index_data, read_compact, stream_data
 from personal_server.rs_client.json_values import Json, as_object, as_text, compact
-from personal_server.rs_client.port import Query, RsFailure
 
 json_type = "application/json"
 stream_prefix = "pdpp://stream/"
 schema_ttl_ms = 30_000
-meta_prefix = "pdpp.dev/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,16 +164,12 @@ async def _stream(call: Call, name: str) -> Resource:
 
 async def _record(call: Call, handle: str) -> Resource:
     record = parse_record_handle(handle)
-    response = await read(call, record_path(record), _scope(record.connection_id), {})
+    response = await read(call, record.path, record.scope, {})
     content = _json(response.body, untrusted=True)
     size = len((content.text or "").encode())
     if size > contract.record_resource_bytes:
         raise _too_large(size, record_url(call.provider_url, record))
     return Resource((content,))
-
-
-def _scope(connection_id: str | None) -> Query:
-    return (("connection_id", connection_id),) if connection_id else ()
 
 
 async def _window(call: Call, handle: str) -> Resource:
@@ -215,12 +209,8 @@ def _neighbours(structured: Json, window: WindowRef) -> tuple[str | None, str | 
 
 async def _blob(call: Call, handle: str) -> Resource:
     blob = parse_blob_handle(handle)
-    cap = call.settings.max_blob_bytes
-    path = ("v1", "blobs", blob.blob_id)
-    try:
-        response = await call.port.get(path, _scope(blob.connection_id), max_bytes=cap)
-    except RsFailure as failure:
-        raise failed(failure, call, {}) from None
+    path, scope = ("v1", "blobs", blob.blob_id), connection_scope(blob.connection_id)
+    response = await answer(call, path, scope, {}, max_bytes=call.settings.max_blob_bytes)
     if not response.ok:
         raise refusal(call, response, {})
     if response.content is None:

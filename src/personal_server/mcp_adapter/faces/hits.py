@@ -14,7 +14,6 @@ from personal_server.mcp_adapter import contract
 from personal_server.mcp_adapter.calls import Call
 from personal_server.mcp_adapter.faces.content_ladder import (
     Holder,
-    default_window_chars,
     ladder_entry,
     ladder_line,
 )
@@ -159,7 +158,7 @@ def excerpts_of(hit: Json) -> list[Excerpt]:
     for name in evidence_members:
         found = [excerpt for item in objects_in(hit.get(name)) if (excerpt := _excerpt(item))]
         if found:
-            return found[: contract.evidence_per_hit]
+            return found[: contract.excerpts_per_hit]
     return _snippet(hit)
 
 
@@ -215,7 +214,7 @@ class HitItem:
     call: Call
     hit: Json
     place: Place
-    title: str
+    number: str
 
     @cached_property
     def holder(self) -> Holder:
@@ -245,7 +244,7 @@ class HitItem:
     def reach(self) -> int:
         """The preview length from which on nothing of it is cut."""
         texts = (_longest(value) for name, value in self.hit.items() if name in text_members)
-        return max(contract.evidence, reach_of(self.payload), reach_of(self.further), *texts)
+        return max(contract.excerpt, reach_of(self.payload), reach_of(self.further), *texts)
 
     def at(self, measure: Measure) -> Block:
         """The hit; excerpts are as long as the measure allows, in both faces."""
@@ -253,8 +252,8 @@ class HitItem:
         further, more_cuts = cut_members(self.further, measure)
         cuts += more_cuts
         ladder = [*self._read_on, *(ladder_entry(self.call, self.holder, cut) for cut in cuts)]
-        ladder = ladder[: contract.evidence_per_hit]
-        limit = min(contract.evidence, measure.preview)
+        ladder = ladder[: contract.excerpts_per_hit]
+        limit = min(contract.excerpt, measure.preview)
         matches = [_match_line(excerpt, limit) for excerpt in self.excerpts]
         lines = (*self._head, *matches, *map(ladder_line, ladder))
         result = {**self._result, "content_ladder": ladder} if ladder else self._result
@@ -274,7 +273,7 @@ class HitItem:
     @cached_property
     def _head(self) -> tuple[str, ...]:
         shown, record = self.holder.id, self.holder.record
-        lines = [f"[{self.title}] {shown}", f"title: {self._result['title']}"]
+        lines = [f"[{self.number}] {shown}", f"title: {self._result['title']}"]
         lines.append(_source_line(self.hit, self._result))
         if record is not None and record.connection_id and not spells_connection(shown):
             lines.append(f"connection_id: {one_line(record.connection_id)}")
@@ -298,7 +297,7 @@ def _ladder(call: Call, holder: Holder, excerpts: list[Excerpt]) -> list[Json]:
             continue
         entry = ladder_entry(call, holder, cut)
         entries.append(_starting_at(holder, entry, excerpt))
-    return entries[: contract.evidence_per_hit]
+    return entries[: contract.excerpts_per_hit]
 
 
 def _starting_at(holder: Holder, entry: Json, excerpt: Excerpt) -> Json:
@@ -317,7 +316,7 @@ def window_at(holder: Holder, field_path: str, offset_chars: int) -> str | None:
     """The URI of a window of the usual length."""
     if holder.record is None:
         return None
-    return window_uri(WindowRef(holder.record, field_path, offset_chars, default_window_chars))
+    return window_uri(WindowRef(holder.record, field_path, offset_chars, contract.window))
 
 
 def _result(call: Call, hit: Json, holder: Holder) -> Json:

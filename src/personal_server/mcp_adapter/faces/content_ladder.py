@@ -42,7 +42,7 @@ def _read(holder: Holder, cut: Cut) -> NextCall | None:
     if holder.record is None:
         return None
     if cut.kind == "text":
-        arguments = {"id": holder.id, "field_path": cut.field_path, "offset_chars": cut.shown}
+        arguments = {"id": holder.id, "field_path": cut.field_path, "offset_chars": _next(cut)}
         return NextCall("read_record_field", arguments)
     if cut.json_chars > contract.json_read_limit or cut.field_path == everything:
         return None
@@ -53,9 +53,13 @@ def _uri(holder: Holder, cut: Cut) -> str | None:
     if holder.record is None:
         return None
     if cut.kind == "text":
-        window = WindowRef(holder.record, cut.field_path, cut.shown, contract.window)
+        window = WindowRef(holder.record, cut.field_path, _next(cut), contract.window)
         return window_uri(window)
     return record_uri(holder.record)
+
+
+def _next(cut: Cut) -> int:
+    return cut.shown if cut.next_chars is None else cut.next_chars
 
 
 def _binary(call: Call, holder: Holder, cut: Cut) -> Json:

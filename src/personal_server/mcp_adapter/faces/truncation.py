@@ -59,7 +59,8 @@ class Cut:
     """One value shown in part, or not at all.
 
     Units: shown and total are characters for text, items or members for JSON; json_chars is the
-           size of the whole value as compact JSON. A server may not say a total.
+           size of the whole value as compact JSON; next_chars is where a text is read on, if not
+           after what is shown. A server may not say a total.
     """
 
     field_path: str
@@ -69,6 +70,7 @@ class Cut:
     total: int | None = 0
     json_chars: int = 0
     facts: BinaryFacts | None = None
+    next_chars: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

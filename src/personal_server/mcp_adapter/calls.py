@@ -1,8 +1,8 @@
 """One tool call as the tools see it: a port, and what the transport knows about the caller."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from personal_server.mcp_adapter import contract
 from personal_server.rs_client.json_values import Json
@@ -68,9 +68,6 @@ class Outcome:
     is_error: bool = False
     page_reads: int = 1
     rows: int | None = None
-
-
-Tool = Callable[[Call, Mapping[str, Any]], Any]
 
 
 def adapter_settings(link_rule: str, max_blob_bytes: int) -> AdapterSettings:

@@ -212,12 +212,12 @@ def _text(call: Call, structured: Json, shown: _Window) -> str:
         head["match"] = {name: match[name] for name in ("start_chars", "end_chars")}
     if len(visible) < len(shown.text):
         head["removed_chars"] = len(shown.text) - len(visible)
-    calls = [_call(head, "next"), _call(head, "previous")]
+    calls = [_walk_line(head, "next"), _walk_line(head, "previous")]
     lines = [line for line in calls if line]
     return text.joined([clean_json(head)], lines, text.fenced([visible], call.nonce))
 
 
-def _call(head: Json, direction: str) -> str | None:
+def _walk_line(head: Json, direction: str) -> str | None:
     cursor = as_text(head[f"{direction}_cursor"])
     if cursor is None:
         return None

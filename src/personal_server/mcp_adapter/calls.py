@@ -2,10 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 from personal_server.mcp_adapter import contract
-from personal_server.rs_client.json_values import Json
+from personal_server.rs_client.json_values import Json, compact
 from personal_server.rs_client.port import RsPort
 
 LinkRule = Literal["auto", "always", "never"]
@@ -56,7 +57,7 @@ class Link:
     size_bytes: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Outcome:
     """Both faces of one result."""
 
@@ -68,6 +69,11 @@ class Outcome:
     is_error: bool = False
     page_reads: int = 1
     rows: int | None = None
+
+    @cached_property
+    def sizes(self) -> tuple[int, int]:
+        """The characters of text and structure."""
+        return len(self.text), len(compact(self.structured))
 
 
 def adapter_settings(link_rule: str, max_blob_bytes: int) -> AdapterSettings:

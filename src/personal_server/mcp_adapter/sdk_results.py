@@ -16,7 +16,7 @@ from personal_server.mcp_adapter.errors import ToolError
 from personal_server.mcp_adapter.faces.refusal import render_refusal
 from personal_server.mcp_adapter.prompts import Prompt, prompts
 from personal_server.mcp_adapter.resources import Content, Resource, fixed, templates
-from personal_server.rs_client.json_values import Json, as_object, compact
+from personal_server.rs_client.json_values import Json, as_object
 
 ttl_ms = 300_000
 """How long a client may keep a list."""
@@ -30,7 +30,6 @@ without_origin = frozenset({"fetch"})
 
 def call_result(call: Call, outcome: Outcome) -> tuple[types.CallToolResult, tuple[int, int]]:
     """The result, and the characters of both faces."""
-    sizes = (len(outcome.text), len(compact(outcome.structured)))
     blocks: list[types.ContentBlock] = [types.TextContent(text=outcome.text)]
     if not outcome.is_error and not (call.openai and call.tool == "search"):
         blocks += [_resource_link(link) for link in outcome.links]
@@ -38,19 +37,20 @@ def call_result(call: Call, outcome: Outcome) -> tuple[types.CallToolResult, tup
         content=blocks,
         structured_content=outcome.structured,
         is_error=outcome.is_error,
-        _meta=_meta(call, outcome, sizes),
+        _meta=_meta(call, outcome),
     )
-    return result, sizes
+    return result, outcome.sizes
 
 
-def _meta(call: Call, outcome: Outcome, sizes: tuple[int, int]) -> dict[str, Any]:
+def _meta(call: Call, outcome: Outcome) -> dict[str, Any]:
     meta: dict[str, Any] = {}
     if call.tool not in without_origin:
         if outcome.request_id:
             meta[f"{prefix}request_id"] = outcome.request_id
         meta[f"{prefix}provider_url"] = call.provider_url
     meta[f"{prefix}untrusted"] = [] if outcome.is_error else list(outcome.untrusted)
-    meta[f"{prefix}size"] = {"text_chars": sizes[0], "structured_chars": sizes[1]}
+    text_chars, structured_chars = outcome.sizes
+    meta[f"{prefix}size"] = {"text_chars": text_chars, "structured_chars": structured_chars}
     return meta
 
 

@@ -37,7 +37,6 @@ from personal_server.mcp_adapter.tools.query_records import query_records
 from personal_server.mcp_adapter.tools.read_record_field import read_record_field
 from personal_server.mcp_adapter.tools.schema import schema
 from personal_server.mcp_adapter.tools.search import search
-from personal_server.rs_client.json_values import compact
 from personal_server.rs_client.port import RsPort
 
 openai_names = frozenset({"openai-mcp", "chatgpt"})
@@ -278,7 +277,7 @@ def _defect(error: Exception, caller: Caller) -> ToolError:
 
 
 def _within_ceiling(call: Call, outcome: Outcome) -> Outcome:
-    if max(len(outcome.text), len(compact(outcome.structured))) <= contract.ceiling:
+    if max(outcome.sizes) <= contract.ceiling:
         return outcome
     message = "The result passes the limit whatever is cut; ask for less."
     return render_refusal(ToolError("result_too_large", message, members={"tool": call.tool}))

@@ -247,8 +247,8 @@ def _relation(call: Call, document: Document, relation: str, value: Any) -> Any:
 
 
 def _child(call: Call, document: Document, relation: str, row: Json) -> Json:
-    place = Place(as_text(row.get("stream")) or relation, document.record.connection_id)
-    holder = holder_of(call, row, place)
+    scope = Place(as_text(row.get("stream")) or relation, document.record.connection_id)
+    holder = holder_of(call, row, scope)
     payload = payload_of(row)
     address = record_address(call.provider_url, row, payload, holder.record)
     title = record_title(row, payload, holder.record, holder.id)

@@ -95,8 +95,8 @@ class _Window:
         return render_cursor(WindowCursor(key, offset, self.limit, short_digest(self.digest)))
 
     def uri(self, offset: int) -> str:
-        place = WindowRef(self.record, self.field_path, offset, self.limit, self.digest)
-        return window_uri(place)
+        window = WindowRef(self.record, self.field_path, offset, self.limit, self.digest)
+        return window_uri(window)
 
 
 def render_window(call: Call, body: Json, request: Asked, request_id: str | None) -> Outcome:

@@ -104,13 +104,13 @@ class HitItem:
 
     call: Call
     hit: Json
-    place: Place
+    scope: Place
     number: str
 
     @cached_property
     def holder(self) -> Holder:
         """The record, and its id as shown."""
-        return holder_of(self.call, self.hit, self.place)
+        return holder_of(self.call, self.hit, self.scope)
 
     @cached_property
     def excerpts(self) -> list[Excerpt]:

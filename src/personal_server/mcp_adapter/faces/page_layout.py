@@ -108,17 +108,21 @@ class Frame:
 
 @dataclass(slots=True)
 class Rendering:
-    """One row under measurement; what was rendered once is kept."""
+    """One row under measurement; what was rendered once is kept.
+
+    Shapes: whole is the smallest measure that cuts nothing of it.
+    """
 
     row: Json
     item: Item
-    reach: int
+    whole: Measure
     blocks: dict[Measure, Block] = field(default_factory=dict[Measure, Block])
 
     def at(self, measure: Measure) -> Block:
         """The row at one measure; all measures at which nothing is cut are one."""
-        if measure.compound >= measure.preview >= self.reach and measure.members is None:
-            measure = Measure.of(self.reach)
+        uncut = measure.compound >= measure.preview >= self.whole.preview
+        if uncut and measure.members is None:
+            measure = self.whole
         block = self.blocks.get(measure)
         if block is None:
             block = self.blocks[measure] = self.item.at(measure)
@@ -129,8 +133,8 @@ class Rendering:
 class Fitting:
     """The rows of one page under measurement.
 
-    Shapes: known are renderings of an earlier answer; equal rows at equal places are not rendered
-        again.
+    Shapes: known are renderings of an earlier response; equal rows at equal indices are not
+            rendered again.
     """
 
     rows: Sequence[Json]
@@ -140,26 +144,26 @@ class Fitting:
     renderings: list[Rendering] = field(default_factory=list[Rendering])
 
     def again(self, rows: Sequence[Json], frame: Frame) -> "Fitting":
-        """Another answer to the same question; what was rendered for this one is used again."""
+        """Another response to the same query; what was rendered for this one is used again."""
         return Fitting(rows, self.renderer, frame, self.renderings)
 
     def at(self, measure: Measure) -> Iterator[Block]:
         """The rows at one measure, each rendered when it is drawn."""
-        return (self._rendering(place).at(measure) for place in range(len(self.rows)))
+        return (self._rendering(index).at(measure) for index in range(len(self.rows)))
 
     def room(self, measure: Measure) -> int:
         """How many rows fit at one measure."""
         return self.frame.room_for(lambda: self.at(measure), len(self.rows))
 
-    def _rendering(self, place: int) -> Rendering:
-        if place < len(self.renderings):
-            return self.renderings[place]
-        row = self.rows[place]
-        if place < len(self.known) and self.known[place].row == row:
-            found = self.known[place]
+    def _rendering(self, index: int) -> Rendering:
+        if index < len(self.renderings):
+            return self.renderings[index]
+        row = self.rows[index]
+        if index < len(self.known) and self.known[index].row == row:
+            found = self.known[index]
         else:
-            item = self.renderer(row, place + 1)
-            found = Rendering(row, item, item.reach())
+            item = self.renderer(row, index + 1)
+            found = Rendering(row, item, Measure.of(item.reach()))
         self.renderings.append(found)
         return found
 

@@ -77,13 +77,13 @@ class Holder:
     record: RecordRef | None
 
 
-def holder_of(call: Call, row: Json, place: Place) -> Holder:
+def holder_of(call: Call, row: Json, scope: Place) -> Holder:
     """The record a row is, and its id as shown."""
     key = record_key_of(row)
-    stream = as_text(row.get("stream")) or place.stream
+    stream = as_text(row.get("stream")) or scope.stream
     if key is None or not is_part(stream):
         return _unidentified(call, row)
-    record = RecordRef(connection_of(row) or place.connection_id, stream, key)
+    record = RecordRef(connection_of(row) or scope.connection_id, stream, key)
     shown = format_id(record)
     if len(shown) > handle_chars:
         return _unidentified(call, row)

@@ -44,18 +44,18 @@ class RowItem:
 
     call: Call
     row: Json
-    place: Place
+    scope: Place
     number: str
 
     @cached_property
     def holder(self) -> Holder:
         """The record, and its id as shown."""
-        return holder_of(self.call, self.row, self.place)
+        return holder_of(self.call, self.row, self.scope)
 
     @cached_property
     def payload(self) -> list[Member]:
         """The members of the record's own payload."""
-        return members_of(payload_of(self.row), self.place.binary_fields)
+        return members_of(payload_of(self.row), self.scope.binary_fields)
 
     @cached_property
     def relations(self) -> tuple["Relation", ...]:

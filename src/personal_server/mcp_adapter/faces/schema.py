@@ -137,11 +137,11 @@ def _rows(stream: str, rows: list[CatalogRow], taken_chars: int) -> list[str]:
     described = max(1, min(len(sources), room // least_row_chars))
     several = len(rows) > 1
     lines: list[str] = []
-    for place, source in enumerate(sources):
+    for index, source in enumerate(sources):
         lines.append(source)
-        if place < described:
-            more = _more(stream, rows[place], several=several)
-            lines += _row_lines(rows[place], room // described, more)
+        if index < described:
+            more = _more(stream, rows[index], several=several)
+            lines += _row_lines(rows[index], room // described, more)
     if described < len(rows):
         lines.append(f"sources: shown={len(sources)}; described={described}; total={len(rows)}")
         lines.append("use: schema with the connection_id of a source for all of it")

@@ -27,7 +27,6 @@ from personal_server.rs_client.json_values import (
     as_count,
     as_object,
     as_text,
-    compact,
     is_list,
     objects_in,
 )
@@ -82,8 +81,8 @@ async def _read(
 
 
 def _share_that_fits(outcome: Outcome) -> float:
-    structured = len(compact(outcome.structured))
-    return min(contract.text_aim / len(outcome.text), contract.structured_aim / structured)
+    text_chars, structured_chars = outcome.sizes
+    return min(contract.text_aim / text_chars, contract.structured_aim / structured_chars)
 
 
 def check_shape(arguments: Arguments) -> Query:

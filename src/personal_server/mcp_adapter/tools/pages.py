@@ -20,7 +20,7 @@ from personal_server.rs_client.answers import (
     rows_of,
     with_rows,
 )
-from personal_server.rs_client.json_values import Json, as_object, compact
+from personal_server.rs_client.json_values import Json, as_object
 from personal_server.rs_client.port import Path, Query
 
 no_cursor_advice = (
@@ -84,9 +84,8 @@ class PageRead:
 
     def frame(self, page: Page) -> Frame:
         """How long both faces of a page are before any row stands in them."""
-        empty = self.render(ShownPage(page, [], 1))
-        text_chars = len(empty.text) + self.closing_chars
-        return Frame(len(compact(empty.structured)), text_chars, page.cursor is not None)
+        text_chars, structured_chars = self.render(ShownPage(page, [], 1)).sizes
+        return Frame(structured_chars, text_chars + self.closing_chars, page.cursor is not None)
 
 
 async def read_page(call: Call, arguments: Arguments, how: PageRead) -> Outcome:

@@ -38,10 +38,10 @@ async def query_records(call: Call, raw: Mapping[str, Any] | None) -> Outcome:
     arguments, query = parse_arguments("query_records", raw, check_shape)
     stream, connection = arguments["stream"], arguments.get("connection_id")
     declared = await pass_expand_gate(call, arguments, stream, connection)
-    place = Place(stream, connection, declared)
+    scope = Place(stream, connection, declared)
 
     def item(row: Json, number: int) -> RowItem:
-        return RowItem(call, row, place, str(number))
+        return RowItem(call, row, scope, str(number))
 
     path = ("v1", "streams", stream, "records")
     render = partial(_render, call, arguments)
@@ -69,11 +69,12 @@ def _render(call: Call, arguments: Arguments, shown: ShownPage) -> Outcome:
     page, body = shown.page, shown.page.body
     following = _next_calls(arguments, page)
     facts = [f"records={len(shown.blocks)}", *text.page_facts(body, page.more, page.cursor)]
+    ladder = shown.ladder
     return Outcome(
         structured={
             "data": shown.data,
             "record_ids": [block.id for block in shown.blocks],
-            "content_ladder": shown.ladder,
+            "content_ladder": ladder,
             "warnings": page.warnings,
             "next": [item.as_json() for item in following],
             "notice": text.notice,
@@ -85,7 +86,7 @@ def _render(call: Call, arguments: Arguments, shown: ShownPage) -> Outcome:
             text.fenced(shown.lines, call.nonce),
             text.next_lines(following),
         ),
-        links=links_of(call, shown.ladder),
+        links=links_of(call, ladder),
         untrusted=untrusted,
         request_id=page.request_id,
         page_reads=shown.reads,

@@ -144,7 +144,7 @@ def _stream(arguments: Arguments, catalog: Json, request_id: str | None) -> Outc
     following = [_query_call(arguments["stream"], rows)]
     face = stream_text(arguments["stream"], rows, catalog, text.next_lines(following))
     outcome = _outcome(stream_data(catalog), [], following, face, request_id, rows)
-    if len(compact(outcome.structured)) > contract.ceiling:
+    if outcome.sizes[1] > contract.ceiling:
         raise _too_wide(arguments, rows)
     return outcome
 

@@ -53,10 +53,10 @@ async def search(call: Call, raw: Mapping[str, Any] | None) -> Outcome:
     """
     arguments, query = parse_arguments("search", raw, check_shape)
     streams = arguments.get("streams", ())
-    place = Place(streams[0] if len(streams) == 1 else "", arguments.get("connection_id"))
+    scope = Place(streams[0] if len(streams) == 1 else "", arguments.get("connection_id"))
 
     def item(hit: Json, number: int) -> HitItem:
-        return HitItem(call, hit, place, str(number))
+        return HitItem(call, hit, scope, str(number))
 
     path = routes[arguments.get("mode", "lexical")]
     render = partial(_render, call, arguments)

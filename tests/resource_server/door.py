@@ -16,15 +16,15 @@ from personal_server.domain.disclosure import Disclosed
 from personal_server.domain.values import NANOSECONDS
 from personal_server.errors import PersonalServerError
 from personal_server.reading.ports import KeyedSealer, ReadPorts
-from personal_server.resource_server.read_shapes import READ_SHAPES
+from personal_server.resource_server.envelopes import Meta
 from personal_server.resource_server.reads import read_routes
-from personal_server.resource_server.shapes import SHARED
 from personal_server.storage.ports import RecordStore, SealingKey
 from personal_server.web.application import rendered
-from personal_server.web.error_responses import error_body
+from personal_server.web.error_responses import json_error
+from personal_server.web.json_schemas import Components, component_name
 from personal_server.web.parameters import parse_query
 from personal_server.web.requests import Request
-from personal_server.web.routing import Route, RouteTable
+from personal_server.web.routing import Route, RouteTable, Shape
 from tests.resource_server.journal import client
 
 NOW_NS = 1_790_000_000 * NANOSECONDS
@@ -32,10 +32,17 @@ ORIGIN = "http://127.0.0.1:7662"
 
 
 @cache
-def shape_of(name: str) -> jsonschema_rs.Draft202012Validator:
+def shape_of(shape: Shape) -> jsonschema_rs.Draft202012Validator:
     """The published shape of an answer: closed, so that nothing undocumented is sent."""
-    components = {"schemas": {**SHARED, **READ_SHAPES}}
-    schema = {"$ref": f"#/components/schemas/{name}", "components": components}
+    components = Components()
+    components.describe(Meta)
+    name = component_name(shape) if isinstance(shape, type) else shape
+    if isinstance(shape, type):
+        components.describe(shape)
+    schema = {
+        "$ref": f"#/components/schemas/{name}",
+        "components": {"schemas": components.schemas},
+    }
     return jsonschema_rs.Draft202012Validator(schema, validate_formats=True)
 
 
@@ -85,8 +92,7 @@ class Door:
     store: RecordStore
     now_ns: int = NOW_NS
     extra: Iterable[Route] = ()
-    deadline_ns: int | None = None
-    table: RouteTable = field(init=False)
+    table: RouteTable[Route] = field(init=False)
     ports: ReadPorts = field(init=False)
 
     def __post_init__(self) -> None:
@@ -106,26 +112,27 @@ class Door:
             match = self.table.match(path.encode())
             route = match.route("GET")
             parameters = parse_query(query.encode(), route.declared)
-            request = Request(
-                route_name=route.name,
-                authority=authority,
-                parameters=parameters,
-                path=match.path,
-                raw_path=path,
-                raw_query=query,
-                origin=ORIGIN,
-                request_id="req_test",
-                now_ns=self.now_ns,
-                deadline_ns=self.deadline_ns,
-            )
-            reply = route.answer_request(request)
+            with self.store.snapshot() as snapshot:
+                request = Request(
+                    route_name=route.name,
+                    authority=authority,
+                    parameters=parameters,
+                    path=match.path,
+                    raw_path=path,
+                    raw_query=query,
+                    origin=ORIGIN,
+                    request_id="req_test",
+                    now_ns=self.now_ns,
+                    snapshot=snapshot,
+                )
+                reply = route.answer_request(request)
         except PersonalServerError as error:
-            text = error_body(error, "req_test", ORIGIN)
+            text = bytes(json_error(error, "req_test", ORIGIN).body)
             return Reply(error.status, orjson.loads(text), text)
-        answer = rendered(route, reply)
+        text = bytes(rendered(route, reply).body)
         if route.answer is not None:
-            shape_of(route.answer).validate(orjson.loads(answer.body))
-        return Reply(200, orjson.loads(answer.body), answer.body, tuple(reply.disclosed))
+            shape_of(route.answer).validate(orjson.loads(text))
+        return Reply(200, orjson.loads(text), text, tuple(reply.disclosed))
 
     def refusal(self, target: str, authority: ReadAuthority | None = None) -> tuple[object, ...]:
         """Status, code and parameter of an answer that is an error."""

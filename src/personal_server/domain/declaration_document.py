@@ -1,7 +1,8 @@
 """Source declarations: from the JSON a connector ships to a valid value, or all its faults.
 
 Rule: the only maker of `SourceDeclaration`.  Closed at every level except inside `schema` and
-`extensions`; the connector-manifest spelling is a second way to write the same thing.
+`extensions`; members about collection are kept, not interpreted; the connector-manifest spelling is
+a second way to write the same thing.
 Source: docs/contract/resource-server.md 17.
 """
 
@@ -32,231 +33,14 @@ from personal_server.domain.stream_schema import read_properties
 from personal_server.domain.values import ValueKind
 from personal_server.errors import InvalidDeclaration
 
-# One stream of a source declaration: its schema, keys, views and what may be asked of it.
-#
-# Source: docs/contract/resource-server.md 17, `streams[]`.  Closed at every level; members about
-# collection are kept, not interpreted.
-
-
-STREAM_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,127}")
+PROTOCOL_VERSION = "0.1.0"
+SOURCE_KINDS = ("connector", "provider_native")
+MAX_DEPTH = 128
 MAX_KEY_FIELDS = 8
 MAX_CHILDREN = 50
-
-STREAM_COLLECTION_MEMBERS = frozenset(
-    {
-        "description",
-        "incremental",
-        "required",
-        "state_stream",
-        "coverage_strategy",
-        "coverage_policy",
-        "freshness_strategy",
-        "runtime_requirements",
-        "setup",
-        "extensions",
-    }
-)
-
-TIMES = frozenset({ValueKind.DATE, ValueKind.INSTANT})
-NUMBERS = frozenset({ValueKind.INTEGER, ValueKind.NUMBER})
-SCALARS = frozenset(ValueKind)
-STRINGS = frozenset({ValueKind.STRING, *TIMES})
-_KEY_KINDS = frozenset({ValueKind.BOOLEAN, ValueKind.INTEGER, *STRINGS})
-
-_AGGREGATED: Mapping[str, frozenset[ValueKind]] = {
-    "sum": NUMBERS,
-    "min": NUMBERS | TIMES,
-    "max": NUMBERS | TIMES,
-    "count_distinct": SCALARS,
-    "group_by": SCALARS,
-    "group_by_time": TIMES,
-}
-
-Properties = Mapping[str, Property]
-
-
-def parse_stream(members: Members) -> Stream | None:
-    """A stream without its expansions (they need the other streams), or `None` if it has faults."""
-    before = len(members.findings.entries)
-    name = members.text("name", required=True, limit=128, pattern=STREAM_NAME)
-    semantics = members.choice("semantics", [s.value for s in Semantics], required=True)
-    display = members.object("display", required=True)
-    label = display.text("label", required=True) if display else None
-    detail = display.text("detail") if display else None
-    if display:
-        display.close()
-    schema = members.object("schema", required=True)
-    properties = read_properties(schema) if schema and schema.present else {}
-    required = _required(schema, properties)
-    keys = _primary_key(members, properties, required)
-    selection = members.object("selection", required=True)
-    selectable = (selection.flag("fields"), selection.flag("resources")) if selection else (0, 0)
-    if selection:
-        selection.close()
-    parsed = {
-        "cursor_field": _cursor_field(members, properties),
-        "consent_time_field": _consent_time_field(members, properties),
-        "views": _views(members, properties),
-        "relationships": _relationships(members),
-        **_query(members, properties),
-    }
-    members.close(STREAM_COLLECTION_MEMBERS)
-    if len(members.findings.entries) != before or name is None or not properties:
-        return None
-    return Stream(
-        name=name,
-        semantics=Semantics(str(semantics)),
-        label=str(label),
-        detail=detail,
-        properties=properties,
-        primary_key=keys,
-        required=required,
-        raw=members.raw,
-        selectable_fields=bool(selectable[0]),
-        selectable_resources=bool(selectable[1]),
-        **parsed,  # pyright: ignore[reportArgumentType] -- each value has its own reader above
-    )
-
-
-def declared_fields(
-    members: Members, name: str, properties: Properties, kinds: frozenset[ValueKind] | None
-) -> tuple[str, ...]:
-    """An array of declared property names, of the given kinds if any are given."""
-    names = members.names(name)
-    for field in names:
-        if field not in properties:
-            members.fault(name, "Names a property that the schema does not declare.")
-        elif kinds is not None and properties[field].kind not in kinds:
-            members.fault(name, f"The property {field} has another type than this needs.")
-    return names
-
-
-def _required(schema: Members | None, properties: Properties) -> tuple[str, ...]:
-    named = schema.raw.get("required") if schema else None
-    wanted = cast("list[object]", named) if isinstance(named, list) else []
-    return tuple(name for name in properties if name in wanted)
-
-
-def _primary_key(
-    members: Members, properties: Properties, required: tuple[str, ...]
-) -> tuple[str, ...]:
-    names = members.names("primary_key", required=True)
-    if members.has("primary_key") and not 1 <= len(names) <= MAX_KEY_FIELDS:
-        members.fault("primary_key", f"Expected 1 to {MAX_KEY_FIELDS} property names.")
-    for name in names if properties else ():
-        found = properties.get(name)
-        if found is None or name not in required:
-            members.fault("primary_key", "Names a property that is not declared as required.")
-        elif found.kind not in _KEY_KINDS or found.nullable:
-            members.fault("primary_key", f"{name} is not a string, integer or boolean.")
-    return names
-
-
-def _cursor_field(members: Members, properties: Properties) -> str | None:
-    name = members.text("cursor_field", limit=128)
-    if name is not None and properties and (name not in properties or not properties[name].kind):
-        members.fault("cursor_field", "Expected a declared boolean, number, string or time.")
-    return name
-
-
-def _consent_time_field(members: Members, properties: Properties) -> str | None:
-    name = members.text("consent_time_field", limit=128)
-    if name is None or not properties:
-        return name
-    found = properties.get(name)
-    if found is None or found.kind not in TIMES or found.nullable:
-        members.fault("consent_time_field", "Expected a declared, non-null date or date-time.")
-    return name
-
-
-def _views(members: Members, properties: Properties) -> tuple[View, ...]:
-    views: list[View] = []
-    for view in members.objects("views"):
-        view_id = view.text("id", required=True, limit=128)
-        label = view.text("label", required=True)
-        view.value("fields", required=True)
-        fields = declared_fields(view, "fields", properties, None)
-        view.close({"description"})
-        if view_id in {v.id for v in views}:
-            view.fault("id", "Given twice.")
-        if view_id and label:
-            views.append(View(view_id, label, fields))
-    return tuple(views)
-
-
-def _relationships(members: Members) -> tuple[Relationship, ...]:
-    found: list[Relationship] = []
-    for relation in members.objects("relationships"):
-        name = relation.text("name", required=True, limit=128, pattern=STREAM_NAME)
-        stream = relation.text("stream", required=True, limit=128)
-        key = relation.text("foreign_key", required=True, limit=128)
-        cardinality = relation.choice("cardinality", [c.value for c in Cardinality], required=True)
-        side = relation.choice("foreign_key_on", ["target", "self"]) or "target"
-        relation.close({"description"})
-        if name in {r.name for r in found}:
-            relation.fault("name", "Given twice.")
-        if side == "self" and cardinality == Cardinality.HAS_MANY:
-            relation.fault("cardinality", "A key on this stream relates to one record: has_one.")
-        if name and stream and key and cardinality:
-            found.append(Relationship(name, stream, key, Cardinality(cardinality), side))
-    return tuple(found)
-
-
-def _query(members: Members, properties: Properties) -> Mapping[str, object]:
-    query = members.object("query")
-    if query is None:
-        return {}
-    search = query.object("search")
-    aggregations = query.object("aggregations")
-    query.items("expand")
-    result = {
-        "range_filters": _range_filters(query.object("range_filters"), properties),
-        "lexical_fields": declared_fields(search, "lexical_fields", properties, STRINGS)
-        if search
-        else (),
-        "semantic_fields": declared_fields(search, "semantic_fields", properties, STRINGS)
-        if search
-        else (),
-        "aggregations": _aggregations(aggregations, properties),
-    }
-    if search:
-        search.close()
-    query.close()
-    return result
-
-
-def _range_filters(members: Members | None, properties: Properties) -> dict[str, tuple[str, ...]]:
-    found: dict[str, tuple[str, ...]] = {}
-    if members is None:
-        return found
-    for name in members.raw:
-        operators = members.names(name)
-        if name not in properties or properties[name].kind not in NUMBERS | TIMES:
-            members.fault(name, "Expected a declared number, date or date-time.")
-        if not operators or not set(operators) <= set(RANGE_OPERATORS):
-            members.fault(name, "Expected operators among gte, gt, lte, lt.")
-        found[name] = tuple(op for op in RANGE_OPERATORS if op in operators)
-    return found
-
-
-def _aggregations(members: Members | None, properties: Properties) -> Aggregations:
-    if members is None:
-        return Aggregations()
-    if members.has("count") and members.raw["count"] is not True:
-        members.fault("count", "Expected true.")
-    fields = {
-        kind: declared_fields(members, kind, properties, kinds)
-        for kind, kinds in _AGGREGATED.items()
-    }
-    members.close()
-    return Aggregations(count=members.raw.get("count") is True, **fields)
-
-
-PROTOCOL_VERSION = "0.1.0"
-MAX_DEPTH = 128
 CONNECTOR_KEY = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 ABSOLUTE_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s\x00-\x1f<>\"{}|\\^`]+")
-
+STREAM_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,127}")
 COLLECTION_MEMBERS = frozenset(
     {
         "setup",
@@ -284,6 +68,34 @@ REFRESH_MEMBERS = frozenset(
         "rationale",
     }
 )
+STREAM_COLLECTION_MEMBERS = frozenset(
+    {
+        "description",
+        "incremental",
+        "required",
+        "state_stream",
+        "coverage_strategy",
+        "coverage_policy",
+        "freshness_strategy",
+        "runtime_requirements",
+        "setup",
+        "extensions",
+    }
+)
+TIMES = frozenset({ValueKind.DATE, ValueKind.INSTANT})
+NUMBERS = frozenset({ValueKind.INTEGER, ValueKind.NUMBER})
+SCALARS = frozenset(ValueKind)
+STRINGS = frozenset({ValueKind.STRING, *TIMES})
+_KEY_KINDS = frozenset({ValueKind.BOOLEAN, ValueKind.INTEGER, *STRINGS})
+_AGGREGATED: Mapping[str, frozenset[ValueKind]] = {
+    "sum": NUMBERS,
+    "min": NUMBERS | TIMES,
+    "max": NUMBERS | TIMES,
+    "count_distinct": SCALARS,
+    "group_by": SCALARS,
+    "group_by_time": TIMES,
+}
+Properties = Mapping[str, Property]
 
 
 def parse_declaration(content: bytes | Mapping[str, object]) -> SourceDeclaration:
@@ -300,24 +112,22 @@ def parse_declaration(content: bytes | Mapping[str, object]) -> SourceDeclaratio
     key = members.text("connector_key", required=True, limit=64, pattern=CONNECTOR_KEY)
     members.choice("protocol_version", [PROTOCOL_VERSION], required=True)
     publisher = members.object("publisher")
-    publisher_id = publisher.text("id", required=True) if publisher else None
-    if publisher:
-        publisher.close({"name", "uri"})
+    publisher_id = publisher.text("id", required=True) or None
+    publisher.close({"name", "uri"})
     staleness = _staleness(members.object("capabilities"))
     streams = _streams(members)
     _presets(members, streams)
-    if (extensions := members.object("extensions")) is not None:
-        extensions.close(extensions.raw)
+    members.object("extensions")
     members.close(COLLECTION_MEMBERS)
     if findings:
         raise InvalidDeclaration("The source declaration has faults.", errors=findings.entries)
     return SourceDeclaration(
         source_kind=source_kind,
-        source_id=str(source_id),
-        connector_key=str(key),
-        version=str(version),
-        display_name=str(display_name),
-        display_detail=display_detail,
+        source_id=source_id,
+        connector_key=key,
+        version=version,
+        display_name=display_name,
+        display_detail=display_detail or None,
         streams=streams,
         raw=raw,
         digest=digest_of(raw),
@@ -368,47 +178,41 @@ def _unreadable(message: str) -> InvalidDeclaration:
     )
 
 
-def _source(members: Members) -> tuple[str, str | None]:
+def _source(members: Members) -> tuple[str, str]:
     manifest_id = members.text("connector_id", limit=2_048, pattern=ABSOLUTE_URI)
-    source = members.object("source", required=manifest_id is None)
-    if source is None:
+    source = members.object("source", required=not manifest_id)
+    if not source.present:
         return "connector", manifest_id
-    kind = source.choice("kind", ["connector", "provider_native"], required=True)
+    kind = source.choice("kind", SOURCE_KINDS, required=True)
     source_id = source.text("id", required=True, limit=2_048, pattern=ABSOLUTE_URI)
     source.close()
-    if None not in (manifest_id, source_id) and manifest_id != source_id:
+    if manifest_id and source_id and manifest_id != source_id:
         members.fault("connector_id", "Differs from source.id.")
-    return str(kind), source_id
+    return kind, source_id
 
 
-def _version(members: Members) -> str | None:
+def _version(members: Members) -> str:
     manifest = members.text("version", limit=64)
-    version = members.text("declaration_version", required=manifest is None, limit=64)
-    if None not in (manifest, version) and manifest != version:
+    version = members.text("declaration_version", required=not manifest, limit=64)
+    if manifest and version and manifest != version:
         members.fault("version", "Differs from declaration_version.")
     return version or manifest
 
 
-def _display(members: Members) -> tuple[str | None, str | None]:
+def _display(members: Members) -> tuple[str, str]:
     manifest = members.text("display_name", limit=200)
-    display = members.object("display", required=manifest is None)
-    if display is None:
-        return manifest, None
-    name = display.text("name", required=manifest is None, limit=200)
+    display = members.object("display", required=not manifest)
+    name = display.text("name", required=not manifest, limit=200)
     detail = display.text("detail")
     display.close()
-    if None not in (manifest, name) and manifest != name:
+    if manifest and name and manifest != name:
         members.fault("display_name", "Differs from display.name.")
     return name or manifest, detail
 
 
-def _staleness(capabilities: Members | None) -> int | None:
-    if capabilities is None:
-        return None
+def _staleness(capabilities: Members) -> int | None:
     policy = capabilities.object("refresh_policy")
     capabilities.close({"human_interaction", "public_listing"})
-    if policy is None:
-        return None
     seconds = policy.integer("maximum_staleness_seconds", 1, 10 * 366 * 86_400)
     policy.close(REFRESH_MEMBERS)
     return seconds
@@ -421,7 +225,7 @@ def _streams(members: Members) -> dict[str, Stream]:
     if members.has("streams") and not items:
         members.fault("streams", "Expected at least one stream.")
     for item in items:
-        stream = parse_stream(item)
+        stream = _stream(item)
         if stream is not None and stream.name in streams:
             item.fault("name", "Given twice.")
         if stream is not None:
@@ -432,6 +236,170 @@ def _streams(members: Members) -> dict[str, Stream]:
             _check_relationships(item, stream, streams)
             streams[stream.name] = replace(stream, expansions=_expansions(item, stream, streams))
     return streams
+
+
+def _stream(members: Members) -> Stream | None:
+    """A stream without its expansions (they need the other streams), or `None` if it has faults."""
+    before = len(members.findings.entries)
+    name = members.text("name", required=True, limit=128, pattern=STREAM_NAME)
+    semantics = members.choice("semantics", [s.value for s in Semantics], required=True)
+    display = members.object("display", required=True)
+    label = display.text("label", required=True)
+    detail = display.text("detail") or None
+    display.close()
+    schema = members.object("schema", required=True)
+    properties = read_properties(schema) if schema.present else {}
+    required = _required(schema, properties)
+    keys = _primary_key(members, properties, required)
+    selection = members.object("selection", required=True)
+    selectable_fields, selectable_resources = selection.flag("fields"), selection.flag("resources")
+    selection.close()
+    parsed = {
+        "cursor_field": _cursor_field(members, properties),
+        "consent_time_field": _consent_time_field(members, properties),
+        "views": _views(members, properties),
+        "relationships": _relationships(members),
+        **_query(members, properties),
+    }
+    members.close(STREAM_COLLECTION_MEMBERS)
+    if len(members.findings.entries) != before or not name or not properties:
+        return None
+    return Stream(
+        name=name,
+        semantics=Semantics(semantics),
+        label=label,
+        detail=detail,
+        properties=properties,
+        primary_key=keys,
+        required=required,
+        raw=members.raw,
+        selectable_fields=selectable_fields,
+        selectable_resources=selectable_resources,
+        **parsed,  # pyright: ignore[reportArgumentType] -- each value has its own reader above
+    )
+
+
+def _required(schema: Members, properties: Properties) -> tuple[str, ...]:
+    named = schema.raw.get("required")
+    wanted = cast("list[object]", named) if isinstance(named, list) else []
+    return tuple(name for name in properties if name in wanted)
+
+
+def _primary_key(
+    members: Members, properties: Properties, required: tuple[str, ...]
+) -> tuple[str, ...]:
+    names = members.names("primary_key", required=True)
+    if members.has("primary_key") and not 1 <= len(names) <= MAX_KEY_FIELDS:
+        members.fault("primary_key", f"Expected 1 to {MAX_KEY_FIELDS} property names.")
+    for name in names if properties else ():
+        found = properties.get(name)
+        if found is None or name not in required:
+            members.fault("primary_key", "Names a property that is not declared as required.")
+        elif found.kind not in _KEY_KINDS or found.nullable:
+            members.fault("primary_key", f"{name} is not a string, integer or boolean.")
+    return names
+
+
+def _cursor_field(members: Members, properties: Properties) -> str | None:
+    name = members.text("cursor_field", limit=128)
+    if name and properties and (name not in properties or not properties[name].kind):
+        members.fault("cursor_field", "Expected a declared boolean, number, string or time.")
+    return name or None
+
+
+def _consent_time_field(members: Members, properties: Properties) -> str | None:
+    name = members.text("consent_time_field", limit=128)
+    if not name or not properties:
+        return name or None
+    found = properties.get(name)
+    if found is None or found.kind not in TIMES or found.nullable:
+        members.fault("consent_time_field", "Expected a declared, non-null date or date-time.")
+    return name
+
+
+def _views(members: Members, properties: Properties) -> tuple[View, ...]:
+    views: list[View] = []
+    for view in members.objects("views"):
+        view_id = view.text("id", required=True, limit=128)
+        label = view.text("label", required=True)
+        view.value("fields", required=True)
+        fields = _declared_fields(view, "fields", properties, None)
+        view.close({"description"})
+        if view_id in {v.id for v in views}:
+            view.fault("id", "Given twice.")
+        if view_id and label:
+            views.append(View(view_id, label, fields))
+    return tuple(views)
+
+
+def _relationships(members: Members) -> tuple[Relationship, ...]:
+    found: list[Relationship] = []
+    for relation in members.objects("relationships"):
+        name = relation.text("name", required=True, limit=128, pattern=STREAM_NAME)
+        stream = relation.text("stream", required=True, limit=128)
+        key = relation.text("foreign_key", required=True, limit=128)
+        cardinality = relation.choice("cardinality", [c.value for c in Cardinality], required=True)
+        side = relation.choice("foreign_key_on", ["target", "self"]) or "target"
+        relation.close({"description"})
+        if name in {r.name for r in found}:
+            relation.fault("name", "Given twice.")
+        if side == "self" and cardinality == Cardinality.HAS_MANY:
+            relation.fault("cardinality", "A key on this stream relates to one record: has_one.")
+        if name and stream and key and cardinality:
+            found.append(Relationship(name, stream, key, Cardinality(cardinality), side))
+    return tuple(found)
+
+
+def _query(members: Members, properties: Properties) -> Mapping[str, object]:
+    query = members.object("query")
+    search = query.object("search")
+    aggregations = query.object("aggregations")
+    query.items("expand")
+    result = {
+        "range_filters": _range_filters(query.object("range_filters"), properties),
+        "lexical_fields": _declared_fields(search, "lexical_fields", properties, STRINGS),
+        "semantic_fields": _declared_fields(search, "semantic_fields", properties, STRINGS),
+        "aggregations": _aggregations(aggregations, properties),
+    }
+    search.close()
+    query.close()
+    return result
+
+
+def _range_filters(members: Members, properties: Properties) -> dict[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = {}
+    for name in members.raw:
+        operators = members.names(name)
+        if name not in properties or properties[name].kind not in NUMBERS | TIMES:
+            members.fault(name, "Expected a declared number, date or date-time.")
+        if not operators or not set(operators) <= set(RANGE_OPERATORS):
+            members.fault(name, "Expected operators among gte, gt, lte, lt.")
+        found[name] = tuple(op for op in RANGE_OPERATORS if op in operators)
+    return found
+
+
+def _aggregations(members: Members, properties: Properties) -> Aggregations:
+    if members.has("count") and members.raw["count"] is not True:
+        members.fault("count", "Expected true.")
+    fields = {
+        kind: _declared_fields(members, kind, properties, kinds)
+        for kind, kinds in _AGGREGATED.items()
+    }
+    members.close()
+    return Aggregations(count=members.raw.get("count") is True, **fields)
+
+
+def _declared_fields(
+    members: Members, name: str, properties: Properties, kinds: frozenset[ValueKind] | None
+) -> tuple[str, ...]:
+    """An array of declared property names, of the given kinds if any are given."""
+    names = members.names(name)
+    for field in names:
+        if field not in properties:
+            members.fault(name, "Names a property that the schema does not declare.")
+        elif kinds is not None and properties[field].kind not in kinds:
+            members.fault(name, f"The property {field} has another type than this needs.")
+    return names
 
 
 def _check_relationships(item: Members, stream: Stream, streams: Mapping[str, Stream]) -> None:
@@ -452,7 +420,7 @@ def _check_relationships(item: Members, stream: Stream, streams: Mapping[str, St
 def _expansions(
     item: Members, stream: Stream, streams: Mapping[str, Stream]
 ) -> tuple[Expansion, ...]:
-    query = Members(item.raw.get("query", {}), item.path + "/query", item.findings)
+    query = item.object("query")
     relations = {r.name: r for r in stream.relationships}
     found: list[Expansion] = []
     for entry in query.objects("expand"):
@@ -460,7 +428,7 @@ def _expansions(
         default = entry.integer("default_limit", 1, MAX_CHILDREN)
         most = entry.integer("max_limit", 1, MAX_CHILDREN)
         entry.close()
-        relation = relations.get(name or "")
+        relation = relations.get(name)
         if relation is None or name in {e.relationship.name for e in found}:
             entry.fault("name", "Expected a declared relationship, once.")
             continue
@@ -487,9 +455,9 @@ def _presets(members: Members, streams: Mapping[str, Stream]) -> None:
         preset.text("label", required=True)
         entries = preset.objects("streams", required=True)
         preset.close({"description"})
-        if preset_id in seen:
+        if preset_id and preset_id in seen:
             preset.fault("id", "Given twice.")
-        seen.add(str(preset_id))
+        seen.add(preset_id)
         for entry in entries:
             _preset_stream(entry, streams)
 
@@ -502,15 +470,14 @@ def _preset_stream(entry: Members, streams: Mapping[str, Stream]) -> None:
     time_range = entry.object("time_range")
     entry.names("resources")
     entry.close()
-    if time_range:
-        time_range.text("since")
-        time_range.text("until")
-        time_range.close()
-    stream = streams.get(name or "")
+    time_range.text("since")
+    time_range.text("until")
+    time_range.close()
+    stream = streams.get(name)
     if stream is None:
         entry.fault("name", "Expected a declared stream.")
         return
-    if view is not None and (fields or stream.view(view) is None):
+    if view and (fields or stream.view(view) is None):
         entry.fault("view", "Expected a declared view, without fields.")
     if not set(fields) <= set(stream.properties):
         entry.fault("fields", "Names a property that the schema does not declare.")

@@ -12,17 +12,22 @@ from dataclasses import dataclass
 from personal_server.consent.credentials import secret_hash
 from personal_server.consent.selections import SINGLE_USE
 from personal_server.granting.audit import Acting, Subject, audit
+from personal_server.granting.transitions import revoke
 from personal_server.storage.authorization import (
     AuthorizationStore,
     AuthorizationWriter,
     ClientRow,
+    CodeRow,
     FamilyRow,
     GrantRow,
     PackageMemberRow,
     PackageRow,
     RefreshTokenRow,
+    RequestRow,
     TokenRow,
 )
+
+_GIVEN_BACK = "client_disconnected"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +54,19 @@ def end_access(
     return None
 
 
+def end_decided(
+    writer: AuthorizationWriter,
+    row: CodeRow | RequestRow,
+    reason: str,
+    acting: Acting,
+    now_ns: int,
+) -> None:
+    """End what the decision on this request, or behind this code, made; an owner's made nothing."""
+    held_id = row.package_id or row.grant_id
+    if held_id is not None:
+        end_access(writer, held_id, reason, acting, now_ns)
+
+
 def end_grant(
     writer: AuthorizationWriter, grant_id: str, reason: str, acting: Acting, now_ns: int
 ) -> Ended | None:
@@ -58,7 +76,7 @@ def end_grant(
         return None
     if row.expires_at_ns is not None and row.expires_at_ns <= now_ns and row.reason is None:
         return Ended("grant", grant_id, None, expired=True)
-    if _end_row(writer, grant_id, reason, now_ns):
+    if revoke(writer, GrantRow, reason, now_ns, grant_id=grant_id):
         end_families(writer, reason, now_ns, grant_id=grant_id)
         subject = Subject(client_id=row.client_id, grant_id=grant_id)
         audit(writer, "grant.revoked", acting, now_ns, subject, reason=reason)
@@ -72,10 +90,9 @@ def end_package(
     row = writer.get(PackageRow, package_id=package_id)
     if row is None:
         return None
-    to = {"revoked_at_ns": now_ns, "reason": reason}
-    if writer.change(PackageRow, to, package_id=package_id, revoked_at_ns=None):
-        members = writer.rows(PackageMemberRow, package_id=package_id)
-        ended = [m.grant_id for m in members if _end_row(writer, m.grant_id, reason, now_ns)]
+    if revoke(writer, PackageRow, reason, now_ns, package_id=package_id):
+        members = [m.grant_id for m in writer.rows(PackageMemberRow, package_id=package_id)]
+        ended = [one for one in members if revoke(writer, GrantRow, reason, now_ns, grant_id=one)]
         end_families(writer, reason, now_ns, package_id=package_id)
         subject = Subject(client_id=row.client_id, package_id=package_id)
         audit(writer, "package.revoked", acting, now_ns, subject, reason=reason, grant_ids=ended)
@@ -84,8 +101,7 @@ def end_package(
 
 def end_families(writer: AuthorizationWriter, reason: str, now_ns: int, **of: str) -> None:
     """End the families of a grant, package or client; their tokens are judged through them."""
-    to = {"revoked_at_ns": now_ns, "reason": reason}
-    writer.change(FamilyRow, to, revoked_at_ns=None, **of)
+    revoke(writer, FamilyRow, reason, now_ns, **of)
 
 
 def end_family(
@@ -93,8 +109,7 @@ def end_family(
 ) -> None:
     """End a family, its access tokens, and what stood behind it."""
     end_families(writer, reason, now_ns, family_id=family.family_id)
-    to = {"revoked_at_ns": now_ns, "reason": reason}
-    writer.change(TokenRow, to, family_id=family.family_id, revoked_at_ns=None)
+    revoke(writer, TokenRow, reason, now_ns, family_id=family.family_id)
     if family.package_id is not None:
         end_package(writer, family.package_id, reason, acting, now_ns)
     if family.grant_id is not None:
@@ -138,31 +153,20 @@ def unblock_client(
     return True
 
 
-def _end_row(writer: AuthorizationWriter, grant_id: str, reason: str, now_ns: int) -> bool:
-    to = {"revoked_at_ns": now_ns, "reason": reason}
-    return writer.change(GrantRow, to, grant_id=grant_id, revoked_at_ns=None) > 0
-
-
-# A client gives its token back (RFC 7009).
-#
-# Rule: only the client's own token has an effect, and the answer never tells which it was.
-# Source: docs/contract/authorization-server.md 10.2.
-
-
-REASON = "client_disconnected"
-
-
 def disconnect(
     store: AuthorizationStore, token: str, client_id: str, acting: Acting, now_ns: int
 ) -> None:
-    """End what the token of this client stands for; do nothing for any other token."""
+    """End what a token stands for that its client gives back (RFC 7009).
+
+    Only the client's own token has an effect, and the answer never tells which it was.
+    """
     token_hash = secret_hash(token)
     with store.write() as writer:
         refresh = writer.get(RefreshTokenRow, token_hash=token_hash)
         if refresh is not None:
             family = writer.get(FamilyRow, family_id=refresh.family_id)
             if family is not None and family.client_id == client_id:
-                end_family(writer, family, REASON, acting, now_ns)
+                end_family(writer, family, _GIVEN_BACK, acting, now_ns)
             return
         access = writer.get(TokenRow, token_hash=token_hash)
         if access is not None and access.client_id == client_id:
@@ -172,17 +176,16 @@ def disconnect(
 def _end_access_token(
     writer: AuthorizationWriter, row: TokenRow, acting: Acting, now_ns: int
 ) -> None:
-    to = {"revoked_at_ns": now_ns, "reason": REASON}
-    if not writer.change(TokenRow, to, token_hash=row.token_hash, revoked_at_ns=None):
+    if not revoke(writer, TokenRow, _GIVEN_BACK, now_ns, token_hash=row.token_hash):
         return
     subject = Subject(row.client_id, row.grant_id, row.package_id)
     audit(writer, "token.revoked", acting, now_ns, subject)
     if row.family_id is not None or _mode(writer, row) != SINGLE_USE:
         return
     if row.package_id is not None:
-        end_package(writer, row.package_id, REASON, acting, now_ns)
+        end_package(writer, row.package_id, _GIVEN_BACK, acting, now_ns)
     if row.grant_id is not None:
-        end_grant(writer, row.grant_id, REASON, acting, now_ns)
+        end_grant(writer, row.grant_id, _GIVEN_BACK, acting, now_ns)
 
 
 def _mode(writer: AuthorizationWriter, row: TokenRow) -> str | None:

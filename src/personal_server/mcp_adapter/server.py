@@ -38,6 +38,8 @@ from personal_server.mcp_adapter.tools.read_record_field import read_record_fiel
 from personal_server.mcp_adapter.tools.schema import schema
 from personal_server.mcp_adapter.tools.search import search
 from personal_server.rs_client.port import RsPort
+from personal_server.web.error_responses import log_failure
+from personal_server.web.requests import new_request_id
 
 openai_names = frozenset({"openai-mcp", "chatgpt"})
 openai_hosts = ("chatgpt.com", "openai.com")
@@ -263,16 +265,8 @@ async def guarded(
 
 
 def _defect(error: Exception, caller: Caller) -> ToolError:
-    request_id = caller.request_id or f"req_{secrets.token_hex(12)}"
-    places: list[str] = []
-    trace = error.__traceback__
-    while trace is not None:
-        code = trace.tb_frame.f_code
-        places.append(f"{code.co_filename.rsplit('/', 1)[-1]}:{trace.tb_lineno}")
-        trace = trace.tb_next
-    log.error(
-        "internal_error request_id=%s kind=%s at=%s", request_id, type(error).__name__, places
-    )
+    request_id = caller.request_id or new_request_id()
+    log_failure(error, request_id)
     return ToolError("internal_error", internal_message, members={"request_id": request_id})
 
 

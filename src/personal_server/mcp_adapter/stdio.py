@@ -4,7 +4,6 @@ Source: docs/contract/mcp-adapter.md 2.1; docs/decisions.md C18. Until the kind 
 known no record is read; an owner's ends the process.
 """
 
-import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,6 +17,7 @@ from personal_server.mcp_adapter.reads import get_schema
 from personal_server.mcp_adapter.server import Caller, build_server
 from personal_server.rs_client.json_values import as_object, as_text
 from personal_server.rs_client.port import Path, Query, RsPort, RsResponse
+from personal_server.web.requests import new_request_id
 
 OpenPort = Callable[[str, str], RsPort]
 """(tool, request id) → port."""
@@ -83,7 +83,7 @@ async def serve_stdio(
 
     def callers(request: Any) -> Caller:
         del request
-        request_id = f"req_{secrets.token_hex(12)}"
+        request_id = new_request_id()
         return Caller(
             open_port=lambda tool: CheckedPort(open_port(tool, request_id), check),
             provider_url=provider_url,

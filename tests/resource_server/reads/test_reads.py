@@ -17,7 +17,7 @@ TOKENS = {
 @pytest.fixture
 def bench(make_bench: MakeBench) -> Bench:
     door = Door(furnished())
-    return make_bench(*door.table.routes, tokens=TOKENS)
+    return make_bench(*door.table.routes, tokens=TOKENS, store=door.store)
 
 
 async def get(bench: Bench, target: str, token: str = "client", **headers: str) -> httpx2.Response:  # noqa: S107 (a fake)
@@ -101,4 +101,4 @@ async def test_reads_are_read_only(bench: Bench, method: str) -> None:
     async with bench.client("owner") as caller:
         reply = await caller.request(method, "/v1/streams")
     assert reply.status_code == 405
-    assert reply.headers["allow"] == "GET, HEAD"
+    assert reply.headers["allow"] == "GET, HEAD, OPTIONS"

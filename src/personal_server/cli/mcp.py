@@ -30,7 +30,7 @@ from personal_server.rs_client.credentials import (
     OwnerTokenRefused,
     normalize_provider_url,
 )
-from personal_server.rs_client.refresh import CachedBearer, CachedCredential, network_endpoint
+from personal_server.rs_client.refresh import CachedBearer, CachedCredential, NetworkTokenEndpoint
 from personal_server.settings import AdapterSettings, InvalidSetting, adapter_from_env
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def mcp_server(
     cache = CredentialCache(cache_root or settings.cache_root, warn=_warn)
     named = provider_url or settings.provider_url
     url = normalize_provider_url(named) if named else _only_provider(cache)
-    cached = CachedCredential(cache, url, network_endpoint(), time_ns)
+    cached = CachedCredential(cache, url, NetworkTokenEndpoint(), time_ns)
     credential = cached.load_usable()
     source = WatchedBearer(CachedBearer(cached))
     kind_known = credential.token_kind is not None

@@ -28,6 +28,7 @@ from personal_server.errors import (
 from personal_server.granting.audit import Acting, Subject, audit
 from personal_server.granting.revocations import end_access, end_family
 from personal_server.granting.tokens import Entitlement, Issued, details_of, held_rows, mint
+from personal_server.granting.transitions import revoke, transition
 from personal_server.storage.authorization import (
     AuthorizationStore,
     AuthorizationWriter,
@@ -102,7 +103,7 @@ class Redeeming:
         if row.status != "issued" or row.expires_at_ns <= now_ns:
             return refused
         if not _fits(row, asked):
-            writer.change(CodeRow, {"status": "burned"}, code_hash=code_hash, status="issued")
+            transition(writer, CodeRow, "issued", "burned", now_ns, code_hash=code_hash)
             end_access(writer, _held_id(row), "not_collected", acting, now_ns)
             audit(writer, "code.burned", acting, now_ns, Subject(row.client_id))
             return refused
@@ -126,11 +127,9 @@ class Redeeming:
         issued = self._issue(writer, entitled, rows, acting, now_ns)
         if issued is None:
             return refused
-        to = {"status": "redeemed", "redeemed_at_ns": now_ns, "family_id": issued.family_id}
-        writer.change(CodeRow, to, code_hash=code_hash, status="issued")
-        writer.change(
-            RequestRow, {"status": "redeemed"}, request_id=row.request_id, status="approved"
-        )
+        to = {"redeemed_at_ns": now_ns, "family_id": issued.family_id}
+        transition(writer, CodeRow, "issued", "redeemed", now_ns, to, code_hash=code_hash)
+        _redeem_request(writer, row.request_id, now_ns)
         audit(writer, "code.redeemed", acting, now_ns, _subject(issued, row.client_id))
         return issued
 
@@ -165,9 +164,7 @@ class Redeeming:
         issued = self._issue(writer, entitled, rows, acting, now_ns)
         if issued is None:
             return refused
-        writer.change(
-            RequestRow, {"status": "redeemed"}, request_id=row.request_id, status="approved"
-        )
+        _redeem_request(writer, row.request_id, now_ns)
         event = "owner_token.issued" if owner else "device.collected"
         audit(writer, event, acting, now_ns, _subject(issued, row.client_id))
         return issued
@@ -227,11 +224,14 @@ def _end_replayed(writer: AuthorizationWriter, row: CodeRow, acting: Acting, now
     if family is not None:
         end_family(writer, family, "code_replay", acting, now_ns)
     else:
-        to = {"revoked_at_ns": now_ns, "reason": "code_replay"}
         held = {"package_id": row.package_id} if row.package_id else {"grant_id": row.grant_id}
-        writer.change(TokenRow, to, revoked_at_ns=None, **held)
+        revoke(writer, TokenRow, "code_replay", now_ns, **held)
         end_access(writer, _held_id(row), "code_replay", acting, now_ns)
     audit(writer, "code.replayed", acting, now_ns, Subject(row.client_id))
+
+
+def _redeem_request(writer: AuthorizationWriter, request_id: str, now_ns: int) -> None:
+    transition(writer, RequestRow, "approved", "redeemed", now_ns, request_id=request_id)
 
 
 def _waiting(writer: AuthorizationWriter, row: RequestRow, now_ns: int) -> OAuthRefusal | None:

@@ -39,9 +39,10 @@ from personal_server.errors import (
 )
 from personal_server.granting.audit import Acting, Subject, audit
 from personal_server.granting.holdings import active_held
-from personal_server.granting.pending_requests import ERASED, OWNER_DEVICE
+from personal_server.granting.pending_requests import OWNER_DEVICE
 from personal_server.granting.reviews import Review, asked_of, facts_of, review_of
 from personal_server.granting.revocations import end_access
+from personal_server.granting.transitions import close_request
 from personal_server.storage.authorization import (
     AuthorizationReader,
     AuthorizationStore,
@@ -225,12 +226,8 @@ class Granting:
                 raise ReviewStale("A source or the app changed. Look again, then decide.")
             review = self._review(writer, row, choices, now_ns)
             _check(review, row, revision)
-            if not writer.change(
-                RequestRow,
-                {"status": "approved", "decided_at_ns": now_ns, **ERASED},
-                request_id=request_id,
-                status="pending",
-            ):
+            decided = {"decided_at_ns": now_ns}
+            if not close_request(writer, "approved", now_ns, decided, request_id=request_id):
                 raise ApprovalConflict("This request was decided already.")
             ids = issue_grants(writer, review, acting, "page", self._random_bytes, now_ns)
             subject = Subject(row.client_id, ids.grant_id, ids.package_id)
@@ -251,8 +248,8 @@ class Granting:
             impossible = self._review(writer, row, None, now_ns).impossible
             refusal = AccessDenied("The owner denied the request.")
             answer = refusal if impossible is None else impossible.for_client
-            to = {"status": "denied", "decided_at_ns": now_ns, **ERASED}
-            writer.change(RequestRow, to, request_id=request_id, status="pending")
+            decided = {"decided_at_ns": now_ns}
+            close_request(writer, "denied", now_ns, decided, request_id=request_id)
             subject = Subject(client_id=row.client_id)
             audit(writer, "request.denied", acting, now_ns, subject, request=request_id)
         return Decided(row.flow, refused_redirect(row, answer))

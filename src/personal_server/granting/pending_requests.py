@@ -33,6 +33,7 @@ from personal_server.errors import (
     RequestClosed,
 )
 from personal_server.granting.audit import SERVER, Acting, Subject, audit
+from personal_server.granting.transitions import close_request
 from personal_server.storage.authorization import (
     After,
     AuthorizationStore,
@@ -49,9 +50,6 @@ POLL_SECONDS = 5
 MAX_PENDING = 200
 OWNER_DEVICE = "owner_device"
 """The flow in which a device asks to act as the owner."""
-
-ERASED = {"state": None, "redirect_uri": None, "code_challenge": None, "shown": None}
-"""What a request forgets when it is decided or expires."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,11 +163,10 @@ class Requesting:
             if row.expires_at_ns <= now_ns:
                 raise RequestClosed("This request is too old. Start again from the device.")
             to = {
-                "status": "approved",
                 "decided_at_ns": now_ns,
                 "collect_until_ns": max(row.expires_at_ns, now_ns + COLLECT_NS),
             }
-            if not writer.change(RequestRow, to, request_id=request_id, status="pending"):
+            if not close_request(writer, "approved", now_ns, to, request_id=request_id):
                 raise ApprovalConflict("This request was decided already.")
             audit(
                 writer,
@@ -232,7 +229,6 @@ def _make_room(writer: AuthorizationWriter, now_ns: int) -> None:
             "Too many requests wait for the owner. Try again later.",
             retry_after_seconds=-((now_ns - first.expires_at_ns) // NANOSECONDS),
         )
-    to = {"status": "expired", **ERASED}
-    writer.change(RequestRow, to, request_id=unopened[0].request_id, status="pending")
     pushed_out, subject = unopened[0].request_id, Subject(unopened[0].client_id)
+    close_request(writer, "expired", now_ns, request_id=pushed_out)
     audit(writer, "request.expired", SERVER, now_ns, subject, request=pushed_out)

@@ -17,8 +17,8 @@ from personal_server.domain.values import DAY_NANOSECONDS, NANOSECONDS
 from personal_server.errors import StorageUnavailable
 from personal_server.granting.audit import SERVER, Subject, audit
 from personal_server.granting.clients import purge_clients
-from personal_server.granting.pending_requests import ERASED
 from personal_server.granting.revocations import end_access, end_family
+from personal_server.granting.transitions import close_request, transition
 from personal_server.storage.authorization import (
     AssertionIdRow,
     AuthorizationStore,
@@ -77,27 +77,29 @@ def sweep(store: AuthorizationStore, now_ns: int) -> None:
 
 def _expire_requests(writer: AuthorizationWriter, now_ns: int) -> None:
     for row in writer.rows(RequestRow, status="pending", expires_at_ns=Before(now_ns)):
-        to = {"status": "expired", **ERASED}
-        if writer.change(RequestRow, to, request_id=row.request_id, status="pending"):
+        if close_request(writer, "expired", now_ns, request_id=row.request_id):
             subject = Subject(row.client_id)
             audit(writer, "request.expired", SERVER, now_ns, subject, request=row.request_id)
 
 
 def _expire_codes(writer: AuthorizationWriter, now_ns: int) -> None:
     for row in writer.rows(CodeRow, status="issued", expires_at_ns=Before(now_ns)):
-        to = {"status": "expired"}
-        if writer.change(CodeRow, to, code_hash=row.code_hash, status="issued"):
+        ended = transition(writer, CodeRow, "issued", "expired", now_ns, code_hash=row.code_hash)
+        if ended:
             held_id = row.package_id or row.grant_id or ""
             end_access(writer, held_id, "not_collected", SERVER, now_ns)
-            writer.change(RequestRow, to, request_id=row.request_id, status="approved")
+            _expire_approved(writer, row.request_id, now_ns)
 
 
 def _expire_collections(writer: AuthorizationWriter, now_ns: int) -> None:
     for row in writer.rows(RequestRow, status="approved", collect_until_ns=Before(now_ns)):
-        to = {"status": "expired"}
-        if writer.change(RequestRow, to, request_id=row.request_id, status="approved"):
+        if _expire_approved(writer, row.request_id, now_ns):
             held_id = row.package_id or row.grant_id or ""
             end_access(writer, held_id, "not_collected", SERVER, now_ns)
+
+
+def _expire_approved(writer: AuthorizationWriter, request_id: str, now_ns: int) -> int:
+    return transition(writer, RequestRow, "approved", "expired", now_ns, request_id=request_id)
 
 
 def _end_idle_families(writer: AuthorizationWriter, now_ns: int) -> None:

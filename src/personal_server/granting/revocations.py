@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from personal_server.consent.credentials import secret_hash
 from personal_server.consent.selections import SINGLE_USE
 from personal_server.granting.audit import Acting, Subject, audit
+from personal_server.granting.transitions import revoke
 from personal_server.storage.authorization import (
     AuthorizationStore,
     AuthorizationWriter,
@@ -58,7 +59,7 @@ def end_grant(
         return None
     if row.expires_at_ns is not None and row.expires_at_ns <= now_ns and row.reason is None:
         return Ended("grant", grant_id, None, expired=True)
-    if _end_row(writer, grant_id, reason, now_ns):
+    if revoke(writer, GrantRow, reason, now_ns, grant_id=grant_id):
         end_families(writer, reason, now_ns, grant_id=grant_id)
         subject = Subject(client_id=row.client_id, grant_id=grant_id)
         audit(writer, "grant.revoked", acting, now_ns, subject, reason=reason)
@@ -72,10 +73,9 @@ def end_package(
     row = writer.get(PackageRow, package_id=package_id)
     if row is None:
         return None
-    to = {"revoked_at_ns": now_ns, "reason": reason}
-    if writer.change(PackageRow, to, package_id=package_id, revoked_at_ns=None):
-        members = writer.rows(PackageMemberRow, package_id=package_id)
-        ended = [m.grant_id for m in members if _end_row(writer, m.grant_id, reason, now_ns)]
+    if revoke(writer, PackageRow, reason, now_ns, package_id=package_id):
+        members = [m.grant_id for m in writer.rows(PackageMemberRow, package_id=package_id)]
+        ended = [one for one in members if revoke(writer, GrantRow, reason, now_ns, grant_id=one)]
         end_families(writer, reason, now_ns, package_id=package_id)
         subject = Subject(client_id=row.client_id, package_id=package_id)
         audit(writer, "package.revoked", acting, now_ns, subject, reason=reason, grant_ids=ended)
@@ -84,8 +84,7 @@ def end_package(
 
 def end_families(writer: AuthorizationWriter, reason: str, now_ns: int, **of: str) -> None:
     """End the families of a grant, package or client; their tokens are judged through them."""
-    to = {"revoked_at_ns": now_ns, "reason": reason}
-    writer.change(FamilyRow, to, revoked_at_ns=None, **of)
+    revoke(writer, FamilyRow, reason, now_ns, **of)
 
 
 def end_family(
@@ -93,8 +92,7 @@ def end_family(
 ) -> None:
     """End a family, its access tokens, and what stood behind it."""
     end_families(writer, reason, now_ns, family_id=family.family_id)
-    to = {"revoked_at_ns": now_ns, "reason": reason}
-    writer.change(TokenRow, to, family_id=family.family_id, revoked_at_ns=None)
+    revoke(writer, TokenRow, reason, now_ns, family_id=family.family_id)
     if family.package_id is not None:
         end_package(writer, family.package_id, reason, acting, now_ns)
     if family.grant_id is not None:
@@ -138,11 +136,6 @@ def unblock_client(
     return True
 
 
-def _end_row(writer: AuthorizationWriter, grant_id: str, reason: str, now_ns: int) -> bool:
-    to = {"revoked_at_ns": now_ns, "reason": reason}
-    return writer.change(GrantRow, to, grant_id=grant_id, revoked_at_ns=None) > 0
-
-
 # A client gives its token back (RFC 7009).
 #
 # Rule: only the client's own token has an effect, and the answer never tells which it was.
@@ -172,8 +165,7 @@ def disconnect(
 def _end_access_token(
     writer: AuthorizationWriter, row: TokenRow, acting: Acting, now_ns: int
 ) -> None:
-    to = {"revoked_at_ns": now_ns, "reason": REASON}
-    if not writer.change(TokenRow, to, token_hash=row.token_hash, revoked_at_ns=None):
+    if not revoke(writer, TokenRow, REASON, now_ns, token_hash=row.token_hash):
         return
     subject = Subject(row.client_id, row.grant_id, row.package_id)
     audit(writer, "token.revoked", acting, now_ns, subject)

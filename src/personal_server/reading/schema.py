@@ -13,9 +13,15 @@ from dataclasses import dataclass
 from personal_server.domain.authority import ReadableSource, ReadAuthority
 from personal_server.domain.values import render_instant
 from personal_server.enforcement.authorize import authorize_schema, authorize_stream
-from personal_server.enforcement.plans import plan_summary
+from personal_server.enforcement.plans import scope_of
 from personal_server.enforcement.queries import SchemaQuery, StreamQuery
-from personal_server.reading.freshness import Freshness, freshness_of, least_of, source_freshness
+from personal_server.reading.freshness import (
+    Freshness,
+    ShownFreshness,
+    freshness_of,
+    least_of,
+    source_freshness,
+)
 from personal_server.reading.ports import ReadPorts
 from personal_server.storage.ports import ReadSnapshot
 
@@ -25,7 +31,7 @@ class StreamEntry:
     """One stream as several connections offer it alike; `freshness` is the least fresh of them."""
 
     sources: tuple[ReadableSource, ...]
-    freshness: Mapping[str, object] | None = None
+    freshness: ShownFreshness | None = None
 
     @property
     def first(self) -> ReadableSource:
@@ -70,11 +76,11 @@ def describe_schema(
     query: SchemaQuery,
 ) -> Described:
     """The sources that the query keeps; freshness where the body shows it."""
-    read = authorize_schema(authority, query)
-    connectors = grouped(read.sources)
+    sources = authorize_schema(authority, query)
+    connectors = grouped(sources)
     if query.compact and query.stream is None:
         return Described(authority, connectors)
-    dated = _dated(ports, snapshot, read.sources)
+    dated = _dated(ports, snapshot, sources)
     return Described(
         authority,
         tuple(
@@ -91,8 +97,8 @@ def describe_stream(
     query: StreamQuery,
 ) -> StreamEntry:
     """One stream row."""
-    read = authorize_stream(authority, query)
-    return _with_freshness(StreamEntry(read.sources), _dated(ports, snapshot, read.sources))
+    sources = authorize_stream(authority, query)
+    return _with_freshness(StreamEntry(sources), _dated(ports, snapshot, sources))
 
 
 def summarize_streams(
@@ -102,12 +108,12 @@ def summarize_streams(
     query: SchemaQuery,
 ) -> list[StreamSummary]:
     """One summary per (stream, connection), in source order."""
-    read = authorize_schema(authority, query)
+    sources = authorize_schema(authority, query)
     now_ns = ports.clock()
     found: list[StreamSummary] = []
     collections = snapshot.collections()
-    for source in read.sources:
-        summary = snapshot.summary(plan_summary(source))
+    for source in sources:
+        summary = snapshot.summary(scope_of(source))
         newest = summary.last_emitted_at_ns
         collection = collections.get(source.connection_id)
         freshness = freshness_of(source, collection, newest, now_ns)

@@ -18,6 +18,7 @@ from personal_server.errors import NotFound, NotPermitted, PersonalServerError
 from personal_server.reading.disclosure_log import (
     Call,
     DisclosureLog,
+    ShownDisclosure,
     denied_entry,
     every_disclosure,
     served_entries,
@@ -293,7 +294,7 @@ def route_table(parts: Parts) -> RouteTable[Route]:
 
     reads, declarations = parts.reads, parts.declarations
 
-    def disclosures() -> Iterable[Mapping[str, object]]:
+    def disclosures() -> Iterable[ShownDisclosure]:
         parts.flush()
         return every_disclosure(parts.disclosures)
 

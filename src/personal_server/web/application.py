@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import BinaryIO, Generic, TypeVar
 
+import msgspec
 import orjson
 from starlette.datastructures import MutableHeaders
 from starlette.responses import Response
@@ -247,7 +248,7 @@ def rendered(route: Route, reply: Reply) -> Response:
     """The response of a reply: body, content type, caching, validator."""
     body = reply.content or b""
     if reply.body is not None:
-        body = orjson.dumps(reply.body)
+        body = msgspec.json.encode(reply.body)
     headers = {} if reply.status == 204 else {"Content-Type": reply.content_type}
     headers["Cache-Control"] = route.caching.value
     etag = reply.etag

@@ -15,10 +15,14 @@ from enum import StrEnum
 from typing import Generic, TypeVar
 from urllib.parse import unquote_to_bytes
 
+import msgspec
+
 from personal_server.errors import InvalidRequest, MethodNotAllowed, NotFound, PersonalServerError
 from personal_server.web.parameters import Parameter, Parameters, by_name
 from personal_server.web.requests import Request
 from personal_server.web.responses import Reply
+
+Shape = type[msgspec.Struct] | str
 
 ENCODED_KEY_PREFIX = "~b64."
 JSON_BODY_BYTES = 1_048_576
@@ -82,8 +86,8 @@ class RouteDeclaration:
 class Route(RouteDeclaration):
     """A route of `/v1`.
 
-    Shapes: `answer` names a schema of the OpenAPI document (`None`: no JSON body) for status
-        `success`; `also` are further statuses with their schemas; `media_types` are those of a
+    Shapes: `answer` is the struct that is sent, and published (`None`: no JSON body), for status
+        `success`; `also` are further statuses with their structs; `media_types` are those of a
         success; `errors` are the classes beyond those that every route of its kind can raise.
     Units: `cost` in cost units of docs/contract/resource-server.md 16, from the parameters.
     """
@@ -93,9 +97,9 @@ class Route(RouteDeclaration):
     section: str
     tokens: Tokens = Tokens.ANY
     cost: Callable[[Parameters], int] = lambda _: 1
-    answer: str | None = None
+    answer: Shape | None = None
     success: int = 200
-    also: Mapping[int, str | None] = field(default_factory=dict[int, "str | None"])
+    also: Mapping[int, Shape | None] = field(default_factory=dict[int, "Shape | None"])
     media_types: tuple[str, ...] = ("application/json",)
     errors: tuple[type[PersonalServerError], ...] = ()
     caching: Caching = Caching.NO_STORE

@@ -12,30 +12,8 @@ import orjson
 
 from personal_server.domain.connection import Connection
 from personal_server.domain.record import Row
-from personal_server.enforcement.plans import (
-    AggregatePlan,
-    BlobPlan,
-    ChangesPlan,
-    ChildrenPlan,
-    CountPlan,
-    FieldWindowPlan,
-    PagePlan,
-    RecordPlan,
-    SearchPlan,
-    SpanPlan,
-    SummaryPlan,
-)
-from personal_server.enforcement.rows import (
-    Aggregation,
-    BlobReference,
-    Children,
-    Feed,
-    FieldWindow,
-    Matches,
-    Page,
-    Span,
-    Summary,
-)
+from personal_server.enforcement.plans import SearchPlan
+from personal_server.enforcement.rows import Matches
 from personal_server.storage.ports import (
     READ_DEADLINE_SECONDS,
     Collection,
@@ -104,14 +82,30 @@ class SearchableDatabase(Database, Protocol):
         ...
 
 
-class SqlSnapshot:
-    """One consistent state; used by one thread at a time.  Each plan has its module."""
+class SqlSnapshot(Reader):
+    """One consistent state; used by one thread at a time.
+
+    Its reads of records are the functions of their modules: a function on a reader is its method.
+    """
+
+    page = pages.page
+    record = pages.record
+    children = pages.children
+    field_window = pages.field_window
+    count = figures.count
+    span = figures.span
+    summary = figures.summary
+    aggregate = aggregates.aggregate
+    changes = changes.changes
+    blob = blobs.blob
 
     def __init__(self, session: Session, database: SearchableDatabase, subject_id: str) -> None:
-        self._session = session
+        super().__init__(session, subject_id)
         self._database = database
-        self._subject_id = subject_id
-        self._reader = Reader(session, subject_id)
+
+    def search(self, plan: SearchPlan) -> Matches:
+        """Full text, which is the database's own."""
+        return self._database.search(self, plan)
 
     @property
     def epoch(self) -> str:
@@ -130,107 +124,63 @@ class SqlSnapshot:
 
     def declarations(self) -> tuple[StoredDeclaration, ...]:
         """See the port."""
-        lines = self._session.rows(
+        lines = self.session.rows(
             f"SELECT {DECLARATION} FROM declarations WHERE subject_id = ? AND current"  # noqa: S608
             " ORDER BY connector_key",
-            (self._subject_id,),
+            (self.subject_id,),
         )
         return tuple(map(stored_declaration, lines))
 
     def connections(self) -> tuple[Connection, ...]:
         """See the port."""
-        lines = self._session.rows(
+        lines = self.session.rows(
             f"SELECT {CONNECTION} FROM connections WHERE subject_id = ?"  # noqa: S608
             " ORDER BY connection_id",
-            (self._subject_id,),
+            (self.subject_id,),
         )
         return tuple(map(stored_connection, lines))
 
     def stored_streams(self) -> tuple[StoredStream, ...]:
         """See the port."""
-        lines = self._session.rows(
+        lines = self.session.rows(
             "SELECT s.connection_id, c.connector_key, s.stream, s.records FROM sources s"
             " JOIN connections c USING (subject_id, connection_id) WHERE s.subject_id = ?"
             " ORDER BY s.connection_id, s.stream",
-            (self._subject_id,),
+            (self.subject_id,),
         )
         return tuple(StoredStream(*line) for line in lines)
 
     def collections(self) -> Mapping[str, Collection]:
         """See the port."""
-        lines = self._session.rows(
+        lines = self.session.rows(
             "SELECT connection_id, run_id, status, at, succeeded_at FROM runs WHERE subject_id = ?",
-            (self._subject_id,),
+            (self.subject_id,),
         )
         return {
             connection_id: Collection(Run(run_id, RunStatus(status), at), succeeded_at)
             for connection_id, run_id, status, at, succeeded_at in lines
         }
 
-    def page(self, plan: PagePlan) -> Page:
-        """See the port."""
-        return pages.page(self._reader, plan)
-
-    def record(self, plan: RecordPlan) -> tuple[Row, ...]:
-        """See the port."""
-        return pages.record(self._reader, plan)
-
-    def children(self, plan: ChildrenPlan) -> Mapping[str, Children]:
-        """See the port."""
-        return pages.children(self._reader, plan)
-
-    def field_window(self, plan: FieldWindowPlan) -> tuple[FieldWindow, ...]:
-        """See the port."""
-        return pages.field_window(self._reader, plan)
-
-    def count(self, plan: CountPlan) -> int:
-        """See the port."""
-        return figures.count(self._reader, plan)
-
-    def span(self, plan: SpanPlan) -> Span:
-        """See the port."""
-        return figures.span(self._reader, plan)
-
-    def summary(self, plan: SummaryPlan) -> Summary:
-        """See the port."""
-        return figures.summary(self._reader, plan)
-
-    def aggregate(self, plan: AggregatePlan) -> Aggregation:
-        """See the port."""
-        return aggregates.aggregate(self._reader, plan)
-
-    def search(self, plan: SearchPlan) -> Matches:
-        """See the port."""
-        return self._database.search(self._reader, plan)
-
     def ranking(self, ranking_id: str, now_ns: int) -> tuple[RankedHit, ...] | None:
         """See the port."""
-        text = self._session.value(
+        text = self.session.value(
             "SELECT hits FROM rankings WHERE subject_id = ? AND ranking_id = ? AND expires_at > ?",
-            (self._subject_id, ranking_id, now_ns),
+            (self.subject_id, ranking_id, now_ns),
         )
         return None if text is None else tuple(RankedHit(*hit) for hit in orjson.loads(text))
 
-    def changes(self, plan: ChangesPlan) -> Feed:
-        """See the port."""
-        return changes.changes(self._reader, plan)
-
-    def blob(self, plan: BlobPlan) -> tuple[BlobReference, ...]:
-        """See the port."""
-        return blobs.blob(self._reader, plan)
-
     def export(self, connection_id: str, stream: str) -> Iterator[Row]:
         """See the port."""
-        source = find_source(self._session, self._subject_id, connection_id, stream)
+        source = find_source(self.session, self.subject_id, connection_id, stream)
         if source is None:
             return
-        compiler = Compiler(source.layout, source.tables, self._session.dialect)
+        compiler = Compiler(source.layout, source.tables, self.session.dialect)
         statement = compiler.rows(Where(), " ORDER BY r.k")
-        for line in self._session.run(statement.sql, statement.params):
+        for line in self.session.run(statement.sql, statement.params):
             yield whole_row(source, line)
 
     def _kept(self, name: str) -> object:
-        return self._session.value("SELECT value FROM store WHERE name = ?", (name,))
+        return self.session.value("SELECT value FROM store WHERE name = ?", (name,))
 
 
 class SqlRecordStore(RecordsPart, CatalogPart, CollectorsPart, BlobsPart, ServerPart):

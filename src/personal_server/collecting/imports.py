@@ -292,13 +292,10 @@ def survey(
     return tally
 
 
-# Which connection an import goes into: the one named, the only one there is, or a new one.
-
-
 def connection_for(
     ports: ImportPorts, declaration: SourceDeclaration, name: str | None
 ) -> Connection:
-    """Find or make the connection.
+    """The connection an import goes into: the one named, the only one there is, or a new one.
 
     Shapes: `name` is a display name or a connection id.
     Raises: AmbiguousConnection, ConnectionNotWritable.

@@ -1,8 +1,9 @@
 """Ingest: lines of one stream become records of one connection, all accepted ones together.
 
 Rule: lines are checked before the write transaction begins; accepted lines commit in order, with
-the receipts of the refused ones.
-Source: docs/contract/resource-server.md 13.1.
+the receipts of the refused ones.  A line succeeds or fails alone; refusals point at members and
+never quote values.
+Source: docs/contract/resource-server.md 13.1, 2.8 (values).
 Raises: ConnectionNotFound, ConnectionNotWritable, BodyTooLarge, StorageUnavailable.
 """
 
@@ -17,28 +18,23 @@ from typing import Any, Literal, cast
 import orjson
 from jsonschema_rs import Draft202012Validator
 
-from personal_server.domain.declaration import Semantics, Stream
+from personal_server.domain.declaration import Stream
 from personal_server.domain.record import MAX_KEY_CODE_POINTS, canonical_key, key_text
 from personal_server.domain.values import MAX_INTEGER, instant_ns
 from personal_server.errors import BodyTooLarge, InvalidRequest
 from personal_server.storage.ports import Batch, RecordWrite, RecordWriter, Rejection, WriteOutcome
 
-# One ingest line: bytes to an accepted write, or a refusal with its code.
-#
-# Rule: a line succeeds or fails alone; refusals point at members and never quote values.
-# Source: docs/contract/resource-server.md 13.1 (line codes), 2.8 (values).
-
-
+MAX_LINES = 10_000
+ITEMIZED_REJECTIONS = 1_000
 MAX_LINE_BYTES = 16 * 1024 * 1024
 MAX_DEPTH = 32
 ASSERTED_FORMATS = frozenset({"date", "date-time"})
 # `connection_id` is what an export adds to a line; the target of the call decides.
 MEMBERS = frozenset({"key", "data", "emitted_at", "op", "stream", "connection_id"})
-
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 _DATA_BEARING = frozenset({"const", "enum", "default", "examples"})
-
-
+# A line as bytes, or as the object that it would hold.
+Line = bytes | Mapping[str, object]
 LineCode = Literal[
     "invalid_utf8",
     "malformed_ndjson",
@@ -48,6 +44,53 @@ LineCode = Literal[
     "record_schema_violation",
     "append_only_conflict",
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class LineRejection:
+    """A refused line; `input_index` counts the lines that are not blank, from 0."""
+
+    input_index: int
+    receipt_id: str
+    code: LineCode
+    path: str | None
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class IngestResult:
+    """What became of a call; `rejections` are the first thousand."""
+
+    records_attempted: int
+    records_accepted: int
+    records_changed: int
+    records_rejected: int
+    rejections: tuple[LineRejection, ...]
+
+
+def ingest(
+    store: RecordWriter,
+    connection_id: str,
+    stream: Stream,
+    lines: Iterable[Line],
+    *,
+    now_ns: int,
+    new_receipt_id: Callable[[], str],
+    run_id: str | None = None,
+) -> IngestResult:
+    """Check and commit the lines of one call."""
+    call = _Call(LineChecker(stream), new_receipt_id)
+
+    def receipts(outcomes: Sequence[WriteOutcome]) -> list[Rejection]:
+        call.refuse_conflicts(outcomes)
+        kept = call.rejections[:ITEMIZED_REJECTIONS]
+        return [
+            Rejection(each.receipt_id, stream.name, each.code, each.path, run_id, now_ns)
+            for each in kept
+        ]
+
+    batch = Batch(connection_id, stream, call.accepted(lines), now_ns, receipts)
+    return call.result(store.commit(batch))
 
 
 class LineRefused(Exception):
@@ -67,7 +110,6 @@ class LineChecker:
         self._stream = stream
         self._validator = _validator(orjson.dumps(stream.raw["schema"]))
         self._names = stream.properties.keys()
-        self._fixed = stream.semantics is Semantics.APPEND_ONLY
 
     def check(self, line: bytes) -> RecordWrite:
         """The write that a line asks for.  Raises LineRefused."""
@@ -134,6 +176,67 @@ class LineChecker:
         for error in self._validator.iter_errors(data):
             raise _violation(_reason(error), _pointer(error.instance_path))
         raise _violation("does not fit the schema", None)
+
+
+class _Call:
+    """The bookkeeping of one call."""
+
+    def __init__(self, checker: LineChecker, new_receipt_id: Callable[[], str]) -> None:
+        self._checker = checker
+        self._new_receipt_id = new_receipt_id
+        self._attempted = 0
+        self._places: list[int] = []
+        self.rejections: list[LineRejection] = []
+
+    def accepted(self, lines: Iterable[Line]) -> Iterator[RecordWrite]:
+        """The writes of good lines; bad ones are kept as rejections."""
+        for line in lines:
+            text = line if isinstance(line, bytes) else _rendered(line)
+            if not text.strip():
+                continue
+            place, self._attempted = self._attempted, self._attempted + 1
+            if place >= MAX_LINES:
+                raise BodyTooLarge("One call takes at most 10,000 lines.", param="body")
+            try:
+                write = self._checker.check(text)
+            except LineRefused as refused:
+                self._refuse(place, refused)
+            else:
+                self._places.append(place)
+                yield write
+
+    def refuse_conflicts(self, outcomes: Sequence[WriteOutcome]) -> None:
+        """Append-only records that another line would change."""
+        message = "records of this stream do not change"
+        for place, outcome in zip(self._places, outcomes, strict=True):
+            if outcome is WriteOutcome.CONFLICT:
+                self._refuse(place, LineRefused("append_only_conflict", message))
+        self.rejections.sort(key=lambda each: each.input_index)
+
+    def result(self, outcomes: Sequence[WriteOutcome]) -> IngestResult:
+        """The counts of the call."""
+        rejected = len(self.rejections)
+        return IngestResult(
+            self._attempted,
+            self._attempted - rejected,
+            sum(outcome is WriteOutcome.CHANGED for outcome in outcomes),
+            rejected,
+            tuple(self.rejections[:ITEMIZED_REJECTIONS]),
+        )
+
+    def _refuse(self, place: int, refused: LineRefused) -> None:
+        receipt_id = self._new_receipt_id()
+        self.rejections.append(
+            LineRejection(place, receipt_id, refused.code, refused.path, refused.message)
+        )
+
+
+def _rendered(line: Mapping[str, object]) -> bytes:
+    """An object that orjson cannot write is refused like any other malformed line."""
+    try:
+        return orjson.dumps(line)
+    except (TypeError, orjson.JSONEncodeError):
+        return b"not an object of JSON values"
 
 
 def _parsed(line: bytes) -> dict[str, Any]:
@@ -290,118 +393,3 @@ def _with_asserted_formats(schema: Any) -> Any:
         for name, each in members.items()
         if not (name == "format" and isinstance(each, str) and each not in ASSERTED_FORMATS)
     }
-
-
-MAX_LINES = 10_000
-ITEMIZED_REJECTIONS = 1_000
-
-# A line as bytes, or as the object that it would hold.
-Line = bytes | Mapping[str, object]
-
-
-@dataclass(frozen=True, slots=True)
-class LineRejection:
-    """A refused line; `input_index` counts the lines that are not blank, from 0."""
-
-    input_index: int
-    receipt_id: str
-    code: LineCode
-    path: str | None
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
-class IngestResult:
-    """What became of a call; `rejections` are the first thousand."""
-
-    records_attempted: int
-    records_accepted: int
-    records_changed: int
-    records_rejected: int
-    rejections: tuple[LineRejection, ...]
-
-
-def ingest(
-    store: RecordWriter,
-    connection_id: str,
-    stream: Stream,
-    lines: Iterable[Line],
-    *,
-    now_ns: int,
-    new_receipt_id: Callable[[], str],
-    run_id: str | None = None,
-) -> IngestResult:
-    """Check and commit the lines of one call."""
-    call = _Call(LineChecker(stream), new_receipt_id)
-
-    def receipts(outcomes: Sequence[WriteOutcome]) -> list[Rejection]:
-        call.refuse_conflicts(outcomes)
-        kept = call.rejections[:ITEMIZED_REJECTIONS]
-        return [
-            Rejection(each.receipt_id, stream.name, each.code, each.path, run_id, now_ns)
-            for each in kept
-        ]
-
-    batch = Batch(connection_id, stream, call.accepted(lines), now_ns, receipts)
-    return call.result(store.commit(batch))
-
-
-class _Call:
-    """The bookkeeping of one call."""
-
-    def __init__(self, checker: LineChecker, new_receipt_id: Callable[[], str]) -> None:
-        self._checker = checker
-        self._new_receipt_id = new_receipt_id
-        self._attempted = 0
-        self._places: list[int] = []
-        self.rejections: list[LineRejection] = []
-
-    def accepted(self, lines: Iterable[Line]) -> Iterator[RecordWrite]:
-        """The writes of good lines; bad ones are kept as rejections."""
-        for line in lines:
-            text = line if isinstance(line, bytes) else _rendered(line)
-            if not text.strip():
-                continue
-            place, self._attempted = self._attempted, self._attempted + 1
-            if place >= MAX_LINES:
-                raise BodyTooLarge("One call takes at most 10,000 lines.", param="body")
-            try:
-                write = self._checker.check(text)
-            except LineRefused as refused:
-                self._refuse(place, refused)
-            else:
-                self._places.append(place)
-                yield write
-
-    def refuse_conflicts(self, outcomes: Sequence[WriteOutcome]) -> None:
-        """Append-only records that another line would change."""
-        message = "records of this stream do not change"
-        for place, outcome in zip(self._places, outcomes, strict=True):
-            if outcome is WriteOutcome.CONFLICT:
-                self._refuse(place, LineRefused("append_only_conflict", message))
-        self.rejections.sort(key=lambda each: each.input_index)
-
-    def result(self, outcomes: Sequence[WriteOutcome]) -> IngestResult:
-        """The counts of the call."""
-        rejected = len(self.rejections)
-        return IngestResult(
-            self._attempted,
-            self._attempted - rejected,
-            sum(outcome is WriteOutcome.CHANGED for outcome in outcomes),
-            rejected,
-            tuple(self.rejections[:ITEMIZED_REJECTIONS]),
-        )
-
-    def _refuse(self, place: int, refused: LineRefused) -> None:
-        receipt_id = self._new_receipt_id()
-        self.rejections.append(
-            LineRejection(place, receipt_id, refused.code, refused.path, refused.message)
-        )
-
-
-def _rendered(line: Mapping[str, object]) -> bytes:
-    """An object that orjson cannot write is refused like any other malformed line."""
-    try:
-        return orjson.dumps(line)
-    except (TypeError, orjson.JSONEncodeError):
-        return b"not an object of JSON values"

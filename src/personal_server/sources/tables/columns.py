@@ -148,7 +148,6 @@ class Column:
     is_time: bool = False
     is_title: bool = False
     is_grouped: bool = False
-    is_text: bool = False
 
     @property
     def kind(self) -> str:
@@ -218,7 +217,6 @@ class Survey:
                 is_time=name == time,
                 is_title=name == title,
                 is_grouped=self._is_grouped(name) and name != key,
-                is_text=seen.kind == "string" and name != key,
             )
             for name, seen in self._seen.items()
         )

@@ -9,6 +9,7 @@ filters = ("arguments/test_filters.py",)
 expansion = ("tools/expansion/test_expansion.py",)
 handles = ("handles/test_handles.py",)
 cleaning = ("test_safe_text.py",)
+admission = ("test_http.py",)
 errors = ("test_errors.py",)
 resources = ("test_resources.py",)
 schema = ("tools/test_schema.py",)
@@ -51,6 +52,8 @@ guards: tuple[Guard, ...] = (
     Guard("safe_text", "escaped_json", cleaning, "compact(value)", whole=True),
     Guard("safe_text", "has_steering", cleaning, "False", whole=True),
     Guard("reads", "read", errors),
+    Guard("http", "HostedApp.steps", admission),
+    Guard("http", "HostedApp.identify", admission),
     Guard("resources", "_only_segment", resources),
     Guard("resources", "_stream", resources),
     Guard("resources", "_record", resources),

@@ -20,8 +20,6 @@ from personal_server.web.parameters import Parameter, Parameters, by_name
 from personal_server.web.requests import Request
 from personal_server.web.responses import Reply
 
-Shape = type[msgspec.Struct] | str
-
 ENCODED_KEY_PREFIX = "~b64."
 JSON_BODY_BYTES = 1_048_576
 
@@ -77,9 +75,11 @@ class Route:
     parameters: tuple[Parameter, ...] = ()
     cost: Callable[[Parameters], int] = lambda _: 1
     body: BodyRule | None = None
-    answer: Shape | None = None
+    answer: type[msgspec.Struct] | None = None
     success: int = 200
-    also: Mapping[int, Shape | None] = field(default_factory=dict[int, "Shape | None"])
+    also: Mapping[int, type[msgspec.Struct] | None] = field(
+        default_factory=dict[int, "type[msgspec.Struct] | None"]
+    )
     media_types: tuple[str, ...] = ("application/json",)
     errors: tuple[type[PersonalServerError], ...] = ()
     cors: bool = False

@@ -1,13 +1,15 @@
 from typing import Any
 
+import jsonschema_rs
 import orjson
 import pytest
 
+from personal_server.domain import declaration_document
+from personal_server.resource_server.declarations import DECLARATION_BODY
 from tests.resource_server.living import JOURNAL, Living
 
-pytestmark = pytest.mark.anyio
-
 ROOT = "/v1/owner/declarations"
+BODY = jsonschema_rs.Draft202012Validator(dict(DECLARATION_BODY))
 
 
 def journal(**changes: Any) -> dict[str, Any]:
@@ -19,6 +21,7 @@ def living() -> Living:
     return Living()
 
 
+@pytest.mark.anyio
 async def test_a_declaration_is_new_once(living: Living) -> None:
     async with living.client() as owner:
         first = await owner.post(ROOT, json=journal())
@@ -28,6 +31,7 @@ async def test_a_declaration_is_new_once(living: Living) -> None:
     assert first.json()["digest"] == again.json()["digest"]
 
 
+@pytest.mark.anyio
 async def test_revisions_are_kept_and_the_newest_is_current(living: Living) -> None:
     async with living.client() as owner:
         old = (await owner.post(ROOT, json=journal())).json()
@@ -45,6 +49,7 @@ async def test_revisions_are_kept_and_the_newest_is_current(living: Living) -> N
     assert unknown.json()["error"]["code"] == "not_found"
 
 
+@pytest.mark.anyio
 async def test_bad_declarations_say_where(living: Living) -> None:
     async with living.client() as owner:
         await owner.post(ROOT, json=journal())
@@ -59,6 +64,7 @@ async def test_bad_declarations_say_where(living: Living) -> None:
     assert not_json.status_code == 400
 
 
+@pytest.mark.anyio
 async def test_a_source_is_forgotten_only_without_connections(living: Living) -> None:
     async with living.client() as owner:
         await owner.post(ROOT, json=journal())
@@ -72,6 +78,7 @@ async def test_a_source_is_forgotten_only_without_connections(living: Living) ->
     assert again.json()["error"]["code"] == "not_found"
 
 
+@pytest.mark.anyio
 async def test_the_key_of_records_that_exist_does_not_change(living: Living) -> None:
     stream = journal()["streams"][0]
     others = journal()["streams"][1:]
@@ -93,3 +100,46 @@ async def test_the_key_of_records_that_exist_does_not_change(living: Living) -> 
         "declaration_incompatible",
     )
     assert accepted.status_code == 201
+
+
+# What is published of the body.
+
+
+def test_a_good_declaration_fits() -> None:
+    assert BODY.is_valid(journal())
+
+
+def test_the_manifest_spelling_fits() -> None:
+    manifest = journal(connector_id="https://x.example/j", version="1", display_name="Journal")
+    for name in ("source", "declaration_version", "display"):
+        del manifest[name]
+    assert BODY.is_valid(manifest)
+
+
+@pytest.mark.parametrize(
+    "changes", [{"colour": 1}, {"streams": []}, {"connector_key": "No"}, {"protocol_version": "9"}]
+)
+def test_anything_else_does_not(changes: dict[str, Any]) -> None:
+    assert not BODY.is_valid(journal(**changes))
+
+
+def test_streams_are_closed_too() -> None:
+    stream = journal()["streams"][0]
+    assert not BODY.is_valid(journal(streams=[{**stream, "colour": 1}]))
+
+
+@pytest.mark.parametrize(
+    ("path", "kept"),
+    [
+        ((), declaration_document.COLLECTION_MEMBERS),
+        (("streams", "items"), declaration_document.STREAM_COLLECTION_MEMBERS),
+        (("capabilities", "properties", "refresh_policy"), declaration_document.REFRESH_MEMBERS),
+    ],
+)
+def test_what_the_parser_keeps_uninterpreted_may_be_anything(
+    path: tuple[str, ...], kept: frozenset[str]
+) -> None:
+    schema: Any = DECLARATION_BODY if not path else DECLARATION_BODY["properties"]
+    for step in path:
+        schema = schema[step]
+    assert kept <= {name for name, member in schema["properties"].items() if member == {}}

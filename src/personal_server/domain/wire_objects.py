@@ -41,6 +41,9 @@ class WireObject(msgspec.Struct, kw_only=True, omit_defaults=True):
     example: ClassVar[Mapping[str, object] | None] = None
 
 
+encode = msgspec.json.Encoder().encode  # one encoder is faster than one for each call
+
+
 def raw_json(value: object) -> msgspec.Raw:
     """A stored value as JSON: written as stores write it, numbers above all."""
     return msgspec.Raw(orjson.dumps(value))

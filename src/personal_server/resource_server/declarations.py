@@ -5,14 +5,24 @@ Source: docs/contract/resource-server.md 14.1.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import ClassVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 
 from personal_server.collecting.declarations import declare
+from personal_server.domain import declaration_document
+from personal_server.domain.declaration import Cardinality, Semantics
 from personal_server.domain.values import render_instant
-from personal_server.domain.wire_objects import Count, Digest, Instant, RawObject, WireObject, Word
+from personal_server.domain.wire_objects import (
+    AnyObject,
+    Count,
+    Digest,
+    Instant,
+    RawObject,
+    WireObject,
+    Word,
+)
 from personal_server.errors import (
     DeclarationConflict,
     DeclarationIncompatible,
@@ -32,9 +42,9 @@ from personal_server.resource_server.envelopes import (
     page_of,
     shown_source,
 )
-from personal_server.resource_server.shapes import DECLARATION_BODY
 from personal_server.storage.catalog import KnownDeclarations
 from personal_server.storage.ports import READ_DEADLINE_SECONDS, StoredDeclaration
+from personal_server.web.json_schemas import Components, JsonSchema
 from personal_server.web.parameters import CURSOR, Parameter, page_limit
 from personal_server.web.requests import Request
 from personal_server.web.responses import Reply
@@ -75,6 +85,197 @@ class ShownDeclaration(WireObject, tag_field="object", tag="source_declaration")
     declaration: RawObject
     links: SelfLink
     meta: Meta
+
+
+# What is sent to declare a source.  Source: docs/contract/resource-server.md 17.
+#
+# Rule: it says less than the parser checks (declared names, unique ids) and never more; a member of
+# any kind is kept and not interpreted.
+
+
+Name = Annotated[str, msgspec.Meta(pattern=f"^{declaration_document.STREAM_NAME.pattern}$")]
+Names = Sequence[Name]
+Version = Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
+ChildCount = Annotated[int, msgspec.Meta(ge=1, le=declaration_document.MAX_CHILDREN)]
+
+
+class SentView(WireObject, kw_only=True):
+    """A named projection."""
+
+    id: str
+    label: str
+    fields: Names
+    description: Any = None
+
+
+class SentRelationship(WireObject, kw_only=True):
+    """A relation to another stream."""
+
+    name: Name
+    stream: Name
+    foreign_key: Name
+    cardinality: Cardinality
+    foreign_key_on: Literal["target", "self"] | None = None
+    description: Any = None
+
+
+class SentExpansion(WireObject):
+    """A relation that reads may follow."""
+
+    name: Name
+    default_limit: ChildCount | None = None
+    max_limit: ChildCount | None = None
+
+
+class SentSearch(WireObject):
+    """The fields that are searched."""
+
+    lexical_fields: Names | None = None
+    semantic_fields: Names | None = None
+
+
+class SentAggregations(WireObject):
+    """The metrics of a stream, and the fields they take."""
+
+    count: bool | None = None
+    sum: Names | None = None
+    min: Names | None = None
+    max: Names | None = None
+    count_distinct: Names | None = None
+    group_by: Names | None = None
+    group_by_time: Names | None = None
+
+
+class SentQuery(WireObject):
+    """What reads of a stream may ask for."""
+
+    range_filters: Mapping[str, Sequence[Literal["gte", "gt", "lte", "lt"]]] | None = None
+    expand: Sequence[SentExpansion] | None = None
+    search: SentSearch | None = None
+    aggregations: SentAggregations | None = None
+
+
+class SentLabel(WireObject):
+    """How a stream is shown."""
+
+    label: str
+    detail: str | None = None
+
+
+class SentSelection(WireObject):
+    """What a client may choose from a stream."""
+
+    fields: bool | None = None
+    resources: bool | None = None
+
+
+class SentStream(WireObject, kw_only=True):
+    """A stream of a source."""
+
+    name: Name
+    semantics: Semantics
+    display: SentLabel
+    schema: AnyObject
+    primary_key: Annotated[
+        Sequence[Name],
+        msgspec.Meta(min_length=1, max_length=declaration_document.MAX_KEY_FIELDS),
+    ]
+    selection: SentSelection
+    cursor_field: Name | None = None
+    consent_time_field: Name | None = None
+    views: Sequence[SentView] | None = None
+    relationships: Sequence[SentRelationship] | None = None
+    query: SentQuery | None = None
+    description: Any = None
+    incremental: Any = None
+    required: Any = None
+    state_stream: Any = None
+    coverage_strategy: Any = None
+    coverage_policy: Any = None
+    freshness_strategy: Any = None
+    runtime_requirements: Any = None
+    setup: Any = None
+    extensions: Any = None
+
+
+class SentRefreshPolicy(WireObject):
+    """How often a source is collected."""
+
+    maximum_staleness_seconds: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    recommended_mode: Any = None
+    recommended_interval_seconds: Any = None
+    minimum_interval_seconds: Any = None
+    interaction_posture: Any = None
+    rate_limit_sensitivity: Any = None
+    bot_detection_sensitivity: Any = None
+    background_safe: Any = None
+    assisted_after_owner_auth: Any = None
+    rationale: Any = None
+
+
+class SentCapabilities(WireObject):
+    """What a source can do."""
+
+    refresh_policy: SentRefreshPolicy | None = None
+    human_interaction: Any = None
+    public_listing: Any = None
+
+
+class SentName(WireObject):
+    """How a source is shown."""
+
+    name: str | None = None
+    detail: str | None = None
+
+
+class SentPublisher(WireObject):
+    """Who publishes a source."""
+
+    id: str
+    name: Any = None
+    uri: Any = None
+
+
+class SentDeclaration(WireObject, kw_only=True):
+    """A source and its streams."""
+
+    protocol_version: Annotated[
+        Any, msgspec.Meta(extra_json_schema={"const": declaration_document.PROTOCOL_VERSION})
+    ]
+    connector_key: Annotated[
+        str, msgspec.Meta(pattern=f"^{declaration_document.CONNECTOR_KEY.pattern}$")
+    ]
+    streams: Annotated[Sequence[SentStream], msgspec.Meta(min_length=1)]
+    source: ShownSource | None = None
+    connector_id: str | None = None
+    declaration_version: Version | None = None
+    version: Version | None = None
+    display: SentName | None = None
+    display_name: str | None = None
+    publisher: SentPublisher | None = None
+    capabilities: SentCapabilities | None = None
+    selection_presets: Sequence[AnyObject] | None = None
+    extensions: AnyObject | None = None
+    setup: Any = None
+    runtime_requirements: Any = None
+    coverage_strategy: Any = None
+    freshness_strategy: Any = None
+    manifest_uri: Any = None
+    description: Any = None
+    collection: Any = None
+    runtime: Any = None
+    auth: Any = None
+    schedule: Any = None
+
+
+DECLARATION_BODY: JsonSchema = {
+    **Components().describe(SentDeclaration),
+    "allOf": [
+        {"anyOf": [{"required": ["source"]}, {"required": ["connector_id"]}]},
+        {"anyOf": [{"required": ["declaration_version"]}, {"required": ["version"]}]},
+        {"anyOf": [{"required": ["display"]}, {"required": ["display_name"]}]},
+    ],
+}
 
 
 class Declarations:

@@ -6,9 +6,14 @@ Source: docs/contract/resource-server.md 5; docs/contract/authorization-server.m
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Annotated, Any, ClassVar, Literal
 
+import msgspec
+
+from personal_server.domain.disclosure import TokenName
+from personal_server.domain.wire_objects import Address, AnyObject, WireObject, Word
 from personal_server.enforcement.queries import DEFAULT_LIMIT, MAX_LIMIT
 from personal_server.resource_server.documentation import Pages
 from personal_server.web.requests import Request, prefers_html
@@ -20,7 +25,7 @@ WELL_KNOWN = "/.well-known/oauth-protected-resource"
 DESCRIPTION = "/v1/openapi.json"
 _BY_ORIGIN = (("Vary", "Host, X-Forwarded-Host, X-Forwarded-Proto"),)
 
-Document = Callable[[], Mapping[str, object]]
+Document = Callable[[], Mapping[str, Any]]
 
 LEXICAL_RETRIEVAL: Mapping[str, object] = {
     "supported": True,
@@ -60,44 +65,88 @@ DISCOVERY_HINTS: Mapping[str, object] = {
 }
 
 
-def protected_resource(origin: str, name: str) -> dict[str, object]:
+class ProtectedResource(WireObject, kw_only=True):
+    """What RFC 9728 has a resource say of itself, and what this protocol adds."""
+
+    component: ClassVar = "Resource"
+
+    resource: Address
+    resource_name: Word
+    authorization_servers: Annotated[Sequence[Address], msgspec.Meta(min_length=1)]
+    bearer_methods_supported: Sequence[Word]
+    scopes_supported: Sequence[Word]
+    authorization_details_types_supported: Sequence[Address]
+    resource_documentation: Address
+    pdpp_core_query_base: Annotated[str, msgspec.Meta(pattern="/v1$")]
+    pdpp_self_export_supported: bool | None = None
+    pdpp_token_kinds_supported: Sequence[TokenName]
+    pdpp_agent_discovery: AnyObject
+    capabilities: AnyObject | None = None
+    pdpp_discovery_hints: AnyObject | None = None
+
+
+class DiscoveryIndex(WireObject, tag_field="object", tag="pdpp_discovery_index"):
+    """The entry points of this server."""
+
+    component: ClassVar = "Index"
+
+    role: Literal["resource_server"]
+    resource_name: str
+    links: Mapping[str, Word]
+
+
+class OpenApiDocument(WireObject, rename={"json_schema_dialect": "jsonSchemaDialect"}):
+    """The description of every route."""
+
+    component: ClassVar = "OpenApi"
+
+    openapi: Word
+    json_schema_dialect: Address
+    info: AnyObject
+    servers: Sequence[AnyObject]
+    security: Sequence[AnyObject]
+    tags: Sequence[AnyObject]
+    paths: AnyObject
+    components: AnyObject
+
+
+def protected_resource(origin: str, name: str) -> ProtectedResource:
     """The origin as a protected resource.  Source: docs/contract/resource-server.md 5.1."""
-    return {
-        "resource": origin,
-        "resource_name": name,
+    return ProtectedResource(
+        resource=origin,
+        resource_name=name,
         **_shared(origin),
-        "pdpp_self_export_supported": True,
-        "pdpp_token_kinds_supported": ["owner", "client", "mcp_package"],
-        "pdpp_agent_discovery": {"advisory": True, "mcp": _mcp(origin)},
-        "capabilities": CAPABILITIES,
-        "pdpp_discovery_hints": DISCOVERY_HINTS,
-    }
+        pdpp_self_export_supported=True,
+        pdpp_token_kinds_supported=("owner", "client", "mcp_package"),
+        pdpp_agent_discovery={"advisory": True, "mcp": _mcp(origin)},
+        capabilities=CAPABILITIES,
+        pdpp_discovery_hints=DISCOVERY_HINTS,
+    )
 
 
-def protected_mcp_resource(origin: str, name: str) -> dict[str, object]:
+def protected_mcp_resource(origin: str, name: str) -> ProtectedResource:
     """The MCP endpoint as a protected resource.
 
     Source: docs/contract/resource-server.md 5.2; docs/contract/authorization-server.md 2.3.
     """
-    return {
-        "resource": f"{origin}/mcp",
-        "resource_name": f"{name} (MCP)",
+    return ProtectedResource(
+        resource=f"{origin}/mcp",
+        resource_name=f"{name} (MCP)",
         **_shared(origin),
-        "pdpp_token_kinds_supported": ["client", "mcp_package"],
-        "pdpp_agent_discovery": {
+        pdpp_token_kinds_supported=("client", "mcp_package"),
+        pdpp_agent_discovery={
             "advisory": True,
             "mcp": {**_mcp(origin), "authorization": _mcp_authorization(origin)},
         },
-    }
+    )
 
 
-def discovery_index(origin: str, name: str) -> dict[str, object]:
+def discovery_index(origin: str, name: str) -> DiscoveryIndex:
     """The entry points.  Source: docs/contract/resource-server.md 5."""
-    return {
-        "object": "pdpp_discovery_index",
-        "role": "resource_server",
-        "resource_name": name,
-        "links": {
+    return DiscoveryIndex(
+        role="resource_server",
+        resource_name=name,
+        links={
             "well_known": f"{origin}{WELL_KNOWN}",
             "mcp_well_known": f"{origin}{WELL_KNOWN}/mcp",
             "authorization_server": f"{origin}/.well-known/oauth-authorization-server",
@@ -107,10 +156,10 @@ def discovery_index(origin: str, name: str) -> dict[str, object]:
             "mcp": f"{origin}/mcp",
             "core_query_base": "/v1",
         },
-    }
+    )
 
 
-def _shared(origin: str) -> dict[str, object]:
+def _shared(origin: str) -> dict[str, Any]:
     return {
         "authorization_servers": [origin],
         "bearer_methods_supported": ["header"],
@@ -160,12 +209,16 @@ class Discovery:
     def routes(self) -> tuple[Route, ...]:
         """Every public route of docs/contract/resource-server.md 5."""
         return (
-            _public("/", self.front_page, "The entry points, or a page for people.", "Index"),
-            _public("/v1", self.index, "The entry points.", "Index"),
+            _public(
+                "/", self.front_page, "The entry points, or a page for people.", DiscoveryIndex
+            ),
+            _public("/v1", self.index, "The entry points.", DiscoveryIndex),
             _public("/docs", self.docs, "How to connect, and this reference as a page.", None),
-            _public(WELL_KNOWN, self.resource, "This server as a protected resource.", "Resource"),
-            _public(f"{WELL_KNOWN}/mcp", self.mcp_resource, "The MCP endpoint.", "Resource"),
-            _public(DESCRIPTION, self.openapi, "This description.", "OpenApi"),
+            _public(
+                WELL_KNOWN, self.resource, "This server as a protected resource.", ProtectedResource
+            ),
+            _public(f"{WELL_KNOWN}/mcp", self.mcp_resource, "The MCP endpoint.", ProtectedResource),
+            _public(DESCRIPTION, self.openapi, "This description.", OpenApiDocument),
             replace(_public("/openapi.json", self.openapi, "The same.", None), advertised=False),
         )
 
@@ -194,7 +247,9 @@ class Discovery:
     def openapi(self, request: Request) -> Reply:
         """`/v1/openapi.json`, and `/openapi.json` where clients look for it first."""
         del request
-        return Reply(self._document())
+        document = dict(self._document())
+        dialect = document.pop("jsonSchemaDialect")
+        return Reply(OpenApiDocument(json_schema_dialect=dialect, **document))
 
     def _html(self, page: str) -> Reply:
         policy = page_headers(style_src="'unsafe-inline'", form_action="'none'")
@@ -203,7 +258,7 @@ class Discovery:
 
 
 def _public(
-    pattern: str, answer: Callable[[Request], Reply], summary: str, shape: str | None
+    pattern: str, answer: Callable[[Request], Reply], summary: str, shape: type[WireObject] | None
 ) -> Route:
     return Route(
         "GET",

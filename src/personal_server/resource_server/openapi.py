@@ -6,11 +6,15 @@ routes cannot disagree.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
+from typing import Annotated, Any, ClassVar, Literal
 
-from personal_server.domain.envelope import AvailableConnection
+import msgspec
+
+from personal_server.domain.envelope import MAX_NAMED_CONNECTIONS, AvailableConnection
+from personal_server.domain.wire_objects import Address, AnyObject, Count, WireObject, Word
 from personal_server.errors import (
     AuthenticationRequired,
     BodyTooLarge,
@@ -33,14 +37,11 @@ from personal_server.errors import (
     UnsupportedMediaType,
     UnsupportedVersion,
 )
-from personal_server.resource_server.envelopes import Meta
-from personal_server.resource_server.read_shapes import EXAMPLES
-from personal_server.resource_server.shapes import OWNER_SHAPES, Shape, error_shape
+from personal_server.resource_server.envelopes import UnavailableConnections
 from personal_server.web.json_schemas import Components, JsonSchema, component_name
 from personal_server.web.parameters import Form, Kind, Parameter
 from personal_server.web.requests import PDPP_VERSION
 from personal_server.web.routing import Route, RouteTable, Tokens
-from personal_server.web.routing import Shape as Answered
 
 ErrorClass = type[PersonalServerError]
 
@@ -118,14 +119,81 @@ _TOKEN_ERRORS: tuple[ErrorClass, ...] = (
 )
 
 
+class ShownFault(WireObject):
+    """One of the faults of a document that was sent."""
+
+    path: str
+    message: str
+
+
+class ErrorDetails(WireObject, kw_only=True):
+    """What an error says of itself; `code` is one of those that the routes can answer with."""
+
+    type: Literal[
+        "invalid_request_error",
+        "authentication_error",
+        "permission_error",
+        "not_found_error",
+        "conflict_error",
+        "gone_error",
+        "request_entity_too_large_error",
+        "unprocessable_error",
+        "rate_limit_error",
+        "api_error",
+    ]
+    code: str
+    message: Word
+    param: str | None = None
+    allowed_values: Sequence[Any] | None = None
+    suggestions: Annotated[Sequence[str], msgspec.Meta(max_length=5)] | None = None
+    retry_with: str | None = None
+    recovery: AnyObject | None = None
+    retry_after_seconds: Count | None = None
+    limit: Literal["requests", "concurrency", "records", "bytes", "auth"] | None = None
+    errors: Annotated[Sequence[ShownFault], msgspec.Meta(max_length=100)] | None = None
+    available_connections: (
+        Annotated[
+            Sequence[AvailableConnection],
+            msgspec.Meta(min_length=2, max_length=MAX_NAMED_CONNECTIONS),
+        ]
+        | None
+    ) = None
+    available_connection_count: Count | None = None
+    available_connections_truncated: bool | None = None
+    available_connections_omitted: Count | None = None
+    discovery_hint: str | None = None
+    unavailable_connections: UnavailableConnections | None = None
+    unavailable_connection_count: Count | None = None
+    resource_metadata: Address | None = None
+    next_step: str | None = None
+    request_id: Word
+
+
+class ErrorAnswer(WireObject):
+    """The error envelope.  Source: docs/contract/resource-server.md 2.1."""
+
+    component: ClassVar = "Error"
+    example: ClassVar = {
+        "error": {
+            "type": "permission_error",
+            "code": "field_not_granted",
+            "message": "Field 'salary' is not part of this grant.",
+            "param": "fields",
+            "request_id": "req_5b1c0d9e7a3f4c2b8d6e1f00",
+        }
+    }
+
+    error: ErrorDetails
+
+
 @dataclass(frozen=True, slots=True)
 class Beside:
     """What another part of the same server answers, in the words of the document."""
 
     tags: tuple[str, ...] = ()
     paths: Mapping[str, object] = field(default_factory=dict[str, object])
-    schemas: Mapping[str, Shape] = field(default_factory=dict[str, Shape])
-    security_schemes: Mapping[str, Shape] = field(default_factory=dict[str, Shape])
+    schemas: Mapping[str, JsonSchema] = field(default_factory=dict[str, JsonSchema])
+    security_schemes: Mapping[str, JsonSchema] = field(default_factory=dict[str, JsonSchema])
 
 
 def openapi_document(
@@ -157,26 +225,14 @@ def openapi_document(
     }
 
 
-def _schemas(routes: Iterable[Route]) -> dict[str, Shape]:
-    shapes: dict[str, Shape] = {
-        "Error": error_shape(sorted({error.code for error in error_classes(routes)})),
-        **OWNER_SHAPES,
-        **_components(routes),
-    }
-    return {
-        name: {**shape, "examples": [EXAMPLES[name]]} if name in EXAMPLES else shape
-        for name, shape in shapes.items()
-    }
-
-
-def _components(routes: Iterable[Route]) -> dict[str, JsonSchema]:
+def _schemas(routes: Sequence[Route]) -> dict[str, JsonSchema]:
     components = Components()
-    components.describe(Meta)
-    components.describe(AvailableConnection)
+    components.describe(ErrorAnswer)
     for route in routes:
-        for answer in (route.answer, *route.also.values()):
-            if isinstance(answer, type):
-                components.describe(answer)
+        for answer in filter(None, (route.answer, *route.also.values())):
+            components.describe(answer)
+    codes = sorted({error.code for error in error_classes(routes)})
+    components.schemas["Error"]["properties"]["error"]["properties"]["code"] = {"enum": codes}
     return components.schemas
 
 
@@ -275,7 +331,7 @@ def _example(parameter: Parameter, written: str) -> object:
     return {name: int(value) if parameter.kind is Kind.INTEGER else value}
 
 
-def _parameter_schema(parameter: Parameter) -> Shape:
+def _parameter_schema(parameter: Parameter) -> JsonSchema:
     if parameter.form is Form.LIST:
         items: dict[str, object] = {"type": "string", "minLength": 1, "pattern": "^[^,]+$"}
         return _sized({"type": "array", "items": items}, parameter.max_items, "maxItems")
@@ -347,16 +403,17 @@ def _successes(route: Route) -> Iterator[tuple[int, dict[str, object]]]:
         yield 304, {"description": "Not modified"}
 
 
-def _answer(status: int, shape: Answered | None, media_types: tuple[str, ...]) -> dict[str, object]:
+def _answer(
+    status: int, shape: type[msgspec.Struct] | None, media_types: tuple[str, ...]
+) -> dict[str, object]:
     described: dict[str, object] = {"description": HTTPStatus(status).phrase}
     content: dict[str, object] = {} if status == 204 else {name: {} for name in media_types}
     if shape is not None:
-        content["application/json"] = {"schema": _component(shape)}
+        content["application/json"] = {"schema": _component(component_name(shape))}
     return {**described, "content": content} if content else described
 
 
-def _component(shape: Answered) -> dict[str, object]:
-    name = component_name(shape) if isinstance(shape, type) else shape
+def _component(name: str | None) -> dict[str, object]:
     return {"$ref": f"#/components/schemas/{name}"}
 
 

@@ -22,8 +22,6 @@ from personal_server.web.parameters import Parameter, Parameters, by_name
 from personal_server.web.requests import Request
 from personal_server.web.responses import Reply
 
-Shape = type[msgspec.Struct] | str
-
 ENCODED_KEY_PREFIX = "~b64."
 JSON_BODY_BYTES = 1_048_576
 
@@ -97,9 +95,11 @@ class Route(RouteDeclaration):
     section: str
     tokens: Tokens = Tokens.ANY
     cost: Callable[[Parameters], int] = lambda _: 1
-    answer: Shape | None = None
+    answer: type[msgspec.Struct] | None = None
     success: int = 200
-    also: Mapping[int, Shape | None] = field(default_factory=dict[int, "Shape | None"])
+    also: Mapping[int, type[msgspec.Struct] | None] = field(
+        default_factory=dict[int, "type[msgspec.Struct] | None"]
+    )
     media_types: tuple[str, ...] = ("application/json",)
     errors: tuple[type[PersonalServerError], ...] = ()
     caching: Caching = Caching.NO_STORE

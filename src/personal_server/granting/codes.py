@@ -92,7 +92,7 @@ class Redeeming:
         self, writer: AuthorizationWriter, asked: Redemption, acting: Acting, now_ns: int
     ) -> Issued | OAuthRefusal:
         code_hash = secret_hash(asked.code)
-        row = writer.get(CodeRow, code_hash=code_hash)
+        row = writer.get(CodeRow, CodeRow.code_hash.equals(code_hash))
         refused = InvalidGrantCode("The code cannot be redeemed. Authorize again.")
         if row is None:
             return refused
@@ -102,7 +102,12 @@ class Redeeming:
         if row.status != "issued" or row.expires_at_ns <= now_ns:
             return refused
         if not _fits(row, asked):
-            writer.change(CodeRow, {"status": "burned"}, code_hash=code_hash, status="issued")
+            writer.change(
+                CodeRow,
+                [CodeRow.status.to("burned")],
+                CodeRow.code_hash.equals(code_hash),
+                CodeRow.status.equals("issued"),
+            )
             end_access(writer, _held_id(row), "not_collected", acting, now_ns)
             audit(writer, "code.burned", acting, now_ns, Subject(row.client_id))
             return refused
@@ -126,10 +131,19 @@ class Redeeming:
         issued = self._issue(writer, entitled, rows, acting, now_ns)
         if issued is None:
             return refused
-        to = {"status": "redeemed", "redeemed_at_ns": now_ns, "family_id": issued.family_id}
-        writer.change(CodeRow, to, code_hash=code_hash, status="issued")
+        to = [
+            CodeRow.status.to("redeemed"),
+            CodeRow.redeemed_at_ns.to(now_ns),
+            CodeRow.family_id.to(issued.family_id),
+        ]
         writer.change(
-            RequestRow, {"status": "redeemed"}, request_id=row.request_id, status="approved"
+            CodeRow, to, CodeRow.code_hash.equals(code_hash), CodeRow.status.equals("issued")
+        )
+        writer.change(
+            RequestRow,
+            [RequestRow.status.to("redeemed")],
+            RequestRow.request_id.equals(row.request_id),
+            RequestRow.status.equals("approved"),
         )
         audit(writer, "code.redeemed", acting, now_ns, _subject(issued, row.client_id))
         return issued
@@ -137,7 +151,7 @@ class Redeeming:
     def _redeem_device(
         self, writer: AuthorizationWriter, asked: Redemption, acting: Acting, now_ns: int
     ) -> Issued | OAuthRefusal:
-        row = writer.get(RequestRow, device_code_hash=secret_hash(asked.code))
+        row = writer.get(RequestRow, RequestRow.device_code_hash.equals(secret_hash(asked.code)))
         refused = InvalidGrantCode("The device code cannot be redeemed. Start again.")
         if row is None or row.client_id != asked.client_id or row.status == "redeemed":
             return refused
@@ -166,7 +180,10 @@ class Redeeming:
         if issued is None:
             return refused
         writer.change(
-            RequestRow, {"status": "redeemed"}, request_id=row.request_id, status="approved"
+            RequestRow,
+            [RequestRow.status.to("redeemed")],
+            RequestRow.request_id.equals(row.request_id),
+            RequestRow.status.equals("approved"),
         )
         event = "owner_token.issued" if owner else "device.collected"
         audit(writer, event, acting, now_ns, _subject(issued, row.client_id))
@@ -184,7 +201,11 @@ class Redeeming:
         if not consume(writer, grant_ids, entitled.access_mode, acting, now_ns):
             return None
         issued = mint(writer, entitled, self._random_bytes, now_ns)
-        writer.change(ClientRow, {"last_used_at_ns": now_ns}, client_id=entitled.client_id)
+        writer.change(
+            ClientRow,
+            [ClientRow.last_used_at_ns.to(now_ns)],
+            ClientRow.client_id.equals(entitled.client_id),
+        )
         audit(writer, "token.issued", acting, now_ns, _subject(issued, entitled.client_id))
         return dataclasses.replace(issued, grant_ids=grant_ids, details=details_of(rows))
 
@@ -200,8 +221,10 @@ def consume(
     if access_mode != SINGLE_USE:
         return True
     for grant_id in grant_ids:
-        to = {"consumed_at_ns": now_ns}
-        if not writer.change(GrantRow, to, grant_id=grant_id, consumed_at_ns=None):
+        to = [GrantRow.consumed_at_ns.to(now_ns)]
+        if not writer.change(
+            GrantRow, to, GrantRow.grant_id.equals(grant_id), GrantRow.consumed_at_ns.equals(None)
+        ):
             return False
         audit(writer, "grant.consumed", acting, now_ns, Subject(grant_id=grant_id))
     return True
@@ -223,13 +246,17 @@ def _fits(row: CodeRow, asked: Redemption) -> bool:
 def _end_replayed(writer: AuthorizationWriter, row: CodeRow, acting: Acting, now_ns: int) -> None:
     family = None
     if row.family_id is not None:
-        family = writer.get(FamilyRow, family_id=row.family_id)
+        family = writer.get(FamilyRow, FamilyRow.family_id.equals(row.family_id))
     if family is not None:
         end_family(writer, family, "code_replay", acting, now_ns)
     else:
-        to = {"revoked_at_ns": now_ns, "reason": "code_replay"}
-        held = {"package_id": row.package_id} if row.package_id else {"grant_id": row.grant_id}
-        writer.change(TokenRow, to, revoked_at_ns=None, **held)
+        to = [TokenRow.revoked_at_ns.to(now_ns), TokenRow.reason.to("code_replay")]
+        held = (
+            TokenRow.package_id.equals(row.package_id)
+            if row.package_id
+            else TokenRow.grant_id.equals(row.grant_id)
+        )
+        writer.change(TokenRow, to, TokenRow.revoked_at_ns.equals(None), held)
         end_access(writer, _held_id(row), "code_replay", acting, now_ns)
     audit(writer, "code.replayed", acting, now_ns, Subject(row.client_id))
 
@@ -246,8 +273,8 @@ def _waiting(writer: AuthorizationWriter, row: RequestRow, now_ns: int) -> OAuth
         now_ns < row.last_poll_at_ns + row.interval_seconds * NANOSECONDS
     )
     interval = row.interval_seconds + (SLOW_DOWN_SECONDS if early else 0)
-    to = {"last_poll_at_ns": now_ns, "interval_seconds": interval}
-    writer.change(RequestRow, to, request_id=row.request_id)
+    to = [RequestRow.last_poll_at_ns.to(now_ns), RequestRow.interval_seconds.to(interval)]
+    writer.change(RequestRow, to, RequestRow.request_id.equals(row.request_id))
     if early:
         return SlowDown(f"Poll every {interval} seconds.", interval=interval)
     return AuthorizationPending("The owner has not decided yet.")

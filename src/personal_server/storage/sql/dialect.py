@@ -6,12 +6,26 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from personal_server.domain.values import Comparable, ValueKind
+from personal_server.storage.tables import ColumnKind
 
 Value = int | float | str | bytes | None
 
 
 class Dialect(Protocol):
     """How one database says it."""
+
+    @property
+    def numbered_key(self) -> str:
+        """What stands behind the name of a key that the database counts."""
+        ...
+
+    def column_type(self, kind: ColumnKind) -> str:
+        """The type of a column."""
+        ...
+
+    def table_options(self, *, rowid: bool) -> str:
+        """What stands behind the columns of a table; `rowid` as in `StoredTable`."""
+        ...
 
     def values(self, parameter: str) -> str:
         """A set of values, from a parameter that holds a JSON array."""

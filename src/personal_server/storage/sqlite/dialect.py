@@ -11,10 +11,30 @@ import apsw
 from personal_server.domain.values import Comparable, ValueKind, bound, comparable
 from personal_server.storage.meaning import fold
 from personal_server.storage.sql.dialect import Value
+from personal_server.storage.tables import ColumnKind
+
+_TYPES = {
+    ColumnKind.TEXT: "TEXT",
+    ColumnKind.INTEGER: "INTEGER",
+    ColumnKind.FLAG: "INTEGER",
+    ColumnKind.BYTES: "BLOB",
+    ColumnKind.SCALAR: "ANY",
+    ColumnKind.JSON: "TEXT",
+}
 
 
 class SqliteDialect:
     """Field names are `[A-Za-z0-9_-]`, so that they stand in a JSON path without escapes."""
+
+    numbered_key = "INTEGER PRIMARY KEY AUTOINCREMENT"
+
+    def column_type(self, kind: ColumnKind) -> str:
+        """One of the types that STRICT tables know."""
+        return _TYPES[kind]
+
+    def table_options(self, *, rowid: bool) -> str:
+        """Values have the type of their column; lines lie by their key where they can."""
+        return " STRICT" if rowid else " STRICT, WITHOUT ROWID"
 
     def values(self, parameter: str) -> str:
         """See the port."""

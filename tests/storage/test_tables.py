@@ -16,6 +16,8 @@ PROGRAM = """
 from personal_server.storage.authorization import (
     AuthorizationWriter, ClientRow, GrantRow, PackageMemberRow
 )
+from personal_server.storage.sql import statements
+from personal_server.storage.sql.fixed_tables import ConnectionRow, SourceRow
 
 
 def use(writer: AuthorizationWriter) -> None:
@@ -35,6 +37,11 @@ def use(writer: AuthorizationWriter) -> None:
 PackageMemberRow(package_id="p", position=0, grant_id="g")
 PackageMemberRow(package_id="p", position="0", grant_id="g")  # RED: reportArgumentType
 PackageMemberRow(package_id="p", position=0)  # RED: reportCallIssue
+
+statements.delete(SourceRow, SourceRow.connection_id)
+statements.delete(SourceRow, ConnectionRow.connection_id)  # RED: reportArgumentType
+f"SELECT {SourceRow.stream} FROM {SourceRow.table}"
+f"SELECT {SourceRow.streem} FROM {SourceRow.table}"  # RED: reportAttributeAccessIssue
 """
 
 

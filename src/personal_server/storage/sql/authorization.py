@@ -8,7 +8,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from functools import cache
 from typing import Any
 
 from personal_server.storage.authorization import ROW_TYPES, AuditRow, R, RequestRow, Row
@@ -19,9 +18,13 @@ from personal_server.storage.sql.statements import (
     SUBJECT,
     add_column,
     created,
-    listed,
+    delete,
+    insert,
     row_from,
+    select,
     stored,
+    update,
+    values_of,
 )
 from personal_server.storage.tables import Assignment, ColumnCondition, Comparison, StoredColumn
 
@@ -69,7 +72,7 @@ class SqlAuthorizationTransaction:
     def get(self, table: type[R], *where: ColumnCondition[R]) -> R | None:
         """The only row that meets the conditions."""
         condition, values = self._condition(where)
-        lines = self._session.rows(f"{_select(table)} WHERE {condition} LIMIT 2", values)
+        lines = self._session.rows(f"{select(table)}{condition} LIMIT 2", values)
         if len(lines) > 1:
             raise LookupError(f"Several rows of {table.table}.")
         return row_from(table, lines[0]) if lines else None
@@ -87,39 +90,35 @@ class SqlAuthorizationTransaction:
         by = (order.name,) if order else table.table.key or (SUBJECT,)
         direction = " DESC" if descending else ""
         ordering = ", ".join(f"{column}{direction}" for column in by)
-        sql = f"{_select(table)} WHERE {condition} ORDER BY {ordering} LIMIT ?"
+        sql = f"{select(table)}{condition} ORDER BY {ordering} LIMIT ?"
         lines = self._session.rows(sql, [*values, -1 if limit is None else limit])
         return [row_from(table, line) for line in lines]
 
     def count(self, table: type[R], *where: ColumnCondition[R]) -> int:
         """How many rows meet the conditions."""
         condition, values = self._condition(where)
-        sql = f"SELECT count(*) FROM {table.table} WHERE {condition}"  # noqa: S608 (our names)
+        sql = f"SELECT count(*) FROM {table.table} WHERE {SUBJECT} = ?{condition}"  # noqa: S608
         return int(self._session.value(sql, values))
 
     def insert(self, row: Row) -> None:
         """Add a row, once."""
         if isinstance(row, AuditRow) and not row.event_id:
             row = dataclasses.replace(row, event_id=self._next_event())
-        columns = row.table.columns
-        values = [stored(column, getattr(row, column.name)) for column in columns]
-        self._session.run(_insert(type(row)), [self._subject_id, *values])
+        self._session.run(insert(type(row)), [self._subject_id, *values_of(row)])
 
     def change(
         self, table: type[R], to: Sequence[Assignment[R]], *where: ColumnCondition[R]
     ) -> int:
         """Set columns where the conditions hold."""
         condition, values = self._condition(where)
-        assignments = ", ".join(f"{each.column} = ?" for each in to)
-        sql = f"UPDATE {table.table} SET {assignments} WHERE {condition}"  # noqa: S608 (our names)
-        new = [stored(each.column, each.value) for each in to]
-        self._session.run(sql, [*new, *values])
+        sql = f"{update(table, [each.column for each in to])}{condition}"
+        self._session.run(sql, [*(stored(each.column, each.value) for each in to), *values])
         return self._session.changed
 
     def delete(self, table: type[R], *where: ColumnCondition[R]) -> int:
         """Remove the rows that meet the conditions."""
         condition, values = self._condition(where)
-        self._session.run(f"DELETE FROM {table.table} WHERE {condition}", values)  # noqa: S608 (our names)
+        self._session.run(f"{delete(table)}{condition}", values)
         return self._session.changed
 
     def _next_event(self) -> int:
@@ -130,24 +129,12 @@ class SqlAuthorizationTransaction:
         return int(self._session.value(sql, [self._subject_id]))
 
     def _condition(self, where: Sequence[ColumnCondition[Any]]) -> tuple[str, list[Value]]:
-        parts = [f"{SUBJECT} = ?"]
-        values: list[Value] = [self._subject_id]
+        """What follows the condition on the subject, with all values."""
+        sql, values = "", list[Value]([self._subject_id])
         for each in where:
             if each.comparison is Comparison.IS_NULL:
-                parts.append(f"{each.column} {each.comparison}")
+                sql += f" AND {each.column} {each.comparison}"
             else:
-                parts.append(f"{each.column} {each.comparison} ?")
+                sql += f" AND {each.column} {each.comparison} ?"
                 values.append(stored(each.column, each.value))
-        return " AND ".join(parts), values
-
-
-@cache
-def _select(table: type[Row]) -> str:
-    return f"SELECT {listed(table.table.columns)} FROM {table.table}"  # noqa: S608 (our names)
-
-
-@cache
-def _insert(table: type[Row]) -> str:
-    columns = table.table.columns
-    marks = ", ".join("?" * (1 + len(columns)))
-    return f"INSERT INTO {table.table} ({SUBJECT}, {listed(columns)}) VALUES ({marks})"  # noqa: S608 (our names)
+        return sql, values

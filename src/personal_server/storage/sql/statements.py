@@ -1,8 +1,9 @@
 """Row classes as SQL: the tables they are, plain statements over them, values in and out.
 
 Rule: names of tables and columns come from row classes only, values are always bound.  Statements
-with equal conditions are made here, once, when their module is loaded; others are written out
-where they are used, with the names of columns taken from the row class.
+with equal conditions are made here, once, when their module is loaded (the subject leads them,
+where rows do not carry it); others are written out where they are used, with the names of columns
+taken from the row class.
 """
 
 from __future__ import annotations
@@ -85,39 +86,43 @@ def listed(columns: Columns[Any]) -> str:
     return ", ".join(each.name for each in columns)
 
 
-def where(*columns: StoredColumn[Any, Any]) -> str:
-    """The condition that columns equal parameters, in that order."""
-    return " AND ".join(f"{each} = ?" for each in columns)
-
-
-def select(table: type[R], columns: Columns[R] | None, *equal: StoredColumn[R, Any]) -> str:
+@cache
+def select(table: type[R], *equal: StoredColumn[R, Any], columns: Columns[R] | None = None) -> str:
     """Columns (`None`: all) of the rows with these values."""
     wanted = listed(table.table.columns if columns is None else columns)
-    return f"SELECT {wanted} FROM {table.table} WHERE {where(*equal)}"  # noqa: S608
+    return f"SELECT {wanted} FROM {table.table}{_where(table, equal)}"  # noqa: S608
 
 
 def exists(table: type[R], *equal: StoredColumn[R, Any]) -> str:
     """A line for each row with these values."""
-    return f"SELECT 1 FROM {table.table} WHERE {where(*equal)}"  # noqa: S608
+    return f"SELECT 1 FROM {table.table}{_where(table, equal)}"  # noqa: S608
 
 
-def insert(table: type[R]) -> str:
+@cache
+def insert(table: type[StoredRow]) -> str:
     """A whole row, its values in the order of the fields (without a number that it gets)."""
     columns = [each for each in table.table.columns if not each.numbered]
-    marks = ", ".join("?" * len(columns))
-    named = f" ({listed(columns)})" if len(columns) < len(table.table.columns) else ""
-    return f"INSERT INTO {table.table}{named} VALUES ({marks})"  # noqa: S608
+    led = [SUBJECT] if table.by_subject else []
+    named = [*led, *(each.name for each in columns)]
+    is_whole = len(named) == len(table.table.columns)
+    names = "" if is_whole else f" ({', '.join(named)})"
+    return f"INSERT INTO {table.table}{names} VALUES ({', '.join('?' * len(named))})"  # noqa: S608
 
 
 def update(table: type[R], columns: Columns[R], *equal: StoredColumn[R, Any]) -> str:
     """New values of columns, of the rows with these values."""
     assigned = ", ".join(f"{each} = ?" for each in columns)
-    return f"UPDATE {table.table} SET {assigned} WHERE {where(*equal)}"  # noqa: S608
+    return f"UPDATE {table.table} SET {assigned}{_where(table, equal)}"  # noqa: S608
 
 
 def delete(table: type[R], *equal: StoredColumn[R, Any]) -> str:
     """The rows with these values, removed."""
-    return f"DELETE FROM {table.table} WHERE {where(*equal)}"  # noqa: S608
+    return f"DELETE FROM {table.table}{_where(table, equal)}"  # noqa: S608
+
+
+def _where(table: type[StoredRow], equal: Columns[Any]) -> str:
+    led = [SUBJECT] if table.by_subject else []
+    return " WHERE " + " AND ".join(f"{name} = ?" for name in (*led, *equal))
 
 
 # Values ---------------------------------------------------------------------------------------
@@ -134,7 +139,7 @@ def stored(column: StoredColumn[Any, Any], value: object) -> Value:
     raise TypeError(f"{column} holds scalars.")
 
 
-def values(row: StoredRow) -> list[Value]:
+def values_of(row: StoredRow) -> list[Value]:
     """What a row holds, in the order of its fields (without a number that it gets)."""
     columns = row.table.columns
     return [stored(each, getattr(row, each.name)) for each in columns if not each.numbered]

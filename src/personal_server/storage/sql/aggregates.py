@@ -172,6 +172,7 @@ class _Timed:
         self._column = column
         self._where = where
         self._calendar = calendar
+        self._dialect = reader.session.dialect
         self.name = f"r.{column.name}"
 
     def segments(self, count: int, bucket_days: int | None) -> Iterator[Segment]:
@@ -230,11 +231,13 @@ class _Timed:
 
     def _between(self, since: int, until: int) -> Where:
         bounds = (f"{self.name} >= ?", f"{self.name} < ?")
-        return self._where.yielding(self.name) & Where(bounds, (bound(since), bound(until)))
+        return self._where.yielding(self._dialect, self.name) & Where(
+            bounds, (bound(since), bound(until))
+        )
 
     def _from(self, since: int) -> Where:
         first = Where((f"{self.name} >= ?",), (bound(since),))
-        return self._where.yielding(self.name, ">") & first
+        return self._where.yielding(self._dialect, self.name, ">") & first
 
     def _extreme(self, where: Where, *, highest: bool = False) -> Any:
         return extreme(self._reader, self._place, self._column, where, highest=highest)
@@ -436,9 +439,8 @@ class _Aggregate:
         self, place: Place, keys: Sequence[str], field: str
     ) -> list[tuple[str, str, object]]:
         """(key, connection, stored value) of records."""
-        where = Where(
-            ("r.k IN (SELECT value FROM json_each(?))",), (orjson.dumps(list(keys)).decode(),)
-        )
+        listed = self._reader.session.dialect.values("?")
+        where = Where((f"r.k IN {listed}",), (orjson.dumps(list(keys)).decode(),))
         rows = self._reader.rows(place, where)
         return [(row.key, row.connection_id, row.data[field]) for row in rows]
 

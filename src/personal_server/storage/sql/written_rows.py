@@ -135,7 +135,7 @@ def insert_line(
     columns = layout.line_columns
     places = ", ".join("?" * len(columns))
     named = ", ".join(columns)
-    statement = f"INSERT OR IGNORE INTO r{number} ({named}) VALUES ({places})"  # noqa: S608
+    statement = session.dialect.ignoring(f"INSERT INTO r{number} ({named}) VALUES ({places})")  # noqa: S608
     chosen, attempt = at, 0
     session.run(statement, (chosen, *rest))
     while session.changed == 0:

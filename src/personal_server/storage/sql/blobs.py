@@ -56,113 +56,6 @@ _IS_REFERENCED = (
 )
 
 
-def blob_path(directory: Path, blob_id: str) -> Path:
-    """`ab/<sha256>` below the blob directory."""
-    digest = blob_id.removeprefix(PREFIX)
-    return directory / digest[:2] / digest
-
-
-def receive(directory: Path, chunks: Iterable[bytes], max_bytes: int) -> tuple[Path, str, int]:
-    """Stream bytes into a scratch file, durably: its path, the blob id, the size."""
-    try:
-        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-        descriptor, name = tempfile.mkstemp(prefix="incoming-", dir=directory)
-    except OSError as error:
-        raise _unwritable() from error
-    scratch = Path(name)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            digest, size = _copy(chunks, file, max_bytes)
-            file.flush()
-            os.fsync(file.fileno())
-    except OSError as error:
-        scratch.unlink(missing_ok=True)
-        raise _unwritable() from error
-    except BaseException:
-        scratch.unlink(missing_ok=True)
-        raise
-    return scratch, PREFIX + digest, size
-
-
-def put_in_place(directory: Path, scratch: Path, blob_id: str) -> None:
-    """Give received bytes their name."""
-    path = blob_path(directory, blob_id)
-    try:
-        path.parent.mkdir(exist_ok=True, mode=0o700)
-        scratch.replace(path)
-        for parent in (path.parent, directory):
-            descriptor = os.open(parent, os.O_RDONLY)
-            try:
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
-    except OSError as error:
-        raise _unwritable() from error
-
-
-def forget_unreferenced(
-    session: Session, subject_id: str, connection_id: str, blob_ids: Iterable[str]
-) -> set[str]:
-    """Drop uploads of a connection that none of its records references any more."""
-    dropped: set[str] = set()
-    for blob_id in blob_ids:
-        if not _is_referenced(session, subject_id, connection_id, blob_id):
-            session.run(_FORGET_UPLOAD, (subject_id, connection_id, blob_id))
-            dropped.add(blob_id)
-    return dropped
-
-
-def remove_unheld(database: Database, directory: Path, blob_ids: Iterable[str]) -> None:
-    """Remove the files of blobs that no connection holds."""
-    candidates = list(blob_ids)
-    if not candidates:
-        return
-    with database.write() as session:
-        for blob_id in candidates:
-            if not session.first(_IS_HELD_BY_ANY, (blob_id,)):
-                blob_path(directory, blob_id).unlink(missing_ok=True)
-
-
-def unreferenced(session: Session, subject_id: str, before_ns: int) -> list[tuple[str, str]]:
-    """(connection, blob) of old uploads without a reference."""
-    old = session.rows(_OLD_UPLOADS, (subject_id, before_ns))
-    return [
-        (connection_id, blob_id)
-        for connection_id, blob_id in old
-        if not _is_referenced(session, subject_id, connection_id, blob_id)
-    ]
-
-
-def stray_files(directory: Path, before_ns: int) -> list[Path]:
-    """Scratch files and blobs of interrupted uploads or removals, by their age."""
-    if not directory.is_dir():
-        return []
-    files = [path for path in directory.rglob("*") if path.is_file()]
-    return [path for path in files if path.stat().st_mtime_ns < before_ns]
-
-
-def _is_referenced(session: Session, subject_id: str, connection_id: str, blob_id: str) -> bool:
-    return session.first(_IS_REFERENCED, (blob_id, subject_id, connection_id)) is not None
-
-
-def _copy(chunks: Iterable[bytes], file: BinaryIO, max_bytes: int) -> tuple[str, int]:
-    digest, size = hashlib.sha256(), 0
-    for chunk in chunks:
-        size += len(chunk)
-        if size > max_bytes:
-            raise BodyTooLarge(f"A blob has at most {max_bytes} bytes.", param="body")
-        digest.update(chunk)
-        file.write(chunk)
-    return digest.hexdigest(), size
-
-
-def _unwritable() -> StorageUnavailable:
-    return StorageUnavailable(
-        "The blob directory cannot be written. Check its free space and owner.",
-        retry_after_seconds=30,
-    )
-
-
 class BlobsPart(StorePart):
     """Blobs of a subject."""
 
@@ -177,14 +70,14 @@ class BlobsPart(StorePart):
         """Bytes are read before the transaction, which gives them their name."""
         with self._database.read() as session:
             writable(session, self.subject_id, connection_id)
-        scratch, blob_id, size = receive(self._blob_directory, chunks, max_bytes)
+        scratch, blob_id, size = _receive(self._blob_directory, chunks, max_bytes)
         upload = BlobUpload(blob_id, connection_id, size, mime_type, now_ns)
         try:
             with self._database.write() as session:
                 writable(session, self.subject_id, connection_id)
                 place = (self.subject_id, connection_id, blob_id)
                 known = session.first(_IS_HELD, place)
-                put_in_place(self._blob_directory, scratch, blob_id)
+                _put_in_place(self._blob_directory, scratch, blob_id)
                 session.run(
                     session.dialect.replacing(insert(BlobUploadRow), BlobUploadRow.table),
                     (*place, size, mime_type, now_ns),
@@ -213,10 +106,10 @@ class BlobsPart(StorePart):
     def sweep_blobs(self, before_ns: int) -> int:
         """Files that interrupted calls left behind go with them."""
         with self._database.write() as session:
-            old = unreferenced(session, self.subject_id, before_ns)
+            old = _unreferenced(session, self.subject_id, before_ns)
             for connection_id, blob_id in old:
                 forget_unreferenced(session, self.subject_id, connection_id, [blob_id])
-        strays = stray_files(self._blob_directory, before_ns)
+        strays = _stray_files(self._blob_directory, before_ns)
         for path in strays:
             if path.parent == self._blob_directory:
                 path.unlink(missing_ok=True)
@@ -261,3 +154,111 @@ def blob(reader: Reader, plan: BlobPlan) -> tuple[BlobReference, ...]:
 def _is_held(reader: Reader, connection_id: str, blob_id: str) -> bool:
     place = (reader.subject_id, connection_id, blob_id)
     return reader.session.first(_IS_HELD, place) is not None
+
+
+def forget_unreferenced(
+    session: Session, subject_id: str, connection_id: str, blob_ids: Iterable[str]
+) -> set[str]:
+    """Drop uploads of a connection that none of its records references any more."""
+    dropped: set[str] = set()
+    for blob_id in blob_ids:
+        if not _is_referenced(session, subject_id, connection_id, blob_id):
+            session.run(_FORGET_UPLOAD, (subject_id, connection_id, blob_id))
+            dropped.add(blob_id)
+    return dropped
+
+
+def remove_unheld(database: Database, directory: Path, blob_ids: Iterable[str]) -> None:
+    """Remove the files of blobs that no connection holds."""
+    candidates = list(blob_ids)
+    if not candidates:
+        return
+    with database.write() as session:
+        for blob_id in candidates:
+            if not session.first(_IS_HELD_BY_ANY, (blob_id,)):
+                blob_path(directory, blob_id).unlink(missing_ok=True)
+
+
+def _unreferenced(session: Session, subject_id: str, before_ns: int) -> list[tuple[str, str]]:
+    """(connection, blob) of old uploads without a reference."""
+    old = session.rows(_OLD_UPLOADS, (subject_id, before_ns))
+    return [
+        (connection_id, blob_id)
+        for connection_id, blob_id in old
+        if not _is_referenced(session, subject_id, connection_id, blob_id)
+    ]
+
+
+def _is_referenced(session: Session, subject_id: str, connection_id: str, blob_id: str) -> bool:
+    return session.first(_IS_REFERENCED, (blob_id, subject_id, connection_id)) is not None
+
+
+# Files ----------------------------------------------------------------------------------------
+def blob_path(directory: Path, blob_id: str) -> Path:
+    """`ab/<sha256>` below the blob directory."""
+    digest = blob_id.removeprefix(PREFIX)
+    return directory / digest[:2] / digest
+
+
+def _receive(directory: Path, chunks: Iterable[bytes], max_bytes: int) -> tuple[Path, str, int]:
+    """Stream bytes into a scratch file, durably: its path, the blob id, the size."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        descriptor, name = tempfile.mkstemp(prefix="incoming-", dir=directory)
+    except OSError as error:
+        raise _unwritable() from error
+    scratch = Path(name)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            digest, size = _copy(chunks, file, max_bytes)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        scratch.unlink(missing_ok=True)
+        raise _unwritable() from error
+    except BaseException:
+        scratch.unlink(missing_ok=True)
+        raise
+    return scratch, PREFIX + digest, size
+
+
+def _put_in_place(directory: Path, scratch: Path, blob_id: str) -> None:
+    """Give received bytes their name."""
+    path = blob_path(directory, blob_id)
+    try:
+        path.parent.mkdir(exist_ok=True, mode=0o700)
+        scratch.replace(path)
+        for parent in (path.parent, directory):
+            descriptor = os.open(parent, os.O_RDONLY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+    except OSError as error:
+        raise _unwritable() from error
+
+
+def _stray_files(directory: Path, before_ns: int) -> list[Path]:
+    """Scratch files and blobs of interrupted uploads or removals, by their age."""
+    if not directory.is_dir():
+        return []
+    files = [path for path in directory.rglob("*") if path.is_file()]
+    return [path for path in files if path.stat().st_mtime_ns < before_ns]
+
+
+def _copy(chunks: Iterable[bytes], file: BinaryIO, max_bytes: int) -> tuple[str, int]:
+    digest, size = hashlib.sha256(), 0
+    for chunk in chunks:
+        size += len(chunk)
+        if size > max_bytes:
+            raise BodyTooLarge(f"A blob has at most {max_bytes} bytes.", param="body")
+        digest.update(chunk)
+        file.write(chunk)
+    return digest.hexdigest(), size
+
+
+def _unwritable() -> StorageUnavailable:
+    return StorageUnavailable(
+        "The blob directory cannot be written. Check its free space and owner.",
+        retry_after_seconds=30,
+    )

@@ -40,6 +40,7 @@ from personal_server.storage.sql.statements import (
     update,
 )
 from personal_server.storage.sql.written_rows import (
+    FLUSHED_AT,
     insert_line,
     insert_words,
     place_in_time,
@@ -112,10 +113,6 @@ _UPDATE_CONNECTION = update(
 _FORGET_REFERENCES = delete(BlobReferenceRow, BlobReferenceRow.source)
 _MOVE_SOURCE = update(SourceRow, [SourceRow.tables, SourceRow.layout], SourceRow.source)
 _SET_LAYOUT = update(SourceRow, [SourceRow.layout], SourceRow.source)
-
-
-# So many lines wait in memory before they are written.
-FLUSHED_AT = 2_000
 
 
 class CatalogPart(StorePart):

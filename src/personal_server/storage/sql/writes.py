@@ -57,6 +57,7 @@ from personal_server.storage.sql.source_tables import (
 )
 from personal_server.storage.sql.statements import delete, exists, insert, update
 from personal_server.storage.sql.written_rows import (
+    FLUSHED_AT,
     Prepared,
     consent_instant,
     insert_line,
@@ -65,8 +66,6 @@ from personal_server.storage.sql.written_rows import (
     prepare,
 )
 
-# So many lines wait in memory before they are written.
-FLUSHED_AT = 2_000
 KEPT_REJECTIONS = 1_000
 
 _STORE_VALUE = f"UPDATE {StoreRow.table} SET {StoreRow.value} ="  # noqa: S608
@@ -121,6 +120,171 @@ _ERASE_CONNECTION = (
     delete(RejectionRow, RejectionRow.subject_id, RejectionRow.connection_id),
     delete(ConnectionRow, ConnectionRow.subject_id, ConnectionRow.connection_id),
 )
+
+
+class RecordsPart(StorePart):
+    """The record writer of a subject."""
+
+    def __init__(self, database: Database, subject_id: str, blob_directory: Path) -> None:
+        super().__init__(database, subject_id, blob_directory)
+        self._writing: dict[str, int] = {}
+        self._writing_lock = threading.Lock()
+
+    def commit(self, batch: Batch) -> tuple[WriteOutcome, ...]:
+        """Everything that needs no lock is done before the transaction begins."""
+        with self._busy(batch.connection_id):
+            with self._database.read() as session:
+                connector_key = writable(session, self.subject_id, batch.connection_id)
+                layout = self._layout(session, connector_key, batch)
+            prepared = prepare(batch.writes, layout)
+            with self._database.write() as session:
+                writable(session, self.subject_id, batch.connection_id)
+                outcomes, released = self._write(session, batch, prepared, layout)
+        self._remove(released)
+        return outcomes
+
+    def delete_record(self, connection_id: str, stream: str, key: str, now_ns: int) -> bool:
+        """Its content is overwritten; its words go with the next `prune_history`."""
+        with self._database.erase() as session:
+            source = self._existing(session, connection_id, stream)
+            if source is None:
+                return False
+            writer = SourceWriter(session, source, now_ns)
+            found = writer.delete(key, now_ns)
+            writer.close()
+            session.run(session.dialect.ignoring(insert(ErasedRow)), (source.source,))
+            released = forget_unreferenced(session, self.subject_id, connection_id, writer.released)
+        self._remove(released)
+        return found
+
+    def delete_stream(self, connection_id: str, stream: str, now_ns: int) -> int:
+        """The tables of the source are made anew."""
+        with self._database.erase() as session:
+            source = self._existing(session, connection_id, stream)
+            if source is None:
+                return 0
+            writer = SourceWriter(session, source, now_ns)
+            count = writer.delete_all(now_ns)
+            writer.close()
+            remove_tables(session, source)
+            session.run(_SET_TABLES, (make_tables(session, source.layout), source.source))
+            released = forget_unreferenced(session, self.subject_id, connection_id, writer.released)
+        self._remove(released)
+        return count
+
+    def erase_connection(self, connection_id: str) -> int:
+        """Blobs leave the disk once no other connection holds them."""
+        with self._writing_lock:
+            if self._writing.get(connection_id):
+                raise ConnectionBusy("A write is under way on this connection. Repeat shortly.")
+        with self._database.erase() as session:
+            count, held = self._erase(session, connection_id)
+        self._remove(held)
+        return count
+
+    def prune_history(self, before_ns: int) -> None:
+        """Words of erased records, which wait for this, leave the file as well."""
+        with self._database.write() as session:
+            prune(session, all_sources(session, self.subject_id), before_ns)
+        wipe(self._database, self.subject_id)
+
+    def _layout(self, session: Session, connector_key: str, batch: Batch) -> Layout:
+        source = find_source(session, self.subject_id, batch.connection_id, batch.stream.name)
+        if source is not None:
+            return source.layout
+        declared = layout_now(session, self.subject_id, connector_key, batch.stream.name)
+        return declared or layout_of(batch.stream)
+
+    def _write(
+        self, session: Session, batch: Batch, prepared: Sequence[Prepared], layout: Layout
+    ) -> tuple[tuple[WriteOutcome, ...], set[str]]:
+        place = (session, self.subject_id, batch.connection_id, batch.stream.name)
+        source = find_source(*place) or add_source(*place, layout)
+        if source.layout != layout:
+            raise ConnectionBusy("The source was declared anew meanwhile. Repeat the call.")
+        fixed = batch.stream.semantics is Semantics.APPEND_ONLY
+        writer = SourceWriter(session, source, batch.now_ns)
+        outcomes = tuple(_write_one(writer, each, fixed=fixed) for each in prepared)
+        writer.close()
+        if any(outcome is not WriteOutcome.CONFLICT for outcome in outcomes):
+            self._wake(session, batch)
+        self._keep(session, batch.connection_id, batch.receipts(outcomes))
+        released = forget_unreferenced(
+            session, self.subject_id, batch.connection_id, writer.released
+        )
+        return outcomes, released
+
+    def _wake(self, session: Session, batch: Batch) -> None:
+        """The first accepted line turns a draft connection active."""
+        session.run(
+            _WAKE,
+            (
+                ConnectionStatus.ACTIVE,
+                batch.now_ns,
+                self.subject_id,
+                batch.connection_id,
+                ConnectionStatus.DRAFT,
+            ),
+        )
+
+    def _keep(self, session: Session, connection_id: str, receipts: Sequence[Rejection]) -> None:
+        place = (self.subject_id, connection_id)
+        session.many(
+            insert(RejectionRow),
+            [
+                (
+                    *place,
+                    each.receipt_id,
+                    each.stream,
+                    each.code,
+                    each.path,
+                    each.run_id,
+                    each.at_ns,
+                )
+                for each in receipts
+            ],
+        )
+        if receipts:
+            session.run(_FORGET_REJECTIONS, (*place, KEPT_REJECTIONS))
+
+    def _existing(self, session: Session, connection_id: str, stream: str) -> Source | None:
+        require(session, self.subject_id, connection_id)
+        return find_source(session, self.subject_id, connection_id, stream)
+
+    def _erase(self, session: Session, connection_id: str) -> tuple[int, set[str]]:
+        require(session, self.subject_id, connection_id)
+        place = (self.subject_id, connection_id)
+        sources = all_sources(session, *place)
+        for source in sources:
+            remove_tables(session, source)
+            for statement in _ERASE_SOURCE:
+                session.run(statement, (source.source,))
+        held = session.rows(_FORGET_UPLOADS, place)
+        for statement in _ERASE_CONNECTION:
+            session.run(statement, place)
+        return sum(source.records for source in sources), {blob_id for (blob_id,) in held}
+
+    def _remove(self, blob_ids: set[str]) -> None:
+        remove_unheld(self._database, self._blob_directory, blob_ids)
+
+    @contextmanager
+    def _busy(self, connection_id: str) -> Generator[None, None, None]:
+        with self._writing_lock:
+            self._writing[connection_id] = self._writing.get(connection_id, 0) + 1
+        try:
+            yield
+        finally:
+            with self._writing_lock:
+                self._writing[connection_id] -= 1
+
+
+def _write_one(writer: SourceWriter, write: Prepared, *, fixed: bool) -> WriteOutcome:
+    if write.text is not None:
+        return writer.upsert(write, fixed=fixed)
+    if fixed:
+        return WriteOutcome.CONFLICT
+    changed = writer.delete(write.key, write.emitted_at_ns)
+    return WriteOutcome.CHANGED if changed else WriteOutcome.UNCHANGED
 
 
 @dataclass(frozen=True, slots=True)
@@ -393,168 +557,3 @@ def wipe(database: Database, subject_id: str) -> None:
             database.wipe_words(f"f{source.tables}")
         with database.write() as session:
             session.run(_FORGET_ERASED, (source.source,))
-
-
-class RecordsPart(StorePart):
-    """The record writer of a subject."""
-
-    def __init__(self, database: Database, subject_id: str, blob_directory: Path) -> None:
-        super().__init__(database, subject_id, blob_directory)
-        self._writing: dict[str, int] = {}
-        self._writing_lock = threading.Lock()
-
-    def commit(self, batch: Batch) -> tuple[WriteOutcome, ...]:
-        """Everything that needs no lock is done before the transaction begins."""
-        with self._busy(batch.connection_id):
-            with self._database.read() as session:
-                connector_key = writable(session, self.subject_id, batch.connection_id)
-                layout = self._layout(session, connector_key, batch)
-            prepared = prepare(batch.writes, layout)
-            with self._database.write() as session:
-                writable(session, self.subject_id, batch.connection_id)
-                outcomes, released = self._write(session, batch, prepared, layout)
-        self._remove(released)
-        return outcomes
-
-    def delete_record(self, connection_id: str, stream: str, key: str, now_ns: int) -> bool:
-        """Its content is overwritten; its words go with the next `prune_history`."""
-        with self._database.erase() as session:
-            source = self._existing(session, connection_id, stream)
-            if source is None:
-                return False
-            writer = SourceWriter(session, source, now_ns)
-            found = writer.delete(key, now_ns)
-            writer.close()
-            session.run(session.dialect.ignoring(insert(ErasedRow)), (source.source,))
-            released = forget_unreferenced(session, self.subject_id, connection_id, writer.released)
-        self._remove(released)
-        return found
-
-    def delete_stream(self, connection_id: str, stream: str, now_ns: int) -> int:
-        """The tables of the source are made anew."""
-        with self._database.erase() as session:
-            source = self._existing(session, connection_id, stream)
-            if source is None:
-                return 0
-            writer = SourceWriter(session, source, now_ns)
-            count = writer.delete_all(now_ns)
-            writer.close()
-            remove_tables(session, source)
-            session.run(_SET_TABLES, (make_tables(session, source.layout), source.source))
-            released = forget_unreferenced(session, self.subject_id, connection_id, writer.released)
-        self._remove(released)
-        return count
-
-    def erase_connection(self, connection_id: str) -> int:
-        """Blobs leave the disk once no other connection holds them."""
-        with self._writing_lock:
-            if self._writing.get(connection_id):
-                raise ConnectionBusy("A write is under way on this connection. Repeat shortly.")
-        with self._database.erase() as session:
-            count, held = self._erase(session, connection_id)
-        self._remove(held)
-        return count
-
-    def prune_history(self, before_ns: int) -> None:
-        """Words of erased records, which wait for this, leave the file as well."""
-        with self._database.write() as session:
-            prune(session, all_sources(session, self.subject_id), before_ns)
-        wipe(self._database, self.subject_id)
-
-    def _layout(self, session: Session, connector_key: str, batch: Batch) -> Layout:
-        source = find_source(session, self.subject_id, batch.connection_id, batch.stream.name)
-        if source is not None:
-            return source.layout
-        declared = layout_now(session, self.subject_id, connector_key, batch.stream.name)
-        return declared or layout_of(batch.stream)
-
-    def _write(
-        self, session: Session, batch: Batch, prepared: Sequence[Prepared], layout: Layout
-    ) -> tuple[tuple[WriteOutcome, ...], set[str]]:
-        place = (session, self.subject_id, batch.connection_id, batch.stream.name)
-        source = find_source(*place) or add_source(*place, layout)
-        if source.layout != layout:
-            raise ConnectionBusy("The source was declared anew meanwhile. Repeat the call.")
-        fixed = batch.stream.semantics is Semantics.APPEND_ONLY
-        writer = SourceWriter(session, source, batch.now_ns)
-        outcomes = tuple(_write_one(writer, each, fixed=fixed) for each in prepared)
-        writer.close()
-        if any(outcome is not WriteOutcome.CONFLICT for outcome in outcomes):
-            self._wake(session, batch)
-        self._keep(session, batch.connection_id, batch.receipts(outcomes))
-        released = forget_unreferenced(
-            session, self.subject_id, batch.connection_id, writer.released
-        )
-        return outcomes, released
-
-    def _wake(self, session: Session, batch: Batch) -> None:
-        """The first accepted line turns a draft connection active."""
-        session.run(
-            _WAKE,
-            (
-                ConnectionStatus.ACTIVE,
-                batch.now_ns,
-                self.subject_id,
-                batch.connection_id,
-                ConnectionStatus.DRAFT,
-            ),
-        )
-
-    def _keep(self, session: Session, connection_id: str, receipts: Sequence[Rejection]) -> None:
-        place = (self.subject_id, connection_id)
-        session.many(
-            insert(RejectionRow),
-            [
-                (
-                    *place,
-                    each.receipt_id,
-                    each.stream,
-                    each.code,
-                    each.path,
-                    each.run_id,
-                    each.at_ns,
-                )
-                for each in receipts
-            ],
-        )
-        if receipts:
-            session.run(_FORGET_REJECTIONS, (*place, KEPT_REJECTIONS))
-
-    def _existing(self, session: Session, connection_id: str, stream: str) -> Source | None:
-        require(session, self.subject_id, connection_id)
-        return find_source(session, self.subject_id, connection_id, stream)
-
-    def _erase(self, session: Session, connection_id: str) -> tuple[int, set[str]]:
-        require(session, self.subject_id, connection_id)
-        place = (self.subject_id, connection_id)
-        sources = all_sources(session, *place)
-        for source in sources:
-            remove_tables(session, source)
-            for statement in _ERASE_SOURCE:
-                session.run(statement, (source.source,))
-        held = session.rows(_FORGET_UPLOADS, place)
-        for statement in _ERASE_CONNECTION:
-            session.run(statement, place)
-        return sum(source.records for source in sources), {blob_id for (blob_id,) in held}
-
-    def _remove(self, blob_ids: set[str]) -> None:
-        remove_unheld(self._database, self._blob_directory, blob_ids)
-
-    @contextmanager
-    def _busy(self, connection_id: str) -> Generator[None, None, None]:
-        with self._writing_lock:
-            self._writing[connection_id] = self._writing.get(connection_id, 0) + 1
-        try:
-            yield
-        finally:
-            with self._writing_lock:
-                self._writing[connection_id] -= 1
-
-
-def _write_one(writer: SourceWriter, write: Prepared, *, fixed: bool) -> WriteOutcome:
-    if write.text is not None:
-        return writer.upsert(write, fixed=fixed)
-    if fixed:
-        return WriteOutcome.CONFLICT
-    changed = writer.delete(write.key, write.emitted_at_ns)
-    return WriteOutcome.CHANGED if changed else WriteOutcome.UNCHANGED

@@ -27,12 +27,14 @@ UNLIMITED = (
 class Site:
     """One data directory, one port, and the commands that work on them."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, programs: Path | None = None) -> None:
+        """`programs` are those of another checkout, if not this one's."""
+        folder.mkdir(exist_ok=True)
         self.folder = folder
         self.port = _free_port()
         self.origin = f"http://127.0.0.1:{self.port}"
         self.data_dir = folder / "data"
-        self._bin = Path(sysconfig.get_path("scripts"))
+        self._bin = programs or Path(sysconfig.get_path("scripts"))
 
     def command(self, program: str, *arguments: str) -> list[str]:
         """A command line with the environment of this site."""

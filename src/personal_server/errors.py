@@ -128,12 +128,6 @@ class ConfirmationRequired(PersonalServerError):
     code, status = "confirmation_required", 400
 
 
-class InvalidCallback(PersonalServerError):
-    """A callback URL that we will not call."""
-
-    code, status = "invalid_callback", 400
-
-
 class SignInLinkInvalid(PersonalServerError):
     """A sign-in link that is unknown, used or past its ten minutes."""
 
@@ -285,18 +279,6 @@ class DeclarationIncompatible(PersonalServerError):
     """A change of key or semantics of a stream that holds records."""
 
     code, status = "declaration_incompatible", 409
-
-
-class LimitReached(PersonalServerError):
-    """No more of these can be made."""
-
-    code, status = "limit_reached", 409
-
-
-class VerificationPending(PersonalServerError):
-    """The callback has not answered its challenge."""
-
-    code, status = "verification_pending", 409
 
 
 class CursorExpired(PersonalServerError):

@@ -1,7 +1,6 @@
 """Excerpts are verbatim, marks are balanced, and every match is where it is said to be."""
 
 import html
-from typing import cast
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -35,12 +34,10 @@ def matches(text: str, query: str) -> FieldMatches | None:
 def test_excerpts_are_verbatim_and_bounded(text: str, query: str) -> None:
     found = matches(text, query)
     for excerpt in render_excerpts([found]) if found else []:
-        start, end = excerpt["start_chars"], excerpt["end_chars"]
-        assert isinstance(start, int)
-        assert isinstance(end, int)
-        assert excerpt["preview_text"] == text[start:end]
+        start, end = excerpt.start_chars, excerpt.end_chars
+        assert excerpt.preview_text == text[start:end]
         assert 0 < end - start <= 200
-        ranges = cast("list[list[int]]", excerpt["match_ranges"])
+        ranges = excerpt.match_ranges
         assert 1 <= len(ranges) <= 8
         assert all(start <= low < high <= end for low, high in ranges)
 
@@ -50,7 +47,7 @@ def test_snippets_are_escaped_marked_and_short(text: str, query: str) -> None:
     found = matches(text, query)
     if found is None:
         return
-    shown = str(render_snippet(found)["text"])
+    shown = render_snippet(found).text
     assert shown.count("<mark>") == shown.count("</mark>") >= 1
     plain = shown.replace("<mark>", "").replace("</mark>", "")
     assert "<" not in plain
@@ -84,11 +81,11 @@ def test_long_texts_are_cut_at_blanks_around_the_densest_place() -> None:
     found = matches(text, "rain")
     assert found is not None
     excerpt = render_excerpts([found])[0]
-    preview = str(excerpt["preview_text"])
+    preview = excerpt.preview_text
     assert preview.count("rain") == 3
     assert not preview.startswith("ull")
-    assert excerpt["truncated"] is True
-    snippet = str(render_snippet(found)["text"])
+    assert excerpt.truncated is True
+    snippet = render_snippet(found).text
     assert snippet.startswith("…")
     assert snippet.endswith("…")
 
@@ -98,7 +95,7 @@ def test_at_most_two_fields_are_quoted_and_no_passage_twice() -> None:
     found = [find_matches(name, "rain today", terms) for name in ("a", "b")]
     other = find_matches("c", "rain tomorrow", terms)
     excerpts = render_excerpts([each for each in [*found, other] if each])
-    assert [excerpt["field_path"] for excerpt in excerpts] == ["a", "c"]
+    assert [excerpt.field_path for excerpt in excerpts] == ["a", "c"]
 
 
 def test_the_field_with_most_terms_is_strongest_and_the_title_counts_double() -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from personal_server.domain.record import JsonObject, TombstoneRow
 from personal_server.enforcement.plans import ChangesPlan, Scope
 from personal_server.enforcement.rows import Change, Feed
-from personal_server.storage.meaning import changed_fields, is_visible
+from personal_server.storage.meaning import changed_fields, in_window
 from tests.oracle.memory_state import Happened, State
 
 
@@ -16,6 +16,11 @@ def feed(plan: ChangesPlan, state: State) -> Feed:
     items = [item for scope in plan.scopes for item in _items(scope, plan, state)]
     items = sorted((i for i in items if i.sequence > plan.after), key=lambda item: item.sequence)
     return Feed(tuple(items[: plan.limit]), len(items) > plan.limit)
+
+
+def is_visible(key: str, data: JsonObject, scope: Scope) -> bool:
+    """Source: docs/contract/resource-server.md 4.3, `visible`."""
+    return (scope.resources is None or key in scope.resources) and in_window(data, scope)
 
 
 def _items(scope: Scope, plan: ChangesPlan, state: State) -> list[Change]:

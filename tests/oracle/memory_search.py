@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from personal_server.domain.criteria import Term
 from personal_server.domain.record import Row
 from personal_server.domain.search_words import tokens
+from personal_server.domain.values import event_instant_ns
 from personal_server.enforcement.plans import Scope, SearchPlan
 from personal_server.enforcement.rows import Candidate, Matches
 from personal_server.storage.meaning import (
     granted_lexical_fields,
     holds,
     latest_change,
-    own_event_time,
 )
 
 Words = Mapping[str, Sequence[str]]
@@ -50,8 +50,17 @@ def recency(row: Row, scope: Scope) -> tuple[bool, int]:
     name = scope.stream.event_time_field
     if name is None or name not in scope.fields:
         return (True, row.created.emitted_at_ns)
-    own = own_event_time(row, scope)
+    own = _own_event_time(row, scope)
     return (own is not None, row.created.emitted_at_ns if own is None else own)
+
+
+def _own_event_time(row: Row, scope: Scope) -> int | None:
+    """The instant of the event-time field, if that field is granted and has one."""
+    name = scope.stream.event_time_field
+    if name is None or name not in scope.fields:
+        return None
+    kind = scope.stream.properties[name].kind
+    return event_instant_ns(row.data.get(name), kind) if kind is not None else None
 
 
 def occurrences(term: Term, words: Sequence[str]) -> int:
@@ -78,7 +87,7 @@ def _total(term: Term, words: Words) -> int:
 def _candidate(row: Row, words: Words, scope: Scope, plan: SearchPlan) -> Candidate:
     title = words.get(scope.stream.title_field or "", ())
     counts = [_total(term, words) + occurrences(term, title) for term in plan.terms]
-    own = own_event_time(row, scope)
+    own = _own_event_time(row, scope)
     changed = latest_change(row.created, row.field_changes, scope.fields)
     return Candidate(
         row.connection_id,

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from personal_server.domain.connection import Connection
 from personal_server.domain.criteria import Condition
-from personal_server.domain.record import Row
-from personal_server.domain.values import Comparable, comparable
+from personal_server.domain.record import JsonObject, Row
+from personal_server.domain.values import Comparable, ValueKind, comparable, order_key
 from personal_server.enforcement.plans import (
     AggregatePlan,
     BlobPlan,
@@ -42,13 +42,11 @@ from personal_server.storage.meaning import (
     fold,
     foreign_value,
     holds,
-    is_visible,
     latest_change,
-    sort_value,
     stored_text,
 )
 from personal_server.storage.ports import Collection, StoredDeclaration, StoredStream
-from tests.oracle.memory_feed import feed
+from tests.oracle.memory_feed import feed, is_visible
 from tests.oracle.memory_figures import aggregate
 from tests.oracle.memory_search import search
 from tests.oracle.memory_state import State
@@ -214,8 +212,16 @@ def _tie(position: Position) -> tuple[str, str]:
     return (position.key, position.connection_id)
 
 
+def _sort_value(data: JsonObject, field: str | None, kind: ValueKind | None) -> Comparable | None:
+    """The value a record is ordered by, `None` for null values and orders by key."""
+    if field is None or kind is None:
+        return None
+    value = comparable(data.get(field), kind)
+    return None if value is None else order_key(value)
+
+
 def _position(row: Row, plan: PagePlan) -> Position:
-    value = sort_value(row.data, plan.order.field, plan.order.kind)
+    value = _sort_value(row.data, plan.order.field, plan.order.kind)
     return Position(value, row.key, row.connection_id)
 
 

@@ -1,3 +1,4 @@
+import msgspec
 import pytest
 
 from personal_server.domain.values import NANOSECONDS
@@ -42,7 +43,7 @@ def test_the_least_fresh_is_the_stalest_then_the_oldest() -> None:
 
 
 def test_times_are_rendered_or_null() -> None:
-    assert Freshness("unknown", None, 0).render() == {
+    assert msgspec.to_builtins(Freshness("unknown", None, 0).render()) == {
         "status": "unknown",
         "captured_at": None,
         "last_attempted_at": "1970-01-01T00:00:00.000Z",

@@ -16,15 +16,15 @@ from personal_server.domain.disclosure import Disclosed
 from personal_server.domain.values import NANOSECONDS
 from personal_server.errors import PersonalServerError
 from personal_server.reading.ports import KeyedSealer, ReadPorts
-from personal_server.resource_server.read_shapes import READ_SHAPES
+from personal_server.resource_server.envelopes import Meta
 from personal_server.resource_server.reads import read_routes
-from personal_server.resource_server.shapes import SHARED
 from personal_server.storage.ports import RecordStore, SealingKey
 from personal_server.web.application import rendered
 from personal_server.web.error_responses import error_body
+from personal_server.web.json_schemas import Components, component_name
 from personal_server.web.parameters import parse_query
 from personal_server.web.requests import Request
-from personal_server.web.routing import Route, RouteTable
+from personal_server.web.routing import Route, RouteTable, Shape
 from tests.resource_server.journal import client
 
 NOW_NS = 1_790_000_000 * NANOSECONDS
@@ -32,10 +32,17 @@ ORIGIN = "http://127.0.0.1:7662"
 
 
 @cache
-def shape_of(name: str) -> jsonschema_rs.Draft202012Validator:
+def shape_of(shape: Shape) -> jsonschema_rs.Draft202012Validator:
     """The published shape of an answer: closed, so that nothing undocumented is sent."""
-    components = {"schemas": {**SHARED, **READ_SHAPES}}
-    schema = {"$ref": f"#/components/schemas/{name}", "components": components}
+    components = Components()
+    components.describe(Meta)
+    name = component_name(shape) if isinstance(shape, type) else shape
+    if isinstance(shape, type):
+        components.describe(shape)
+    schema = {
+        "$ref": f"#/components/schemas/{name}",
+        "components": {"schemas": components.schemas},
+    }
     return jsonschema_rs.Draft202012Validator(schema, validate_formats=True)
 
 

@@ -67,13 +67,13 @@ def test_an_empty_filter_compares_with_the_empty_string() -> None:
 def test_a_limit_above_its_maximum_is_clamped_with_a_warning() -> None:
     parsed = parse_query(b"limit=1000", DECLARED)
     assert parsed.integer("limit") == 100
-    assert parsed.warnings[0]["detail"] == {"requested_limit": 1000, "max_limit": 100}
+    assert parsed.warnings[0].detail == {"requested_limit": 1000, "max_limit": 100}
 
 
 def test_the_deprecated_selector_works_and_warns() -> None:
     parsed = parse_query(b"connector_instance_id=cin_1", DECLARED)
     assert parsed.text("connection_id") == "cin_1"
-    assert parsed.warnings[0]["code"] == "deprecated_alias_used"
+    assert parsed.warnings[0].code == "deprecated_alias_used"
 
 
 @pytest.mark.parametrize(

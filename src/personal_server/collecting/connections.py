@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+import msgspec
+
 from personal_server.domain.connection import TRANSITIONS, Connection, ConnectionStatus
+from personal_server.domain.envelope import AvailableConnection
 from personal_server.errors import (
     AmbiguousConnection,
     ConnectionNotFound,
@@ -152,10 +155,10 @@ def _several(connections: list[Connection]) -> AmbiguousConnection:
 
 
 def _candidate(connection: Connection) -> dict[str, object]:
-    members: dict[str, object] = {
-        "connection_id": connection.connection_id,
-        "connector_key": connection.connector_key,
-    }
-    if connection.display_name is not None:
-        members["display_name"] = connection.display_name
-    return members
+    return msgspec.to_builtins(
+        AvailableConnection(
+            connection_id=connection.connection_id,
+            connector_key=connection.connector_key,
+            display_name=connection.display_name,
+        )
+    )

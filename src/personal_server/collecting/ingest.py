@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import orjson
 from jsonschema_rs import Draft202012Validator
@@ -39,12 +39,23 @@ _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 _DATA_BEARING = frozenset({"const", "enum", "default", "examples"})
 
 
+LineCode = Literal[
+    "invalid_utf8",
+    "malformed_ndjson",
+    "line_too_large",
+    "invalid_record",
+    "invalid_record_identity",
+    "record_schema_violation",
+    "append_only_conflict",
+]
+
+
 class LineRefused(Exception):
     """A line that is not accepted; `path` is a JSON Pointer into the record, if it helps."""
 
-    def __init__(self, code: str, message: str, path: str | None = None) -> None:
+    def __init__(self, code: LineCode, message: str, path: str | None = None) -> None:
         super().__init__(code)
-        self.code = code
+        self.code: LineCode = code
         self.message = message
         self.path = path
 
@@ -294,7 +305,7 @@ class LineRejection:
 
     input_index: int
     receipt_id: str
-    code: str
+    code: LineCode
     path: str | None
     message: str
 

@@ -13,8 +13,9 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from personal_server.consent.selections import MAX_BYTES, parse_selections
-from personal_server.domain.json_shapes import Shaped, ShapeFault
+from personal_server.consent.client_registration import DISPLAY_URIS
+from personal_server.consent.selections import MAX_BYTES, MAX_URI, parse_selections
+from personal_server.domain.json_shapes import FirstFault, Members, ShapeFault
 from personal_server.errors import (
     BadRequest,
     InteractionRequired,
@@ -84,7 +85,7 @@ CODE_PARAMETERS = frozenset(
 )
 """The parameters of a code request, beside those that name the client and what it pushed."""
 _CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")
-_DISPLAY_LIMITS = {"name": 200, "uri": 2_048, "logo_uri": 2_048, "policy_uri": 2_048}
+_DISPLAY_LIMITS = {"name": 200, **dict.fromkeys(DISPLAY_URIS, MAX_URI)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,8 +181,8 @@ def _display(text: str | None) -> dict[str, object] | None:
     if len(text) > MAX_BYTES:
         raise malformed
     try:
-        display = Shaped(orjson.loads(text), "")
-        display.close((), (*_DISPLAY_LIMITS, "tos_uri"))
-        return {n: display[n].text(_DISPLAY_LIMITS.get(n, 2_048)) for n in display.members()}
+        display = Members(orjson.loads(text), "", FirstFault())
+        display.only((), _DISPLAY_LIMITS)
+        return {name: display.text(name, limit=_DISPLAY_LIMITS[name]) for name in display.raw}
     except (orjson.JSONDecodeError, ShapeFault):
         raise malformed from None

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 import orjson
 
+from personal_server.consent.client_registration import DISPLAY_MEMBERS
 from personal_server.consent.redirects import MAX_URIS, is_usable
 from personal_server.errors import InvalidClient
 
@@ -21,12 +22,6 @@ MAX_URL = 2_048
 MAX_DEPTH = 8
 NONE, PRIVATE_KEY_JWT = "none", "private_key_jwt"
 _HOST = re.compile(r"(?=.{1,253}\Z)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]*[a-z0-9]")
-_DISPLAY = {
-    "client_uri": "uri",
-    "logo_uri": "logo_uri",
-    "policy_uri": "policy_uri",
-    "tos_uri": "tos_uri",
-}
 _PRIVATE_MEMBERS = frozenset({"d", "p", "q", "dp", "dq", "qi", "oth", "k"})
 
 
@@ -106,7 +101,7 @@ def parse_client_document(url: str, body: bytes, schemes: Collection[str]) -> Cl
         raise _unusable("it needs 1 to 20 redirect URIs")
     if not all(is_usable(uri, schemes) for uri in redirects):
         raise _unusable("a redirect URI is not usable")
-    addresses = {ours: document.get(theirs) for theirs, ours in _DISPLAY.items()}
+    addresses = {ours: document.get(theirs) for theirs, ours in DISPLAY_MEMBERS.items()}
     keys, jwks_uri = _keys(document)
     return ClientDocument(
         client_id=url,

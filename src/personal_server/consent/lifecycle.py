@@ -1,40 +1,72 @@
-"""The life of requests, codes, refresh tokens, families, grants and packages, as tables.
+"""The life of requests, codes, tokens, families, grants and packages, as tables that run.
 
-Rule: a change of state that no table lists does not exist; stores make each by one conditional
-update.  Expiry by the clock is a reading of the row, not a row change, except for requests.
+Rule: a change of state that no table lists does not exist; `granting.transitions` makes each by one
+conditional update.  A row past its end is a reading of the clock and no change of the row, except
+for requests and codes.
+Source: docs/contract/authorization-server.md 18.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
-REQUEST: Mapping[str, frozenset[str]] = {
-    "pending": frozenset({"approved", "denied", "expired"}),
-    "approved": frozenset({"redeemed", "expired"}),
-    "denied": frozenset(),
-    "expired": frozenset(),
-    "redeemed": frozenset(),
-}
-CODE: Mapping[str, frozenset[str]] = {
-    "issued": frozenset({"redeemed", "burned", "expired"}),
-    "redeemed": frozenset(),
-    "burned": frozenset(),
-    "expired": frozenset(),
-}
-REFRESH_TOKEN: Mapping[str, frozenset[str]] = {
-    "current": frozenset({"superseded"}),
-    "superseded": frozenset(),
-}
-FAMILY: Mapping[str, frozenset[str]] = {
-    "alive": frozenset({"revoked", "expired"}),
-    "revoked": frozenset(),
-    "expired": frozenset(),
-}
-GRANT: Mapping[str, frozenset[str]] = {
-    "active": frozenset({"revoked", "expired"}),
-    "revoked": frozenset(),
-    "expired": frozenset(),
-}
+
+@dataclass(frozen=True, slots=True)
+class Lifecycle:
+    """The states of one kind of row and every way between them.
+
+    Shapes: `column` holds the word of the state or, if `timed`, the instant at which the first
+        state was left, null until then; `ways` has every state as a key.
+    """
+
+    column: str
+    ways: Mapping[str, frozenset[str]]
+    timed: bool = False
+
+    def may(self, state: str, to: str) -> bool:
+        """Whether there is a way from a state to another."""
+        return to in self.ways[state]
+
+    def standing_in(self, state: str) -> dict[str, object]:
+        """What a row that may still leave this state has in its column."""
+        return {self.column: None if self.timed else state}
+
+    def entering(self, state: str, now_ns: int) -> dict[str, object]:
+        """What a row has in its column once it enters this state."""
+        return {self.column: now_ns if self.timed else state}
+
+
+REQUEST = Lifecycle(
+    "status",
+    {
+        "pending": frozenset({"approved", "denied", "expired"}),
+        "approved": frozenset({"redeemed", "expired"}),
+        "denied": frozenset(),
+        "expired": frozenset(),
+        "redeemed": frozenset(),
+    },
+)
+CODE = Lifecycle(
+    "status",
+    {
+        "issued": frozenset({"redeemed", "burned", "expired"}),
+        "redeemed": frozenset(),
+        "burned": frozenset(),
+        "expired": frozenset(),
+    },
+)
+REFRESH_TOKEN = Lifecycle(
+    "superseded_at_ns",
+    {"current": frozenset({"superseded"}), "superseded": frozenset()},
+    timed=True,
+)
+# Families, grants, packages and access tokens: ended once, for good.
+REVOCABLE = Lifecycle(
+    "revoked_at_ns",
+    {"active": frozenset({"revoked"}), "revoked": frozenset()},
+    timed=True,
+)
 
 # Why a grant was ended.  The first kind is a person's will, the second follows from a credential.
 OWNER_REASONS = frozenset({"owner", "replaced", "client_blocked"})
@@ -48,11 +80,6 @@ REVOKED = "grant_revoked"
 EXPIRED = "grant_expired"
 INVALID = "grant_invalid"
 DISCONNECTED = "disconnected"  # ended only because its credential did
-
-
-def may(table: Mapping[str, frozenset[str]], state: str, to: str) -> bool:
-    """Whether the table has this edge."""
-    return to in table[state]
 
 
 def standing(reason: str | None, expires_at_ns: int | None, readable: bool, now_ns: int) -> str:

@@ -21,11 +21,11 @@ from personal_server.consent.selections import (
     Selection,
     StreamSelection,
     TimeRange,
-    parse_stream_selection,
+    parse_streams,
 )
 from personal_server.domain.connection import CLIENT_READABLE, Connection
 from personal_server.domain.declaration import SourceDeclaration, Stream
-from personal_server.domain.json_shapes import Shaped, ShapeFault
+from personal_server.domain.json_shapes import ShapeFault
 from personal_server.domain.values import ValueKind
 from personal_server.errors import InvalidAuthorizationDetails
 
@@ -204,8 +204,7 @@ def _preset(
     if preset is None:
         raise unknown
     try:
-        entries = Shaped(preset.get("streams"), "").items(1, 100)
-        return tuple(parse_stream_selection(entry) for entry in entries)
+        return parse_streams(preset.get("streams"))
     except ShapeFault:
         raise unknown from None
 

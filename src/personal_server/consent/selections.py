@@ -1,29 +1,30 @@
-"""From `authorization_details` to selections, or the reason why not.
+"""Selections: what a client asks for, and how its `authorization_details` are read.
 
-Rule: only the *shape* is judged here, without knowledge of any source, so that no error tells a
-client what a person keeps.  Closed objects at every level.
+Rule: a selection says what is wanted, never what is allowed.  Only the *shape* is judged here,
+without knowledge of any source, so that no error tells a client what a person keeps; closed
+objects at every level.
 Source: docs/contract/authorization-server.md 4.1, 4.2.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import orjson
 
-from personal_server.domain.declaration_document import ABSOLUTE_URI
+from personal_server.domain.declaration_document import ABSOLUTE_URI, SOURCE_KINDS
 from personal_server.domain.grant import bound_ns
-from personal_server.domain.json_shapes import Shaped, ShapeFault
+from personal_server.domain.json_shapes import (
+    MALFORMED,
+    FirstFault,
+    Members,
+    ShapeFault,
+    items_at,
+    text_at,
+)
 from personal_server.errors import InvalidAuthorizationDetails
-
-# Selection requests: what a client asks for, as values.
-#
-# Rule: a selection says what is wanted, never what is allowed; only resolution against accepted
-# declarations and the owner's decision make a grant of it.
-# Source: docs/contract/authorization-server.md 4.1.
-
 
 DATA_ACCESS = "https://pdpp.dev/data-access"
 AGENT_CONTEXT = "https://pdpp.dev/purpose/agent_context"
@@ -76,9 +77,6 @@ MAX_ENTRIES = 16
 MAX_PICKED = 1_000
 MAX_BYTES = 64 * 1024
 MAX_URI = 2_048
-STREAM_MEMBERS = frozenset(
-    {"necessity", "instance_ids", "fields", "view", "time_range", "resources"}
-)
 _DURATION = re.compile(
     r"P(?=\d|T\d)(\d{1,6}Y)?(\d{1,6}M)?(\d{1,6}W)?(\d{1,6}D)?"
     r"(T(?=\d)(\d{1,9}H)?(\d{1,9}M)?(\d{1,9}S)?)?"
@@ -103,135 +101,156 @@ def parse_stored(details: Sequence[object]) -> tuple[Selection, ...]:
     return _selections(list(details), MAX_PICKED)
 
 
-def _selections(document: object, most: int) -> tuple[Selection, ...]:
-    selections = tuple(_entry(entry) for entry in Shaped(document, "").items(1, most))
-    _fit_together(selections)
-    return selections
-
-
-def parse_stream_selection(entry: Shaped) -> StreamSelection:
-    """One wanted stream."""
-    entry.close(
-        {"name"}, {"necessity", "instance_ids", "fields", "view", "time_range", "resources"}
-    )
-    if entry.has("fields") and entry.has("view"):
-        raise entry.fault("exclusive_members", "Name fields or a view, not both.")
-    return StreamSelection(
-        name=entry["name"].text(128),
-        required=not entry.has("necessity")
-        or entry["necessity"].choice("required", "optional") == "required",
-        instance_ids=entry["instance_ids"].texts(50) if entry.has("instance_ids") else None,
-        fields=entry["fields"].texts(500) if entry.has("fields") else None,
-        view=entry["view"].text(200) if entry.has("view") else None,
-        time_range=_time_range(entry["time_range"]) if entry.has("time_range") else None,
-        resources=entry["resources"].texts(1_000, 4_096) if entry.has("resources") else None,
-    )
+def parse_streams(value: object, path: str = "") -> tuple[StreamSelection, ...]:
+    """The streams of an entry or of a declared preset.  Raises: ShapeFault."""
+    return tuple(_stream(item) for item in _objects(value, path, 100))
 
 
 def _document(content: str | Sequence[object]) -> object:
     try:
         text = content.encode() if isinstance(content, str) else orjson.dumps(content)
         if len(text) > MAX_BYTES:
-            raise ShapeFault("", "malformed", "The authorization details are too large.")
+            raise ShapeFault("", MALFORMED, "The authorization details are too large.")
         return orjson.loads(text)
     except (orjson.JSONDecodeError, orjson.JSONEncodeError, UnicodeEncodeError, TypeError):
-        raise ShapeFault("", "malformed", "The authorization details are not JSON.") from None
+        raise ShapeFault("", MALFORMED, "The authorization details are not JSON.") from None
 
 
-def _entry(entry: Shaped) -> Selection:
-    _check_type(entry)
-    entry.close(
-        {"type", "source", "purpose_code", "access_mode"},
-        {"purpose_description", "retention", "client_claims", "selection_preset", "streams"},
+def _selections(document: object, most: int) -> tuple[Selection, ...]:
+    selections = tuple(_entry(entry) for entry in _objects(document, "", most))
+    _fit_together(selections)
+    return selections
+
+
+def _entry(entry: Members) -> Selection:
+    if entry.has("type") and entry.text("type", limit=MAX_URI) != DATA_ACCESS:
+        entry.fault("type", f"The only type here is {DATA_ACCESS}.", "unsupported_type")
+    entry.only(
+        ("type", "source", "purpose_code", "access_mode"),
+        ("purpose_description", "retention", "client_claims", "selection_preset", "streams"),
     )
     if entry.has("streams") == entry.has("selection_preset"):
-        raise entry.fault("exclusive_members", "Name streams or a selection preset, one of them.")
-    source = entry["source"]
-    source.close({"id"}, {"kind"})
+        entry.fault("", "Name streams or a selection preset, one of them.", "exclusive_members")
+    source = entry.object("source")
+    source.only(["id"], ["kind"])
     return Selection(
-        source_id=_uri(source["id"]),
-        source_kind=source["kind"].choice("connector", "provider_native")
-        if source.has("kind")
-        else None,
-        purpose_code=_uri(entry["purpose_code"]),
-        purpose_description=entry["purpose_description"].text(1_000)
-        if entry.has("purpose_description")
-        else None,
-        access_mode=entry["access_mode"].choice(SINGLE_USE, CONTINUOUS),
-        retention=_retention(entry["retention"]) if entry.has("retention") else None,
-        commitments=_commitments(entry["client_claims"]) if entry.has("client_claims") else None,
-        selection_preset=entry["selection_preset"].text(128)
-        if entry.has("selection_preset")
-        else None,
-        streams=_streams(entry["streams"]) if entry.has("streams") else (),
+        source_id=_uri(source, "id"),
+        source_kind=source.choice("kind", SOURCE_KINDS) or None,
+        purpose_code=_uri(entry, "purpose_code"),
+        purpose_description=entry.text("purpose_description", limit=1_000) or None,
+        access_mode=entry.choice("access_mode", (SINGLE_USE, CONTINUOUS)),
+        retention=_retention(entry.object("retention")),
+        commitments=_commitments(entry.object("client_claims")),
+        selection_preset=entry.text("selection_preset", limit=128) or None,
+        streams=_streams(entry),
     )
 
 
-def _check_type(entry: Shaped) -> None:
-    entry.members()
-    if entry.has("type") and entry["type"].text(MAX_URI) != DATA_ACCESS:
-        raise entry["type"].fault("unsupported_type", f"The only type here is {DATA_ACCESS}.")
-
-
-def _uri(found: Shaped) -> str:
-    text = found.text(MAX_URI)
+def _uri(members: Members, name: str) -> str:
+    text = members.text(name, limit=MAX_URI)
     if ABSOLUTE_URI.fullmatch(text) is None:
-        raise found.fault("not_a_uri", "An absolute URI is needed here.")
+        members.fault(name, "An absolute URI is needed here.", "not_a_uri")
     return text
 
 
-def _streams(found: Shaped) -> tuple[StreamSelection, ...]:
-    streams = tuple(parse_stream_selection(item) for item in found.items(1, 100))
+def _streams(entry: Members) -> tuple[StreamSelection, ...]:
+    if not entry.has("streams"):
+        return ()
+    streams = parse_streams(entry.raw["streams"], f"{entry.path}/streams")
     names = [stream.name for stream in streams]
     if ALL_STREAMS in names and len(names) > 1:
-        raise found.fault("wildcard_not_alone", "The wildcard * stands alone.")
+        entry.fault("streams", "The wildcard * stands alone.", "wildcard_not_alone")
     if len(set(names)) != len(names):
-        raise found.fault("duplicate_stream", "A stream is named twice.")
+        entry.fault("streams", "A stream is named twice.", "duplicate_stream")
     return streams
 
 
-def _time_range(found: Shaped) -> TimeRange:
-    found.close(set(), {"since", "until"})
-    since = _bound(found, "since")
-    until = _bound(found, "until")
+def _stream(stream: Members) -> StreamSelection:
+    stream.only(
+        ["name"], ["necessity", "instance_ids", "fields", "view", "time_range", "resources"]
+    )
+    if stream.has("fields") and stream.has("view"):
+        stream.fault("", "Name fields or a view, not both.", "exclusive_members")
+    return StreamSelection(
+        name=stream.text("name", limit=128),
+        required=stream.choice("necessity", ("required", "optional")) != "optional",
+        instance_ids=_texts(stream, "instance_ids", 50),
+        fields=_texts(stream, "fields", 500),
+        view=stream.text("view", limit=200) or None,
+        time_range=_time_range(stream.object("time_range")),
+        resources=_texts(stream, "resources", 1_000, 4_096),
+    )
+
+
+def _time_range(members: Members) -> TimeRange | None:
+    if not members.present:
+        return None
+    members.only((), ["since", "until"])
+    since = _bound(members, "since")
+    until = _bound(members, "until")
     if since is None and until is None:
-        raise found.fault("invalid_time_range", "A time range needs since or until.")
+        members.fault("", "A time range needs since or until.", "invalid_time_range")
     if since is not None and until is not None and since >= until:
-        raise found.fault("invalid_time_range", "A time range ends after it begins.")
+        members.fault("", "A time range ends after it begins.", "invalid_time_range")
     return TimeRange(since, until)
 
 
-def _bound(found: Shaped, name: str) -> int | None:
-    if not found.has(name):
-        return None
-    bound = bound_ns(found[name].text(64))
-    if bound is None:
-        raise found.fault("invalid_time_range", "A time needs an offset, or is a day YYYY-MM-DD.")
+def _bound(members: Members, name: str) -> int | None:
+    text = members.text(name, limit=64)
+    bound = bound_ns(text) if text else None
+    if text and bound is None:
+        sentence = "A time needs an offset, or is a day YYYY-MM-DD."
+        members.fault("", sentence, "invalid_time_range")
     return bound
 
 
-def _retention(found: Shaped) -> dict[str, object]:
-    found.close({"max_duration", "on_expiry"}, set())
-    duration = found["max_duration"].text(64)
+def _retention(members: Members) -> dict[str, object] | None:
+    if not members.present:
+        return None
+    members.only(["max_duration", "on_expiry"])
+    duration = members.text("max_duration", limit=64)
     if _DURATION.fullmatch(duration) is None:
-        raise found["max_duration"].fault("invalid_retention", "Not an ISO 8601 duration.")
-    on_expiry = found["on_expiry"].choice("delete", "anonymize")
+        members.fault("max_duration", "Not an ISO 8601 duration.", "invalid_retention")
+    on_expiry = members.choice("on_expiry", ("delete", "anonymize"))
     return {"max_duration": duration, "on_expiry": on_expiry}
 
 
-def _commitments(found: Shaped) -> tuple[str, ...]:
-    found.close({"commitments"}, set())
-    return found["commitments"].texts(10, 500)
+def _commitments(members: Members) -> tuple[str, ...] | None:
+    if not members.present:
+        return None
+    members.only(["commitments"])
+    return _texts(members, "commitments", 10, 500)
+
+
+def _texts(
+    members: Members, name: str, most: int, limit_chars: int = 2_048
+) -> tuple[str, ...] | None:
+    if not members.has(name):
+        return None
+    items = _counted(members.raw[name], f"{members.path}/{name}", most)
+    texts = tuple(text_at(value, path, members.findings, limit_chars) for path, value in items)
+    if len(set(texts)) != len(texts):
+        members.fault(name, "An item stands here twice.")
+    return texts
+
+
+def _objects(value: object, path: str, most: int) -> Iterator[Members]:
+    for at, item in _counted(value, path, most):
+        yield Members(item, at, FirstFault())
+
+
+def _counted(value: object, path: str, most: int) -> list[tuple[str, object]]:
+    items = items_at(value, path, FirstFault())
+    if not 1 <= len(items) <= most:
+        raise ShapeFault(path, MALFORMED, f"From 1 to {most} items are needed here.")
+    return items
 
 
 def _fit_together(selections: tuple[Selection, ...]) -> None:
-    def fault(reason: str, sentence: str) -> ShapeFault:
-        return ShapeFault("", reason, sentence)
-
     if len({selection.access_mode for selection in selections}) > 1:
-        raise fault("mixed_access_mode", "All entries have one access mode.")
+        raise ShapeFault("", "mixed_access_mode", "All entries have one access mode.")
     if len({selection.source_id for selection in selections}) != len(selections):
-        raise fault("duplicate_source", "Each source stands in one entry.")
+        raise ShapeFault("", "duplicate_source", "Each source stands in one entry.")
     trains = any(selection.purpose_code == AI_TRAINING for selection in selections)
     if trains and len(selections) > 1:
-        raise fault("ai_training_not_alone", "Training is asked for alone.")
+        raise ShapeFault("", "ai_training_not_alone", "Training is asked for alone.")

@@ -1,7 +1,8 @@
-"""What is different between the page that was shown and what would be decided now.  Pure.
+"""What changed since the page was shown, and what a request adds to what its app holds.  Pure.
 
 Rule: the owner's choices are compared by their artifacts, what changed underneath by the facts that
-the page stood on.  Source: docs/contract/authorization-server.md 6.3.
+the page stood on; only active grants count as held.
+Source: docs/contract/authorization-server.md 6.3, 7.5.
 """
 
 from __future__ import annotations
@@ -11,21 +12,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from personal_server.console.consent_words import source_name
+from personal_server.console.consent_words import account_names, source_name
 from personal_server.console.words import counted, field_words, listed, number
 from personal_server.domain.authority import TimeConstraint
 from personal_server.domain.grant import Grant, StreamGrant
 from personal_server.granting.reviews import Review, facts_of
 
-Place = tuple[str, str]
+SourceStream = tuple[str, str]
+"""(source id, stream)"""
 
 
 @dataclass(frozen=True, slots=True)
 class Differences:
-    """In words, and the (source id, stream) pairs to be marked."""
+    """In words, and as what is to be marked."""
 
     said: tuple[str, ...] = ()
-    changed: frozenset[Place] = frozenset()
+    changed: frozenset[SourceStream] = frozenset()
 
 
 def differences_of(review: Review) -> Differences:
@@ -52,25 +54,6 @@ def fact_differences(before: str, after: str) -> list[str]:
     return said
 
 
-def _source_differences(
-    source_id: str, old: Mapping[str, object] | None, new: Mapping[str, object] | None
-) -> list[str]:
-    name = _short(source_id)
-    if new is None:
-        return [f"{name}: it can no longer be given."]
-    if old is None:
-        return [f"{name}: it can be given now."]
-    said: list[str] = []
-    if old["declaration"] != new["declaration"]:
-        said.append(f"{name}: the source describes its records anew.")
-    accounts = [set(cast("list[str]", facts["connections"])) for facts in (old, new)]
-    if gone := len(accounts[0] - accounts[1]):
-        said.append(f"{name}: {counted(gone, 'account')} can no longer be chosen.")
-    if come := len(accounts[1] - accounts[0]):
-        said.append(f"{name}: {counted(come, 'account')} more to choose from.")
-    return said
-
-
 def differences(before: Mapping[str, object], after: Mapping[str, object]) -> list[str]:
     """What changed between two review artifacts, in words."""
     said: list[str] = []
@@ -92,14 +75,55 @@ def differences(before: Mapping[str, object], after: Mapping[str, object]) -> li
     return said
 
 
-def changed_streams(before: Mapping[str, object], after: Mapping[str, object]) -> frozenset[Place]:
-    """The (source id, stream) pairs that differ, to be marked."""
+def changed_streams(
+    before: Mapping[str, object], after: Mapping[str, object]
+) -> frozenset[SourceStream]:
+    """What differs between two review artifacts, to be marked."""
     old, new = _streams(before), _streams(after)
     return frozenset(place for place, stream in new.items() if old.get(place) != stream)
 
 
+def additions(review: Review) -> tuple[str, ...]:
+    """One sentence for each purpose and kind of records that no grant of the app reaches yet."""
+    grants = _active_grants(review)
+    held, purposes = _held(grants), {(one.source.id, one.purpose_code) for one in grants}
+    said: list[str] = []
+    for entry in review.terms.entries:
+        source_id, name = entry.offer.selection.source_id, source_name(entry.offer)
+        known = source_id in {one for one, _ in purposes}
+        if known and (source_id, entry.offer.selection.purpose_code) not in purposes:
+            said.append(f"{name}: another purpose")
+        names = account_names(entry.offer)
+        for stream in entry.streams:
+            earlier = held.get((source_id, stream.name))
+            if earlier is None:
+                said.append(f"{stream.name} of {name}")
+            elif new := list(_new(stream, earlier, names)):
+                said.append(f"{stream.name} of {name}: {', '.join(new)}")
+    return tuple(said)
+
+
+def _source_differences(
+    source_id: str, old: Mapping[str, object] | None, new: Mapping[str, object] | None
+) -> list[str]:
+    name = _short(source_id)
+    if new is None:
+        return [f"{name}: it can no longer be given."]
+    if old is None:
+        return [f"{name}: it can be given now."]
+    said: list[str] = []
+    if old["declaration"] != new["declaration"]:
+        said.append(f"{name}: the source describes its records anew.")
+    accounts = [set(cast("list[str]", facts["connections"])) for facts in (old, new)]
+    if gone := len(accounts[0] - accounts[1]):
+        said.append(f"{name}: {counted(gone, 'account')} can no longer be chosen.")
+    if come := len(accounts[1] - accounts[0]):
+        said.append(f"{name}: {counted(come, 'account')} more to choose from.")
+    return said
+
+
 def _stream_differences(
-    place: Place, old: Mapping[str, object], new: Mapping[str, object]
+    place: SourceStream, old: Mapping[str, object], new: Mapping[str, object]
 ) -> list[str]:
     said: list[str] = []
     fields = [_names(stream, "fields") for stream in (old, new)]
@@ -126,7 +150,7 @@ def _fields(names: set[str]) -> str:
     return listed(map(field_words, sorted(names)))
 
 
-def _place(place: Place) -> str:
+def _place(place: SourceStream) -> str:
     return f"{place[1]} of {_short(place[0])}"
 
 
@@ -134,7 +158,7 @@ def _short(source_id: str) -> str:
     return source_id.rstrip("/").rsplit("/", 1)[-1]
 
 
-def _streams(artifact: Mapping[str, object]) -> dict[Place, Mapping[str, object]]:
+def _streams(artifact: Mapping[str, object]) -> dict[SourceStream, Mapping[str, object]]:
     sources = cast("list[dict[str, object]]", artifact.get("sources") or [])
     return {
         (_source_id(source), str(stream["name"])): stream
@@ -147,44 +171,13 @@ def _source_id(source: Mapping[str, object]) -> str:
     return str(cast("Mapping[str, object]", source["source"])["id"])
 
 
-# What a request would add to what its app holds already.  Pure.
-#
-# Rule: only active grants count; what none of them reaches is an addition.
-# Source: docs/contract/authorization-server.md 7.5.
-
-
-Holdings = Mapping[tuple[str, str], Sequence[StreamGrant]]
-
-
-def additions(review: Review) -> tuple[str, ...]:
-    """One sentence for each purpose and kind of records that is new or reaches further."""
-    grants = _active_grants(review)
-    held, purposes = _held(grants), {(one.source.id, one.purpose_code) for one in grants}
-    said: list[str] = []
-    for entry in review.terms.entries:
-        source_id, name = entry.offer.selection.source_id, source_name(entry.offer)
-        known = source_id in {one for one, _ in purposes}
-        if known and (source_id, entry.offer.selection.purpose_code) not in purposes:
-            said.append(f"{name}: another purpose")
-        names = {
-            c.connection_id: c.display_name or c.connection_id for c in entry.offer.connections
-        }
-        for stream in entry.streams:
-            earlier = held.get((source_id, stream.name))
-            if earlier is None:
-                said.append(f"{stream.name} of {name}")
-            elif new := list(_new(stream, earlier, names)):
-                said.append(f"{stream.name} of {name}: {', '.join(new)}")
-    return tuple(said)
-
-
 def _active_grants(review: Review) -> list[Grant]:
     held = [one for holding in review.earlier for one in holding.grants]
     return [one.grant for one in held if one.grant is not None and one.status == "active"]
 
 
-def _held(grants: Sequence[Grant]) -> Holdings:
-    held: dict[tuple[str, str], list[StreamGrant]] = {}
+def _held(grants: Sequence[Grant]) -> dict[SourceStream, list[StreamGrant]]:
+    held: dict[SourceStream, list[StreamGrant]] = {}
     for grant in grants:
         for stream in grant.streams:
             held.setdefault((grant.source.id, stream.name), []).append(stream)

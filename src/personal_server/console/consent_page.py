@@ -1,6 +1,8 @@
-"""The consent page: shown, previewed, decided.
+"""The consent page: shown, filled in by its shortcuts, previewed, decided.
 
 Rule: `POST` is the only way to a grant in a browser, and it grants exactly what the page showed.
+A shortcut (a button that fills in choices, since no script runs) only changes what a person could
+have typed; narrowing judges the result like any other form.
 Source: docs/contract/authorization-server.md 6, 7.
 """
 
@@ -14,7 +16,7 @@ from starlette.responses import Response
 from personal_server.consent.choices import Choices, EntryChoice, StreamChoice, parse_choices
 from personal_server.consent.offers import EntryOffer, StreamOffer
 from personal_server.consent.selections import CONTINUOUS
-from personal_server.console.consent_changes import Differences, differences_of
+from personal_server.console.consent_changes import Differences, SourceStream, differences_of
 from personal_server.console.consent_view import consent_view
 from personal_server.console.consent_words import SINGLE_ENDS
 from personal_server.console.pages import Pages, form_target
@@ -36,139 +38,10 @@ from personal_server.granting.reviews import Review
 from personal_server.reading.preview import EvidenceReader
 from personal_server.web.bodies import Form
 
-# The consent form's shortcuts: buttons that fill in choices, since no script runs.  Pure.
-#
-# Rule: a shortcut only changes what a person could have typed; narrowing judges the result like any
-# other form.  Source: docs/contract/authorization-server.md 7.6.
-
-
 QUICK_DAYS = (("30", "Last 30 days"), ("90", "Last 90 days"), ("365", "Last year"))
 SEVERAL = "several"
-Change = Callable[[StreamOffer, StreamChoice], StreamChoice]
-
-
-def posted_choices(form: Form) -> Choices:
-    """The choices of a posted form.  Raises: NotANarrowing.
-
-    Without a script the ends to choose from follow the mode only with the next page; an end of
-    the other mode then means the usual one, which is shown before anything is decided.
-    """
-    choices = parse_choices(form)
-    if choices.mode == CONTINUOUS and choices.expiry in dict(SINGLE_ENDS):
-        return replace(choices, expiry=None)
-    return choices
-
-
-def without_times(choices: Choices) -> Choices:
-    """The choices with every stream's time as it was asked for."""
-    entries = {
-        index: replace(
-            entry,
-            streams={
-                name: replace(stream, since="", until="") for name, stream in entry.streams.items()
-            },
-        )
-        for index, entry in choices.entries.items()
-    }
-    return replace(choices, entries=entries)
-
-
-def leaves_all_out(form: Form, choices: Choices) -> bool:
-    """Whether every entry of several was left out: a denial.
-
-    Source: docs/contract/authorization-server.md 6.2.
-    """
-    several = any(name == SEVERAL for name, _ in form)
-    return several and not any(entry.keep for entry in choices.entries.values())
-
-
-def with_last_days(review: Review, days: str, now_ns: int) -> Choices:
-    """Every stream that has a time: only the last days, as far as they were asked for."""
-    if days not in dict(QUICK_DAYS):
-        raise NotANarrowing("That is not one of the quick choices.")
-    start = (now_ns // DAY_NANOSECONDS - int(days)) * DAY_NANOSECONDS
-    return _each_stream(review, lambda stream, choice: _since(stream, choice, start))
-
-
-def with_view(review: Review, name: str) -> Choices:
-    """One stream cut to a declared view; `name` is `{entry}.{stream}.{view}`."""
-    index, _, rest = name.partition(".")
-    stream_name, _, view_id = rest.rpartition(".")
-
-    def cut(stream: StreamOffer, choice: StreamChoice) -> StreamChoice:
-        view = stream.stream.view(view_id)
-        if stream.name != stream_name or view is None:
-            return choice
-        fields = frozenset(view.fields) & frozenset(stream.fields)
-        return replace(choice, fields=fields | frozenset(stream.stream.floor))
-
-    return _each_stream(review, cut, only=index)
-
-
-def like_earlier(review: Review, held: Held) -> Choices:
-    """The choices of an earlier grant, as far as this request has them."""
-    earlier = {
-        (held_grant.grant.source.id, stream.name): stream
-        for held_grant in held.grants
-        if held_grant.grant is not None
-        for stream in held_grant.grant.streams
-    }
-    entries: dict[int, EntryChoice] = {}
-    for offer in review.offers:
-        if isinstance(offer, EntryOffer):
-            source_id = offer.selection.source_id
-            entries[offer.index] = _entry_like(offer, source_id, earlier)
-    return replace(review.choices, entries=entries)
-
-
-def _entry_like(
-    offer: EntryOffer, source_id: str, earlier: dict[tuple[str, str], StreamGrant]
-) -> EntryChoice:
-    found = {s.name: g for s in offer.streams if (g := earlier.get((source_id, s.name)))}
-    connections = {c for grant in found.values() for c in grant.instance_ids}
-    eligible = {c.connection_id for c in offer.connections}
-    return EntryChoice(
-        keep=bool(found),
-        connections=frozenset(connections & eligible) or None,
-        streams={s.name: _stream_like(s, found.get(s.name)) for s in offer.streams},
-    )
-
-
-def _stream_like(stream: StreamOffer, earlier: StreamGrant | None) -> StreamChoice:
-    if earlier is None:
-        return StreamChoice(wanted=stream.required)
-    fields = frozenset(earlier.fields) & frozenset(stream.fields)
-    window = earlier.time_constraint
-    choice = StreamChoice(wanted=True, fields=fields if stream.stream.selectable_fields else None)
-    if window is None or window.since_ns is None:
-        return choice
-    return _since(stream, choice, window.since_ns)
-
-
-def _since(stream: StreamOffer, choice: StreamChoice, start_ns: int) -> StreamChoice:
-    asked = stream.time_range
-    if stream.stream.consent_time_field is None:
-        return choice
-    if asked is not None and asked.since_ns is not None and asked.since_ns >= start_ns:
-        return choice
-    if asked is not None and asked.until_ns is not None and asked.until_ns <= start_ns:
-        return choice
-    text = instant_text(start_ns)
-    return replace(choice, since=text[:10] if text.endswith("T00:00:00Z") else text)
-
-
-def _each_stream(review: Review, change: Change, *, only: str | None = None) -> Choices:
-    entries = dict(review.choices.entries)
-    for offer in review.offers:
-        if not isinstance(offer, EntryOffer) or only not in (None, str(offer.index)):
-            continue
-        entry = review.choices.entry(offer.index)
-        streams = {s.name: change(s, entry.stream(s.name)) for s in offer.streams}
-        entries[offer.index] = replace(entry, streams=streams)
-    return replace(review.choices, entries=entries)
-
-
 NOTHING_DIFFERENT = Differences()
+Change = Callable[[StreamOffer, StreamChoice], StreamChoice]
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,7 +164,7 @@ class ConsentPages:
 
     def _page(self, visit: Visit, review: Review, note: Note | None = None) -> Response:
         figures = self.evidence.gather(review.prospective()) if review.terms.entries else {}
-        changed = frozenset[tuple[str, str]]() if note is None else note.differences.changed
+        changed = frozenset[SourceStream]() if note is None else note.differences.changed
         redirect = None if review.request is None else review.request.redirect_uri
         return self.pages.show(
             visit,
@@ -313,5 +186,125 @@ class ConsentPages:
 
 
 def _note(error: PersonalServerError, different: Differences = NOTHING_DIFFERENT) -> Note:
-    """What was wrong with the form."""
     return Note(error.status, error.code, error.message, different)
+
+
+def posted_choices(form: Form) -> Choices:
+    """The choices of a posted form.  Raises: NotANarrowing.
+
+    Without a script the ends to choose from follow the mode only with the next page; an end of
+    the other mode then means the usual one, which is shown before anything is decided.
+    """
+    choices = parse_choices(form)
+    if choices.mode == CONTINUOUS and choices.expiry in dict(SINGLE_ENDS):
+        return replace(choices, expiry=None)
+    return choices
+
+
+def leaves_all_out(form: Form, choices: Choices) -> bool:
+    """Whether every entry of several was left out: a denial.
+
+    Source: docs/contract/authorization-server.md 6.2.
+    """
+    several = any(name == SEVERAL for name, _ in form)
+    return several and not any(entry.keep for entry in choices.entries.values())
+
+
+def without_times(choices: Choices) -> Choices:
+    """The choices with every stream's time as it was asked for."""
+    entries = {
+        index: replace(
+            entry,
+            streams={
+                name: replace(stream, since="", until="") for name, stream in entry.streams.items()
+            },
+        )
+        for index, entry in choices.entries.items()
+    }
+    return replace(choices, entries=entries)
+
+
+def with_last_days(review: Review, days: str, now_ns: int) -> Choices:
+    """Every stream that has a time: only the last days, as far as they were asked for."""
+    if days not in dict(QUICK_DAYS):
+        raise NotANarrowing("That is not one of the quick choices.")
+    start = (now_ns // DAY_NANOSECONDS - int(days)) * DAY_NANOSECONDS
+    return _each_stream(review, lambda stream, choice: _since(stream, choice, start))
+
+
+def with_view(review: Review, name: str) -> Choices:
+    """One stream cut to a declared view; `name` is `{entry}.{stream}.{view}`."""
+    index, _, rest = name.partition(".")
+    stream_name, _, view_id = rest.rpartition(".")
+
+    def cut(stream: StreamOffer, choice: StreamChoice) -> StreamChoice:
+        view = stream.stream.view(view_id)
+        if stream.name != stream_name or view is None:
+            return choice
+        fields = frozenset(view.fields) & frozenset(stream.fields)
+        return replace(choice, fields=fields | frozenset(stream.stream.floor))
+
+    return _each_stream(review, cut, only=index)
+
+
+def like_earlier(review: Review, held: Held) -> Choices:
+    """The choices of an earlier grant, as far as this request has them."""
+    earlier = {
+        (held_grant.grant.source.id, stream.name): stream
+        for held_grant in held.grants
+        if held_grant.grant is not None
+        for stream in held_grant.grant.streams
+    }
+    entries: dict[int, EntryChoice] = {}
+    for offer in review.offers:
+        if isinstance(offer, EntryOffer):
+            source_id = offer.selection.source_id
+            entries[offer.index] = _entry_like(offer, source_id, earlier)
+    return replace(review.choices, entries=entries)
+
+
+def _entry_like(
+    offer: EntryOffer, source_id: str, earlier: dict[tuple[str, str], StreamGrant]
+) -> EntryChoice:
+    found = {s.name: g for s in offer.streams if (g := earlier.get((source_id, s.name)))}
+    connections = {c for grant in found.values() for c in grant.instance_ids}
+    eligible = {c.connection_id for c in offer.connections}
+    return EntryChoice(
+        keep=bool(found),
+        connections=frozenset(connections & eligible) or None,
+        streams={s.name: _stream_like(s, found.get(s.name)) for s in offer.streams},
+    )
+
+
+def _stream_like(stream: StreamOffer, earlier: StreamGrant | None) -> StreamChoice:
+    if earlier is None:
+        return StreamChoice(wanted=stream.required)
+    fields = frozenset(earlier.fields) & frozenset(stream.fields)
+    window = earlier.time_constraint
+    choice = StreamChoice(wanted=True, fields=fields if stream.stream.selectable_fields else None)
+    if window is None or window.since_ns is None:
+        return choice
+    return _since(stream, choice, window.since_ns)
+
+
+def _since(stream: StreamOffer, choice: StreamChoice, start_ns: int) -> StreamChoice:
+    asked = stream.time_range
+    if stream.stream.consent_time_field is None:
+        return choice
+    if asked is not None and asked.since_ns is not None and asked.since_ns >= start_ns:
+        return choice
+    if asked is not None and asked.until_ns is not None and asked.until_ns <= start_ns:
+        return choice
+    text = instant_text(start_ns)
+    return replace(choice, since=text[:10] if text.endswith("T00:00:00Z") else text)
+
+
+def _each_stream(review: Review, change: Change, *, only: str | None = None) -> Choices:
+    entries = dict(review.choices.entries)
+    for offer in review.offers:
+        if not isinstance(offer, EntryOffer) or only not in (None, str(offer.index)):
+            continue
+        entry = review.choices.entry(offer.index)
+        streams = {s.name: change(s, entry.stream(s.name)) for s in offer.streams}
+        entries[offer.index] = replace(entry, streams=streams)
+    return replace(review.choices, entries=entries)

@@ -16,8 +16,8 @@ from personal_server.consent.client_registration import DOCUMENT, DYNAMIC
 from personal_server.consent.offers import EntryOffer, StreamOffer, Ungrantable
 from personal_server.consent.selections import AI_TRAINING, SINGLE_USE, Selection
 from personal_server.console import consent_words, words
-from personal_server.console.consent_changes import additions
-from personal_server.console.consent_words import mask, source_name
+from personal_server.console.consent_changes import SourceStream, additions
+from personal_server.console.consent_words import account_names, mask, source_name
 from personal_server.console.words import (
     counted,
     day_of,
@@ -25,7 +25,6 @@ from personal_server.console.words import (
     minute_of,
     purpose_label,
     redirect_place,
-    span_of,
 )
 from personal_server.domain.declaration import Property
 from personal_server.domain.grant import StreamGrant
@@ -33,41 +32,131 @@ from personal_server.granting.holdings import Held
 from personal_server.granting.reviews import Review
 from personal_server.reading.preview import Evidence, Place
 
-# One stream on the consent page: what is given of it, and the controls that narrow it.  Pure.
-
-
 SAMPLE_COLUMNS = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """What is known of the records behind the offers.
+class ConsentView:
+    """The whole page."""
 
-    Shapes: `evidence` under the review as authority, `kept` all there are; `changed` holds
-        (source id, stream) pairs to be marked.
-    """
+    handle: str
+    who: WhoView
+    promises: tuple[PromiseView, ...]
+    sources: tuple[SourceView, ...]
+    several: bool
+    picker: bool
+    mode: str
+    may_stand: bool
+    expiry: str
+    expires_at_ns: int | None
+    earlier: tuple[EarlierView, ...]
+    trains: bool
+    training_agreed: bool
+    missing: tuple[str, ...]
+    revision: str | None
+    impossible: str | None
+    figures: tuple[tuple[str, str], ...]
+    adds: tuple[str, ...]
 
-    evidence: Mapping[Place, Evidence]
-    kept: Mapping[Place, int]
-    changed: frozenset[tuple[str, str]]
+    @property
+    def ends(self) -> tuple[tuple[str, str], ...]:
+        """The ends to choose from in this mode."""
+        single = self.mode == SINGLE_USE
+        return consent_words.SINGLE_ENDS if single else consent_words.CONTINUOUS_ENDS
+
+    @property
+    def opens_samples(self) -> bool:
+        """Whether samples stand open: with one stream they are seen at a glance."""
+        return sum(stream.given for source in self.sources for stream in source.streams) == 1
+
+    @property
+    def has_time(self) -> bool:
+        """Whether something can be limited in time."""
+        return any(source.has_time for source in self.sources)
 
 
 @dataclass(frozen=True, slots=True)
-class FieldView:
-    """One field: `fixed` ones are always included."""
+class WhoView:
+    """The app that asks, with what is known of it and what to be wary of.
+
+    Shapes: `name` is its own word unless `name_checked`.
+    Source: docs/contract/authorization-server.md 7.1.
+    """
 
     name: str
-    words: str
-    about: str | None
-    fixed: bool
+    name_checked: bool
+    trust_kind: str
+    trust: str
+    identity: str
+    leads_to: str
+    warnings: tuple[str, ...]
+    device: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PromiseView:
+    """What the app declares and nobody enforces; `of` names the sources where they differ.
+
+    Source: docs/contract/authorization-server.md 7.2.
+    """
+
+    of: tuple[str, ...]
+    purpose: str | None
+    code: str
+    description: str | None
+    retention: str | None
+    trains: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SourceView:
+    """One entry of the request."""
+
+    index: int
+    name: str
+    detail: str | None
+    publisher: str | None
+    kept: bool
+    choosable: bool
+    connections: tuple[ConnectionView, ...] = ()
+    choose_connections: bool = False
+    streams: tuple[StreamView, ...] = ()
+    unoffered: tuple[str, ...] = ()
+    refused: str | None = None
+    commitments: tuple[str, ...] = ()
+
+    @property
+    def half_chosen(self) -> bool:
+        """Whether something of it is ticked, but not the source itself."""
+        ticked = any(stream.wanted and not stream.required for stream in self.streams)
+        return self.choosable and not self.kept and ticked
+
+    @property
+    def empty(self) -> tuple[StreamView, ...]:
+        """Streams that would give nothing now."""
+        return tuple(stream for stream in self.streams if stream.empty)
+
+    @property
+    def has_time(self) -> bool:
+        """Whether some stream can be limited in time."""
+        return any(stream.time_field for stream in self.streams)
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionView:
+    """One account of a source."""
+
+    connection_id: str
+    name: str
     chosen: bool
 
 
 @dataclass(frozen=True, slots=True)
 class StreamView:
-    """One stream.  `prefix` is `{entry}.{stream}` of its form fields.
+    """One stream: what is given of it, and the controls that narrow it.
 
-    `empty` is an optional stream without records that nobody ticked.
+    Shapes: `prefix` is `{entry}.{stream}` of its form fields; `empty` is an optional stream
+        without records that nobody ticked.
     """
 
     name: str
@@ -102,7 +191,215 @@ class StreamView:
         return tuple(field for field in self.fields if field.chosen)
 
 
-def stream_view(
+@dataclass(frozen=True, slots=True)
+class FieldView:
+    """One field: `fixed` ones are always included."""
+
+    name: str
+    words: str
+    about: str | None
+    fixed: bool
+    chosen: bool
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierView:
+    """What the app holds already."""
+
+    held: Held
+    sources: tuple[str, ...]
+    ending: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What is known of the records behind the offers.
+
+    Shapes: `evidence` under the review as authority, `kept` all there are; `changed` is to be
+        marked.
+    """
+
+    evidence: Mapping[Place, Evidence]
+    kept: Mapping[Place, int]
+    changed: frozenset[SourceStream]
+
+
+def consent_view(
+    review: Review,
+    evidence: Mapping[Place, Evidence],
+    kept: Mapping[Place, int],
+    changed: frozenset[SourceStream] = frozenset(),
+) -> ConsentView:
+    """The page of a review.
+
+    Shapes: `kept` counts all records, for what is not chosen; `changed` is to be marked.
+    """
+    shown = Shown(evidence, kept, changed)
+    sources = tuple(_source(review, offer, shown) for offer in review.offers)
+    terms = review.terms
+    default = DEFAULT_EXPIRY[terms.access_mode]
+    asked_modes = {offer.selection.access_mode for offer in review.offers}
+    return ConsentView(
+        handle=review.asked.facts.request_id,
+        who=_who(review),
+        promises=_promises(review),
+        sources=sources,
+        several=len(review.offers) > 1,
+        picker=review.asked.picker,
+        mode=terms.access_mode,
+        may_stand=SINGLE_USE not in asked_modes,
+        expiry=_expiry(review.choices.expiry, terms.access_mode, default),
+        expires_at_ns=terms.expires_at_ns,
+        earlier=tuple(_earlier(review, held) for held in review.earlier),
+        trains=review.trains,
+        training_agreed=review.choices.ai_training,
+        missing=tuple(
+            consent_words.missing(found, _offer_of(review, found.index)) for found in review.missing
+        ),
+        revision=review.revision,
+        impossible=_impossible(review),
+        figures=_figures(review, sources, evidence),
+        adds=additions(review),
+    )
+
+
+def _expiry(chosen: str | None, mode: str, default: str) -> str:
+    ends = consent_words.SINGLE_ENDS if mode == SINGLE_USE else consent_words.CONTINUOUS_ENDS
+    return chosen if chosen in dict(ends) else default
+
+
+def _who(review: Review) -> WhoView:
+    client, redirect = review.asked.client, review.asked.redirect_uri
+    host = urlsplit(client.client_id).hostname or ""
+    kind, trust = words.trust_mark(client.registration, client.client_id)
+    name = str(review.asked.display.get("name") or client.client_id)
+    return WhoView(
+        name=name,
+        name_checked=client.registration not in (DYNAMIC, DOCUMENT),
+        trust_kind=kind,
+        trust=trust,
+        identity=host if client.registration == DOCUMENT else client.client_id,
+        leads_to=redirect_place(redirect),
+        warnings=_warnings(review, host),
+        device=_device(review),
+    )
+
+
+def _warnings(review: Review, host: str) -> tuple[str, ...]:
+    client, redirect = review.asked.client, review.asked.redirect_uri
+    found: list[str] = []
+    if client.registration == DYNAMIC:
+        found.append("Nobody has checked who this app is. Allow it only if you started this.")
+    if client.registration == DOCUMENT:
+        redirect_host = urlsplit(redirect or "").hostname
+        if redirect_host in words.LOOPBACK_NAMES:
+            if all(urlsplit(uri).hostname in words.LOOPBACK_NAMES for uri in client.redirect_uris):
+                found.append("Any program on this computer could receive this access.")
+        elif redirect_host and redirect_host != host:
+            found.append("The answer goes to another domain than the one that was checked.")
+    return tuple(found)
+
+
+def _device(review: Review) -> tuple[tuple[str, str], ...]:
+    row = review.request
+    if row is None or row.flow == "code":
+        return ()
+    return (
+        ("Asked from", row.address or "an unknown address"),
+        ("With", row.user_agent or "an unknown program"),
+        ("At", minute_of(row.created_at_ns)),
+    )
+
+
+def _promises(review: Review) -> tuple[PromiseView, ...]:
+    """What the app declares; entries that declare the same share one."""
+    groups: dict[tuple[str, str | None, str | None], list[str]] = {}
+    for offer in review.offers:
+        selection = offer.selection
+        retention = consent_words.retention(selection.retention)
+        key = (selection.purpose_code, selection.purpose_description, retention)
+        groups.setdefault(key, []).append(source_name(offer))
+    return tuple(
+        PromiseView(
+            of=tuple(names) if len(groups) > 1 else (),
+            purpose=purpose_label(code),
+            code=code,
+            description=description,
+            retention=retention,
+            trains=code == AI_TRAINING,
+        )
+        for (code, description, retention), names in groups.items()
+    )
+
+
+def _source(
+    review: Review,
+    offer: EntryOffer | Ungrantable,
+    shown: Shown,
+) -> SourceView:
+    selection: Selection = offer.selection
+    several = len(review.offers) > 1
+    if isinstance(offer, Ungrantable):
+        return SourceView(
+            index=offer.index,
+            name=source_name(offer),
+            detail=None,
+            publisher=None,
+            kept=False,
+            choosable=False,
+            refused=consent_words.UNGRANTABLE.get(
+                offer.refusal.reason or "", "It cannot be given."
+            ),
+        )
+    choice = review.choices.entry(offer.index)
+    kept = choice.keep or not several
+    names = account_names(offer)
+    chosen = choice.connections or frozenset()
+    alone = len(offer.connections) == 1
+    settled = all(stream.settled for stream in offer.streams) and choice.connections is None
+    return SourceView(
+        index=offer.index,
+        name=source_name(offer),
+        detail=offer.declaration.display_detail,
+        publisher=offer.declaration.publisher_id,
+        kept=kept,
+        choosable=several,
+        connections=tuple(
+            ConnectionView(connection_id, name, alone or settled or connection_id in chosen)
+            for connection_id, name in names.items()
+        ),
+        choose_connections=not alone,
+        streams=tuple(
+            _stream(
+                stream,
+                choice.stream(stream.name),
+                terms=_granted(review, offer.index, stream.name),
+                shown=shown,
+                names=names,
+                prefix=f"{offer.index}.{quote(stream.name, safe='')}",
+                changed=(offer.selection.source_id, stream.name) in shown.changed,
+            )
+            for stream in offer.streams
+        ),
+        unoffered=tuple(unoffered.name for unoffered in offer.unoffered),
+        commitments=selection.commitments or (),
+    )
+
+
+def _granted(review: Review, index: int, name: str) -> StreamGrant | None:
+    return next(
+        (
+            stream
+            for entry in review.terms.entries
+            if entry.offer.index == index
+            for stream in entry.streams
+            if stream.name == name
+        ),
+        None,
+    )
+
+
+def _stream(
     stream: StreamOffer,
     choice: StreamChoice,
     *,
@@ -139,7 +436,7 @@ def stream_view(
         count=consent_words.count(found),
         kept=counted(kept, "record"),
         empty=not (kept or stream.required or choice.wanted),
-        span=_stream_span(found),
+        span=consent_words.span(found),
         synced=_synced(found),
         sample_columns=tuple(field_words(name) for name in columns),
         samples=tuple(
@@ -196,319 +493,9 @@ def _masked(row: Mapping[str, object], declared: Property) -> str:
     return mask(row[declared.name], declared.kind) if declared.name in row else "–"
 
 
-def _stream_span(found: list[Evidence]) -> str | None:
-    earliest = min((e.earliest for e in found if e.earliest), default=None)
-    latest = max((e.latest for e in found if e.latest), default=None)
-    return None if earliest is None or latest is None else span_of(earliest, latest)
-
-
 def _synced(found: list[Evidence]) -> str | None:
     at = max((e.synced_at_ns for e in found if e.synced_at_ns is not None), default=None)
     return None if at is None else day_of(at)
-
-
-# Who asks and why, as the consent page shows it.  Pure.
-# Source: docs/contract/authorization-server.md 7.1 and 7.2.
-
-
-_LOOPBACK = ("127.0.0.1", "localhost", "::1")
-
-
-@dataclass(frozen=True, slots=True)
-class WhoView:
-    """The app; `name` is its own word unless `name_checked`."""
-
-    name: str
-    name_checked: bool
-    trust_kind: str
-    trust: str
-    identity: str
-    leads_to: str
-    warnings: tuple[str, ...]
-    device: tuple[tuple[str, str], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class PromiseView:
-    """Declared, not enforced; `of` names the sources where they differ."""
-
-    of: tuple[str, ...]
-    purpose: str | None
-    code: str
-    description: str | None
-    retention: str | None
-    trains: bool
-
-
-def who_view(review: Review) -> WhoView:
-    """The app that asks, with what is known and what to be wary of."""
-    client, redirect = review.asked.client, review.asked.redirect_uri
-    host = urlsplit(client.client_id).hostname or ""
-    kind, trust = words.trust_mark(client.registration, client.client_id)
-    name = str(review.asked.display.get("name") or client.client_id)
-    return WhoView(
-        name=name,
-        name_checked=client.registration not in (DYNAMIC, DOCUMENT),
-        trust_kind=kind,
-        trust=trust,
-        identity=host if client.registration == DOCUMENT else client.client_id,
-        leads_to=redirect_place(redirect),
-        warnings=_warnings(review, host),
-        device=_device(review),
-    )
-
-
-def _warnings(review: Review, host: str) -> tuple[str, ...]:
-    client, redirect = review.asked.client, review.asked.redirect_uri
-    found: list[str] = []
-    if client.registration == DYNAMIC:
-        found.append("Nobody has checked who this app is. Allow it only if you started this.")
-    if client.registration == DOCUMENT:
-        redirect_host = urlsplit(redirect or "").hostname
-        if redirect_host in _LOOPBACK:
-            if all(urlsplit(uri).hostname in _LOOPBACK for uri in client.redirect_uris):
-                found.append("Any program on this computer could receive this access.")
-        elif redirect_host and redirect_host != host:
-            found.append("The answer goes to another domain than the one that was checked.")
-    return tuple(found)
-
-
-def _device(review: Review) -> tuple[tuple[str, str], ...]:
-    row = review.request
-    if row is None or row.flow == "code":
-        return ()
-    return (
-        ("Asked from", row.address or "an unknown address"),
-        ("With", row.user_agent or "an unknown program"),
-        ("At", minute_of(row.created_at_ns)),
-    )
-
-
-def promise_views(review: Review) -> tuple[PromiseView, ...]:
-    """What the app declares; entries that declare the same share one."""
-    groups: dict[tuple[str, str | None, str | None], list[str]] = {}
-    for offer in review.offers:
-        selection = offer.selection
-        retention = consent_words.retention(selection.retention)
-        key = (selection.purpose_code, selection.purpose_description, retention)
-        groups.setdefault(key, []).append(source_name(offer))
-    return tuple(
-        PromiseView(
-            of=tuple(names) if len(groups) > 1 else (),
-            purpose=purpose_label(code),
-            code=code,
-            description=description,
-            retention=retention,
-            trains=code == AI_TRAINING,
-        )
-        for (code, description, retention), names in groups.items()
-    )
-
-
-EvidenceBy = Mapping[Place, Evidence]
-
-
-@dataclass(frozen=True, slots=True)
-class ConnectionView:
-    """One account of a source."""
-
-    connection_id: str
-    name: str
-    chosen: bool
-
-
-@dataclass(frozen=True, slots=True)
-class SourceView:
-    """One entry of the request."""
-
-    index: int
-    name: str
-    detail: str | None
-    publisher: str | None
-    kept: bool
-    choosable: bool
-    connections: tuple[ConnectionView, ...] = ()
-    choose_connections: bool = False
-    streams: tuple[StreamView, ...] = ()
-    unoffered: tuple[str, ...] = ()
-    refused: str | None = None
-    commitments: tuple[str, ...] = ()
-
-    @property
-    def half_chosen(self) -> bool:
-        """Whether something of it is ticked, but not the source itself."""
-        ticked = any(stream.wanted and not stream.required for stream in self.streams)
-        return self.choosable and not self.kept and ticked
-
-    @property
-    def empty(self) -> tuple[StreamView, ...]:
-        """Streams that would give nothing now."""
-        return tuple(stream for stream in self.streams if stream.empty)
-
-    @property
-    def has_time(self) -> bool:
-        """Whether some stream can be limited in time."""
-        return any(stream.time_field for stream in self.streams)
-
-
-@dataclass(frozen=True, slots=True)
-class EarlierView:
-    """What the app holds already."""
-
-    held: Held
-    sources: tuple[str, ...]
-    ending: bool
-
-
-@dataclass(frozen=True, slots=True)
-class ConsentView:
-    """The whole page."""
-
-    handle: str
-    who: WhoView
-    promises: tuple[PromiseView, ...]
-    sources: tuple[SourceView, ...]
-    several: bool
-    picker: bool
-    mode: str
-    may_stand: bool
-    expiry: str
-    expires_at_ns: int | None
-    earlier: tuple[EarlierView, ...]
-    trains: bool
-    training_agreed: bool
-    missing: tuple[str, ...]
-    revision: str | None
-    impossible: str | None
-    figures: tuple[tuple[str, str], ...]
-    adds: tuple[str, ...]
-
-    @property
-    def ends(self) -> tuple[tuple[str, str], ...]:
-        """The ends to choose from in this mode."""
-        single = self.mode == SINGLE_USE
-        return consent_words.SINGLE_ENDS if single else consent_words.CONTINUOUS_ENDS
-
-    @property
-    def opens_samples(self) -> bool:
-        """Whether samples stand open: with one stream they are seen at a glance."""
-        return sum(stream.given for source in self.sources for stream in source.streams) == 1
-
-    @property
-    def has_time(self) -> bool:
-        """Whether something can be limited in time."""
-        return any(source.has_time for source in self.sources)
-
-
-def consent_view(
-    review: Review,
-    evidence: EvidenceBy,
-    kept: Mapping[Place, int],
-    changed: frozenset[tuple[str, str]] = frozenset(),
-) -> ConsentView:
-    """The page of a review.
-
-    Shapes: `kept` counts all records, for what is not chosen; `changed` marks (source id, stream).
-    """
-    shown = Shown(evidence, kept, changed)
-    sources = tuple(_source(review, offer, shown) for offer in review.offers)
-    terms = review.terms
-    default = DEFAULT_EXPIRY[terms.access_mode]
-    asked_modes = {offer.selection.access_mode for offer in review.offers}
-    return ConsentView(
-        handle=review.asked.facts.request_id,
-        who=who_view(review),
-        promises=promise_views(review),
-        sources=sources,
-        several=len(review.offers) > 1,
-        picker=review.asked.picker,
-        mode=terms.access_mode,
-        may_stand=SINGLE_USE not in asked_modes,
-        expiry=_expiry(review.choices.expiry, terms.access_mode, default),
-        expires_at_ns=terms.expires_at_ns,
-        earlier=tuple(_earlier(review, held) for held in review.earlier),
-        trains=review.trains,
-        training_agreed=review.choices.ai_training,
-        missing=tuple(
-            consent_words.missing(found, _offer_of(review, found.index)) for found in review.missing
-        ),
-        revision=review.revision,
-        impossible=_impossible(review),
-        figures=_figures(review, sources, evidence),
-        adds=additions(review),
-    )
-
-
-def _expiry(chosen: str | None, mode: str, default: str) -> str:
-    ends = consent_words.SINGLE_ENDS if mode == SINGLE_USE else consent_words.CONTINUOUS_ENDS
-    return chosen if chosen in dict(ends) else default
-
-
-def _source(
-    review: Review,
-    offer: EntryOffer | Ungrantable,
-    shown: Shown,
-) -> SourceView:
-    selection: Selection = offer.selection
-    several = len(review.offers) > 1
-    if isinstance(offer, Ungrantable):
-        return SourceView(
-            index=offer.index,
-            name=source_name(offer),
-            detail=None,
-            publisher=None,
-            kept=False,
-            choosable=False,
-            refused=consent_words.UNGRANTABLE.get(
-                offer.refusal.reason or "", "It cannot be given."
-            ),
-        )
-    choice = review.choices.entry(offer.index)
-    kept = choice.keep or not several
-    names = {c.connection_id: c.display_name or c.connection_id for c in offer.connections}
-    chosen = choice.connections or frozenset()
-    alone = len(offer.connections) == 1
-    settled = all(stream.settled for stream in offer.streams) and choice.connections is None
-    return SourceView(
-        index=offer.index,
-        name=source_name(offer),
-        detail=offer.declaration.display_detail,
-        publisher=offer.declaration.publisher_id,
-        kept=kept,
-        choosable=several,
-        connections=tuple(
-            ConnectionView(connection_id, name, alone or settled or connection_id in chosen)
-            for connection_id, name in names.items()
-        ),
-        choose_connections=not alone,
-        streams=tuple(
-            stream_view(
-                stream,
-                choice.stream(stream.name),
-                terms=_granted(review, offer.index, stream.name),
-                shown=shown,
-                names=names,
-                prefix=f"{offer.index}.{quote(stream.name, safe='')}",
-                changed=(offer.selection.source_id, stream.name) in shown.changed,
-            )
-            for stream in offer.streams
-        ),
-        unoffered=tuple(unoffered.name for unoffered in offer.unoffered),
-        commitments=selection.commitments or (),
-    )
-
-
-def _granted(review: Review, index: int, name: str) -> StreamGrant | None:
-    return next(
-        (
-            stream
-            for entry in review.terms.entries
-            if entry.offer.index == index
-            for stream in entry.streams
-            if stream.name == name
-        ),
-        None,
-    )
 
 
 def _earlier(review: Review, held: Held) -> EarlierView:
@@ -523,7 +510,7 @@ def _earlier(review: Review, held: Held) -> EarlierView:
 
 
 def _figures(
-    review: Review, sources: tuple[SourceView, ...], evidence: EvidenceBy
+    review: Review, sources: tuple[SourceView, ...], evidence: Mapping[Place, Evidence]
 ) -> tuple[tuple[str, str], ...]:
     """The page at a glance: (figure, what it counts)."""
     if review.artifact is None:
@@ -538,14 +525,8 @@ def _figures(
             f"{fields} fields",
             f"of {len(given)} {'kind' if len(given) == 1 else 'kinds'} of records",
         ),
-        (_span(evidence), "oldest to newest"),
+        (consent_words.span(evidence.values()) or "no dates", "oldest to newest"),
     )
-
-
-def _span(evidence: EvidenceBy) -> str:
-    earliest = min((e.earliest for e in evidence.values() if e.earliest), default=None)
-    latest = max((e.latest for e in evidence.values() if e.latest), default=None)
-    return "no dates" if earliest is None or latest is None else span_of(earliest, latest)
 
 
 def _offer_of(review: Review, index: int) -> EntryOffer | None:

@@ -1,4 +1,4 @@
-"""The consent page's sentences: purposes, promises, windows, ends.  Pure."""
+"""The consent page's words: windows, counts, promises, ends, and masked sample values.  Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from personal_server.consent.offers import EntryOffer, StreamOffer, Ungrantable
 from personal_server.consent.selections import TimeRange
 from personal_server.consent.terms import Missing
-from personal_server.console.words import counted, day_of, day_of_text, field_words, shown
+from personal_server.console.words import counted, day_of, day_of_text, field_words, shown, span_of
 from personal_server.domain.authority import TimeConstraint
 from personal_server.domain.values import ValueKind, day_number, instant_ns
 from personal_server.reading.preview import Evidence
@@ -32,10 +32,24 @@ UNGRANTABLE = {
     "unsupported_selection": "The source cannot be limited in the way the app asked.",
     "invalid_resource": "The app named records that cannot exist.",
 }
+HIDDEN = "•••"
+_KEPT_CHARS = 2
 _DURATION = re.compile(
     r"P(?:(\d+)Y)?(?:(\d+)M)?(?:(\d+)W)?(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?)?\Z"
 )
 _UNITS = ("year", "month", "week", "day", "hour", "minute", "second")
+
+
+def source_name(offer: EntryOffer | Ungrantable) -> str:
+    """The name of a source: its publisher's, or what the client called it."""
+    if isinstance(offer, EntryOffer):
+        return offer.declaration.display_name
+    return offer.selection.source_id
+
+
+def account_names(offer: EntryOffer) -> dict[str, str]:
+    """What the connections of an offer are called, by id."""
+    return {c.connection_id: c.display_name or c.connection_id for c in offer.connections}
 
 
 def window(bound: TimeConstraint | None, stream: StreamOffer) -> str:
@@ -69,6 +83,14 @@ def count(found: Iterable[Evidence]) -> str:
     if any(evidence.at_least for evidence in each):
         return f"at least {counted(total, 'record')}"
     return counted(total, "record")
+
+
+def span(found: Iterable[Evidence]) -> str | None:
+    """From the oldest record to the newest, if they carry dates."""
+    each = list(found)
+    earliest = min((evidence.earliest for evidence in each if evidence.earliest), default=None)
+    latest = max((evidence.latest for evidence in each if evidence.latest), default=None)
+    return None if earliest is None or latest is None else span_of(earliest, latest)
 
 
 def retention(promised: Mapping[str, object] | None) -> str | None:
@@ -105,18 +127,13 @@ def missing(found: Missing, offer: EntryOffer | None) -> str:
             return f"Choose at least one record{source}, or leave that kind out."
 
 
-# Masking of sample values: enough to recognise the kind of record, too little to read it.  Pure.
-#
-# Source: docs/contract/authorization-server.md 7.3: strings keep two characters, numbers one
-# leading digit, times the date, anything nested its type only.
-
-
-HIDDEN = "•••"
-_KEPT_CHARS = 2
-
-
 def mask(value: object, kind: ValueKind | None) -> str:
-    """A value as a sample shows it; of a short string at most half is kept."""
+    """A value as a sample shows it: its kind can be recognised, the value not read.
+
+    A string keeps two characters, a short one at most half; a number one leading digit, a time the
+    date, anything nested its type only.
+    Source: docs/contract/authorization-server.md 7.3.
+    """
     match value:
         case None:
             return "empty"
@@ -145,10 +162,3 @@ def _text(value: str, kind: ValueKind | None) -> str:
     if not readable:
         return "empty"
     return readable[: min(_KEPT_CHARS, len(readable) // 2)] + HIDDEN
-
-
-def source_name(offer: EntryOffer | Ungrantable) -> str:
-    """The name of a source: its publisher's, or what the client called it."""
-    if isinstance(offer, EntryOffer):
-        return offer.declaration.display_name
-    return offer.selection.source_id

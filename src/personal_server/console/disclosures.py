@@ -26,7 +26,7 @@ from personal_server.storage.ports import DisclosureQuery, DisclosureStore
 # The disclosure log for people: lines of a table and a plot of days.  Pure.
 
 
-PLOT_WIDTH, PLOT_HEIGHT, PLOT_BASE = 720, 150, 120
+PLOT_WIDTH, PLOT_BASE = 720, 120
 HOW = {
     "query_records": "listed records",
     "aggregate": "counted or summed",

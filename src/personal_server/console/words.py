@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from personal_server.domain.values import NANOSECONDS, instant_ns
 
 LISTED = 5
+LOOPBACK_NAMES = ("127.0.0.1", "localhost", "::1")
 MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 _HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
@@ -152,7 +153,7 @@ def redirect_place(uri: str | None) -> str:
     parts = urlsplit(uri)
     if parts.scheme not in ("http", "https"):
         return "another app on this device"
-    if parts.hostname in ("127.0.0.1", "localhost", "::1"):
+    if parts.hostname in LOOPBACK_NAMES:
         return "an app on this computer"
     return shown(parts.hostname or "", 255)
 

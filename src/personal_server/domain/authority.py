@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Literal
 
 from personal_server.domain.declaration import Stream
 from personal_server.errors import GrantInvalid
@@ -115,7 +116,7 @@ class Unavailable:
     display_name: str | None = None
 
     @property
-    def next_step(self) -> str:
+    def next_step(self) -> Literal["reapprove", "choose_another"]:
         """Ask again for grant reasons, otherwise choose another source."""
         return "reapprove" if self.reason.startswith("grant_") else "choose_another"
 

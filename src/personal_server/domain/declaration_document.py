@@ -41,6 +41,7 @@ from personal_server.errors import InvalidDeclaration
 STREAM_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,127}")
 MAX_KEY_FIELDS = 8
 MAX_CHILDREN = 50
+SOURCE_KINDS = ("connector", "provider_native")
 
 STREAM_COLLECTION_MEMBERS = frozenset(
     {
@@ -81,18 +82,16 @@ def parse_stream(members: Members) -> Stream | None:
     name = members.text("name", required=True, limit=128, pattern=STREAM_NAME)
     semantics = members.choice("semantics", [s.value for s in Semantics], required=True)
     display = members.object("display", required=True)
-    label = display.text("label", required=True) if display else None
-    detail = display.text("detail") if display else None
-    if display:
-        display.close()
+    label = display.text("label", required=True)
+    detail = display.text("detail") or None
+    display.close()
     schema = members.object("schema", required=True)
-    properties = read_properties(schema) if schema and schema.present else {}
+    properties = read_properties(schema) if schema.present else {}
     required = _required(schema, properties)
     keys = _primary_key(members, properties, required)
     selection = members.object("selection", required=True)
-    selectable = (selection.flag("fields"), selection.flag("resources")) if selection else (0, 0)
-    if selection:
-        selection.close()
+    selectable_fields, selectable_resources = selection.flag("fields"), selection.flag("resources")
+    selection.close()
     parsed = {
         "cursor_field": _cursor_field(members, properties),
         "consent_time_field": _consent_time_field(members, properties),
@@ -101,19 +100,19 @@ def parse_stream(members: Members) -> Stream | None:
         **_query(members, properties),
     }
     members.close(STREAM_COLLECTION_MEMBERS)
-    if len(members.findings.entries) != before or name is None or not properties:
+    if len(members.findings.entries) != before or not name or not properties:
         return None
     return Stream(
         name=name,
-        semantics=Semantics(str(semantics)),
-        label=str(label),
+        semantics=Semantics(semantics),
+        label=label,
         detail=detail,
         properties=properties,
         primary_key=keys,
         required=required,
         raw=members.raw,
-        selectable_fields=bool(selectable[0]),
-        selectable_resources=bool(selectable[1]),
+        selectable_fields=selectable_fields,
+        selectable_resources=selectable_resources,
         **parsed,  # pyright: ignore[reportArgumentType] -- each value has its own reader above
     )
 
@@ -131,8 +130,8 @@ def declared_fields(
     return names
 
 
-def _required(schema: Members | None, properties: Properties) -> tuple[str, ...]:
-    named = schema.raw.get("required") if schema else None
+def _required(schema: Members, properties: Properties) -> tuple[str, ...]:
+    named = schema.raw.get("required")
     wanted = cast("list[object]", named) if isinstance(named, list) else []
     return tuple(name for name in properties if name in wanted)
 
@@ -154,15 +153,15 @@ def _primary_key(
 
 def _cursor_field(members: Members, properties: Properties) -> str | None:
     name = members.text("cursor_field", limit=128)
-    if name is not None and properties and (name not in properties or not properties[name].kind):
+    if name and properties and (name not in properties or not properties[name].kind):
         members.fault("cursor_field", "Expected a declared boolean, number, string or time.")
-    return name
+    return name or None
 
 
 def _consent_time_field(members: Members, properties: Properties) -> str | None:
     name = members.text("consent_time_field", limit=128)
-    if name is None or not properties:
-        return name
+    if not name or not properties:
+        return name or None
     found = properties.get(name)
     if found is None or found.kind not in TIMES or found.nullable:
         members.fault("consent_time_field", "Expected a declared, non-null date or date-time.")
@@ -204,31 +203,22 @@ def _relationships(members: Members) -> tuple[Relationship, ...]:
 
 def _query(members: Members, properties: Properties) -> Mapping[str, object]:
     query = members.object("query")
-    if query is None:
-        return {}
     search = query.object("search")
     aggregations = query.object("aggregations")
     query.items("expand")
     result = {
         "range_filters": _range_filters(query.object("range_filters"), properties),
-        "lexical_fields": declared_fields(search, "lexical_fields", properties, STRINGS)
-        if search
-        else (),
-        "semantic_fields": declared_fields(search, "semantic_fields", properties, STRINGS)
-        if search
-        else (),
+        "lexical_fields": declared_fields(search, "lexical_fields", properties, STRINGS),
+        "semantic_fields": declared_fields(search, "semantic_fields", properties, STRINGS),
         "aggregations": _aggregations(aggregations, properties),
     }
-    if search:
-        search.close()
+    search.close()
     query.close()
     return result
 
 
-def _range_filters(members: Members | None, properties: Properties) -> dict[str, tuple[str, ...]]:
+def _range_filters(members: Members, properties: Properties) -> dict[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = {}
-    if members is None:
-        return found
     for name in members.raw:
         operators = members.names(name)
         if name not in properties or properties[name].kind not in NUMBERS | TIMES:
@@ -239,9 +229,7 @@ def _range_filters(members: Members | None, properties: Properties) -> dict[str,
     return found
 
 
-def _aggregations(members: Members | None, properties: Properties) -> Aggregations:
-    if members is None:
-        return Aggregations()
+def _aggregations(members: Members, properties: Properties) -> Aggregations:
     if members.has("count") and members.raw["count"] is not True:
         members.fault("count", "Expected true.")
     fields = {
@@ -300,24 +288,22 @@ def parse_declaration(content: bytes | Mapping[str, object]) -> SourceDeclaratio
     key = members.text("connector_key", required=True, limit=64, pattern=CONNECTOR_KEY)
     members.choice("protocol_version", [PROTOCOL_VERSION], required=True)
     publisher = members.object("publisher")
-    publisher_id = publisher.text("id", required=True) if publisher else None
-    if publisher:
-        publisher.close({"name", "uri"})
+    publisher_id = publisher.text("id", required=True) or None
+    publisher.close({"name", "uri"})
     staleness = _staleness(members.object("capabilities"))
     streams = _streams(members)
     _presets(members, streams)
-    if (extensions := members.object("extensions")) is not None:
-        extensions.close(extensions.raw)
+    members.object("extensions")
     members.close(COLLECTION_MEMBERS)
     if findings:
         raise InvalidDeclaration("The source declaration has faults.", errors=findings.entries)
     return SourceDeclaration(
         source_kind=source_kind,
-        source_id=str(source_id),
-        connector_key=str(key),
-        version=str(version),
-        display_name=str(display_name),
-        display_detail=display_detail,
+        source_id=source_id,
+        connector_key=key,
+        version=version,
+        display_name=display_name,
+        display_detail=display_detail or None,
         streams=streams,
         raw=raw,
         digest=digest_of(raw),
@@ -368,47 +354,41 @@ def _unreadable(message: str) -> InvalidDeclaration:
     )
 
 
-def _source(members: Members) -> tuple[str, str | None]:
+def _source(members: Members) -> tuple[str, str]:
     manifest_id = members.text("connector_id", limit=2_048, pattern=ABSOLUTE_URI)
-    source = members.object("source", required=manifest_id is None)
-    if source is None:
+    source = members.object("source", required=not manifest_id)
+    if not source.present:
         return "connector", manifest_id
-    kind = source.choice("kind", ["connector", "provider_native"], required=True)
+    kind = source.choice("kind", SOURCE_KINDS, required=True)
     source_id = source.text("id", required=True, limit=2_048, pattern=ABSOLUTE_URI)
     source.close()
-    if None not in (manifest_id, source_id) and manifest_id != source_id:
+    if manifest_id and source_id and manifest_id != source_id:
         members.fault("connector_id", "Differs from source.id.")
-    return str(kind), source_id
+    return kind, source_id
 
 
-def _version(members: Members) -> str | None:
+def _version(members: Members) -> str:
     manifest = members.text("version", limit=64)
-    version = members.text("declaration_version", required=manifest is None, limit=64)
-    if None not in (manifest, version) and manifest != version:
+    version = members.text("declaration_version", required=not manifest, limit=64)
+    if manifest and version and manifest != version:
         members.fault("version", "Differs from declaration_version.")
     return version or manifest
 
 
-def _display(members: Members) -> tuple[str | None, str | None]:
+def _display(members: Members) -> tuple[str, str]:
     manifest = members.text("display_name", limit=200)
-    display = members.object("display", required=manifest is None)
-    if display is None:
-        return manifest, None
-    name = display.text("name", required=manifest is None, limit=200)
+    display = members.object("display", required=not manifest)
+    name = display.text("name", required=not manifest, limit=200)
     detail = display.text("detail")
     display.close()
-    if None not in (manifest, name) and manifest != name:
+    if manifest and name and manifest != name:
         members.fault("display_name", "Differs from display.name.")
     return name or manifest, detail
 
 
-def _staleness(capabilities: Members | None) -> int | None:
-    if capabilities is None:
-        return None
+def _staleness(capabilities: Members) -> int | None:
     policy = capabilities.object("refresh_policy")
     capabilities.close({"human_interaction", "public_listing"})
-    if policy is None:
-        return None
     seconds = policy.integer("maximum_staleness_seconds", 1, 10 * 366 * 86_400)
     policy.close(REFRESH_MEMBERS)
     return seconds
@@ -452,7 +432,7 @@ def _check_relationships(item: Members, stream: Stream, streams: Mapping[str, St
 def _expansions(
     item: Members, stream: Stream, streams: Mapping[str, Stream]
 ) -> tuple[Expansion, ...]:
-    query = Members(item.raw.get("query", {}), item.path + "/query", item.findings)
+    query = item.object("query")
     relations = {r.name: r for r in stream.relationships}
     found: list[Expansion] = []
     for entry in query.objects("expand"):
@@ -460,7 +440,7 @@ def _expansions(
         default = entry.integer("default_limit", 1, MAX_CHILDREN)
         most = entry.integer("max_limit", 1, MAX_CHILDREN)
         entry.close()
-        relation = relations.get(name or "")
+        relation = relations.get(name)
         if relation is None or name in {e.relationship.name for e in found}:
             entry.fault("name", "Expected a declared relationship, once.")
             continue
@@ -487,9 +467,9 @@ def _presets(members: Members, streams: Mapping[str, Stream]) -> None:
         preset.text("label", required=True)
         entries = preset.objects("streams", required=True)
         preset.close({"description"})
-        if preset_id in seen:
+        if preset_id and preset_id in seen:
             preset.fault("id", "Given twice.")
-        seen.add(str(preset_id))
+        seen.add(preset_id)
         for entry in entries:
             _preset_stream(entry, streams)
 
@@ -502,15 +482,14 @@ def _preset_stream(entry: Members, streams: Mapping[str, Stream]) -> None:
     time_range = entry.object("time_range")
     entry.names("resources")
     entry.close()
-    if time_range:
-        time_range.text("since")
-        time_range.text("until")
-        time_range.close()
-    stream = streams.get(name or "")
+    time_range.text("since")
+    time_range.text("until")
+    time_range.close()
+    stream = streams.get(name)
     if stream is None:
         entry.fault("name", "Expected a declared stream.")
         return
-    if view is not None and (fields or stream.view(view) is None):
+    if view and (fields or stream.view(view) is None):
         entry.fault("view", "Expected a declared view, without fields.")
     if not set(fields) <= set(stream.properties):
         entry.fault("fields", "Names a property that the schema does not declare.")

@@ -6,11 +6,16 @@ Rule: an entry holds names, counts and times only; no query text, filter value, 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from personal_server.domain.authority import ReadableSource
 
-SERVED = "served"
-DENIED = "denied"
+Outcome = Literal["served", "denied"]
+Channel = Literal["mcp", "rest"]
+TokenName = Literal["client", "mcp_package", "owner"]
+
+SERVED: Outcome = "served"
+DENIED: Outcome = "denied"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +40,9 @@ class DisclosureEntry:
     subject_id: str
     at_ns: int
     request_id: str
-    outcome: str
-    token_kind: str
-    channel: str
+    outcome: Outcome
+    token_kind: TokenName
+    channel: Channel
     route: str
     error_code: str | None = None
     client_id: str | None = None

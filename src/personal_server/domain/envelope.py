@@ -1,44 +1,77 @@
-"""What stands around the data of an answer: warnings, pages, unavailable connections.
-
-Rule: these are values; the surface that answers renders them once.
-"""
+"""What stands around the data of an answer: warnings, pages, unavailable connections."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+import msgspec
 
 from personal_server.domain.authority import Unavailable
 from personal_server.domain.disclosure import Disclosed
+from personal_server.domain.wire_objects import AnyObject, ConnectionId, Count, WireObject, Word
 
 MAX_NAMED_CONNECTIONS = 12
 
 
-@dataclass(frozen=True, slots=True)
-class Warning:
-    """One entry of `meta.warnings`; `detail` is a tuple of (name, value).
+class Warning(WireObject, kw_only=False):
+    """One entry of `meta.warnings`.  Source: docs/contract/resource-server.md 2.3."""
 
-    Source: docs/contract/resource-server.md 2.3.
-    """
+    component: ClassVar = "Warning"
 
-    code: str
+    code: Literal[
+        "limit_clamped",
+        "deprecated_alias_used",
+        "source_skipped_not_applicable",
+        "source_unavailable",
+        "partial_results",
+    ]
     message: str
     param: str | None = None
     field: str | None = None
     connection_id: str | None = None
-    detail: tuple[tuple[str, object], ...] = ()
+    detail: AnyObject | None = None
 
-    def render(self) -> dict[str, object]:
-        """The wire form: members that do not apply are left out."""
-        members: dict[str, object] = {
-            "code": self.code,
-            "message": self.message,
-            "param": self.param,
-            "field": self.field,
-            "connection_id": self.connection_id,
-            "detail": dict(self.detail) or None,
-        }
-        return {name: value for name, value in members.items() if value is not None}
+
+class Uncounted(WireObject, tag_field="kind", tag="none"):
+    """`meta.count` of what was not counted."""
+
+
+class Counted(WireObject, kw_only=False):
+    """`meta.count` of a counted list."""
+
+    kind: Literal["exact", "estimated"]
+    value: Count
+
+
+UNCOUNTED = Uncounted()
+
+
+class AvailableConnection(WireObject, kw_only=True):
+    """A connection that an ambiguous read could name."""
+
+    component: ClassVar = "AvailableConnection"
+
+    connection_id: ConnectionId
+    connector_key: Word
+    grant_id: str | None = None
+    display_name: str | None = None
+    has_stream: bool | None = None
+
+
+class UnavailableConnection(WireObject, kw_only=True):
+    """A granted connection that cannot be read now, why, and what to do about it."""
+
+    component: ClassVar = "UnavailableConnection"
+
+    connection_id: str | None = None
+    connector_key: str | None = None
+    grant_id: str | None = None
+    stream: str | None = None
+    display_name: str | None = None
+    reason: str
+    next_step: Literal["reapprove", "choose_another"]
 
 
 def skipped(connection_id: str, stream: str, reason: str) -> Warning:
@@ -47,7 +80,7 @@ def skipped(connection_id: str, stream: str, reason: str) -> Warning:
         "source_skipped_not_applicable",
         "A selected connection cannot take part in this read.",
         connection_id=connection_id,
-        detail=(("stream", stream), ("reason", reason)),
+        detail={"stream": stream, "reason": reason},
     )
 
 
@@ -63,32 +96,36 @@ class Answer:
     data: object
     next_cursor: str | None = None
     next_changes_since: str | None = None
-    count: Mapping[str, object] | None = None
+    count: Counted | None = None
     warnings: Sequence[Warning] = ()
     meta: Mapping[str, object] = field(default_factory=dict[str, object])
     disclosed: Sequence[Disclosed] = ()
 
 
-def render_unavailable(entries: Iterable[Unavailable]) -> dict[str, object]:
+def name_unavailable(entries: Iterable[Unavailable]) -> dict[str, Any]:
     """`unavailable_connections`, at most 12 of them, and their number when there are more.
 
     Source: docs/contract/resource-server.md 4.7.
     """
-    rendered = [_render_entry(entry) for entry in entries]
-    members: dict[str, object] = {"unavailable_connections": rendered[:MAX_NAMED_CONNECTIONS]}
-    if len(rendered) > MAX_NAMED_CONNECTIONS:
-        members["unavailable_connection_count"] = len(rendered)
+    named = [_unavailable(entry) for entry in entries]
+    members: dict[str, object] = {"unavailable_connections": named[:MAX_NAMED_CONNECTIONS]}
+    if len(named) > MAX_NAMED_CONNECTIONS:
+        members["unavailable_connection_count"] = len(named)
     return members
 
 
-def _render_entry(entry: Unavailable) -> dict[str, object]:
-    members: dict[str, object] = {
-        "connection_id": entry.connection_id or None,
-        "connector_key": entry.connector_key,
-        "grant_id": entry.grant_id,
-        "stream": entry.stream,
-        "display_name": entry.display_name,
-        "reason": entry.reason,
-        "next_step": entry.next_step,
-    }
-    return {name: value for name, value in members.items() if value is not None}
+def render_unavailable(entries: Iterable[Unavailable]) -> dict[str, object]:
+    """The same in plain values, as errors hold them: a command shows them as well."""
+    return msgspec.to_builtins(name_unavailable(entries))
+
+
+def _unavailable(entry: Unavailable) -> UnavailableConnection:
+    return UnavailableConnection(
+        connection_id=entry.connection_id or None,
+        connector_key=entry.connector_key,
+        grant_id=entry.grant_id,
+        stream=entry.stream,
+        display_name=entry.display_name,
+        reason=entry.reason,
+        next_step=entry.next_step,
+    )

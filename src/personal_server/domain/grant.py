@@ -7,11 +7,13 @@ construction error and therefore denies.  The *state* of a grant lives beside it
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
-from typing import cast
+from typing import Annotated
+
+import msgspec
 
 from personal_server.domain.authority import SourceId, TimeConstraint
 from personal_server.domain.values import DAY_NANOSECONDS, day_number, instant_ns
@@ -64,9 +66,8 @@ class Grant:
             raise GrantInvalid("A grant names streams and an access mode.")
 
 
-# How a grant stands when a token is resolved: readable, or why not.
+# How a grant stands that can be read.
 ACTIVE = "active"
-ENDED_REASONS = ("grant_revoked", "grant_expired", "grant_invalid")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,23 +101,62 @@ class Resolved:
     package_id: str | None = None
 
 
-# Stored grant bytes to `Grant` and back.
-#
-# Rule: bytes that are not exactly the shape of a grant are never repaired; the grant is then
-# unusable (`grant_invalid`) and can only be ended.
-
-
-Json = Mapping[str, object]
-
 FIRST_NS = (date.min.toordinal() - date(1970, 1, 1).toordinal()) * DAY_NANOSECONDS
 END_NS = (date.max.toordinal() + 1 - date(1970, 1, 1).toordinal()) * DAY_NANOSECONDS
 
-_GRANT_REQUIRED = frozenset(
-    {"version", "grant_id", "issued_at", "subject", "client", "source", "source_declaration"}
-    | {"purpose_code", "access_mode", "streams", "expires_at"}
-)
-_GRANT_OPTIONAL = frozenset({"purpose_description", "selection_preset", "retention"})
-_NONE: frozenset[str] = frozenset()
+Text = Annotated[str, msgspec.Meta(min_length=1)]
+Texts = Annotated[list[Text], msgspec.Meta(min_length=1)]
+
+
+# The stored form of a grant, member by member.  What is not exactly this shape is never repaired;
+# the grant is then unusable (`grant_invalid`) and can only be ended.
+class _Named(msgspec.Struct, forbid_unknown_fields=True):
+    id: Text
+
+
+class _StoredClient(msgspec.Struct, forbid_unknown_fields=True):
+    client_id: Text
+    client_display: dict[str, object] | None = None
+
+
+class _StoredSource(msgspec.Struct, forbid_unknown_fields=True):
+    kind: Text
+    id: Text
+
+
+class _StoredVersion(msgspec.Struct, forbid_unknown_fields=True):
+    version: Text
+
+
+class _StoredTime(msgspec.Struct, forbid_unknown_fields=True):
+    field: Text
+    since: Text | None = None
+    until: Text | None = None
+
+
+class _StoredStream(msgspec.Struct, forbid_unknown_fields=True):
+    name: Text
+    instance_ids: Texts
+    fields: Texts
+    time_constraint: _StoredTime | msgspec.UnsetType = msgspec.UNSET
+    resources: Texts | msgspec.UnsetType = msgspec.UNSET
+
+
+class _StoredGrant(msgspec.Struct, forbid_unknown_fields=True):
+    version: Text
+    grant_id: Text
+    issued_at: Text
+    subject: _Named
+    client: _StoredClient
+    source: _StoredSource
+    source_declaration: _StoredVersion
+    purpose_code: Text
+    access_mode: Text
+    streams: list[_StoredStream]
+    expires_at: Text | None
+    purpose_description: Text | None = None
+    selection_preset: Text | None = None
+    retention: dict[str, object] | None = None
 
 
 def bound_ns(text: str) -> int | None:
@@ -139,28 +179,26 @@ def parse_grant(stored: bytes) -> Grant:
     """
     try:
         parsed: object = json.loads(stored, object_pairs_hook=_members_once)
-    except ValueError as error:
-        raise GrantInvalid("The stored grant is not JSON.") from error
-    raw = _object(parsed, _GRANT_REQUIRED, _GRANT_OPTIONAL)
-    if raw["version"] != GRANT_VERSION:
+        raw = msgspec.convert(parsed, _StoredGrant)
+    except ValueError as error:  # msgspec's ValidationError is one too
+        raise GrantInvalid("The stored grant cannot be read.") from error
+    if raw.version != GRANT_VERSION:
         raise GrantInvalid("The stored grant has another version.")
-    source = _object(raw["source"], {"kind", "id"})
-    client = _object(raw["client"], {"client_id"}, {"client_display"})
     return Grant(
-        grant_id=_text(raw["grant_id"]),
-        issued_at=_instant(raw["issued_at"]),
-        subject_id=_text(_object(raw["subject"], {"id"})["id"]),
-        client_id=_text(client["client_id"]),
-        client_display=_json_object_or_none(client.get("client_display")),
-        source=SourceId(kind=_text(source["kind"]), id=_text(source["id"])),
-        declaration_version=_text(_object(raw["source_declaration"], {"version"})["version"]),
-        purpose_code=_text(raw["purpose_code"]),
-        purpose_description=_text_or_none(raw.get("purpose_description")),
-        access_mode=_text(raw["access_mode"]),
-        streams=_streams(raw["streams"]),
-        expires_at=None if raw["expires_at"] is None else _instant(raw["expires_at"]),
-        selection_preset=_text_or_none(raw.get("selection_preset")),
-        retention=_json_object_or_none(raw.get("retention")),
+        grant_id=raw.grant_id,
+        issued_at=_instant(raw.issued_at),
+        subject_id=raw.subject.id,
+        client_id=raw.client.client_id,
+        client_display=raw.client.client_display,
+        source=SourceId(kind=raw.source.kind, id=raw.source.id),
+        declaration_version=raw.source_declaration.version,
+        purpose_code=raw.purpose_code,
+        purpose_description=raw.purpose_description,
+        access_mode=raw.access_mode,
+        streams=_streams(raw.streams),
+        expires_at=None if raw.expires_at is None else _instant(raw.expires_at),
+        selection_preset=raw.selection_preset,
+        retention=raw.retention,
     )
 
 
@@ -207,35 +245,38 @@ def render_stream_grant(stream: StreamGrant) -> dict[str, object]:
     return members
 
 
-def _streams(value: object) -> tuple[StreamGrant, ...]:
-    streams = tuple(_stream(item) for item in _array(value))
+def _members_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise GrantInvalid("The stored grant has a member twice.")
+    return members
+
+
+def _streams(stored: Sequence[_StoredStream]) -> tuple[StreamGrant, ...]:
+    streams = tuple(_stream(stream) for stream in stored)
     if len({stream.name for stream in streams}) != len(streams):
         raise GrantInvalid("The stored grant names a stream twice.")
     return streams
 
 
-def _stream(value: object) -> StreamGrant:
-    raw = _object(value, {"name", "instance_ids", "fields"}, {"time_constraint", "resources"})
+def _stream(stored: _StoredStream) -> StreamGrant:
+    constraint, resources = stored.time_constraint, stored.resources
     return StreamGrant(
-        name=_text(raw["name"]),
-        instance_ids=_texts(raw["instance_ids"]),
-        fields=_texts(raw["fields"]),
-        time_constraint=_time_constraint(raw["time_constraint"])
-        if "time_constraint" in raw
-        else None,
-        resources=_texts(raw["resources"]) if "resources" in raw else None,
+        name=stored.name,
+        instance_ids=_distinct(stored.instance_ids),
+        fields=_distinct(stored.fields),
+        time_constraint=None if constraint is msgspec.UNSET else _time_constraint(constraint),
+        resources=None if resources is msgspec.UNSET else _distinct(resources),
     )
 
 
-def _time_constraint(value: object) -> TimeConstraint:
-    raw = _object(value, {"field"}, {"since", "until"})
-    since, until = _text_or_none(raw.get("since")), _text_or_none(raw.get("until"))
+def _time_constraint(stored: _StoredTime) -> TimeConstraint:
     return TimeConstraint(
-        field=_text(raw["field"]),
-        since=since,
-        until=until,
-        since_ns=_bound(since),
-        until_ns=_bound(until),
+        field=stored.field,
+        since=stored.since,
+        until=stored.until,
+        since_ns=_bound(stored.since),
+        until_ns=_bound(stored.until),
     )
 
 
@@ -248,59 +289,13 @@ def _bound(text: str | None) -> int | None:
     return bound
 
 
-def _members_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    members = dict(pairs)
-    if len(members) != len(pairs):
-        raise GrantInvalid("The stored grant has a member twice.")
-    return members
+def _distinct(texts: list[str]) -> tuple[str, ...]:
+    if len(set(texts)) != len(texts):
+        raise GrantInvalid("A list of the stored grant repeats itself.")
+    return tuple(texts)
 
 
-def _object(
-    value: object,
-    required: frozenset[str] | set[str],
-    optional: frozenset[str] | set[str] = frozenset(),
-) -> Json:
-    if not isinstance(value, dict):
-        raise GrantInvalid("The stored grant has a member of a wrong type.")
-    raw = cast("dict[str, object]", value)
-    if not {*required} <= raw.keys() <= {*required, *optional}:
-        raise GrantInvalid("The stored grant lacks a member or has an unknown one.")
-    return raw
-
-
-def _array(value: object) -> Sequence[object]:
-    if not isinstance(value, list):
-        raise GrantInvalid("The stored grant has a member of a wrong type.")
-    return cast("list[object]", value)
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str) or not value:
-        raise GrantInvalid("The stored grant has a member of a wrong type.")
-    return value
-
-
-def _text_or_none(value: object) -> str | None:
-    return None if value is None else _text(value)
-
-
-def _texts(value: object) -> tuple[str, ...]:
-    texts = tuple(_text(item) for item in _array(value))
-    if not texts or len(set(texts)) != len(texts):
-        raise GrantInvalid("A list of the stored grant is empty or repeats itself.")
-    return texts
-
-
-def _instant(value: object) -> str:
-    text = _text(value)
+def _instant(text: str) -> str:
     if instant_ns(text) is None:
         raise GrantInvalid("A time of the stored grant cannot be read.")
     return text
-
-
-def _json_object_or_none(value: object) -> dict[str, object] | None:
-    if value is None:
-        return None
-    if not isinstance(value, dict):
-        raise GrantInvalid("The stored grant has a member of a wrong type.")
-    return cast("dict[str, object]", value)

@@ -1,18 +1,31 @@
-"""Reading a closed JSON object member by member, and gathering everything that is wrong with it.
+"""Reading a closed JSON object member by member: the one strict reader of documents.
 
-Rule: readers never raise; each fault is one finding `{path, message}` (a JSON Pointer, prose that
-quotes declared names only), so that an author sees all faults of a document at once.
+Rule: nothing is coerced and no member is overlooked; what has another shape is a fault with its
+place (a JSON Pointer) and one sentence that quotes declared names only.  `Findings` gathers the
+faults of a document for the author who mends it; `FirstFault` ends reading at the first.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import cast
 
 MAX_FINDINGS = 100
+MALFORMED = "malformed"
+"""The reason of every fault that needs no word of its own."""
 
 JsonObject = Mapping[str, object]
+
+
+class ShapeFault(Exception):
+    """A value of another shape: where (JSON Pointer), the stable word, one sentence."""
+
+    def __init__(self, pointer: str, reason: str, sentence: str) -> None:
+        super().__init__(sentence)
+        self.pointer = pointer
+        self.reason = reason
+        self.sentence = sentence
 
 
 class Findings:
@@ -21,22 +34,38 @@ class Findings:
     def __init__(self) -> None:
         self.entries: list[dict[str, str]] = []
 
-    def add(self, path: str, message: str) -> None:
-        """Note one fault."""
+    def add(self, path: str, message: str, reason: str = MALFORMED) -> None:
+        """Note one fault; `reason` is for readers that tell one."""
+        del reason
         if len(self.entries) < MAX_FINDINGS:
             self.entries.append({"path": path, "message": message})
+
+    def expected(self, path: str, what: str) -> None:
+        """Note that something else stands where `what` is expected."""
+        self.add(path, f"Expected {what}.")
 
     def __bool__(self) -> bool:
         return bool(self.entries)
 
 
-def pointer(name: str) -> str:
-    """One JSON Pointer step, of at most 200 characters of the name."""
-    return "/" + name[:200].replace("~", "~0").replace("/", "~1")
+class FirstFault(Findings):
+    """Raises the first fault as `ShapeFault`."""
+
+    def add(self, path: str, message: str, reason: str = MALFORMED) -> None:
+        """Raise this fault."""
+        raise ShapeFault(path, reason, message)
+
+    def expected(self, path: str, what: str) -> None:
+        """Raise this fault."""
+        self.add(path, f"{what[0].upper()}{what[1:]} is needed here.")
 
 
 class Members:
-    """One JSON object of a document; `close` reports the members that nobody asked for."""
+    """One JSON object of a document; `close` reports the members that nobody asked for.
+
+    Shapes: a text or word that is absent or faulty is empty, an object has no members and is not
+        `present`, an array has no items; so readers go on without asking.
+    """
 
     def __init__(self, value: object, path: str, findings: Findings) -> None:
         self.path = path
@@ -44,12 +73,12 @@ class Members:
         self._asked: set[str] = set()
         self.present = isinstance(value, dict)
         self.raw: JsonObject = cast("JsonObject", value) if isinstance(value, dict) else {}
-        if not self.present:
-            findings.add(path, "Expected an object.")
+        if not self.present and value is not _ABSENT:
+            findings.expected(path, "an object")
 
-    def fault(self, name: str, message: str) -> None:
-        """Note a fault of one member."""
-        self.findings.add(self.path + pointer(name) if name else self.path, message)
+    def fault(self, name: str, message: str, reason: str = MALFORMED) -> None:
+        """Note a fault of one member, or with an empty name of the object."""
+        self.findings.add(self._at(name), message, reason)
 
     def has(self, name: str) -> bool:
         """Whether the member was given (it counts as asked for)."""
@@ -69,34 +98,32 @@ class Members:
         required: bool = False,
         limit: int = 4_096,
         pattern: re.Pattern[str] | None = None,
-    ) -> str | None:
+    ) -> str:
         """A string of 1 to `limit` characters that matches `pattern`."""
         value = self.value(name, required=required)
         if name not in self.raw:
-            return None
-        if not isinstance(value, str) or not 1 <= len(value) <= limit:
-            self.fault(name, f"Expected a string of 1 to {limit} characters.")
-            return None
-        if pattern is not None and pattern.fullmatch(value) is None:
+            return ""
+        text = text_at(value, self._at(name), self.findings, limit)
+        if text and pattern is not None and pattern.fullmatch(text) is None:
             self.fault(name, f"Does not match {pattern.pattern}.")
-            return None
-        return value
+            return ""
+        return text
 
-    def choice(self, name: str, allowed: Sequence[str], *, required: bool = False) -> str | None:
+    def choice(self, name: str, allowed: Sequence[str], *, required: bool = False) -> str:
         """One of the allowed words."""
         value = self.value(name, required=required)
         if name not in self.raw:
-            return None
+            return ""
         if isinstance(value, str) and value in allowed:
             return value
-        self.fault(name, f"Expected one of: {', '.join(allowed)}.")
-        return None
+        self.findings.expected(self._at(name), f"one of {', '.join(allowed)}")
+        return ""
 
     def flag(self, name: str) -> bool:
         """A boolean, `false` when absent."""
         value = self.value(name)
         if name in self.raw and not isinstance(value, bool):
-            self.fault(name, "Expected true or false.")
+            self.findings.expected(self._at(name), "true or false")
         return value is True
 
     def integer(self, name: str, low: int, high: int) -> int | None:
@@ -105,28 +132,19 @@ class Members:
         if name not in self.raw:
             return None
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-            self.fault(name, f"Expected an integer from {low} to {high}.")
+            self.findings.expected(self._at(name), f"an integer from {low} to {high}")
             return None
         return value
 
-    def object(self, name: str, *, required: bool = False) -> Members | None:
+    def object(self, name: str, *, required: bool = False) -> Members:
         """A nested object."""
-        value = self.value(name, required=required)
-        if name not in self.raw:
-            return None
-        return Members(value, self.path + pointer(name), self.findings)
+        self.value(name, required=required)
+        return Members(self.raw.get(name, _ABSENT), self._at(name), self.findings)
 
     def items(self, name: str, *, required: bool = False) -> list[tuple[str, object]]:
         """The elements of an array, each with its path."""
         value = self.value(name, required=required)
-        if name not in self.raw:
-            return []
-        if not isinstance(value, list):
-            self.fault(name, "Expected an array.")
-            return []
-        stem = self.path + pointer(name)
-        elements = cast("list[object]", value)
-        return [(f"{stem}/{i}", element) for i, element in enumerate(elements)]
+        return items_at(value, self._at(name), self.findings) if name in self.raw else []
 
     def objects(self, name: str, *, required: bool = False) -> list[Members]:
         """The elements of an array of objects."""
@@ -138,12 +156,20 @@ class Members:
         result: list[str] = []
         for path, value in self.items(name, required=required):
             if not isinstance(value, str) or not value:
-                self.findings.add(path, "Expected a non-empty string.")
+                self.findings.expected(path, "a non-empty string")
             elif value in result:
                 self.findings.add(path, "Given twice.")
             else:
                 result.append(value)
         return tuple(result)
+
+    def only(self, required: Iterable[str], optional: Iterable[str] = ()) -> None:
+        """Note, before anything is read, a member that is missing or unknown."""
+        known = {*required, *optional}
+        for name in sorted({*required} - self.raw.keys()):
+            self.fault("", f"The member {name} is missing.")
+        for name in sorted(self.raw.keys() - known):
+            self.fault(name, "A member is not known here.")
 
     def close(self, kept: Collection[str] = ()) -> None:
         """Report members that are neither asked for nor kept uninterpreted."""
@@ -151,86 +177,30 @@ class Members:
             if name not in self._asked and name not in kept:
                 self.fault(name, "Unknown member.")
 
-
-# A JSON value with its place in the document: closed shapes, faults with a pointer.
-#
-# Rule: nothing is coerced; a value has the wanted shape or raises a `ShapeFault`.
+    def _at(self, name: str) -> str:
+        return self.path + pointer(name) if name else self.path
 
 
-class ShapeFault(Exception):
-    """A value of another shape: where (JSON pointer), the stable word, one sentence."""
-
-    def __init__(self, pointer: str, reason: str, sentence: str) -> None:
-        super().__init__(sentence)
-        self.pointer = pointer
-        self.reason = reason
-        self.sentence = sentence
+_ABSENT = object()
 
 
-class Shaped:
-    """One value of a document."""
+def pointer(name: str) -> str:
+    """One JSON Pointer step, of at most 200 characters of the name."""
+    return "/" + name[:200].replace("~", "~0").replace("/", "~1")
 
-    def __init__(self, value: object, pointer: str) -> None:
-        self.value = value
-        self.pointer = pointer
 
-    def fault(self, reason: str, sentence: str) -> ShapeFault:
-        """A fault at this place."""
-        return ShapeFault(self.pointer, reason, sentence)
+def text_at(value: object, path: str, findings: Findings, limit: int) -> str:
+    """A string of 1 to `limit` characters, or an empty one with a fault."""
+    if isinstance(value, str) and 1 <= len(value) <= limit:
+        return value
+    findings.expected(path, f"a string of 1 to {limit} characters")
+    return ""
 
-    def members(self) -> dict[str, object]:
-        """The members of an object."""
-        value = self.value
-        if not isinstance(value, dict):
-            raise self.fault("malformed", "An object is needed here.")
-        return cast("dict[str, object]", value)
 
-    def close(self, required: Collection[str], optional: Collection[str]) -> None:
-        """An object with all required members and no unknown one."""
-        members = self.members()
-        missing = sorted({*required} - members.keys())
-        if missing:
-            raise self.fault("malformed", f"The member {missing[0]} is missing.")
-        unknown = members.keys() - {*required, *optional}
-        if unknown:
-            name = min(unknown)
-            raise ShapeFault(self._under(name), "malformed", "A member is not known here.")
-
-    def has(self, name: str) -> bool:
-        """Whether this object has the member."""
-        return name in self.members()
-
-    def __getitem__(self, name: str) -> Shaped:
-        return Shaped(self.members()[name], self._under(name))
-
-    def items(self, least: int, most: int) -> list[Shaped]:
-        """The items of an array of so many."""
-        value = self.value
-        if not isinstance(value, list):
-            raise self.fault("malformed", "An array is needed here.")
-        values = cast("list[object]", value)
-        if not least <= len(values) <= most:
-            raise self.fault("malformed", f"From {least} to {most} items are needed here.")
-        return [Shaped(value, f"{self.pointer}/{index}") for index, value in enumerate(values)]
-
-    def text(self, most: int) -> str:
-        """A non-empty string of at most so many characters."""
-        if not isinstance(self.value, str) or not 1 <= len(self.value) <= most:
-            raise self.fault("malformed", f"A string of 1 to {most} characters is needed here.")
-        return self.value
-
-    def texts(self, most: int, most_chars: int = 2_048) -> tuple[str, ...]:
-        """A non-empty array of unique non-empty strings."""
-        found = tuple(item.text(most_chars) for item in self.items(1, most))
-        if len(set(found)) != len(found):
-            raise self.fault("malformed", "An item stands here twice.")
-        return found
-
-    def choice(self, *allowed: str) -> str:
-        """One of a few words."""
-        if self.value not in allowed:
-            raise self.fault("malformed", f"One of {', '.join(allowed)} is needed here.")
-        return cast("str", self.value)
-
-    def _under(self, name: str) -> str:
-        return f"{self.pointer}/{name.replace('~', '~0').replace('/', '~1')}"
+def items_at(value: object, path: str, findings: Findings) -> list[tuple[str, object]]:
+    """The elements of an array, each with its path."""
+    if not isinstance(value, list):
+        findings.expected(path, "an array")
+        return []
+    elements = cast("list[object]", value)
+    return [(f"{path}/{place}", element) for place, element in enumerate(elements)]

@@ -17,7 +17,6 @@ MAX_KEY_CODE_POINTS = 1_024
 ENCODED_KEY_PREFIX = "~b64."
 
 JsonObject = Mapping[str, object]
-KeyPart = str | int | bool
 
 
 def key_text(part: object) -> str:

@@ -28,6 +28,9 @@ from personal_server.enforcement.plans import (
     Shown,
 )
 from personal_server.enforcement.queries import (
+    DEFAULT_WINDOW_CHARS,
+    MAX_MATCH_CHARS,
+    MAX_WINDOW_CHARS,
     AggregateQuery,
     BlobQuery,
     ChangesQuery,
@@ -55,11 +58,6 @@ from personal_server.errors import InvalidFieldPath, InvalidWindow
 # Source: docs/contract/resource-server.md 9.2.
 
 
-DEFAULT_CHARS = 4_096
-MAX_CHARS = 16_384
-MAX_CONTEXT_CHARS = 8_192
-MAX_TEXT_CHARS = 256
-
 _NESTED = frozenset("./[")
 
 
@@ -84,12 +82,12 @@ def window_terms(query: FieldWindowQuery) -> FieldWindowTerms:
         ):
             if value is not None:
                 raise InvalidWindow(f"'{name}' gives context to 'q'; send 'q'.", param=name)
-        limit = query.limit_chars or DEFAULT_CHARS
+        limit = query.limit_chars or DEFAULT_WINDOW_CHARS
         return _terms(query, limit, query.offset_chars or 0, 0)
     if query.offset_chars is not None:
         raise InvalidWindow("'q' and 'offset_chars' exclude each other.", param="offset_chars")
-    if not 1 <= len(query.text) <= MAX_TEXT_CHARS:
-        raise InvalidWindow(f"'q' has 1 to {MAX_TEXT_CHARS} characters.", param="q")
+    if not 1 <= len(query.text) <= MAX_MATCH_CHARS:
+        raise InvalidWindow(f"'q' has 1 to {MAX_MATCH_CHARS} characters.", param="q")
     length = _length(query, len(query.text))
     return _terms(query, length, 0, _before(query, length - len(query.text)))
 
@@ -98,8 +96,8 @@ def _length(query: FieldWindowQuery, text_chars: int) -> int:
     if query.limit_chars is not None:
         return query.limit_chars
     if query.before_chars is None and query.after_chars is None:
-        return DEFAULT_CHARS
-    return min(MAX_CHARS, (query.before_chars or 0) + text_chars + (query.after_chars or 0))
+        return DEFAULT_WINDOW_CHARS
+    return min(MAX_WINDOW_CHARS, (query.before_chars or 0) + text_chars + (query.after_chars or 0))
 
 
 def _before(query: FieldWindowQuery, room: int) -> int:

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from personal_server.domain.authority import ReadableSource, ReadAuthority
 from personal_server.domain.declaration import RANGE_OPERATORS, Cardinality, Property
+from personal_server.domain.wire_objects import Count, WireObject, Word
 from personal_server.enforcement.aggregates import usable_kinds
 from personal_server.enforcement.expansion import reach
 from personal_server.enforcement.search import searchable_fields
@@ -22,20 +24,68 @@ AGGREGATIONS = ("count_distinct", "group_by", "group_by_time", "max", "min", "su
 METRICS = ("count", "count_distinct", "max", "min", "sum")
 
 
-@dataclass(frozen=True, slots=True)
-class Capability:
+class Capability(WireObject, kw_only=False):
     """One thing that may be done with a field.  `reason` says why a declared one is not usable."""
 
     declared: bool
     usable: bool
     reason: str | None = None
+    operators: Sequence[Word] | None = None
 
-    def render(self) -> dict[str, object]:
-        """The wire form."""
-        members: dict[str, object] = {"declared": self.declared, "usable": self.usable}
-        if self.reason is not None:
-            members["reason"] = self.reason
-        return members
+
+class SearchCapability(WireObject):
+    """The modes and fields of a stream that this token can search."""
+
+    modes: Sequence[str]
+    lexical_fields: Sequence[Word]
+    semantic_fields: Sequence[Word]
+
+
+class SortCapability(WireObject):
+    """The fields of a stream that this token can sort by."""
+
+    fields: Sequence[Word]
+    default: str | None
+
+
+class UsableView(WireObject):
+    """A view of a stream, cut to the grant."""
+
+    id: Word
+    label: str
+    fields: Sequence[Word]
+
+
+class TimeBounds(WireObject):
+    """The stretch of time that a grant is limited to."""
+
+    field: Word
+    since: str | None = None
+    until: str | None = None
+
+
+class Constraints(WireObject):
+    """What limits the records of a stream that a token can read."""
+
+    time_constraint: TimeBounds | None
+    resource_count: Count | None
+
+
+class ExpandCapability(WireObject, kw_only=True):
+    """A relation that reads may follow, or why they may not."""
+
+    name: Word
+    stream: Word
+    target_stream: Word
+    cardinality: Cardinality
+    granted: bool
+    usable: bool
+    foreign_key: Word
+    child_parent_key_field: Word | None = None
+    foreign_key_on: Literal["target", "self"]
+    default_limit: Count | None = None
+    max_limit: Count | None = None
+    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +108,12 @@ def field_capabilities(source: ReadableSource) -> list[FieldCapabilities]:
     return [_field(source, declared) for declared in source.declared.properties.values()]
 
 
-def search_capability(source: ReadableSource) -> dict[str, object]:
+def search_capability(source: ReadableSource) -> SearchCapability:
     """`search` of a stream row: the modes and fields that this token can use."""
     lexical = searchable_fields(source)
-    return {
-        "modes": ["lexical"] if lexical else [],
-        "lexical_fields": list(lexical),
-        "semantic_fields": [],
-    }
+    return SearchCapability(
+        modes=("lexical",) if lexical else (), lexical_fields=lexical, semantic_fields=()
+    )
 
 
 def usable_metrics(source: ReadableSource) -> list[str]:
@@ -74,62 +122,60 @@ def usable_metrics(source: ReadableSource) -> list[str]:
     return [metric for metric in METRICS if usable[metric]]
 
 
-def sort_capability(source: ReadableSource) -> dict[str, object]:
+def sort_capability(source: ReadableSource) -> SortCapability:
     """`sort` of a stream row."""
     cursor = source.cursor_field
-    return {
-        "fields": [name for name in source.declared.sortable if name in source.fields],
-        "default": None if cursor is None else f"-{cursor}",
-    }
+    return SortCapability(
+        fields=[name for name in source.declared.sortable if name in source.fields],
+        default=None if cursor is None else f"-{cursor}",
+    )
 
 
-def usable_views(source: ReadableSource) -> list[dict[str, object]]:
+def usable_views(source: ReadableSource) -> list[UsableView]:
     """The views cut to the grant; those without a granted field are left out."""
-    found: list[dict[str, object]] = []
+    found: list[UsableView] = []
     for view in source.declared.views:
         fields = [name for name in view.fields if name in source.fields]
         if fields:
-            found.append({"id": view.id, "label": view.label, "fields": fields})
+            found.append(UsableView(id=view.id, label=view.label, fields=fields))
     return found
 
 
-def constraints_of(source: ReadableSource) -> dict[str, object]:
+def constraints_of(source: ReadableSource) -> Constraints:
     """`constraints` of a stream row."""
     bound = source.time_constraint
-    shown: dict[str, object] | None = None
+    shown = None
     if bound is not None:
-        texts = {"field": bound.field, "since": bound.since, "until": bound.until}
-        shown = {name: value for name, value in texts.items() if value is not None}
+        shown = TimeBounds(field=bound.field, since=bound.since, until=bound.until)
     count = None if source.resources is None else len(source.resources)
-    return {"time_constraint": shown, "resource_count": count}
+    return Constraints(time_constraint=shown, resource_count=count)
 
 
 def expand_capabilities(
     authority: ReadAuthority, sources: Sequence[ReadableSource]
-) -> list[dict[str, object]]:
+) -> list[ExpandCapability]:
     """The relations that reads may follow, through at least one of the sources."""
-    found: list[dict[str, object]] = []
+    found: list[ExpandCapability] = []
     for declared in sources[0].declared.expansions:
         relation = declared.relationship
         reaches = [reach(authority, source, declared) for source in sources]
         usable = any(r.child is not None for r in reaches)
         reason = None if usable else reaches[0].reason
-        entry: dict[str, object] = {
-            "name": relation.name,
-            "stream": relation.stream,
-            "target_stream": relation.stream,
-            "cardinality": relation.cardinality.value,
-            "granted": usable or reason == NOT_GRANTED,
-            "usable": usable,
-            "foreign_key": relation.foreign_key,
-            "child_parent_key_field": relation.foreign_key,
-            "foreign_key_on": relation.foreign_key_on,
-        }
-        if relation.cardinality is Cardinality.HAS_MANY:
-            entry["default_limit"] = declared.default_limit
-            entry["max_limit"] = declared.max_limit
-        if reason is not None:
-            entry["reason"] = reason
+        many = relation.cardinality is Cardinality.HAS_MANY
+        entry = ExpandCapability(
+            name=relation.name,
+            stream=relation.stream,
+            target_stream=relation.stream,
+            cardinality=relation.cardinality,
+            granted=usable or reason == NOT_GRANTED,
+            usable=usable,
+            foreign_key=relation.foreign_key,
+            child_parent_key_field=relation.foreign_key,
+            foreign_key_on="self" if relation.foreign_key_on == "self" else "target",
+            default_limit=declared.default_limit if many else None,
+            max_limit=declared.max_limit if many else None,
+            reason=reason,
+        )
         found.append(entry)
     return found
 

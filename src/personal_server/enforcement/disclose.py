@@ -8,15 +8,30 @@ Source: docs/contract/resource-server.md 2.4, 4.3, 7.4, 12.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import cast
+from typing import Annotated, Any, ClassVar, Literal, cast
 from urllib.parse import quote
+
+import msgspec
 
 from personal_server.domain.authority import ReadableSource, ReadAuthority, TokenKind
 from personal_server.domain.criteria import Term
 from personal_server.domain.record import Row, TombstoneRow, key_segment
 from personal_server.domain.values import render_instant
+from personal_server.domain.wire_objects import (
+    AnyObject,
+    ConnectionId,
+    Instant,
+    RawObject,
+    RoutePath,
+    WireObject,
+    Word,
+    Yes,
+    raw_json,
+)
 from personal_server.enforcement.excerpts import (
+    Excerpt,
     FieldMatches,
+    Snippet,
     find_matches,
     render_excerpts,
     render_snippet,
@@ -24,11 +39,66 @@ from personal_server.enforcement.excerpts import (
 )
 from personal_server.enforcement.search import searchable_fields
 
-WireRecord = dict[str, object]
-Discloser = Callable[[Row], WireRecord]
+
+class Record(WireObject, kw_only=True, tag_field="object", tag="record"):
+    """A record, projected to what may be shown of it."""
+
+    component: ClassVar = "Record"
+    example: ClassVar = {
+        "object": "record",
+        "id": "ent_41",
+        "record_id": "ent_41",
+        "stream": "entries",
+        "data": {"id": "ent_41", "title": "Rain", "created_at": "2026-03-13T21:40:00Z"},
+        "emitted_at": "2026-03-14T06:30:00.000Z",
+        "connection_id": "cin_diary",
+        "connector_key": "journal",
+        "display_name": "Paper diary",
+    }
+
+    id: Word
+    record_id: Word
+    stream: Word
+    data: RawObject
+    emitted_at: Instant
+    connection_id: ConnectionId
+    connector_key: Word
+    display_name: str | None = None
+    grant_id: str | None = None
+    expanded: Mapping[str, Expanded] | None = None
 
 
-def identity(authority: ReadAuthority, source: ReadableSource) -> dict[str, object]:
+class ChildList(WireObject, kw_only=True, tag_field="object", tag="list"):
+    """The related records of one record, and where more of them are."""
+
+    data: Sequence[Record]
+    has_more: bool
+    url: RoutePath | None = None
+
+
+class Tombstone(WireObject, kw_only=True, tag_field="object", tag="record"):
+    """What is said of a record that left the visible set."""
+
+    component: ClassVar = "Tombstone"
+
+    id: Word
+    record_id: Word
+    stream: Word
+    deleted: Yes
+    deleted_at: Instant
+    emitted_at: Instant
+    connection_id: ConnectionId
+    connector_key: Word
+    display_name: str | None = None
+    grant_id: str | None = None
+
+
+Child = Annotated[Record | None, msgspec.Meta()]
+Expanded = Child | ChildList
+Discloser = Callable[[Row], Record]
+
+
+def identity(authority: ReadAuthority, source: ReadableSource) -> dict[str, Any]:
     """The members that say where something came from.
 
     Source: docs/contract/resource-server.md 2.4, 2.5.
@@ -58,39 +128,37 @@ def discloser(
     blobs = tuple(name for name in source.declared.blob_fields if name in names)
     where = identity(authority, source)
 
-    def disclose(row: Row) -> WireRecord:
+    def disclose(row: Row) -> Record:
         stored = row.data
         data = {name: stored[name] for name in names if name in stored}
         for name in blobs:
             if name in data:
                 data[name] = _with_fetch_url(data[name], source.connection_id)
-        return {
-            "object": "record",
-            "id": row.key,
-            "record_id": row.key,
-            "stream": stream,
-            "data": data,
-            "emitted_at": render_instant(granted_emitted_at_ns(row, granted)),
+        return Record(
+            id=row.key,
+            record_id=row.key,
+            stream=stream,
+            data=raw_json(data),
+            emitted_at=render_instant(granted_emitted_at_ns(row, granted)),
             **where,
-        }
+        )
 
     return disclose
 
 
 def disclose_tombstone(
     authority: ReadAuthority, source: ReadableSource, row: TombstoneRow
-) -> WireRecord:
+) -> Tombstone:
     """What is said of a record that left the visible set."""
-    return {
-        "object": "record",
-        "id": row.key,
-        "record_id": row.key,
-        "stream": source.stream,
-        "deleted": True,
-        "deleted_at": render_instant(row.left_at_ns),
-        "emitted_at": render_instant(row.emitted_at_ns),
+    return Tombstone(
+        id=row.key,
+        record_id=row.key,
+        stream=source.stream,
+        deleted=True,
+        deleted_at=render_instant(row.left_at_ns),
+        emitted_at=render_instant(row.emitted_at_ns),
         **identity(authority, source),
-    }
+    )
 
 
 def granted_emitted_at_ns(row: Row, granted: frozenset[str]) -> int:
@@ -128,42 +196,71 @@ def _with_fetch_url(value: object, connection_id: str) -> object:
 TITLE_CHARS = 200
 
 
+class Score(WireObject):
+    """How well a record matches; comparable within one answer only."""
+
+    kind: str
+    order: str
+    value: float
+
+
+class SearchResult(WireObject, kw_only=True, tag_field="object", tag="search_result"):
+    """A matching record, and where it matches."""
+
+    stream: Word
+    id: Word
+    record_id: Word
+    record_key: Word
+    connection_id: ConnectionId
+    connector_key: Word
+    display_name: str | None = None
+    grant_id: str | None = None
+    connector_id: Word
+    emitted_at: Instant
+    matched_fields: Annotated[Sequence[Word], msgspec.Meta(min_length=1)]
+    record_url: RoutePath
+    retrieval_mode: Literal["lexical", "semantic", "hybrid"]
+    snippet: Snippet
+    evidence_excerpts: Annotated[Sequence[Excerpt], msgspec.Meta(min_length=1, max_length=2)]
+    score: Score
+    title: Annotated[str, msgspec.Meta(max_length=TITLE_CHARS)] | None = None
+    authored_at: str | None = None
+    retrieval_sources: Sequence[str] | None = None
+    scores: AnyObject | None = None
+
+
 def disclose_hit(
     authority: ReadAuthority,
     source: ReadableSource,
     row: Row,
     terms: Sequence[Term],
     score: float,
-) -> WireRecord | None:
+) -> SearchResult | None:
     """The hit of a row, or `None` if the terms do not all match in its granted fields."""
     found = matches_in(source, row, terms)
     if found is None:
         return None
     granted = frozenset(source.fields)
     place = f"/v1/streams/{quote(row.stream, safe='')}/records/{key_segment(row.key)}"
-    hit: WireRecord = {
-        "object": "search_result",
-        "stream": row.stream,
-        "id": row.key,
-        "record_id": row.key,
-        "record_key": row.key,
-        **identity(authority, source),
-        "connector_id": source.connector_key,
-        "emitted_at": render_instant(granted_emitted_at_ns(row, granted)),
-        "matched_fields": [each.field for each in found],
-        "record_url": f"{place}?connection_id={quote(row.connection_id, safe='')}",
-        "retrieval_mode": "lexical",
-        "snippet": render_snippet(found[0]),
-        "evidence_excerpts": render_excerpts(found),
-        "score": {"kind": "bm25", "order": "lower_is_better", "value": score},
-    }
     title = granted_value(row, source, source.declared.title_field)
-    if isinstance(title, str):
-        hit["title"] = title[:TITLE_CHARS]
     authored = granted_value(row, source, source.declared.event_time_field)
-    if isinstance(authored, str):
-        hit["authored_at"] = authored
-    return hit
+    return SearchResult(
+        stream=row.stream,
+        id=row.key,
+        record_id=row.key,
+        record_key=row.key,
+        **identity(authority, source),
+        connector_id=source.connector_key,
+        emitted_at=render_instant(granted_emitted_at_ns(row, granted)),
+        matched_fields=[each.field for each in found],
+        record_url=f"{place}?connection_id={quote(row.connection_id, safe='')}",
+        retrieval_mode="lexical",
+        snippet=render_snippet(found[0]),
+        evidence_excerpts=render_excerpts(found),
+        score=Score(kind="bm25", order="lower_is_better", value=score),
+        title=title[:TITLE_CHARS] if isinstance(title, str) else None,
+        authored_at=authored if isinstance(authored, str) else None,
+    )
 
 
 def matches_in(

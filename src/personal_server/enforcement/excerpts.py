@@ -11,9 +11,13 @@ import html
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import msgspec
 
 from personal_server.domain.criteria import Term
 from personal_server.domain.search_words import spans, tokens
+from personal_server.domain.wire_objects import Count, WireObject, Word
 
 EXCERPT_CHARS = 200
 SNIPPET_CHARS = 120
@@ -28,6 +32,7 @@ _MAX_LOCATED = 128
 _BLANK = re.compile(r"[ \t\n\r]")
 
 Range = tuple[int, int]
+MatchRange = Annotated[tuple[Count, Count], msgspec.Meta(min_length=2, max_length=2)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +81,29 @@ def strongest_first(found: Iterable[FieldMatches], title_field: str | None) -> l
     return sorted(found, key=strength)
 
 
-def render_excerpts(found: Sequence[FieldMatches]) -> list[dict[str, object]]:
+class Excerpt(WireObject, tag_field="object", tag="evidence_excerpt"):
+    """A passage of a matching field, word for word."""
+
+    field_path: Word
+    provenance: Literal["lexical_match", "semantic_match"]
+    preview_text: Annotated[str, msgspec.Meta(max_length=EXCERPT_CHARS)]
+    start_chars: Count
+    end_chars: Count
+    match_ranges: Annotated[Sequence[MatchRange], msgspec.Meta(max_length=MAX_RANGES)]
+    total_chars: Count
+    truncated: bool
+
+
+class Snippet(WireObject):
+    """The short, escaped and marked form of an excerpt."""
+
+    field: Word
+    text: str
+
+
+def render_excerpts(found: Sequence[FieldMatches]) -> list[Excerpt]:
     """One excerpt of each of the strongest fields, no passage twice."""
-    excerpts: list[dict[str, object]] = []
+    excerpts: list[Excerpt] = []
     seen: set[str] = set()
     for each in found:
         if len(excerpts) == MAX_EXCERPTS:
@@ -90,22 +115,21 @@ def render_excerpts(found: Sequence[FieldMatches]) -> list[dict[str, object]]:
         seen.add(preview)
         inside = _inside(each.ranges, start, end)[:MAX_RANGES]
         excerpts.append(
-            {
-                "object": "evidence_excerpt",
-                "field_path": each.field,
-                "provenance": "lexical_match",
-                "preview_text": preview,
-                "start_chars": start,
-                "end_chars": end,
-                "match_ranges": [list(r) for r in inside],
-                "total_chars": len(each.text),
-                "truncated": end - start < len(each.text),
-            }
+            Excerpt(
+                field_path=each.field,
+                provenance="lexical_match",
+                preview_text=preview,
+                start_chars=start,
+                end_chars=end,
+                match_ranges=inside,
+                total_chars=len(each.text),
+                truncated=end - start < len(each.text),
+            )
         )
     return excerpts
 
 
-def render_snippet(found: FieldMatches) -> dict[str, object]:
+def render_snippet(found: FieldMatches) -> Snippet:
     """The short, escaped and marked form of the first excerpt."""
     outer = _window(found, EXCERPT_CHARS, _LEAD_CHARS)
     start, end = _window(found, SNIPPET_CHARS, _SNIPPET_LEAD_CHARS, within=outer)
@@ -118,7 +142,7 @@ def render_snippet(found: FieldMatches) -> dict[str, object]:
     parts.append(_escaped(found.text[at:end]))
     if end < len(found.text):
         parts.append("…")
-    return {"field": found.field, "text": "".join(parts)}
+    return Snippet(field=found.field, text="".join(parts))
 
 
 def _escaped(text: str) -> str:

@@ -125,6 +125,10 @@ class AggregatePlan:
     limit: int = 10
 
 
+CANDIDATE_WINDOW = 2_000
+FREQUENCY_LIMIT = 10_000
+
+
 @dataclass(frozen=True, slots=True)
 class SearchPlan:
     """All terms must match within one record, in any granted lexical field of its scope.
@@ -138,8 +142,8 @@ class SearchPlan:
     scopes: tuple[Scope, ...]
     terms: tuple[Term, ...]
     conditions: tuple[Condition, ...] = ()
-    window: int = 2_000
-    frequency_limit: int = 10_000
+    window: int = CANDIDATE_WINDOW
+    frequency_limit: int = FREQUENCY_LIMIT
     seconds_each: float | None = None
 
 

@@ -8,6 +8,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+# Items of a page, groups of an aggregate: unless told, and at most.
+DEFAULT_LIMIT, MAX_LIMIT = 25, 100
+DEFAULT_GROUPS, MAX_GROUPS = 10, 100
+
+# A field window (docs/contract/resource-server.md 9.2): its length unless told and at most, what is
+# looked for in it, and what may stand on each side of that.
+DEFAULT_WINDOW_CHARS = 4_096
+MAX_WINDOW_CHARS = 16_384
+MAX_MATCH_CHARS = 256
+MAX_CONTEXT_CHARS = 8_192
+
 
 @dataclass(frozen=True, slots=True)
 class Selectors:
@@ -53,7 +64,7 @@ class RecordsQuery:
 
     stream: str
     selectors: Selectors = Selectors()
-    limit: int = 25
+    limit: int = DEFAULT_LIMIT
     cursor: str | None = None
     order: str | None = None
     sort: str | None = None
@@ -70,7 +81,7 @@ class ChangesQuery:
 
     stream: str
     selectors: Selectors = Selectors()
-    limit: int = 25
+    limit: int = DEFAULT_LIMIT
     cursor: str | None = None
     changes_since: str | None = None
     cut: Cut = Cut()
@@ -117,7 +128,7 @@ class AggregateQuery:
     group_by_time: str | None = None
     granularity: str | None = None
     time_zone: str | None = None
-    limit: int = 10
+    limit: int = DEFAULT_GROUPS
     filters: tuple[FilterText, ...] = ()
 
 
@@ -128,7 +139,7 @@ class SearchQuery:
     text: str
     selectors: Selectors = Selectors()
     streams: tuple[str, ...] = ()
-    limit: int = 25
+    limit: int = DEFAULT_LIMIT
     cursor: str | None = None
     filters: tuple[FilterText, ...] = ()
 

@@ -8,8 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+import msgspec
+
 from personal_server.domain.authority import ReadableSource, ReadAuthority, TokenKind, Unavailable
-from personal_server.domain.envelope import MAX_NAMED_CONNECTIONS, render_unavailable
+from personal_server.domain.envelope import (
+    MAX_NAMED_CONNECTIONS,
+    AvailableConnection,
+    render_unavailable,
+)
 from personal_server.enforcement.queries import Selectors
 from personal_server.errors import (
     AmbiguousConnection,
@@ -94,14 +100,15 @@ def _by_connection(candidates: Sequence[ReadableSource]) -> list[list[ReadableSo
 
 def _entry(sources: list[ReadableSource], stream: str | None) -> dict[str, object]:
     chosen = next((s for s in sources if s.stream == stream), sources[0])
-    members: dict[str, object] = {
-        "connection_id": chosen.connection_id,
-        "connector_key": chosen.connector_key,
-        "grant_id": chosen.grant_id,
-        "display_name": chosen.display_name,
-        "has_stream": None if stream is None else chosen.stream == stream,
-    }
-    return {name: value for name, value in members.items() if value is not None}
+    return msgspec.to_builtins(
+        AvailableConnection(
+            connection_id=chosen.connection_id,
+            connector_key=chosen.connector_key,
+            grant_id=chosen.grant_id,
+            display_name=chosen.display_name,
+            has_stream=None if stream is None else chosen.stream == stream,
+        )
+    )
 
 
 def _entry_order(entry: dict[str, object]) -> tuple[bool, str, str, str]:

@@ -21,7 +21,7 @@ from personal_server.domain.values import DAY_NANOSECONDS, NANOSECONDS
 from personal_server.errors import InvalidState, RateLimitExceeded
 from personal_server.granting.audit import SERVER, Acting, Subject, audit
 from personal_server.granting.holdings import active_held, list_held
-from personal_server.granting.pending_requests import ERASED
+from personal_server.granting.transitions import close_request
 from personal_server.storage.authorization import (
     AuthorizationStore,
     AuthorizationWriter,
@@ -114,13 +114,7 @@ def _make_room(writer: AuthorizationWriter, now_ns: int) -> None:
 
 
 def _purge(writer: AuthorizationWriter, row: ClientRow, now_ns: int) -> None:
-    to = [RequestRow.status.to("expired"), *ERASED]
-    writer.change(
-        RequestRow,
-        to,
-        RequestRow.client_id.equals(row.client_id),
-        RequestRow.status.equals("pending"),
-    )
+    close_request(writer, "expired", now_ns, RequestRow.client_id.equals(row.client_id))
     writer.delete(ClientRow, ClientRow.client_id.equals(row.client_id))
     audit(writer, "client.purged", SERVER, now_ns, Subject(row.client_id))
 

@@ -28,6 +28,7 @@ from personal_server.errors import (
 from personal_server.granting.audit import Acting, Subject, audit
 from personal_server.granting.revocations import end_access, end_family
 from personal_server.granting.tokens import Entitlement, Issued, details_of, held_rows, mint
+from personal_server.granting.transitions import revoke, transition
 from personal_server.storage.authorization import (
     AuthorizationStore,
     AuthorizationWriter,
@@ -102,11 +103,8 @@ class Redeeming:
         if row.status != "issued" or row.expires_at_ns <= now_ns:
             return refused
         if not _fits(row, asked):
-            writer.change(
-                CodeRow,
-                [CodeRow.status.to("burned")],
-                CodeRow.code_hash.equals(code_hash),
-                CodeRow.status.equals("issued"),
+            transition(
+                writer, CodeRow, "issued", "burned", now_ns, CodeRow.code_hash.equals(code_hash)
             )
             end_access(writer, _held_id(row), "not_collected", acting, now_ns)
             audit(writer, "code.burned", acting, now_ns, Subject(row.client_id))
@@ -131,20 +129,17 @@ class Redeeming:
         issued = self._issue(writer, entitled, rows, acting, now_ns)
         if issued is None:
             return refused
-        to = [
-            CodeRow.status.to("redeemed"),
-            CodeRow.redeemed_at_ns.to(now_ns),
-            CodeRow.family_id.to(issued.family_id),
-        ]
-        writer.change(
-            CodeRow, to, CodeRow.code_hash.equals(code_hash), CodeRow.status.equals("issued")
+        to = [CodeRow.redeemed_at_ns.to(now_ns), CodeRow.family_id.to(issued.family_id)]
+        transition(
+            writer,
+            CodeRow,
+            "issued",
+            "redeemed",
+            now_ns,
+            CodeRow.code_hash.equals(code_hash),
+            columns=to,
         )
-        writer.change(
-            RequestRow,
-            [RequestRow.status.to("redeemed")],
-            RequestRow.request_id.equals(row.request_id),
-            RequestRow.status.equals("approved"),
-        )
+        _redeem_request(writer, row.request_id, now_ns)
         audit(writer, "code.redeemed", acting, now_ns, _subject(issued, row.client_id))
         return issued
 
@@ -179,12 +174,7 @@ class Redeeming:
         issued = self._issue(writer, entitled, rows, acting, now_ns)
         if issued is None:
             return refused
-        writer.change(
-            RequestRow,
-            [RequestRow.status.to("redeemed")],
-            RequestRow.request_id.equals(row.request_id),
-            RequestRow.status.equals("approved"),
-        )
+        _redeem_request(writer, row.request_id, now_ns)
         event = "owner_token.issued" if owner else "device.collected"
         audit(writer, event, acting, now_ns, _subject(issued, row.client_id))
         return issued
@@ -250,15 +240,20 @@ def _end_replayed(writer: AuthorizationWriter, row: CodeRow, acting: Acting, now
     if family is not None:
         end_family(writer, family, "code_replay", acting, now_ns)
     else:
-        to = [TokenRow.revoked_at_ns.to(now_ns), TokenRow.reason.to("code_replay")]
         held = (
             TokenRow.package_id.equals(row.package_id)
             if row.package_id
             else TokenRow.grant_id.equals(row.grant_id)
         )
-        writer.change(TokenRow, to, TokenRow.revoked_at_ns.equals(None), held)
+        revoke(writer, TokenRow, "code_replay", now_ns, held)
         end_access(writer, _held_id(row), "code_replay", acting, now_ns)
     audit(writer, "code.replayed", acting, now_ns, Subject(row.client_id))
+
+
+def _redeem_request(writer: AuthorizationWriter, request_id: str, now_ns: int) -> None:
+    transition(
+        writer, RequestRow, "approved", "redeemed", now_ns, RequestRow.request_id.equals(request_id)
+    )
 
 
 def _waiting(writer: AuthorizationWriter, row: RequestRow, now_ns: int) -> OAuthRefusal | None:

@@ -39,9 +39,10 @@ from personal_server.errors import (
 )
 from personal_server.granting.audit import Acting, Subject, audit
 from personal_server.granting.holdings import active_held
-from personal_server.granting.pending_requests import ERASED, OWNER_DEVICE
+from personal_server.granting.pending_requests import OWNER_DEVICE
 from personal_server.granting.reviews import Review, asked_of, facts_of, review_of
 from personal_server.granting.revocations import end_access
+from personal_server.granting.transitions import close_request
 from personal_server.storage.authorization import (
     AuthorizationReader,
     AuthorizationStore,
@@ -228,11 +229,13 @@ class Granting:
                 raise ReviewStale("A source or the app changed. Look again, then decide.")
             review = self._review(writer, row, choices, now_ns)
             _check(review, row, revision)
-            if not writer.change(
-                RequestRow,
-                [RequestRow.status.to("approved"), RequestRow.decided_at_ns.to(now_ns), *ERASED],
+            decided = [RequestRow.decided_at_ns.to(now_ns)]
+            if not close_request(
+                writer,
+                "approved",
+                now_ns,
                 RequestRow.request_id.equals(request_id),
-                RequestRow.status.equals("pending"),
+                columns=decided,
             ):
                 raise ApprovalConflict("This request was decided already.")
             ids = issue_grants(writer, review, acting, "page", self._random_bytes, now_ns)
@@ -254,12 +257,9 @@ class Granting:
             impossible = self._review(writer, row, None, now_ns).impossible
             refusal = AccessDenied("The owner denied the request.")
             answer = refusal if impossible is None else impossible.for_client
-            to = [RequestRow.status.to("denied"), RequestRow.decided_at_ns.to(now_ns), *ERASED]
-            writer.change(
-                RequestRow,
-                to,
-                RequestRow.request_id.equals(request_id),
-                RequestRow.status.equals("pending"),
+            decided = [RequestRow.decided_at_ns.to(now_ns)]
+            close_request(
+                writer, "denied", now_ns, RequestRow.request_id.equals(request_id), columns=decided
             )
             subject = Subject(client_id=row.client_id)
             audit(writer, "request.denied", acting, now_ns, subject, request=request_id)

@@ -32,6 +32,7 @@ from personal_server.errors import (
     RequestClosed,
 )
 from personal_server.granting.audit import SERVER, Acting, Subject, audit
+from personal_server.granting.transitions import close_request
 from personal_server.storage.authorization import (
     AuthorizationStore,
     AuthorizationWriter,
@@ -47,14 +48,6 @@ POLL_SECONDS = 5
 MAX_PENDING = 200
 OWNER_DEVICE = "owner_device"
 """The flow in which a device asks to act as the owner."""
-
-ERASED = (
-    RequestRow.state.to(None),
-    RequestRow.redirect_uri.to(None),
-    RequestRow.code_challenge.to(None),
-    RequestRow.shown.to(None),
-)
-"""What a request forgets when it is decided or expires."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,15 +167,11 @@ class Requesting:
             if row.expires_at_ns <= now_ns:
                 raise RequestClosed("This request is too old. Start again from the device.")
             to = [
-                RequestRow.status.to("approved"),
                 RequestRow.decided_at_ns.to(now_ns),
                 RequestRow.collect_until_ns.to(max(row.expires_at_ns, now_ns + COLLECT_NS)),
             ]
-            if not writer.change(
-                RequestRow,
-                to,
-                RequestRow.request_id.equals(request_id),
-                RequestRow.status.equals("pending"),
+            if not close_request(
+                writer, "approved", now_ns, RequestRow.request_id.equals(request_id), columns=to
             ):
                 raise ApprovalConflict("This request was decided already.")
             audit(
@@ -252,12 +241,6 @@ def _make_room(writer: AuthorizationWriter, now_ns: int) -> None:
             "Too many requests wait for the owner. Try again later.",
             retry_after_seconds=-((now_ns - first.expires_at_ns) // NANOSECONDS),
         )
-    to = [RequestRow.status.to("expired"), *ERASED]
-    writer.change(
-        RequestRow,
-        to,
-        RequestRow.request_id.equals(unopened[0].request_id),
-        RequestRow.status.equals("pending"),
-    )
     pushed_out, subject = unopened[0].request_id, Subject(unopened[0].client_id)
+    close_request(writer, "expired", now_ns, RequestRow.request_id.equals(pushed_out))
     audit(writer, "request.expired", SERVER, now_ns, subject, request=pushed_out)

@@ -17,8 +17,8 @@ from personal_server.domain.values import DAY_NANOSECONDS, NANOSECONDS
 from personal_server.errors import StorageUnavailable
 from personal_server.granting.audit import SERVER, Subject, audit
 from personal_server.granting.clients import purge_clients
-from personal_server.granting.pending_requests import ERASED
 from personal_server.granting.revocations import end_access, end_family
+from personal_server.granting.transitions import close_request, transition
 from personal_server.storage.authorization import (
     AssertionIdRow,
     AuthorizationStore,
@@ -78,13 +78,7 @@ def _expire_requests(writer: AuthorizationWriter, now_ns: int) -> None:
     for row in writer.rows(
         RequestRow, RequestRow.status.equals("pending"), RequestRow.expires_at_ns.at_most(now_ns)
     ):
-        to = [RequestRow.status.to("expired"), *ERASED]
-        if writer.change(
-            RequestRow,
-            to,
-            RequestRow.request_id.equals(row.request_id),
-            RequestRow.status.equals("pending"),
-        ):
+        if close_request(writer, "expired", now_ns, RequestRow.request_id.equals(row.request_id)):
             subject = Subject(row.client_id)
             audit(writer, "request.expired", SERVER, now_ns, subject, request=row.request_id)
 
@@ -93,20 +87,13 @@ def _expire_codes(writer: AuthorizationWriter, now_ns: int) -> None:
     for row in writer.rows(
         CodeRow, CodeRow.status.equals("issued"), CodeRow.expires_at_ns.at_most(now_ns)
     ):
-        if writer.change(
-            CodeRow,
-            [CodeRow.status.to("expired")],
-            CodeRow.code_hash.equals(row.code_hash),
-            CodeRow.status.equals("issued"),
-        ):
+        ended = transition(
+            writer, CodeRow, "issued", "expired", now_ns, CodeRow.code_hash.equals(row.code_hash)
+        )
+        if ended:
             held_id = row.package_id or row.grant_id or ""
             end_access(writer, held_id, "not_collected", SERVER, now_ns)
-            writer.change(
-                RequestRow,
-                [RequestRow.status.to("expired")],
-                RequestRow.request_id.equals(row.request_id),
-                RequestRow.status.equals("approved"),
-            )
+            _expire_approved(writer, row.request_id, now_ns)
 
 
 def _expire_collections(writer: AuthorizationWriter, now_ns: int) -> None:
@@ -115,15 +102,15 @@ def _expire_collections(writer: AuthorizationWriter, now_ns: int) -> None:
         RequestRow.status.equals("approved"),
         RequestRow.collect_until_ns.at_most(now_ns),
     ):
-        to = [RequestRow.status.to("expired")]
-        if writer.change(
-            RequestRow,
-            to,
-            RequestRow.request_id.equals(row.request_id),
-            RequestRow.status.equals("approved"),
-        ):
+        if _expire_approved(writer, row.request_id, now_ns):
             held_id = row.package_id or row.grant_id or ""
             end_access(writer, held_id, "not_collected", SERVER, now_ns)
+
+
+def _expire_approved(writer: AuthorizationWriter, request_id: str, now_ns: int) -> int:
+    return transition(
+        writer, RequestRow, "approved", "expired", now_ns, RequestRow.request_id.equals(request_id)
+    )
 
 
 def _end_idle_families(writer: AuthorizationWriter, now_ns: int) -> None:

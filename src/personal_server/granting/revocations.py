@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from personal_server.consent.credentials import secret_hash
 from personal_server.consent.selections import SINGLE_USE
 from personal_server.granting.audit import Acting, Subject, audit
+from personal_server.granting.transitions import revoke
 from personal_server.storage.authorization import (
     AuthorizationStore,
     AuthorizationWriter,
@@ -59,7 +60,7 @@ def end_grant(
         return None
     if row.expires_at_ns is not None and row.expires_at_ns <= now_ns and row.reason is None:
         return Ended("grant", grant_id, None, expired=True)
-    if _end_row(writer, grant_id, reason, now_ns):
+    if revoke(writer, GrantRow, reason, now_ns, GrantRow.grant_id.equals(grant_id)):
         end_families(writer, reason, now_ns, FamilyRow.grant_id.equals(grant_id))
         subject = Subject(client_id=row.client_id, grant_id=grant_id)
         audit(writer, "grant.revoked", acting, now_ns, subject, reason=reason)
@@ -73,15 +74,16 @@ def end_package(
     row = writer.get(PackageRow, PackageRow.package_id.equals(package_id))
     if row is None:
         return None
-    to = [PackageRow.revoked_at_ns.to(now_ns), PackageRow.reason.to(reason)]
-    if writer.change(
-        PackageRow,
-        to,
-        PackageRow.package_id.equals(package_id),
-        PackageRow.revoked_at_ns.equals(None),
-    ):
-        members = writer.rows(PackageMemberRow, PackageMemberRow.package_id.equals(package_id))
-        ended = [m.grant_id for m in members if _end_row(writer, m.grant_id, reason, now_ns)]
+    if revoke(writer, PackageRow, reason, now_ns, PackageRow.package_id.equals(package_id)):
+        members = [
+            m.grant_id
+            for m in writer.rows(PackageMemberRow, PackageMemberRow.package_id.equals(package_id))
+        ]
+        ended = [
+            one
+            for one in members
+            if revoke(writer, GrantRow, reason, now_ns, GrantRow.grant_id.equals(one))
+        ]
         end_families(writer, reason, now_ns, FamilyRow.package_id.equals(package_id))
         subject = Subject(client_id=row.client_id, package_id=package_id)
         audit(writer, "package.revoked", acting, now_ns, subject, reason=reason, grant_ids=ended)
@@ -92,8 +94,7 @@ def end_families(
     writer: AuthorizationWriter, reason: str, now_ns: int, of: ColumnCondition[FamilyRow]
 ) -> None:
     """End the families of a grant, package or client; their tokens are judged through them."""
-    to = [FamilyRow.revoked_at_ns.to(now_ns), FamilyRow.reason.to(reason)]
-    writer.change(FamilyRow, to, FamilyRow.revoked_at_ns.equals(None), of)
+    revoke(writer, FamilyRow, reason, now_ns, of)
 
 
 def end_family(
@@ -101,13 +102,7 @@ def end_family(
 ) -> None:
     """End a family, its access tokens, and what stood behind it."""
     end_families(writer, reason, now_ns, FamilyRow.family_id.equals(family.family_id))
-    to = [TokenRow.revoked_at_ns.to(now_ns), TokenRow.reason.to(reason)]
-    writer.change(
-        TokenRow,
-        to,
-        TokenRow.family_id.equals(family.family_id),
-        TokenRow.revoked_at_ns.equals(None),
-    )
+    revoke(writer, TokenRow, reason, now_ns, TokenRow.family_id.equals(family.family_id))
     if family.package_id is not None:
         end_package(writer, family.package_id, reason, acting, now_ns)
     if family.grant_id is not None:
@@ -162,16 +157,6 @@ def unblock_client(
     return True
 
 
-def _end_row(writer: AuthorizationWriter, grant_id: str, reason: str, now_ns: int) -> bool:
-    to = [GrantRow.revoked_at_ns.to(now_ns), GrantRow.reason.to(reason)]
-    return (
-        writer.change(
-            GrantRow, to, GrantRow.grant_id.equals(grant_id), GrantRow.revoked_at_ns.equals(None)
-        )
-        > 0
-    )
-
-
 # A client gives its token back (RFC 7009).
 #
 # Rule: only the client's own token has an effect, and the answer never tells which it was.
@@ -201,13 +186,7 @@ def disconnect(
 def _end_access_token(
     writer: AuthorizationWriter, row: TokenRow, acting: Acting, now_ns: int
 ) -> None:
-    to = [TokenRow.revoked_at_ns.to(now_ns), TokenRow.reason.to(REASON)]
-    if not writer.change(
-        TokenRow,
-        to,
-        TokenRow.token_hash.equals(row.token_hash),
-        TokenRow.revoked_at_ns.equals(None),
-    ):
+    if not revoke(writer, TokenRow, REASON, now_ns, TokenRow.token_hash.equals(row.token_hash)):
         return
     subject = Subject(row.client_id, row.grant_id, row.package_id)
     audit(writer, "token.revoked", acting, now_ns, subject)

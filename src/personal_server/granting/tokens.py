@@ -28,6 +28,7 @@ from personal_server.domain.values import DAY_NANOSECONDS, NANOSECONDS
 from personal_server.errors import InvalidClient, InvalidGrantCode, InvalidTarget, OAuthRefusal
 from personal_server.granting.audit import Acting, Subject, audit
 from personal_server.granting.revocations import end_family
+from personal_server.granting.transitions import transition
 from personal_server.storage.authorization import (
     AuthorizationReader,
     AuthorizationStore,
@@ -266,13 +267,8 @@ class Rotating:
         rows = held_rows(writer, family.grant_id, family.package_id, now_ns)
         if family.kind != "owner" and not rows:
             return refused
-        column = RefreshTokenRow.overlap_used_at_ns if again else RefreshTokenRow.superseded_at_ns
-        if not writer.change(
-            RefreshTokenRow,
-            [column.to(now_ns)],
-            RefreshTokenRow.token_hash.equals(token_hash),
-            column.equals(None),
-        ):
+        used = _use_overlap if again else _supersede
+        if not used(writer, token_hash, now_ns):
             return refused
         issued = mint_next(writer, family, self._random_bytes, now_ns)
         writer.change(
@@ -306,6 +302,27 @@ class Rotating:
             end_family(writer, family, "idle", acting, now_ns)
             return True
         return False
+
+
+def _supersede(writer: AuthorizationWriter, token_hash: bytes, now_ns: int) -> int:
+    return transition(
+        writer,
+        RefreshTokenRow,
+        "current",
+        "superseded",
+        now_ns,
+        RefreshTokenRow.token_hash.equals(token_hash),
+    )
+
+
+def _use_overlap(writer: AuthorizationWriter, token_hash: bytes, now_ns: int) -> int:
+    to = [RefreshTokenRow.overlap_used_at_ns.to(now_ns)]
+    return writer.change(
+        RefreshTokenRow,
+        to,
+        RefreshTokenRow.token_hash.equals(token_hash),
+        RefreshTokenRow.overlap_used_at_ns.equals(None),
+    )
 
 
 def held_rows(

@@ -94,7 +94,6 @@ structured_aim = 32_000
 ceiling = 45_000
 
 schema_structured_aim = 32_000
-schema_structured_bytes = 60_000
 schema_text_aim = 8_000
 schema_text_limit = 12_000
 schema_connection_lines = 50
@@ -134,7 +133,6 @@ next_calls = 4
 links = 5
 link_fields = 600
 
-tool_list_bytes = 16_384
 instructions = 2_000
 prompt_argument = 500
 completions = 100

@@ -23,19 +23,6 @@ argument_codes = frozenset(
         "invalid_cursor",
     }
 )
-adapter_codes = (
-    argument_codes
-    | conflict_codes
-    | {
-        "field_window_unsupported",
-        "result_too_large",
-        "rs_timeout",
-        "rs_unreachable",
-        "rs_invalid_response",
-        "internal_error",
-        "resource_too_large",
-    }
-)
 
 
 @dataclass(frozen=True, slots=True)

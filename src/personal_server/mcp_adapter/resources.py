@@ -44,7 +44,6 @@ from personal_server.rs_client.port import Query, RsFailure
 json_type = "application/json"
 stream_prefix = "pdpp://stream/"
 schema_ttl_ms = 30_000
-meta_prefix = "pdpp.dev/"
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,14 +5,27 @@ Source: docs/contract/resource-server.md 10.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
+
+import msgspec
 
 from personal_server.domain.authority import ReadAuthority
 from personal_server.domain.criteria import Granularity, Grouping, Metric
 from personal_server.domain.disclosure import Disclosed
 from personal_server.domain.envelope import Answer
 from personal_server.domain.values import NANOSECONDS
+from personal_server.domain.wire_objects import (
+    ConnectionId,
+    Count,
+    Instant,
+    No,
+    RawNumber,
+    WireObject,
+    Word,
+    raw_json,
+)
 from personal_server.enforcement.authorize import authorize_aggregate
 from personal_server.enforcement.disclose import identity
 from personal_server.enforcement.plans import AggregateTerms, AuthorizedRead, plan_aggregate
@@ -26,6 +39,39 @@ from personal_server.storage.ports import READ_DEADLINE_SECONDS
 # How much of the local ISO form names a bucket; day and coarser: the day.
 _LABEL_CHARS = {Granularity.MINUTE: 16, Granularity.HOUR: 16}
 _DAY_CHARS = 10
+
+
+class ShownGroup(WireObject, kw_only=True):
+    """One group of an aggregate, or one stretch of time."""
+
+    key: msgspec.Raw
+    start: Instant | msgspec.UnsetType | None = msgspec.UNSET
+    count: Count
+    value: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+
+
+class ShownAggregation(WireObject, kw_only=True, tag_field="object", tag="aggregation"):
+    """A metric over the visible records of a stream."""
+
+    stream: Word
+    metric: Metric
+    field: Word | None
+    group_by: Word | None
+    group_by_time: Word | None
+    granularity: str | None
+    time_zone: str | None
+    approximate: No
+    filtered_record_count: Count
+    value: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    group_count: Count | None = None
+    groups: Sequence[ShownGroup] | None = None
+    limit: Count | None = None
+    other_count: Count | None = None
+    other_value: RawNumber | msgspec.UnsetType | None = msgspec.UNSET
+    connection_id: ConnectionId | None = None
+    connector_key: Word | None = None
+    display_name: str | None = None
+    grant_id: str | None = None
 
 
 def read_aggregate(
@@ -44,66 +90,65 @@ def read_aggregate(
         meta["freshness"] = freshness
     used = _used_fields(read.terms)
     return Answer(
-        data=_members(read, found),
+        data=_aggregation(read, found),
         meta=meta,
         disclosed=[Disclosed(source, used, 0) for source in read.sources],
     )
 
 
-def _members(read: AuthorizedRead[AggregateTerms], found: Aggregation) -> dict[str, object]:
+def _aggregation(read: AuthorizedRead[AggregateTerms], found: Aggregation) -> ShownAggregation:
     terms = read.terms
     grouping = terms.grouping
     timed = grouping is not None and grouping.granularity is not None
-    members: dict[str, object] = {
-        "object": "aggregation",
-        "stream": read.sources[0].stream,
-        "metric": terms.metric.value,
-        "field": terms.field,
-        "group_by": grouping.field if grouping and not timed else None,
-        "group_by_time": grouping.field if grouping and timed else None,
-        "granularity": grouping.granularity.value if grouping and grouping.granularity else None,
-        "time_zone": grouping.time_zone if grouping and timed else None,
-        "approximate": False,
-        "filtered_record_count": found.record_count,
-    }
+    shown = ShownAggregation(
+        stream=read.sources[0].stream,
+        metric=terms.metric,
+        field=terms.field,
+        group_by=grouping.field if grouping and not timed else None,
+        group_by_time=grouping.field if grouping and timed else None,
+        granularity=grouping.granularity.value if grouping and grouping.granularity else None,
+        time_zone=grouping.time_zone if grouping and timed else None,
+        approximate=False,
+        filtered_record_count=found.record_count,
+        **(identity(read.authority, read.sources[0]) if len(read.sources) == 1 else {}),
+    )
     if grouping is None:
-        members["value"] = found.value
+        shown.value = raw_json(found.value)
     else:
-        members |= _grouped(terms, grouping, found)
-    if len(read.sources) == 1:
-        members |= identity(read.authority, read.sources[0])
-    return members
+        _add_groups(shown, terms, grouping, found)
+    return shown
 
 
-def _grouped(terms: AggregateTerms, grouping: Grouping, found: Aggregation) -> dict[str, object]:
-    members: dict[str, object] = {
-        "group_count": found.group_count,
-        "groups": [_group(terms, grouping, group) for group in found.groups],
-        "limit": terms.limit,
-        "other_count": found.other_count,
-    }
+def _add_groups(
+    shown: ShownAggregation, terms: AggregateTerms, grouping: Grouping, found: Aggregation
+) -> None:
+    shown.group_count = found.group_count
+    shown.groups = [_group(terms, grouping, group) for group in found.groups]
+    shown.limit = terms.limit
+    shown.other_count = found.other_count
     if terms.metric is Metric.SUM:
-        members["other_value"] = found.other_value
-    return members
+        shown.other_value = raw_json(found.other_value)
 
 
-def _group(terms: AggregateTerms, grouping: Grouping, group: Group) -> dict[str, object]:
-    members: dict[str, object] = {"key": group.key}
+def _group(terms: AggregateTerms, grouping: Grouping, group: Group) -> ShownGroup:
+    shown = ShownGroup(key=raw_json(group.key), count=group.count)
     if grouping.granularity is not None:
-        members = _bucket(grouping, grouping.granularity, group.key)
-    members["count"] = group.count
+        label, shown.start = _bucket(grouping, grouping.granularity, group.key)
+        shown.key = raw_json(label)
     if terms.metric is not Metric.COUNT:
-        members["value"] = group.value
-    return members
+        shown.value = raw_json(group.value)
+    return shown
 
 
-def _bucket(grouping: Grouping, granularity: Granularity, key: object) -> dict[str, object]:
+def _bucket(
+    grouping: Grouping, granularity: Granularity, key: object
+) -> tuple[str | None, str | None]:
     """The local label of a bucket and its start with the zone's offset."""
     if not isinstance(key, int):
-        return {"key": None, "start": None}
+        return None, None
     moment = _local(key, grouping.time_zone)
     start = moment.isoformat()
-    return {"key": start[: _LABEL_CHARS.get(granularity, _DAY_CHARS)], "start": start}
+    return start[: _LABEL_CHARS.get(granularity, _DAY_CHARS)], start
 
 
 def _local(instant_ns: int, time_zone: str) -> datetime:

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import orjson
+import msgspec
 
 from personal_server.domain.authority import ReadAuthority
 from personal_server.domain.cursor import (
@@ -151,11 +151,11 @@ def _disclosed_items(read: AuthorizedRead[ChangesTerms], items: Sequence[Change]
             record = disclosers[item.connection_id](item)
         else:
             record = disclose_tombstone(read.authority, sources[item.connection_id], item)
-        text = orjson.dumps(record)
+        text = msgspec.json.encode(record)
         size_bytes += len(text) + 1
         if texts and size_bytes > MAX_PAGE_BYTES:
             break
-        texts.append(orjson.Fragment(text))
+        texts.append(msgspec.Raw(text))
     return texts
 
 

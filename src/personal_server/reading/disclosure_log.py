@@ -12,9 +12,20 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+import msgspec
+
 from personal_server.domain.authority import ReadAuthority
-from personal_server.domain.disclosure import DENIED, SERVED, Disclosed, DisclosureEntry
+from personal_server.domain.disclosure import (
+    DENIED,
+    SERVED,
+    Channel,
+    Disclosed,
+    DisclosureEntry,
+    Outcome,
+    TokenName,
+)
 from personal_server.domain.values import NANOSECONDS, render_instant
+from personal_server.domain.wire_objects import Count, Instant, WireObject, Word
 from personal_server.errors import PersonalServerError, StorageUnavailable
 from personal_server.storage.ports import DisclosureQuery, DisclosureStore
 
@@ -98,7 +109,7 @@ def shared_out(total: int, weights: Sequence[int]) -> list[int]:
     return parts
 
 
-def _entry(call: Call, disclosure_id: str, outcome: str, **members: object) -> DisclosureEntry:
+def _entry(call: Call, disclosure_id: str, outcome: Outcome, **members: object) -> DisclosureEntry:
     authority = call.authority
     tool = call.tool if call.tool and _TOOL.match(call.tool) else None
     return DisclosureEntry(
@@ -208,7 +219,7 @@ class DisclosureRecorder:
 PAGE = 1_000
 
 
-def every_disclosure(store: DisclosureStore) -> Iterator[dict[str, object]]:
+def every_disclosure(store: DisclosureStore) -> Iterator[ShownDisclosure]:
     """The whole log, newest first, in pages."""
     below: int | None = None
     while page := store.disclosures(DisclosureQuery(PAGE, below=below)):
@@ -216,26 +227,48 @@ def every_disclosure(store: DisclosureStore) -> Iterator[dict[str, object]]:
         below = page[-1][0]
 
 
-def render_disclosure(entry: DisclosureEntry) -> dict[str, object]:
+class ShownDisclosure(WireObject, kw_only=True, tag_field="object", tag="disclosure"):
+    """An entry as its owner reads it."""
+
+    disclosure_id: Word
+    at: Instant
+    request_id: Word
+    outcome: Outcome
+    error_code: str | None
+    token_kind: TokenName
+    client_id: str | None
+    grant_id: str | None
+    grant_package_id: str | None
+    channel: Channel
+    tool: str | None
+    route: Word
+    connector_key: str | None
+    connection_id: str | None
+    stream: str | None
+    fields: Sequence[str]
+    record_count: Count
+    size_bytes: Count = msgspec.field(name="bytes")
+
+
+def render_disclosure(entry: DisclosureEntry) -> ShownDisclosure:
     """The wire form of an entry."""
-    return {
-        "object": "disclosure",
-        "disclosure_id": entry.disclosure_id,
-        "at": render_instant(entry.at_ns),
-        "request_id": entry.request_id,
-        "outcome": entry.outcome,
-        "error_code": entry.error_code,
-        "token_kind": entry.token_kind,
-        "client_id": entry.client_id,
-        "grant_id": entry.grant_id,
-        "grant_package_id": entry.package_id,
-        "channel": entry.channel,
-        "tool": entry.tool,
-        "route": entry.route,
-        "connector_key": entry.connector_key,
-        "connection_id": entry.connection_id,
-        "stream": entry.stream,
-        "fields": list(entry.fields),
-        "record_count": entry.record_count,
-        "bytes": entry.size_bytes,
-    }
+    return ShownDisclosure(
+        disclosure_id=entry.disclosure_id,
+        at=render_instant(entry.at_ns),
+        request_id=entry.request_id,
+        outcome=entry.outcome,
+        error_code=entry.error_code,
+        token_kind=entry.token_kind,
+        client_id=entry.client_id,
+        grant_id=entry.grant_id,
+        grant_package_id=entry.package_id,
+        channel=entry.channel,
+        tool=entry.tool,
+        route=entry.route,
+        connector_key=entry.connector_key,
+        connection_id=entry.connection_id,
+        stream=entry.stream,
+        fields=entry.fields,
+        record_count=entry.record_count,
+        size_bytes=entry.size_bytes,
+    )

@@ -15,11 +15,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import IO, BinaryIO, cast
 
+import msgspec
 import orjson
 
 from personal_server.domain.connection import Connection
 from personal_server.domain.record import Row
 from personal_server.domain.values import NANOSECONDS, render_instant
+from personal_server.reading.disclosure_log import ShownDisclosure
 from personal_server.storage.authorization import AuthorizationStore, GrantRow
 from personal_server.storage.ports import ReadSnapshot, StoredStream
 
@@ -40,7 +42,7 @@ class Enclosures:
     """What an archive holds beside records: grants as agreed, the disclosure log."""
 
     grants: Callable[[], Iterable[Json]] = lambda: ()
-    disclosures: Callable[[], Iterable[Json]] = lambda: ()
+    disclosures: Callable[[], Iterable[ShownDisclosure]] = lambda: ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +129,7 @@ def export_archive(
                 name = f"blobs/{blob_id.removeprefix(BLOB_PREFIX)}"
                 yield from write.file(name, content, size_bytes)
     yield from write.json("grants.json", list(enclosures.grants()))
-    yield from write.lines("disclosures.ndjson", (_line(d) for d in enclosures.disclosures()))
+    yield from write.lines("disclosures.ndjson", map(_disclosure_line, enclosures.disclosures()))
     yield bytes(2 * tarfile.BLOCKSIZE)
 
 
@@ -221,6 +223,10 @@ def _noted(row: Row, referenced: dict[str, None]) -> dict[str, object]:
             if isinstance(blob_id, str) and blob_id.startswith(BLOB_PREFIX):
                 referenced[blob_id] = None
     return _ingest_line(row)
+
+
+def _disclosure_line(disclosure: ShownDisclosure) -> bytes:
+    return msgspec.json.encode(disclosure) + b"\n"
 
 
 def _line(value: Json) -> bytes:

@@ -7,10 +7,19 @@ Source: docs/contract/resource-server.md 9.2.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 from personal_server.domain.authority import ReadableSource, ReadAuthority
 from personal_server.domain.disclosure import Disclosed
 from personal_server.domain.envelope import Answer
+from personal_server.domain.wire_objects import (
+    ConnectionId,
+    Count,
+    Digest,
+    RoutePath,
+    WireObject,
+    Word,
+)
 from personal_server.enforcement.authorize import authorize_field_window
 from personal_server.enforcement.disclose import identity
 from personal_server.enforcement.plans import AuthorizedRead, FieldWindowTerms, plan_field_window
@@ -21,6 +30,47 @@ from personal_server.errors import FieldNotFound, FieldNotText, QueryNotFound
 from personal_server.reading.ports import ReadPorts
 from personal_server.reading.records import no_such_record
 from personal_server.storage.ports import READ_DEADLINE_SECONDS
+
+
+class WindowedField(WireObject, kw_only=True):
+    """The field that a window is of."""
+
+    path: Word
+    type: Literal["string"]
+    text_like: bool
+    size_chars: Count
+    digest: Digest
+    mime_type: str | None = None
+
+
+class TextWindow(WireObject):
+    """A stretch of text, and where it stands in the whole."""
+
+    text: str
+    start_chars: Count
+    end_chars: Count
+    total_chars: Count
+    limit_chars: Count
+    complete: bool
+    has_more: bool
+    next_offset_chars: Count | None
+    previous_offset_chars: Count | None
+    match_start_chars: Count | None
+    match_end_chars: Count | None
+
+
+class ShownFieldWindow(WireObject, kw_only=True, tag_field="object", tag="field_window"):
+    """A stretch of one field of one record."""
+
+    stream: Word
+    record_id: Word
+    connection_id: ConnectionId
+    connector_key: Word
+    display_name: str | None = None
+    grant_id: str | None = None
+    url: RoutePath
+    field: WindowedField
+    window: TextWindow
 
 
 def read_field_window(
@@ -40,16 +90,15 @@ def read_field_window(
         window = _the_one(authority, read.sources, snapshot.field_window(plan_field_window(read)))
     _refuse_unreadable(window)
     source = next(s for s in read.sources if s.connection_id == window.connection_id)
-    members: dict[str, object] = {
-        "object": "field_window",
-        "stream": source.stream,
-        "record_id": query.key,
+    shown = ShownFieldWindow(
+        stream=source.stream,
+        record_id=query.key,
         **identity(authority, source),
-        "url": url,
-        "field": _field(source, query.field, window),
-        "window": _window(read, window),
-    }
-    return Answer(data=members, disclosed=[Disclosed(source, (query.field,), 1)])
+        url=url,
+        field=_field(source, query.field, window),
+        window=_window(read, window),
+    )
+    return Answer(data=shown, disclosed=[Disclosed(source, (query.field,), 1)])
 
 
 def _the_one(
@@ -80,34 +129,32 @@ def _refuse_unreadable(window: FieldWindow) -> None:
             return
 
 
-def _field(source: ReadableSource, name: str, window: FieldWindow) -> dict[str, object]:
-    members: dict[str, object] = {
-        "path": name,
-        "type": "string",
-        "text_like": True,
-        "size_chars": window.total_chars,
-        "digest": f"sha256:{window.digest}",
-    }
+def _field(source: ReadableSource, name: str, window: FieldWindow) -> WindowedField:
     mime_type = source.declared.properties[name].schema.get("contentMediaType")
-    if isinstance(mime_type, str):
-        members["mime_type"] = mime_type
-    return members
+    return WindowedField(
+        path=name,
+        type="string",
+        text_like=True,
+        size_chars=window.total_chars,
+        digest=f"sha256:{window.digest}",
+        mime_type=mime_type if isinstance(mime_type, str) else None,
+    )
 
 
-def _window(read: AuthorizedRead[FieldWindowTerms], window: FieldWindow) -> dict[str, object]:
+def _window(read: AuthorizedRead[FieldWindowTerms], window: FieldWindow) -> TextWindow:
     start, limit = window.start_chars, read.terms.limit_chars
     end = start + len(window.text)
     more = end < window.total_chars
-    return {
-        "text": window.text,
-        "start_chars": start,
-        "end_chars": end,
-        "total_chars": window.total_chars,
-        "limit_chars": limit,
-        "complete": start == 0 and not more,
-        "has_more": more,
-        "next_offset_chars": end if more else None,
-        "previous_offset_chars": max(0, start - limit) if start else None,
-        "match_start_chars": window.match_start_chars,
-        "match_end_chars": window.match_end_chars,
-    }
+    return TextWindow(
+        text=window.text,
+        start_chars=start,
+        end_chars=end,
+        total_chars=window.total_chars,
+        limit_chars=limit,
+        complete=start == 0 and not more,
+        has_more=more,
+        next_offset_chars=end if more else None,
+        previous_offset_chars=max(0, start - limit) if start else None,
+        match_start_chars=window.match_start_chars,
+        match_end_chars=window.match_end_chars,
+    )

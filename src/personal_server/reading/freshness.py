@@ -11,27 +11,40 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from threading import Lock
+from typing import ClassVar, Literal
 
 from personal_server.domain.authority import ReadableSource
 from personal_server.domain.cursor import sources_digest
 from personal_server.domain.values import NANOSECONDS, render_instant
+from personal_server.domain.wire_objects import Instant, WireObject
 from personal_server.enforcement.plans import plan_summary
 from personal_server.storage.ports import Collection, ReadSnapshot, RunStatus
 
-CURRENT = "current"
-STALE = "stale"
-UNKNOWN = "unknown"
+FreshnessStatus = Literal["current", "stale", "unknown"]
+CURRENT: FreshnessStatus = "current"
+STALE: FreshnessStatus = "stale"
+UNKNOWN: FreshnessStatus = "unknown"
 
-_WORST_FIRST = (STALE, UNKNOWN, CURRENT)
+_WORST_FIRST: tuple[FreshnessStatus, ...] = (STALE, UNKNOWN, CURRENT)
 _ENDED_BADLY = frozenset({RunStatus.FAILED, RunStatus.CANCELLED})
 _KEPT_TIMES = 1_024
+
+
+class ShownFreshness(WireObject):
+    """How fresh something is, as answers say it."""
+
+    component: ClassVar = "Freshness"
+
+    status: FreshnessStatus
+    captured_at: Instant | None
+    last_attempted_at: Instant | None
 
 
 @dataclass(frozen=True, slots=True)
 class Freshness:
     """How fresh one source is.  Times are UTC nanoseconds."""
 
-    status: str
+    status: FreshnessStatus
     captured_at_ns: int | None
     last_attempted_at_ns: int | None
 
@@ -40,14 +53,14 @@ class Freshness:
         """Least fresh first."""
         return (_WORST_FIRST.index(self.status), self.captured_at_ns or 0)
 
-    def render(self) -> dict[str, object]:
+    def render(self) -> ShownFreshness:
         """The wire form."""
         captured, attempted = self.captured_at_ns, self.last_attempted_at_ns
-        return {
-            "status": self.status,
-            "captured_at": None if captured is None else render_instant(captured),
-            "last_attempted_at": None if attempted is None else render_instant(attempted),
-        }
+        return ShownFreshness(
+            status=self.status,
+            captured_at=None if captured is None else render_instant(captured),
+            last_attempted_at=None if attempted is None else render_instant(attempted),
+        )
 
 
 class CaptureTimes:
@@ -83,7 +96,7 @@ def freshness_of(
     succeeded = collection.last_succeeded_at_ns if collection else None
     captured = newest_ns if succeeded is None else succeeded
     limit = source.maximum_staleness_seconds
-    status = UNKNOWN
+    status: FreshnessStatus = UNKNOWN
     if limit is not None and captured is not None:
         status = CURRENT if now_ns - captured <= limit * NANOSECONDS else STALE
     if run is not None and run.status in _ENDED_BADLY:
@@ -96,7 +109,7 @@ def least_fresh(
     times: CaptureTimes,
     sources: Iterable[ReadableSource],
     now_ns: int,
-) -> dict[str, object] | None:
+) -> ShownFreshness | None:
     """`meta.freshness` of a read of several sources; `None` without any."""
     collections = snapshot.collections()
     found = [source_freshness(snapshot, times, s, collections, now_ns) for s in sources]

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, cast
 
-import orjson
+import msgspec
 
 from personal_server.domain.authority import ReadableSource, ReadAuthority
 from personal_server.domain.envelope import Answer
@@ -120,7 +120,7 @@ class EvidenceReader:
 def _exact(answer: Answer) -> Evidence:
     window = cast("Mapping[str, str | None]", answer.meta.get("window") or {})
     return Evidence(
-        count=cast("int", (answer.count or {}).get("value", 0)),
+        count=0 if answer.count is None else answer.count.value,
         earliest=window.get("earliest_at"),
         latest=window.get("latest_at"),
         samples=_samples(answer),
@@ -137,5 +137,5 @@ def _rough(answer: Answer) -> Evidence:
 
 def _samples(answer: Answer) -> tuple[Mapping[str, object], ...]:
     records = cast("list[object]", answer.data)[:SAMPLE_RECORDS]
-    parsed: list[dict[str, object]] = orjson.loads(orjson.dumps(records))
+    parsed: list[dict[str, object]] = msgspec.json.decode(msgspec.json.encode(records))
     return tuple(cast("dict[str, object]", record.get("data") or {}) for record in parsed)

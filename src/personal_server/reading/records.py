@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from urllib.parse import quote
 
-import orjson
+import msgspec
 
 from personal_server.domain.authority import ReadableSource, ReadAuthority
 from personal_server.domain.cursor import (
@@ -26,11 +26,17 @@ from personal_server.domain.cursor import (
     sources_digest,
 )
 from personal_server.domain.disclosure import Disclosed
-from personal_server.domain.envelope import Answer, render_unavailable
+from personal_server.domain.envelope import Answer, Counted, name_unavailable
 from personal_server.domain.record import Row, key_text
 from personal_server.domain.values import Comparable
 from personal_server.enforcement.authorize import authorize_record, authorize_records
-from personal_server.enforcement.disclose import Discloser, WireRecord, discloser
+from personal_server.enforcement.disclose import (
+    ChildList,
+    Discloser,
+    Expanded,
+    Record,
+    discloser,
+)
 from personal_server.enforcement.expansion import AllowedExpansion
 from personal_server.enforcement.plans import (
     AuthorizedRead,
@@ -56,9 +62,6 @@ from personal_server.storage.ports import READ_DEADLINE_SECONDS, ReadSnapshot
 # Source: docs/contract/resource-server.md 7.5.
 
 
-Expanded = dict[str, object]
-
-
 Parent = tuple[str, str]
 
 
@@ -66,7 +69,9 @@ Parent = tuple[str, str]
 class Expansions:
     """What was expanded: per parent (connection, key) its relations, and whose children came."""
 
-    by_parent: dict[Parent, Expanded] = field(default_factory=dict[Parent, Expanded])
+    by_parent: dict[Parent, dict[str, Expanded]] = field(
+        default_factory=dict[Parent, dict[str, Expanded]]
+    )
     _children: dict[Parent, list[tuple[ReadableSource, int]]] = field(
         default_factory=dict[Parent, list[tuple[ReadableSource, int]]]
     )
@@ -147,11 +152,8 @@ def _joining_value(expansion: AllowedExpansion, row: Row) -> str | None:
     return key_text(held) if isinstance(held, str | int) else None
 
 
-def _child_list(records: list[WireRecord], url: str | None) -> dict[str, object]:
-    members: dict[str, object] = {"object": "list", "data": records, "has_more": url is not None}
-    if url is not None:
-        members["url"] = url
-    return members
+def _child_list(records: list[Record], url: str | None) -> ChildList:
+    return ChildList(data=records, has_more=url is not None, url=url)
 
 
 def _more_url(expansion: AllowedExpansion, child: ReadableSource, value: str | None) -> str:
@@ -217,7 +219,7 @@ def read_record(
     shown = read.terms.shown[source.connection_id]
     record = discloser(authority, source, shown)(row)
     if read.terms.expansions:
-        record["expanded"] = expansions.by_parent[row.connection_id, row.key]
+        record.expanded = expansions.by_parent[row.connection_id, row.key]
     disclosed = [Disclosed(source, shown, 1), *expansions.disclosed([row])]
     return Answer(data=record, warnings=read.warnings, disclosed=disclosed)
 
@@ -248,12 +250,12 @@ def unavailable_meta(authority: ReadAuthority, selectors: Selectors) -> dict[str
     """`meta.unavailable_connections` of reads that name no connection.  Source: 4.7."""
     if selectors.connection_id is not None or not authority.unavailable:
         return {}
-    return render_unavailable(authority.unavailable)
+    return name_unavailable(authority.unavailable)
 
 
 def _figures(
     snapshot: ReadSnapshot, read: AuthorizedRead[RecordsTerms]
-) -> tuple[dict[str, object] | None, dict[str, object]]:
+) -> tuple[Counted | None, dict[str, object]]:
     """`meta.count` and `meta.window`, as far as they were asked for."""
     terms = read.terms
     meta: dict[str, object] = {}
@@ -269,7 +271,7 @@ def _figures(
     if not terms.counted:
         return None, meta
     total = snapshot.count(plan_count(read)) if total is None else total
-    return {"kind": "exact", "value": total}, meta
+    return Counted("exact", total), meta
 
 
 def _disclosed_page(
@@ -283,12 +285,12 @@ def _disclosed_page(
         row = placed.row
         record = disclosers[row.connection_id](row)
         if read.terms.expansions:
-            record["expanded"] = expansions.by_parent[row.connection_id, row.key]
-        text = orjson.dumps(record)
+            record.expanded = expansions.by_parent[row.connection_id, row.key]
+        text = msgspec.json.encode(record)
         size_bytes += len(text) + 1
         if records and size_bytes > MAX_PAGE_BYTES:
             break
-        records.append(orjson.Fragment(text))
+        records.append(msgspec.Raw(text))
     return records
 
 

@@ -15,7 +15,13 @@ from personal_server.domain.values import render_instant
 from personal_server.enforcement.authorize import authorize_schema, authorize_stream
 from personal_server.enforcement.plans import plan_summary
 from personal_server.enforcement.queries import SchemaQuery, StreamQuery
-from personal_server.reading.freshness import Freshness, freshness_of, least_of, source_freshness
+from personal_server.reading.freshness import (
+    Freshness,
+    ShownFreshness,
+    freshness_of,
+    least_of,
+    source_freshness,
+)
 from personal_server.reading.ports import ReadPorts
 from personal_server.storage.ports import READ_DEADLINE_SECONDS
 
@@ -25,7 +31,7 @@ class StreamEntry:
     """One stream as several connections offer it alike; `freshness` is the least fresh of them."""
 
     sources: tuple[ReadableSource, ...]
-    freshness: Mapping[str, object] | None = None
+    freshness: ShownFreshness | None = None
 
     @property
     def first(self) -> ReadableSource:

@@ -23,12 +23,19 @@ from personal_server.domain.cursor import (
     sources_digest,
 )
 from personal_server.domain.disclosure import Disclosed
-from personal_server.domain.envelope import Answer, Warning
+from personal_server.domain.envelope import Answer, Counted, Warning
 from personal_server.domain.search_words import parse_terms
 from personal_server.domain.values import NANOSECONDS
 from personal_server.enforcement.authorize import authorize_search
-from personal_server.enforcement.disclose import WireRecord, disclose_hit
-from personal_server.enforcement.plans import AuthorizedRead, SearchTerms, plan_hit, plan_search
+from personal_server.enforcement.disclose import SearchResult, disclose_hit
+from personal_server.enforcement.plans import (
+    CANDIDATE_WINDOW,
+    FREQUENCY_LIMIT,
+    AuthorizedRead,
+    SearchTerms,
+    plan_hit,
+    plan_search,
+)
 from personal_server.enforcement.queries import SearchQuery
 from personal_server.enforcement.rows import Candidate, Matches
 from personal_server.enforcement.search import first_page_first, rank, searchable_fields
@@ -45,7 +52,6 @@ from personal_server.storage.ports import READ_DEADLINE_SECONDS, RankedHit, Read
 # Source: docs/contract/resource-server.md 11.5.
 
 
-CANDIDATE_WINDOW = 2_000
 TOO_SLOW = (
     "This connection took too long to search and is not in these hits."
     " Search it alone, with its connection_id and a rarer word, a stream or a filter."
@@ -81,9 +87,9 @@ class Findings:
             },
         }
 
-    def count(self) -> dict[str, object]:
+    def count(self) -> Counted:
         """`meta.count`."""
-        return {"kind": "exact" if self.is_whole else "estimated", "value": self.ranked_count}
+        return Counted("exact" if self.is_whole else "estimated", self.ranked_count)
 
     @property
     def is_whole(self) -> bool:
@@ -131,7 +137,6 @@ def _rows(shown: Sequence[ReadableSource], counts: Counter[str]) -> list[dict[st
     return rows
 
 
-FREQUENCY_LIMIT = 10_000
 KEPT_HITS = 1_000
 KEPT_NS = 15 * 60 * NANOSECONDS
 RANKING_SHARE = 2 / 3
@@ -154,7 +159,7 @@ class _Turn:
 class _Shown:
     """The hits of a page, their sources, and how far the ranking was read."""
 
-    hits: list[WireRecord]
+    hits: list[SearchResult]
     sources: list[ReadableSource]
     end: int
 
@@ -282,7 +287,7 @@ def _hit(
     kept: RankedHit,
     source: ReadableSource,
     conditions: Sequence[Condition],
-) -> WireRecord | None:
+) -> SearchResult | None:
     rows = snapshot.record(plan_hit(source, kept.key))
     if not rows or not all(holds(condition, rows[0].data) for condition in conditions):
         return None

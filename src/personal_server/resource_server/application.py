@@ -24,6 +24,7 @@ from personal_server.errors import (
 from personal_server.reading.disclosure_log import (
     Call,
     DisclosureLog,
+    ShownDisclosure,
     denied_entry,
     every_disclosure,
     served_entries,
@@ -43,7 +44,7 @@ from personal_server.resource_server.quotas import Amount, Limits, amounts_by_gr
 from personal_server.resource_server.reads import read_routes
 from personal_server.resource_server.writes import CollectorState, Deletes, Ingest
 from personal_server.storage.catalog import KnownDeclarations
-from personal_server.storage.ports import DisclosureStore
+from personal_server.storage.ports import READ_DEADLINE_SECONDS, DisclosureStore
 from personal_server.web.application import is_json, is_unchanged, preflight, rendered, unchanged
 from personal_server.web.bearers import bearer_token
 from personal_server.web.bodies import check_head, read_body, spool_body
@@ -65,7 +66,7 @@ from personal_server.web.routing import Caching, Match, Route, RouteTable, Token
 from personal_server.web.workers import Capacity, Workers
 
 WRITING = Capacity(threads=2, waiting=64, wait_seconds=30.0)
-DEADLINE_NS = 15 * NANOSECONDS
+DEADLINE_NS = int(READ_DEADLINE_SECONDS * NANOSECONDS)
 
 _NOBODY = ReadAuthority(TokenKind.OWNER, "", ())
 
@@ -392,7 +393,7 @@ def route_table(parts: Parts) -> RouteTable:
 
     reads, declarations = parts.reads, parts.declarations
 
-    def disclosures() -> Iterable[Mapping[str, object]]:
+    def disclosures() -> Iterable[ShownDisclosure]:
         parts.flush()
         return every_disclosure(parts.disclosures)
 

@@ -8,10 +8,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from typing import BinaryIO
+from typing import Annotated, BinaryIO, ClassVar
 from urllib.parse import quote
 
+import msgspec
+
 from personal_server.domain.disclosure import Disclosed
+from personal_server.domain.wire_objects import Count, Sha256, WireObject, Word
 from personal_server.enforcement.authorize import authorize_blob
 from personal_server.enforcement.plans import plan_blob
 from personal_server.enforcement.queries import BlobQuery, Selectors
@@ -58,6 +61,24 @@ UPLOAD = (
     Parameter("mime_type", "The media type; else the Content-Type of the call."),
 )
 _MEDIA_TYPE = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,126}/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}\Z")
+
+
+class ShownBlob(WireObject, tag_field="object", tag="blob"):
+    """Bytes that were stored."""
+
+    component: ClassVar = "Blob"
+    example: ClassVar = {
+        "object": "blob",
+        "blob_id": "blob_sha256_" + "2c" * 32,
+        "sha256": "2c" * 32,
+        "size_bytes": 3,
+        "mime_type": "text/plain",
+    }
+
+    blob_id: Annotated[str, msgspec.Meta(pattern="^blob_sha256_[0-9a-f]{64}$")]
+    sha256: Sha256
+    size_bytes: Count
+    mime_type: Word
 
 
 class Blobs:
@@ -108,8 +129,8 @@ class Blobs:
                 schema={"type": "string", "format": "binary"},
                 spooled=True,
             ),
-            answer="Blob",
-            also={201: "Blob"},
+            answer=ShownBlob,
+            also={201: ShownBlob},
             errors=(ConnectionNotFound, NotFound, ConnectionNotWritable),
             has_deadline=False,
         )
@@ -158,13 +179,12 @@ class Blobs:
             request.now_ns,
             self._max_blob_bytes,
         )
-        body = {
-            "object": "blob",
-            "blob_id": upload.blob_id,
-            "sha256": _sha256(upload.blob_id),
-            "size_bytes": upload.size_bytes,
-            "mime_type": upload.mime_type,
-        }
+        body = ShownBlob(
+            blob_id=upload.blob_id,
+            sha256=_sha256(upload.blob_id),
+            size_bytes=upload.size_bytes,
+            mime_type=upload.mime_type,
+        )
         return Reply(body, status=201 if is_new else 200)
 
 

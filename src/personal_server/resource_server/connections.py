@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar, Literal
 
 import msgspec
 
@@ -17,6 +18,8 @@ from personal_server.collecting.connections import (
 from personal_server.domain.authority import ReadAuthority
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.values import instant_ns, render_instant
+from personal_server.domain.wire_objects import ConnectionId, Count, Instant, WireObject, Word
+from personal_server.enforcement.queries import DEFAULT_LIMIT, MAX_LIMIT
 from personal_server.errors import (
     ConfirmationRequired,
     ConnectionBusy,
@@ -26,14 +29,20 @@ from personal_server.errors import (
     InvalidState,
     NotFound,
 )
-from personal_server.reading.freshness import Freshness, connection_freshness
+from personal_server.reading.freshness import Freshness, ShownFreshness, connection_freshness
 from personal_server.reading.ports import ReadPorts
 from personal_server.resource_server.envelopes import (
+    Deletion,
+    ListOf,
+    Meta,
+    SelfLink,
+    ShownSource,
+    completed,
     cursor_after,
-    list_body,
     named_page,
-    object_body,
+    page_of,
     page_start,
+    shown_source,
 )
 from personal_server.storage.ports import (
     READ_DEADLINE_SECONDS,
@@ -51,7 +60,7 @@ from personal_server.web.routing import Route, owner
 
 ROOT = "/v1/owner/connections"
 ONE = f"{ROOT}/{{id}}"
-PAGE = (page_limit(25, 100), CURSOR)
+PAGE = (page_limit(DEFAULT_LIMIT, MAX_LIMIT), CURSOR)
 CONNECTOR = Parameter(
     "connector_id", "Only connections of this connector: key or URI.", empty_is_absent=True
 )
@@ -83,6 +92,65 @@ class RunReport(msgspec.Struct, forbid_unknown_fields=True):
     at: str
 
 
+class ShownRun(WireObject):
+    """The last collection run of a connection."""
+
+    run_id: Word
+    status: RunStatus
+    at: Instant
+
+
+class ShownConnection(WireObject, kw_only=True, tag_field="object", tag="owner_connection"):
+    """A connection as its owner sees it."""
+
+    connection_id: ConnectionId
+    connector_key: Word
+    connector_id: Word
+    source: ShownSource
+    display_name: str | None
+    label_status: Literal["owner_set", "fallback"]
+    status: ConnectionStatus
+    record_count: Count
+    last_run: ShownRun | None
+    freshness: ShownFreshness
+    created_at: Instant
+    updated_at: Instant
+    revoked_at: Instant | None
+    supported_actions: Sequence[Word]
+
+
+class SingleConnection(ShownConnection, kw_only=True):
+    """One connection."""
+
+    component: ClassVar = "Connection"
+
+    links: SelfLink
+    meta: Meta
+
+
+class ConnectionList(ListOf[ShownConnection]):
+    """A page of connections."""
+
+    component: ClassVar = "ConnectionList"
+
+
+class ShownRejection(WireObject, tag_field="object", tag="ingest_rejection"):
+    """A line that was refused."""
+
+    receipt_id: Word
+    stream: Word
+    code: Word
+    path: str | None
+    run_id: str | None
+    at: Instant
+
+
+class RejectionList(ListOf[ShownRejection]):
+    """A page of refused lines."""
+
+    component: ClassVar = "RejectionList"
+
+
 @dataclass(frozen=True, slots=True)
 class _Shown:
     """What connection rows are drawn from, in one snapshot."""
@@ -110,7 +178,7 @@ class OwnerConnections:
                     self.list,
                     "Your connections.",
                     "14.2",
-                    answer="ConnectionList",
+                    answer=ConnectionList,
                     parameters=(CONNECTOR, STATUS, *PAGE),
                     errors=(InvalidCursor,),
                 )
@@ -122,7 +190,7 @@ class OwnerConnections:
                     self.create,
                     "Adds a connection (draft).",
                     "14.2",
-                    answer="Connection",
+                    answer=SingleConnection,
                     success=201,
                     body=json_body(NewConnection, {"connector_key": "journal"}),
                     errors=(NotFound,),
@@ -156,7 +224,7 @@ class OwnerConnections:
                     _one(
                         "GET", f"{ONE}/rejections", self.rejections, "Refused lines, newest first."
                     ),
-                    answer="RejectionList",
+                    answer=RejectionList,
                     parameters=PAGE,
                     errors=(ConnectionNotFound, InvalidCursor),
                 )
@@ -164,7 +232,7 @@ class OwnerConnections:
             owner(
                 replace(
                     _one("DELETE", ONE, self.erase, "Erases a connection and all that it holds."),
-                    answer="Deletion",
+                    answer=Deletion,
                     parameters=(CONFIRM,),
                     errors=(ConnectionNotFound, ConnectionBusy),
                 )
@@ -184,10 +252,8 @@ class OwnerConnections:
                 and status in (None, connection.status.value)
             ]
             page, cursor = named_page(request, self._ports.sealer, items)
-            rows = [
-                {"object": "owner_connection", **_connection_row(shown, found)} for found in page
-            ]
-        return Reply(list_body(request, rows, next_cursor=cursor))
+            rows = [_connection_row(shown, found) for found in page]
+        return Reply(page_of(ConnectionList, request, rows, next_cursor=cursor))
 
     def create(self, request: Request) -> Reply:
         """`POST /v1/owner/connections`."""
@@ -244,7 +310,7 @@ class OwnerConnections:
             cursor_after(request, self._ports.sealer, shown[-1][0]) if len(found) > limit else None
         )
         rows = [_rejection_row(rejection) for _, rejection in shown]
-        return Reply(list_body(request, rows, next_cursor=following))
+        return Reply(page_of(RejectionList, request, rows, next_cursor=following))
 
     def erase(self, request: Request) -> Reply:
         """`DELETE /v1/owner/connections/{id}`."""
@@ -255,14 +321,13 @@ class OwnerConnections:
                 param="confirm",
             )
         count = self._ports.store.erase_connection(connection_id)
-        body = {"object": "deletion", "connection_id": connection_id, "deleted_count": count}
-        return Reply(body)
+        return Reply(Deletion(connection_id=connection_id, deleted_count=count))
 
     def _row(self, request: Request, connection_id: str, status: int = 200) -> Reply:
         with self._ports.snapshot(READ_DEADLINE_SECONDS) as snapshot:
             connection = _known(snapshot, connection_id)
             row = _connection_row(self._shown(snapshot, request.authority), connection)
-        return Reply(object_body(request, {"object": "owner_connection", **row}), status=status)
+        return Reply(completed(SingleConnection, request, row), status=status)
 
     def _shown(self, snapshot: ReadSnapshot, authority: ReadAuthority) -> _Shown:
         counts: dict[str, int] = {}
@@ -295,46 +360,43 @@ def _known(snapshot: ReadSnapshot, connection_id: str) -> Connection:
     raise ConnectionNotFound("No such connection.", param="id")
 
 
-def _connection_row(shown: _Shown, connection: Connection) -> dict[str, object]:
+def _connection_row(shown: _Shown, connection: Connection) -> ShownConnection:
     collection = shown.collections.get(connection.connection_id)
     revoked_ns = connection.revoked_at_ns
-    return {
-        "connection_id": connection.connection_id,
-        "connector_key": connection.connector_key,
-        "connector_id": connection.connector_key,
-        "source": {
-            "kind": shown.source_kinds.get(connection.connector_key, "connector"),
-            "id": connection.source_id,
-        },
-        "display_name": connection.display_name,
-        "label_status": "fallback" if connection.display_name is None else "owner_set",
-        "status": connection.status.value,
-        "record_count": shown.counts.get(connection.connection_id, 0),
-        "last_run": _run(collection.last_run if collection is not None else None),
-        "freshness": shown.freshness(connection).render(),
-        "created_at": render_instant(connection.created_at_ns),
-        "updated_at": render_instant(connection.updated_at_ns),
-        "revoked_at": None if revoked_ns is None else render_instant(revoked_ns),
-        "supported_actions": [*possible_actions(connection.status), "rename", "delete"],
-    }
+    kind = shown.source_kinds.get(connection.connector_key, "connector")
+    return ShownConnection(
+        connection_id=connection.connection_id,
+        connector_key=connection.connector_key,
+        connector_id=connection.connector_key,
+        source=shown_source(kind, connection.source_id),
+        display_name=connection.display_name,
+        label_status="fallback" if connection.display_name is None else "owner_set",
+        status=connection.status,
+        record_count=shown.counts.get(connection.connection_id, 0),
+        last_run=_run(collection.last_run if collection is not None else None),
+        freshness=shown.freshness(connection).render(),
+        created_at=render_instant(connection.created_at_ns),
+        updated_at=render_instant(connection.updated_at_ns),
+        revoked_at=None if revoked_ns is None else render_instant(revoked_ns),
+        supported_actions=[*possible_actions(connection.status), "rename", "delete"],
+    )
 
 
-def _run(run: Run | None) -> dict[str, object] | None:
+def _run(run: Run | None) -> ShownRun | None:
     if run is None:
         return None
-    return {"run_id": run.run_id, "status": run.status.value, "at": render_instant(run.at_ns)}
+    return ShownRun(run_id=run.run_id, status=run.status, at=render_instant(run.at_ns))
 
 
-def _rejection_row(rejection: Rejection) -> dict[str, object]:
-    return {
-        "object": "ingest_rejection",
-        "receipt_id": rejection.receipt_id,
-        "stream": rejection.stream,
-        "code": rejection.code,
-        "path": rejection.path,
-        "run_id": rejection.run_id,
-        "at": render_instant(rejection.at_ns),
-    }
+def _rejection_row(rejection: Rejection) -> ShownRejection:
+    return ShownRejection(
+        receipt_id=rejection.receipt_id,
+        stream=rejection.stream,
+        code=rejection.code,
+        path=rejection.path,
+        run_id=rejection.run_id,
+        at=render_instant(rejection.at_ns),
+    )
 
 
 def _one(method: str, pattern: str, answer: Callable[[Request], Reply], summary: str) -> Route:
@@ -344,6 +406,6 @@ def _one(method: str, pattern: str, answer: Callable[[Request], Reply], summary:
         answer,
         summary,
         "14.2",
-        answer="Connection",
+        answer=SingleConnection,
         errors=(ConnectionNotFound,),
     )

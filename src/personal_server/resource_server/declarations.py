@@ -6,11 +6,13 @@ Source: docs/contract/resource-server.md 14.1.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import ClassVar
 
-import orjson
+import msgspec
 
 from personal_server.collecting.declarations import declare
 from personal_server.domain.values import render_instant
+from personal_server.domain.wire_objects import Count, Digest, Instant, RawObject, WireObject, Word
 from personal_server.errors import (
     DeclarationConflict,
     DeclarationIncompatible,
@@ -20,7 +22,16 @@ from personal_server.errors import (
     NotFound,
 )
 from personal_server.reading.ports import ReadPorts
-from personal_server.resource_server.envelopes import list_body, named_page, object_body
+from personal_server.resource_server.envelopes import (
+    ListOf,
+    Meta,
+    SelfLink,
+    ShownSource,
+    meta_of,
+    named_page,
+    page_of,
+    shown_source,
+)
 from personal_server.resource_server.shapes import DECLARATION_BODY
 from personal_server.storage.catalog import KnownDeclarations
 from personal_server.storage.ports import READ_DEADLINE_SECONDS, StoredDeclaration
@@ -33,6 +44,37 @@ ROOT = "/v1/owner/declarations"
 ONE = f"{ROOT}/{{connector_key}}"
 MAX_DECLARATION_BYTES = 4 * 1024 * 1024
 VERSION = Parameter("version", "A revision; without it, the current one.", max_chars=64)
+
+
+class DeclarationSummary(WireObject, tag_field="object", tag="source_declaration_summary"):
+    """A declared source in a list."""
+
+    connector_key: Word
+    source: ShownSource
+    declaration_version: Word
+    digest: Digest
+    stream_count: Count
+    connection_count: Count
+    registered_at: Instant
+
+
+class DeclarationList(ListOf[DeclarationSummary]):
+    """A page of declared sources."""
+
+    component: ClassVar = "DeclarationList"
+
+
+class ShownDeclaration(WireObject, tag_field="object", tag="source_declaration"):
+    """One declaration, as it was sent."""
+
+    component: ClassVar = "Declaration"
+
+    connector_key: Word
+    declaration_version: Word
+    digest: Digest
+    declaration: RawObject
+    links: SelfLink
+    meta: Meta
 
 
 class Declarations:
@@ -50,7 +92,7 @@ class Declarations:
             self.list,
             "The sources declared here.",
             "14.1",
-            answer="DeclarationList",
+            answer=DeclarationList,
             parameters=(page_limit(25, 100), CURSOR),
             errors=(InvalidCursor,),
         )
@@ -60,12 +102,12 @@ class Declarations:
             self.accept,
             "Declares a source, or a new version of one.",
             "14.1",
-            answer="Declaration",
-            also={201: "Declaration"},
+            answer=ShownDeclaration,
+            also={201: ShownDeclaration},
             body=BodyRule(limit_bytes=MAX_DECLARATION_BYTES, schema=DECLARATION_BODY),
             errors=(InvalidDeclaration, DeclarationConflict, DeclarationIncompatible),
         )
-        one = _one("GET", self.get, "One declaration.", "Declaration", (VERSION,))
+        one = _one("GET", self.get, "One declaration.", ShownDeclaration, (VERSION,))
         forgotten = _one("DELETE", self.forget, "Forgets a source without connections.", None)
         return tuple(owner(route) for route in (listed, accepted, one, forgotten))
 
@@ -78,7 +120,7 @@ class Declarations:
             request, self._ports.sealer, [(found.connector_key, found) for found in stored]
         )
         rows = [self._summary(found, connectors.count(found.connector_key)) for found in page]
-        return Reply(list_body(request, rows, next_cursor=cursor))
+        return Reply(page_of(DeclarationList, request, rows, next_cursor=cursor))
 
     def accept(self, request: Request) -> Reply:
         """`POST /v1/owner/declarations`."""
@@ -103,24 +145,23 @@ class Declarations:
             raise _unknown()
         return Reply(status=204)
 
-    def _summary(self, stored: StoredDeclaration, connection_count: int) -> dict[str, object]:
-        return {
-            "object": "source_declaration_summary",
-            "connector_key": stored.connector_key,
-            "source": {"kind": stored.source_kind, "id": stored.source_id},
-            "declaration_version": stored.version,
-            "digest": stored.digest,
-            "stream_count": len(self._known.one(stored).streams),
-            "connection_count": connection_count,
-            "registered_at": render_instant(stored.registered_at_ns),
-        }
+    def _summary(self, stored: StoredDeclaration, connection_count: int) -> DeclarationSummary:
+        return DeclarationSummary(
+            connector_key=stored.connector_key,
+            source=shown_source(stored.source_kind, stored.source_id),
+            declaration_version=stored.version,
+            digest=stored.digest,
+            stream_count=len(self._known.one(stored).streams),
+            connection_count=connection_count,
+            registered_at=render_instant(stored.registered_at_ns),
+        )
 
 
 def _one(
     method: str,
     answer: Callable[[Request], Reply],
     summary: str,
-    shape: str | None,
+    shape: type[WireObject] | None,
     parameters: tuple[Parameter, ...] = (),
 ) -> Route:
     return Route(
@@ -141,11 +182,12 @@ def _unknown() -> NotFound:
 
 
 def _reply(request: Request, stored: StoredDeclaration, status: int) -> Reply:
-    members = {
-        "object": "source_declaration",
-        "connector_key": stored.connector_key,
-        "declaration_version": stored.version,
-        "digest": stored.digest,
-        "declaration": orjson.Fragment(stored.raw),
-    }
-    return Reply(object_body(request, members), status=status)
+    body = ShownDeclaration(
+        connector_key=stored.connector_key,
+        declaration_version=stored.version,
+        digest=stored.digest,
+        declaration=msgspec.Raw(stored.raw),
+        links=SelfLink(request.self_link),
+        meta=meta_of(request),
+    )
+    return Reply(body, status=status)

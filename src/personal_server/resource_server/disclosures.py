@@ -6,13 +6,14 @@ Source: docs/contract/resource-server.md 14.3.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import ClassVar
 
 from personal_server.domain.cursor import Sealer
 from personal_server.domain.disclosure import DENIED, SERVED
 from personal_server.domain.values import instant_ns
 from personal_server.errors import InvalidCursor
-from personal_server.reading.disclosure_log import render_disclosure
-from personal_server.resource_server.envelopes import cursor_after, list_body, page_start
+from personal_server.reading.disclosure_log import ShownDisclosure, render_disclosure
+from personal_server.resource_server.envelopes import ListOf, cursor_after, page_of, page_start
 from personal_server.storage.ports import DisclosureQuery, DisclosureStore
 from personal_server.web.parameters import CURSOR, Kind, Parameter, page_limit
 from personal_server.web.requests import Request
@@ -43,6 +44,12 @@ PARAMETERS = (
 )
 
 
+class DisclosureList(ListOf[ShownDisclosure]):
+    """A page of the log."""
+
+    component: ClassVar = "DisclosureList"
+
+
 class Disclosures:
     """The route; `flush` makes what was just read visible."""
 
@@ -61,7 +68,7 @@ class Disclosures:
                     self.list,
                     "Who read what, when; newest first.",
                     "14.3",
-                    answer="DisclosureList",
+                    answer=DisclosureList,
                     parameters=PARAMETERS,
                     errors=(InvalidCursor,),
                 )
@@ -78,7 +85,7 @@ class Disclosures:
             cursor_after(request, self._sealer, shown[-1][0]) if len(found) > limit else None
         )
         rows = [render_disclosure(entry) for _, entry in shown]
-        return Reply(list_body(request, rows, next_cursor=following))
+        return Reply(page_of(DisclosureList, request, rows, next_cursor=following))
 
 
 def _query(request: Request, start: object, limit: int) -> DisclosureQuery:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from personal_server.enforcement.queries import DEFAULT_LIMIT, MAX_LIMIT
 from personal_server.resource_server.documentation import Pages
 from personal_server.web.requests import Request, prefers_html
 from personal_server.web.responses import Reply
@@ -28,8 +29,8 @@ LEXICAL_RETRIEVAL: Mapping[str, object] = {
     "count_supported": True,
     "cross_stream": True,
     "snippets": True,
-    "default_limit": 25,
-    "max_limit": 100,
+    "default_limit": DEFAULT_LIMIT,
+    "max_limit": MAX_LIMIT,
     "query_syntax": {"phrases": True, "prefix": True, "all_terms_required": True},
     "score": {
         "kind": "bm25",

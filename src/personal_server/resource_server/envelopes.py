@@ -5,8 +5,10 @@ Rule: `has_more`, `next_cursor` and `links.next` always agree, because one value
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar, cast
+
+import msgspec
 
 from personal_server.domain.cursor import (
     Place,
@@ -16,75 +18,161 @@ from personal_server.domain.cursor import (
     request_digest,
     seal_place,
 )
+from personal_server.domain.envelope import (
+    MAX_NAMED_CONNECTIONS,
+    UNCOUNTED,
+    Counted,
+    UnavailableConnection,
+    Uncounted,
+    Warning,
+)
+from personal_server.domain.wire_objects import (
+    AnyObject,
+    ConnectionId,
+    Count,
+    RoutePath,
+    WireObject,
+    Word,
+)
+from personal_server.reading.freshness import ShownFreshness
 from personal_server.web.requests import Request
 
-NO_COUNT: Mapping[str, object] = {"kind": "none"}
+T = TypeVar("T")
+S = TypeVar("S", bound=WireObject)
 
 
-def exact_count(value: int) -> dict[str, object]:
-    """`meta.count` of a counted list."""
-    return {"kind": "exact", "value": value}
+UnavailableConnections = Annotated[
+    list[UnavailableConnection], msgspec.Meta(max_length=MAX_NAMED_CONNECTIONS)
+]
 
 
-def list_body(
+class Meta(WireObject, kw_only=True):
+    """What is said about an answer.  Source: docs/contract/resource-server.md 2.3."""
+
+    component: ClassVar = "Meta"
+
+    count: Uncounted | Counted
+    warnings: Sequence[Warning]
+    window: AnyObject | None = None
+    count_accuracy: str | None = None
+    recall: AnyObject | None = None
+    source_mix: Sequence[AnyObject] | None = None
+    package: AnyObject | None = None
+    freshness: ShownFreshness | None = None
+    unavailable_connections: UnavailableConnections | None = None
+    unavailable_connection_count: Count | None = None
+
+
+class SelfLink(WireObject, kw_only=False, rename={"here": "self"}):
+    """The links of a single object."""
+
+    here: RoutePath
+
+
+class PageLinks(WireObject, kw_only=False, rename={"here": "self"}):
+    """The links of a list."""
+
+    here: RoutePath
+    next: RoutePath | None
+
+
+class ShownSource(WireObject, kw_only=False):
+    """Where data comes from."""
+
+    kind: Literal["connector", "provider_native"]
+    id: Word
+
+
+def shown_source(kind: str, source_id: str) -> ShownSource:
+    """A declared source; its kind was checked when it was declared."""
+    return ShownSource(cast('Literal["connector", "provider_native"]', kind), source_id)
+
+
+class Deletion(WireObject, kw_only=True, tag_field="object", tag="deletion"):
+    """What was deleted, in a stream or in a whole connection."""
+
+    component: ClassVar = "Deletion"
+
+    stream: Word | None = None
+    connection_id: ConnectionId
+    deleted_count: Count
+
+
+class ListFront(WireObject, Generic[T], kw_only=True, tag_field="object", tag="list"):
+    """What every list begins with."""
+
+    url: RoutePath
+    data: Sequence[T]
+    has_more: bool
+    next_cursor: Word | None = None
+
+
+class ListOf(ListFront[T], Generic[T], kw_only=True):
+    """The list envelope around items.  Source: docs/contract/resource-server.md 2.2."""
+
+    links: PageLinks
+    meta: Meta
+
+
+def meta_of(
     request: Request,
-    data: Sequence[object],
     *,
-    next_cursor: str | None = None,
-    next_changes_since: str | None = None,
-    count: Mapping[str, object] = NO_COUNT,
-    warnings: Sequence[Mapping[str, object]] = (),
-    meta: Mapping[str, object] | None = None,
-) -> dict[str, object]:
-    """A list envelope.  `meta` are further members of `meta`.
-
-    Source: docs/contract/resource-server.md 2.2.
-    """
-    body: dict[str, object] = {
-        "object": "list",
-        "url": request.raw_path,
-        "data": data,
-        "has_more": next_cursor is not None,
-    }
-    if next_cursor is not None:
-        body["next_cursor"] = next_cursor
-    if next_changes_since is not None:
-        body["next_changes_since"] = next_changes_since
-    following = None if next_cursor is None else request.next_link(next_cursor)
-    body["links"] = {"self": request.self_link, "next": following}
-    body["meta"] = _meta(request, count, warnings, meta)
-    return body
-
-
-def object_body(
-    request: Request,
-    members: Mapping[str, object],
-    *,
-    warnings: Sequence[Mapping[str, object]] = (),
-    meta: Mapping[str, object] | None = None,
-) -> dict[str, object]:
-    """A single object: its members, `links` and `meta`, flat.
-
-    Source: docs/contract/resource-server.md 2.2.
-    """
-    return {
-        **members,
-        "links": {"self": request.self_link},
-        "meta": _meta(request, NO_COUNT, warnings, meta),
-    }
-
-
-def _meta(
-    request: Request,
-    count: Mapping[str, object],
-    warnings: Sequence[Mapping[str, object]],
-    meta: Mapping[str, object] | None,
-) -> dict[str, object]:
-    distinct: list[Mapping[str, object]] = []
+    count: Uncounted | Counted = UNCOUNTED,
+    warnings: Iterable[Warning] = (),
+    meta: Mapping[str, Any] | None = None,
+) -> Meta:
+    """`meta`, with the warnings of the request and those of the answer; none twice."""
+    distinct: list[Warning] = []
     for warning in (*request.parameters.warnings, *warnings):
         if warning not in distinct:
             distinct.append(warning)
-    return {"count": count, "warnings": distinct, **(meta or {})}
+    return Meta(count=count, warnings=distinct, **(meta or {}))
+
+
+def page_links(request: Request, next_cursor: str | None) -> PageLinks:
+    """The links of a list, and of its next page."""
+    following = None if next_cursor is None else request.next_link(next_cursor)
+    return PageLinks(request.self_link, following)
+
+
+def page_of(
+    shape: type[ListOf[T]],
+    request: Request,
+    data: Sequence[T],
+    *,
+    next_cursor: str | None = None,
+    count: Uncounted | Counted = UNCOUNTED,
+    warnings: Iterable[Warning] = (),
+    meta: Mapping[str, Any] | None = None,
+) -> ListOf[T]:
+    """A list envelope.  `meta` are further members of `meta`."""
+    return shape(
+        url=request.raw_path,
+        data=data,
+        has_more=next_cursor is not None,
+        next_cursor=next_cursor,
+        links=page_links(request, next_cursor),
+        meta=meta_of(request, count=count, warnings=warnings, meta=meta),
+    )
+
+
+def completed(
+    shape: Callable[..., S],
+    request: Request,
+    part: WireObject,
+    *,
+    warnings: Iterable[Warning] = (),
+    meta: Mapping[str, Any] | None = None,
+) -> S:
+    """A single object: the members of a part, `links` and `meta`, flat.
+
+    Source: docs/contract/resource-server.md 2.2.
+    """
+    return shape(
+        **msgspec.structs.asdict(part),
+        links=SelfLink(request.self_link),
+        meta=meta_of(request, warnings=warnings, meta=meta),
+    )
 
 
 # Owner lists: pages of a list that is read by number or by name, with sealed cursors.
@@ -92,8 +180,6 @@ def _meta(
 # Rule: a cursor is good for the same route, the same filters and the same owner only.
 # Source: docs/contract/resource-server.md 14.
 
-
-T = TypeVar("T")
 
 PAGED = frozenset({"limit", "cursor"})
 

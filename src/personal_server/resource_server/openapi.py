@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
 
+from personal_server.domain.envelope import AvailableConnection
 from personal_server.errors import (
     AuthenticationRequired,
     BodyTooLarge,
@@ -32,11 +33,14 @@ from personal_server.errors import (
     UnsupportedMediaType,
     UnsupportedVersion,
 )
-from personal_server.resource_server.read_shapes import EXAMPLES, READ_SHAPES
-from personal_server.resource_server.shapes import OWNER_SHAPES, SHARED, Shape, error_shape
+from personal_server.resource_server.envelopes import Meta
+from personal_server.resource_server.read_shapes import EXAMPLES
+from personal_server.resource_server.shapes import OWNER_SHAPES, Shape, error_shape
+from personal_server.web.json_schemas import Components, JsonSchema, component_name
 from personal_server.web.parameters import Form, Kind, Parameter
 from personal_server.web.requests import PDPP_VERSION
 from personal_server.web.routing import Route, RouteTable, Tokens
+from personal_server.web.routing import Shape as Answered
 
 ErrorClass = type[PersonalServerError]
 
@@ -156,14 +160,24 @@ def openapi_document(
 def _schemas(routes: Iterable[Route]) -> dict[str, Shape]:
     shapes: dict[str, Shape] = {
         "Error": error_shape(sorted({error.code for error in error_classes(routes)})),
-        **SHARED,
-        **READ_SHAPES,
         **OWNER_SHAPES,
+        **_components(routes),
     }
     return {
         name: {**shape, "examples": [EXAMPLES[name]]} if name in EXAMPLES else shape
         for name, shape in shapes.items()
     }
+
+
+def _components(routes: Iterable[Route]) -> dict[str, JsonSchema]:
+    components = Components()
+    components.describe(Meta)
+    components.describe(AvailableConnection)
+    for route in routes:
+        for answer in (route.answer, *route.also.values()):
+            if isinstance(answer, type):
+                components.describe(answer)
+    return components.schemas
 
 
 def error_classes(routes: Iterable[Route]) -> tuple[ErrorClass, ...]:
@@ -333,7 +347,7 @@ def _successes(route: Route) -> Iterator[tuple[int, dict[str, object]]]:
         yield 304, {"description": "Not modified"}
 
 
-def _answer(status: int, shape: str | None, media_types: tuple[str, ...]) -> dict[str, object]:
+def _answer(status: int, shape: Answered | None, media_types: tuple[str, ...]) -> dict[str, object]:
     described: dict[str, object] = {"description": HTTPStatus(status).phrase}
     content: dict[str, object] = {} if status == 204 else {name: {} for name in media_types}
     if shape is not None:
@@ -341,7 +355,8 @@ def _answer(status: int, shape: str | None, media_types: tuple[str, ...]) -> dic
     return {**described, "content": content} if content else described
 
 
-def _component(name: str) -> dict[str, object]:
+def _component(shape: Answered) -> dict[str, object]:
+    name = component_name(shape) if isinstance(shape, type) else shape
     return {"$ref": f"#/components/schemas/{name}"}
 
 

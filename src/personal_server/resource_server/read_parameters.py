@@ -8,7 +8,19 @@ from __future__ import annotations
 
 from personal_server.domain.criteria import Granularity, Metric
 from personal_server.domain.values import NANOSECONDS
-from personal_server.enforcement.queries import Cut, Expand, FilterText, Selectors
+from personal_server.enforcement.queries import (
+    DEFAULT_GROUPS,
+    DEFAULT_LIMIT,
+    MAX_CONTEXT_CHARS,
+    MAX_GROUPS,
+    MAX_LIMIT,
+    MAX_MATCH_CHARS,
+    MAX_WINDOW_CHARS,
+    Cut,
+    Expand,
+    FilterText,
+    Selectors,
+)
 from personal_server.errors import InvalidExpand, InvalidFilter, InvalidRequest, InvalidWindow
 from personal_server.web.parameters import (
     CURSOR,
@@ -45,7 +57,7 @@ FILTER = Parameter(
 )
 
 RECORDS = (
-    page_limit(25, 100),
+    page_limit(DEFAULT_LIMIT, MAX_LIMIT),
     CURSOR,
     Parameter("changes_since", "`beginning` or a bookmark: what changed since."),
     *SELECTORS,
@@ -76,12 +88,15 @@ FIELD_WINDOW = (
         "How long it is; 4 096 unless told.",
         kind=Kind.INTEGER,
         minimum=1,
-        maximum=16_384,
+        maximum=MAX_WINDOW_CHARS,
         clamps=True,
         error=InvalidWindow,
     ),
     Parameter(
-        "q", "Window around the first match of this text.", max_chars=256, error=InvalidWindow
+        "q",
+        "Window around the first match of this text.",
+        max_chars=MAX_MATCH_CHARS,
+        error=InvalidWindow,
     ),
     *(
         Parameter(
@@ -89,7 +104,7 @@ FIELD_WINDOW = (
             f"Characters {side} the match.",
             kind=Kind.INTEGER,
             minimum=0,
-            maximum=8_192,
+            maximum=MAX_CONTEXT_CHARS,
             error=InvalidWindow,
         )
         for name, side in (("before_chars", "before"), ("after_chars", "after"))
@@ -103,13 +118,20 @@ AGGREGATE = (
     Parameter("group_by_time", "Group by a time field; needs `granularity`."),
     Parameter("granularity", "Size of time groups.", choices=tuple(g.value for g in Granularity)),
     Parameter("time_zone", "IANA name for time groups; UTC unless told.", example="Europe/Rome"),
-    Parameter("limit", "Groups returned.", kind=Kind.INTEGER, default=10, minimum=1, maximum=100),
+    Parameter(
+        "limit",
+        "Groups returned.",
+        kind=Kind.INTEGER,
+        default=DEFAULT_GROUPS,
+        minimum=1,
+        maximum=MAX_GROUPS,
+    ),
     FILTER,
     *SELECTORS,
 )
 SEARCH = (
     Parameter("q", 'Terms, "phrases" and prefix*; all must match.', required=True),
-    page_limit(25, 100),
+    page_limit(DEFAULT_LIMIT, MAX_LIMIT),
     Parameter("streams", "Only these streams.", form=Form.LIST, max_items=64),
     FILTER,
     CURSOR,

@@ -5,11 +5,14 @@ Source: docs/contract/resource-server.md 6 to 11, 20.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import cast
+from typing import ClassVar, cast
 
-from personal_server.domain.envelope import Answer
+from personal_server.domain.envelope import UNCOUNTED, Answer
+from personal_server.domain.wire_objects import WireObject, Word
+from personal_server.enforcement.disclose import Record, SearchResult, Tombstone
 from personal_server.enforcement.queries import (
+    DEFAULT_GROUPS,
+    DEFAULT_LIMIT,
     AggregateQuery,
     ChangesQuery,
     FieldWindowQuery,
@@ -37,13 +40,23 @@ from personal_server.errors import (
     UnknownField,
     UnsupportedSearchMode,
 )
-from personal_server.reading.aggregates import read_aggregate
+from personal_server.reading.aggregates import ShownAggregation, read_aggregate
 from personal_server.reading.changes import follow, is_feed_cursor
-from personal_server.reading.field_windows import read_field_window
+from personal_server.reading.field_windows import ShownFieldWindow, read_field_window
 from personal_server.reading.ports import ReadPorts
 from personal_server.reading.records import read_record, read_records
 from personal_server.reading.search import search
-from personal_server.resource_server.envelopes import NO_COUNT, list_body, object_body
+from personal_server.resource_server.envelopes import (
+    ListFront,
+    ListOf,
+    Meta,
+    PageLinks,
+    SelfLink,
+    completed,
+    meta_of,
+    page_links,
+    page_of,
+)
 from personal_server.resource_server.read_parameters import (
     AGGREGATE,
     FIELD_WINDOW,
@@ -58,7 +71,13 @@ from personal_server.resource_server.read_parameters import (
     selectors_of,
     timeout_seconds,
 )
-from personal_server.resource_server.schema import SchemaRoutes
+from personal_server.resource_server.schema import (
+    ConnectorList,
+    SchemaBody,
+    SchemaRoutes,
+    SingleStream,
+    StreamList,
+)
 from personal_server.web.parameters import SELECTORS, Parameters
 from personal_server.web.requests import Request
 from personal_server.web.responses import Reply
@@ -67,6 +86,80 @@ from personal_server.web.routing import Caching, Route
 # Record routes: lists, single records, field windows.
 #
 # Source: docs/contract/resource-server.md 7, 8, 9.
+
+
+_PLACE = {"connection_id": "cin_diary", "connector_key": "journal"}
+_META = {"count": {"kind": "none"}, "warnings": ()}
+_RECORDS = "/v1/streams/entries/records"
+
+
+class SingleRecord(Record, kw_only=True):
+    """One record."""
+
+    component: ClassVar = "SingleRecord"
+
+    links: SelfLink
+    meta: Meta
+
+
+class RecordList(ListFront[Record | Tombstone], kw_only=True):
+    """A page of records, or of what changed."""
+
+    component: ClassVar = "RecordList"
+    example: ClassVar = {
+        "object": "list",
+        "url": _RECORDS,
+        "data": [Record.example],
+        "has_more": True,
+        "next_cursor": "c2VhbGVk",
+        "links": {
+            "self": f"{_RECORDS}?limit=1",
+            "next": f"{_RECORDS}?limit=1&cursor=c2VhbGVk",
+        },
+        "meta": {"count": {"kind": "exact", "value": 45}, "warnings": []},
+    }
+
+    next_changes_since: Word | None = None
+    links: PageLinks
+    meta: Meta
+
+
+class SingleFieldWindow(ShownFieldWindow, kw_only=True):
+    """A stretch of one field."""
+
+    component: ClassVar = "FieldWindow"
+    example: ClassVar = {
+        "object": "field_window",
+        "stream": "entries",
+        "record_id": "ent_41",
+        **_PLACE,
+        "url": f"{_RECORDS}/ent_41/field-window",
+        "field": {
+            "path": "body",
+            "type": "string",
+            "text_like": True,
+            "size_chars": 9_000,
+            "digest": "sha256:" + "1f" * 32,
+        },
+        "window": {
+            "text": "walked home ",
+            "start_chars": 400,
+            "end_chars": 412,
+            "total_chars": 9_000,
+            "limit_chars": 12,
+            "complete": False,
+            "has_more": True,
+            "next_offset_chars": 412,
+            "previous_offset_chars": 388,
+            "match_start_chars": None,
+            "match_end_chars": None,
+        },
+        "links": {"self": f"{_RECORDS}/ent_41/field-window?field=body&offset_chars=400"},
+        "meta": _META,
+    }
+
+    links: SelfLink
+    meta: Meta
 
 
 class RecordRoutes:
@@ -84,7 +177,7 @@ class RecordRoutes:
         query = RecordsQuery(
             stream=request.path["stream"],
             selectors=selectors_of(sent),
-            limit=sent.integer("limit") or 25,
+            limit=sent.integer("limit") or DEFAULT_LIMIT,
             cursor=sent.text("cursor"),
             order=sent.text("order"),
             sort=sent.text("sort"),
@@ -95,7 +188,7 @@ class RecordRoutes:
             window=sent.text("window") != "none",
         )
         answer = read_records(self._ports, request.authority, query, timeout_seconds(request))
-        return list_reply(request, answer)
+        return record_list(request, answer)
 
     def _follow(self, request: Request) -> Reply:
         sent = request.parameters
@@ -103,13 +196,13 @@ class RecordRoutes:
         query = ChangesQuery(
             stream=request.path["stream"],
             selectors=selectors_of(sent),
-            limit=sent.integer("limit") or 25,
+            limit=sent.integer("limit") or DEFAULT_LIMIT,
             cursor=sent.text("cursor"),
             changes_since=sent.text("changes_since"),
             cut=cut_of(sent),
         )
         answer = follow(self._ports, request.authority, query, timeout_seconds(request))
-        return list_reply(request, answer)
+        return record_list(request, answer)
 
     def read_record(self, request: Request) -> Reply:
         """`GET /v1/streams/{stream}/records/{record_key}`."""
@@ -122,7 +215,7 @@ class RecordRoutes:
             expand=expand_of(sent),
         )
         answer = read_record(self._ports, request.authority, query, timeout_seconds(request))
-        return object_reply(request, answer)
+        return object_reply(SingleRecord, request, answer)
 
     def read_field_window(self, request: Request) -> Reply:
         """`GET /v1/streams/{stream}/records/{record_key}/field-window`."""
@@ -141,35 +234,68 @@ class RecordRoutes:
         answer = read_field_window(
             self._ports, request.authority, query, request.raw_path, timeout_seconds(request)
         )
-        return object_reply(request, answer)
+        return object_reply(SingleFieldWindow, request, answer)
 
 
-def list_reply(request: Request, answer: Answer) -> Reply:
-    """An answer in the list envelope."""
-    body = list_body(
-        request,
-        cast("list[object]", answer.data),
+def record_list(request: Request, answer: Answer) -> Reply:
+    """A page of records, each already JSON."""
+    body = RecordList(
+        url=request.raw_path,
+        data=cast("list[Record | Tombstone]", answer.data),
+        has_more=answer.next_cursor is not None,
         next_cursor=answer.next_cursor,
         next_changes_since=answer.next_changes_since,
-        count=answer.count or NO_COUNT,
-        warnings=[warning.render() for warning in answer.warnings],
-        meta=answer.meta,
+        links=page_links(request, answer.next_cursor),
+        meta=meta_of(
+            request, count=answer.count or UNCOUNTED, warnings=answer.warnings, meta=answer.meta
+        ),
     )
     return Reply(body, disclosed=answer.disclosed)
 
 
-def object_reply(request: Request, answer: Answer) -> Reply:
+def object_reply(shape: type[WireObject], request: Request, answer: Answer) -> Reply:
     """An answer as a flat object."""
-    body = object_body(
-        request,
-        cast("Mapping[str, object]", answer.data),
-        warnings=[warning.render() for warning in answer.warnings],
-        meta=answer.meta,
-    )
+    part = cast("WireObject", answer.data)
+    body = completed(shape, request, part, warnings=answer.warnings, meta=answer.meta)
     return Reply(body, disclosed=answer.disclosed)
 
 
 # The aggregate route.  Source: docs/contract/resource-server.md 10.
+
+
+class SingleAggregation(ShownAggregation, kw_only=True):
+    """One aggregate."""
+
+    component: ClassVar = "Aggregation"
+    example: ClassVar = {
+        "object": "aggregation",
+        "stream": "entries",
+        "metric": "sum",
+        "field": "word_count",
+        "group_by": None,
+        "group_by_time": "created_at",
+        "granularity": "month",
+        "time_zone": "Europe/Rome",
+        "approximate": False,
+        "filtered_record_count": 45,
+        "group_count": 2,
+        "groups": [
+            {
+                "key": "2026-03-01",
+                "start": "2026-03-01T00:00:00+01:00",
+                "count": 45,
+                "value": 1_200,
+            }
+        ],
+        "limit": 1,
+        "other_count": 0,
+        "other_value": 0,
+        "links": {"self": "/v1/streams/entries/aggregate?metric=sum&field=word_count"},
+        "meta": _META,
+    }
+
+    links: SelfLink
+    meta: Meta
 
 
 class AggregateRoute:
@@ -190,14 +316,20 @@ class AggregateRoute:
             group_by_time=sent.text("group_by_time"),
             granularity=sent.text("granularity"),
             time_zone=sent.text("time_zone"),
-            limit=sent.integer("limit") or 10,
+            limit=sent.integer("limit") or DEFAULT_GROUPS,
             filters=filters_of(sent),
         )
         answer = read_aggregate(self._ports, request.authority, query, timeout_seconds(request))
-        return object_reply(request, answer)
+        return object_reply(SingleAggregation, request, answer)
 
 
 # Search routes.  Source: docs/contract/resource-server.md 11.
+
+
+class SearchResults(ListOf[SearchResult]):
+    """A page of matching records."""
+
+    component: ClassVar = "SearchResults"
 
 
 class SearchRoutes:
@@ -213,12 +345,21 @@ class SearchRoutes:
             text=sent.text("q") or "",
             selectors=selectors_of(sent),
             streams=sent.names("streams"),
-            limit=sent.integer("limit") or 25,
+            limit=sent.integer("limit") or DEFAULT_LIMIT,
             cursor=sent.text("cursor"),
             filters=filters_of(sent),
         )
         answer = search(self._ports, request.authority, query, timeout_seconds(request))
-        return list_reply(request, answer)
+        body = page_of(
+            SearchResults,
+            request,
+            cast("list[SearchResult]", answer.data),
+            next_cursor=answer.next_cursor,
+            count=answer.count or UNCOUNTED,
+            warnings=answer.warnings,
+            meta=answer.meta,
+        )
+        return Reply(body, disclosed=answer.disclosed)
 
     def refuse(self, request: Request) -> Reply:
         """`GET /v1/search/semantic` and `/v1/search/hybrid`."""
@@ -262,7 +403,7 @@ def _schema_routes(routes: SchemaRoutes) -> tuple[Route, ...]:
             "The sources that the token can read, with their streams.",
             "6.1",
             parameters=SELECTORS,
-            answer="ConnectorList",
+            answer=ConnectorList,
             errors=_SELECTION,
             cors=True,
         ),
@@ -273,7 +414,7 @@ def _schema_routes(routes: SchemaRoutes) -> tuple[Route, ...]:
             "What the token can read, and how.",
             "6.2",
             parameters=SCHEMA,
-            answer="Schema",
+            answer=SchemaBody,
             errors=(ConnectionNotFound, AmbiguousSchemaDetail),
             cors=True,
             caching=Caching.REVALIDATE,
@@ -286,7 +427,7 @@ def _schema_routes(routes: SchemaRoutes) -> tuple[Route, ...]:
             "Streams by connection, with their number of records.",
             "6.5",
             parameters=SELECTORS,
-            answer="StreamList",
+            answer=StreamList,
             errors=_SELECTION,
             cors=True,
         ),
@@ -297,7 +438,7 @@ def _schema_routes(routes: SchemaRoutes) -> tuple[Route, ...]:
             "One stream's description.",
             "6.5",
             parameters=SELECTORS,
-            answer="SingleStream",
+            answer=SingleStream,
             errors=_STREAM_SELECTION,
             cors=True,
             caching=Caching.REVALIDATE,
@@ -317,7 +458,7 @@ def _record_routes(ports: ReadPorts) -> tuple[Route, ...]:
             "7",
             parameters=RECORDS,
             cost=counting_cost,
-            answer="RecordList",
+            answer=RecordList,
             errors=(
                 *_STREAM_SELECTION,
                 *_FIELDS,
@@ -336,7 +477,7 @@ def _record_routes(ports: ReadPorts) -> tuple[Route, ...]:
             "One record.",
             "9.1",
             parameters=RECORD,
-            answer="SingleRecord",
+            answer=SingleRecord,
             errors=(*_STREAM_SELECTION, *_FIELDS, InvalidExpand),
             cors=True,
         ),
@@ -347,7 +488,7 @@ def _record_routes(ports: ReadPorts) -> tuple[Route, ...]:
             "A stretch of one long text field.",
             "9.2",
             parameters=FIELD_WINDOW,
-            answer="FieldWindow",
+            answer=SingleFieldWindow,
             errors=(
                 *_STREAM_SELECTION,
                 *_FIELDS,
@@ -367,7 +508,7 @@ def _record_routes(ports: ReadPorts) -> tuple[Route, ...]:
             "10",
             parameters=AGGREGATE,
             cost=lambda _: 3,
-            answer="Aggregation",
+            answer=SingleAggregation,
             errors=(*_STREAM_SELECTION, *_FIELDS, InvalidFilter),
             cors=True,
         ),
@@ -393,7 +534,7 @@ def _search_routes(routes: SearchRoutes) -> tuple[Route, ...]:
         "11",
         parameters=SEARCH,
         cost=lambda _: 3,
-        answer="SearchResults",
+        answer=SearchResults,
         errors=errors,
         cors=True,
     )
@@ -406,7 +547,7 @@ def _search_routes(routes: SearchRoutes) -> tuple[Route, ...]:
             "11.6",
             parameters=SEARCH,
             cost=lambda _: 5,
-            answer="SearchResults",
+            answer=SearchResults,
             errors=errors,
             cors=True,
         )

@@ -5,18 +5,35 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Literal, cast
 from urllib.parse import quote
 
-import orjson
+import msgspec
 
 from personal_server.domain.authority import ReadableSource, ReadAuthority, TokenKind
-from personal_server.domain.disclosure import Disclosed
-from personal_server.domain.envelope import Warning, render_unavailable
+from personal_server.domain.declaration import Semantics
+from personal_server.domain.disclosure import Disclosed, TokenName
+from personal_server.domain.envelope import Warning, name_unavailable
 from personal_server.domain.stream_schema import value_types
+from personal_server.domain.wire_objects import (
+    AnyObject,
+    ConnectionId,
+    Count,
+    Instant,
+    RoutePath,
+    WireObject,
+    Word,
+    Yes,
+)
 from personal_server.enforcement.capabilities import (
     AGGREGATIONS,
     MODE_NOT_AVAILABLE,
+    Capability,
+    Constraints,
+    ExpandCapability,
     FieldCapabilities,
+    SearchCapability,
+    SortCapability,
     constraints_of,
     expand_capabilities,
     field_capabilities,
@@ -27,9 +44,14 @@ from personal_server.enforcement.capabilities import (
 )
 from personal_server.enforcement.disclose import identity
 from personal_server.enforcement.expansion import reach
-from personal_server.enforcement.queries import SchemaQuery, StreamQuery
+from personal_server.enforcement.queries import (
+    DEFAULT_LIMIT,
+    MAX_LIMIT,
+    SchemaQuery,
+    StreamQuery,
+)
 from personal_server.errors import InvalidRequest
-from personal_server.reading.freshness import least_of
+from personal_server.reading.freshness import ShownFreshness, least_of
 from personal_server.reading.ports import ReadPorts
 from personal_server.reading.records import unavailable_meta
 from personal_server.reading.schema import (
@@ -42,7 +64,17 @@ from personal_server.reading.schema import (
     grouped,
     summarize_streams,
 )
-from personal_server.resource_server.envelopes import list_body, object_body
+from personal_server.resource_server.envelopes import (
+    ListOf,
+    Meta,
+    SelfLink,
+    ShownSource,
+    UnavailableConnections,
+    completed,
+    meta_of,
+    page_of,
+    shown_source,
+)
 from personal_server.resource_server.read_parameters import selectors_of, timeout_seconds
 from personal_server.web.parameters import Parameters
 from personal_server.web.requests import Request
@@ -55,40 +87,255 @@ from personal_server.web.responses import Reply
 
 
 MAX_COMPACT_BYTES = 256 * 1024
-COUNT_KINDS = ["none", "estimated", "exact"]
-LIMITS = {"default_limit": 25, "max_limit": 100}
+COUNT_KINDS = ("none", "estimated", "exact")
 
 _UNSAFE = re.compile(r"\s+|[;,\[\]{}=]")
 
-Row = dict[str, object]
+
+class Bearer(WireObject, kw_only=True):
+    """Who is asking, and on which terms."""
+
+    token_kind: TokenName
+    scope: str
+    grant_id: str | None = None
+    grant_package_id: str | None = None
+    client_id: str | None
+    grant_ids: Sequence[str] | None = None
+    expires_at: str | msgspec.UnsetType | None = msgspec.UNSET
+    access_mode: str | None = None
+    purpose_code: str | None = None
+    purpose_description: str | None = None
+    manage_url: str | None = None
 
 
-def bearer_of(authority: ReadAuthority) -> Row:
+class PageLimits(WireObject):
+    """How many items a page holds."""
+
+    default_limit: Count
+    max_limit: Count
+
+
+LIMITS = PageLimits(default_limit=DEFAULT_LIMIT, max_limit=MAX_LIMIT)
+
+
+class AggregateCapability(WireObject):
+    """The metrics of a stream that this token can use."""
+
+    metrics: Sequence[str]
+
+
+class ShownField(WireObject, kw_only=True):
+    """A field of a stream, and what may be done with it."""
+
+    type: str | None = None
+    role: str | None = None
+    schema: AnyObject | bool
+    granted: bool
+    exact_filter: Capability
+    range_filter: Capability
+    sort: Capability
+    lexical_search: Capability
+    semantic_search: Capability
+    aggregation: Mapping[str, Capability]
+
+
+class GrantedConnection(WireObject):
+    """A connection on which a stream is granted."""
+
+    connection_id: ConnectionId
+    display_name: str | None = None
+    grant_id: str | None = None
+
+
+class StreamMetadata(WireObject, kw_only=True, tag_field="object", tag="stream_metadata"):
+    """A stream in full."""
+
+    component: ClassVar = "StreamMetadata"
+
+    name: Word
+    display: AnyObject
+    primary_key: Sequence[Word]
+    cursor_field: Word | None
+    consent_time_field: Word | None
+    semantics: Semantics
+    schema: AnyObject
+    selection: AnyObject
+    views: Sequence[AnyObject]
+    relationships: Sequence[AnyObject]
+    query: AnyObject
+    sort: SortCapability
+    count: Sequence[str]
+    search: SearchCapability
+    aggregate: AggregateCapability
+    limits: PageLimits
+    freshness: ShownFreshness
+    constraints: Constraints
+    field_capabilities: Mapping[str, ShownField]
+    expand_capabilities: Sequence[ExpandCapability]
+    granted_connections: Sequence[GrantedConnection]
+
+
+class SingleStream(StreamMetadata, kw_only=True):
+    """One stream."""
+
+    component: ClassVar = "SingleStream"
+
+    links: SelfLink
+    meta: Meta
+
+
+class CompactView(WireObject):
+    """A view in few words."""
+
+    id: Word
+    fields: Sequence[Word]
+
+
+class CompactStream(WireObject, kw_only=True):
+    """A stream in few words: what may be done with a field is said in flags."""
+
+    component: ClassVar = "CompactStream"
+
+    name: Word
+    display_name: str | None = None
+    primary_key: Sequence[Word]
+    cursor_field: Word | None
+    consent_time_field: Word | None
+    sort: SortCapability
+    count: Sequence[str]
+    views: Sequence[CompactView] | None = None
+    search: SearchCapability
+    aggregate: AggregateCapability
+    limits: PageLimits
+    field_capabilities: Mapping[str, Word] | None = None
+    expand_capabilities: Sequence[ExpandCapability] | None = None
+    granted_connections: Sequence[GrantedConnection] | None = None
+    constraints: Constraints | None = None
+    freshness: ShownFreshness | None = None
+    reduced: Yes | None = None
+
+
+class StreamCapabilities(WireObject):
+    """What may be done with a stream, and where."""
+
+    records: bool
+    records_url: RoutePath
+    stream_metadata: bool
+    metadata_url: RoutePath
+    aggregate: bool
+    aggregate_url: RoutePath | None
+    exact_filters: bool
+    range_filters: bool
+    expand: bool
+    changes_since: bool
+
+
+class ListedStream(WireObject, tag_field="object", tag="stream"):
+    """A stream of a source, over its connections."""
+
+    name: Word
+    record_count: Count
+    last_updated: Instant | None
+    freshness: ShownFreshness
+    capabilities: StreamCapabilities
+
+
+class ListedConnector(WireObject, kw_only=True, tag_field="object", tag="connector"):
+    """A source in a list, with its streams."""
+
+    source: ShownSource
+    connector_key: Word
+    connector_id: Word
+    display_name: str
+    stream_count: Count
+    grant_id: str | None = None
+    streams: Sequence[ListedStream]
+    granted_connections: Sequence[GrantedConnection]
+
+
+class ConnectorList(ListOf[ListedConnector]):
+    """The sources that a token can read."""
+
+    component: ClassVar = "ConnectorList"
+
+
+class SchemaConnector(WireObject, kw_only=True, tag_field="object", tag="connector"):
+    """A source of a schema, with its stream rows."""
+
+    source: ShownSource
+    connector_key: Word
+    connector_id: Word
+    display_name: str
+    declaration_version: Word
+    stream_count: Count
+    grant_id: str | None = None
+    streams: Sequence[StreamMetadata | CompactStream]
+    granted_connections: Sequence[GrantedConnection] | None = None
+
+
+class SchemaBody(WireObject, kw_only=True, tag_field="object", tag="schema"):
+    """What a token can read, and how."""
+
+    component: ClassVar = "Schema"
+
+    bearer: Bearer
+    connector_count: Count
+    stream_count: Count
+    unavailable_connections: UnavailableConnections
+    unavailable_connection_count: Count | None = None
+    connectors: Sequence[SchemaConnector]
+    detail: Literal["compact"] | None = None
+    links: SelfLink
+    meta: Meta
+
+
+class ShownStream(WireObject, kw_only=True, tag_field="object", tag="stream"):
+    """A stream of a connection, with its number of records."""
+
+    name: Word
+    record_count: Count
+    last_updated: Instant | None
+    connection_id: ConnectionId
+    connector_key: Word
+    display_name: str | None = None
+    grant_id: str | None = None
+    connector_id: Word
+    source: ShownSource
+    freshness: ShownFreshness
+
+
+class StreamList(ListOf[ShownStream]):
+    """Streams by connection."""
+
+    component: ClassVar = "StreamList"
+
+
+def bearer_of(authority: ReadAuthority) -> Bearer:
     """Who is asking, and on which terms."""
     kind = authority.kind
     if kind is TokenKind.OWNER:
-        return {"token_kind": kind.value, "scope": "owner", "client_id": authority.client_id}
+        return Bearer(token_kind=kind.value, scope="owner", client_id=authority.client_id)
     if kind is TokenKind.PACKAGE:
         reference = authority.package_id or ""
-        members: Row = {
-            "token_kind": kind.value,
-            "scope": "package",
-            "grant_package_id": authority.package_id,
-            "client_id": authority.client_id,
-            "grant_ids": list(authority.grant_ids),
-        }
-    else:
-        reference = authority.grant_ids[0]
-        members = {
-            "token_kind": kind.value,
-            "scope": "grant",
-            "grant_id": reference,
-            "client_id": authority.client_id,
-        }
-    return {**members, **_access(authority), "manage_url": f"/owner/access/{quote(reference)}"}
+        return Bearer(
+            token_kind=kind.value,
+            scope="package",
+            grant_package_id=reference,
+            client_id=authority.client_id,
+            grant_ids=authority.grant_ids,
+            **_access(authority, reference),
+        )
+    reference = authority.grant_ids[0]
+    return Bearer(
+        token_kind=kind.value,
+        scope="grant",
+        grant_id=reference,
+        client_id=authority.client_id,
+        **_access(authority, reference),
+    )
 
 
-def package_meta(authority: ReadAuthority) -> Row:
+def package_meta(authority: ReadAuthority) -> dict[str, object]:
     """`meta.package` of schema bodies; nothing for other tokens."""
     if authority.kind is not TokenKind.PACKAGE:
         return {}
@@ -96,99 +343,103 @@ def package_meta(authority: ReadAuthority) -> Row:
     return {"package": {"member_count": len(authority.grant_ids), "partial": partial}}
 
 
-def connector_row(authority: ReadAuthority, entry: ConnectorEntry, streams: Sequence[Row]) -> Row:
+def connector_row(
+    authority: ReadAuthority,
+    entry: ConnectorEntry,
+    streams: Sequence[StreamMetadata] | Sequence[CompactStream],
+) -> SchemaConnector:
     """One source with its stream rows."""
+    return SchemaConnector(
+        **_connector_members(authority, entry),
+        declaration_version=entry.first.declaration_version,
+        stream_count=len(streams),
+        streams=streams,
+    )
+
+
+def _connector_members(authority: ReadAuthority, entry: ConnectorEntry) -> dict[str, Any]:
     source = entry.first
-    row: Row = {
-        "object": "connector",
-        "source": {"kind": source.source.kind, "id": source.source.id},
+    return {
+        "source": shown_source(source.source.kind, source.source.id),
         "connector_key": source.connector_key,
         "connector_id": source.connector_key,
         "display_name": source.source_name,
-        "declaration_version": source.declaration_version,
-        "stream_count": len(streams),
+        "grant_id": source.grant_id if authority.kind is TokenKind.PACKAGE else None,
     }
-    if authority.kind is TokenKind.PACKAGE:
-        row["grant_id"] = source.grant_id
-    row["streams"] = list(streams)
-    return row
 
 
-def full_row(authority: ReadAuthority, entry: StreamEntry) -> Row:
+def full_row(authority: ReadAuthority, entry: StreamEntry) -> StreamMetadata:
     """A stream row of the full body."""
     source = entry.first
     stream = source.declared
-    return {
-        "object": "stream_metadata",
-        "name": stream.name,
-        "display": stream.raw.get("display"),
-        "primary_key": list(stream.primary_key),
-        "cursor_field": stream.cursor_field,
-        "consent_time_field": stream.consent_time_field,
-        "semantics": stream.semantics.value,
-        "schema": stream.raw.get("schema"),
-        "selection": {
-            "fields": stream.selectable_fields,
-            "resources": stream.selectable_resources,
-        },
-        "views": usable_views(source),
-        "relationships": stream.raw.get("relationships", []),
-        "query": stream.raw.get("query", {}),
-        "sort": sort_capability(source),
-        "count": COUNT_KINDS,
-        "search": search_capability(source),
-        "aggregate": {"metrics": usable_metrics(source)},
-        "limits": LIMITS,
-        "freshness": entry.freshness,
-        "constraints": constraints_of(source),
-        "field_capabilities": {f.declared.name: _full_field(f) for f in field_capabilities(source)},
-        "expand_capabilities": expand_capabilities(authority, entry.sources),
-        "granted_connections": granted_connections(authority, entry.sources),
-    }
+    raw = cast("Mapping[str, Any]", stream.raw)
+    return StreamMetadata(
+        name=stream.name,
+        display=raw["display"],
+        primary_key=stream.primary_key,
+        cursor_field=stream.cursor_field,
+        consent_time_field=stream.consent_time_field,
+        semantics=stream.semantics,
+        schema=raw["schema"],
+        selection={"fields": stream.selectable_fields, "resources": stream.selectable_resources},
+        views=[msgspec.structs.asdict(view) for view in usable_views(source)],
+        relationships=raw.get("relationships", ()),
+        query=raw.get("query", {}),
+        sort=sort_capability(source),
+        count=COUNT_KINDS,
+        search=search_capability(source),
+        aggregate=AggregateCapability(metrics=usable_metrics(source)),
+        limits=LIMITS,
+        freshness=cast("ShownFreshness", entry.freshness),  # full rows are dated
+        constraints=constraints_of(source),
+        field_capabilities={f.declared.name: _full_field(f) for f in field_capabilities(source)},
+        expand_capabilities=expand_capabilities(authority, entry.sources),
+        granted_connections=granted_connections(authority, entry.sources),
+    )
 
 
-def compact_row(authority: ReadAuthority, entry: StreamEntry) -> Row:
+def compact_row(authority: ReadAuthority, entry: StreamEntry) -> CompactStream:
     """A stream row of the compact body."""
     source = entry.first
     stream = source.declared
     constraints = constraints_of(source)
-    row: Row = {
-        "name": stream.name,
-        "display_name": stream.label,
-        "primary_key": list(stream.primary_key),
-        "cursor_field": stream.cursor_field,
-        "consent_time_field": stream.consent_time_field,
-        "sort": sort_capability(source),
-        "count": COUNT_KINDS,
-        "views": [{"id": view["id"], "fields": view["fields"]} for view in usable_views(source)],
-        "search": search_capability(source),
-        "aggregate": {"metrics": usable_metrics(source)},
-        "limits": LIMITS,
-        "field_capabilities": {f.declared.name: flags(f) for f in field_capabilities(source)},
-        "expand_capabilities": [
-            {name: value for name, value in each.items() if name != "child_parent_key_field"}
+    constrained = constraints.time_constraint or constraints.resource_count is not None
+    return CompactStream(
+        name=stream.name,
+        display_name=stream.label,
+        primary_key=stream.primary_key,
+        cursor_field=stream.cursor_field,
+        consent_time_field=stream.consent_time_field,
+        sort=sort_capability(source),
+        count=COUNT_KINDS,
+        views=[CompactView(id=view.id, fields=view.fields) for view in usable_views(source)],
+        search=search_capability(source),
+        aggregate=AggregateCapability(metrics=usable_metrics(source)),
+        limits=LIMITS,
+        field_capabilities={f.declared.name: flags(f) for f in field_capabilities(source)},
+        expand_capabilities=[
+            msgspec.structs.replace(each, child_parent_key_field=None)
             for each in expand_capabilities(authority, entry.sources)
         ],
-        "granted_connections": granted_connections(authority, entry.sources),
-    }
-    if any(value is not None for value in constraints.values()):
-        row["constraints"] = constraints
-    if entry.freshness is not None:
-        row["freshness"] = entry.freshness
-    return row
+        granted_connections=granted_connections(authority, entry.sources),
+        constraints=constraints if constrained else None,
+        freshness=entry.freshness,
+    )
 
 
-def granted_connections(authority: ReadAuthority, sources: Sequence[ReadableSource]) -> list[Row]:
+def granted_connections(
+    authority: ReadAuthority, sources: Sequence[ReadableSource]
+) -> list[GrantedConnection]:
     """The connections on which a stream is granted."""
-    rows: list[Row] = []
-    for source in sources:
-        row: Row = {"connection_id": source.connection_id}
-        if source.display_name is not None:
-            row["display_name"] = source.display_name
-        if authority.kind is TokenKind.PACKAGE:
-            row["grant_id"] = source.grant_id
-        rows.append(row)
-    return rows
+    named = authority.kind is TokenKind.PACKAGE
+    return [
+        GrantedConnection(
+            connection_id=source.connection_id,
+            display_name=source.display_name,
+            grant_id=source.grant_id if named else None,
+        )
+        for source in sources
+    ]
 
 
 def flags(field: FieldCapabilities) -> str:
@@ -218,70 +469,61 @@ def flags(field: FieldCapabilities) -> str:
     return ",".join(found) or "declared"
 
 
-def lift_connections(connector: Row) -> None:
+def lift_connections(connector: SchemaConnector, rows: Sequence[CompactStream]) -> None:
     """Move the most frequent set of connections from the rows to their connector."""
-    rows = [row for row in _rows(connector) if row.get("granted_connections")]
-    if not rows:
+    granted = [row for row in rows if row.granted_connections]
+    if not granted:
         return
-    keys = [orjson.dumps(row["granted_connections"]) for row in rows]
+    keys = [msgspec.json.encode(row.granted_connections) for row in granted]
     most, _ = Counter(keys).most_common(1)[0]
-    connector["granted_connections"] = orjson.loads(most)
-    for row, key in zip(rows, keys, strict=True):
+    connector.granted_connections = granted[keys.index(most)].granted_connections
+    for row, key in zip(granted, keys, strict=True):
         if key == most:
-            del row["granted_connections"]
+            row.granted_connections = None
 
 
-def fit_budget(body: Row, connectors: Sequence[Row]) -> bool:
+def fit_budget(body: SchemaBody) -> bool:
     """Shorten rows from the last one up until the body fits; whether any was shortened."""
-    excess = len(orjson.dumps(body)) - MAX_COMPACT_BYTES
+    excess = len(msgspec.json.encode(body)) - MAX_COMPACT_BYTES
     reduced = False
-    for row in reversed([row for connector in connectors for row in _rows(connector)]):
+    rows = [row for connector in body.connectors for row in connector.streams]
+    for row in reversed([row for row in rows if isinstance(row, CompactStream)]):
         if excess <= 0:
             break
-        before = len(orjson.dumps(row))
-        for name in ("field_capabilities", "expand_capabilities", "views"):
-            row.pop(name, None)
-        row["reduced"] = reduced = True
-        excess -= before - len(orjson.dumps(row))
+        before = len(msgspec.json.encode(row))
+        row.field_capabilities = row.expand_capabilities = row.views = None
+        row.reduced = reduced = True
+        excess -= before - len(msgspec.json.encode(row))
     return reduced
 
 
-def _rows(connector: Row) -> list[Row]:
-    rows = connector["streams"]
-    return rows if isinstance(rows, list) else []  # pyright: ignore[reportUnknownVariableType] -- made by connector_row
-
-
-def _access(authority: ReadAuthority) -> Row:
+def _access(authority: ReadAuthority, reference: str) -> dict[str, Any]:
+    """The terms that clients are told, and where they are managed."""
+    members: dict[str, Any] = {"manage_url": f"/owner/access/{quote(reference)}"}
     access = authority.access
     if access is None:
-        return {}
-    members: Row = {
+        return members
+    return members | {
         "expires_at": access.expires_at,
         "access_mode": access.access_mode,
         "purpose_code": access.purpose_code,
+        "purpose_description": access.purpose_description,
     }
-    if access.purpose_description is not None:
-        members["purpose_description"] = access.purpose_description
-    return members
 
 
-def _full_field(field: FieldCapabilities) -> Row:
-    row: Row = {}
-    if field.declared.type is not None:
-        row["type"] = field.declared.type
-    if field.declared.role is not None:
-        row["role"] = field.declared.role
-    return {
-        **row,
-        "schema": field.declared.schema,
-        "granted": field.granted,
-        "exact_filter": field.exact.render(),
-        "range_filter": {**field.range.render(), "operators": list(field.operators)},
-        "sort": field.sort.render(),
-        "lexical_search": field.lexical.render(),
-        "semantic_search": field.semantic.render(),
-        "aggregation": {kind: c.render() for kind, c in field.aggregations.items()},
-    }
+def _full_field(field: FieldCapabilities) -> ShownField:
+    return ShownField(
+        type=field.declared.type,
+        role=field.declared.role,
+        schema=field.declared.schema,
+        granted=field.granted,
+        exact_filter=field.exact,
+        range_filter=msgspec.structs.replace(field.range, operators=field.operators),
+        sort=field.sort,
+        lexical_search=field.lexical,
+        semantic_search=field.semantic,
+        aggregation=field.aggregations,
+    )
 
 
 def _clean(value: str) -> str:
@@ -305,27 +547,23 @@ class SchemaRoutes:
         """`GET /v1/schema`."""
         query = schema_query(request.parameters)
         described = describe_schema(self._ports, request.authority, query, timeout_seconds(request))
-        connectors = [
-            _connector(described, entry, compact=query.compact) for entry in described.connectors
-        ]
-        members = _schema_members(described, connectors, compact=query.compact)
-        meta = package_meta(request.authority)
-        body = object_body(request, members, meta=meta)
-        if query.compact and query.stream is None and fit_budget(body, connectors):
-            body = object_body(request, members, warnings=[_SHORTENED.render()], meta=meta)
+        body = _schema_body(request, described, compact=query.compact)
+        if query.compact and query.stream is None and fit_budget(body):
+            meta = package_meta(request.authority)
+            body.meta = meta_of(request, warnings=[_SHORTENED], meta=meta)
         return Reply(body)
 
     def read_stream(self, request: Request) -> Reply:
         """`GET /v1/streams/{stream}`."""
         query = StreamQuery(request.path["stream"], selectors_of(request.parameters))
         entry = describe_stream(self._ports, request.authority, query, timeout_seconds(request))
-        return Reply(object_body(request, full_row(request.authority, entry)))
+        return Reply(completed(SingleStream, request, full_row(request.authority, entry)))
 
     def list_streams(self, request: Request) -> Reply:
         """`GET /v1/streams`."""
         summaries = self._summaries(request)
         rows = [_stream_row(request, summary) for summary in summaries]
-        body = list_body(request, rows, meta=self._unavailable(request))
+        body = page_of(StreamList, request, rows, meta=self._unavailable(request))
         return Reply(body, disclosed=_disclosed(summaries))
 
     def list_connectors(self, request: Request) -> Reply:
@@ -334,7 +572,7 @@ class SchemaRoutes:
         by_order = {summary.source.order: summary for summary in summaries}
         entries = grouped([summary.source for summary in summaries])
         rows = [_connector_entry(request, entry, by_order) for entry in entries]
-        body = list_body(request, rows, meta=self._unavailable(request))
+        body = page_of(ConnectorList, request, rows, meta=self._unavailable(request))
         return Reply(body, disclosed=_disclosed(summaries))
 
     def _summaries(self, request: Request) -> list[StreamSummary]:
@@ -364,60 +602,61 @@ def schema_query(sent: Parameters) -> SchemaQuery:
     )
 
 
-def _connector(described: Described, entry: ConnectorEntry, *, compact: bool) -> Row:
-    render = compact_row if compact else full_row
+def _connector(described: Described, entry: ConnectorEntry, *, compact: bool) -> SchemaConnector:
     authority = described.authority
-    row = connector_row(authority, entry, [render(authority, each) for each in entry.streams])
-    if compact:
-        lift_connections(row)
-    return row
+    if not compact:
+        return connector_row(authority, entry, [full_row(authority, e) for e in entry.streams])
+    rows = [compact_row(authority, each) for each in entry.streams]
+    connector = connector_row(authority, entry, rows)
+    lift_connections(connector, rows)
+    return connector
 
 
-def _schema_members(described: Described, connectors: Sequence[Row], *, compact: bool) -> Row:
-    streams = sum(len(entry.streams) for entry in described.connectors)
-    members: Row = {
-        "object": "schema",
-        "bearer": bearer_of(described.authority),
-        "connector_count": len(connectors),
-        "stream_count": streams,
-        **render_unavailable(described.authority.unavailable),
-        "connectors": list(connectors),
-    }
-    if compact:
-        members["detail"] = "compact"
-    return members
+def _schema_body(request: Request, described: Described, *, compact: bool) -> SchemaBody:
+    connectors = [_connector(described, entry, compact=compact) for entry in described.connectors]
+    return SchemaBody(
+        bearer=bearer_of(described.authority),
+        connector_count=len(connectors),
+        stream_count=sum(connector.stream_count for connector in connectors),
+        **name_unavailable(described.authority.unavailable),
+        connectors=connectors,
+        detail="compact" if compact else None,
+        links=SelfLink(request.self_link),
+        meta=meta_of(request, meta=package_meta(request.authority)),
+    )
 
 
-def _stream_row(request: Request, summary: StreamSummary) -> Row:
+def _stream_row(request: Request, summary: StreamSummary) -> ShownStream:
     source = summary.source
-    return {
-        "object": "stream",
-        "name": source.stream,
-        "record_count": summary.record_count,
-        "last_updated": summary.last_updated,
+    return ShownStream(
+        name=source.stream,
+        record_count=summary.record_count,
+        last_updated=summary.last_updated,
         **identity(request.authority, source),
-        "connector_id": source.connector_key,
-        "source": {"kind": source.source.kind, "id": source.source.id},
-        "freshness": summary.freshness.render(),
-    }
+        connector_id=source.connector_key,
+        source=shown_source(source.source.kind, source.source.id),
+        freshness=summary.freshness.render(),
+    )
 
 
 def _connector_entry(
     request: Request, entry: ConnectorEntry, summaries: Mapping[tuple[str, str], StreamSummary]
-) -> Row:
+) -> ListedConnector:
     rows = [
         _connector_stream(request, [summaries[source.order] for source in stream.sources])
         for stream in entry.streams
     ]
-    row = connector_row(request.authority, entry, rows)
-    del row["declaration_version"]
     first_of_each = {s.connection_id: s for each in entry.streams for s in each.sources}
     connections = [first_of_each[cid] for cid in sorted(first_of_each)]
-    row["granted_connections"] = granted_connections(request.authority, connections)
-    return row
+    return ListedConnector(
+        **_connector_members(request.authority, entry),
+        stream_count=len(rows),
+        streams=rows,
+        granted_connections=granted_connections(request.authority, connections),
+    )
 
 
-def _connector_stream(request: Request, summaries: Sequence[StreamSummary]) -> Row:
+def _connector_stream(request: Request, summaries: Sequence[StreamSummary]) -> ListedStream:
     """One stream of a source, over its connections."""
     source = summaries[0].source
     stream = source.declared
@@ -432,25 +671,24 @@ def _connector_stream(request: Request, summaries: Sequence[StreamSummary]) -> R
         for s in summaries
     )
     updated = [summary.last_updated for summary in summaries if summary.last_updated is not None]
-    return {
-        "object": "stream",
-        "name": stream.name,
-        "record_count": sum(summary.record_count for summary in summaries),
-        "last_updated": max(updated, default=None),
-        "freshness": least_of(summary.freshness for summary in summaries).render(),
-        "capabilities": {
-            "records": True,
-            "records_url": f"{place}/records",
-            "stream_metadata": True,
-            "metadata_url": place,
-            "aggregate": aggregates,
-            "aggregate_url": f"{place}/aggregate" if aggregates else None,
-            "exact_filters": any(field.exact.usable for field in fields),
-            "range_filters": any(field.range.usable for field in fields),
-            "expand": expands,
-            "changes_since": True,
-        },
-    }
+    return ListedStream(
+        name=stream.name,
+        record_count=sum(summary.record_count for summary in summaries),
+        last_updated=max(updated, default=None),
+        freshness=least_of(summary.freshness for summary in summaries).render(),
+        capabilities=StreamCapabilities(
+            records=True,
+            records_url=f"{place}/records",
+            stream_metadata=True,
+            metadata_url=place,
+            aggregate=aggregates,
+            aggregate_url=f"{place}/aggregate" if aggregates else None,
+            exact_filters=any(field.exact.usable for field in fields),
+            range_filters=any(field.range.usable for field in fields),
+            expand=expands,
+            changes_since=True,
+        ),
+    )
 
 
 def _disclosed(summaries: Sequence[StreamSummary]) -> list[Disclosed]:

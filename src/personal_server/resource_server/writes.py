@@ -5,17 +5,26 @@ Source: docs/contract/resource-server.md 13.1.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any, BinaryIO
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Annotated, Any, BinaryIO, ClassVar
 
 import msgspec
 import orjson
 
 from personal_server.collecting.connections import Target, write_target
-from personal_server.collecting.ingest import LineRejection, ingest
+from personal_server.collecting.ingest import LineCode, LineRejection, ingest
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.declaration import SourceDeclaration, Stream
 from personal_server.domain.values import render_instant
+from personal_server.domain.wire_objects import (
+    ConnectionId,
+    Count,
+    Instant,
+    RawObject,
+    WireObject,
+    Word,
+    raw_json,
+)
 from personal_server.errors import (
     AmbiguousConnection,
     BodyTooLarge,
@@ -26,6 +35,7 @@ from personal_server.errors import (
     NotFound,
 )
 from personal_server.reading.ports import ReadPorts
+from personal_server.resource_server.envelopes import Deletion
 from personal_server.storage.catalog import KnownDeclarations
 from personal_server.storage.ports import READ_DEADLINE_SECONDS, ReadSnapshot, StreamState
 from personal_server.web.bodies import json_body, parse_body
@@ -99,6 +109,50 @@ LINES = BodyRule(
 )
 
 
+class ShownRefusal(WireObject):
+    """A line that was refused, and why."""
+
+    input_index: Count
+    receipt_id: Word
+    code: LineCode
+    message: str
+    path: str | None = None
+
+
+class ShownIngest(WireObject, tag_field="object", tag="ingest_result"):
+    """What became of the lines of a call."""
+
+    component: ClassVar = "IngestResult"
+    example: ClassVar = {
+        "object": "ingest_result",
+        "stream": "entries",
+        "connection_id": "cin_diary",
+        "records_attempted": 3,
+        "records_accepted": 2,
+        "records_changed": 1,
+        "records_rejected": 1,
+        "errors": [],
+        "rejections": [
+            {
+                "input_index": 2,
+                "receipt_id": "rr_5Kd7",
+                "code": "record_schema_violation",
+                "path": "/title",
+                "message": "expected string",
+            }
+        ],
+    }
+
+    stream: Word
+    connection_id: ConnectionId
+    records_attempted: Count
+    records_accepted: Count
+    records_changed: Count
+    records_rejected: Count
+    errors: Annotated[tuple[Any, ...], msgspec.Meta(max_length=0)]
+    rejections: Annotated[Sequence[ShownRefusal], msgspec.Meta(max_length=1_000)]
+
+
 class Ingest:
     """The route of one store."""
 
@@ -116,7 +170,7 @@ class Ingest:
                     self.ingest,
                     "Writes records, line by line; good lines commit together.",
                     "13.1",
-                    answer="IngestResult",
+                    answer=ShownIngest,
                     parameters=(*TARGET, RUN_ID),
                     body=LINES,
                     errors=(*TARGET_ERRORS, NotFound, ConnectionNotWritable, ConnectionBusy),
@@ -142,17 +196,16 @@ class Ingest:
             run_id=request.parameters.text("run_id"),
         )
         return Reply(
-            {
-                "object": "ingest_result",
-                "stream": stream.name,
-                "connection_id": connection.connection_id,
-                "records_attempted": result.records_attempted,
-                "records_accepted": result.records_accepted,
-                "records_changed": result.records_changed,
-                "records_rejected": result.records_rejected,
-                "errors": [],
-                "rejections": [_rejection(each) for each in result.rejections],
-            }
+            ShownIngest(
+                stream=stream.name,
+                connection_id=connection.connection_id,
+                records_attempted=result.records_attempted,
+                records_accepted=result.records_accepted,
+                records_changed=result.records_changed,
+                records_rejected=result.records_rejected,
+                errors=(),
+                rejections=[_refusal(each) for each in result.rejections],
+            )
         )
 
 
@@ -162,16 +215,14 @@ def _lines(spool: BinaryIO | None) -> Iterator[bytes]:
         yield line.rstrip(b"\r\n")
 
 
-def _rejection(rejection: LineRejection) -> dict[str, object]:
-    members: dict[str, object] = {
-        "input_index": rejection.input_index,
-        "receipt_id": rejection.receipt_id,
-        "code": rejection.code,
-        "message": rejection.message,
-    }
-    if rejection.path is not None:
-        members["path"] = rejection.path
-    return members
+def _refusal(rejection: LineRejection) -> ShownRefusal:
+    return ShownRefusal(
+        input_index=rejection.input_index,
+        receipt_id=rejection.receipt_id,
+        code=rejection.code,
+        message=rejection.message,
+        path=rejection.path,
+    )
 
 
 # Deletes of records by their owner.  Source: docs/contract/resource-server.md 13.3.
@@ -212,7 +263,7 @@ class Deletes:
                     self.all,
                     "Deletes all records of a stream.",
                     "13.3",
-                    answer="Deletion",
+                    answer=Deletion,
                     parameters=(*TARGET, CONFIRM),
                     errors=(*TARGET_ERRORS, NotFound),
                 )
@@ -236,14 +287,7 @@ class Deletes:
             )
         connection_id, stream = self._place(request)
         count = self._ports.store.delete_stream(connection_id, stream, request.now_ns)
-        return Reply(
-            {
-                "object": "deletion",
-                "stream": stream,
-                "connection_id": connection_id,
-                "deleted_count": count,
-            }
-        )
+        return Reply(Deletion(stream=stream, connection_id=connection_id, deleted_count=count))
 
     def _place(self, request: Request) -> tuple[str, str]:
         with self._ports.snapshot(READ_DEADLINE_SECONDS) as snapshot:
@@ -266,6 +310,18 @@ class StateChange(msgspec.Struct, forbid_unknown_fields=True):
     state: dict[str, Any]
 
 
+class ShownState(WireObject, tag_field="object", tag="stream_state"):
+    """The bookmarks of a connection."""
+
+    component: ClassVar = "StreamState"
+
+    connector_id: Word
+    connection_id: ConnectionId
+    grant_id: None
+    state: RawObject
+    updated_at: Instant | None
+
+
 class CollectorState:
     """The routes of one store."""
 
@@ -283,7 +339,7 @@ class CollectorState:
                     self.get,
                     "A collector's bookmarks.",
                     "13.2",
-                    answer="StreamState",
+                    answer=ShownState,
                     parameters=(CONNECTION_TARGET,),
                     errors=TARGET_ERRORS,
                 )
@@ -295,7 +351,7 @@ class CollectorState:
                     self.put,
                     "Replaces bookmarks per stream.",
                     "13.2",
-                    answer="StreamState",
+                    answer=ShownState,
                     parameters=(CONNECTION_TARGET,),
                     body=json_body(
                         StateChange,
@@ -334,12 +390,11 @@ class CollectorState:
 def _reply(connection: Connection, state: StreamState) -> Reply:
     updated_ns = state.updated_at_ns
     return Reply(
-        {
-            "object": "stream_state",
-            "connector_id": connection.connector_key,
-            "connection_id": connection.connection_id,
-            "grant_id": None,
-            "state": state.state,
-            "updated_at": None if updated_ns is None else render_instant(updated_ns),
-        }
+        ShownState(
+            connector_id=connection.connector_key,
+            connection_id=connection.connection_id,
+            grant_id=None,
+            state=raw_json(state.state),
+            updated_at=None if updated_ns is None else render_instant(updated_ns),
+        )
     )

@@ -74,20 +74,6 @@ class BearerSource(Protocol):
         ...
 
 
-class CredentialSource(BearerSource, Protocol):
-    """A cached credential for one provider, as the stdio adapter needs it."""
-
-    @property
-    def provider_url(self) -> str:
-        """The provider's public origin."""
-        ...
-
-    @property
-    def token_kind(self) -> str | None:
-        """The kind the cache names, or None when it names none."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class FixedBearer:
     """The bearer of one hosted request: sent as it came, never renewed."""

@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 
 from personal_server.domain.criteria import Condition, Metric, Operator
-from personal_server.domain.record import FieldChange, JsonObject, Row
+from personal_server.domain.record import FieldChange, JsonObject
 from personal_server.domain.values import (
     MAX_INTEGER,
     Comparable,
@@ -77,11 +77,6 @@ def in_window(data: JsonObject, scope: Scope) -> bool:
     return scope.window.holds(event_instant_ns(data.get(scope.window.field), kind))
 
 
-def is_visible(key: str, data: JsonObject, scope: Scope) -> bool:
-    """Source: docs/contract/resource-server.md 4.3, `visible`."""
-    return (scope.resources is None or key in scope.resources) and in_window(data, scope)
-
-
 def holds(condition: Condition, data: JsonObject) -> bool:
     """Whether a record satisfies a condition; null values satisfy none."""
     found = comparable(data.get(condition.field), condition.kind)
@@ -122,14 +117,6 @@ def _is_canonical_integer(text: str) -> bool:
     return digits.isascii() and digits.isdigit() and str(int(text)) == text
 
 
-def sort_value(data: JsonObject, field: str | None, kind: ValueKind | None) -> Comparable | None:
-    """The value a record is ordered by, `None` for null values and orders by key."""
-    if field is None or kind is None:
-        return None
-    value = comparable(data.get(field), kind)
-    return None if value is None else order_key(value)
-
-
 def fold(text: str) -> str:
     """Each code point in its one-code-point lower case.
 
@@ -139,15 +126,6 @@ def fold(text: str) -> str:
     if len(lower) == len(text):
         return lower
     return "".join(low if len(low := each.lower()) == 1 else each for each in text)
-
-
-def own_event_time(row: Row, scope: Scope) -> int | None:
-    """The instant of the event-time field, if that field is granted and has one."""
-    name = scope.stream.event_time_field
-    if name is None or name not in scope.fields:
-        return None
-    kind = scope.stream.properties[name].kind
-    return event_instant_ns(row.data.get(name), kind) if kind is not None else None
 
 
 def granted_lexical_fields(scope: Scope) -> tuple[str, ...]:

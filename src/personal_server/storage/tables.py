@@ -208,6 +208,11 @@ class StoredTable:
     def __str__(self) -> str:
         return self.name
 
+    def column(self, name: str) -> StoredColumn[Any, Any]:
+        """The column of that name, where a table of states names it."""
+        (found,) = (each for each in self.columns if each.name == name)
+        return found
+
     @cached_property
     def key(self) -> tuple[str, ...]:
         """The columns of the primary key (after the subject)."""

@@ -11,6 +11,7 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from hashlib import blake2b
 from secrets import token_hex
 
+import msgspec
 import orjson
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -200,7 +201,7 @@ def rendered(route: Route, reply: Reply) -> Answer:
     body = reply.content or b""
     headers = [("Cache-Control", route.caching.value), *reply.headers]
     if reply.body is not None:
-        body = orjson.dumps(reply.body)
+        body = msgspec.json.encode(reply.body)
     if reply.status != 204:
         headers.insert(0, ("Content-Type", reply.content_type))
     etag = reply.etag

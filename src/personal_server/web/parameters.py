@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from urllib.parse import unquote_to_bytes
 
+from personal_server.domain.envelope import Warning
 from personal_server.domain.values import instant_ns
 from personal_server.errors import InvalidRequest, PersonalServerError, QueryTooLong
 
@@ -84,7 +85,7 @@ Scalar = str | int | bool
 class Parameters:
     """The parsed parameters of a request, defaults filled in, aliases resolved.
 
-    `warnings` are wire warnings that parsing gave rise to (clamped limits, deprecated names);
+    `warnings` are those that parsing gave rise to (clamped limits, deprecated names);
     `sent` are the names that the caller wrote, in their present spelling.
     """
 
@@ -94,7 +95,7 @@ class Parameters:
         default_factory=dict[str, tuple[KeyedValue, ...]]
     )
     sent: frozenset[str] = frozenset()
-    warnings: tuple[dict[str, object], ...] = ()
+    warnings: tuple[Warning, ...] = ()
 
     def text(self, name: str) -> str | None:
         """A text parameter, or `None` if absent."""
@@ -260,7 +261,7 @@ class _Gathered:
 
     def parameters(self) -> Parameters:
         """Everything parsed, checked and completed."""
-        warnings: list[dict[str, object]] = []
+        warnings: list[Warning] = []
         scalars: dict[str, Scalar] = {}
         for name, text in self._scalars.items():
             parameter = self._declared[name]
@@ -282,9 +283,7 @@ class _Gathered:
             tuple(warnings),
         )
 
-    def _resolve_aliases(
-        self, scalars: dict[str, Scalar], warnings: list[dict[str, object]]
-    ) -> None:
+    def _resolve_aliases(self, scalars: dict[str, Scalar], warnings: list[Warning]) -> None:
         for name in [n for n in scalars if self._declared[n].alias_of is not None]:
             present = self._declared[name].alias_of or name
             value = scalars.pop(name)
@@ -293,11 +292,7 @@ class _Gathered:
                     f"'{name}' and '{present}' differ; send '{present}' only.", param=name
                 )
             warnings.append(
-                {
-                    "code": "deprecated_alias_used",
-                    "message": f"Use '{present}' instead of '{name}'.",
-                    "param": name,
-                }
+                Warning("deprecated_alias_used", f"Use '{present}' instead of '{name}'.", name)
             )
 
 
@@ -333,7 +328,7 @@ def _missing(parameter: Parameter) -> Exception:
     )
 
 
-def _parse_scalar(parameter: Parameter, text: str, warnings: list[dict[str, object]]) -> Scalar:
+def _parse_scalar(parameter: Parameter, text: str, warnings: list[Warning]) -> Scalar:
     if not text:
         raise _empty(parameter.name)
     if parameter.max_chars is not None and len(text) > parameter.max_chars:
@@ -378,16 +373,16 @@ def _parse_integer(parameter: Parameter, name: str, text: str) -> int:
     return int(text)
 
 
-def _bounded(parameter: Parameter, value: int, warnings: list[dict[str, object]]) -> int:
+def _bounded(parameter: Parameter, value: int, warnings: list[Warning]) -> int:
     low, high = parameter.minimum, parameter.maximum
     if high is not None and value > high and parameter.clamps:
         warnings.append(
-            {
-                "code": "limit_clamped",
-                "message": f"'{parameter.name}' is at most {high}; {high} was used.",
-                "param": parameter.name,
-                "detail": {"requested_limit": value, "max_limit": high},
-            }
+            Warning(
+                "limit_clamped",
+                f"'{parameter.name}' is at most {high}; {high} was used.",
+                parameter.name,
+                detail={"requested_limit": value, "max_limit": high},
+            )
         )
         return high
     if (low is not None and value < low) or (high is not None and value > high):

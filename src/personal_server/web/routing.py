@@ -13,10 +13,14 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from urllib.parse import unquote_to_bytes
 
+import msgspec
+
 from personal_server.errors import InvalidRequest, MethodNotAllowed, NotFound, PersonalServerError
 from personal_server.web.parameters import Parameter, Parameters, by_name
 from personal_server.web.requests import Request
 from personal_server.web.responses import Reply
+
+Shape = type[msgspec.Struct] | str
 
 ENCODED_KEY_PREFIX = "~b64."
 JSON_BODY_BYTES = 1_048_576
@@ -57,9 +61,9 @@ class BodyRule:
 class Route:
     """One method on one path pattern.
 
-    Shapes: `pattern` has `{name}` segments; `answer` names a schema of the OpenAPI document
-        (`None`: no JSON body) for status `success`; `also` are further statuses with their
-        schemas; `media_types` are those of a success; `errors` are the classes beyond
+    Shapes: `pattern` has `{name}` segments; `answer` is the struct that is sent, and published
+        (`None`: no JSON body), for status `success`; `also` are further statuses with their
+        structs; `media_types` are those of a success; `errors` are the classes beyond
         those that every route of its kind can raise.
     Units: `cost` in cost units of docs/contract/resource-server.md 16, from the parameters.
     """
@@ -73,9 +77,9 @@ class Route:
     parameters: tuple[Parameter, ...] = ()
     cost: Callable[[Parameters], int] = lambda _: 1
     body: BodyRule | None = None
-    answer: str | None = None
+    answer: Shape | None = None
     success: int = 200
-    also: Mapping[int, str | None] = field(default_factory=dict[int, "str | None"])
+    also: Mapping[int, Shape | None] = field(default_factory=dict[int, "Shape | None"])
     media_types: tuple[str, ...] = ("application/json",)
     errors: tuple[type[PersonalServerError], ...] = ()
     cors: bool = False

@@ -40,8 +40,21 @@ def published(path: str = "/v1/openapi.json") -> dict[str, Any]:
 
 
 def text(document: dict[str, Any]) -> str:
-    """The document with sorted names, in lines that a difference can be read in."""
-    return "".join(_written(document, 0)) + "\n"
+    """The document with sorted names, in lines that a difference can be read in.
+
+    The names of `required` are sorted too: they are a set.
+    """
+    return "".join(_written(_settled(document), 0)) + "\n"
+
+
+def _settled(value: object, name: str = "") -> object:
+    if isinstance(value, dict):
+        members = cast("dict[str, object]", value)
+        return {each: _settled(member, each) for each, member in members.items()}
+    if isinstance(value, list):
+        items = [_settled(item) for item in cast("list[object]", value)]
+        return sorted(map(str, items)) if name == "required" else items
+    return value
 
 
 def _written(value: object, depth: int) -> Iterator[str]:

@@ -92,7 +92,9 @@ def index_data(catalog: Json) -> Json:
     Raises: ToolError result_too_large.
     """
     for members, limit in zip(
-        reductions, (32_000, contract.ceiling, contract.ceiling), strict=True
+        reductions,
+        (contract.schema_structured_aim, contract.ceiling, contract.ceiling),
+        strict=True,
     ):
         found = _reduced(catalog, members)
         written = compact(found)

@@ -277,14 +277,6 @@ def json_lines(member: Member) -> Iterator[Element | Skipped]:
             offset += len(line)
 
 
-def json_document(member: Member) -> Json:
-    """A small file as a whole. Raises: BadRecord."""
-    if member.size_bytes > LARGEST_LINE_BYTES:
-        raise BadRecord("too_large", "it is too large to be read as a whole")
-    with member.open() as stream:
-        return parse_json(stream.read())
-
-
 def parse_json(raw: bytes) -> Json:
     """A JSON value, from any bytes that mean to be one. Raises: BadRecord."""
     try:

@@ -1,1 +1,0 @@
-"""Event subscriptions out: worker, signing, address guard."""

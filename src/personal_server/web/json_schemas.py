@@ -1,0 +1,121 @@
+"""Structs as JSON Schemas: what an answer is encoded from is also what is published of it.
+
+Rule: every object is closed; a struct with a `component` name is described once and referred to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin
+
+import msgspec
+
+JsonSchema = Mapping[str, Any]
+
+_PLAIN: Mapping[object, JsonSchema] = {
+    str: {"type": "string"},
+    int: {"type": "integer"},
+    float: {"type": "number"},
+    bool: {"type": "boolean"},
+    None: {"type": "null"},
+    type(None): {"type": "null"},
+    Any: {},
+    object: {},
+    msgspec.Raw: {},
+}
+_LISTS = (list, tuple, Sequence)
+_OBJECTS = (dict, Mapping)
+_SIZES = {"string": "Length", "array": "Items", "object": "Properties"}
+
+
+class Components:
+    """The named schemas of one document, gathered while its parts are described."""
+
+    def __init__(self) -> None:
+        self.schemas: dict[str, JsonSchema] = {}
+
+    def describe(self, shape: Any) -> JsonSchema:
+        """The schema of a type: of a struct, or of what a member of one may be."""
+        if get_origin(shape) is Annotated:
+            base, *rules = get_args(shape)
+            return _narrowed(self.describe(base), [r for r in rules if isinstance(r, msgspec.Meta)])
+        struct = get_origin(shape) or shape
+        if isinstance(struct, type) and issubclass(struct, msgspec.Struct):
+            return self._struct(shape, struct)
+        plain = _PLAIN.get(shape)
+        return self._composed(shape) if plain is None else plain
+
+    def _struct(self, shape: Any, struct: type[msgspec.Struct]) -> JsonSchema:
+        name = component_name(struct)
+        if name is None:
+            return self._closed(shape, struct)
+        if name not in self.schemas:
+            self.schemas[name] = {}  # it may refer to itself
+            self.schemas[name] = self._closed(shape, struct)
+        return {"$ref": f"#/components/schemas/{name}"}
+
+    def _closed(self, shape: Any, struct: type[msgspec.Struct]) -> JsonSchema:
+        properties: dict[str, JsonSchema] = {}
+        required: list[str] = []
+        config = struct.__struct_config__
+        if config.tag_field is not None:
+            properties[config.tag_field] = {"const": config.tag}
+            required.append(config.tag_field)
+        for field in msgspec.structs.fields(shape):
+            properties[field.encode_name] = self.describe(_sent_type(field))
+            if field.required:
+                required.append(field.encode_name)
+        example: object = vars(struct).get("example")
+        return {
+            "type": "object",
+            "properties": properties,
+            "required": required,
+            "additionalProperties": False,
+            **({} if example is None else {"examples": [example]}),
+        }
+
+    def _composed(self, shape: Any) -> JsonSchema:
+        origin, parts = get_origin(shape), get_args(shape)
+        if origin is Literal:
+            return {"const": parts[0]} if len(parts) == 1 else {"enum": list(parts)}
+        if origin in (Union, UnionType):
+            return {"anyOf": [self.describe(part) for part in parts]}
+        if origin in _LISTS:
+            return {"type": "array", "items": self.describe(parts[0])}
+        if origin in _OBJECTS:
+            return {"type": "object", "additionalProperties": self.describe(parts[1]) or True}
+        if isinstance(shape, type) and issubclass(shape, Enum):
+            return {"enum": [member.value for member in shape]}
+        raise TypeError(f"{shape!r} has no JSON Schema here")
+
+
+def component_name(struct: type[msgspec.Struct]) -> str | None:
+    """The name of a struct in the document: its own, never that of a struct it extends."""
+    return cast("str | None", vars(struct).get("component"))
+
+
+def _sent_type(field: msgspec.structs.FieldInfo) -> Any:
+    """What a member is when it is sent: one that is left out as `None` is never null."""
+    absent = (msgspec.UnsetType, type(None) if field.default is None else msgspec.UnsetType)
+    parts = get_args(field.type) if get_origin(field.type) in (Union, UnionType) else ()
+    sent = tuple(part for part in parts if part not in absent)
+    return Union[sent] if sent else field.type  # noqa: UP007 (made, not written)
+
+
+def _narrowed(schema: JsonSchema, rules: Sequence[msgspec.Meta]) -> JsonSchema:
+    narrowed = dict(schema)
+    for rule in rules:
+        size = _SIZES.get(str(schema.get("type")), "Length")
+        bounds: dict[str, object] = {
+            "description": rule.description,
+            "pattern": rule.pattern,
+            "minimum": rule.ge,
+            "maximum": rule.le,
+            f"min{size}": rule.min_length,
+            f"max{size}": rule.max_length,
+        }
+        narrowed |= {name: value for name, value in bounds.items() if value is not None}
+        narrowed |= rule.extra_json_schema or {}
+    return narrowed

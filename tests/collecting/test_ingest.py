@@ -9,7 +9,7 @@ import pytest
 
 from personal_server.collecting.ingest import IngestResult, ingest
 from personal_server.domain.connection import ConnectionStatus
-from personal_server.enforcement.plans import CountPlan
+from personal_server.enforcement.plans import RecordsPlan
 from personal_server.errors import BodyTooLarge, ConnectionNotWritable
 from tests.oracle.memory import MemoryStore
 from tests.storage.worlds import (
@@ -191,7 +191,7 @@ def test_too_many_lines_are_refused_whole(store: MemoryStore) -> None:
     with pytest.raises(BodyTooLarge):
         run(store, *(line(note(f"n{i}")) for i in range(10_001)))
     with store.snapshot() as snapshot:
-        assert snapshot.count(CountPlan((scope("cin_a"),))) == 0
+        assert snapshot.count(RecordsPlan((scope("cin_a"),))) == 0
 
 
 def test_a_revoked_connection_takes_nothing(store: MemoryStore) -> None:

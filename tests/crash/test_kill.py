@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from personal_server.domain.criteria import Term
-from personal_server.enforcement.plans import ChangesPlan, CountPlan, PagePlan, SearchPlan
+from personal_server.enforcement.plans import ChangesPlan, RecordsPlan, SearchPlan
 from personal_server.storage.ports import StoredDeclaration
 from personal_server.storage.sql.store import SqlRecordStore
 from tests.storage.conftest import sqlite_store
@@ -74,8 +74,8 @@ def killed_after(script: str, directory: Path, lines: int) -> list[str]:
 def consistent(store: SqlRecordStore) -> int:
     """How many records there are, by every way to count them."""
     with store.snapshot(None) as snapshot:
-        count = snapshot.count(CountPlan((A,)))
-        page = snapshot.page(PagePlan((A,), order("at"), 10**6))
+        count = snapshot.count(RecordsPlan((A,)))
+        page = snapshot.page(RecordsPlan((A,), order("at"), 10**6))
         found = snapshot.search(SearchPlan((A,), (Term(("rain",)),), window=10**6))
         fed = snapshot.changes(ChangesPlan((A,), None, snapshot.horizon, 0, 10**6))
         assert len(page.rows) == len(found.candidates) == len(fed.items) == count

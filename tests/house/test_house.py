@@ -50,6 +50,15 @@ def test_only_authorize_makes_an_authorized_read() -> None:
     assert callers_of("AuthorizedRead") == {"enforcement/authorize.py"}
 
 
+def test_plans_are_made_of_what_was_authorized() -> None:
+    plans = ast.parse((SOURCE / "enforcement" / "plans.py").read_text(encoding="utf-8"))
+    names = [node.name for node in plans.body if isinstance(node, ast.ClassDef)]
+    asked = [name for name in names if name.endswith("Plan")]
+    assert len(asked) == 8
+    for name in (*asked, "Scope"):
+        assert callers_of(name) <= {"enforcement/authorize.py", "enforcement/plans.py"}, name
+
+
 def test_only_the_settings_module_reads_the_environment() -> None:
     readers = {
         path.relative_to(SOURCE).as_posix()

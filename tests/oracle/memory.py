@@ -285,12 +285,6 @@ class MemoryStore:
         with self._write() as state:
             state.rankings[ranking_id] = (expires_at_ns, tuple(hits))
 
-    def ranking(self, ranking_id: str, now_ns: int) -> tuple[RankedHit, ...] | None:
-        """See the port."""
-        with self._lock:
-            kept = self._state.rankings.get(ranking_id)
-            return kept[1] if kept is not None and now_ns < kept[0] else None
-
     @contextmanager
     def _write(self) -> Generator[State, None, None]:
         """All or nothing: the new state takes the old one's place when the block ends."""

@@ -14,14 +14,11 @@ from personal_server.enforcement.plans import (
     BlobPlan,
     ChangesPlan,
     ChildrenPlan,
-    CountPlan,
     FieldWindowPlan,
-    PagePlan,
     RecordPlan,
+    RecordsPlan,
     Scope,
     SearchPlan,
-    SpanPlan,
-    SummaryPlan,
 )
 from personal_server.enforcement.rows import (
     Aggregation,
@@ -45,7 +42,7 @@ from personal_server.storage.meaning import (
     latest_change,
     stored_text,
 )
-from personal_server.storage.ports import Collection, StoredDeclaration, StoredStream
+from personal_server.storage.ports import Collection, RankedHit, StoredDeclaration, StoredStream
 from tests.oracle.memory_feed import feed, is_visible
 from tests.oracle.memory_figures import aggregate
 from tests.oracle.memory_search import search
@@ -60,31 +57,25 @@ class MemorySnapshot:
 
     @property
     def epoch(self) -> str:
-        """See the port."""
         return self._state.epoch
 
     @property
     def horizon(self) -> int:
-        """See the port."""
         return self._state.sequence
 
     @property
     def retained_from(self) -> int:
-        """See the port."""
         return self._state.retained_from
 
     def declarations(self) -> tuple[StoredDeclaration, ...]:
-        """See the port."""
         current = [each for each in self._state.declarations.values() if each.current]
         return tuple(sorted(current, key=lambda each: each.connector_key))
 
     def connections(self) -> tuple[Connection, ...]:
-        """See the port."""
         found = self._state.connections.values()
         return tuple(sorted(found, key=lambda each: each.connection_id))
 
     def stored_streams(self) -> tuple[StoredStream, ...]:
-        """See the port."""
         connectors = {c.connection_id: c.connector_key for c in self.connections()}
         return tuple(
             StoredStream(connection_id, connectors[connection_id], stream, len(rows))
@@ -92,11 +83,9 @@ class MemorySnapshot:
         )
 
     def collections(self) -> Mapping[str, Collection]:
-        """See the port."""
         return self._state.collections
 
-    def page(self, plan: PagePlan) -> Page:
-        """See the port."""
+    def page(self, plan: RecordsPlan) -> Page:
         placed = [
             PlacedRow(row, _position(row, plan))
             for row in self._matching(plan.scopes, plan.conditions)
@@ -113,14 +102,12 @@ class MemorySnapshot:
         rows = valued + empty
         return Page(tuple(rows[: plan.limit]), len(rows) > plan.limit)
 
-    def count(self, plan: CountPlan) -> int:
-        """See the port."""
+    def count(self, plan: RecordsPlan) -> int:
         return len(self._matching(plan.scopes, plan.conditions))
 
-    def span(self, plan: SpanPlan) -> Span:
-        """See the port."""
+    def span(self, plan: RecordsPlan) -> Span:
         rows = self._matching(plan.scopes, plan.conditions)
-        name = plan.field
+        name = plan.span_field
         if name is None:
             return Span(len(rows), None, None)
         kind = plan.scopes[0].stream.properties[name].kind
@@ -135,21 +122,18 @@ class MemorySnapshot:
         latest = max(dated, key=lambda each: each[0])
         return Span(len(rows), earliest[1], latest[1])
 
-    def summary(self, plan: SummaryPlan) -> Summary:
-        """See the port."""
-        rows = self._visible(plan.scope)
-        fields = plan.scope.fields
+    def summary(self, scope: Scope) -> Summary:
+        rows = self._visible(scope)
+        fields = scope.fields
         times = [latest_change(r.created, r.field_changes, fields).emitted_at_ns for r in rows]
         return Summary(len(rows), max(times, default=None))
 
     def record(self, plan: RecordPlan) -> tuple[Row, ...]:
-        """See the port."""
         return tuple(row for row in self._matching(plan.scopes) if row.key == plan.key)
 
     def children(self, plan: ChildrenPlan) -> Mapping[str, Children]:
-        """See the port."""
         found: dict[str, Children] = {}
-        page = self.page(PagePlan((plan.scope,), plan.order, limit=2**62))
+        page = self.page(RecordsPlan((plan.scope,), plan.order, limit=2**62))
         for parent in plan.parent_values:
             rows = [each.row for each in page.rows if _is_child(each.row, parent, plan)]
             if rows:
@@ -158,24 +142,23 @@ class MemorySnapshot:
         return found
 
     def field_window(self, plan: FieldWindowPlan) -> tuple[FieldWindow, ...]:
-        """See the port."""
         rows = self.record(RecordPlan(plan.scopes, plan.key))
         return tuple(_window(row.connection_id, row.data.get(plan.field), plan) for row in rows)
 
     def aggregate(self, plan: AggregatePlan) -> Aggregation:
-        """See the port."""
         return aggregate(plan, self._matching(plan.scopes, plan.conditions))
 
     def search(self, plan: SearchPlan) -> Matches:
-        """See the port."""
         return search(plan, {id(scope): self._visible(scope) for scope in plan.scopes})
 
+    def ranking(self, ranking_id: str, now_ns: int) -> tuple[RankedHit, ...] | None:
+        kept = self._state.rankings.get(ranking_id)
+        return kept[1] if kept is not None and now_ns < kept[0] else None
+
     def changes(self, plan: ChangesPlan) -> Feed:
-        """See the port."""
         return feed(plan, self._state)
 
     def blob(self, plan: BlobPlan) -> tuple[BlobReference, ...]:
-        """See the port."""
         found: list[BlobReference] = []
         for scope in sorted(plan.scopes, key=lambda s: (s.connection_id, s.stream.name)):
             if (scope.connection_id, plan.blob_id) not in self._state.uploads:
@@ -188,7 +171,6 @@ class MemorySnapshot:
         return tuple(found)
 
     def export(self, connection_id: str, stream: str) -> Iterator[Row]:
-        """See the port."""
         rows = self._state.rows.get((connection_id, stream), {})
         return iter([rows[key] for key in sorted(rows)])
 
@@ -220,7 +202,7 @@ def _sort_value(data: JsonObject, field: str | None, kind: ValueKind | None) -> 
     return None if value is None else order_key(value)
 
 
-def _position(row: Row, plan: PagePlan) -> Position:
+def _position(row: Row, plan: RecordsPlan) -> Position:
     value = _sort_value(row.data, plan.order.field, plan.order.kind)
     return Position(value, row.key, row.connection_id)
 

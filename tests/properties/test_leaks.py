@@ -37,7 +37,7 @@ async def test_markers_of_hidden_values_are_found_nowhere(
     with open_store(kind, tmp_path) as store:
         furnish(store, world)
         door = Door(store)
-        bench = Bench(RouteTable(door.table.routes), rules=UNLIMITED)
+        bench = Bench(RouteTable(door.table.routes), rules=UNLIMITED, store=store)
         for turn in range(5):
             session = Session(door, world, make_token(world))
             bench.tokens[f"token{turn}"] = Identified(session.authority)

@@ -1,6 +1,7 @@
 """A frame around a few routes, with fakes behind its ports."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from personal_server.errors import InvalidToken, PersonalServerError
 from personal_server.reading.tokens import Identified
 from personal_server.resource_server.application import Ports, ResourceServer
 from personal_server.resource_server.quotas import LimitRules, Limits
-from personal_server.storage.ports import RecordStore
+from personal_server.storage.ports import ReadSnapshot, RecordStore
 from personal_server.web.routing import Route, RouteTable
 from personal_server.web.workers import Capacity
 from tests.oracle.memory import MemoryStore
@@ -78,12 +79,15 @@ class Bench:
     rules: LimitRules = field(default_factory=LimitRules)
     capacity: Capacity = field(default_factory=Capacity)
     log: FakeLog = field(default_factory=FakeLog)
+    store: RecordStore = field(default_factory=MemoryStore)
     clock: FakeClock = field(default_factory=FakeClock)
 
-    def identify(self, token: str) -> Identified:
+    @contextmanager
+    def identify(self, token: str) -> Generator[tuple[Identified, ReadSnapshot]]:
         if token not in self.tokens:
             raise InvalidToken("This token is not known here.")
-        return self.tokens[token]
+        with self.store.snapshot() as snapshot:
+            yield self.tokens[token], snapshot
 
     def app(self) -> ResourceServer:
         ports = Ports(

@@ -92,7 +92,6 @@ class Door:
     store: RecordStore
     now_ns: int = NOW_NS
     extra: Iterable[Route] = ()
-    deadline_ns: int | None = None
     table: RouteTable = field(init=False)
     ports: ReadPorts = field(init=False)
 
@@ -113,19 +112,20 @@ class Door:
             match = self.table.match(path.encode())
             route = match.route("GET")
             parameters = parse_query(query.encode(), route.declared)
-            request = Request(
-                route_name=route.name,
-                authority=authority,
-                parameters=parameters,
-                path=match.path,
-                raw_path=path,
-                raw_query=query,
-                origin=ORIGIN,
-                request_id="req_test",
-                now_ns=self.now_ns,
-                deadline_ns=self.deadline_ns,
-            )
-            reply = route.answer_request(request)
+            with self.store.snapshot() as snapshot:
+                request = Request(
+                    route_name=route.name,
+                    authority=authority,
+                    parameters=parameters,
+                    path=match.path,
+                    raw_path=path,
+                    raw_query=query,
+                    origin=ORIGIN,
+                    request_id="req_test",
+                    now_ns=self.now_ns,
+                    snapshot=snapshot,
+                )
+                reply = route.answer_request(request)
         except PersonalServerError as error:
             text = error_body(error, "req_test", ORIGIN)
             return Reply(error.status, orjson.loads(text), text)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -24,7 +25,7 @@ from personal_server.resource_server.application import Parts, Ports, ResourceSe
 from personal_server.resource_server.openapi import openapi_document
 from personal_server.resource_server.quotas import LimitRules, Limits
 from personal_server.storage.catalog import KnownDeclarations
-from personal_server.storage.ports import RecordStore, SealingKey
+from personal_server.storage.ports import ReadSnapshot, RecordStore, SealingKey
 from personal_server.web.routing import RouteTable
 from personal_server.web.workers import Capacity
 from tests.oracle.disclosure_memory import MemoryDisclosures
@@ -156,7 +157,8 @@ class Living:
         )
         return token
 
-    def identify(self, token: str) -> Identified:
+    @contextmanager
+    def identify(self, token: str) -> Generator[tuple[Identified, ReadSnapshot]]:
         if token in self.ended:
             raise self.ended[token]
         if token not in self.resolved:
@@ -164,7 +166,8 @@ class Living:
         with self.store.snapshot() as snapshot:
             declarations = self.declarations.current(snapshot.declarations())
             connections = snapshot.connections()
-        return Identified(read_authority(self.resolved[token], connections, declarations))
+            authority = read_authority(self.resolved[token], connections, declarations)
+            yield Identified(authority), snapshot
 
     @cached_property
     def table(self) -> RouteTable:

@@ -89,9 +89,11 @@ async def test_only_so_many_exports_run_at_once_and_their_places_come_back(
     living: Living,
 ) -> None:
     exported = next(r for r in living.table.routes if r.pattern == PATH)
+    with living.identify("owner") as (owner, _):
+        authority = owner.authority
     request = Request(
         exported.name,
-        living.identify("owner").authority,
+        authority,
         parse_query(b"", exported.declared),
         {},
         PATH,
@@ -99,7 +101,6 @@ async def test_only_so_many_exports_run_at_once_and_their_places_come_back(
         "http://127.0.0.1:7662",
         "req_1",
         living.clock(),
-        None,
     )
     running = [exported.answer_request(request) for _ in range(2)]
     async with living.client() as owner:

@@ -24,14 +24,11 @@ from personal_server.enforcement.plans import (
     BlobPlan,
     ChangesPlan,
     ChildrenPlan,
-    CountPlan,
     FieldWindowPlan,
-    PagePlan,
     RecordPlan,
+    RecordsPlan,
     Scope,
     SearchPlan,
-    SpanPlan,
-    SummaryPlan,
 )
 from personal_server.enforcement.rows import Position
 from personal_server.storage.ports import ReadSnapshot
@@ -252,13 +249,14 @@ def search(random: Random) -> Ask:
 
 
 def figures(random: Random) -> Ask:
-    count = CountPlan(scopes(random), conditions(random))
-    span = SpanPlan(scopes(random), random.choice(("at", "day", None)), conditions(random))
-    summary = SummaryPlan(scopes(random)[0])
+    count = RecordsPlan(scopes(random), conditions=conditions(random))
+    covered, field = scopes(random), random.choice(("at", "day", None))
+    span = RecordsPlan(covered, conditions=conditions(random), span_field=field)
+    summarized = scopes(random)[0]
     return lambda snapshot: [
         snapshot.count(count),
         snapshot.span(span),
-        snapshot.summary(summary),
+        snapshot.summary(summarized),
     ]
 
 
@@ -294,13 +292,13 @@ def cut(random: Random) -> Ask:
 
 def pages(random: Random) -> Ask:
     """All pages of a list, one after the other."""
-    first = PagePlan(scopes(random), orders(random), random.randint(1, 4), conditions(random))
+    first = RecordsPlan(scopes(random), orders(random), random.randint(1, 4), conditions(random))
 
     def read(snapshot: ReadSnapshot) -> object:
         found: list[object] = []
         after: Position | None = None
         while True:
-            plan = PagePlan(first.scopes, first.order, first.limit, first.conditions, after)
+            plan = RecordsPlan(first.scopes, first.order, first.limit, first.conditions, after)
             page = snapshot.page(plan)
             found.append(page)
             if not page.more:

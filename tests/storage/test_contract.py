@@ -11,15 +11,7 @@ import pytest
 from personal_server.domain.authority import TimeConstraint
 from personal_server.domain.connection import ConnectionStatus
 from personal_server.domain.values import instant_ns
-from personal_server.enforcement.plans import (
-    ChildrenPlan,
-    CountPlan,
-    FieldWindowPlan,
-    PagePlan,
-    RecordPlan,
-    SpanPlan,
-    SummaryPlan,
-)
+from personal_server.enforcement.plans import ChildrenPlan, FieldWindowPlan, RecordPlan, RecordsPlan
 from personal_server.enforcement.rows import WindowOutcome
 from personal_server.storage.ports import RecordStore, WriteOutcome
 from tests.storage.worlds import FILES_STREAM, condition, keys, note, order, scope, walk, write
@@ -74,9 +66,9 @@ def test_append_only_records_do_not_change(store: RecordStore) -> None:
 
 def test_null_values_are_last_in_both_directions(store: RecordStore) -> None:
     write(store, "cin_a", [note("n1", words=2), note("n2"), note("n3", words=1), note("n4")])
-    up = PagePlan((A,), order("words"), 10)
+    up = RecordsPlan((A,), order("words"), 10)
     assert keys(store, up) == ["n3", "n1", "n2", "n4"]
-    down = PagePlan((A,), order("words", down=True), 10)
+    down = RecordsPlan((A,), order("words", down=True), 10)
     assert keys(store, down) == ["n1", "n3", "n4", "n2"]
 
 
@@ -86,7 +78,7 @@ def test_writes_between_pages_neither_hide_nor_repeat_the_others(
 ) -> None:
     random = Random(seed)
     field = random.choice([None, "at", "words"])
-    plan = PagePlan(BOTH, order(field, down=seed % 2 == 0), 3)
+    plan = RecordsPlan(BOTH, order(field, down=seed % 2 == 0), 3)
     kept = [note(f"k{i}", words=random.choice([None, 1, 2])) for i in range(12)]
     write(store, "cin_a", kept)
     found: list[str] = []
@@ -110,8 +102,8 @@ def test_pages_laid_end_to_end_are_the_list(
     for each in ("cin_a", "cin_b"):
         records = [note(f"n{i}", words=i % 3 or None) for i in range(12)]
         write(store, each, records)
-    whole = walk(store, PagePlan(BOTH, order(field, down=down), 100))
-    assert walk(store, PagePlan(BOTH, order(field, down=down), 5)) == whole
+    whole = walk(store, RecordsPlan(BOTH, order(field, down=down), 100))
+    assert walk(store, RecordsPlan(BOTH, order(field, down=down), 5)) == whole
     assert len({(p.key, p.connection_id) for p in whole}) == 24
 
 
@@ -128,7 +120,7 @@ def test_conditions_compare_instants_days_and_whole_strings(store: RecordStore) 
     )
 
     def found(field: str, operator: str, value: object) -> list[str]:
-        plan = PagePlan((A,), order(None), 10, (condition(field, operator, value),))
+        plan = RecordsPlan((A,), order(None), 10, (condition(field, operator, value),))
         return keys(store, plan)
 
     assert found("at", "eq", "2026-01-01T00:00:00Z") == ["n1"]
@@ -146,12 +138,12 @@ def test_only_the_window_and_the_resources_exist(store: RecordStore) -> None:
     window = scope("cin_a", window=TimeConstraint("at", since, until))
     named = scope("cin_a", resources=frozenset({"n1", "n5", "none"}))
     with store.snapshot() as snapshot:
-        assert snapshot.count(CountPlan((window,))) == 2
-        assert snapshot.count(CountPlan((named,))) == 2
+        assert snapshot.count(RecordsPlan((window,))) == 2
+        assert snapshot.count(RecordsPlan((named,))) == 2
         assert snapshot.record(RecordPlan((window,), "n4")) == ()
         assert len(snapshot.record(RecordPlan((named,), "n5"))) == 1
-    assert keys(store, PagePlan((window,), order("at", down=True), 10)) == ["n3", "n2"]
-    assert keys(store, PagePlan((named,), order("at", down=True), 10)) == ["n5", "n1"]
+    assert keys(store, RecordsPlan((window,), order("at", down=True), 10)) == ["n3", "n2"]
+    assert keys(store, RecordsPlan((named,), order("at", down=True), 10)) == ["n5", "n1"]
 
 
 def test_a_span_has_the_stored_extremes(store: RecordStore) -> None:
@@ -161,8 +153,8 @@ def test_a_span_has_the_stored_extremes(store: RecordStore) -> None:
         [note("n1", at="2026-01-01T01:00:00+02:00"), note("n2", at="2026-01-01T00:00:00Z")],
     )
     with store.snapshot() as snapshot:
-        span = snapshot.span(SpanPlan(BOTH, "at"))
-        empty = snapshot.span(SpanPlan((scope("cin_b"),), "at"))
+        span = snapshot.span(RecordsPlan(BOTH, span_field="at"))
+        empty = snapshot.span(RecordsPlan((scope("cin_b"),), span_field="at"))
     assert (span.total, span.earliest, span.latest) == (
         2,
         "2026-01-01T01:00:00+02:00",
@@ -175,8 +167,8 @@ def test_a_summary_knows_only_granted_changes(store: RecordStore) -> None:
     write(store, "cin_a", [note("n1", words=1), note("n2")], emitted=1_000)
     write(store, "cin_a", [note("n1", words=2)], emitted=9_000)
     with store.snapshot() as snapshot:
-        seen = snapshot.summary(SummaryPlan(A))
-        blind = snapshot.summary(SummaryPlan(scope("cin_a", fields=("id", "at"))))
+        seen = snapshot.summary(A)
+        blind = snapshot.summary(scope("cin_a", fields=("id", "at")))
     assert (seen.record_count, seen.last_emitted_at_ns) == (2, 9_000)
     assert (blind.record_count, blind.last_emitted_at_ns) == (2, 1_000)
 
@@ -245,7 +237,7 @@ def test_a_deleted_stream_is_empty_and_numbers_go_on(store: RecordStore) -> None
     assert store.delete_stream("cin_a", "notes", 9_000) == 0
     with store.snapshot() as snapshot:
         assert snapshot.horizon == 4
-        assert snapshot.count(CountPlan((A,))) == 0
+        assert snapshot.count(RecordsPlan((A,))) == 0
     write(store, "cin_a", [note("n1")])
     assert store.delete_record("cin_a", "notes", "n1", 9_000) is True
     assert store.delete_record("cin_a", "notes", "n1", 9_000) is False
@@ -257,7 +249,7 @@ def test_an_erased_connection_is_gone_and_numbers_go_on(store: RecordStore) -> N
     assert store.erase_connection("cin_a") == 2
     with store.snapshot() as snapshot:
         assert [c.connection_id for c in snapshot.connections()] == ["cin_b"]
-        assert snapshot.count(CountPlan(BOTH)) == 1
+        assert snapshot.count(RecordsPlan(BOTH)) == 1
         assert snapshot.horizon == 3
 
 
@@ -272,7 +264,7 @@ def test_an_export_has_every_row_by_key(store: RecordStore) -> None:
 def test_a_snapshot_does_not_move(store: RecordStore) -> None:
     write(store, "cin_a", [note("n1")])
     with store.snapshot() as snapshot:
-        assert snapshot.count(CountPlan((A,))) == 1
+        assert snapshot.count(RecordsPlan((A,))) == 1
         write(store, "cin_a", [note("n2")])
-        assert snapshot.count(CountPlan((A,))) == 1
-        assert keys(store, PagePlan((A,), order(None), 10)) == ["n1", "n2"]
+        assert snapshot.count(RecordsPlan((A,))) == 1
+        assert keys(store, RecordsPlan((A,), order(None), 10)) == ["n1", "n2"]

@@ -12,7 +12,7 @@ from personal_server.domain.criteria import Condition, Operator, Order
 from personal_server.domain.declaration import SourceDeclaration, Stream
 from personal_server.domain.declaration_document import parse_declaration
 from personal_server.domain.values import comparable
-from personal_server.enforcement.plans import PagePlan, Scope
+from personal_server.enforcement.plans import RecordsPlan, Scope
 from personal_server.enforcement.rows import Position
 from personal_server.storage.ports import Batch, RecordStore, RecordWrite, WriteOutcome
 
@@ -159,19 +159,19 @@ def condition(field: str, operator: str, value: object, stream: Stream = NOTES_S
     return Condition(field, kind, Operator(operator), found)
 
 
-def keys(store: RecordStore, plan: PagePlan) -> list[str]:
+def keys(store: RecordStore, plan: RecordsPlan) -> list[str]:
     with store.snapshot() as snapshot:
         return [placed.row.key for placed in snapshot.page(plan).rows]
 
 
-def walk(store: RecordStore, plan: PagePlan) -> list[Position]:
+def walk(store: RecordStore, plan: RecordsPlan) -> list[Position]:
     """All pages, laid end to end."""
     found: list[Position] = []
     after = plan.after
     while True:
         with store.snapshot() as snapshot:
             page = snapshot.page(
-                PagePlan(plan.scopes, plan.order, plan.limit, plan.conditions, after)
+                RecordsPlan(plan.scopes, plan.order, plan.limit, plan.conditions, after)
             )
         found += [placed.position for placed in page.rows]
         if not page.more:

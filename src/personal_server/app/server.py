@@ -224,13 +224,7 @@ def _resource_server(
     origins: tuple[str, ...],
 ) -> ResourceServer:
     resources = frozenset(f"{o}{path}" for o in origins for path in ("", "/v1", "/mcp"))
-    identify = Identifier(
-        resolver,
-        stores.authorization,
-        stores.records,
-        stores.declarations,
-        resources.__contains__,
-    )
+    identify = Identifier(resolver, stores.open_state, stores.declarations, resources.__contains__)
     parts = Parts(
         stores.reads,
         stores.disclosures,

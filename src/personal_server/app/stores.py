@@ -12,13 +12,14 @@ from personal_server.granting.local_grants import LocalGranting
 from personal_server.granting.owner_sessions import OwnerSignIn
 from personal_server.reading.ports import ReadPorts, store_sealer
 from personal_server.reading.preview import EvidenceReader
+from personal_server.reading.tokens import OneState, OpenState
 from personal_server.settings import FORWARDED, ConfigurationFile, Settings, load_configuration
 from personal_server.storage.authorization import AuthorizationStore
 from personal_server.storage.catalog import Catalogs, KnownDeclarations, StoredCatalogs
 from personal_server.storage.ports import DisclosureStore, RecordStore
 from personal_server.storage.sql import authorization, disclosures
 from personal_server.storage.sql.fixed_tables import SCHEMA
-from personal_server.storage.sql.store import SqlRecordStore
+from personal_server.storage.sql.store import SqlRecordStore, SqlSnapshot
 from personal_server.storage.sqlite.database import SqliteDatabase
 
 # The store as commands of the owner use it, beside a running server or without one.
@@ -76,6 +77,7 @@ class Stores:
     records: RecordStore
     authorization: AuthorizationStore
     disclosures: DisclosureStore
+    open_state: OpenState
     reads: ReadPorts
     declarations: KnownDeclarations
     clock: Clock
@@ -111,6 +113,7 @@ def open_stores(
             records,
             authorization.SqlAuthorizationStore(database, subject_id),
             disclosures.SqlDisclosures(database, subject_id),
+            _one_state(database, subject_id),
             ReadPorts(records, sealer, clock, random_bytes),
             KnownDeclarations(),
             clock,
@@ -118,6 +121,20 @@ def open_stores(
         )
     finally:
         database.close()
+
+
+def _one_state(database: SqliteDatabase, subject_id: str) -> OpenState:
+    """Both stores lie in one database, so that one transaction shows them in one state."""
+
+    @contextmanager
+    def opened(timeout_seconds: float | None) -> Generator[OneState, None, None]:
+        with database.read(timeout_seconds) as session:
+            yield (
+                authorization.SqlAuthorizationTransaction(session, subject_id),
+                SqlSnapshot(session, database, subject_id),
+            )
+
+    return opened
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""The only door in: authority x query -> authorized read.
+"""The only door in: authority x query -> authorized read, with the plan that a store answers.
 
 Rule: nothing else constructs an `AuthorizedRead`, and whoever reads records needs one.  A request
 can only narrow what the authority allows.
@@ -9,23 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from personal_server.domain.authority import ReadableSource, ReadAuthority
+from personal_server.domain.authority import ReadAuthority
 from personal_server.domain.criteria import Term
 from personal_server.enforcement.aggregates import check_combination, grouping_of, metric_of
 from personal_server.enforcement.conditions import conditions_on, order_of
 from personal_server.enforcement.expansion import allowed_expansions
 from personal_server.enforcement.fields import check_cut, require_field, shown_fields
 from personal_server.enforcement.plans import (
-    AggregateTerms,
+    AggregatePlan,
     AuthorizedRead,
-    BlobTerms,
-    ChangesTerms,
-    FieldWindowTerms,
-    RecordsTerms,
-    RecordTerms,
-    SchemaTerms,
-    SearchTerms,
+    BlobPlan,
+    ChangesPlan,
+    FieldWindowPlan,
+    RecordPlan,
+    RecordsPlan,
+    SearchPlan,
     Shown,
+    scopes_of,
 )
 from personal_server.enforcement.queries import (
     DEFAULT_WINDOW_CHARS,
@@ -44,6 +44,7 @@ from personal_server.enforcement.queries import (
     StreamQuery,
 )
 from personal_server.enforcement.readable_sources import (
+    Sources,
     ambiguous_schema,
     connection_count,
     select_any,
@@ -70,8 +71,8 @@ def check_path(field: str) -> str:
     return field
 
 
-def window_terms(query: FieldWindowQuery) -> FieldWindowTerms:
-    """Where the window begins and how long it is.
+def _stretch(query: FieldWindowQuery) -> tuple[int, int, int]:
+    """How long a window is, where it begins, and how much of it stands before a match.
 
     Raises: InvalidWindow.
     """
@@ -82,14 +83,13 @@ def window_terms(query: FieldWindowQuery) -> FieldWindowTerms:
         ):
             if value is not None:
                 raise InvalidWindow(f"'{name}' gives context to 'q'; send 'q'.", param=name)
-        limit = query.limit_chars or DEFAULT_WINDOW_CHARS
-        return _terms(query, limit, query.offset_chars or 0, 0)
+        return query.limit_chars or DEFAULT_WINDOW_CHARS, query.offset_chars or 0, 0
     if query.offset_chars is not None:
         raise InvalidWindow("'q' and 'offset_chars' exclude each other.", param="offset_chars")
     if not 1 <= len(query.text) <= MAX_MATCH_CHARS:
         raise InvalidWindow(f"'q' has 1 to {MAX_MATCH_CHARS} characters.", param="q")
     length = _length(query, len(query.text))
-    return _terms(query, length, 0, _before(query, length - len(query.text)))
+    return length, 0, _before(query, length - len(query.text))
 
 
 def _length(query: FieldWindowQuery, text_chars: int) -> int:
@@ -107,20 +107,7 @@ def _before(query: FieldWindowQuery, room: int) -> int:
     return 0 if query.after_chars is not None else room // 2
 
 
-def _terms(query: FieldWindowQuery, length: int, offset: int, before: int) -> FieldWindowTerms:
-    return FieldWindowTerms(
-        key=query.key,
-        field=query.field,
-        limit_chars=length,
-        offset_chars=offset,
-        text=query.text,
-        before_chars=before,
-    )
-
-
-def authorize_records(
-    authority: ReadAuthority, query: RecordsQuery
-) -> AuthorizedRead[RecordsTerms]:
+def authorize_records(authority: ReadAuthority, query: RecordsQuery) -> AuthorizedRead[RecordsPlan]:
     """A record list, narrowed to what the authority allows.
 
     Raises: the errors of selection, fields, filters, sort, views and expansion
@@ -132,120 +119,118 @@ def authorize_records(
     order = order_of(sources, query.sort, query.order)
     shown = _shown(sources, query.cut)
     expansions, warnings = allowed_expansions(authority, sources, query.expand)
-    terms = RecordsTerms(
-        order=order,
-        conditions=conditions,
-        shown=shown,
-        expansions=expansions,
-        limit=query.limit,
-        counted=query.count,
-        windowed=query.window,
-        cursor=query.cursor,
-        asked=(query.stream, *_asked(query.selectors), order, *_unordered(conditions)),
+    plan = RecordsPlan(
+        scopes_of(sources), order, query.limit, conditions, span_field=_span_field(sources)
     )
-    return AuthorizedRead(authority, sources, terms, warnings)
+    asked = (query.stream, *_asked(query.selectors), order, *_unordered(conditions))
+    return AuthorizedRead(authority, sources, plan, warnings, shown, expansions, asked)
 
 
-def authorize_changes(
-    authority: ReadAuthority, query: ChangesQuery
-) -> AuthorizedRead[ChangesTerms]:
-    """A change feed."""
+def authorize_changes(authority: ReadAuthority, query: ChangesQuery) -> AuthorizedRead[ChangesPlan]:
+    """A change feed; the plan covers no change yet, where it begins is for a bookmark to say."""
     check_cut(query.cut)
     sources = select_stream(authority, query.selectors, query.stream)
-    terms = ChangesTerms(
-        shown=_shown(sources, query.cut),
-        limit=query.limit,
-        cursor=query.cursor,
-        changes_since=query.changes_since,
-        asked=(query.stream, *_asked(query.selectors)),
-    )
-    return AuthorizedRead(authority, sources, terms)
+    plan = ChangesPlan(scopes_of(sources), limit=query.limit)
+    asked = (query.stream, *_asked(query.selectors))
+    return AuthorizedRead(authority, sources, plan, shown=_shown(sources, query.cut), asked=asked)
 
 
-def authorize_record(authority: ReadAuthority, query: RecordQuery) -> AuthorizedRead[RecordTerms]:
+def authorize_record(authority: ReadAuthority, query: RecordQuery) -> AuthorizedRead[RecordPlan]:
     """One record."""
     check_cut(query.cut)
     sources = select_stream(authority, query.selectors, query.stream)
     shown = _shown(sources, query.cut)
     expansions, warnings = allowed_expansions(authority, sources, query.expand)
-    return AuthorizedRead(authority, sources, RecordTerms(query.key, shown, expansions), warnings)
+    plan = RecordPlan(scopes_of(sources), query.key)
+    return AuthorizedRead(authority, sources, plan, warnings, shown, expansions)
 
 
 def authorize_field_window(
     authority: ReadAuthority, query: FieldWindowQuery
-) -> AuthorizedRead[FieldWindowTerms]:
+) -> AuthorizedRead[FieldWindowPlan]:
     """A stretch of one granted field.  Raises: InvalidFieldPath, InvalidWindow and the usual."""
     check_path(query.field)
-    terms = window_terms(query)
+    length, offset, before = _stretch(query)
     sources = select_stream(authority, query.selectors, query.stream)
     require_field(sources, query.field, "field")
-    return AuthorizedRead(authority, sources, terms)
+    plan = FieldWindowPlan(
+        scopes=scopes_of(sources),
+        key=query.key,
+        field=query.field,
+        limit_chars=length,
+        offset_chars=offset,
+        match=query.text,
+        before_chars=before,
+    )
+    return AuthorizedRead(authority, sources, plan)
 
 
 def authorize_aggregate(
     authority: ReadAuthority, query: AggregateQuery
-) -> AuthorizedRead[AggregateTerms]:
+) -> AuthorizedRead[AggregatePlan]:
     """A metric over granted fields."""
     check_combination(query)
     sources = select_stream(authority, query.selectors, query.stream)
     metric, field, kind = metric_of(sources, query)
-    terms = AggregateTerms(
+    grouping = grouping_of(sources, query)
+    plan = AggregatePlan(
+        scopes=scopes_of(sources),
         metric=metric,
         field=field,
         field_kind=kind,
-        grouping=grouping_of(sources, query),
         conditions=conditions_on(sources, query.filters),
+        grouping=grouping,
         limit=query.limit,
     )
-    return AuthorizedRead(authority, sources, terms)
+    return AuthorizedRead(authority, sources, plan)
 
 
 def authorize_search(
     authority: ReadAuthority, query: SearchQuery, terms: tuple[Term, ...]
-) -> AuthorizedRead[SearchTerms]:
-    """A search for the terms of the query's text."""
+) -> AuthorizedRead[tuple[SearchPlan, ...]]:
+    """A search for the terms of the query's text: a plan for the sources under one filter."""
     checked = checked_terms(query.text, terms)
     sources = select_any(authority, query.selectors)
     parts, warnings = search_parts(authority, sources, query)
-    found = SearchTerms(
-        terms=checked,
-        parts=parts,
-        limit=query.limit,
-        cursor=query.cursor,
-        asked=(
-            query.text,
-            *_asked(query.selectors),
-            *_unordered(query.streams),
-            *_unordered(query.filters),
-        ),
+    plans = tuple(SearchPlan(scopes_of(part), checked, conditions) for part, conditions in parts)
+    taking_part = tuple(source for part, _ in parts for source in part)
+    asked = (
+        query.text,
+        *_asked(query.selectors),
+        *_unordered(query.streams),
+        *_unordered(query.filters),
     )
-    taking_part = tuple(source for part in parts for source in part.sources)
-    return AuthorizedRead(authority, taking_part, found, warnings)
+    return AuthorizedRead(authority, taking_part, plans, warnings, asked=asked)
 
 
-def authorize_schema(authority: ReadAuthority, query: SchemaQuery) -> AuthorizedRead[SchemaTerms]:
-    """The description of the sources.  Raises: AmbiguousSchemaDetail."""
+def authorize_schema(authority: ReadAuthority, query: SchemaQuery) -> Sources:
+    """The sources that a description shows.  Raises: AmbiguousSchemaDetail."""
     selected = select_any(authority, query.selectors)
     sources = tuple(s for s in selected if query.stream in (None, s.stream))
     if query.full_detail and query.stream and connection_count(sources) > 1:
         raise ambiguous_schema(authority, sources, query.stream)
-    return AuthorizedRead(authority, sources, SchemaTerms(query))
+    return sources
 
 
-def authorize_stream(authority: ReadAuthority, query: StreamQuery) -> AuthorizedRead[SchemaTerms]:
-    """The description of one stream."""
-    sources = select_stream(authority, query.selectors, query.stream)
-    return AuthorizedRead(authority, sources, SchemaTerms(SchemaQuery(stream=query.stream)))
+def authorize_stream(authority: ReadAuthority, query: StreamQuery) -> Sources:
+    """The sources of one stream."""
+    return select_stream(authority, query.selectors, query.stream)
 
 
-def authorize_blob(authority: ReadAuthority, query: BlobQuery) -> AuthorizedRead[BlobTerms]:
+def authorize_blob(authority: ReadAuthority, query: BlobQuery) -> AuthorizedRead[BlobPlan]:
     """The bytes of a blob, through the sources whose blob fields are granted."""
     selected = select_blob_sources(authority, query.selectors)
     sources = tuple(s for s in selected if set(s.declared.blob_fields) & set(s.fields))
-    return AuthorizedRead(authority, sources, BlobTerms(query.blob_id))
+    return AuthorizedRead(authority, sources, BlobPlan(scopes_of(sources), query.blob_id))
 
 
-def _shown(sources: tuple[ReadableSource, ...], cut: Cut) -> Shown:
+def _span_field(sources: Sources) -> str | None:
+    """The consent-time field, if every source grants it."""
+    name = sources[0].declared.consent_time_field
+    return name if all(name in source.fields for source in sources) else None
+
+
+def _shown(sources: Sources, cut: Cut) -> Shown:
     fields = shown_fields(sources, cut)
     return {source.connection_id: names for source, names in zip(sources, fields, strict=True)}
 

@@ -15,7 +15,6 @@ from personal_server.domain.authority import ReadableSource, ReadAuthority, Toke
 from personal_server.domain.criteria import Condition, Term
 from personal_server.domain.envelope import Warning, skipped
 from personal_server.enforcement.conditions import conditions_on
-from personal_server.enforcement.plans import SearchPart
 from personal_server.enforcement.queries import FilterText, SearchQuery
 from personal_server.enforcement.rows import Candidate
 from personal_server.errors import (
@@ -32,6 +31,8 @@ MAX_QUERY_CHARS = 1_024
 MAX_TERMS = 32
 
 Sources = tuple[ReadableSource, ...]
+Part = tuple[Sources, tuple[Condition, ...]]
+"""Sources that are searched under the same conditions."""
 
 
 def searchable_fields(source: ReadableSource) -> tuple[str, ...]:
@@ -52,7 +53,7 @@ def checked_terms(text: str, terms: tuple[Term, ...]) -> tuple[Term, ...]:
 
 def search_parts(
     authority: ReadAuthority, sources: Sources, query: SearchQuery
-) -> tuple[tuple[SearchPart, ...], tuple[Warning, ...]]:
+) -> tuple[tuple[Part, ...], tuple[Warning, ...]]:
     """The sources that take part, by the conditions they share, and who is left out.
 
     Raises: GrantStreamNotAllowed, NotFound, InvalidRequest, and the error of the filters if no
@@ -70,7 +71,7 @@ def search_parts(
         if query.streams and s not in taking_part
     ]
     if not query.filters:
-        return ((SearchPart(taking_part, ()),) if taking_part else ()), tuple(warnings)
+        return (((taking_part, ()),) if taking_part else ()), tuple(warnings)
     return _filtered(taking_part, query.filters, warnings)
 
 
@@ -84,7 +85,7 @@ def _require_stream(authority: ReadAuthority, name: str) -> None:
 
 def _filtered(
     sources: Sources, filters: tuple[FilterText, ...], warnings: list[Warning]
-) -> tuple[tuple[SearchPart, ...], tuple[Warning, ...]]:
+) -> tuple[tuple[Part, ...], tuple[Warning, ...]]:
     parts: dict[tuple[Condition, ...], list[ReadableSource]] = {}
     errors: list[PersonalServerError] = []
     for source in sources:
@@ -97,7 +98,7 @@ def _filtered(
             parts.setdefault(conditions, []).append(source)
     if errors and not parts:
         raise errors[0]
-    return tuple(SearchPart(tuple(s), c) for c, s in parts.items()), tuple(warnings)
+    return tuple((tuple(s), c) for c, s in parts.items()), tuple(warnings)
 
 
 # Ranking: the order of search hits, from candidates that hold no hidden text.

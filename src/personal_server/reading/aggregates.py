@@ -28,13 +28,13 @@ from personal_server.domain.wire_objects import (
 )
 from personal_server.enforcement.authorize import authorize_aggregate
 from personal_server.enforcement.disclose import identity
-from personal_server.enforcement.plans import AggregateTerms, AuthorizedRead, plan_aggregate
+from personal_server.enforcement.plans import AggregatePlan, AuthorizedRead
 from personal_server.enforcement.queries import AggregateQuery
 from personal_server.enforcement.rows import Aggregation, Group
 from personal_server.reading.freshness import least_fresh
 from personal_server.reading.ports import ReadPorts
 from personal_server.reading.records import unavailable_meta
-from personal_server.storage.ports import READ_DEADLINE_SECONDS
+from personal_server.storage.ports import ReadSnapshot
 
 # How much of the local ISO form names a bucket; day and coarser: the day.
 _LABEL_CHARS = {Granularity.MINUTE: 16, Granularity.HOUR: 16}
@@ -76,19 +76,18 @@ class ShownAggregation(WireObject, kw_only=True, tag_field="object", tag="aggreg
 
 def read_aggregate(
     ports: ReadPorts,
+    snapshot: ReadSnapshot,
     authority: ReadAuthority,
     query: AggregateQuery,
-    timeout_seconds: float | None = READ_DEADLINE_SECONDS,
 ) -> Answer:
     """The aggregate.  Raises: what `authorize_aggregate` raises, QueryTimeout."""
     read = authorize_aggregate(authority, query)
-    with ports.snapshot(timeout_seconds) as snapshot:
-        found = snapshot.aggregate(plan_aggregate(read))
-        freshness = least_fresh(snapshot, ports.capture_times, read.sources, ports.clock())
+    found = snapshot.aggregate(read.plan)
+    freshness = least_fresh(snapshot, ports.capture_times, read.sources, ports.clock())
     meta = unavailable_meta(authority, query.selectors)
     if freshness is not None:
         meta["freshness"] = freshness
-    used = _used_fields(read.terms)
+    used = _used_fields(read.plan)
     return Answer(
         data=_aggregation(read, found),
         meta=meta,
@@ -96,14 +95,14 @@ def read_aggregate(
     )
 
 
-def _aggregation(read: AuthorizedRead[AggregateTerms], found: Aggregation) -> ShownAggregation:
-    terms = read.terms
-    grouping = terms.grouping
+def _aggregation(read: AuthorizedRead[AggregatePlan], found: Aggregation) -> ShownAggregation:
+    plan = read.plan
+    grouping = plan.grouping
     timed = grouping is not None and grouping.granularity is not None
     shown = ShownAggregation(
         stream=read.sources[0].stream,
-        metric=terms.metric,
-        field=terms.field,
+        metric=plan.metric,
+        field=plan.field,
         group_by=grouping.field if grouping and not timed else None,
         group_by_time=grouping.field if grouping and timed else None,
         granularity=grouping.granularity.value if grouping and grouping.granularity else None,
@@ -115,27 +114,27 @@ def _aggregation(read: AuthorizedRead[AggregateTerms], found: Aggregation) -> Sh
     if grouping is None:
         shown.value = raw_json(found.value)
     else:
-        _add_groups(shown, terms, grouping, found)
+        _add_groups(shown, plan, grouping, found)
     return shown
 
 
 def _add_groups(
-    shown: ShownAggregation, terms: AggregateTerms, grouping: Grouping, found: Aggregation
+    shown: ShownAggregation, plan: AggregatePlan, grouping: Grouping, found: Aggregation
 ) -> None:
     shown.group_count = found.group_count
-    shown.groups = [_group(terms, grouping, group) for group in found.groups]
-    shown.limit = terms.limit
+    shown.groups = [_group(plan, grouping, group) for group in found.groups]
+    shown.limit = plan.limit
     shown.other_count = found.other_count
-    if terms.metric is Metric.SUM:
+    if plan.metric is Metric.SUM:
         shown.other_value = raw_json(found.other_value)
 
 
-def _group(terms: AggregateTerms, grouping: Grouping, group: Group) -> ShownGroup:
+def _group(plan: AggregatePlan, grouping: Grouping, group: Group) -> ShownGroup:
     shown = ShownGroup(key=raw_json(group.key), count=group.count)
     if grouping.granularity is not None:
         label, shown.start = _bucket(grouping, grouping.granularity, group.key)
         shown.key = raw_json(label)
-    if terms.metric is not Metric.COUNT:
+    if plan.metric is not Metric.COUNT:
         shown.value = raw_json(group.value)
     return shown
 
@@ -159,8 +158,8 @@ def _local(instant_ns: int, time_zone: str) -> datetime:
         return moment
 
 
-def _used_fields(terms: AggregateTerms) -> tuple[str, ...]:
-    grouped = (terms.grouping.field,) if terms.grouping else ()
-    named = (terms.field,) if terms.field else ()
-    filtered = (condition.field for condition in terms.conditions)
+def _used_fields(plan: AggregatePlan) -> tuple[str, ...]:
+    grouped = (plan.grouping.field,) if plan.grouping else ()
+    named = (plan.field,) if plan.field else ()
+    filtered = (condition.field for condition in plan.conditions)
     return tuple(dict.fromkeys((*named, *grouped, *filtered)))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 
@@ -29,13 +29,13 @@ from personal_server.domain.envelope import Answer
 from personal_server.domain.record import Row
 from personal_server.enforcement.authorize import authorize_changes
 from personal_server.enforcement.disclose import disclose_tombstone, discloser
-from personal_server.enforcement.plans import AuthorizedRead, ChangesTerms, plan_changes
+from personal_server.enforcement.plans import AuthorizedRead, ChangesPlan
 from personal_server.enforcement.queries import ChangesQuery
 from personal_server.enforcement.rows import Change
 from personal_server.errors import CursorExpired, InvalidCursor
 from personal_server.reading.ports import ReadPorts
 from personal_server.reading.records import MAX_PAGE_BYTES, unavailable_meta
-from personal_server.storage.ports import READ_DEADLINE_SECONDS, ReadSnapshot
+from personal_server.storage.ports import ReadSnapshot
 
 BEGINNING = "beginning"
 
@@ -52,19 +52,20 @@ class _Feed:
 
 def follow(
     ports: ReadPorts,
+    snapshot: ReadSnapshot,
     authority: ReadAuthority,
     query: ChangesQuery,
-    timeout_seconds: float | None = READ_DEADLINE_SECONDS,
 ) -> Answer:
     """A page of a change feed.
 
     Raises: what `authorize_changes` raises, InvalidCursor, CursorExpired, QueryTimeout.
     """
     read = authorize_changes(authority, query)
-    with ports.snapshot(timeout_seconds) as snapshot:
-        feed = _feed(ports, read, snapshot)
-        found = snapshot.changes(plan_changes(read, feed.since, feed.horizon, feed.after))
-        epoch = snapshot.epoch
+    feed = _feed(ports, read, query, snapshot)
+    found = snapshot.changes(
+        replace(read.plan, since=feed.since, horizon=feed.horizon, after=feed.after)
+    )
+    epoch = snapshot.epoch
     items = _disclosed_items(read, found.items)
     more = found.more or len(items) < len(found.items)
     shown = found.items[: len(items)]
@@ -84,49 +85,63 @@ def is_feed_cursor(sealer: Sealer, token: str | None) -> bool:
     return token is not None and sealer.open(TokenUse.FEED, token) is not None
 
 
-def _feed(ports: ReadPorts, read: AuthorizedRead[ChangesTerms], snapshot: ReadSnapshot) -> _Feed:
-    if read.terms.cursor is not None:
-        feed = _continued(ports, read, snapshot.epoch, read.terms.cursor)
+def _feed(
+    ports: ReadPorts,
+    read: AuthorizedRead[ChangesPlan],
+    query: ChangesQuery,
+    snapshot: ReadSnapshot,
+) -> _Feed:
+    if query.cursor is not None:
+        feed = _continued(ports, read, query, snapshot.epoch, query.cursor)
     else:
-        feed = _begun(ports, read, snapshot)
+        feed = _begun(ports, read, query, snapshot)
     if feed.since is not None and not snapshot.retained_from <= feed.since <= snapshot.horizon:
-        raise _expired(read)
+        raise _expired(query)
     return feed
 
 
-def _begun(ports: ReadPorts, read: AuthorizedRead[ChangesTerms], snapshot: ReadSnapshot) -> _Feed:
-    start = read.terms.changes_since or ""
+def _begun(
+    ports: ReadPorts,
+    read: AuthorizedRead[ChangesPlan],
+    query: ChangesQuery,
+    snapshot: ReadSnapshot,
+) -> _Feed:
+    start = query.changes_since or ""
     if start == BEGINNING:
         return _Feed(None, snapshot.horizon, 0, _fingerprint(start))
     request = _request(read)
     place = open_place(ports.sealer, TokenUse.BOOKMARK, start, request, param="changes_since")
     epoch, since = place.position
     if place.sources != projection_digest(read.sources) or epoch != snapshot.epoch:
-        raise _expired(read)
+        raise _expired(query)
     since = _number(since)
     return _Feed(since, snapshot.horizon, since, _fingerprint(start))
 
 
 def _continued(
-    ports: ReadPorts, read: AuthorizedRead[ChangesTerms], epoch: str, token: str
+    ports: ReadPorts,
+    read: AuthorizedRead[ChangesPlan],
+    query: ChangesQuery,
+    epoch: str,
+    token: str,
 ) -> _Feed:
     place = open_place(ports.sealer, TokenUse.FEED, token, _request(read), param="cursor")
     its_epoch, since, horizon, after, start = place.position
-    asked = read.terms.changes_since
+    asked = query.changes_since
     if asked is not None and _fingerprint(asked) != start:
         raise InvalidCursor(
             "'changes_since' is not what this feed began with; send the cursor alone.",
             param="changes_since",
         )
     if place.sources != projection_digest(read.sources) or its_epoch != epoch:
-        raise _expired(read)
+        raise _expired(query)
     begun = None if since is None else _number(since)
     return _Feed(begun, _number(horizon), _number(after), str(start))
 
 
-def _expired(read: AuthorizedRead[ChangesTerms]) -> CursorExpired:
+def _expired(query: ChangesQuery) -> CursorExpired:
     recovery: dict[str, object] = {"changes_since": BEGINNING}
-    if read.terms.cursor is not None:
+    if query.cursor is not None:
         recovery["cursor"] = None
     return CursorExpired(
         "This place in the change feed is gone; drop your copy and start at 'beginning'.",
@@ -136,12 +151,11 @@ def _expired(read: AuthorizedRead[ChangesTerms]) -> CursorExpired:
     )
 
 
-def _disclosed_items(read: AuthorizedRead[ChangesTerms], items: Sequence[Change]) -> list[object]:
+def _disclosed_items(read: AuthorizedRead[ChangesPlan], items: Sequence[Change]) -> list[object]:
     """The items that fit into a body, each already JSON; at least one."""
     sources = {source.connection_id: source for source in read.sources}
     disclosers = {
-        cid: discloser(read.authority, source, read.terms.shown[cid])
-        for cid, source in sources.items()
+        cid: discloser(read.authority, source, read.shown[cid]) for cid, source in sources.items()
     }
     texts: list[object] = []
     size_bytes = 0
@@ -159,21 +173,21 @@ def _disclosed_items(read: AuthorizedRead[ChangesTerms], items: Sequence[Change]
     return texts
 
 
-def _disclosed(read: AuthorizedRead[ChangesTerms], shown: Sequence[Change]) -> list[Disclosed]:
+def _disclosed(read: AuthorizedRead[ChangesPlan], shown: Sequence[Change]) -> list[Disclosed]:
     counts = Counter(change.item.connection_id for change in shown)
     return [
-        Disclosed(source, read.terms.shown[cid], counts[cid])
+        Disclosed(source, read.shown[cid], counts[cid])
         for source in read.sources
         if (cid := source.connection_id) in counts
     ]
 
 
-def _request(read: AuthorizedRead[ChangesTerms]) -> str:
-    return request_digest(read.authority.holder, "changes", read.terms.asked)
+def _request(read: AuthorizedRead[ChangesPlan]) -> str:
+    return request_digest(read.authority.holder, "changes", read.asked)
 
 
 def _seal_cursor(
-    ports: ReadPorts, read: AuthorizedRead[ChangesTerms], feed: _Feed, epoch: str, after: int
+    ports: ReadPorts, read: AuthorizedRead[ChangesPlan], feed: _Feed, epoch: str, after: int
 ) -> str:
     position = (epoch, feed.since, feed.horizon, after, feed.start)
     place = Place(_request(read), projection_digest(read.sources), position)
@@ -181,7 +195,7 @@ def _seal_cursor(
 
 
 def _seal_bookmark(
-    ports: ReadPorts, read: AuthorizedRead[ChangesTerms], epoch: str, horizon: int
+    ports: ReadPorts, read: AuthorizedRead[ChangesPlan], epoch: str, horizon: int
 ) -> str:
     place = Place(_request(read), projection_digest(read.sources), (epoch, horizon))
     return seal_place(ports.sealer, TokenUse.BOOKMARK, place)

@@ -22,14 +22,13 @@ from personal_server.domain.wire_objects import (
 )
 from personal_server.enforcement.authorize import authorize_field_window
 from personal_server.enforcement.disclose import identity
-from personal_server.enforcement.plans import AuthorizedRead, FieldWindowTerms, plan_field_window
+from personal_server.enforcement.plans import AuthorizedRead, FieldWindowPlan
 from personal_server.enforcement.queries import FieldWindowQuery
 from personal_server.enforcement.readable_sources import ambiguous
 from personal_server.enforcement.rows import FieldWindow, WindowOutcome
 from personal_server.errors import FieldNotFound, FieldNotText, QueryNotFound
-from personal_server.reading.ports import ReadPorts
 from personal_server.reading.records import no_such_record
-from personal_server.storage.ports import READ_DEADLINE_SECONDS
+from personal_server.storage.ports import ReadSnapshot
 
 
 class WindowedField(WireObject, kw_only=True):
@@ -74,11 +73,7 @@ class ShownFieldWindow(WireObject, kw_only=True, tag_field="object", tag="field_
 
 
 def read_field_window(
-    ports: ReadPorts,
-    authority: ReadAuthority,
-    query: FieldWindowQuery,
-    url: str,
-    timeout_seconds: float | None = READ_DEADLINE_SECONDS,
+    snapshot: ReadSnapshot, authority: ReadAuthority, query: FieldWindowQuery, url: str
 ) -> Answer:
     """One window.
 
@@ -86,8 +81,7 @@ def read_field_window(
         FieldNotText, QueryNotFound.
     """
     read = authorize_field_window(authority, query)
-    with ports.snapshot(timeout_seconds) as snapshot:
-        window = _the_one(authority, read.sources, snapshot.field_window(plan_field_window(read)))
+    window = _the_one(authority, read.sources, snapshot.field_window(read.plan))
     _refuse_unreadable(window)
     source = next(s for s in read.sources if s.connection_id == window.connection_id)
     shown = ShownFieldWindow(
@@ -141,8 +135,8 @@ def _field(source: ReadableSource, name: str, window: FieldWindow) -> WindowedFi
     )
 
 
-def _window(read: AuthorizedRead[FieldWindowTerms], window: FieldWindow) -> TextWindow:
-    start, limit = window.start_chars, read.terms.limit_chars
+def _window(read: AuthorizedRead[FieldWindowPlan], window: FieldWindow) -> TextWindow:
+    start, limit = window.start_chars, read.plan.limit_chars
     end = start + len(window.text)
     more = end < window.total_chars
     return TextWindow(

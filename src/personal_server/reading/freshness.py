@@ -17,7 +17,7 @@ from personal_server.domain.authority import ReadableSource
 from personal_server.domain.cursor import sources_digest
 from personal_server.domain.values import NANOSECONDS, render_instant
 from personal_server.domain.wire_objects import Instant, WireObject
-from personal_server.enforcement.plans import plan_summary
+from personal_server.enforcement.plans import scope_of
 from personal_server.storage.ports import Collection, ReadSnapshot, RunStatus
 
 FreshnessStatus = Literal["current", "stale", "unknown"]
@@ -77,7 +77,7 @@ class CaptureTimes:
             if key in self._known:
                 self._known.move_to_end(key)
                 return self._known[key]
-        found = snapshot.summary(plan_summary(source)).last_emitted_at_ns
+        found = snapshot.summary(scope_of(source)).last_emitted_at_ns
         with self._lock:
             self._known[key] = found
             while len(self._known) > _KEPT_TIMES:

@@ -114,7 +114,8 @@ class EvidenceReader:
             count=figures,
             window=figures and source.declared.consent_time_field in source.fields,
         )
-        return read_records(self.ports, authority, query, seconds)
+        with self.ports.snapshot(seconds) as snapshot:
+            return read_records(self.ports, snapshot, authority, query)
 
 
 def _exact(answer: Answer) -> Evidence:

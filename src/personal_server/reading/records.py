@@ -1,4 +1,4 @@
-"""Reading records: authorize, plan, fetch, disclose, in one snapshot.
+"""Reading records: authorize, fetch, disclose, in one snapshot.
 
 Rule: these functions take (ports, authority, query) and nothing else decides what is read; the
 answer names the sources it came from, for the caller to record.
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from urllib.parse import quote
 
@@ -38,23 +38,14 @@ from personal_server.enforcement.disclose import (
     discloser,
 )
 from personal_server.enforcement.expansion import AllowedExpansion
-from personal_server.enforcement.plans import (
-    AuthorizedRead,
-    RecordsTerms,
-    Shown,
-    plan_children,
-    plan_count,
-    plan_page,
-    plan_record,
-    plan_span,
-)
+from personal_server.enforcement.plans import AuthorizedRead, RecordsPlan, Shown, children_plan
 from personal_server.enforcement.queries import RecordQuery, RecordsQuery, Selectors
 from personal_server.enforcement.readable_sources import ambiguous
 from personal_server.enforcement.rows import Children, Page, Position
 from personal_server.errors import NotFound
 from personal_server.reading.freshness import least_fresh
 from personal_server.reading.ports import ReadPorts
-from personal_server.storage.ports import READ_DEADLINE_SECONDS, ReadSnapshot
+from personal_server.storage.ports import ReadSnapshot
 
 # Expanding: the related records of a page, read through their own sources.
 #
@@ -131,7 +122,7 @@ def _expand_one(
     wanted = tuple(dict.fromkeys(v for v in values.values() if v is not None))
     found: Mapping[str, Children] = {}
     if wanted:
-        found = snapshot.children(plan_children(expansion, child, wanted))
+        found = snapshot.children(children_plan(expansion, child, wanted))
     disclose = discloser(authority, child, child.fields)
     for row in parents:
         value = values[row.key]
@@ -169,23 +160,19 @@ MAX_PAGE_BYTES = 4 * 1024 * 1024
 
 def read_records(
     ports: ReadPorts,
+    snapshot: ReadSnapshot,
     authority: ReadAuthority,
     query: RecordsQuery,
-    timeout_seconds: float | None = READ_DEADLINE_SECONDS,
 ) -> Answer:
     """A page of records.
 
     Raises: what `authorize_records` raises, InvalidCursor, QueryTimeout.
     """
     read = authorize_records(authority, query)
-    after = _position(ports, read)
-    with ports.snapshot(timeout_seconds) as snapshot:
-        page = snapshot.page(plan_page(read, after))
-        expansions = expand(
-            snapshot, authority, read.terms.expansions, [placed.row for placed in page.rows]
-        )
-        count, meta = _figures(snapshot, read)
-        freshness = least_fresh(snapshot, ports.capture_times, read.sources, ports.clock())
+    page = snapshot.page(replace(read.plan, after=_position(ports, read, query.cursor)))
+    expansions = expand(snapshot, authority, read.expansions, [p.row for p in page.rows])
+    count, meta = _figures(snapshot, read.plan, query)
+    freshness = least_fresh(snapshot, ports.capture_times, read.sources, ports.clock())
     if freshness is not None:
         meta["freshness"] = freshness
     meta |= unavailable_meta(authority, query.selectors)
@@ -197,28 +184,24 @@ def read_records(
         count=count,
         warnings=read.warnings,
         meta=meta,
-        disclosed=_page_disclosed(read, page, len(records), expansions),
+        disclosed=_page_disclosed(
+            read, page, len(records), expansions, figured=query.count or query.window
+        ),
     )
 
 
-def read_record(
-    ports: ReadPorts,
-    authority: ReadAuthority,
-    query: RecordQuery,
-    timeout_seconds: float | None = READ_DEADLINE_SECONDS,
-) -> Answer:
+def read_record(snapshot: ReadSnapshot, authority: ReadAuthority, query: RecordQuery) -> Answer:
     """One record.
 
     Raises: what `authorize_record` raises, NotFound, AmbiguousConnection.
     """
     read = authorize_record(authority, query)
-    with ports.snapshot(timeout_seconds) as snapshot:
-        row = the_one(authority, read.sources, snapshot.record(plan_record(read)))
-        expansions = expand(snapshot, authority, read.terms.expansions, [row])
+    row = the_one(authority, read.sources, snapshot.record(read.plan))
+    expansions = expand(snapshot, authority, read.expansions, [row])
     source = next(s for s in read.sources if s.connection_id == row.connection_id)
-    shown = read.terms.shown[source.connection_id]
+    shown = read.shown[source.connection_id]
     record = discloser(authority, source, shown)(row)
-    if read.terms.expansions:
+    if read.expansions:
         record.expanded = expansions.by_parent[row.connection_id, row.key]
     disclosed = [Disclosed(source, shown, 1), *expansions.disclosed([row])]
     return Answer(data=record, warnings=read.warnings, disclosed=disclosed)
@@ -254,28 +237,27 @@ def unavailable_meta(authority: ReadAuthority, selectors: Selectors) -> dict[str
 
 
 def _figures(
-    snapshot: ReadSnapshot, read: AuthorizedRead[RecordsTerms]
+    snapshot: ReadSnapshot, plan: RecordsPlan, query: RecordsQuery
 ) -> tuple[Counted | None, dict[str, object]]:
     """`meta.count` and `meta.window`, as far as they were asked for."""
-    terms = read.terms
     meta: dict[str, object] = {}
     total: int | None = None
-    if terms.windowed:
-        span = snapshot.span(plan_span(read))
+    if query.window:
+        span = snapshot.span(plan)
         total = span.total
         meta["window"] = {
             "total": span.total,
             "earliest_at": span.earliest,
             "latest_at": span.latest,
         }
-    if not terms.counted:
+    if not query.count:
         return None, meta
-    total = snapshot.count(plan_count(read)) if total is None else total
+    total = snapshot.count(plan) if total is None else total
     return Counted("exact", total), meta
 
 
 def _disclosed_page(
-    read: AuthorizedRead[RecordsTerms], page: Page, expansions: Expansions
+    read: AuthorizedRead[RecordsPlan], page: Page, expansions: Expansions
 ) -> list[object]:
     """The records that fit into a body, each already JSON; at least one."""
     disclosers = _disclosers(read)
@@ -284,7 +266,7 @@ def _disclosed_page(
     for placed in page.rows:
         row = placed.row
         record = disclosers[row.connection_id](row)
-        if read.terms.expansions:
+        if read.expansions:
             record.expanded = expansions.by_parent[row.connection_id, row.key]
         text = msgspec.json.encode(record)
         size_bytes += len(text) + 1
@@ -294,24 +276,26 @@ def _disclosed_page(
     return records
 
 
-def _disclosers(read: AuthorizedRead[RecordsTerms]) -> dict[str, Discloser]:
+def _disclosers(read: AuthorizedRead[RecordsPlan]) -> dict[str, Discloser]:
     return {
-        source.connection_id: discloser(
-            read.authority, source, read.terms.shown[source.connection_id]
-        )
+        source.connection_id: discloser(read.authority, source, read.shown[source.connection_id])
         for source in read.sources
     }
 
 
 def _page_disclosed(
-    read: AuthorizedRead[RecordsTerms], page: Page, shown_count: int, expansions: Expansions
+    read: AuthorizedRead[RecordsPlan],
+    page: Page,
+    shown_count: int,
+    expansions: Expansions,
+    *,
+    figured: bool,
 ) -> list[Disclosed]:
     rows = [placed.row for placed in islice(page.rows, shown_count)]
     counts = Counter(row.connection_id for row in rows)
-    figured = read.terms.counted or read.terms.windowed
-    used = tuple(condition.field for condition in read.terms.conditions) if figured else ()
+    used = tuple(condition.field for condition in read.plan.conditions) if figured else ()
     entries = [
-        Disclosed(source, _names(read.terms.shown, source, used), counts[cid])
+        Disclosed(source, _names(read.shown, source, used), counts[cid])
         for source in read.sources
         if (cid := source.connection_id) in counts or figured
     ]
@@ -322,12 +306,13 @@ def _names(shown: Shown, source: ReadableSource, used: tuple[str, ...]) -> tuple
     return tuple(dict.fromkeys((*shown[source.connection_id], *used)))
 
 
-def _request(read: AuthorizedRead[RecordsTerms]) -> str:
-    return request_digest(read.authority.holder, "records", read.terms.asked)
+def _request(read: AuthorizedRead[RecordsPlan]) -> str:
+    return request_digest(read.authority.holder, "records", read.asked)
 
 
-def _position(ports: ReadPorts, read: AuthorizedRead[RecordsTerms]) -> Position | None:
-    token = read.terms.cursor
+def _position(
+    ports: ReadPorts, read: AuthorizedRead[RecordsPlan], token: str | None
+) -> Position | None:
     if token is None:
         return None
     place = open_place(ports.sealer, TokenUse.PAGE, token, _request(read), param="cursor")
@@ -341,7 +326,7 @@ def _comparable(value: object) -> Comparable | None:
     return value if isinstance(value, bool | int | float | str) else None
 
 
-def _cursor(ports: ReadPorts, read: AuthorizedRead[RecordsTerms], page: Page, shown: int) -> str:
+def _cursor(ports: ReadPorts, read: AuthorizedRead[RecordsPlan], page: Page, shown: int) -> str:
     """A cursor right after the last record shown."""
     position = page.rows[shown - 1].position
     place = Place(

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from personal_server.domain.authority import ReadableSource, ReadAuthority
 from personal_server.domain.values import render_instant
 from personal_server.enforcement.authorize import authorize_schema, authorize_stream
-from personal_server.enforcement.plans import plan_summary
+from personal_server.enforcement.plans import scope_of
 from personal_server.enforcement.queries import SchemaQuery, StreamQuery
 from personal_server.reading.freshness import (
     Freshness,
@@ -23,7 +23,7 @@ from personal_server.reading.freshness import (
     source_freshness,
 )
 from personal_server.reading.ports import ReadPorts
-from personal_server.storage.ports import READ_DEADLINE_SECONDS
+from personal_server.storage.ports import ReadSnapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,16 +71,16 @@ class StreamSummary:
 
 def describe_schema(
     ports: ReadPorts,
+    snapshot: ReadSnapshot,
     authority: ReadAuthority,
     query: SchemaQuery,
-    timeout_seconds: float | None = READ_DEADLINE_SECONDS,
 ) -> Described:
     """The sources that the query keeps; freshness where the body shows it."""
-    read = authorize_schema(authority, query)
-    connectors = grouped(read.sources)
+    sources = authorize_schema(authority, query)
+    connectors = grouped(sources)
     if query.compact and query.stream is None:
         return Described(authority, connectors)
-    dated = _dated(ports, read.sources, timeout_seconds)
+    dated = _dated(ports, snapshot, sources)
     return Described(
         authority,
         tuple(
@@ -92,34 +92,33 @@ def describe_schema(
 
 def describe_stream(
     ports: ReadPorts,
+    snapshot: ReadSnapshot,
     authority: ReadAuthority,
     query: StreamQuery,
-    timeout_seconds: float | None = READ_DEADLINE_SECONDS,
 ) -> StreamEntry:
     """One stream row."""
-    read = authorize_stream(authority, query)
-    return _with_freshness(StreamEntry(read.sources), _dated(ports, read.sources, timeout_seconds))
+    sources = authorize_stream(authority, query)
+    return _with_freshness(StreamEntry(sources), _dated(ports, snapshot, sources))
 
 
 def summarize_streams(
     ports: ReadPorts,
+    snapshot: ReadSnapshot,
     authority: ReadAuthority,
     query: SchemaQuery,
-    timeout_seconds: float | None = READ_DEADLINE_SECONDS,
 ) -> list[StreamSummary]:
     """One summary per (stream, connection), in source order."""
-    read = authorize_schema(authority, query)
+    sources = authorize_schema(authority, query)
     now_ns = ports.clock()
     found: list[StreamSummary] = []
-    with ports.snapshot(timeout_seconds) as snapshot:
-        collections = snapshot.collections()
-        for source in read.sources:
-            summary = snapshot.summary(plan_summary(source))
-            newest = summary.last_emitted_at_ns
-            collection = collections.get(source.connection_id)
-            freshness = freshness_of(source, collection, newest, now_ns)
-            updated = None if newest is None else render_instant(newest)
-            found.append(StreamSummary(source, summary.record_count, updated, freshness))
+    collections = snapshot.collections()
+    for source in sources:
+        summary = snapshot.summary(scope_of(source))
+        newest = summary.last_emitted_at_ns
+        collection = collections.get(source.connection_id)
+        freshness = freshness_of(source, collection, newest, now_ns)
+        updated = None if newest is None else render_instant(newest)
+        found.append(StreamSummary(source, summary.record_count, updated, freshness))
     return found
 
 
@@ -139,15 +138,14 @@ def _entries(streams: Mapping[object, list[ReadableSource]]) -> list[StreamEntry
 
 
 def _dated(
-    ports: ReadPorts, sources: Sequence[ReadableSource], timeout_seconds: float | None
+    ports: ReadPorts, snapshot: ReadSnapshot, sources: Sequence[ReadableSource]
 ) -> dict[tuple[str, str], Freshness]:
-    with ports.snapshot(timeout_seconds) as snapshot:
-        collections = snapshot.collections()
-        now_ns = ports.clock()
-        return {
-            s.order: source_freshness(snapshot, ports.capture_times, s, collections, now_ns)
-            for s in sources
-        }
+    collections = snapshot.collections()
+    now_ns = ports.clock()
+    return {
+        s.order: source_freshness(snapshot, ports.capture_times, s, collections, now_ns)
+        for s in sources
+    }
 
 
 def _with_freshness(entry: StreamEntry, dated: Mapping[tuple[str, str], Freshness]) -> StreamEntry:

@@ -7,12 +7,12 @@ Source: docs/contract/resource-server.md 11.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import cast
 
 from personal_server.domain.authority import ReadableSource, ReadAuthority, TokenKind
-from personal_server.domain.criteria import Condition
+from personal_server.domain.criteria import Condition, Term
 from personal_server.domain.cursor import (
     Place,
     TokenUse,
@@ -24,6 +24,7 @@ from personal_server.domain.cursor import (
 )
 from personal_server.domain.disclosure import Disclosed
 from personal_server.domain.envelope import Answer, Counted, Warning
+from personal_server.domain.record import Row
 from personal_server.domain.search_words import parse_terms
 from personal_server.domain.values import NANOSECONDS
 from personal_server.enforcement.authorize import authorize_search
@@ -32,9 +33,8 @@ from personal_server.enforcement.plans import (
     CANDIDATE_WINDOW,
     FREQUENCY_LIMIT,
     AuthorizedRead,
-    SearchTerms,
-    plan_hit,
-    plan_search,
+    SearchPlan,
+    hit_plan,
 )
 from personal_server.enforcement.queries import SearchQuery
 from personal_server.enforcement.rows import Candidate, Matches
@@ -51,6 +51,8 @@ from personal_server.storage.ports import READ_DEADLINE_SECONDS, RankedHit, Read
 # Rule: nothing is called complete that is not; the figures of a first page stand on all its pages.
 # Source: docs/contract/resource-server.md 11.5.
 
+
+AuthorizedSearch = AuthorizedRead[tuple[SearchPlan, ...]]
 
 TOO_SLOW = (
     "This connection took too long to search and is not in these hits."
@@ -103,7 +105,7 @@ class Findings:
 
 
 def source_mix(
-    read: AuthorizedRead[SearchTerms], shown: Sequence[ReadableSource], findings: Findings
+    read: AuthorizedSearch, shown: Sequence[ReadableSource], findings: Findings
 ) -> dict[str, object]:
     """`source_mix`, or `package` for package tokens."""
     counts = Counter(source.connection_id for source in shown)
@@ -166,19 +168,22 @@ class _Shown:
 
 def search(
     ports: ReadPorts,
+    snapshot: ReadSnapshot,
     authority: ReadAuthority,
     query: SearchQuery,
-    timeout_seconds: float | None = READ_DEADLINE_SECONDS,
 ) -> Answer:
     """A page of hits.
 
     Raises: what `authorize_search` raises, InvalidCursor, CursorExpired, QueryTimeout.
     """
-    read = authorize_search(authority, query, parse_terms(query.text))
-    with ports.snapshot(timeout_seconds) as snapshot:
-        turn = _continued(ports, read) or _begun(snapshot, read, timeout_seconds)
-        shown = _show(snapshot, read, turn)
-        freshness = least_fresh(snapshot, ports.capture_times, read.sources, ports.clock())
+    terms = parse_terms(query.text)
+    read = authorize_search(authority, query, terms)
+    if query.cursor is None:
+        turn = _begun(snapshot, read, query.limit)
+    else:
+        turn = _continued(ports, snapshot, read, query.cursor)
+    shown = _show(snapshot, read, terms, turn, query.limit)
+    freshness = least_fresh(snapshot, ports.capture_times, read.sources, ports.clock())
     meta = turn.findings.meta() | source_mix(read, shown.sources, turn.findings)
     if freshness is not None:
         meta["freshness"] = freshness
@@ -192,11 +197,10 @@ def search(
     )
 
 
-def _begun(
-    snapshot: ReadSnapshot, read: AuthorizedRead[SearchTerms], timeout_seconds: float | None
-) -> _Turn:
-    each = _seconds_each(len(read.sources), timeout_seconds)
-    parts = [snapshot.search(plan_search(read.terms, part, each)) for part in read.terms.parts]
+def _begun(snapshot: ReadSnapshot, read: AuthorizedSearch, limit: int) -> _Turn:
+    # An equal share for every source, so that a slow one costs no other its place.
+    each = READ_DEADLINE_SECONDS * RANKING_SHARE / max(1, len(read.sources))
+    parts = [snapshot.search(replace(plan, seconds_each=each)) for plan in read.plan]
     lost = frozenset[tuple[str, str]]().union(*(part.lost for part in parts))
     if lost and len(lost) == len(read.sources):
         raise QueryTimeout(
@@ -204,8 +208,8 @@ def _begun(
             retry_after_seconds=1,
         )
     candidates = [candidate for part in parts for candidate in part.candidates]
-    ranked = rank(candidates, _frequencies(parts, len(read.terms.terms)))
-    ordered = first_page_first(ranked, read.terms.limit)
+    ranked = rank(candidates, _frequencies(parts))
+    ordered = first_page_first(ranked, limit)
     findings = Findings(
         ranked_count=len(ranked),
         truncated_sources=sum(len(part.truncated) for part in parts),
@@ -215,38 +219,27 @@ def _begun(
     return _Turn([_kept(each.candidate, each.score) for each in ordered[:KEPT_HITS]], findings)
 
 
-def _seconds_each(sources: int, timeout_seconds: float | None) -> float | None:
-    """An equal share for every source, so that a slow one costs no other its place."""
-    if timeout_seconds is None:
-        return None
-    return timeout_seconds * RANKING_SHARE / max(1, sources)
-
-
-def _frequencies(parts: Iterable[Matches], terms: int) -> list[int]:
-    totals = [0] * terms
-    for part in parts:
-        for i, frequency in enumerate(part.document_frequencies):
-            totals[i] += frequency
-    return [min(total, FREQUENCY_LIMIT) for total in totals]
+def _frequencies(parts: Iterable[Matches]) -> list[int]:
+    each_term = zip(*(part.document_frequencies for part in parts), strict=True)
+    return [min(sum(frequencies), FREQUENCY_LIMIT) for frequencies in each_term]
 
 
 def _kept(candidate: Candidate, score: float) -> RankedHit:
     return RankedHit(candidate.connection_id, candidate.stream, candidate.key, score)
 
 
-def _request(read: AuthorizedRead[SearchTerms]) -> str:
-    return request_digest(read.authority.holder, "search/lexical", read.terms.asked)
+def _request(read: AuthorizedSearch) -> str:
+    return request_digest(read.authority.holder, "search/lexical", read.asked)
 
 
-def _continued(ports: ReadPorts, read: AuthorizedRead[SearchTerms]) -> _Turn | None:
-    token = read.terms.cursor
-    if token is None:
-        return None
+def _continued(
+    ports: ReadPorts, snapshot: ReadSnapshot, read: AuthorizedSearch, token: str
+) -> _Turn:
     place = open_place(ports.sealer, TokenUse.SEARCH, token, _request(read), param="cursor")
     if place.sources != sources_digest(read.sources):
         raise sources_changed()
     ranking_id, begin, ranked, truncated, searched, lost = cast("_Position", place.position)
-    hits = ports.store.ranking(ranking_id, ports.clock())
+    hits = snapshot.ranking(ranking_id, ports.clock())
     if hits is None:
         raise CursorExpired(
             "The ranking of this search is gone; search again without the cursor.",
@@ -257,46 +250,46 @@ def _continued(ports: ReadPorts, read: AuthorizedRead[SearchTerms]) -> _Turn | N
     return _Turn(hits, findings, ranking_id, begin)
 
 
-def _show(snapshot: ReadSnapshot, read: AuthorizedRead[SearchTerms], turn: _Turn) -> _Shown:
+def _show(
+    snapshot: ReadSnapshot,
+    read: AuthorizedSearch,
+    terms: Sequence[Term],
+    turn: _Turn,
+    limit: int,
+) -> _Shown:
     """Hits from where the page begins; records no longer visible or matching are passed over."""
-    places = _places(read.terms)
+    sources = {source.order: source for source in read.sources}
+    conditions = {
+        (scope.connection_id, scope.stream.name): plan.conditions
+        for plan in read.plan
+        for scope in plan.scopes
+    }
     shown = _Shown([], [], turn.begin)
     at = turn.begin
-    while at < len(turn.hits) and len(shown.hits) < read.terms.limit:
+    while at < len(turn.hits) and len(shown.hits) < limit:
         kept = turn.hits[at]
         at += 1
-        place = places.get((kept.connection_id, kept.stream))
-        hit = _hit(snapshot, read, kept, *place) if place is not None else None
-        if hit is not None and place is not None:
+        place = (kept.connection_id, kept.stream)
+        source = sources.get(place)
+        row = None if source is None else _matching(snapshot, source, kept.key, conditions[place])
+        if source is None or row is None:
+            continue
+        hit = disclose_hit(read.authority, source, row, terms, kept.score)
+        if hit is not None:
             shown.hits.append(hit)
-            shown.sources.append(place[0])
+            shown.sources.append(source)
     return _Shown(shown.hits, shown.sources, at)
 
 
-def _places(
-    terms: SearchTerms,
-) -> Mapping[tuple[str, str], tuple[ReadableSource, tuple[Condition, ...]]]:
-    return {
-        source.order: (source, part.conditions) for part in terms.parts for source in part.sources
-    }
+def _matching(
+    snapshot: ReadSnapshot, source: ReadableSource, key: str, conditions: Sequence[Condition]
+) -> Row | None:
+    """The record of a hit, while it is visible and meets the conditions."""
+    rows = snapshot.record(hit_plan(source, key))
+    return rows[0] if rows and all(holds(each, rows[0].data) for each in conditions) else None
 
 
-def _hit(
-    snapshot: ReadSnapshot,
-    read: AuthorizedRead[SearchTerms],
-    kept: RankedHit,
-    source: ReadableSource,
-    conditions: Sequence[Condition],
-) -> SearchResult | None:
-    rows = snapshot.record(plan_hit(source, kept.key))
-    if not rows or not all(holds(condition, rows[0].data) for condition in conditions):
-        return None
-    return disclose_hit(read.authority, source, rows[0], read.terms.terms, kept.score)
-
-
-def _next_cursor(
-    ports: ReadPorts, read: AuthorizedRead[SearchTerms], turn: _Turn, end: int
-) -> str | None:
+def _next_cursor(ports: ReadPorts, read: AuthorizedSearch, turn: _Turn, end: int) -> str | None:
     """A cursor, if hits follow; the first page keeps the ranking for the others."""
     if end >= min(len(turn.hits), KEPT_HITS):
         return None

@@ -6,7 +6,8 @@ looked at, and nothing is cached, so that an end bites on the next request.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 
 from personal_server.consent import lifecycle
@@ -31,7 +32,7 @@ from personal_server.storage.authorization import (
 )
 from personal_server.storage.catalog import KnownDeclarations
 from personal_server.storage.grants import grant_standing, member_grant, package_grant_rows
-from personal_server.storage.ports import Snapshots
+from personal_server.storage.ports import READ_DEADLINE_SECONDS, ReadSnapshot
 
 Clock = Callable[[], int]
 
@@ -58,6 +59,18 @@ class Judged:
     grant_rows: tuple[GrantRow, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class TokenState:
+    """What a token stood for when it was looked up; `refusal` says why that cannot be read at all.
+
+    A refusal is one of GrantRevoked, GrantExpired, GrantInvalid.
+    Source: docs/contract/resource-server.md 3.
+    """
+
+    resolved: Resolved
+    refusal: PersonalServerError | None = None
+
+
 class TokenResolver:
     """Asks the store, each time.
 
@@ -73,21 +86,32 @@ class TokenResolver:
     def resolve(self, token: str) -> Resolved:
         """What a good token stands for.
 
-        Source: docs/contract/authorization-server.md 10.1, in that order.
         Raises: InvalidToken, GrantRevoked, GrantExpired, GrantInvalid.
         """
-        now_ns = self._clock()
         with self._store.read() as reader:
-            judged = judge(reader, token, now_ns)
+            state = self.state(reader, token)
+        if state.refusal is not None:
+            raise state.refusal
+        return state.resolved
+
+    def state(self, reader: AuthorizationReader, token: str) -> TokenState:
+        """What a token stands for in one state of the store.
+
+        Source: docs/contract/authorization-server.md 10.1, in that order.
+        Raises: InvalidToken.
+        """
+        now_ns = self._clock()
+        judged = judge(reader, token, now_ns)
         if judged is None:
             raise InvalidToken("The access token is not valid.")
+        found = resolved(self._store.subject_id, judged)
         if judged.standing in _ENDED:
             error, message = _ENDED[judged.standing]
-            raise error(message)
+            return TokenState(found, error(message))
         if not judged.usable or judged.standing != lifecycle.ACTIVE:
             raise InvalidToken("The access token is not valid.")
         self._uses[judged.row.token_hash] = now_ns
-        return resolved(self._store.subject_id, judged)
+        return TokenState(found)
 
     def flush_uses(self) -> None:
         """Write when tokens were last used."""
@@ -164,18 +188,21 @@ def _usable(reader: AuthorizationReader, row: TokenRow, now_ns: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Identified:
-    """What a token stands for; `refusal` says why its grant or package cannot be read at all.
-
-    A refusal is one of GrantRevoked, GrantExpired, GrantInvalid.
-    Source: docs/contract/resource-server.md 3.
-    """
+    """The authority of a caller; with a `refusal` (of `TokenState`) it can read nothing."""
 
     authority: ReadAuthority
     refusal: PersonalServerError | None = None
 
 
+OneState = tuple[AuthorizationReader, ReadSnapshot]
+"""One state of the database, as both stores see it."""
+
+OpenState = Callable[[float | None], AbstractContextManager[OneState]]
+"""Opens one whose reads together may take that many seconds (`None`: as long as they take)."""
+
+
 class Identifier:
-    """Asks the authorization store and the catalog of records, each time.
+    """Asks the authorization store and the catalog of records, each time, in one state of both.
 
     `accepts_resource` says whether a token issued for that resource reaches `/v1` here.
     """
@@ -183,41 +210,37 @@ class Identifier:
     def __init__(
         self,
         resolver: TokenResolver,
-        authorization: AuthorizationStore,
-        records: Snapshots,
+        open_state: OpenState,
         declarations: KnownDeclarations,
         accepts_resource: Callable[[str], bool],
     ) -> None:
         self._resolver = resolver
-        self._authorization = authorization
-        self._records = records
+        self._open_state = open_state
         self._declarations = declarations
         self._accepts_resource = accepts_resource
 
-    def __call__(self, token: str) -> Identified:
-        """The read authority of a token.
+    @contextmanager
+    def __call__(self, token: str) -> Generator[tuple[Identified, ReadSnapshot], None, None]:
+        """Who calls, and the state that says so; it lasts as long as the block.
 
-        Source: docs/contract/resource-server.md 3 and 4.2.
         Raises: InvalidToken, StorageUnavailable.
         """
-        try:
-            found = self._resolver.resolve(token)
-        except (GrantRevoked, GrantExpired, GrantInvalid) as refusal:
-            return Identified(self._refused(token), refusal)
+        with self._open_state(READ_DEADLINE_SECONDS) as (reader, snapshot):
+            yield self.identify(self._resolver.state(reader, token), snapshot), snapshot
+
+    def identify(self, state: TokenState, snapshot: ReadSnapshot) -> Identified:
+        """The authority of a token.
+
+        Source: docs/contract/resource-server.md 3 and 4.2.
+        Raises: InvalidToken.
+        """
+        found = state.resolved
+        if state.refusal is not None:
+            return Identified(read_authority(found, (), {}), state.refusal)
         if found.kind not in _KINDS or not self._accepts_resource(found.resource):
             raise InvalidToken("The access token is for another resource. Authorize again.")
-        with self._records.snapshot() as snapshot:
-            connections = snapshot.connections()
-            declarations = self._declarations.current(snapshot.declarations())
-        return Identified(read_authority(found, connections, declarations))
-
-    def _refused(self, token: str) -> ReadAuthority:
-        """Whose refusal it is: an authority that can read nothing."""
-        with self._authorization.read() as reader:
-            judged = judge(reader, token, 0)
-        if judged is None:
-            raise InvalidToken("The access token is not valid.")
-        return read_authority(resolved(self._authorization.subject_id, judged), (), {})
+        declarations = self._declarations.current(snapshot.declarations())
+        return Identified(read_authority(found, snapshot.connections(), declarations))
 
 
 _KINDS = frozenset(kind.value for kind in TokenKind)

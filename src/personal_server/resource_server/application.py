@@ -7,13 +7,13 @@ first step that fails answers, and nothing touches stored records before a route
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
 from starlette.types import Receive, Scope, Send
 
 from personal_server.domain.authority import ReadAuthority, TokenKind
-from personal_server.domain.values import NANOSECONDS
 from personal_server.errors import (
     MethodNotAllowed,
     NotFound,
@@ -44,7 +44,7 @@ from personal_server.resource_server.quotas import Amount, Limits, amounts_by_gr
 from personal_server.resource_server.reads import read_routes
 from personal_server.resource_server.writes import CollectorState, Deletes, Ingest
 from personal_server.storage.catalog import KnownDeclarations
-from personal_server.storage.ports import READ_DEADLINE_SECONDS, DisclosureStore
+from personal_server.storage.ports import DisclosureStore, ReadSnapshot
 from personal_server.web.application import is_json, is_unchanged, preflight, rendered, unchanged
 from personal_server.web.bearers import bearer_token
 from personal_server.web.bodies import check_head, read_body, spool_body
@@ -66,13 +66,15 @@ from personal_server.web.routing import Caching, Match, Route, RouteTable, Token
 from personal_server.web.workers import Capacity, Workers
 
 WRITING = Capacity(threads=2, waiting=64, wait_seconds=30.0)
-DEADLINE_NS = int(READ_DEADLINE_SECONDS * NANOSECONDS)
 
 _NOBODY = ReadAuthority(TokenKind.OWNER, "", ())
 
 
-Identify = Callable[[str], Identified]
-"""A token and what it stands for now.  Raises: InvalidToken, StorageUnavailable."""
+Identify = Callable[[str], AbstractContextManager[tuple[Identified, ReadSnapshot]]]
+"""What a token stands for now, and the state that says so, for as long as the block lasts.
+
+Raises: InvalidToken, StorageUnavailable.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,8 +167,10 @@ class ResourceServer:
             return preflight(match)
         call.route = route = match.route(call.method)
         _check_version(call.headers)
+        if route.tokens is Tokens.ANY and route.method == "GET":
+            return await self._read(call, route)
         if route.tokens is not Tokens.NONE:
-            await self._identify(call)
+            await self._readers.run(self._identify, call, _token(call))
         parameters = self._admit(call, route)
         request = await self._request(call, route, parameters, receive)
         try:
@@ -176,10 +180,28 @@ class ResourceServer:
             if request.spool is not None:
                 request.spool.close()
 
-    async def _identify(self, call: _Call) -> None:
+    async def _read(self, call: _Call, route: Route) -> Answer:
+        """Steps 4 to 11 of a read, in one thread and one state of the store."""
+        token = _token(call)
+        if self._readers.are_busy:
+            # What waits counts as in flight too, or the calls of one grant could fill the queue.
+            await self._readers.run(self._identify, call, token)
+            self._admit(call, route)
+        return await self._readers.run(self._read_one_state, call, route, token)
+
+    def _read_one_state(self, call: _Call, route: Route, token: str) -> Answer:
+        with self._ports.identify(token) as (identified, snapshot):
+            self._accept(call, identified)
+            request = _request_of(call, route, self._admit(call, route), snapshot=snapshot)
+            reply = route.answer_request(request)
+        return self._answer(call, route, reply)
+
+    def _identify(self, call: _Call, token: str) -> None:
+        with self._ports.identify(token) as (identified, _):
+            self._accept(call, identified)
+
+    def _accept(self, call: _Call, identified: Identified) -> None:
         """Steps 4 and 5: credentials, then the state of the grant."""
-        token = bearer_token(call.headers.get("authorization"))
-        identified: Identified = await self._readers.run(self._ports.identify, token)
         call.authority = identified.authority
         call.identified = True
         if identified.refusal is not None:
@@ -192,8 +214,9 @@ class ResourceServer:
         parsed = _parsed(call.raw_query, route)
         if call.identified:
             known = parsed if isinstance(parsed, Parameters) else Parameters()
-            self._ports.limits.enter(call.authority, route.cost(known))
-            call.admitted = True
+            if not call.admitted:
+                self._ports.limits.enter(call.authority, route.cost(known))
+                call.admitted = True
             if route.tokens is Tokens.OWNER and call.authority.kind is not TokenKind.OWNER:
                 raise NotPermitted("This route takes the owner's tokens only.")
         if not isinstance(parsed, Parameters):
@@ -210,11 +233,13 @@ class ResourceServer:
                 spool = await spool_body(route.body, receive)
             else:
                 body = await read_body(route.body, receive)
-        return _request_of(call, route, parameters, body, spool)
+        return _request_of(call, route, parameters, body=body, spool=spool)
 
     def _work(self, call: _Call, route: Route, request: Request) -> Answer:
-        """In a worker thread: the route, then what follows from its reply."""
-        reply = route.answer_request(request)
+        return self._answer(call, route, route.answer_request(request))
+
+    def _answer(self, call: _Call, route: Route, reply: Reply) -> Answer:
+        """In a worker thread still: what follows from a reply."""
         answer = rendered(route, reply)
         try:
             if is_unchanged(call.headers, answer):
@@ -283,8 +308,18 @@ def _parsed(raw_query: bytes, route: Route) -> Parameters | PersonalServerError:
         return error
 
 
+def _token(call: _Call) -> str:
+    return bearer_token(call.headers.get("authorization"))
+
+
 def _request_of(
-    call: _Call, route: Route, parameters: Parameters, body: bytes, spool: BinaryIO | None
+    call: _Call,
+    route: Route,
+    parameters: Parameters,
+    *,
+    body: bytes = b"",
+    spool: BinaryIO | None = None,
+    snapshot: ReadSnapshot | None = None,
 ) -> Request:
     return Request(
         route_name=route.name,
@@ -296,11 +331,11 @@ def _request_of(
         origin=call.origin,
         request_id=call.request_id,
         now_ns=call.now_ns,
-        deadline_ns=call.now_ns + DEADLINE_NS if route.has_deadline else None,
         headers=call.headers,
         body=body,
         spool=spool,
         method=call.method,
+        snapshot=snapshot,
     )
 
 

@@ -16,7 +16,6 @@ import msgspec
 from personal_server.domain.disclosure import Disclosed
 from personal_server.domain.wire_objects import Count, Sha256, WireObject, Word
 from personal_server.enforcement.authorize import authorize_blob
-from personal_server.enforcement.plans import plan_blob
 from personal_server.enforcement.queries import BlobQuery, Selectors
 from personal_server.enforcement.rows import BlobReference
 from personal_server.errors import (
@@ -32,6 +31,7 @@ from personal_server.errors import (
     RangeNotSatisfiable,
 )
 from personal_server.reading.ports import ReadPorts
+from personal_server.resource_server.read_parameters import snapshot_of
 from personal_server.resource_server.writes import (
     CONNECTION_TARGET,
     check_writable,
@@ -142,8 +142,7 @@ class Blobs:
         parameters = request.parameters
         selectors = Selectors(parameters.text("connection_id"), parameters.text("connector_id"))
         read = authorize_blob(request.authority, BlobQuery(blob_id, selectors))
-        with self._ports.snapshot(READ_DEADLINE_SECONDS) as snapshot:
-            references = snapshot.blob(plan_blob(read))
+        references = snapshot_of(request).blob(read.plan)
         content = self._ports.store.open_blob(blob_id) if references else None
         if content is None:
             raise BlobNotFound("No such blob here.", param="blob_id")

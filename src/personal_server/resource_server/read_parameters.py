@@ -6,8 +6,9 @@ Source: docs/contract/resource-server.md 6.2, 7.1, 8, 9, 10, 11.1.
 
 from __future__ import annotations
 
+from typing import cast
+
 from personal_server.domain.criteria import Granularity, Metric
-from personal_server.domain.values import NANOSECONDS
 from personal_server.enforcement.queries import (
     DEFAULT_GROUPS,
     DEFAULT_LIMIT,
@@ -22,6 +23,7 @@ from personal_server.enforcement.queries import (
     Selectors,
 )
 from personal_server.errors import InvalidExpand, InvalidFilter, InvalidRequest, InvalidWindow
+from personal_server.storage.ports import ReadSnapshot
 from personal_server.web.parameters import (
     CURSOR,
     SELECTORS,
@@ -178,8 +180,6 @@ def refuse_beside_changes(parameters: Parameters) -> None:
             raise InvalidRequest(f"'{name}' does not go with 'changes_since'.", param=name)
 
 
-def timeout_seconds(request: Request) -> float | None:
-    """How long the read may take."""
-    if request.deadline_ns is None:
-        return None
-    return (request.deadline_ns - request.now_ns) / NANOSECONDS
+def snapshot_of(request: Request) -> ReadSnapshot:
+    """The one state that a read is answered from; the frame opened it."""
+    return cast("ReadSnapshot", request.snapshot)

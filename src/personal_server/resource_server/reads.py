@@ -69,7 +69,7 @@ from personal_server.resource_server.read_parameters import (
     filters_of,
     refuse_beside_changes,
     selectors_of,
-    timeout_seconds,
+    snapshot_of,
 )
 from personal_server.resource_server.schema import (
     ConnectorList,
@@ -187,7 +187,7 @@ class RecordRoutes:
             count=sent.text("count") != "none",
             window=sent.text("window") != "none",
         )
-        answer = read_records(self._ports, request.authority, query, timeout_seconds(request))
+        answer = read_records(self._ports, snapshot_of(request), request.authority, query)
         return record_list(request, answer)
 
     def _follow(self, request: Request) -> Reply:
@@ -201,7 +201,7 @@ class RecordRoutes:
             changes_since=sent.text("changes_since"),
             cut=cut_of(sent),
         )
-        answer = follow(self._ports, request.authority, query, timeout_seconds(request))
+        answer = follow(self._ports, snapshot_of(request), request.authority, query)
         return record_list(request, answer)
 
     def read_record(self, request: Request) -> Reply:
@@ -214,7 +214,7 @@ class RecordRoutes:
             cut=cut_of(sent),
             expand=expand_of(sent),
         )
-        answer = read_record(self._ports, request.authority, query, timeout_seconds(request))
+        answer = read_record(snapshot_of(request), request.authority, query)
         return object_reply(SingleRecord, request, answer)
 
     def read_field_window(self, request: Request) -> Reply:
@@ -231,9 +231,7 @@ class RecordRoutes:
             before_chars=sent.integer("before_chars"),
             after_chars=sent.integer("after_chars"),
         )
-        answer = read_field_window(
-            self._ports, request.authority, query, request.raw_path, timeout_seconds(request)
-        )
+        answer = read_field_window(snapshot_of(request), request.authority, query, request.raw_path)
         return object_reply(SingleFieldWindow, request, answer)
 
 
@@ -319,7 +317,7 @@ class AggregateRoute:
             limit=sent.integer("limit") or DEFAULT_GROUPS,
             filters=filters_of(sent),
         )
-        answer = read_aggregate(self._ports, request.authority, query, timeout_seconds(request))
+        answer = read_aggregate(self._ports, snapshot_of(request), request.authority, query)
         return object_reply(SingleAggregation, request, answer)
 
 
@@ -349,7 +347,7 @@ class SearchRoutes:
             cursor=sent.text("cursor"),
             filters=filters_of(sent),
         )
-        answer = search(self._ports, request.authority, query, timeout_seconds(request))
+        answer = search(self._ports, snapshot_of(request), request.authority, query)
         body = page_of(
             SearchResults,
             request,

@@ -75,7 +75,7 @@ from personal_server.resource_server.envelopes import (
     page_of,
     shown_source,
 )
-from personal_server.resource_server.read_parameters import selectors_of, timeout_seconds
+from personal_server.resource_server.read_parameters import selectors_of, snapshot_of
 from personal_server.web.parameters import Parameters
 from personal_server.web.requests import Request
 from personal_server.web.responses import Reply
@@ -546,7 +546,7 @@ class SchemaRoutes:
     def read_schema(self, request: Request) -> Reply:
         """`GET /v1/schema`."""
         query = schema_query(request.parameters)
-        described = describe_schema(self._ports, request.authority, query, timeout_seconds(request))
+        described = describe_schema(self._ports, snapshot_of(request), request.authority, query)
         body = _schema_body(request, described, compact=query.compact)
         if query.compact and query.stream is None and fit_budget(body):
             meta = package_meta(request.authority)
@@ -556,7 +556,7 @@ class SchemaRoutes:
     def read_stream(self, request: Request) -> Reply:
         """`GET /v1/streams/{stream}`."""
         query = StreamQuery(request.path["stream"], selectors_of(request.parameters))
-        entry = describe_stream(self._ports, request.authority, query, timeout_seconds(request))
+        entry = describe_stream(self._ports, snapshot_of(request), request.authority, query)
         return Reply(completed(SingleStream, request, full_row(request.authority, entry)))
 
     def list_streams(self, request: Request) -> Reply:
@@ -577,7 +577,7 @@ class SchemaRoutes:
 
     def _summaries(self, request: Request) -> list[StreamSummary]:
         query = SchemaQuery(selectors=selectors_of(request.parameters))
-        return summarize_streams(self._ports, request.authority, query, timeout_seconds(request))
+        return summarize_streams(self._ports, snapshot_of(request), request.authority, query)
 
     def _unavailable(self, request: Request) -> dict[str, object]:
         return unavailable_meta(request.authority, selectors_of(request.parameters))

@@ -24,13 +24,11 @@ from personal_server.enforcement.plans import (
     BlobPlan,
     ChangesPlan,
     ChildrenPlan,
-    CountPlan,
     FieldWindowPlan,
-    PagePlan,
     RecordPlan,
+    RecordsPlan,
+    Scope,
     SearchPlan,
-    SpanPlan,
-    SummaryPlan,
 )
 from personal_server.enforcement.rows import (
     Aggregation,
@@ -202,10 +200,12 @@ class CatalogReads(Protocol):
         ...
 
 
-class RecordReads(Protocol):
-    """Rows by place, key and relation."""
+class ReadSnapshot(CatalogReads, Protocol):
+    """One consistent state of the store.  Used by one thread at a time."""
 
-    def page(self, plan: PagePlan) -> Page:
+    # Rows by place, key and relation.
+
+    def page(self, plan: RecordsPlan) -> Page:
         """The rows after a position, in order."""
         ...
 
@@ -221,19 +221,17 @@ class RecordReads(Protocol):
         """One window per visible record with the key, by connection."""
         ...
 
+    # Exact numbers over visible records.
 
-class FigureReads(Protocol):
-    """Exact numbers over visible records."""
-
-    def count(self, plan: CountPlan) -> int:
+    def count(self, plan: RecordsPlan) -> int:
         """How many."""
         ...
 
-    def span(self, plan: SpanPlan) -> Span:
+    def span(self, plan: RecordsPlan) -> Span:
         """How many, and the extreme stored values of a field."""
         ...
 
-    def summary(self, plan: SummaryPlan) -> Summary:
+    def summary(self, scope: Scope) -> Summary:
         """How many, and when the newest granted change came."""
         ...
 
@@ -241,9 +239,7 @@ class FigureReads(Protocol):
         """A metric, perhaps grouped."""
         ...
 
-
-class FeedReads(Protocol):
-    """The change feed and what its bookmarks are judged by."""
+    # The change feed and what its bookmarks are judged by.
 
     @property
     def epoch(self) -> str:
@@ -264,12 +260,14 @@ class FeedReads(Protocol):
         """Relevant changes in order of their number."""
         ...
 
-
-class FindReads(Protocol):
-    """Search, blobs, and the whole of a stream."""
+    # Search, blobs, and the whole of a stream.
 
     def search(self, plan: SearchPlan) -> Matches:
         """Candidates for ranking, with exact document frequencies."""
+        ...
+
+    def ranking(self, ranking_id: str, now_ns: int) -> tuple[RankedHit, ...] | None:
+        """A kept ranking, or `None` when it is gone."""
         ...
 
     def blob(self, plan: BlobPlan) -> tuple[BlobReference, ...]:
@@ -279,10 +277,6 @@ class FindReads(Protocol):
     def export(self, connection_id: str, stream: str) -> Iterator[Row]:
         """Every stored row of a stream by key, declared today or not.  The owner's export only."""
         ...
-
-
-class ReadSnapshot(CatalogReads, RecordReads, FigureReads, FeedReads, FindReads, Protocol):
-    """One consistent state of the store.  Used by one thread at a time."""
 
 
 class Snapshots(Protocol):
@@ -432,10 +426,6 @@ class ServerStore(Protocol):
 
     def put_ranking(self, ranking_id: str, hits: Sequence[RankedHit], expires_at_ns: int) -> None:
         """Keep a search ranking until an instant."""
-        ...
-
-    def ranking(self, ranking_id: str, now_ns: int) -> tuple[RankedHit, ...] | None:
-        """A kept ranking, or `None` when it is gone."""
         ...
 
 

@@ -24,8 +24,9 @@ class Request:
 
     Shapes: `route_name` is method and pattern; `path` holds the decoded variable segments;
         `raw_path` and `raw_query` are as received; `body` is the whole body, `spool` a file of it
-        for spooled routes; `headers` have lower-case names.
-    Units: `now_ns` UTC nanoseconds; `deadline_ns` on the same clock, `None` without one.
+        for spooled routes; `headers` have lower-case names; `snapshot` is the state of the store
+        that the caller of a read was identified in, and that the read is answered from.
+    Units: `now_ns` UTC nanoseconds.
     """
 
     route_name: str
@@ -37,11 +38,11 @@ class Request:
     origin: str
     request_id: str
     now_ns: int
-    deadline_ns: int | None
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     body: bytes = b""
     spool: BinaryIO | None = None
     method: str = "GET"
+    snapshot: object = None
 
     @property
     def self_link(self) -> str:

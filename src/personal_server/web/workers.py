@@ -37,6 +37,11 @@ class Workers:
         self._limiter: CapacityLimiter | None = None
         self._streams: CapacityLimiter | None = None
 
+    @property
+    def are_busy(self) -> bool:
+        """Whether further work would have to wait."""
+        return self._free is not None and self._free.value == 0
+
     async def run(self, work: Callable[[Unpack[A]], T], *args: *A) -> T:
         """The result of the work.
 

@@ -14,6 +14,7 @@ import pytest
 
 from personal_server.errors import StorageUnavailable
 from personal_server.storage.authorization import GrantRow, PackageRow, R, TokenRow
+from personal_server.storage.sqlite.database import SqliteDatabase
 from personal_server.storage.tables import Assignment, ColumnCondition
 from tests.app.whole import ORIGIN, Whole, whole
 from tests.console.browsing import SECOND, Page
@@ -174,20 +175,20 @@ def test_outside_the_grant_nothing_is_told_of_what_there_is(site: Whole) -> None
 
 
 @contextmanager
-def without_a_store(site: Whole, monkeypatch: pytest.MonkeyPatch) -> Generator[None]:
+def without_a_store(monkeypatch: pytest.MonkeyPatch) -> Generator[None]:
     @contextmanager
-    def failing() -> Generator[None]:
+    def failing(database: SqliteDatabase, timeout_seconds: float | None = None) -> Generator[None]:
         raise StorageUnavailable("No.", retry_after_seconds=1)
         yield
 
     with monkeypatch.context() as patched:
-        patched.setattr(site.server.stores.authorization, "read", failing)
+        patched.setattr(SqliteDatabase, "read", failing)
         yield
 
 
 def test_a_failing_store_never_allows(site: Whole, monkeypatch: pytest.MonkeyPatch) -> None:
     token = site.connect(mail_request())["access_token"]
-    with without_a_store(site, monkeypatch):
+    with without_a_store(monkeypatch):
         for page in doors(site, token):
             assert told(site, page) == (503, "storage_unavailable")
             assert int(page.headers["retry-after"]) >= 1

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,7 @@ from personal_server.domain.authority import SourceId, TokenKind
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.grant import Grant, StreamGrant, render_grant
 from personal_server.errors import InvalidToken
-from personal_server.reading.tokens import Identifier, TokenResolver
+from personal_server.reading.tokens import Identified, Identifier, OneState, TokenResolver
 from personal_server.storage.authorization import GrantRow, R, TokenRow
 from personal_server.storage.catalog import KnownDeclarations
 from personal_server.storage.tables import Assignment
@@ -39,13 +41,18 @@ class World:
         self.authorization = MemoryAuthorizationStore("own_1")
         self.insert(_grant(), _token())
         accepted = {ORIGIN, f"{ORIGIN}/v1", f"{ORIGIN}/mcp"}
-        self.identify = Identifier(
-            TokenResolver(self.authorization, lambda: NOW),
-            self.authorization,
-            self.records,
-            KnownDeclarations(),
-            accepted.__contains__,
-        )
+        resolver = TokenResolver(self.authorization, lambda: NOW)
+        declarations = KnownDeclarations()
+        self.identifier = Identifier(resolver, self.open_state, declarations, accepted.__contains__)
+
+    @contextmanager
+    def open_state(self, timeout_seconds: float | None) -> Generator[OneState]:
+        with self.authorization.read() as reader, self.records.snapshot() as snapshot:
+            yield reader, snapshot
+
+    def identify(self, token: str) -> Identified:
+        with self.identifier(token) as (found, _):
+            return found
 
     def insert(self, *rows: GrantRow | TokenRow) -> None:
         with self.authorization.write() as writer:

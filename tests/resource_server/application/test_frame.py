@@ -3,6 +3,7 @@ from collections.abc import Iterator
 
 import anyio
 import anyio.lowlevel
+import anyio.to_thread
 import pytest
 from starlette.types import Message
 
@@ -302,6 +303,35 @@ async def test_one_grant_has_a_bounded_number_of_calls_in_flight(make_bench: Mak
         for _ in range(3):
             tasks.start_soon(ask)
     assert sorted(statuses) == [200, 200, 429]
+
+
+async def test_a_call_that_had_to_wait_takes_one_place_in_flight(make_bench: MakeBench) -> None:
+    begun, release = threading.Event(), threading.Event()
+
+    def slow(request: Request) -> Reply:
+        begun.set()
+        release.wait(10)
+        return Reply({})
+
+    route = Route("GET", "/v1/slow", slow, "", "0")
+    bench = make_bench(route, rules=LimitRules(in_flight=2), capacity=Capacity(threads=1))
+    statuses: list[int] = []
+
+    async with bench.client() as client:
+
+        async def ask() -> None:
+            statuses.append((await client.get("/v1/slow")).status_code)
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(ask)
+            await anyio.to_thread.run_sync(begun.wait, 10)
+            tasks.start_soon(ask)
+            for _ in range(10):
+                await anyio.lowlevel.checkpoint()
+            release.set()
+        for _ in range(2):
+            await ask()
+    assert statuses == [200, 200, 200, 200]
 
 
 async def test_writes_that_wait_do_not_hold_up_reads(make_bench: MakeBench) -> None:

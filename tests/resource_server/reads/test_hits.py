@@ -1,9 +1,13 @@
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import pytest
 
 from personal_server.domain.values import NANOSECONDS
+from personal_server.storage.sql.fixed_tables import SCHEMA
+from personal_server.storage.sql.store import SqlRecordStore
+from personal_server.storage.sqlite.database import SqliteDatabase
 from tests.resource_server.door import Door
 from tests.resource_server.journal import (
     BANK,
@@ -14,6 +18,7 @@ from tests.resource_server.journal import (
     OWNER,
     authority_of,
     client,
+    furnished,
     grant,
     member,
     package,
@@ -50,6 +55,17 @@ def found(door: Door, query: str, *grants: Any) -> list[tuple[str, str]]:
 )
 def test_all_terms_must_match_within_one_record(door: Door, text: str, keys: list[str]) -> None:
     assert [key for _, key in found(door, f"q={quote(text)}")] == keys
+
+
+@pytest.mark.timeout(60)
+def test_a_later_page_is_read_from_the_state_that_is_open(tmp_path: Path) -> None:
+    database = SqliteDatabase(tmp_path / "records.db", [SCHEMA], readers=1)
+    door = Door(furnished(SqlRecordStore(database, "owner", tmp_path / "blobs")))
+    first = door.get("/v1/search?q=rain&limit=1", client())
+    cursor = quote(first.body["next_cursor"])
+    second = door.get(f"/v1/search?q=rain&limit=1&cursor={cursor}", client())
+    assert (first.keys, second.keys) == (["e1"], ["l1"])
+    database.close()
 
 
 def test_a_hit_is_lean_and_complete(door: Door) -> None:

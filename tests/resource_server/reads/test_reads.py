@@ -17,7 +17,7 @@ TOKENS = {
 @pytest.fixture
 def bench(make_bench: MakeBench) -> Bench:
     door = Door(furnished())
-    return make_bench(*door.table.routes, tokens=TOKENS)
+    return make_bench(*door.table.routes, tokens=TOKENS, store=door.store)
 
 
 async def get(bench: Bench, target: str, token: str = "client", **headers: str) -> httpx2.Response:  # noqa: S107 (a fake)

@@ -7,12 +7,11 @@ from urllib.parse import quote
 
 import pytest
 
-from personal_server.domain.values import NANOSECONDS
 from personal_server.storage.sql.fixed_tables import SCHEMA
 from personal_server.storage.sql.store import SqlRecordStore
 from personal_server.storage.sqlite import database as sqlite
 from personal_server.storage.sqlite.database import SqliteDatabase
-from tests.resource_server.door import NOW_NS, Door
+from tests.resource_server.door import Door
 from tests.resource_server.journal import (
     DIARY,
     LETTERS,
@@ -39,7 +38,7 @@ def door(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Door]:
     store = SqlRecordStore(database, "owner", tmp_path / "blobs")
     furnished(store)
     write(store, LETTERS, "entries", MANY)
-    yield Door(store, deadline_ns=NOW_NS + 15 * NANOSECONDS)
+    yield Door(store)
     database.close()
 
 

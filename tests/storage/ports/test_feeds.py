@@ -10,7 +10,7 @@ import pytest
 from personal_server.domain.authority import TimeConstraint
 from personal_server.domain.record import Row
 from personal_server.domain.values import instant_ns
-from personal_server.enforcement.plans import ChangesPlan, PagePlan, Scope
+from personal_server.enforcement.plans import ChangesPlan, RecordsPlan, Scope
 from personal_server.storage.ports import RecordStore
 from tests.storage.plans_at_random import KEYS, TIMES
 from tests.storage.ports.asking import A, feed, horizon, told
@@ -101,7 +101,7 @@ def test_a_follower_of_the_feed_has_what_the_owner_sees(store: RecordStore, seed
         _write_some(store, random)
         bookmark = _follow(store, random, mine, bookmark, held)
     with store.snapshot() as snapshot:
-        seen = snapshot.page(PagePlan((mine,), order(None), 100)).rows
+        seen = snapshot.page(RecordsPlan((mine,), order(None), 100)).rows
     assert held == {placed.row.key: _shown(placed.row) for placed in seen}
 
 

@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from personal_server.domain.connection import ConnectionStatus
-from personal_server.enforcement.plans import CountPlan, PagePlan, RecordPlan, Scope
+from personal_server.enforcement.plans import RecordPlan, RecordsPlan, Scope
 from personal_server.errors import (
     ConnectionNotFound,
     ConnectionNotWritable,
@@ -62,9 +62,9 @@ def test_a_changed_declaration_keeps_records_and_finds_new_things(store: RecordS
     found = search(store, "ulm", scopes=(renewed,))
     assert [c.key for c in found.candidates] == ["n1"]
     assert search(store, "rain", scopes=(renewed,)).candidates == ()
-    assert keys(store, PagePlan((renewed,), order("words", down=True), 9)) == ["n1", "n2"]
+    assert keys(store, RecordsPlan((renewed,), order("words", down=True), 9)) == ["n1", "n2"]
     assert keys(
-        store, PagePlan((renewed,), order(None), 9, (condition("place", "eq", "Rom"),))
+        store, RecordsPlan((renewed,), order(None), 9, (condition("place", "eq", "Rom"),))
     ) == ["n2"]
     assert told(feed(store, None, renewed)) == [("n1", False), ("n2", False)]
 
@@ -88,7 +88,7 @@ def test_a_revoked_connection_takes_no_records_and_keeps_what_it_has(store: Reco
     with pytest.raises(ConnectionNotWritable):
         receive(store, b"hello")
     with store.snapshot() as snapshot:
-        assert snapshot.count(CountPlan((A,))) == 1
+        assert snapshot.count(RecordsPlan((A,))) == 1
     with pytest.raises(ConnectionNotFound):
         write(store, "cin_x", [note("n2")])
 
@@ -131,9 +131,10 @@ def test_sealing_keys_are_newest_first(store: RecordStore) -> None:
 def test_a_ranking_is_gone_after_its_time(store: RecordStore) -> None:
     hits = (RankedHit("cin_a", "notes", "n1", -1.5),)
     store.put_ranking("r1", hits, 100)
-    assert store.ranking("r1", 99) == hits
-    assert store.ranking("r1", 100) is None
-    assert store.ranking("r2", 1) is None
+    with store.snapshot() as snapshot:
+        assert snapshot.ranking("r1", 99) == hits
+        assert snapshot.ranking("r1", 100) is None
+        assert snapshot.ranking("r2", 1) is None
 
 
 def test_a_deleted_record_leaves_only_its_key_and_time(store: RecordStore) -> None:

@@ -9,7 +9,7 @@ import orjson
 
 from personal_server.domain.criteria import Condition
 from personal_server.domain.record import FieldChange
-from personal_server.enforcement.plans import CountPlan, Scope, SpanPlan, SummaryPlan
+from personal_server.enforcement.plans import RecordsPlan, Scope
 from personal_server.enforcement.rows import Span, Summary
 from personal_server.storage.meaning import latest_change, stored_text
 from personal_server.storage.sql.compiler import Where
@@ -19,7 +19,7 @@ from personal_server.storage.sql.source_tables import Place, Reader, parse_chang
 WALKED_AT_ONCE = 200
 
 
-def count(reader: Reader, plan: CountPlan) -> int:
+def count(reader: Reader, plan: RecordsPlan) -> int:
     """How many, over all sources."""
     return sum(count_place(reader, each, plan.conditions) for each in reader.places(plan.scopes))
 
@@ -32,14 +32,14 @@ def count_place(reader: Reader, place: Place, conditions: Sequence[Condition]) -
     return int(found)
 
 
-def span(reader: Reader, plan: SpanPlan) -> Span:
+def span(reader: Reader, plan: RecordsPlan) -> Span:
     """How many, and the stored extremes of a time field."""
     places = reader.places(plan.scopes)
     total = sum(count_place(reader, place, plan.conditions) for place in places)
-    if plan.field is None:
+    if plan.span_field is None:
         return Span(total, None, None)
     ends = [
-        stored_extreme(reader, places, plan.field, plan.conditions, highest=highest)
+        stored_extreme(reader, places, plan.span_field, plan.conditions, highest=highest)
         for highest in (False, True)
     ]
     earliest, latest = (None if end is None else stored_text(end) for end in ends)
@@ -88,9 +88,9 @@ def _first_with(reader: Reader, place: Place, where: Where) -> tuple[str, str, s
     return (line[1], place.source.connection_id, line[5])
 
 
-def summary(reader: Reader, plan: SummaryPlan) -> Summary:
+def summary(reader: Reader, scope: Scope) -> Summary:
     """How many, and the newest date of a granted change."""
-    for place in reader.places([plan.scope]):
+    for place in reader.places([scope]):
         total = count_place(reader, place, ())
         return Summary(total, _newest(reader, place) if total else None)
     return Summary(0, None)

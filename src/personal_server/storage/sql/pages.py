@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from personal_server.domain.criteria import Operator, Order
+from personal_server.domain.criteria import Condition, Operator, Order
 from personal_server.domain.record import Row
 from personal_server.domain.values import Comparable, ValueKind
-from personal_server.enforcement.plans import ChildrenPlan, FieldWindowPlan, PagePlan, RecordPlan
+from personal_server.enforcement.plans import ChildrenPlan, FieldWindowPlan, RecordPlan, RecordsPlan
 from personal_server.enforcement.rows import (
     Children,
     FieldWindow,
@@ -29,12 +29,12 @@ FEW = 1_000
 Spot = tuple[Any, str, int]
 
 
-def page(reader: Reader, plan: PagePlan) -> Page:
+def page(reader: Reader, plan: RecordsPlan) -> Page:
     """The best of each source, merged; texts are read for the rows of the page only."""
     spots = [
         (spot, place)
         for place in reader.places(plan.scopes)
-        for spot in _spots(reader, place, plan, place.matching(plan.conditions))
+        for spot in _page_spots(reader, place, plan)
     ]
     if len(plan.scopes) > 1:
         spots = _merged(spots, plan.order)
@@ -63,8 +63,8 @@ def children(reader: Reader, plan: ChildrenPlan) -> Mapping[str, Children]:
             where = _child_of(parent, place, plan)
             if where is None:
                 continue
-            walked = PagePlan((plan.scope,), plan.order, plan.limit_each)
-            spots = _spots(reader, place, walked, place.visible() & where)
+            seen = place.visible() & where
+            spots = _spots(reader, place, seen, plan.order, plan.limit_each)
             if spots:
                 kept = [(spot, place) for spot in spots[: plan.limit_each]]
                 rows = _whole(reader, kept)
@@ -150,38 +150,51 @@ def _child_of(parent: str, place: Place, plan: ChildrenPlan) -> Where | None:
     return place.compiler.equal(column, value)
 
 
-def _spots(reader: Reader, place: Place, plan: PagePlan, where: Where) -> list[Spot]:
+def _page_spots(reader: Reader, place: Place, plan: RecordsPlan) -> list[Spot]:
+    where = place.matching(plan.conditions)
+    return _spots(reader, place, where, plan.order, plan.limit, plan.conditions, plan.after)
+
+
+def _spots(
+    reader: Reader,
+    place: Place,
+    where: Where,
+    order: Order,
+    limit: int,
+    conditions: Sequence[Condition] = (),
+    after: Position | None = None,
+) -> list[Spot]:
     """Up to limit + 1 places of a source, in order."""
     found: list[Spot] = []
-    connection_id, wanted = place.source.connection_id, plan.limit + 1
-    driver = driver_of(reader, place, plan)
-    for statement in place.compiler.walk(
-        where, plan.order, plan.after, connection_id, wanted, driver
-    ):
+    connection_id, wanted = place.source.connection_id, limit + 1
+    driver = _driver(reader, place, order, conditions)
+    for statement in place.compiler.walk(where, order, after, connection_id, wanted, driver):
         if len(found) < wanted:
             found += reader.lines(statement)
     return found
 
 
-def driver_of(reader: Reader, place: Place, plan: PagePlan) -> Column | None:
+def _driver(
+    reader: Reader, place: Place, order: Order, conditions: Sequence[Condition]
+) -> Column | None:
     """The column whose index is walked: one that narrows to few lines, else one in order.
 
     `None` leaves the choice to the database: nothing but the order is bounded.
     """
     compiler = place.compiler
-    bounds = compiler.bounds(place.scope, plan.conditions)
-    bounds.pop(compiler.layout.column(plan.order.field, plan.order.kind), None)  # type: ignore[arg-type]
+    bounds = compiler.bounds(place.scope, conditions)
+    bounds.pop(compiler.layout.column(order.field, order.kind), None)  # type: ignore[arg-type]
     if not bounds or place.scope.resources is not None:
         return None
-    exact = {c.field for c in plan.conditions if c.operator is Operator.EQ}
-    in_order = [c for c in bounds if c.field in exact and compiler.keeps_order(c, plan.order)]
+    exact = {c.field for c in conditions if c.operator is Operator.EQ}
+    in_order = [c for c in bounds if c.field in exact and compiler.keeps_order(c, order)]
     if in_order and len(bounds) == 1:
         return in_order[0]
     sizes = {c: reader.value(compiler.probe(c, w, FEW)) for c, w in bounds.items()}
     best = min(sizes, key=lambda column: int(str(sizes[column])))
     if int(str(sizes[best])) < FEW:
         return best
-    sorted_by = compiler.layout.column(plan.order.field, plan.order.kind)
+    sorted_by = compiler.layout.column(order.field, order.kind)
     if in_order:
         return in_order[0]
     return sorted_by if sorted_by is not None and sorted_by.indexed else None

@@ -13,30 +13,8 @@ import orjson
 from personal_server.domain.connection import Connection
 from personal_server.domain.record import Row
 from personal_server.domain.values import NANOSECONDS
-from personal_server.enforcement.plans import (
-    AggregatePlan,
-    BlobPlan,
-    ChangesPlan,
-    ChildrenPlan,
-    CountPlan,
-    FieldWindowPlan,
-    PagePlan,
-    RecordPlan,
-    SearchPlan,
-    SpanPlan,
-    SummaryPlan,
-)
-from personal_server.enforcement.rows import (
-    Aggregation,
-    BlobReference,
-    Children,
-    Feed,
-    FieldWindow,
-    Matches,
-    Page,
-    Span,
-    Summary,
-)
+from personal_server.enforcement.plans import SearchPlan
+from personal_server.enforcement.rows import Matches
 from personal_server.storage.ports import (
     READ_DEADLINE_SECONDS,
     Collection,
@@ -50,7 +28,7 @@ from personal_server.storage.ports import (
 from personal_server.storage.sql import aggregates, blobs, changes, figures, pages
 from personal_server.storage.sql.blobs import BlobsPart
 from personal_server.storage.sql.catalog import (
-    CONNECTION,
+    CONNECTION_COLUMNS,
     DECLARATION,
     CatalogPart,
     stored_connection,
@@ -59,7 +37,15 @@ from personal_server.storage.sql.catalog import (
 from personal_server.storage.sql.collection_runs import CollectorsPart
 from personal_server.storage.sql.compiler import Compiler, Where
 from personal_server.storage.sql.driver import Database, Session
-from personal_server.storage.sql.fixed_tables import RankingRow, SealingKeyRow, StoreRow
+from personal_server.storage.sql.fixed_tables import (
+    ConnectionRow,
+    DeclarationRow,
+    RankingRow,
+    RunRow,
+    SealingKeyRow,
+    SourceRow,
+    StoreRow,
+)
 from personal_server.storage.sql.source_tables import Reader, StorePart, find_source, whole_row
 from personal_server.storage.sql.statements import insert, select
 from personal_server.storage.sql.writes import RecordsPart
@@ -78,6 +64,27 @@ _FIND_RANKING = (
     select(RankingRow, RankingRow.subject_id, RankingRow.ranking_id, columns=(RankingRow.hits,))
     + f" AND {RankingRow.expires_at} > ?"
 )
+_DECLARATIONS = (
+    f"SELECT {DECLARATION} FROM {DeclarationRow.table} WHERE {DeclarationRow.subject_id} = ?"  # noqa: S608
+    f" AND {DeclarationRow.current} ORDER BY {DeclarationRow.connector_key}"
+)
+_CONNECTIONS = (
+    select(ConnectionRow, ConnectionRow.subject_id, columns=CONNECTION_COLUMNS)
+    + f" ORDER BY {ConnectionRow.connection_id}"
+)
+_STORED_STREAMS = (
+    f"SELECT s.{SourceRow.connection_id}, c.{ConnectionRow.connector_key}, s.{SourceRow.stream},"  # noqa: S608
+    f" s.{SourceRow.records} FROM {SourceRow.table} s JOIN {ConnectionRow.table} c"
+    f" USING ({ConnectionRow.subject_id}, {ConnectionRow.connection_id})"
+    f" WHERE s.{SourceRow.subject_id} = ?"
+    f" ORDER BY s.{SourceRow.connection_id}, s.{SourceRow.stream}"
+)
+_RUNS = select(
+    RunRow,
+    RunRow.subject_id,
+    columns=(RunRow.connection_id, RunRow.run_id, RunRow.status, RunRow.at, RunRow.succeeded_at),
+)
+_FIND_FACT = select(StoreRow, StoreRow.name, columns=(StoreRow.value,))
 
 
 class ServerPart(StorePart):
@@ -105,12 +112,6 @@ class ServerPart(StorePart):
                 (self.subject_id, ranking_id, expires_at_ns, text),
             )
 
-    def ranking(self, ranking_id: str, now_ns: int) -> tuple[RankedHit, ...] | None:
-        """One that has ended is gone, whether it was removed yet or not."""
-        with self._database.read() as session:
-            text = session.value(_FIND_RANKING, (self.subject_id, ranking_id, now_ns))
-        return None if text is None else tuple(RankedHit(*hit) for hit in orjson.loads(text))
-
 
 class SearchableDatabase(Database, Protocol):
     """A database that also finds words: full text is where databases really differ."""
@@ -120,125 +121,86 @@ class SearchableDatabase(Database, Protocol):
         ...
 
 
-class SqlSnapshot:
-    """One consistent state; used by one thread at a time.  Each plan has its module."""
+class SqlSnapshot(Reader):
+    """One consistent state; used by one thread at a time.
+
+    Its reads of records are the functions of their modules: a function on a reader is its method.
+    """
+
+    page = pages.page
+    record = pages.record
+    children = pages.children
+    field_window = pages.field_window
+    count = figures.count
+    span = figures.span
+    summary = figures.summary
+    aggregate = aggregates.aggregate
+    changes = changes.changes
+    blob = blobs.blob
 
     def __init__(self, session: Session, database: SearchableDatabase, subject_id: str) -> None:
-        self._session = session
+        super().__init__(session, subject_id)
         self._database = database
-        self._subject_id = subject_id
-        self._reader = Reader(session, subject_id)
+
+    def search(self, plan: SearchPlan) -> Matches:
+        """Full text, which is the database's own."""
+        return self._database.search(self, plan)
 
     @property
     def epoch(self) -> str:
-        """See the port."""
+        """As it was when the store was made or restored."""
         return str(self._kept("epoch"))
 
     @property
     def horizon(self) -> int:
-        """See the port."""
+        """Every change up to here is part of this state."""
         return int(str(self._kept("sequence")))
 
     @property
     def retained_from(self) -> int:
-        """See the port."""
+        """The newest change that was forgotten."""
         return int(str(self._kept("retained_from")))
 
     def declarations(self) -> tuple[StoredDeclaration, ...]:
-        """See the port."""
-        lines = self._session.rows(
-            f"SELECT {DECLARATION} FROM declarations WHERE subject_id = ? AND current"  # noqa: S608
-            " ORDER BY connector_key",
-            (self._subject_id,),
-        )
+        """One for each connector key."""
+        lines = self.session.rows(_DECLARATIONS, (self.subject_id,))
         return tuple(map(stored_declaration, lines))
 
     def connections(self) -> tuple[Connection, ...]:
-        """See the port."""
-        lines = self._session.rows(
-            f"SELECT {CONNECTION} FROM connections WHERE subject_id = ?"  # noqa: S608
-            " ORDER BY connection_id",
-            (self._subject_id,),
-        )
+        """Revoked ones are among them."""
+        lines = self.session.rows(_CONNECTIONS, (self.subject_id,))
         return tuple(map(stored_connection, lines))
 
     def stored_streams(self) -> tuple[StoredStream, ...]:
-        """See the port."""
-        lines = self._session.rows(
-            "SELECT s.connection_id, c.connector_key, s.stream, s.records FROM sources s"
-            " JOIN connections c USING (subject_id, connection_id) WHERE s.subject_id = ?"
-            " ORDER BY s.connection_id, s.stream",
-            (self._subject_id,),
-        )
+        """The count is kept by every write; nothing is counted here."""
+        lines = self.session.rows(_STORED_STREAMS, (self.subject_id,))
         return tuple(StoredStream(*line) for line in lines)
 
     def collections(self) -> Mapping[str, Collection]:
-        """See the port."""
-        lines = self._session.rows(
-            "SELECT connection_id, run_id, status, at, succeeded_at FROM runs WHERE subject_id = ?",
-            (self._subject_id,),
-        )
+        """A line per connection holds both."""
+        lines = self.session.rows(_RUNS, (self.subject_id,))
         return {
             connection_id: Collection(Run(run_id, RunStatus(status), at), succeeded_at)
             for connection_id, run_id, status, at, succeeded_at in lines
         }
 
-    def page(self, plan: PagePlan) -> Page:
-        """See the port."""
-        return pages.page(self._reader, plan)
-
-    def record(self, plan: RecordPlan) -> tuple[Row, ...]:
-        """See the port."""
-        return pages.record(self._reader, plan)
-
-    def children(self, plan: ChildrenPlan) -> Mapping[str, Children]:
-        """See the port."""
-        return pages.children(self._reader, plan)
-
-    def field_window(self, plan: FieldWindowPlan) -> tuple[FieldWindow, ...]:
-        """See the port."""
-        return pages.field_window(self._reader, plan)
-
-    def count(self, plan: CountPlan) -> int:
-        """See the port."""
-        return figures.count(self._reader, plan)
-
-    def span(self, plan: SpanPlan) -> Span:
-        """See the port."""
-        return figures.span(self._reader, plan)
-
-    def summary(self, plan: SummaryPlan) -> Summary:
-        """See the port."""
-        return figures.summary(self._reader, plan)
-
-    def aggregate(self, plan: AggregatePlan) -> Aggregation:
-        """See the port."""
-        return aggregates.aggregate(self._reader, plan)
-
-    def search(self, plan: SearchPlan) -> Matches:
-        """See the port."""
-        return self._database.search(self._reader, plan)
-
-    def changes(self, plan: ChangesPlan) -> Feed:
-        """See the port."""
-        return changes.changes(self._reader, plan)
-
-    def blob(self, plan: BlobPlan) -> tuple[BlobReference, ...]:
-        """See the port."""
-        return blobs.blob(self._reader, plan)
+    def ranking(self, ranking_id: str, now_ns: int) -> tuple[RankedHit, ...] | None:
+        """One that has ended is gone, whether it was removed yet or not."""
+        text = self.session.value(_FIND_RANKING, (self.subject_id, ranking_id, now_ns))
+        return None if text is None else tuple(RankedHit(*hit) for hit in orjson.loads(text))
 
     def export(self, connection_id: str, stream: str) -> Iterator[Row]:
-        """See the port."""
-        source = find_source(self._session, self._subject_id, connection_id, stream)
+        """Rows are read while they are written out."""
+        source = find_source(self.session, self.subject_id, connection_id, stream)
         if source is None:
             return
-        compiler = Compiler(source.layout, source.tables, self._session.dialect)
+        compiler = Compiler(source.layout, source.tables, self.session.dialect)
         statement = compiler.rows(Where(), " ORDER BY r.k")
-        for line in self._session.run(statement.sql, statement.params):
+        for line in self.session.run(statement.sql, statement.params):
             yield whole_row(source, line)
 
     def _kept(self, name: str) -> object:
-        return self._session.value("SELECT value FROM store WHERE name = ?", (name,))
+        return self.session.value(_FIND_FACT, (name,))
 
 
 class SqlRecordStore(RecordsPart, CatalogPart, CollectorsPart, BlobsPart, ServerPart):

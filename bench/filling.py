@@ -15,7 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from bench.archive import COLLECTIONS, Collection, declarations, records
 from personal_server.app.stores import Stores, open_stores
 from personal_server.collecting.connections import create_connection
-from personal_server.collecting.declarations import accept
+from personal_server.collecting.declarations import declare
 from personal_server.collecting.ingest import ingest
 from personal_server.domain.declaration import SourceDeclaration
 from personal_server.settings import Settings
@@ -40,7 +40,9 @@ def fill(data_dir: Path, total: int, console: Console) -> Filled:
     with open_stores(settings, serving=False) as stores, _progress(console) as progress:
         known = {
             d.connector_key: d
-            for d in (accept(stores.records, raw, stores.clock()) for raw in declarations())
+            for d in (
+                declare(stores.records, raw, stores.clock()).declaration for raw in declarations()
+            )
         }
         ids: list[str] = []
         count, seconds = 0, 0.0

@@ -23,7 +23,7 @@ from bench.clients import RestCaller
 from bench.filling import SEED, connect, ingest_lines
 from bench.site import Site
 from personal_server.app.stores import Stores, open_stores
-from personal_server.collecting.declarations import accept
+from personal_server.collecting.declarations import declare
 from personal_server.domain.declaration import SourceDeclaration
 from personal_server.settings import Settings
 
@@ -39,7 +39,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="pdpp-walk-") as folder:
         site = Site(Path(folder))
         with open_stores(Settings(data_dir=site.data_dir), serving=False) as stores:
-            declaration = accept(stores.records, declarations()[0], stores.clock())
+            declaration = declare(stores.records, declarations()[0], stores.clock()).declaration
             connection_id = connect(stores, declaration, WALKED.name)
             lines = (orjson.dumps(each) for each in records(WALKED, total, SEED))
             while batch := list(itertools.islice(lines, BATCH)):

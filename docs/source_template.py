@@ -5,13 +5,13 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator
 from datetime import date
+from functools import partial
 
 from personal_server.domain.source_item import Data, SourceItem, SourceRecord, stable_id
 from personal_server.sources.common.declaration import Stream, day, declaration, key, text, word
 from personal_server.sources.common.errors import BadRecord
 from personal_server.sources.common.export import Export, Member
 from personal_server.sources.common.source import (
-    CERTAIN,
     Claim,
     beginning_at,
     claim,
@@ -50,8 +50,8 @@ class ViewingsSource:
 
     def recognize(self, export: Export) -> Claim | None:
         """Claim by content: the first line of the file."""
-        mine = list(matching(export, lambda head: head.startswith(HEADER), ".csv"))
-        return claim(CERTAIN, mine, "its first line is that of a viewing history")
+        mine = matching(export, lambda head: head.startswith(HEADER), ".csv")
+        return claim(mine, "its first line is that of a viewing history")
 
     def read(self, export: Export, start: int = 0) -> Iterator[SourceItem]:
         """Stream: one row at a time. Repeats and what lies before `start` are dropped for you."""
@@ -64,13 +64,11 @@ def _read_member(member: Member) -> Iterator[SourceItem]:
         for line in stream:
             position, offset = member.offset + offset, offset + len(line)
             if not line.startswith(HEADER):
-                where = f"{member.name} at byte {position - member.offset}"
-                yield from one_record(
-                    where, position, lambda raw=line, at=position: [_record(raw, at)]
-                )
+                where = member.where(position - member.offset)
+                yield from one_record(where, position, partial(_record, line, position))
 
 
-def _record(line: bytes, position: int) -> SourceRecord:
+def _record(line: bytes, position: int) -> Iterator[SourceRecord]:
     """One row. What cannot be used raises BadRecord, is reported, and the next row is read."""
     cells = next(csv.reader([decoded(line)]), [])
     if len(cells) != 2:
@@ -82,7 +80,7 @@ def _record(line: bytes, position: int) -> SourceRecord:
         "series": title.partition(":")[0] if ":" in title else None,
         "watched_on": _day(cells[1]),
     }
-    return SourceRecord("viewings", data, position)
+    yield SourceRecord("viewings", data, position)
 
 
 def _day(text: str) -> str:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from personal_server.app.stores import open_stores
-from personal_server.collecting.declarations import accept
+from personal_server.collecting.declarations import declare
 from personal_server.settings import Settings
 from personal_server.storage.authorization import OwnerRow
 
@@ -15,7 +15,7 @@ def test_one_state_shows_both_stores_as_they_were_when_it_was_opened(tmp_path: P
     with open_stores(Settings(data_dir=tmp_path), serving=False) as stores:
         with stores.open_state(None) as (reader, snapshot):
             assert reader.rows(OwnerRow) == []
-            accept(stores.records, JOURNAL.read_bytes(), 1)
+            declare(stores.records, JOURNAL.read_bytes(), 1)
             with stores.authorization.write() as writer:
                 writer.insert(owner)
             assert reader.rows(OwnerRow) == []

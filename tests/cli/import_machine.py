@@ -6,7 +6,13 @@ import io
 import itertools
 import json
 from collections.abc import Callable, Generator
-from contextlib import contextmanager, nullcontext, redirect_stderr, redirect_stdout
+from contextlib import (
+    AbstractContextManager,
+    contextmanager,
+    nullcontext,
+    redirect_stderr,
+    redirect_stdout,
+)
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +20,9 @@ import cyclopts
 import pytest
 
 from personal_server.cli.exits import run_app
-from personal_server.cli.import_command import add_import_commands
+from personal_server.cli.import_command import import_command
+from personal_server.cli.receipts import receipts_command
+from personal_server.cli.sources import sources
 from personal_server.collecting.imports import ImportPorts
 from personal_server.domain.source_item import Data
 from personal_server.storage.ports import Batch
@@ -22,7 +30,7 @@ from tests.oracle.memory import MemoryStore
 
 
 class Machine:
-    """A store with the two commands in front of it."""
+    """A store with the commands of imports in front of it."""
 
     def __init__(self) -> None:
         counter = itertools.count(1)
@@ -33,7 +41,12 @@ class Machine:
             lambda size: next(counter).to_bytes(size, "big"),
         )
         self.app = cyclopts.App()
-        add_import_commands(self.app, lambda: nullcontext(self.ports))
+        self.app.command(import_command(self._opened), name="import")
+        self.app.command(receipts_command(self._opened), name="receipts")
+        self.app.command(sources)
+
+    def _opened(self) -> AbstractContextManager[ImportPorts]:
+        return nullcontext(self.ports)
 
     def run(self, *arguments: str | Path) -> tuple[int, Any]:
         """The exit code and the JSON printed."""

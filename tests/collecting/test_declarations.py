@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from personal_server.collecting.declarations import accept, declare
+from personal_server.collecting.declarations import declare
 from personal_server.errors import (
     DeclarationConflict,
     DeclarationIncompatible,
@@ -27,7 +27,7 @@ def journal(version: str = "2026-10-01", **members: Any) -> dict[str, Any]:
 @pytest.fixture
 def store() -> RecordStore:
     store = MemoryStore()
-    accept(store, journal(), 1)
+    declare(store, journal(), 1)
     store.add_connection(connection(DIARY))
     return store
 
@@ -39,15 +39,15 @@ def test_the_same_content_again_is_known(store: RecordStore) -> None:
 
 def test_a_known_version_never_changes_its_content(store: RecordStore) -> None:
     with pytest.raises(DeclarationConflict):
-        accept(store, journal(display={"name": "Other"}), 2)
+        declare(store, journal(display={"name": "Other"}), 2)
 
 
 def test_one_connector_key_belongs_to_one_source(store: RecordStore) -> None:
     other = {"kind": "connector", "id": "https://other.example/journal"}
     with pytest.raises(DeclarationConflict):
-        accept(store, journal("2", source=other), 2)
+        declare(store, journal("2", source=other), 2)
     with pytest.raises(DeclarationConflict):
-        accept(store, journal("2", connector_key="diary"), 2)
+        declare(store, journal("2", connector_key="diary"), 2)
 
 
 @pytest.mark.parametrize("change", [{"primary_key": ["created_at"]}, {"semantics": "append_only"}])
@@ -57,18 +57,18 @@ def test_key_and_semantics_of_a_stream_with_records_stand(
     raw = journal("2")
     raw["streams"][0] |= change
     raw["streams"][0]["query"]["expand"] = []
-    accept(store, raw | {"declaration_version": "before"}, 2)
-    accept(store, journal("back"), 3)
+    declare(store, raw | {"declaration_version": "before"}, 2)
+    declare(store, journal("back"), 3)
     write(store, DIARY, "entries", ENTRIES)
     with pytest.raises(DeclarationIncompatible):
-        accept(store, raw, 4)
+        declare(store, raw, 4)
 
 
 def test_streams_may_come_and_go(store: RecordStore) -> None:
     write(store, DIARY, "entries", ENTRIES)
     raw = journal("2", selection_presets=[])
     raw["streams"] = raw["streams"][1:]
-    accept(store, raw, 2)
+    declare(store, raw, 2)
     with store.snapshot() as snapshot:
         assert [d.version for d in snapshot.declarations()] == ["2"]
         assert snapshot.stored_streams()[0].record_count == 3
@@ -78,16 +78,16 @@ def test_a_stream_that_comes_back_must_fit_the_keys_that_are_stored(store: Recor
     write(store, DIARY, "entries", ENTRIES)
     dropped = journal("2", selection_presets=[])
     dropped["streams"] = dropped["streams"][1:]
-    accept(store, dropped, 2)
+    declare(store, dropped, 2)
     other = journal("3")
     other["streams"][0] |= {"primary_key": ["created_at"]}
     with pytest.raises(DeclarationIncompatible):
-        accept(store, other, 3)
-    assert accept(store, journal("4"), 4).version == "4"
+        declare(store, other, 3)
+    assert declare(store, journal("4"), 4).declaration.version == "4"
 
 
 def test_a_broken_declaration_changes_nothing(store: RecordStore) -> None:
     with pytest.raises(InvalidDeclaration):
-        accept(store, b"{}", 2)
+        declare(store, b"{}", 2)
     with store.snapshot() as snapshot:
         assert [d.version for d in snapshot.declarations()] == ["2026-10-01"]

@@ -9,6 +9,7 @@ filters = ("arguments/test_filters.py",)
 expansion = ("tools/expansion/test_expansion.py",)
 handles = ("handles/test_handles.py",)
 cleaning = ("test_safe_text.py",)
+admission = ("test_http.py",)
 errors = ("test_errors.py",)
 resources = ("test_resources.py",)
 schema = ("tools/test_schema.py",)
@@ -21,20 +22,19 @@ guards: tuple[Guard, ...] = (
     Guard("arguments", "_integer", arguments),
     Guard("arguments", "_string", arguments),
     Guard("arguments", "_list", arguments),
-    Guard("arguments", "is_encodable", arguments, "True", whole=True),
+    Guard("safe_text", "is_unicode", arguments, "True", whole=True),
+    Guard("safe_text", "is_unicode", filters, "True", whole=True),
+    Guard("safe_text", "is_unicode", handles, "True", whole=True),
     Guard("arguments", "encode_filter", filters),
     Guard("arguments", "_check_key", filters),
     Guard("arguments", "_condition", filters),
     Guard("arguments", "_scalar", filters, "str(value)"),
-    Guard("arguments", "_is_text", filters, "True", whole=True),
     Guard("tools.expansion", "_relations", expansion),
     Guard("tools.expansion", "_limits", expansion),
     Guard("tools.expansion", "_limit", expansion),
     Guard("tools.expansion", "_is_relation", expansion, "True"),
-    Guard("tools.expansion", "refuse_without_capability", expansion),
     Guard("handles", "parse_id", handles),
     Guard("handles", "is_part", handles, "True"),
-    Guard("handles", "_is_unicode", handles, "True", whole=True),
     Guard("handles", "_reads_back", handles, "True"),
     Guard("handles", "parse_window_handle", handles),
     Guard("handles", "parse_blob_handle", handles),
@@ -52,6 +52,8 @@ guards: tuple[Guard, ...] = (
     Guard("safe_text", "escaped_json", cleaning, "compact(value)", whole=True),
     Guard("safe_text", "has_steering", cleaning, "False", whole=True),
     Guard("reads", "read", errors),
+    Guard("http", "HostedApp.steps", admission),
+    Guard("http", "HostedApp.identify", admission),
     Guard("resources", "_only_segment", resources),
     Guard("resources", "_stream", resources),
     Guard("resources", "_record", resources),
@@ -62,13 +64,12 @@ guards: tuple[Guard, ...] = (
     Guard("tools.read_record_field", "read_window", windows),
     Guard("tools.schema", "_body", schema),
     Guard("tools.schema", "_stream", schema),
-    Guard("tools.schema", "index_data", schema, "_reduced(catalog, reductions[-1])"),
+    Guard("tools.schema", "index_data", schema, "_reduced(catalog, reductions[-1][0])"),
     Guard("tools.fetch", "record_of", ("tools/test_fetch.py",)),
     Guard("tools.expansion", "pass_expand_gate", ("tools/expansion/test_gate.py",)),
     Guard("tools.query_records", "check_shape", ("tools/test_query_records.py",)),
-    Guard("tools.query_records", "filter_query", ("tools/test_query_records.py",)),
-    Guard("tools.aggregate", "_contradiction", aggregate),
-    Guard("tools.aggregate", "check_shape", aggregate),
+    Guard("arguments", "filter_query", ("tools/test_query_records.py",)),
+    Guard("tools.aggregate", "_check_grouping", aggregate),
     Guard("tools.search", "check_shape", ("tools/test_search.py",)),
     Guard("tools.schema", "check_shape", schema),
     Guard("tools.schema", "_refuse_several", schema),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from personal_server.mcp_adapter.arguments import parse_arguments
-from personal_server.mcp_adapter.contract import published_contract
 from personal_server.mcp_adapter.tools import (
     aggregate,
     fetch,
@@ -28,8 +27,7 @@ shapes: dict[str, Callable[[Json], object]] = {
 
 def insist_on_legal(call: Json) -> None:
     """Raises: ToolError, for a call that would be refused before any read."""
-    shape = shapes[call["tool"]]
-    shape(parse_arguments(published_contract().tools[call["tool"]], call["arguments"], shape))
+    parse_arguments(call["tool"], call["arguments"], shapes[call["tool"]])
 
 
 def calls_in(value: object) -> Iterator[Json]:

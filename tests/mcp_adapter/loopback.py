@@ -13,6 +13,7 @@ class LoopbackServer:
     def __init__(self, app: Any) -> None:
         self.socket = socket.socket()
         self.socket.bind(("127.0.0.1", 0))
+        self.socket.listen()  # from here on callers wait instead of being refused
         self.url = f"http://127.0.0.1:{self.socket.getsockname()[1]}"
         config = uvicorn.Config(app, log_level="error", lifespan="off", ws="none")
         self.server = uvicorn.Server(config)

@@ -57,7 +57,7 @@ async def test_the_counts_are_told_each_time_they_grew(
     import anyio  # noqa: PLC0415
 
     caplog.set_level(logging.INFO, "personal_server.mcp_adapter")
-    monkeypatch.setattr("personal_server.mcp_adapter.metrics.telling_seconds", 0)
+    monkeypatch.setattr("personal_server.mcp_adapter.metrics.log_seconds", 0)
     counts = Counts()
     counts.note("schema", Outcome({}, ""), (1, 1))
     async with telling(counts):

@@ -21,15 +21,16 @@ from mcp.client import Client
 from mcp.shared.exceptions import MCPError
 from pydantic import TypeAdapter
 
-from personal_server.mcp_adapter.calls import AdapterSettings
-from personal_server.mcp_adapter.http import (
-    AdmissionUnavailable,
-    Admitted,
-    HostedApp,
-    HostedCredential,
-    Refused,
-    hosted_app,
+from personal_server.errors import (
+    GrantExpired,
+    GrantInvalid,
+    GrantRevoked,
+    InvalidToken,
+    PersonalServerError,
+    StorageUnavailable,
 )
+from personal_server.mcp_adapter.calls import AdapterSettings
+from personal_server.mcp_adapter.http import Admitted, HostedApp, HostedCredential, hosted_app
 from personal_server.mcp_adapter.server import Caller, build_server
 from personal_server.rs_client.http import RsClient, in_process_client
 from personal_server.rs_client.port import FixedBearer
@@ -172,20 +173,23 @@ async def memory_door(
 class FakeAdmission:
     """Knows a handful of tokens."""
 
-    async def judge(self, bearer: str) -> Admitted | Refused:
-        known: dict[str, Admitted | Refused] = {
+    async def judge(self, bearer: str) -> Admitted:
+        known: dict[str, Admitted | PersonalServerError] = {
             token: Admitted("client", "planner", "grt_1"),
             "pdpp_at_package": Admitted("mcp_package", "planner", None, "gpkg_1"),
             "pdpp_at_openai": Admitted("client", "https://chatgpt.com/client.json", "grt_1"),
             "pdpp_at_owner": Admitted("owner"),
             "pdpp_at_rest_only": Admitted("client", "planner", "grt_1", reaches_mcp=False),
-            "pdpp_at_revoked": Refused("grant_revoked"),
-            "pdpp_at_expired": Refused("grant_expired"),
-            "pdpp_at_invalid": Refused("grant_invalid"),
+            "pdpp_at_revoked": GrantRevoked("The owner ended this access."),
+            "pdpp_at_expired": GrantExpired("This access has ended."),
+            "pdpp_at_invalid": GrantInvalid("This access cannot be used any more."),
         }
         if bearer == "pdpp_at_unjudged":
-            raise AdmissionUnavailable
-        return known.get(bearer, Refused("invalid_token"))
+            raise StorageUnavailable("Tokens cannot be judged now.")
+        found = known.get(bearer, InvalidToken("The access token is not valid."))
+        if isinstance(found, PersonalServerError):
+            raise found
+        return found
 
 
 @dataclass(frozen=True, slots=True)

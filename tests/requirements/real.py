@@ -12,7 +12,8 @@ import httpx2
 import orjson
 
 from personal_server.domain.grant import StreamGrant
-from personal_server.mcp_adapter.http import Admitted, HostedCredential, Refused, hosted_app
+from personal_server.errors import InvalidToken
+from personal_server.mcp_adapter.http import Admitted, HostedCredential, hosted_app
 from personal_server.mcp_adapter.server import Offer, personal_data
 from personal_server.rs_client.http import RsClient, in_process_client
 from personal_server.rs_client.port import FixedBearer
@@ -162,10 +163,10 @@ class LivingAdmission:
 
     living: Living
 
-    async def judge(self, token: str, /) -> Admitted | Refused:
+    async def judge(self, token: str, /) -> Admitted:
         resolved = self.living.resolved.get(token)
         if resolved is None:
-            return Refused("invalid_token")
+            raise InvalidToken("The access token is not valid.")
         return Admitted(str(resolved.kind), resolved.client_id, None, resolved.package_id)
 
 

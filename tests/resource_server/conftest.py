@@ -13,7 +13,7 @@ from personal_server.domain.disclosure import DisclosureEntry
 from personal_server.domain.values import NANOSECONDS
 from personal_server.errors import InvalidToken, PersonalServerError
 from personal_server.reading.tokens import Identified
-from personal_server.resource_server.application import Ports, ResourceServer
+from personal_server.resource_server.application import Bearer, Ports, ResourceServer
 from personal_server.resource_server.quotas import LimitRules, Limits
 from personal_server.storage.ports import ReadSnapshot, RecordStore
 from personal_server.web.routing import Route, RouteTable
@@ -69,7 +69,7 @@ OWNER = ReadAuthority(TokenKind.OWNER, "sub_1", (), client_id="pdpp-cli")
 class Bench:
     """A resource server under test and its fakes; tokens are keys of `tokens`."""
 
-    table: RouteTable
+    table: RouteTable[Route]
     tokens: dict[str, Identified] = field(
         default_factory=lambda: {
             "client": Identified(client_authority()),
@@ -81,9 +81,12 @@ class Bench:
     log: FakeLog = field(default_factory=FakeLog)
     store: RecordStore = field(default_factory=MemoryStore)
     clock: FakeClock = field(default_factory=FakeClock)
+    bearers: list[Bearer] = field(default_factory=list[Bearer])
 
     @contextmanager
-    def identify(self, token: str) -> Generator[tuple[Identified, ReadSnapshot]]:
+    def identify(self, bearer: Bearer) -> Generator[tuple[Identified, ReadSnapshot]]:
+        self.bearers.append(bearer)
+        token = bearer if isinstance(bearer, str) else bearer.resolved.token_reference
         if token not in self.tokens:
             raise InvalidToken("This token is not known here.")
         with self.store.snapshot() as snapshot:

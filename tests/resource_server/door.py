@@ -20,7 +20,7 @@ from personal_server.resource_server.envelopes import Meta
 from personal_server.resource_server.reads import read_routes
 from personal_server.storage.ports import RecordStore, SealingKey
 from personal_server.web.application import rendered
-from personal_server.web.error_responses import error_body
+from personal_server.web.error_responses import json_error
 from personal_server.web.json_schemas import Components, component_name
 from personal_server.web.parameters import parse_query
 from personal_server.web.requests import Request
@@ -92,7 +92,7 @@ class Door:
     store: RecordStore
     now_ns: int = NOW_NS
     extra: Iterable[Route] = ()
-    table: RouteTable = field(init=False)
+    table: RouteTable[Route] = field(init=False)
     ports: ReadPorts = field(init=False)
 
     def __post_init__(self) -> None:
@@ -127,12 +127,12 @@ class Door:
                 )
                 reply = route.answer_request(request)
         except PersonalServerError as error:
-            text = error_body(error, "req_test", ORIGIN)
+            text = bytes(json_error(error, "req_test", ORIGIN).body)
             return Reply(error.status, orjson.loads(text), text)
-        answer = rendered(route, reply)
+        text = bytes(rendered(route, reply).body)
         if route.answer is not None:
-            shape_of(route.answer).validate(orjson.loads(answer.body))
-        return Reply(200, orjson.loads(answer.body), answer.body, tuple(reply.disclosed))
+            shape_of(route.answer).validate(orjson.loads(text))
+        return Reply(200, orjson.loads(text), text, tuple(reply.disclosed))
 
     def refusal(self, target: str, authority: ReadAuthority | None = None) -> tuple[object, ...]:
         """Status, code and parameter of an answer that is an error."""

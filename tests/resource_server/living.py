@@ -20,13 +20,19 @@ from personal_server.enforcement.authority import read_authority
 from personal_server.errors import InvalidToken, PersonalServerError
 from personal_server.reading.disclosure_log import DisclosureRecorder
 from personal_server.reading.ports import KeyedSealer, ReadPorts
-from personal_server.reading.tokens import Identified
-from personal_server.resource_server.application import Parts, Ports, ResourceServer, route_table
+from personal_server.reading.tokens import Identified, TokenState
+from personal_server.resource_server.application import (
+    Bearer,
+    Parts,
+    Ports,
+    ResourceServer,
+    route_table,
+)
 from personal_server.resource_server.openapi import openapi_document
 from personal_server.resource_server.quotas import LimitRules, Limits
 from personal_server.storage.catalog import KnownDeclarations
 from personal_server.storage.ports import ReadSnapshot, RecordStore, SealingKey
-from personal_server.web.routing import RouteTable
+from personal_server.web.routing import Route, RouteTable
 from personal_server.web.workers import Capacity
 from tests.oracle.disclosure_memory import MemoryDisclosures
 from tests.oracle.memory import MemoryStore
@@ -61,7 +67,7 @@ class Clock:
 class Described:
     """The OpenAPI document, used as a judge."""
 
-    table: RouteTable
+    table: RouteTable[Route]
     document: Mapping[str, Any] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -157,20 +163,24 @@ class Living:
         )
         return token
 
-    @contextmanager
-    def identify(self, token: str) -> Generator[tuple[Identified, ReadSnapshot]]:
+    def resolve(self, token: str) -> Resolved:
         if token in self.ended:
             raise self.ended[token]
         if token not in self.resolved:
             raise InvalidToken("The access token is not valid.")
+        return self.resolved[token]
+
+    @contextmanager
+    def identify(self, bearer: Bearer) -> Generator[tuple[Identified, ReadSnapshot]]:
+        resolved = bearer.resolved if isinstance(bearer, TokenState) else self.resolve(bearer)
         with self.store.snapshot() as snapshot:
             declarations = self.declarations.current(snapshot.declarations())
             connections = snapshot.connections()
-            authority = read_authority(self.resolved[token], connections, declarations)
+            authority = read_authority(resolved, connections, declarations)
             yield Identified(authority), snapshot
 
     @cached_property
-    def table(self) -> RouteTable:
+    def table(self) -> RouteTable[Route]:
         sealer = KeyedSealer([SealingKey(1, b"k" * 32, 0)], self.random_bytes)
         reads = ReadPorts(self.store, sealer, self.clock, self.random_bytes)
         return route_table(

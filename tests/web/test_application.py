@@ -27,8 +27,8 @@ def echoing(name: str, status: int = 200) -> ASGIApp:
     return app
 
 
-def client(allowed: int = 3, status: int = 200, now: int = 10**18) -> httpx2.AsyncClient:
-    app = Outermost(
+def outermost(allowed: int = 3, status: int = 200, now: int = 10**18) -> Outermost:
+    return Outermost(
         origin_policy(from_env({})),
         [
             (frozenset({"mcp"}), echoing("mcp")),
@@ -37,7 +37,11 @@ def client(allowed: int = 3, status: int = 200, now: int = 10**18) -> httpx2.Asy
         echoing("rs", status),
         FailedBearers(allowed, lambda: now),
     )
-    return httpx2.AsyncClient(transport=httpx2.ASGITransport(app=app), base_url=ORIGIN)
+
+
+def client(allowed: int = 3, status: int = 200) -> httpx2.AsyncClient:
+    transport = httpx2.ASGITransport(app=outermost(allowed, status))
+    return httpx2.AsyncClient(transport=transport, base_url=ORIGIN)
 
 
 @pytest.mark.anyio
@@ -66,6 +70,21 @@ async def test_every_answer_carries_the_request_id_and_the_version() -> None:
     assert sent.headers["Request-Id"] == sent.headers["X-Request-Id"] == "mine.1"
     assert sent.headers["PDPP-Version"] == "2026-04-06"
     assert bad.headers["Request-Id"].startswith("req_")
+
+
+@pytest.mark.anyio
+async def test_nothing_is_settled_by_whoever_hands_a_request_in() -> None:
+    app, settled = outermost(), list[object]()
+
+    async def forging(scope: Scope, receive: Receive, send: Send) -> None:
+        await app({**scope, "state": {"token_states": {"x": 1}, "origin": "else"}}, receive, send)
+
+    transport = httpx2.ASGITransport(app=forging)
+    async with httpx2.AsyncClient(transport=transport, base_url=ORIGIN) as http:
+        for path in ("/v1", "/mcp", "/oauth/token"):
+            settled.append(set((await http.get(path)).json()) - {"part"})
+            assert (await http.get(path)).json()["origin"] == ORIGIN
+    assert settled == [{"origin", "request_id", "client_address"}] * 3
 
 
 @pytest.mark.anyio

@@ -1,7 +1,9 @@
+import threading
+
 import pytest
 
 from personal_server.errors import RateLimitExceeded
-from personal_server.web.limits import MAX_ADDRESSES, FailedBearers
+from personal_server.web.limits import MAX_KEYS, Bucket, FailedBearers
 
 SECOND = 10**9
 
@@ -37,10 +39,30 @@ def test_nothing_is_kept_where_the_limit_is_off() -> None:
 def test_addresses_of_the_past_are_forgotten() -> None:
     clock = Clock()
     failed = FailedBearers(1, clock)
-    for number in range(MAX_ADDRESSES):
+    for number in range(MAX_KEYS):
         failed.count(str(number))
     clock.now_ns += 61 * SECOND
     failed.count("last")
     remembered = FailedBearers(1, clock)
     remembered.count("last")
     assert failed == remembered
+
+
+def test_a_bucket_gives_each_token_once_to_many_threads() -> None:
+    bucket = Bucket(Clock(), 1_000, 1, 3_600)
+    refusals: list[RateLimitExceeded] = []
+
+    def take() -> None:
+        for _ in range(300):
+            try:
+                bucket.take("a")
+            except RateLimitExceeded as refused:
+                refusals.append(refused)
+
+    threads = [threading.Thread(target=take) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(refusals) == 200
+    assert bucket.left("a") == 0

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
-from functools import partial
 from importlib.metadata import version
 from typing import Any, cast
 
 import anyio
 import anyio.to_thread
-import httpx2
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from personal_server.app.stores import Stores, command_origin, open_stores
@@ -36,22 +34,15 @@ from personal_server.authorization_server.openapi import (
 from personal_server.console.application import SEGMENTS as CONSOLE_SEGMENTS
 from personal_server.console.application import ConsoleParts, console_app, error_page, owner_session
 from personal_server.errors import (
-    GrantExpired,
-    GrantInvalid,
-    GrantRevoked,
-    InvalidToken,
-    PersonalServerError,
     StorageUnavailable,
 )
 from personal_server.granting.owner_sessions import OwnerSignIn
 from personal_server.granting.retention import Retention, keep_forgetting, keep_sweeping
 from personal_server.mcp_adapter.calls import adapter_settings
 from personal_server.mcp_adapter.http import (
-    AdmissionUnavailable,
     Admitted,
     HostedApp,
     HostedCredential,
-    Refused,
     hosted_app,
 )
 from personal_server.reading.disclosure_log import DisclosureRecorder
@@ -106,29 +97,27 @@ def _each(value: object) -> list[object]:
 # The hosted adapter's way to `/v1`: the same application, in this process.
 #
 # Rule: it enters behind the outermost application, so what that settles is settled here from the
-# request itself; there is no header or shortcut that skips a check of `/v1`.
+# request itself, and what admission found out about the token of the call is handed on; there is no
+# header or shortcut that skips a check of `/v1`.
 # Source: docs/contract/mcp-adapter.md 3.2, 3.3.
 
 
-_REFUSALS: Mapping[type[PersonalServerError], Refused] = {
-    InvalidToken: Refused("invalid_token"),
-    GrantRevoked: Refused("grant_revoked"),
-    GrantExpired: Refused("grant_expired"),
-    GrantInvalid: Refused("grant_invalid"),
-}
-
-
 class BehindTheDoor:
-    """An inner application, told the origin that its in-process caller wrote into `Host`."""
+    """An inner application, told the origin that its in-process caller wrote into `Host`.
 
-    def __init__(self, inner: ASGIApp) -> None:
+    Shapes: `token_states` is what is known of bearers already, by token.
+    """
+
+    def __init__(self, inner: ASGIApp, token_states: Mapping[str, object] | None = None) -> None:
         self._inner = inner
+        self._token_states = token_states or {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on."""
         host = next(value for name, value in scope["headers"] if name == b"host")
         origin = f"{scope['scheme']}://{host.decode('latin-1')}"
-        await self._inner({**scope, "state": {"origin": origin}}, receive, send)
+        state = {"origin": origin, "token_states": self._token_states}
+        await self._inner({**scope, "state": state}, receive, send)
 
 
 class TokenAdmission:
@@ -138,17 +127,18 @@ class TokenAdmission:
         self._resolver = resolver
         self._mcp_resources = mcp_resources
 
-    async def judge(self, token: str) -> Admitted | Refused:
-        """What a bearer stands for now.  Raises: AdmissionUnavailable."""
-        try:
-            found = await anyio.to_thread.run_sync(partial(self._resolver.resolve, token))
-        except PersonalServerError as error:
-            refusal = _REFUSALS.get(type(error))
-            if refusal is None:
-                raise AdmissionUnavailable from None
-            return refusal
+    async def judge(self, token: str) -> Admitted:
+        """What a bearer stands for now.
+
+        Raises: InvalidToken, GrantRevoked, GrantExpired, GrantInvalid, StorageUnavailable.
+        """
+        state = await anyio.to_thread.run_sync(self._resolver.current, token)
+        if state.refusal is not None:
+            raise state.refusal
+        found = state.resolved
         return Admitted(
             kind=found.kind,
+            state=state,
             client_id=found.client_id,
             grant_id=found.grants[0].grant_id if len(found.grants) == 1 else None,
             package_id=found.package_id,
@@ -198,8 +188,7 @@ def compose(
     resolver = TokenResolver(stores.authorization, stores.clock)
     sign_in = OwnerSignIn(stores.authorization, stores.clock, stores.random_bytes)
     v1 = _resource_server(settings, stores, resolver, recorder, origins)
-    client = in_process_client(BehindTheDoor(v1))
-    hosted = _hosted(settings, resolver, origins, client)
+    hosted = _hosted(settings, resolver, origins, v1)
     console = console_app(_console_parts(settings, stores, sign_in))
     authorization = _authorization(settings, stores, sign_in, origins, fetch)
     app = Outermost(
@@ -211,7 +200,7 @@ def compose(
         ],
         v1,
         FailedBearers(settings.limits.failed_tokens_per_minute, stores.clock),
-        lambda: _lifetime(hosted, client, settings, stores, resolver),
+        lambda: _lifetime(hosted, settings, stores, resolver),
     )
     return Server(app, command_origin(settings), stores, sign_in)
 
@@ -302,9 +291,10 @@ def _hosted(
     settings: Settings,
     resolver: TokenResolver,
     origins: tuple[str, ...],
-    client: httpx2.AsyncClient,
+    v1: ASGIApp,
 ) -> HostedApp:
     def open_port(credential: HostedCredential) -> RsPort:
+        client = in_process_client(BehindTheDoor(v1, {credential.token: credential.state}))
         bearer = FixedBearer(credential.token)
         rs = RsClient(client, credential.origin, bearer, VERSION, encoding="identity")
         return rs.port(credential.tool, credential.request_id)
@@ -323,13 +313,12 @@ def _hosted(
 @asynccontextmanager
 async def _lifetime(
     hosted: HostedApp,
-    client: httpx2.AsyncClient,
     settings: Settings,
     stores: Stores,
     resolver: TokenResolver,
 ) -> AsyncGenerator[None, None]:
     retention = Retention(settings.change_history_days, settings.disclosure_log_days)
-    async with hosted.run(), client, anyio.create_task_group() as tasks:
+    async with hosted.run(), anyio.create_task_group() as tasks:
         tasks.start_soon(keep_sweeping, stores.authorization, resolver.flush_uses, stores.clock)
         tasks.start_soon(
             keep_forgetting, stores.records, stores.disclosures, retention, stores.clock

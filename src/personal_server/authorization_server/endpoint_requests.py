@@ -9,33 +9,46 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from secrets import token_hex
 
-from starlette.requests import Request
-
-from personal_server.errors import BadRequest, UnsupportedVersion
+from personal_server.errors import BadRequest
 from personal_server.granting.audit import Acting
-from personal_server.web.requests import PDPP_VERSION
+from personal_server.web.bodies import form_fields
+from personal_server.web.requests import IncomingRequest
 
 _SHOWN_AGENT = 200
+MAX_FIELDS = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
     """A call as endpoints see it.
 
-    Shapes: `parameters` of the form or, for GET, of the query; `resources` the values of
-        `resource`; `repeated` the names given more than once (authorization endpoint only).
+    Shapes: `path` holds the decoded variable segments; `parameters` those of the form or, for GET,
+        of the query; `resources` the values of `resource`; `repeated` the names given more than
+        once (authorization endpoint only).
     """
 
-    request: Request
-    origin: str
-    request_id: str
-    address: str
+    request: IncomingRequest
+    path: Mapping[str, str] = field(default_factory=dict[str, str])
     parameters: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     resources: tuple[str, ...] = ()
     repeated: frozenset[str] = frozenset()
     body: bytes = field(default=b"", repr=False)
+
+    @property
+    def origin(self) -> str:
+        """The origin the call was made on."""
+        return self.request.origin
+
+    @property
+    def request_id(self) -> str:
+        """The id of the call."""
+        return self.request.request_id
+
+    @property
+    def address(self) -> str:
+        """Where the caller is; empty where nobody knows."""
+        return self.request.client_address or ""
 
     def acting(self, actor: str = "client") -> Acting:
         """Who acts, for the audit trail."""
@@ -50,20 +63,33 @@ class Call:
         return value
 
 
-def settled(request: Request) -> Call:
-    """The call with what the outermost application settled; defaults stand in without one."""
-    state: Mapping[str, str] = request.scope.get("state", {})
-    here = f"{request.url.scheme}://{request.headers.get('host', '')}"
-    peer = request.client.host if request.client else ""
-    return Call(
-        request=request,
-        origin=state.get("origin", here),
-        request_id=state.get("request_id") or f"req_{token_hex(12)}",
-        address=state.get("client_address", peer),
-    )
+def parse_query(
+    query: bytes,
+) -> tuple[Mapping[str, str], tuple[str, ...], frozenset[str]]:
+    """The query of an authorization request: parameters, resources, repeated names.
+
+    Raises: InvalidRequest.
+    """
+    parameters: dict[str, str] = {}
+    resources: list[str] = []
+    seen: set[str] = set()
+    repeated: set[str] = set()
+    for name, value in form_fields(query, MAX_FIELDS):
+        if name == "resource":
+            resources += [value] if value else []
+            continue
+        if name in seen:
+            repeated.add(name)
+        elif value:
+            parameters[name] = value
+        seen.add(name)
+    return parameters, tuple(resources), frozenset(repeated)
 
 
-def check_version(request: Request) -> None:
-    """Raises: UnsupportedVersion."""
-    if request.headers.get("pdpp-version", PDPP_VERSION) != PDPP_VERSION:
-        raise UnsupportedVersion(f"This server speaks PDPP-Version {PDPP_VERSION}.")
+def parse_form(body: bytes) -> tuple[Mapping[str, str], tuple[str, ...]]:
+    """The parameters of a form and its resources.  Raises: BadRequest, InvalidRequest."""
+    parameters, resources, repeated = parse_query(body)
+    if repeated:
+        name = min(repeated)
+        raise BadRequest(f"The parameter {name[:64]} is given twice.", param=name[:64])
+    return parameters, resources

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 import anyio.to_thread
-from starlette.requests import Request
 from starlette.responses import Response
 
 from personal_server.authorization_server.endpoint_requests import Call
@@ -22,46 +21,26 @@ from personal_server.errors import (
     InvalidToken,
     NotFound,
     NotPermitted,
-    PersonalServerError,
 )
 from personal_server.granting.audit import Acting
 from personal_server.granting.revocations import Ended, end_grant, end_package
 from personal_server.reading.tokens import Judged, judge, resolved
 from personal_server.storage.authorization import AuthorizationReader, AuthorizationStore, ClientRow
 from personal_server.storage.catalog import Catalogs
-from personal_server.web.error_responses import server_error
+from personal_server.web.bearers import sent_bearer
+from personal_server.web.requests import IncomingRequest
 from personal_server.web.responses import answer
 
-# Bearers at the authorization server's own resources.
-# Source: docs/contract/authorization-server.md 10.1, 12.2.
+
+def bearer_of(request: IncomingRequest) -> str | None:
+    """The bearer token, judged by its row alone; none, or another scheme, counts as missing.
+
+    Source: docs/contract/authorization-server.md 10.1, 12.2.
+    """
+    return sent_bearer(request.headers.get("authorization"))
 
 
-NEXT_STEP = (
-    "Authorize this client at the server named in resource_metadata, then repeat the request."
-)
-
-
-def bearer_of(request: Request) -> str | None:
-    """The bearer token; another scheme or an empty token counts as missing."""
-    scheme, _, token = request.headers.get("authorization", "").partition(" ")
-    return token.strip() or None if scheme.lower() == "bearer" else None
-
-
-def challenged(call: Call, error: AuthenticationRequired | InvalidToken) -> Response:
-    """A 401 that says where to authorize."""
-    metadata = f"{call.origin}/.well-known/oauth-protected-resource"
-    challenge = f'Bearer resource_metadata="{metadata}", scope="pdpp:read"'
-    if isinstance(error, InvalidToken):
-        challenge += f', error="invalid_token", error_description="{error.message}"'
-    described: PersonalServerError = type(error)(
-        error.message, resource_metadata=metadata, next_step=NEXT_STEP
-    )
-    response = server_error(described, call.request_id)
-    response.headers["WWW-Authenticate"] = challenge
-    return response
-
-
-OwnerSession = Callable[[Request], bool]
+OwnerSession = Callable[[IncomingRequest], bool]
 """Whether a request comes from a signed-in owner and passes the cross-site checks.
 
 Raises what those checks raise.
@@ -95,32 +74,32 @@ class Grants:
         """What the presented token stands for, also when a person or the agreed end closed it."""
         token = bearer_of(call.request)
         if token is None:
-            return challenged(call, AuthenticationRequired("A bearer token is needed."))
+            raise AuthenticationRequired("A bearer token is needed.")
         body = await anyio.to_thread.run_sync(self._current, token)
         if body is None:
-            return challenged(call, InvalidToken("The access token is not valid."))
+            raise InvalidToken("The access token is not valid.")
         return answer(body)
 
     async def end_grant(self, call: Call) -> Response:
         """End one grant."""
-        return await self._end(call, str(call.request.path_params["grant_id"]), "grant")
+        return await self._end(call, call.path["grant_id"], "grant")
 
     async def end_package(self, call: Call) -> Response:
         """End one package."""
-        return await self._end(call, str(call.request.path_params["package_id"]), "package")
+        return await self._end(call, call.path["package_id"], "package")
 
     async def _end(self, call: Call, held_id: str, kind: str) -> Response:
         token = bearer_of(call.request)
         if token is None:
             if not await anyio.to_thread.run_sync(self._owner_session, call.request):
-                return challenged(call, AuthenticationRequired("A bearer token is needed."))
+                raise AuthenticationRequired("A bearer token is needed.")
             found = await anyio.to_thread.run_sync(
                 self._end_as, held_id, kind, "owner", call.acting("owner")
             )
             return answer(found)
         judged = await anyio.to_thread.run_sync(self._judged, token)
         if judged is None or not may_end(judged):
-            return challenged(call, InvalidToken("The access token is not valid."))
+            raise InvalidToken("The access token is not valid.")
         owner = judged.row.kind == "owner"
         own = judged.row.grant_id if kind == "grant" else judged.row.package_id
         if not owner and own != held_id:

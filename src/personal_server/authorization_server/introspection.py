@@ -24,7 +24,7 @@ from personal_server.granting.audit import audit
 from personal_server.reading.tokens import Judged, judge
 from personal_server.storage.authorization import AuthorizationStore, IntrospectionClientRow
 from personal_server.storage.catalog import Catalogs
-from personal_server.web.error_responses import server_error
+from personal_server.web.error_responses import json_error
 from personal_server.web.limits import Limits
 from personal_server.web.responses import answer
 
@@ -51,7 +51,7 @@ class Introspecting:
         caller_id = await anyio.to_thread.run_sync(self._caller, call)
         if caller_id is None:
             refused = AuthenticationRequired("Introspection needs its own credentials.")
-            response = server_error(refused, call.request_id)
+            response = json_error(refused, call.request_id)
             response.headers["WWW-Authenticate"] = REALM
             return response
         self._limits.introspection.take(caller_id)

@@ -5,20 +5,15 @@ Source: docs/contract/authorization-server.md 10.5.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
-
 import cyclopts
 
-from personal_server.app.stores import OwnerStore
 from personal_server.cli.exits import print_json
+from personal_server.cli.store import StoreOpener, open_store
 from personal_server.cli.tables import console, words
 from personal_server.granting.clients import add_introspection_client
 
-Opener = Callable[[], AbstractContextManager[OwnerStore]]
 
-
-def admin_app(open_store: Opener) -> cyclopts.App:
+def admin_app(open_store: StoreOpener) -> cyclopts.App:
     """The command group `pdpp admin`."""
     app = cyclopts.App(name="admin", help="Set up what works beside this server.")
 
@@ -46,3 +41,6 @@ def admin_app(open_store: Opener) -> cyclopts.App:
         console().print(f"{made.caller_id}\n{made.secret}", soft_wrap=True)
 
     return app
+
+
+admin = admin_app(open_store)

@@ -1,6 +1,7 @@
-"""One connection, made: discover, register, ask, wait, prove that it reads, keep the credential.
+"""`pdpp connect`: discover, register, ask, wait, prove that it reads, keep the credential.
 
-Source: docs/contract/authorization-server.md 14.1, "Flow".
+Rule: no token in any output but that of `pdpp token`.
+Source: docs/contract/authorization-server.md 14.1.
 """
 
 from __future__ import annotations
@@ -20,10 +21,9 @@ from cyclopts import Parameter
 from rich.console import Console
 from rich.text import Text
 
-from personal_server.cli.exits import CommandError, print_json
+from personal_server.cli.exits import CommandError, default_cache, print_json
 from personal_server.cli.selection_options import Details, SelectionOptions
 from personal_server.cli.tables import console, plain, print_facts, words
-from personal_server.domain.values import instant_text
 from personal_server.rs_client.authorization_flows import (
     SCOPE,
     ClientForgotten,
@@ -45,275 +45,22 @@ from personal_server.rs_client.credentials import (
     OwnerTokenRefused,
     TokenRejected,
     connect_hint,
+    credential_document,
     credential_members,
     normalize_provider_url,
 )
 from personal_server.rs_client.discovery import Exchange, Provider, discover, network_exchange
 from personal_server.rs_client.refresh import CachedCredential, HttpTokenEndpoint
 
-LOOPBACK_SECONDS = 900.0
-
-
-@dataclass(frozen=True, slots=True)
-class ConnectOptions:
-    """How to connect; `open_browser` `None` only prints the address."""
-
-    details: Details | None
-    loopback: bool
-    open_browser: Callable[[str], object] | None
-    client_name: str | None
-    waiting: Waiting
-
-
-@dataclass(frozen=True, slots=True)
-class Connected:
-    """What was obtained; no secret in it."""
-
-    provider_url: str
-    kind: str
-    grant_id: str | None
-    package_id: str | None
-    sources: tuple[str, ...]
-    expires_at: str | None
-    cache_path: Path
-    cache_root: Path
-
-    @property
-    def host_configuration(self) -> dict[str, object]:
-        """How an MCP host starts the stdio adapter on this credential."""
-        root = str(self.cache_root.resolve())
-        arguments = ["--provider-url", self.provider_url, "--cache-root", root]
-        return {"mcpServers": {"personal-data": {"command": "pdpp-mcp-server", "args": arguments}}}
-
-    def as_json(self) -> dict[str, object]:
-        """For programs."""
-        return {
-            "provider_url": self.provider_url,
-            "kind": self.kind,
-            "grant_id": self.grant_id,
-            "grant_package_id": self.package_id,
-            "sources": list(self.sources),
-            "expires_at": self.expires_at,
-            "cache_path": str(self.cache_path.resolve()),
-            "mcp_configuration": self.host_configuration,
-        }
-
-    def print(self, out: Console) -> None:
-        """For people."""
-        facts = {
-            "connected": self.provider_url,
-            "as": self.package_id or self.grant_id or self.kind,
-            "sources": ", ".join(self.sources) or "–",
-            "until": self.expires_at or "no end",
-            "cached in": str(self.cache_path),
-        }
-        print_facts(facts.items(), out)
-        out.print("\nFor an MCP host:")
-        out.print(json.dumps(self.host_configuration), soft_wrap=True, markup=False)
-
-
-def connect_to(
-    exchange: Exchange,
-    cache: CredentialCache,
-    origin: str,
-    options: ConnectOptions,
-    clock: Callable[[], int],
-) -> Connected:
-    """Obtain and keep a credential.  Raises: CredentialError."""
-    cache.prepare()
-    provider = discover(exchange, origin)
-    name = options.client_name or f"pdpp on {socket.gethostname()}"
-    known = _known_client(cache, origin, name)
-    client_id, tokens = _obtained(exchange, provider, name, known, options)
-    document = _document(provider, client_id, name, tokens, clock())
-    kind = _proved(exchange, provider, cast("str", tokens["access_token"]))
-    cast("Document", document["credential"])["token_kind"] = kind
-    path = cache.save(document)
-    return _connected(exchange, provider, document, kind, path, cache)
-
-
-def _obtained(
-    exchange: Exchange, provider: Provider, name: str, known: str | None, options: ConnectOptions
-) -> tuple[str, Mapping[str, object]]:
-    """Client id and token response; a client that the server forgot is registered anew."""
-    obtain = _by_loopback if options.loopback else _by_device
-    if known is not None:
-        try:
-            return known, obtain(exchange, provider, known, options)
-        except ClientForgotten:
-            words().print("The server no longer knows this computer; it is registered anew.")
-    client_id = register(exchange, provider, name)
-    return client_id, obtain(exchange, provider, client_id, options)
-
-
-def show_offer(offer: DeviceOffer, open_browser: Callable[[str], object] | None) -> None:
-    """Tell the person where to go and which code to compare."""
-    out = words()
-    out.print(where_to_decide(open_browser is not None, "compare the code, and decide"))
-    out.print(plain(f"  {offer.verification_uri_complete}"), soft_wrap=True)
-    out.print(Text.assemble("  code ", (offer.user_code, "bold")))
-    out.print(still_waiting(offer.expires_in))
-    if open_browser is not None:
-        open_browser(offer.verification_uri_complete)
-
-
-def where_to_decide(opened: bool, then: str) -> str:
-    """The line above the address."""
-    if opened:
-        return f"Your browser opens; {then} there. If it does not open, go to:"
-    return f"Open this address, {then}:"
-
-
-def still_waiting(seconds: float) -> str:
-    """That nothing hangs: a person is asked."""
-    minutes = max(1, round(seconds / 60))
-    return f"Waiting up to {minutes} min for the decision; Ctrl-C stops."
-
-
-def _by_device(
-    exchange: Exchange, provider: Provider, client_id: str, options: ConnectOptions
-) -> Mapping[str, object]:
-    offer = ask_for_device(exchange, provider, client_id, options.details)
-    show_offer(offer, options.open_browser)
-    return poll_device(exchange, provider, client_id, offer, options.waiting)
-
-
-def _by_loopback(
-    exchange: Exchange, provider: Provider, client_id: str, options: ConnectOptions
-) -> Mapping[str, object]:
-    details = None if options.details is None else json.dumps(options.details, ensure_ascii=False)
-    with listening() as listener:
-        request = code_request(
-            client_id, listener.redirect_uri, provider.origin, SCOPE, details, secrets.token_bytes
-        )
-        carried = push_request(exchange, provider, request.parameters)
-        address = request.address(provider, carried)
-        seconds = options.waiting.timeout or LOOPBACK_SECONDS
-        words().print(where_to_decide(options.open_browser is not None, "decide"))
-        words().print(plain(f"  {address}"), soft_wrap=True)
-        words().print(still_waiting(seconds))
-        if options.open_browser is not None:
-            options.open_browser(address)
-        answer = listener.answer(seconds)
-        code = request.code(provider, answer)
-        form = {
-            "code": code,
-            "code_verifier": request.verifier,
-            "client_id": client_id,
-            "redirect_uri": listener.redirect_uri,
-            "resource": provider.origin,
-        }
-        return redeem_code(exchange, provider, form)
-
-
-def _known_client(cache: CredentialCache, origin: str, name: str) -> str | None:
-    """The client that was registered for this directory before, under the same name."""
-    try:
-        document = cache.load(origin).document
-    except CredentialError:
-        return None
-    client = cast("dict[str, object]", document["client"])
-    client_id = client.get("client_id")
-    usable = isinstance(client_id, str) and client_id.startswith("cli_")
-    return client_id if usable and client.get("client_name") == name else None  # type: ignore[return-value]
-
-
-def _document(
-    provider: Provider,
-    client_id: str,
-    name: str,
-    tokens: Mapping[str, object],
-    now_ns: int,
-) -> Document:
-    now = instant_text(now_ns)
-    credential: Document = {
-        "token_type": "Bearer",
-        "grant_id": None,
-        "grant_package_id": None,
-        "refresh_token": None,
-        "resource": provider.origin,
-        "authorization_details": [],
-        **credential_members(tokens, now_ns),
-    }
-    return {
-        "provider_url": provider.origin,
-        "authorization_server": provider.issuer,
-        "issuer": provider.issuer,
-        "scope": "pdpp:read",
-        "client": {
-            "client_id": client_id,
-            "client_name": name,
-            "token_endpoint_auth_method": "none",
-        },
-        "credential": credential,
-        "created_at": now,
-        "updated_at": now,
-    }
-
-
-def _proved(exchange: Exchange, provider: Provider, token: str) -> str:
-    """The kind of a token that reads.
-
-    Raises: OwnerTokenRefused, TokenRejected, MetadataFailure, ProviderUnavailable.
-    """
-    reply = exchange.get(f"{provider.origin}/v1/schema?view=compact", token)
-    if reply.status == 401:
-        raise TokenRejected(
-            "The server does not accept the token it just gave.", connect_hint(provider.origin)
-        )
-    if not reply.ok:
-        raise MetadataFailure(f"The server's schema answered {reply.status}.", "Try again later.")
-    data = reply.body.get("data")
-    holder = cast("dict[str, object]", data) if isinstance(data, dict) else reply.body
-    bearer = holder.get("bearer")
-    kind = cast("dict[str, object]", bearer).get("token_kind") if isinstance(bearer, dict) else None
-    if kind == "owner":
-        raise OwnerTokenRefused(
-            "The server gave an owner credential, which is never kept here.",
-            "Ask for a grant instead.",
-        )
-    return kind if isinstance(kind, str) else "client"
-
-
-def _connected(
-    exchange: Exchange,
-    provider: Provider,
-    document: Document,
-    kind: str,
-    path: Path,
-    cache: CredentialCache,
-) -> Connected:
-    credential = cast("dict[str, object]", document["credential"])
-    token = cast("str", credential["access_token"])
-    current = exchange.get(f"{provider.origin}/grants/current", token)
-    grants = cast("list[dict[str, object]]", current.body.get("grants") or [])
-    ends = [grant.get("expires_at") for grant in grants]
-    return Connected(
-        provider_url=provider.origin,
-        kind=kind,
-        grant_id=cast("str | None", credential.get("grant_id")),
-        package_id=cast("str | None", credential.get("grant_package_id")),
-        sources=tuple(str(grant.get("connector_key")) for grant in grants),
-        expires_at=next((end for end in ends if isinstance(end, str)), None),
-        cache_path=path,
-        cache_root=cache.root,
-    )
-
-
-# `pdpp connect`: access to a server, asked for and kept.
-#
-# Rule: no token in any output but that of `pdpp token`.
-# Source: docs/contract/authorization-server.md 14.1.
-
-
 CacheRoot = Annotated[Path | None, Parameter(name="--cache-root")]
+LOOPBACK_SECONDS = 900.0
 
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
     """What these commands touch outside: the network, the browser, the clocks, the cache."""
 
-    default_cache: Callable[[], Path]
+    default_cache: Callable[[], Path] = default_cache
     exchange: Callable[[], Exchange] = network_exchange
     open_browser: Callable[[str], object] = webbrowser.open
     clock: Callable[[], int] = time.time_ns
@@ -321,7 +68,9 @@ class Surroundings:
 
     def cache(self, root: Path | None) -> CredentialCache:
         """The credential cache, with warnings on standard error."""
-        return CredentialCache(root or self.default_cache(), lambda said: words().print(said))
+        return CredentialCache(
+            root or self.default_cache(), lambda sentence: words().print(sentence)
+        )
 
     def credential(self, root: Path | None, provider_url: str) -> CachedCredential:
         """A provider's cached credential, kept current."""
@@ -391,7 +140,7 @@ def connect_command(around: Surroundings) -> Callable[..., None]:
         )
         cache = around.cache(cache_root)
         origin = normalize_provider_url(url)
-        result = connect_to(around.exchange(), cache, origin, options, around.clock)
+        result = _connect(around.exchange(), cache, origin, options, around.clock)
         if json:
             print_json(result.as_json())
         else:
@@ -403,3 +152,241 @@ def connect_command(around: Surroundings) -> Callable[..., None]:
 def registry_uri(name: str) -> str:
     """The URI of a source by its short name, as the public registry writes it."""
     return name if ":" in name else f"https://registry.pdpp.dev/connectors/{name}"
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectOptions:
+    """How to connect; `open_browser` `None` only prints the address."""
+
+    details: Details | None
+    loopback: bool
+    open_browser: Callable[[str], object] | None
+    client_name: str | None
+    waiting: Waiting
+
+
+@dataclass(frozen=True, slots=True)
+class Connected:
+    """What was obtained; no secret in it."""
+
+    provider_url: str
+    kind: str
+    grant_id: str | None
+    package_id: str | None
+    sources: tuple[str, ...]
+    expires_at: str | None
+    cache_path: Path
+    cache_root: Path
+
+    @property
+    def host_configuration(self) -> dict[str, object]:
+        """How an MCP host starts the stdio adapter on this credential."""
+        root = str(self.cache_root.resolve())
+        arguments = ["--provider-url", self.provider_url, "--cache-root", root]
+        return {"mcpServers": {"personal-data": {"command": "pdpp-mcp-server", "args": arguments}}}
+
+    def as_json(self) -> dict[str, object]:
+        """For programs."""
+        return {
+            "provider_url": self.provider_url,
+            "kind": self.kind,
+            "grant_id": self.grant_id,
+            "grant_package_id": self.package_id,
+            "sources": list(self.sources),
+            "expires_at": self.expires_at,
+            "cache_path": str(self.cache_path.resolve()),
+            "mcp_configuration": self.host_configuration,
+        }
+
+    def print(self, out: Console) -> None:
+        """For people."""
+        facts = {
+            "connected": self.provider_url,
+            "as": self.package_id or self.grant_id or self.kind,
+            "sources": ", ".join(self.sources) or "–",
+            "until": self.expires_at or "no end",
+            "cached in": str(self.cache_path),
+        }
+        print_facts(facts.items(), out)
+        out.print("\nFor an MCP host:")
+        out.print(json.dumps(self.host_configuration), soft_wrap=True, markup=False)
+
+
+def _connect(
+    exchange: Exchange,
+    cache: CredentialCache,
+    origin: str,
+    options: ConnectOptions,
+    clock: Callable[[], int],
+) -> Connected:
+    """Obtain and keep a credential.  Raises: CredentialError."""
+    cache.prepare()
+    provider = discover(exchange, origin)
+    name = options.client_name or f"pdpp on {socket.gethostname()}"
+    known = _known_client(cache, origin, name)
+    client_id, tokens = _obtained(exchange, provider, name, known, options)
+    document = _document(provider, client_id, name, tokens, clock())
+    kind = _token_kind(exchange, provider, cast("str", tokens["access_token"]))
+    cast("Document", document["credential"])["token_kind"] = kind
+    path = cache.save(document)
+    return _connected(exchange, provider, document, kind, path, cache)
+
+
+def _known_client(cache: CredentialCache, origin: str, name: str) -> str | None:
+    """The client that was registered for this directory before, under the same name."""
+    try:
+        document = cache.load(origin).document
+    except CredentialError:
+        return None
+    client = cast("dict[str, object]", document["client"])
+    client_id = client.get("client_id")
+    if not isinstance(client_id, str) or not client_id.startswith("cli_"):
+        return None
+    return client_id if client.get("client_name") == name else None
+
+
+def _obtained(
+    exchange: Exchange, provider: Provider, name: str, known: str | None, options: ConnectOptions
+) -> tuple[str, Mapping[str, object]]:
+    """Client id and token response; a client that the server forgot is registered anew."""
+    obtain = _by_loopback if options.loopback else _by_device
+    if known is not None:
+        try:
+            return known, obtain(exchange, provider, known, options)
+        except ClientForgotten:
+            words().print("The server no longer knows this computer; it is registered anew.")
+    client_id = register(exchange, provider, name)
+    return client_id, obtain(exchange, provider, client_id, options)
+
+
+def _by_device(
+    exchange: Exchange, provider: Provider, client_id: str, options: ConnectOptions
+) -> Mapping[str, object]:
+    offer = ask_for_device(exchange, provider, client_id, options.details)
+    show_offer(offer, options.open_browser)
+    return poll_device(exchange, provider, client_id, offer, options.waiting)
+
+
+def show_offer(offer: DeviceOffer, open_browser: Callable[[str], object] | None) -> None:
+    """Tell the person where to go and which code to compare."""
+    out = words()
+    out.print(_where_to_decide(open_browser is not None, "compare the code, and decide"))
+    out.print(plain(f"  {offer.verification_uri_complete}"), soft_wrap=True)
+    out.print(Text.assemble("  code ", (offer.user_code, "bold")))
+    out.print(_still_waiting(offer.expires_in))
+    if open_browser is not None:
+        open_browser(offer.verification_uri_complete)
+
+
+def _by_loopback(
+    exchange: Exchange, provider: Provider, client_id: str, options: ConnectOptions
+) -> Mapping[str, object]:
+    details = None if options.details is None else json.dumps(options.details, ensure_ascii=False)
+    with listening() as listener:
+        request = code_request(
+            client_id, listener.redirect_uri, provider.origin, SCOPE, details, secrets.token_bytes
+        )
+        carried = push_request(exchange, provider, request.parameters)
+        address = request.address(provider, carried)
+        seconds = options.waiting.timeout or LOOPBACK_SECONDS
+        words().print(_where_to_decide(options.open_browser is not None, "decide"))
+        words().print(plain(f"  {address}"), soft_wrap=True)
+        words().print(_still_waiting(seconds))
+        if options.open_browser is not None:
+            options.open_browser(address)
+        answer = listener.answer(seconds)
+        code = request.code(provider, answer)
+        form = {
+            "code": code,
+            "code_verifier": request.verifier,
+            "client_id": client_id,
+            "redirect_uri": listener.redirect_uri,
+            "resource": provider.origin,
+        }
+        return redeem_code(exchange, provider, form)
+
+
+def _where_to_decide(opened: bool, then: str) -> str:
+    """The line above the address."""
+    if opened:
+        return f"Your browser opens; {then} there. If it does not open, go to:"
+    return f"Open this address, {then}:"
+
+
+def _still_waiting(seconds: float) -> str:
+    """That nothing hangs: a person is asked."""
+    minutes = max(1, round(seconds / 60))
+    return f"Waiting up to {minutes} min for the decision; Ctrl-C stops."
+
+
+def _document(
+    provider: Provider,
+    client_id: str,
+    name: str,
+    tokens: Mapping[str, object],
+    now_ns: int,
+) -> Document:
+    client = {"client_id": client_id, "client_name": name}
+    credential: Document = {
+        "grant_id": None,
+        "grant_package_id": None,
+        "refresh_token": None,
+        "resource": provider.origin,
+        "authorization_details": [],
+        **credential_members(tokens, now_ns),
+    }
+    return credential_document(
+        provider.origin, provider.issuer, "pdpp:read", client, credential, now_ns
+    )
+
+
+def _token_kind(exchange: Exchange, provider: Provider, token: str) -> str:
+    """The kind of a token that reads.
+
+    Raises: OwnerTokenRefused, TokenRejected, MetadataFailure, ProviderUnavailable.
+    """
+    reply = exchange.get(f"{provider.origin}/v1/schema?view=compact", token)
+    if reply.status == 401:
+        raise TokenRejected(
+            "The server does not accept the token it just gave.", connect_hint(provider.origin)
+        )
+    if not reply.ok:
+        raise MetadataFailure(f"The server's schema answered {reply.status}.", "Try again later.")
+    data = reply.body.get("data")
+    holder = cast("dict[str, object]", data) if isinstance(data, dict) else reply.body
+    bearer = holder.get("bearer")
+    kind = cast("dict[str, object]", bearer).get("token_kind") if isinstance(bearer, dict) else None
+    if kind == "owner":
+        raise OwnerTokenRefused(
+            "The server gave an owner credential, which is never kept here.",
+            "Ask for a grant instead.",
+        )
+    return kind if isinstance(kind, str) else "client"
+
+
+def _connected(
+    exchange: Exchange,
+    provider: Provider,
+    document: Document,
+    kind: str,
+    path: Path,
+    cache: CredentialCache,
+) -> Connected:
+    credential = cast("dict[str, object]", document["credential"])
+    token = cast("str", credential["access_token"])
+    current = exchange.get(f"{provider.origin}/grants/current", token)
+    grants = cast("list[dict[str, object]]", current.body.get("grants") or [])
+    ends = [grant.get("expires_at") for grant in grants]
+    return Connected(
+        provider_url=provider.origin,
+        kind=kind,
+        grant_id=cast("str | None", credential.get("grant_id")),
+        package_id=cast("str | None", credential.get("grant_package_id")),
+        sources=tuple(str(grant.get("connector_key")) for grant in grants),
+        expires_at=next((end for end in ends if isinstance(end, str)), None),
+        cache_path=path,
+        cache_root=cache.root,
+    )
+
+
+connect = connect_command(Surroundings())

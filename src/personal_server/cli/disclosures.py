@@ -6,7 +6,6 @@ Source: docs/contract/resource-server.md 14.3.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
 from dataclasses import asdict
 from typing import Annotated
 
@@ -16,19 +15,19 @@ from rich.text import Text
 
 from personal_server.app.stores import OwnerStore
 from personal_server.cli.exits import print_json
+from personal_server.cli.store import StoreOpener, open_store
 from personal_server.cli.tables import console, minute, plain, table
 from personal_server.domain.disclosure import DENIED, DisclosureEntry
 from personal_server.domain.values import render_instant
 from personal_server.granting.holdings import list_held
 from personal_server.storage.ports import DisclosureQuery
 
-Opener = Callable[[], AbstractContextManager[OwnerStore]]
 COLUMNS = ("when (UTC)", "who", "how", "stream", "records", "fields", "bytes")
 WIDE_CHARS = 120
 """A terminal of this width has room for the names of fields and for bytes."""
 
 
-def disclosures_command(open_store: Opener) -> Callable[..., None]:
+def disclosures_command(open_store: StoreOpener) -> Callable[..., None]:
     """The command `pdpp disclosures`."""
 
     def disclosures(
@@ -103,3 +102,6 @@ def _json(entry: DisclosureEntry) -> dict[str, object]:
     members["at"] = render_instant(entry.at_ns)
     del members["at_ns"]
     return members
+
+
+disclosures = disclosures_command(open_store)

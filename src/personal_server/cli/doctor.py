@@ -1,7 +1,9 @@
 """`pdpp doctor URL`: does what each common host does, and says what is wrong and how to mend it.
 
 Rule: one line a check; nothing is changed but a registration per host, and the doctor's own access
-is given back.  Source: docs/contract/authorization-server.md 1, 2, 12.
+is given back.
+Source: docs/contract/authorization-server.md 1, 2, 3, 5, 9, 10.2, 12; docs/contract/mcp-adapter.md
+2.2; the hosts' own documentation of their redirect addresses.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import sys
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Annotated, cast
 from urllib.parse import urlencode, urlsplit
 
@@ -40,9 +43,12 @@ from personal_server.rs_client.discovery import (
     discover,
 )
 
-# What the doctor finds: one line each, and how to mend it.
-
-
+NAME = "pdpp doctor"
+PROTOCOL = "2025-11-25"
+TOOLS = ("schema", "query_records", "aggregate", "search", "fetch", "read_record_field")
+BROWSER_HOST = "http://localhost:6274"
+LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "::1")
+CHALLENGE = urlsafe_b64encode(hashlib.sha256(b"doctor").digest()).rstrip(b"=").decode()
 GOOD, WRONG, HINT, SKIPPED = "good", "wrong", "hint", "skipped"
 _MARKS = {GOOD: ("✓", "green"), WRONG: ("✗", "red"), HINT: ("!", "yellow"), SKIPPED: ("–", "dim")}
 
@@ -53,161 +59,16 @@ class Finding:
 
     name: str
     state: str
-    said: str = ""
+    detail: str = ""
     mend: str = ""
 
     def as_json(self) -> dict[str, str]:
         """For programs; empty members are left out."""
-        members = {"check": self.name, "state": self.state, "said": self.said, "mend": self.mend}
+        members = {"check": self.name, "state": self.state, "said": self.detail, "mend": self.mend}
         return {name: value for name, value in members.items() if value}
 
 
 Check = Callable[[], Iterator[Finding]]
-
-
-def good(name: str, said: str = "") -> Finding:
-    """As it should be."""
-    return Finding(name, GOOD, said)
-
-
-def wrong(name: str, said: str, mend: str) -> Finding:
-    """Not as it should be."""
-    return Finding(name, WRONG, said, mend)
-
-
-def judged(name: str, fits: bool, said: str, mend: str) -> Finding:
-    """Good without words, or wrong with them."""
-    return good(name) if fits else wrong(name, said, mend)
-
-
-def gather(name: str, check: Check) -> list[Finding]:
-    """The findings of a check; a server that fails on the way is one of them."""
-    findings: list[Finding] = []
-    try:
-        findings.extend(check())
-    except CredentialError as error:
-        findings.append(wrong(name, error.message, error.next_step))
-    return findings
-
-
-def print_finding(finding: Finding, out: Console) -> None:
-    """One line, and what mends it."""
-    mark, style = _MARKS[finding.state]
-    line = Text.assemble((mark, style), " ", plain(finding.name))
-    if finding.said:
-        line.append(": ").append_text(plain(finding.said))
-    out.print(line, soft_wrap=True)
-    if finding.mend:
-        out.print(Text.assemble("    ", plain(finding.mend)), soft_wrap=True)
-
-
-# What a host does once it has a token: list the tools, refresh, and meet a revoked token.
-#
-# Rule: the doctor's own access is given back at the end.
-# Source: docs/contract/authorization-server.md 9, 10.2, 12; docs/contract/mcp-adapter.md 2.2.
-
-
-TOOLS = ("schema", "query_records", "aggregate", "search", "fetch", "read_record_field")
-PROTOCOL = "2025-11-25"
-
-
-def check_access(
-    exchange: Exchange, provider: Provider, client_id: str, tokens: Mapping[str, object]
-) -> Iterator[Finding]:
-    """Everything with a token, in the order in which hosts do it."""
-    token = str(tokens["access_token"])
-    yield from _check_tools(exchange, provider, token)
-    reply = exchange.ask(
-        "GET", f"{provider.origin}/mcp", headers={"Authorization": f"Bearer {token}"}
-    )
-    yield judged(
-        "Stream probe (GET /mcp)",
-        reply.status == 405,
-        f"answered {reply.status}, not 405",
-        "A proxy answers in the server's place; let it pass every method.",
-    )
-    renewed = yield from _check_refresh(exchange, provider, client_id, tokens)
-    spent = str(renewed.get("refresh_token") or renewed["access_token"])
-    revoke(exchange, provider, client_id, spent)
-    yield _after_revocation(exchange, provider, str(renewed["access_token"]))
-
-
-def _check_tools(exchange: Exchange, provider: Provider, token: str) -> Iterator[Finding]:
-    start = {
-        "protocolVersion": PROTOCOL,
-        "capabilities": {},
-        "clientInfo": {"name": "pdpp-doctor", "version": "1"},
-    }
-    reply = _call(exchange, provider, token, "initialize", start)
-    yield judged(
-        "MCP initialize",
-        reply.ok and "result" in reply.body,
-        f"answered {reply.status}",
-        "See the server's log for this request id.",
-    )
-    listed = _call(exchange, provider, token, "tools/list", {})
-    names = _tool_names(listed)
-    yield judged(
-        "MCP tools/list",
-        names == TOOLS,
-        f"answered {listed.status} with {len(names)} tools, not the six",
-        "Update the server; hosts cache this list, so reconnect them afterwards.",
-    )
-
-
-def _check_refresh(
-    exchange: Exchange, provider: Provider, client_id: str, tokens: Mapping[str, object]
-) -> Generator[Finding, None, Mapping[str, object]]:
-    refresh = tokens.get("refresh_token")
-    if not isinstance(refresh, str):
-        yield wrong("Refresh", "no refresh token was given", "Allow standing access, not once.")
-        return tokens
-    form = {"grant_type": "refresh_token", "refresh_token": refresh, "client_id": client_id}
-    reply = exchange.post_form(provider.token, form)
-    if not reply.ok or reply.text("access_token") is None:
-        yield wrong("Refresh", f"answered {reply.status} {reply.error}", "See the server's log.")
-        return tokens
-    yield good("Refresh", "a new pair, once")
-    return reply.body
-
-
-def _after_revocation(exchange: Exchange, provider: Provider, token: str) -> Finding:
-    reply = _call(exchange, provider, token, "tools/list", {})
-    return judged(
-        "Revoked token",
-        reply.status == 401 and "www-authenticate" in reply.headers,
-        f"answered {reply.status}, so hosts would not ask for consent again",
-        "It must be 401 with WWW-Authenticate; check what stands in front of the server.",
-    )
-
-
-def _call(exchange: Exchange, provider: Provider, token: str, method: str, params: object) -> Reply:
-    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-    headers = {
-        "Authorization": f"Bearer {token}",
-        "Accept": "application/json, text/event-stream",
-        "MCP-Protocol-Version": PROTOCOL,
-    }
-    if method == "initialize":
-        del headers["MCP-Protocol-Version"]
-    return exchange.ask("POST", f"{provider.origin}/mcp", headers=headers, body=body)
-
-
-def _tool_names(reply: Reply) -> tuple[str, ...]:
-    result = reply.body.get("result")
-    tools = cast("dict[str, object]", result).get("tools") if isinstance(result, dict) else None
-    listed: list[dict[str, object]] = json.loads(json.dumps(tools or []))
-    return tuple(str(tool.get("name")) for tool in listed)
-
-
-# What the common hosts do before a person is asked: register, and open the authorization page.
-#
-# Source: docs/contract/authorization-server.md 3, 5; the hosts' own documentation of their redirect
-# addresses.
-
-
-CHALLENGE = urlsafe_b64encode(hashlib.sha256(b"doctor").digest()).rstrip(b"=").decode()
-LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "::1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,85 +105,6 @@ HOSTS = (
 )
 
 
-def check_host(exchange: Exchange, provider: Provider, host: Host) -> Iterator[Finding]:
-    """Register as this host does, then open the authorization page as it does."""
-    if provider.registration is None:
-        yield Finding(
-            host.name, HINT, "registration is off", "Register it by hand, or set PDPP_DCR=on."
-        )
-        return
-    reply = exchange.post_json(provider.registration, _registration(host))
-    client_id = reply.text("client_id")
-    if reply.status != 201 or client_id is None:
-        yield wrong(
-            host.name,
-            f"registration answered {reply.status} {reply.error or ''}".rstrip(),
-            "Hosts of this kind cannot connect until registration answers 201.",
-        )
-        return
-    page = exchange.get(_page(provider, host, client_id))
-    if not leads_to_consent(page):
-        yield wrong(
-            host.name,
-            f"the authorization page answered {page.status}",
-            "It must lead to the consent page; check what stands between host and server.",
-        )
-        return
-    if host.in_cloud and urlsplit(provider.origin).hostname in LOOPBACK_HOSTS:
-        yield Finding(
-            host.name,
-            HINT,
-            "would work, but runs elsewhere and cannot reach this address",
-            "Put the server behind a public https address (docs/deploy.md).",
-        )
-        return
-    yield good(host.name, "registers, and is led to the consent page")
-
-
-def check_documents(metadata: Reply) -> Iterator[Finding]:
-    """What hosts with client metadata documents look for before they use one."""
-    methods = cast("list[object]", metadata.body.get("token_endpoint_auth_methods_supported") or [])
-    yield judged(
-        "Client metadata documents",
-        metadata.body.get("client_id_metadata_document_supported") is True
-        and {"none", "private_key_jwt"} <= set(map(str, methods)),
-        "not offered together with `none` and `private_key_jwt`",
-        "Hosts then register instead; set PDPP_CIMD=on to spare them that.",
-    )
-
-
-def leads_to_consent(page: Reply) -> bool:
-    """Whether an answer sends the browser to a consent page."""
-    return page.status == 303 and "/consent/" in page.headers.get("location", "")
-
-
-def _registration(host: Host) -> dict[str, object]:
-    return {
-        "client_name": f"pdpp doctor ({host.name})",
-        "redirect_uris": [host.registers],
-        "grant_types": ["authorization_code", "refresh_token"],
-        "response_types": ["code"],
-        "token_endpoint_auth_method": "none",
-    }
-
-
-def _page(provider: Provider, host: Host, client_id: str) -> str:
-    parameters = {
-        "response_type": "code",
-        "client_id": client_id,
-        "redirect_uri": host.uses,
-        "code_challenge": CHALLENGE,
-        "code_challenge_method": "S256",
-        "state": "doctor",
-        "resource": f"{provider.origin}/mcp",
-    }
-    return f"{provider.authorization}?{urlencode(parameters)}"
-
-
-BROWSER_HOST = "http://localhost:6274"
-NAME = "pdpp doctor"
-
-
 def doctor_command(around: Surroundings) -> Callable[..., int]:
     """The command `pdpp doctor`."""
 
@@ -351,14 +133,15 @@ def doctor_command(around: Surroundings) -> Callable[..., int]:
             Print JSON.
         """
         origin, exchange = normalize_provider_url(url), around.exchange()
-        asked = sys.stdin.isatty() and not json if authorize is None else authorize
+        with_access = sys.stdin.isatty() and not json if authorize is None else authorize
         waiting = replace(around.waiting, timeout=timeout)
         open_browser = around.open_browser if browser else None
+        found = _findings(exchange, origin, waiting, open_browser, with_access=with_access)
         findings: list[Finding] = []
-        for finding in _findings(exchange, origin, waiting, open_browser, asked=asked):
+        for finding in found:
             findings.append(finding)
             if not json:
-                print_finding(finding, console())
+                _print_finding(finding, console())
         if json:
             print_json([finding.as_json() for finding in findings])
         return 69 if any(finding.state == WRONG for finding in findings) else 0
@@ -372,32 +155,42 @@ def _findings(
     waiting: Waiting,
     open_browser: Callable[[str], object] | None,
     *,
-    asked: bool,
+    with_access: bool,
 ) -> Iterator[Finding]:
     """Everything in its order; nothing more is tried where nobody answers."""
-    reached = gather("Reachable", lambda: _check_reachable(exchange, origin))
+    reached = _gather("Reachable", lambda: _check_reachable(exchange, origin))
     yield from reached
-    if all(finding.state != WRONG for finding in reached):
-        yield from _without_access(exchange, origin)
-        yield from _with_access(exchange, origin, waiting, open_browser, asked=asked)
+    if any(finding.state == WRONG for finding in reached):
+        return
+    yield from _without_access(exchange, origin)
+    if with_access:
+        check = partial(_check_with_access, exchange, origin, waiting, open_browser)
+        yield from _gather("Access", check)
+    else:
+        yield Finding(
+            "Token, tools, refresh, revocation",
+            SKIPPED,
+            "nobody was asked for access",
+            "Run it with --authorize and allow something; it is given back at the end.",
+        )
 
 
 def _without_access(exchange: Exchange, origin: str) -> Iterator[Finding]:
-    yield from gather("Challenge", lambda: _check_challenge(exchange, origin))
-    yield from gather("Metadata of /mcp", lambda: _check_mcp_metadata(exchange, origin))
-    yield from gather("Metadata", lambda: _check_metadata(exchange, origin))
-    yield from gather("Browser hosts", lambda: _check_cors(exchange, origin))
+    yield from _gather("Challenge", lambda: _check_challenge(exchange, origin))
+    yield from _gather("Metadata of /mcp", lambda: _check_mcp_metadata(exchange, origin))
+    yield from _gather("Metadata", lambda: _check_metadata(exchange, origin))
+    yield from _gather("Browser hosts", lambda: _check_cors(exchange, origin))
     try:
         provider = discover(exchange, origin)
     except CredentialError:
-        return  # said above
+        return  # found above
     for host in HOSTS:
-        yield from gather(host.name, lambda host=host: check_host(exchange, provider, host))
+        yield from _gather(host.name, lambda host=host: _check_host(exchange, provider, host))
 
 
 def _check_reachable(exchange: Exchange, origin: str) -> Iterator[Finding]:
     reply = exchange.get(f"{origin}/healthz")
-    yield judged(
+    yield _judged(
         "Reachable",
         reply.ok and reply.text("status") == "ok",
         f"/healthz answered {reply.status}; this is not a personal server",
@@ -417,7 +210,7 @@ def _check_challenge(exchange: Exchange, origin: str) -> Iterator[Finding]:
         return
     challenge = reply.headers.get("www-authenticate", "")
     metadata = f"{origin}{RESOURCE_PATH}/mcp"
-    yield judged(
+    yield _judged(
         "Challenge (POST /mcp without token)",
         reply.status == 401 and f'resource_metadata="{metadata}"' in challenge,
         f"answered {reply.status}, and its challenge does not name {metadata}",
@@ -427,13 +220,13 @@ def _check_challenge(exchange: Exchange, origin: str) -> Iterator[Finding]:
 
 def _check_mcp_metadata(exchange: Exchange, origin: str) -> Iterator[Finding]:
     reply = exchange.get(f"{origin}{RESOURCE_PATH}/mcp")
-    yield judged(
+    yield _judged(
         "Metadata of /mcp",
         reply.ok and reply.text("resource") == f"{origin}/mcp",
         f"answered {reply.status}, and does not call itself {origin}/mcp",
         "Hosts compare byte for byte: set PDPP_PUBLIC_URL to the address they are given.",
     )
-    yield judged(
+    yield _judged(
         "Metadata of OpenID",
         exchange.get(f"{origin}/.well-known/openid-configuration").status == 404,
         "something answers at /.well-known/openid-configuration",
@@ -443,15 +236,27 @@ def _check_mcp_metadata(exchange: Exchange, origin: str) -> Iterator[Finding]:
 
 def _check_metadata(exchange: Exchange, origin: str) -> Iterator[Finding]:
     provider = discover(exchange, origin)
-    yield good("Metadata", f"issuer {provider.issuer}")
+    yield _good("Metadata", f"issuer {provider.issuer}")
     metadata = exchange.get(provider.issuer + SERVER_PATH)
-    yield judged(
+    yield _judged(
         "PKCE",
         metadata.body.get("code_challenge_methods_supported") == ["S256"],
         "S256 is not advertised",
         "Hosts refuse to connect; update the server.",
     )
-    yield from check_documents(metadata)
+    yield from _check_documents(metadata)
+
+
+def _check_documents(metadata: Reply) -> Iterator[Finding]:
+    """What hosts with client metadata documents look for before they use one."""
+    methods = cast("list[object]", metadata.body.get("token_endpoint_auth_methods_supported") or [])
+    yield _judged(
+        "Client metadata documents",
+        metadata.body.get("client_id_metadata_document_supported") is True
+        and {"none", "private_key_jwt"} <= set(map(str, methods)),
+        "not offered together with `none` and `private_key_jwt`",
+        "Hosts then register instead; set PDPP_CIMD=on to spare them that.",
+    )
 
 
 def _check_cors(exchange: Exchange, origin: str) -> Iterator[Finding]:
@@ -463,7 +268,7 @@ def _check_cors(exchange: Exchange, origin: str) -> Iterator[Finding]:
     token = exchange.ask("OPTIONS", f"{origin}/oauth/token", headers=headers)
     mcp = exchange.ask("OPTIONS", f"{origin}/mcp", headers=headers)
     if _allows(token) and _allows(mcp):
-        yield good("Browser hosts (MCP Inspector)")
+        yield _good("Browser hosts (MCP Inspector)")
     else:
         yield Finding(
             "Browser hosts (MCP Inspector)",
@@ -477,35 +282,205 @@ def _allows(reply: Reply) -> bool:
     return reply.ok and "access-control-allow-origin" in reply.headers
 
 
-def _with_access(
-    exchange: Exchange,
-    origin: str,
-    waiting: Waiting,
-    open_browser: Callable[[str], object] | None,
-    *,
-    asked: bool,
-) -> Iterator[Finding]:
-    if not asked:
+def _check_host(exchange: Exchange, provider: Provider, host: Host) -> Iterator[Finding]:
+    """Register as this host does, then open the authorization page as it does."""
+    if provider.registration is None:
         yield Finding(
-            "Token, tools, refresh, revocation",
-            SKIPPED,
-            "nobody was asked for access",
-            "Run it with --authorize and allow something; it is given back at the end.",
+            host.name, HINT, "registration is off", "Register it by hand, or set PDPP_DCR=on."
         )
         return
-    yield from gather("Access", lambda: _authorized(exchange, origin, waiting, open_browser))
+    reply = exchange.post_json(provider.registration, _registration(host))
+    client_id = reply.text("client_id")
+    if reply.status != 201 or client_id is None:
+        yield _wrong(
+            host.name,
+            f"registration answered {reply.status} {reply.error or ''}".rstrip(),
+            "Hosts of this kind cannot connect until registration answers 201.",
+        )
+        return
+    page = exchange.get(_page(provider, host, client_id))
+    if not _leads_to_consent(page):
+        yield _wrong(
+            host.name,
+            f"the authorization page answered {page.status}",
+            "It must lead to the consent page; check what stands between host and server.",
+        )
+        return
+    if host.in_cloud and urlsplit(provider.origin).hostname in LOOPBACK_HOSTS:
+        yield Finding(
+            host.name,
+            HINT,
+            "would work, but runs elsewhere and cannot reach this address",
+            "Put the server behind a public https address (docs/deploy.md).",
+        )
+        return
+    yield _good(host.name, "registers, and is led to the consent page")
 
 
-def _authorized(
+def _registration(host: Host) -> dict[str, object]:
+    return {
+        "client_name": f"pdpp doctor ({host.name})",
+        "redirect_uris": [host.registers],
+        "grant_types": ["authorization_code", "refresh_token"],
+        "response_types": ["code"],
+        "token_endpoint_auth_method": "none",
+    }
+
+
+def _page(provider: Provider, host: Host, client_id: str) -> str:
+    parameters = {
+        "response_type": "code",
+        "client_id": client_id,
+        "redirect_uri": host.uses,
+        "code_challenge": CHALLENGE,
+        "code_challenge_method": "S256",
+        "state": "doctor",
+        "resource": f"{provider.origin}/mcp",
+    }
+    return f"{provider.authorization}?{urlencode(parameters)}"
+
+
+def _leads_to_consent(page: Reply) -> bool:
+    """Whether an answer sends the browser to a consent page."""
+    return page.status == 303 and "/consent/" in page.headers.get("location", "")
+
+
+def _check_with_access(
     exchange: Exchange,
     origin: str,
     waiting: Waiting,
     open_browser: Callable[[str], object] | None,
 ) -> Iterator[Finding]:
-    provider: Provider = discover(exchange, origin)
+    provider = discover(exchange, origin)
     client_id = register(exchange, provider, NAME)
     offer = ask_for_device(exchange, provider, client_id, None)
     show_offer(offer, open_browser)
     tokens = poll_device(exchange, provider, client_id, offer, waiting)
-    yield good("Access", "granted")
-    yield from check_access(exchange, provider, client_id, tokens)
+    yield _good("Access", "granted")
+    yield from _check_access(exchange, provider, client_id, tokens)
+
+
+def _check_access(
+    exchange: Exchange, provider: Provider, client_id: str, tokens: Mapping[str, object]
+) -> Iterator[Finding]:
+    """Everything with a token, in the order in which hosts do it."""
+    token = str(tokens["access_token"])
+    yield from _check_tools(exchange, provider, token)
+    reply = exchange.ask(
+        "GET", f"{provider.origin}/mcp", headers={"Authorization": f"Bearer {token}"}
+    )
+    yield _judged(
+        "Stream probe (GET /mcp)",
+        reply.status == 405,
+        f"answered {reply.status}, not 405",
+        "A proxy answers in the server's place; let it pass every method.",
+    )
+    renewed = yield from _check_refresh(exchange, provider, client_id, tokens)
+    last = str(renewed.get("refresh_token") or renewed["access_token"])
+    revoke(exchange, provider, client_id, last)
+    yield _after_revocation(exchange, provider, str(renewed["access_token"]))
+
+
+def _check_tools(exchange: Exchange, provider: Provider, token: str) -> Iterator[Finding]:
+    start = {
+        "protocolVersion": PROTOCOL,
+        "capabilities": {},
+        "clientInfo": {"name": "pdpp-doctor", "version": "1"},
+    }
+    reply = _call(exchange, provider, token, "initialize", start)
+    yield _judged(
+        "MCP initialize",
+        reply.ok and "result" in reply.body,
+        f"answered {reply.status}",
+        "See the server's log for this request id.",
+    )
+    listed = _call(exchange, provider, token, "tools/list", {})
+    names = _tool_names(listed)
+    yield _judged(
+        "MCP tools/list",
+        names == TOOLS,
+        f"answered {listed.status} with {len(names)} tools, not the six",
+        "Update the server; hosts cache this list, so reconnect them afterwards.",
+    )
+
+
+def _check_refresh(
+    exchange: Exchange, provider: Provider, client_id: str, tokens: Mapping[str, object]
+) -> Generator[Finding, None, Mapping[str, object]]:
+    refresh = tokens.get("refresh_token")
+    if not isinstance(refresh, str):
+        yield _wrong("Refresh", "no refresh token was given", "Allow standing access, not once.")
+        return tokens
+    form = {"grant_type": "refresh_token", "refresh_token": refresh, "client_id": client_id}
+    reply = exchange.post_form(provider.token, form)
+    if not reply.ok or reply.text("access_token") is None:
+        yield _wrong("Refresh", f"answered {reply.status} {reply.error}", "See the server's log.")
+        return tokens
+    yield _good("Refresh", "a new pair, once")
+    return reply.body
+
+
+def _after_revocation(exchange: Exchange, provider: Provider, token: str) -> Finding:
+    reply = _call(exchange, provider, token, "tools/list", {})
+    return _judged(
+        "Revoked token",
+        reply.status == 401 and "www-authenticate" in reply.headers,
+        f"answered {reply.status}, so hosts would not ask for consent again",
+        "It must be 401 with WWW-Authenticate; check what stands in front of the server.",
+    )
+
+
+def _call(exchange: Exchange, provider: Provider, token: str, method: str, params: object) -> Reply:
+    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+    headers = {
+        "Authorization": f"Bearer {token}",
+        "Accept": "application/json, text/event-stream",
+        "MCP-Protocol-Version": PROTOCOL,
+    }
+    if method == "initialize":
+        del headers["MCP-Protocol-Version"]
+    return exchange.ask("POST", f"{provider.origin}/mcp", headers=headers, body=body)
+
+
+def _tool_names(reply: Reply) -> tuple[str, ...]:
+    result = reply.body.get("result")
+    tools = cast("dict[str, object]", result).get("tools") if isinstance(result, dict) else None
+    listed: list[dict[str, object]] = json.loads(json.dumps(tools or []))
+    return tuple(str(tool.get("name")) for tool in listed)
+
+
+def _gather(name: str, check: Check) -> list[Finding]:
+    """The findings of a check; a server that fails on the way is one of them."""
+    findings: list[Finding] = []
+    try:
+        findings.extend(check())
+    except CredentialError as error:
+        findings.append(_wrong(name, error.message, error.next_step))
+    return findings
+
+
+def _judged(name: str, fits: bool, detail: str, mend: str) -> Finding:
+    """Good without words, or wrong with them."""
+    return _good(name) if fits else _wrong(name, detail, mend)
+
+
+def _good(name: str, detail: str = "") -> Finding:
+    return Finding(name, GOOD, detail)
+
+
+def _wrong(name: str, detail: str, mend: str) -> Finding:
+    return Finding(name, WRONG, detail, mend)
+
+
+def _print_finding(finding: Finding, out: Console) -> None:
+    """One line, and what mends it."""
+    mark, style = _MARKS[finding.state]
+    line = Text.assemble((mark, style), " ", plain(finding.name))
+    if finding.detail:
+        line.append(": ").append_text(plain(finding.detail))
+    out.print(line, soft_wrap=True)
+    if finding.mend:
+        out.print(Text.assemble("    ", plain(finding.mend)), soft_wrap=True)
+
+
+doctor = doctor_command(Surroundings())

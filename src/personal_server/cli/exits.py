@@ -12,6 +12,8 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
 from typing import TextIO, TypeVar, cast
 
 import cyclopts
@@ -26,8 +28,8 @@ from personal_server.settings import (
     from_env,
 )
 
+T = TypeVar("T")
 INTERRUPTED = 130
-
 EXIT_OF_CODE: Mapping[str, int] = {
     "internal_error": 1,
     "token_rejected": 3,
@@ -58,8 +60,26 @@ EXIT_OF_CODE: Mapping[str, int] = {
     "credential_expired": 78,
     "config": 78,
 }
-
 EXIT_OF_STATUS: Mapping[int, int] = {401: 3, 403: 4, 404: 5, 409: 6, 410: 4, 429: 69}
+
+
+def run_app(app: cyclopts.App, arguments: Sequence[str]) -> int:
+    """Run a command line to its exit code; the only place where errors become words."""
+    as_json = "--json" in arguments
+    try:
+        result: object = app(
+            list(arguments), exit_on_error=False, print_error=False, result_action="return_value"
+        )
+    except (KeyboardInterrupt, SystemExit):  # cyclopts exits by itself on an interrupt
+        return INTERRUPTED
+    except BrokenPipeError:  # the reader has enough, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:  # noqa: BLE001 (the boundary of the command line)
+        failure = failure_of(error)
+        print_failure(failure, as_json=as_json, out=sys.stdout, err=sys.stderr)
+        return failure.exit_code
+    return result if isinstance(result, int) and not isinstance(result, bool) else 0
 
 
 class CommandError(Exception):
@@ -95,7 +115,7 @@ def failure_of(error: Exception) -> Failure:
         case CredentialError():
             return Failure(error.code, error.message, error.next_step)
         case PersonalServerError():
-            return Failure(error.code, error.message, _step(error), error.status)
+            return Failure(error.code, error.message, _next_step(error), error.status)
         case cyclopts.CycloptsError():
             return Failure("usage", _one_line(str(error)), "See `pdpp --help`.")
         case _:
@@ -107,44 +127,7 @@ def failure_of(error: Exception) -> Failure:
             )
 
 
-def print_failure(failure: Failure, *, as_json: bool, out: TextIO, err: TextIO) -> None:
-    """`pdpp: CODE: sentence` and the next step on `err`; with `--json` an object on `out`."""
-    if as_json:
-        members = {"code": failure.code, "message": failure.message}
-        if failure.next_step:
-            members["next_step"] = failure.next_step
-        print(json.dumps({"error": members}, ensure_ascii=False), file=out)
-        return
-    print(f"pdpp: {failure.code}: {failure.message}", file=err)
-    if failure.next_step:
-        print(f"  {failure.next_step}", file=err)
-
-
-def run_app(app: cyclopts.App, arguments: Sequence[str]) -> int:
-    """Run a command line to its exit code; the only place where errors become words."""
-    as_json = "--json" in arguments
-    try:
-        result: object = app(
-            list(arguments), exit_on_error=False, print_error=False, result_action="return_value"
-        )
-    except (KeyboardInterrupt, SystemExit):  # cyclopts exits by itself on an interrupt
-        return INTERRUPTED
-    except BrokenPipeError:  # the reader has enough, as `head` does
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except Exception as error:  # noqa: BLE001 (the boundary of the command line)
-        failure = failure_of(error)
-        print_failure(failure, as_json=as_json, out=sys.stdout, err=sys.stderr)
-        return failure.exit_code
-    return result if isinstance(result, int) and not isinstance(result, bool) else 0
-
-
-def print_json(value: object) -> None:
-    """One JSON document on standard output."""
-    print(json.dumps(value, ensure_ascii=False, indent=2))  # noqa: T201 (data)
-
-
-def _step(error: PersonalServerError) -> str:
+def _next_step(error: PersonalServerError) -> str:
     """The error's own next step, or what there is to choose from."""
     step = error.members.get("next_step")
     if isinstance(step, str):
@@ -161,10 +144,27 @@ def _one_line(text: str) -> str:
     return "".join(c if c.isprintable() else " " for c in " ".join(text.split()))
 
 
-# Settings as commands get them: what cannot be used ends the command with 78.
+def print_failure(failure: Failure, *, as_json: bool, out: TextIO, err: TextIO) -> None:
+    """`pdpp: CODE: sentence` and the next step on `err`; with `--json` an object on `out`."""
+    if as_json:
+        members = {"code": failure.code, "message": failure.message}
+        if failure.next_step:
+            members["next_step"] = failure.next_step
+        print(json.dumps({"error": members}, ensure_ascii=False), file=out)
+        return
+    print(f"pdpp: {failure.code}: {failure.message}", file=err)
+    if failure.next_step:
+        print(f"  {failure.next_step}", file=err)
 
 
-T = TypeVar("T")
+def print_json(value: object) -> None:
+    """One JSON document on standard output."""
+    print(json.dumps(value, ensure_ascii=False, indent=2))  # noqa: T201 (data)
+
+
+def package_version() -> str:
+    """The version of this distribution."""
+    return version("pdpp-personal-server")
 
 
 def settings_or_exit() -> Settings:
@@ -175,6 +175,11 @@ def settings_or_exit() -> Settings:
 def adapter_settings_or_exit() -> AdapterSettings:
     """The adapter's settings.  Raises: CommandError (`config`)."""
     return _usable(adapter_from_env)
+
+
+def default_cache() -> Path:
+    """Where credentials of this directory lie.  Raises: CommandError (`config`)."""
+    return adapter_settings_or_exit().cache_root
 
 
 def _usable(read: Callable[[], T]) -> T:

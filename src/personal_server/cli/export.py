@@ -9,7 +9,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Annotated, Literal
 
@@ -17,6 +17,7 @@ from cyclopts import Parameter
 
 from personal_server.app.stores import OwnerStore
 from personal_server.cli.exits import CommandError
+from personal_server.cli.store import StoreOpener, open_store
 from personal_server.cli.tables import words
 from personal_server.errors import ConnectionNotFound, NotFound
 from personal_server.reading.disclosure_log import every_disclosure
@@ -29,11 +30,10 @@ from personal_server.reading.export import (
 )
 from personal_server.storage.ports import ReadSnapshot
 
-Opener = Callable[[], AbstractContextManager[OwnerStore]]
 Form = Literal["ndjson", "tar"]
 
 
-def export_command(open_store: Opener) -> Callable[..., None]:
+def export_command(open_store: StoreOpener) -> Callable[..., None]:
     """The command `pdpp export`."""
 
     def export(
@@ -129,3 +129,6 @@ def _private_file(path: Path) -> Generator[IO[bytes], None, None]:
         raise CommandError(
             "unavailable", f"{path} cannot be written.", "Choose another place for the export."
         ) from None
+
+
+export = export_command(open_store)

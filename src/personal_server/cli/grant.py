@@ -10,7 +10,6 @@ import os
 import pwd
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -20,8 +19,9 @@ from rich.console import Console
 from rich.text import Text
 
 from personal_server.app.stores import OwnerStore
-from personal_server.cli.exits import CommandError, print_json
+from personal_server.cli.exits import CommandError, default_cache, print_json
 from personal_server.cli.selection_options import Details, SelectionOptions
+from personal_server.cli.store import StoreOpener, open_store
 from personal_server.cli.tables import console, day, minute, plain, print_facts, table, words
 from personal_server.consent.client_registration import local_client_id
 from personal_server.consent.selections import parse_selections
@@ -37,176 +37,13 @@ from personal_server.granting.revocations import end_access
 from personal_server.granting.tokens import Issued
 from personal_server.reading.preview import Evidence, Place
 from personal_server.rs_client.credential_cache import CredentialCache
-from personal_server.rs_client.credentials import CredentialError, Document
+from personal_server.rs_client.credentials import CredentialError, Document, credential_document
 
-# A review in words for the terminal: what the consent page would show.
-# Source: docs/contract/authorization-server.md 15.
-
-
-def print_review(review: Review, evidence: Mapping[Place, Evidence], out: Console) -> None:
-    """Say what would be granted."""
-    terms = review.terms
-    name = review.asked.display.get("name", review.asked.client.client_id)
-    out.print(Text.assemble(("For    ", "bold"), plain(name)))
-    mode = "once" if terms.access_mode == "single_use" else "standing"
-    out.print(Text.assemble(("Access ", "bold"), f"{mode}, until {day(terms.expires_at_ns)}"))
-    for entry in terms.entries:
-        _print_entry(entry, evidence, out)
-
-
-def count_words(found: Iterable[Evidence]) -> str:
-    """`412 records, 2002-09-01 to 2002-10-31`."""
-    each = list(found)
-    count = sum(evidence.count for evidence in each)
-    bound = "at least " if any(evidence.at_least for evidence in each) else ""
-    words = f"{bound}{count:,} {'record' if count == 1 else 'records'}"
-    earliest = min((e.earliest for e in each if e.earliest), default=None)
-    latest = max((e.latest for e in each if e.latest), default=None)
-    return (
-        words
-        if earliest is None or latest is None
-        else f"{words}, {earliest[:10]} to {latest[:10]}"
-    )
-
-
-def window_words(window: TimeConstraint | None) -> str:
-    """The time window in words of its field; empty without one."""
-    if window is None:
-        return ""
-    since = f" from {window.since}" if window.since else ""
-    until = f" before {window.until}" if window.until else ""
-    return f"{window.field}{since}{until}"
-
-
-def _print_entry(entry: EntryTerms, evidence: Mapping[Place, Evidence], out: Console) -> None:
-    offer = entry.offer
-    names = {c.connection_id: c.display_name or c.connection_id for c in offer.connections}
-    out.print()
-    out.print(Text.assemble((f"{offer.declaration.display_name}", "bold cyan")))
-    for stream in entry.streams:
-        _print_stream(stream, names, evidence, out)
-
-
-def _print_stream(
-    stream: StreamGrant,
-    names: Mapping[str, str],
-    evidence: Mapping[Place, Evidence],
-    out: Console,
-) -> None:
-    places = [(connection, stream.name) for connection in stream.instance_ids]
-    found = [evidence[place] for place in places if place in evidence]
-    lines = {
-        "of": ", ".join(names.get(connection, connection) for connection in stream.instance_ids),
-        "fields": ", ".join(stream.fields),
-        "when": window_words(stream.time_constraint),
-        "only": f"{len(stream.resources)} named records" if stream.resources else "",
-    }
-    out.print(Text.assemble("  ", (stream.name, "bold"), f"  {count_words(found)}"))
-    for label, text in lines.items():
-        if text:
-            out.print(Text.assemble(f"    {label:<7}", plain(text)))
-
-
-# Grants and packages, printed: as a list, as one, as JSON.
-
-
+Expiry = Literal["30d", "90d", "1y", "none", "1h", "24h"]
 COLUMNS = ("id", "client", "until", "last used", "streams")
 
 
-def print_held_list(held: Sequence[Held], out: Console) -> None:
-    """One line each."""
-    if not held:
-        out.print("Nobody has access.")
-        return
-    out.print(table(COLUMNS, (_line(one) for one in held)))
-
-
-def print_held(held: Held, out: Console) -> None:
-    """Everything about one."""
-    facts = {
-        "id": held.id,
-        "client": f"{held.client_name} ({held.client_id})",
-        "state": held.status if held.reason is None else f"{held.status} ({held.reason})",
-        "access": "once" if held.access_mode == "single_use" else "standing",
-        "since": minute(held.issued_at_ns),
-        "until": day(held.expires_at_ns),
-        "last used": minute(held.last_used_at_ns),
-    }
-    print_facts(facts.items(), out)
-    for grant in held.grants:
-        _print_grant(grant, out)
-
-
-def held_json(held: Held) -> dict[str, object]:
-    """One grant or package; no token, no code."""
-    return {
-        "id": held.id,
-        "kind": held.kind,
-        "client_id": held.client_id,
-        "client_name": held.client_name,
-        "status": held.status,
-        "access_mode": held.access_mode,
-        "issued_at": instant_text(held.issued_at_ns),
-        "expires_at": _instant(held.expires_at_ns),
-        "revoked_at": _instant(held.revoked_at_ns),
-        "reason": held.reason,
-        "last_used_at": _instant(held.last_used_at_ns),
-        "grants": [_grant_json(grant) for grant in held.grants],
-    }
-
-
-def _line(held: Held) -> tuple[object, ...]:
-    streams = [name for grant in held.grants for name in _streams(grant)]
-    return (
-        held.id,
-        held.client_name,
-        day(held.expires_at_ns) if held.status == "active" else held.status,
-        "–" if held.last_used_at_ns is None else day(held.last_used_at_ns),
-        ", ".join(streams),
-    )
-
-
-def _streams(grant: HeldGrant) -> list[str]:
-    if grant.grant is None:
-        return [f"{grant.connector_key}: unreadable"]
-    return [f"{grant.connector_key}/{stream.name}" for stream in grant.grant.streams]
-
-
-def _print_grant(held: HeldGrant, out: Console) -> None:
-    out.print()
-    title = f"{held.connector_key}  {held.grant_id}  {held.status}"
-    out.print(Text(title, style="bold cyan"))
-    for stream in held.grant.streams if held.grant else ():
-        out.print(Text.assemble("  ", (stream.name, "bold")))
-        facts = {
-            "of": ", ".join(stream.instance_ids),
-            "fields": ", ".join(stream.fields),
-            "when": window_words(stream.time_constraint),
-            "only": f"{len(stream.resources)} named records" if stream.resources else "",
-        }
-        shown = [(label, text) for label, text in facts.items() if text]
-        print_facts(shown, out, "    ")
-
-
-def _grant_json(held: HeldGrant) -> dict[str, object]:
-    streams = held.grant.streams if held.grant else ()
-    return {
-        "grant_id": held.grant_id,
-        "connector_key": held.connector_key,
-        "status": held.status,
-        "streams": [render_stream_grant(stream) for stream in streams],
-    }
-
-
-def _instant(ns: int | None) -> str | None:
-    return None if ns is None else instant_text(ns)
-
-
-Opener = Callable[[], AbstractContextManager[OwnerStore]]
-Expiry = Literal["30d", "90d", "1y", "none", "1h", "24h"]
-
-
-def granting_app(open_store: Opener, default_cache: Callable[[], Path]) -> cyclopts.App:
+def granting_app(open_store: StoreOpener, default_cache: Callable[[], Path]) -> cyclopts.App:
     """The command group `pdpp grant`."""
     app = cyclopts.App(name="grant", help="Grant a slice of your records, and end it.")
 
@@ -240,11 +77,11 @@ def granting_app(open_store: Opener, default_cache: Callable[[], Path]) -> cyclo
         """
         options = selection or SelectionOptions()
         with open_store() as store:
-            asked = _request(store, client, options, expires, ai_training=ai_training_consent)
-            issued = _grant(store, asked, yes=yes)
-            cache = CredentialCache(cache_root or default_cache(), _warn)
-            path = _cached(store, asked, issued, cache)
-        _print_granted(issued, asked, path, as_json=json)
+            request = _request(store, client, options, expires, ai_training=ai_training_consent)
+            issued = _grant(store, request, yes=yes)
+            cache = CredentialCache(cache_root or default_cache(), words().print)
+            path = _cached(store, request, issued, cache)
+        _print_granted(issued, request, path, as_json=json)
 
     @app.command(name="list")
     def list_(*, all: Annotated[bool, Parameter(negative="")] = False, json: bool = False) -> None:
@@ -261,9 +98,9 @@ def granting_app(open_store: Opener, default_cache: Callable[[], Path]) -> cyclo
             held = list_held(reader, store.clock())
         shown = [one for one in held if all or one.status == "active"]
         if json:
-            print_json([held_json(one) for one in shown])
+            print_json([_held_json(one) for one in shown])
         else:
-            print_held_list(shown, console())
+            _print_held_list(shown, console())
 
     @app.command
     def show(id: str, *, json: bool = False) -> None:
@@ -279,9 +116,9 @@ def granting_app(open_store: Opener, default_cache: Callable[[], Path]) -> cyclo
         with open_store() as store, store.authorization.read() as reader:
             held = _found(show_held(reader, id, store.clock()))
         if json:
-            print_json(held_json(held))
+            print_json(_held_json(held))
         else:
-            print_held(held, console())
+            _print_held(held, console())
 
     @app.command
     def revoke(id: str, *, json: bool = False) -> None:
@@ -302,7 +139,7 @@ def granting_app(open_store: Opener, default_cache: Callable[[], Path]) -> cyclo
             with store.authorization.read() as reader:
                 held = _found(show_held(reader, id, store.clock()))
         if json:
-            print_json(held_json(held))
+            print_json(_held_json(held))
         else:
             console().print(f"{held.id} is {held.status}.")
 
@@ -349,16 +186,16 @@ def _source_uri(store: OwnerStore, name: str) -> str:
     return known[name]
 
 
-def _grant(store: OwnerStore, asked: LocalRequest, *, yes: bool) -> Issued:
+def _grant(store: OwnerStore, request: LocalRequest, *, yes: bool) -> Issued:
     if not yes and not sys.stdin.isatty():
         raise CommandError("usage", "Nobody is here to be asked.", "Add --yes to grant unasked.")
-    review = store.granting.preview(asked)
+    review = store.granting.preview(request)
     out = words()
-    print_review(review, store.evidence.gather(review.prospective()), out)
+    _print_review(review, store.evidence.gather(review.prospective()), out)
     out.print()
     if not yes and not _agreed():
         raise CommandError("approval_denied", "Nothing was granted.")
-    return store.granting.approve(asked, review, _acting())
+    return store.granting.approve(request, review, _acting())
 
 
 def _agreed() -> bool:
@@ -366,10 +203,12 @@ def _agreed() -> bool:
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
-def _cached(store: OwnerStore, asked: LocalRequest, issued: Issued, cache: CredentialCache) -> Path:
+def _cached(
+    store: OwnerStore, request: LocalRequest, issued: Issued, cache: CredentialCache
+) -> Path:
     """Write the credential; a grant whose credential cannot be kept is ended again."""
     try:
-        return cache.save(_document(store, asked, issued))
+        return cache.save(_document(store, request, issued))
     except (OSError, CredentialError) as error:
         held_id = issued.package_id or issued.grant_id or ""
         with store.authorization.write() as writer:
@@ -382,52 +221,40 @@ def _cached(store: OwnerStore, asked: LocalRequest, issued: Issued, cache: Crede
         ) from None
 
 
-def _document(store: OwnerStore, asked: LocalRequest, issued: Issued) -> Document:
-    now = instant_text(store.clock())
-    return {
-        "provider_url": asked.origin,
-        "authorization_server": asked.origin,
-        "issuer": asked.origin,
-        "scope": "pdpp:read",
-        "client": {
-            "client_id": local_client_id(asked.client_name),
-            "client_name": asked.client_name,
-            "token_endpoint_auth_method": "none",
-        },
-        "credential": {
-            "access_token": issued.access_token,
-            "token_type": "Bearer",
-            "expires_at": instant_text(issued.expires_at_ns),
-            "scope": issued.scope,
+def _document(store: OwnerStore, request: LocalRequest, issued: Issued) -> Document:
+    name = request.client_name
+    client = {"client_id": local_client_id(name), "client_name": name}
+    credential = {
+        "access_token": issued.access_token,
+        "expires_at": instant_text(issued.expires_at_ns),
+        "scope": issued.scope,
+        "grant_id": issued.grant_id,
+        "grant_package_id": issued.package_id,
+        "token_kind": issued.kind,
+        "refresh_token": issued.refresh_token,
+        "resource": issued.resource,
+        "authorization_details": list(issued.details),
+    }
+    origin, now_ns = request.origin, store.clock()
+    return credential_document(origin, origin, "pdpp:read", client, credential, now_ns)
+
+
+def _print_granted(issued: Issued, request: LocalRequest, path: Path, *, as_json: bool) -> None:
+    if as_json:
+        printed = {
+            "kind": issued.kind,
             "grant_id": issued.grant_id,
             "grant_package_id": issued.package_id,
-            "token_kind": issued.kind,
-            "refresh_token": issued.refresh_token,
-            "resource": issued.resource,
-            "authorization_details": list(issued.details),
-        },
-        "created_at": now,
-        "updated_at": now,
-    }
-
-
-def _print_granted(issued: Issued, asked: LocalRequest, path: Path, *, as_json: bool) -> None:
-    if as_json:
-        print_json(
-            {
-                "kind": issued.kind,
-                "grant_id": issued.grant_id,
-                "grant_package_id": issued.package_id,
-                "grant_ids": list(issued.grant_ids),
-                "provider_url": asked.origin,
-                "cache_path": str(path.resolve()),
-            }
-        )
+            "grant_ids": list(issued.grant_ids),
+            "provider_url": request.origin,
+            "cache_path": str(path.resolve()),
+        }
+        print_json(printed)
         return
-    out = console()
-    out.print(f"Granted {issued.package_id or issued.grant_id}.")
+    out, held_id = console(), issued.package_id or issued.grant_id
+    out.print(f"Granted {held_id}.")
     out.print(f"Its credential is in {path}.", soft_wrap=True)
-    out.print("End it with: pdpp grant revoke " + (issued.package_id or issued.grant_id or ""))
+    out.print(f"End it with: pdpp grant revoke {held_id}")
 
 
 def _found(held: Held | None) -> Held:
@@ -444,5 +271,152 @@ def _acting() -> Acting:
     return Acting("local_cli", user=pwd.getpwuid(os.geteuid()).pw_name)
 
 
-def _warn(sentence: str) -> None:
-    words().print(sentence)
+def _print_review(review: Review, evidence: Mapping[Place, Evidence], out: Console) -> None:
+    """What would be granted, as the consent page would show it."""
+    terms = review.terms
+    name = review.asked.display.get("name", review.asked.client.client_id)
+    out.print(Text.assemble(("For    ", "bold"), plain(name)))
+    mode = "once" if terms.access_mode == "single_use" else "standing"
+    out.print(Text.assemble(("Access ", "bold"), f"{mode}, until {day(terms.expires_at_ns)}"))
+    for entry in terms.entries:
+        _print_entry(entry, evidence, out)
+
+
+def _print_entry(entry: EntryTerms, evidence: Mapping[Place, Evidence], out: Console) -> None:
+    offer = entry.offer
+    names = {c.connection_id: c.display_name or c.connection_id for c in offer.connections}
+    out.print()
+    out.print(Text.assemble((f"{offer.declaration.display_name}", "bold cyan")))
+    for stream in entry.streams:
+        _print_stream(stream, names, evidence, out)
+
+
+def _print_stream(
+    stream: StreamGrant,
+    names: Mapping[str, str],
+    evidence: Mapping[Place, Evidence],
+    out: Console,
+) -> None:
+    places = [(connection, stream.name) for connection in stream.instance_ids]
+    found = [evidence[place] for place in places if place in evidence]
+    out.print(Text.assemble("  ", (stream.name, "bold"), f"  {_count_words(found)}"))
+    for label, text in _stream_facts(stream, names):
+        out.print(Text.assemble(f"    {label:<7}", plain(text)))
+
+
+def _stream_facts(stream: StreamGrant, names: Mapping[str, str]) -> list[tuple[str, str]]:
+    """What is granted of a stream, its connections by their names; what is empty is left out."""
+    facts = {
+        "of": ", ".join(names.get(connection, connection) for connection in stream.instance_ids),
+        "fields": ", ".join(stream.fields),
+        "when": _window_words(stream.time_constraint),
+        "only": f"{len(stream.resources)} named records" if stream.resources else "",
+    }
+    return [(label, text) for label, text in facts.items() if text]
+
+
+def _count_words(found: Iterable[Evidence]) -> str:
+    """`412 records, 2002-09-01 to 2002-10-31`."""
+    each = list(found)
+    count = sum(evidence.count for evidence in each)
+    bound = "at least " if any(evidence.at_least for evidence in each) else ""
+    counted = f"{bound}{count:,} {'record' if count == 1 else 'records'}"
+    earliest = min((e.earliest for e in each if e.earliest), default=None)
+    latest = max((e.latest for e in each if e.latest), default=None)
+    if earliest is None or latest is None:
+        return counted
+    return f"{counted}, {earliest[:10]} to {latest[:10]}"
+
+
+def _window_words(window: TimeConstraint | None) -> str:
+    """The time window in words of its field; empty without one."""
+    if window is None:
+        return ""
+    since = f" from {window.since}" if window.since else ""
+    until = f" before {window.until}" if window.until else ""
+    return f"{window.field}{since}{until}"
+
+
+def _print_held_list(held: Sequence[Held], out: Console) -> None:
+    """One line each."""
+    if not held:
+        out.print("Nobody has access.")
+        return
+    out.print(table(COLUMNS, (_line(one) for one in held)))
+
+
+def _line(held: Held) -> tuple[object, ...]:
+    streams = [name for grant in held.grants for name in _streams(grant)]
+    return (
+        held.id,
+        held.client_name,
+        day(held.expires_at_ns) if held.status == "active" else held.status,
+        "–" if held.last_used_at_ns is None else day(held.last_used_at_ns),
+        ", ".join(streams),
+    )
+
+
+def _streams(grant: HeldGrant) -> list[str]:
+    if grant.grant is None:
+        return [f"{grant.connector_key}: unreadable"]
+    return [f"{grant.connector_key}/{stream.name}" for stream in grant.grant.streams]
+
+
+def _print_held(held: Held, out: Console) -> None:
+    """Everything about one."""
+    facts = {
+        "id": held.id,
+        "client": f"{held.client_name} ({held.client_id})",
+        "state": held.status if held.reason is None else f"{held.status} ({held.reason})",
+        "access": "once" if held.access_mode == "single_use" else "standing",
+        "since": minute(held.issued_at_ns),
+        "until": day(held.expires_at_ns),
+        "last used": minute(held.last_used_at_ns),
+    }
+    print_facts(facts.items(), out)
+    for grant in held.grants:
+        _print_grant(grant, out)
+
+
+def _print_grant(held: HeldGrant, out: Console) -> None:
+    out.print()
+    title = f"{held.connector_key}  {held.grant_id}  {held.status}"
+    out.print(Text(title, style="bold cyan"))
+    for stream in held.grant.streams if held.grant else ():
+        out.print(Text.assemble("  ", (stream.name, "bold")))
+        print_facts(_stream_facts(stream, {}), out, "    ")
+
+
+def _held_json(held: Held) -> dict[str, object]:
+    """One grant or package; no token, no code."""
+    return {
+        "id": held.id,
+        "kind": held.kind,
+        "client_id": held.client_id,
+        "client_name": held.client_name,
+        "status": held.status,
+        "access_mode": held.access_mode,
+        "issued_at": instant_text(held.issued_at_ns),
+        "expires_at": _instant(held.expires_at_ns),
+        "revoked_at": _instant(held.revoked_at_ns),
+        "reason": held.reason,
+        "last_used_at": _instant(held.last_used_at_ns),
+        "grants": [_grant_json(grant) for grant in held.grants],
+    }
+
+
+def _grant_json(held: HeldGrant) -> dict[str, object]:
+    streams = held.grant.streams if held.grant else ()
+    return {
+        "grant_id": held.grant_id,
+        "connector_key": held.connector_key,
+        "status": held.status,
+        "streams": [render_stream_grant(stream) for stream in streams],
+    }
+
+
+def _instant(ns: int | None) -> str | None:
+    return None if ns is None else instant_text(ns)
+
+
+grant = granting_app(open_store, default_cache)

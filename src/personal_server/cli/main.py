@@ -1,48 +1,69 @@
 """`pdpp`: every command, in one place.
 
-Rule: a command costs the start-up time of what it uses; what is heavy is named as a path and
-imported when it is called.
+Rule: a command costs the start-up time of what it uses, so each is named as a path, with its help,
+and imported when it is called.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from contextlib import AbstractContextManager
-from pathlib import Path
 from typing import NoReturn
 
 import cyclopts
 
-from personal_server.app.stores import OwnerStore, open_owner_store
-from personal_server.cli.admin import admin_app
-from personal_server.cli.connect import Surroundings, connect_command
-from personal_server.cli.disclosures import disclosures_command
-from personal_server.cli.doctor import doctor_command
-from personal_server.cli.exits import adapter_settings_or_exit, run_app, settings_or_exit
-from personal_server.cli.export import export_command
-from personal_server.cli.grant import granting_app
-from personal_server.cli.mcp import mcp_server, package_version
-from personal_server.cli.owner import add_owner_profile, owner_app
-from personal_server.cli.status import add_cached_access
+from personal_server.cli.exits import package_version, run_app
 
 ABOUT = """Your records on your machine, and slices of them for the agents you choose.
 
 Begin with `pdpp import FILE`, then `pdpp serve`.
 """
-IMPORT_HELP = "Import exports: files, folders or zips as they were downloaded."
-SOURCES_HELP = "List what can be imported, how to get each export, and what it holds."
-RECEIPTS_HELP = "List what was imported: file, time, account, span of days, what was new."
+COMMANDS = {
+    "import": (
+        "import_command:import_exports",
+        "Import exports: files, folders or zips as they were downloaded.",
+    ),
+    "sources": (
+        "sources:sources",
+        "List what can be imported, how to get each export, and what it holds.",
+    ),
+    "receipts": (
+        "receipts:receipts",
+        "List what was imported: file, time, account, span of days, what was new.",
+    ),
+    "serve": ("serve:serve", "Serve your records at PDPP_BIND until interrupted."),
+    "grant": ("grant:grant", "Grant a slice of your records, and end it."),
+    "disclosures": (
+        "disclosures:disclosures",
+        "Show what was read from your records, newest first.",
+    ),
+    "export": (
+        "export:export",
+        "Export your records, as lines that can be ingested again or as an archive with files.",
+    ),
+    "owner": ("owner:owner", "Sign in as the owner of this server."),
+    "admin": ("admin:admin", "Set up what works beside this server."),
+    "connect": (
+        "connect:connect",
+        """Ask a server for access and keep its credential for this directory.
 
+Without a selection its owner picks in the browser.""",
+    ),
+    "status": ("status:status", "Show what the cached credentials stand for now."),
+    "token": ("status:token", "Print a current access token, for tools that cannot refresh."),
+    "disconnect": ("status:disconnect", "Give the access back and forget the credential."),
+    "doctor": (
+        "doctor:doctor",
+        "Check that hosts can connect to a server, step by step as they do it.",
+    ),
+    "mcp": (
+        "mcp:mcp_server",
+        """Serve MCP over standard input and output for one connected server.
 
-def open_store() -> AbstractContextManager[OwnerStore]:
-    """The store of this machine, for a command of its owner."""
-    return open_owner_store(settings_or_exit())
-
-
-def default_cache() -> Path:
-    """Where credentials of this directory lie."""
-    return adapter_settings_or_exit().cache_root
+Environment: PDPP_PROVIDER_URL, PDPP_CACHE_ROOT, PDPP_MCP_SERVER_NAME,
+PDPP_MCP_RESOURCE_LINKS (auto, always or never), PDPP_MCP_MAX_BLOB_BYTES.""",
+    ),
+}
 
 
 def command_line() -> cyclopts.App:
@@ -54,27 +75,8 @@ def command_line() -> cyclopts.App:
         version_flags=["--version"],
         default_parameter=cyclopts.Parameter(negative=()),
     )
-    imports = "personal_server.cli.import_command"
-    app.command(f"{imports}:import_command", name="import", help=IMPORT_HELP)
-    app.command(f"{imports}:sources_command", name="sources", help=SOURCES_HELP)
-    app.command(f"{imports}:receipts_command", name="receipts", help=RECEIPTS_HELP)
-    app.command(
-        "personal_server.cli.serve:serve",
-        name="serve",
-        help="Serve your records at PDPP_BIND until interrupted.",
-    )
-    app.command(granting_app(open_store, default_cache))
-    app.command(disclosures_command(open_store), name="disclosures")
-    app.command(export_command(open_store), name="export")
-    around = Surroundings(default_cache)
-    owner = owner_app(open_store)
-    add_owner_profile(owner, around, Path.home() / ".pdpp")
-    app.command(owner)
-    app.command(admin_app(open_store))
-    app.command(connect_command(around), name="connect")
-    add_cached_access(app, around)
-    app.command(doctor_command(around), name="doctor")
-    app.command(mcp_server, name="mcp")
+    for name, (path, text) in COMMANDS.items():
+        app.command(f"personal_server.cli.{path}", name=name, help=text)
     return app
 
 

@@ -11,32 +11,32 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from time import time_ns
 from typing import TYPE_CHECKING, NoReturn
 
 import cyclopts
 
-from personal_server.cli.exits import CommandError, Failure, failure_of, print_failure
+from personal_server.cli.exits import (
+    CommandError,
+    Failure,
+    failure_of,
+    package_version,
+    print_failure,
+)
 from personal_server.rs_client.credential_cache import CredentialCache
 from personal_server.rs_client.credentials import (
     CredentialError,
     OwnerTokenRefused,
     normalize_provider_url,
 )
-from personal_server.rs_client.refresh import CachedBearer, CachedCredential, network_endpoint
+from personal_server.rs_client.refresh import CachedBearer, CachedCredential, NetworkTokenEndpoint
 from personal_server.settings import AdapterSettings, InvalidSetting, adapter_from_env
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-owner_message = "An owner credential is present; this adapter takes granted access only."
-
-
-def package_version() -> str:
-    """The version of this distribution."""
-    return version("pdpp-personal-server")
+OWNER_MESSAGE = "An owner credential is present; this adapter takes granted access only."
 
 
 def mcp_server(
@@ -61,11 +61,11 @@ def mcp_server(
     """
     settings = _settings()
     if settings.owner_variables:
-        raise CommandError("owner_token_refused", owner_message, "Unset the owner variable.")
-    cache = CredentialCache(cache_root or settings.cache_root, warn=_say)
-    asked = provider_url or settings.provider_url
-    url = normalize_provider_url(asked) if asked else _only_provider(cache)
-    cached = CachedCredential(cache, url, network_endpoint(), time_ns)
+        raise CommandError("owner_token_refused", OWNER_MESSAGE, "Unset the owner variable.")
+    cache = CredentialCache(cache_root or settings.cache_root, warn=_warn)
+    named = provider_url or settings.provider_url
+    url = normalize_provider_url(named) if named else _only_provider(cache)
+    cached = CachedCredential(cache, url, NetworkTokenEndpoint(), time_ns)
     credential = cached.load_usable()
     source = WatchedBearer(CachedBearer(cached))
     kind_known = credential.token_kind is not None
@@ -132,7 +132,7 @@ def _unusable(error: CredentialError) -> Exception:
 
 def refuse_owner() -> NoReturn:
     """End the process at once: a reader of standard input cannot be interrupted."""
-    failure = Failure("owner_token_refused", owner_message)
+    failure = Failure("owner_token_refused", OWNER_MESSAGE)
     print_failure(failure, as_json=False, out=sys.stderr, err=sys.stderr)
     sys.stderr.flush()
     os._exit(failure.exit_code)
@@ -178,7 +178,7 @@ def _log_to_standard_error(level: str) -> None:
         logging.getLogger(library).setLevel(max(threshold, logging.WARNING))
 
 
-def _say(sentence: str) -> None:
+def _warn(sentence: str) -> None:
     print(f"pdpp: {sentence}", file=sys.stderr)  # noqa: T201 (words)
 
 

@@ -1,13 +1,13 @@
 """`pdpp owner`: sign-in links, the password and sign-ins, on the machine that holds the store.
 
-Source: docs/contract/authorization-server.md 13.1, 13.2, 14.1.
+`login` and `logout` act as the owner from another computer; such credentials stand apart from
+granted ones, under `owners/`, and are used by no adapter.
+Source: docs/contract/authorization-server.md 8.1, 13.1, 13.2, 14.1.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from getpass import getpass
 from pathlib import Path
 from typing import Annotated
@@ -16,11 +16,10 @@ from urllib.parse import urlsplit
 import cyclopts
 from cyclopts import Parameter
 
-from personal_server.app.stores import OwnerStore
 from personal_server.cli.connect import Surroundings, show_offer
 from personal_server.cli.exits import CommandError, print_json
+from personal_server.cli.store import StoreOpener, open_store
 from personal_server.cli.tables import console, words
-from personal_server.domain.values import instant_text
 from personal_server.rs_client.authorization_flows import (
     OWNER_CLIENT,
     OWNER_SCOPE,
@@ -30,17 +29,17 @@ from personal_server.rs_client.authorization_flows import (
 )
 from personal_server.rs_client.credential_cache import CredentialCache
 from personal_server.rs_client.credentials import (
-    Document,
+    credential_document,
     credential_members,
     normalize_provider_url,
 )
 from personal_server.rs_client.discovery import discover
 
 LOOPBACK_NAMES = {"127.0.0.1", "localhost", "::1"}
-Opener = Callable[[], AbstractContextManager[OwnerStore]]
+FOLDER = "owners"
 
 
-def owner_app(open_store: Opener) -> cyclopts.App:
+def owner_app(open_store: StoreOpener) -> cyclopts.App:
     """The command group `pdpp owner`."""
     app = cyclopts.App(name="owner", help="Sign in as the owner of this server.")
 
@@ -92,11 +91,11 @@ def owner_app(open_store: Opener) -> cyclopts.App:
     return app
 
 
-def _same_server(own: str, asked: str | None) -> str:
-    """The origin asked for, if it is this server's: itself, or another loopback name of it."""
-    if asked is None:
+def _same_server(own: str, other: str | None) -> str:
+    """The other origin, if it is this server's: itself, or another loopback name of it."""
+    if other is None:
         return own
-    origin = normalize_provider_url(asked)
+    origin = normalize_provider_url(other)
     ours, theirs = urlsplit(own), urlsplit(origin)
     loopback = {ours.hostname, theirs.hostname} <= LOOPBACK_NAMES
     if origin != own and not (loopback and ours.port == theirs.port):
@@ -114,15 +113,6 @@ def _read_password() -> str:
     if getpass("Once more: ") != first:
         raise CommandError("usage", "The two were not the same. Nothing was changed.")
     return first
-
-
-# `pdpp owner login` and `logout`: acting as the owner from another computer.
-#
-# Rule: such credentials stand apart from granted ones, under `owners/`, and are used by no adapter.
-# Source: docs/contract/authorization-server.md 8.1, 14.1.
-
-
-FOLDER = "owners"
 
 
 def add_owner_profile(app: cyclopts.App, around: Surroundings, home: Path) -> None:
@@ -152,21 +142,11 @@ def add_owner_profile(app: cyclopts.App, around: Surroundings, home: Path) -> No
         show_offer(offer, around.open_browser if browser else None)
         tokens = poll_device(exchange, provider, OWNER_CLIENT, offer, around.waiting)
         now_ns = around.clock()
-        document: Document = {
-            "provider_url": origin,
-            "authorization_server": provider.issuer,
-            "issuer": provider.issuer,
-            "scope": OWNER_SCOPE,
-            "client": {"client_id": OWNER_CLIENT, "token_endpoint_auth_method": "none"},
-            "credential": {
-                "token_type": "Bearer",
-                "token_kind": "owner",
-                **credential_members(tokens, now_ns),
-            },
-            "created_at": instant_text(now_ns),
-            "updated_at": instant_text(now_ns),
-        }
-        path = _cache(home).save(document)
+        credential = {"token_kind": "owner", **credential_members(tokens, now_ns)}
+        client = {"client_id": OWNER_CLIENT}
+        path = _cache(home).save(
+            credential_document(origin, provider.issuer, OWNER_SCOPE, client, credential, now_ns)
+        )
         if json:
             print_json({"provider_url": origin, "kind": "owner", "cache_path": str(path)})
         else:
@@ -183,11 +163,15 @@ def add_owner_profile(app: cyclopts.App, around: Surroundings, home: Path) -> No
         """
         origin, exchange = normalize_provider_url(url), around.exchange()
         credential = _cache(home).load(origin)
-        spent = credential.refresh_token or credential.access_token
-        revoke(exchange, discover(exchange, origin), OWNER_CLIENT, spent)
+        token = credential.refresh_token or credential.access_token
+        revoke(exchange, discover(exchange, origin), OWNER_CLIENT, token)
         _cache(home).remove(origin)
         words().print(f"You are no longer the owner of {origin} here.", soft_wrap=True)
 
 
 def _cache(home: Path) -> CredentialCache:
-    return CredentialCache(home, lambda said: words().print(said), folder=FOLDER)
+    return CredentialCache(home, lambda sentence: words().print(sentence), folder=FOLDER)
+
+
+owner = owner_app(open_store)
+add_owner_profile(owner, Surroundings(), Path.home() / ".pdpp")

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Annotated
+
+from cyclopts import Parameter
 from rich.console import Console
 
-from personal_server.cli.tables import table
+from personal_server.cli.exits import print_json
+from personal_server.cli.store import ImportOpener, open_imports
+from personal_server.cli.tables import console, table
 from personal_server.collecting.receipts import ImportMemory
 from personal_server.domain.source_item import Data
 from personal_server.storage.ports import RecordStore
@@ -13,7 +19,28 @@ MINUTE_CHARS = len("2026-11-21T14:05")
 COLUMNS = ("imported", "into", "file", "from", "to", "new", "updated")
 
 
-def all_receipts(store: RecordStore) -> list[Data]:
+def receipts_command(open_ports: ImportOpener) -> Callable[..., None]:
+    """The command `pdpp receipts`."""
+
+    def receipts(*, json: Annotated[bool, Parameter(negative="")] = False) -> None:
+        """List what was imported: file, time, account, span of days, what was new.
+
+        Parameters
+        ----------
+        json
+            Print JSON.
+        """
+        with open_ports() as ports:
+            found = _all_receipts(ports.store)
+        if json:
+            print_json({"receipts": found})
+        else:
+            _print_receipts(found, console())
+
+    return receipts
+
+
+def _all_receipts(store: RecordStore) -> list[Data]:
     """The receipts of all connections, oldest first, each with its connection."""
     with store.snapshot() as snapshot:
         connections = snapshot.connections()
@@ -26,8 +53,7 @@ def all_receipts(store: RecordStore) -> list[Data]:
     return sorted(found, key=lambda receipt: str(receipt["imported_at"]))
 
 
-def print_receipts(receipts: list[Data], out: Console) -> None:
-    """One line for each."""
+def _print_receipts(receipts: list[Data], out: Console) -> None:
     if not receipts:
         out.print("Nothing was imported yet. Run `pdpp import PATH`, see `pdpp sources`.")
         return
@@ -47,3 +73,6 @@ def _row(receipt: Data) -> tuple[object, ...]:
         sum(each["new"] for each in streams),
         sum(each["updated"] for each in streams),
     )
+
+
+receipts = receipts_command(open_imports)

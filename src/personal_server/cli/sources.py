@@ -1,17 +1,55 @@
-"""What can be imported: a list, and one source in full, for people and for programs."""
+"""`pdpp sources`: what can be imported, as a list or one source in full."""
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from cyclopts import Parameter
 from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from personal_server.cli.tables import indented, table
+from personal_server.cli.exits import CommandError, print_json
+from personal_server.cli.tables import console, indented, table
 from personal_server.domain.source_item import Data
 from personal_server.sources.common.source import Source
-from personal_server.sources.registry import SOURCES
+from personal_server.sources.registry import SOURCES, source_named
 
 FROM_COLUMNS = "made from your columns"
+
+
+def sources(
+    key: str | None = None, *, json: Annotated[bool, Parameter(negative="")] = False
+) -> None:
+    """List what can be imported, how to get each export, and what it holds.
+
+    Parameters
+    ----------
+    key
+        Show one source with all its fields.
+    json
+        Print JSON.
+    """
+    chosen = SOURCES if key is None else (known_source(key),)
+    if json:
+        print_json([source_json(source, fields=key is not None) for source in chosen])
+    elif key is None:
+        print_sources(console())
+    else:
+        print_source(chosen[0], console())
+
+
+def known_source(key: str) -> Source:
+    """The source of that key.  Raises: CommandError (`usage`)."""
+    source = source_named(key)
+    if source is None:
+        keys = ", ".join(each.connector_key for each in SOURCES)
+        raise CommandError(
+            "usage",
+            "There is no source of that name.",
+            f"Choose among {keys}; `pdpp sources` says what each is.",
+        )
+    return source
 
 
 def print_sources(out: Console) -> None:
@@ -34,7 +72,10 @@ def print_source(source: Source, out: Console) -> None:
         out.print()
         indented(Text.assemble((stream["name"], "bold"), f": {display['label']}"), 2, out)
         indented(display["detail"], 2, out)
-        rows = [(field, _about(facts)) for field, facts in stream["schema"]["properties"].items()]
+        properties: Data = stream["schema"]["properties"]
+        rows = [
+            (n, each.get("description") or "names the record") for n, each in properties.items()
+        ]
         out.print(Padding(table(("field", "what it is"), rows), (0, 0, 0, 4), expand=False))
     if not source.declaration["streams"]:
         indented(f"Streams: {FROM_COLUMNS}", 2, out)
@@ -46,21 +87,17 @@ def _print_head(source: Source, out: Console) -> None:
     indented(display["detail"], 2, out)
 
 
-def _about(facts: Data) -> str:
-    return facts.get("description") or "names the record"
-
-
 def source_json(source: Source, *, fields: bool = False) -> Data:
-    """The same for programs."""
+    """One source for programs."""
     display = source.declaration["display"]
     streams: list[Data] = []
     for stream in source.declaration["streams"]:
-        told: Data = {"name": stream["name"], "label": stream["display"]["label"]}
+        shown: Data = {"name": stream["name"], "label": stream["display"]["label"]}
         if fields:
             properties = stream["schema"]["properties"].items()
-            told["detail"] = stream["display"]["detail"]
-            told["fields"] = {name: facts.get("description") for name, facts in properties}
-        streams.append(told)
+            shown["detail"] = stream["display"]["detail"]
+            shown["fields"] = {name: facts.get("description") for name, facts in properties}
+        streams.append(shown)
     return {
         "connector_key": source.connector_key,
         "name": display["name"],

@@ -53,7 +53,7 @@ def add_cached_access(app: cyclopts.App, around: Surroundings) -> None:
         urls = cache.providers() if url is None else (normalize_provider_url(url),)
         if not urls:
             raise CommandError("not_connected", "No server is connected here.", connect_hint("URL"))
-        found = [_standing(around, cache_root, one) for one in urls]
+        found = [_read_standing(around, cache_root, one) for one in urls]
         if json:
             print_json([one.as_json() for one in found])
         else:
@@ -112,9 +112,9 @@ def add_cached_access(app: cyclopts.App, around: Surroundings) -> None:
 def _give_back(exchange: Exchange, credential: Credential) -> None:
     """Revoke it; a server that cannot be asked need not keep anybody from forgetting it."""
     origin = credential.provider_url.rstrip("/")
-    spent = credential.refresh_token or credential.access_token
+    token = credential.refresh_token or credential.access_token
     try:
-        revoke(exchange, discover(exchange, origin), credential.client_id, spent)
+        revoke(exchange, discover(exchange, origin), credential.client_id, token)
     except (ProviderUnavailable, MetadataFailure) as error:
         hint = f"Try again later, or forget it here only: pdpp disconnect {origin} --local"
         raise type(error)(error.message, hint) from None
@@ -180,14 +180,11 @@ def _window(bound: object) -> str:
         return "any age"
     members = cast("dict[str, object]", bound)
     since, until = members.get("since"), members.get("until")
-    return " ".join(
-        part
-        for part in (f"from {since}" if since else "", f"before {until}" if until else "")
-        if part
-    )
+    parts = (f"from {since}" if since else "", f"before {until}" if until else "")
+    return " ".join(filter(None, parts))
 
 
-def _standing(around: Surroundings, root: Path | None, origin: str) -> Standing:
+def _read_standing(around: Surroundings, root: Path | None, origin: str) -> Standing:
     try:
         credential = around.credential(root, origin).current()
         reply = around.exchange().get(f"{origin}/grants/current", credential.access_token)
@@ -205,3 +202,8 @@ def _standing(around: Surroundings, root: Path | None, origin: str) -> Standing:
         failure = CommandError(code, f"The server answered {reply.status}.", "Try again later.")
         return Standing(origin, failure=failure)
     return Standing(origin, reply.body)
+
+
+_commands = cyclopts.App()
+add_cached_access(_commands, Surroundings())
+status, token, disconnect = (_commands[name] for name in ("status", "token", "disconnect"))

@@ -7,7 +7,7 @@ Source: docs/contract/resource-server.md 14.2.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import msgspec
 
@@ -24,6 +24,7 @@ from personal_server.storage.ports import CatalogReads, ConnectionStore, StoredD
 
 MAX_NAME_CODE_POINTS = 200
 ID_BYTES = 12
+NAMED_CANDIDATES = 12
 OWNER_ACTIONS = ("pause", "resume", "revoke", "reactivate")
 
 
@@ -44,7 +45,7 @@ def create_connection(
         connection_id=f"cin_{random_bytes(ID_BYTES).hex()}",
         connector_key=declaration.connector_key,
         source_id=declaration.source_id,
-        display_name=checked_name(display_name),
+        display_name=_checked_name(display_name),
         status=ConnectionStatus.DRAFT,
         created_at_ns=now_ns,
         updated_at_ns=now_ns,
@@ -57,7 +58,7 @@ def rename_connection(
     store: ConnectionStore, connection_id: str, display_name: str | None, now_ns: int
 ) -> Connection:
     """Another name, or none.  Raises: ConnectionNotFound, InvalidRequest."""
-    name = checked_name(display_name)
+    name = _checked_name(display_name)
     return store.update_connection(
         connection_id, lambda c: replace(c, display_name=name, updated_at_ns=now_ns)
     )
@@ -67,11 +68,10 @@ def move_connection(
     store: ConnectionStore, connection_id: str, action: str, now_ns: int
 ) -> Connection:
     """Pause, resume, revoke or reactivate.  Raises: ConnectionNotFound, InvalidState."""
-    return store.update_connection(connection_id, lambda c: moved(c, action, now_ns))
+    return store.update_connection(connection_id, lambda c: _moved(c, action, now_ns))
 
 
-def moved(connection: Connection, action: str, now_ns: int) -> Connection:
-    """The connection after an action.  Raises: InvalidState."""
+def _moved(connection: Connection, action: str, now_ns: int) -> Connection:
     status = TRANSITIONS.get((action, connection.status))
     if status is None:
         possible = ", ".join(possible_actions(connection.status)) or "nothing"
@@ -87,8 +87,8 @@ def possible_actions(status: ConnectionStatus) -> tuple[str, ...]:
     return tuple(action for action in OWNER_ACTIONS if (action, status) in TRANSITIONS)
 
 
-def checked_name(display_name: str | None) -> str | None:
-    """A trimmed name of 1 to 200 characters, or none.  Raises: InvalidRequest."""
+def _checked_name(display_name: str | None) -> str | None:
+    """A trimmed name of 1 to 200 characters, or none."""
     if display_name is None:
         return None
     name = display_name.strip()
@@ -100,44 +100,38 @@ def checked_name(display_name: str | None) -> str | None:
     return name
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
-    """What a write names: a connection, or a connector that has exactly one."""
-
-    connection_id: str | None = None
-    connector: str | None = None
-
-
-def write_target(catalog: CatalogReads, target: Target) -> Connection:
-    """The connection that a write goes to.
+def write_target(
+    catalog: CatalogReads, connection_id: str | None, connector: str | None
+) -> Connection:
+    """The connection that a write names, by itself or as the only one of its connector.
 
     Source: docs/contract/resource-server.md 13.
     Raises: InvalidRequest (neither given), ConnectionNotFound, AmbiguousConnection.
     """
-    if target.connection_id is None and target.connector is None:
+    if connection_id is None and connector is None:
         raise InvalidRequest(
             "Say where to write: connection_id, or connector_id.", param="connection_id"
         )
     found = [
         connection
         for connection in catalog.connections()
-        if target.connector in (None, connection.connector_key, connection.source_id)
+        if connector in (None, connection.connector_key, connection.source_id)
     ]
-    if target.connection_id is not None:
-        found = [c for c in found if c.connection_id == target.connection_id]
+    if connection_id is not None:
+        found = [c for c in found if c.connection_id == connection_id]
         if not found:
             raise ConnectionNotFound("No such connection.", param="connection_id")
         return found[0]
-    open_ones = [c for c in found if c.status is not ConnectionStatus.REVOKED]
-    if not open_ones:
+    usable = [c for c in found if c.status is not ConnectionStatus.REVOKED]
+    if not usable:
         raise ConnectionNotFound("No such connection of this connector.", param="connector_id")
-    if len(open_ones) > 1:
-        raise _several(open_ones)
-    return open_ones[0]
+    if len(usable) > 1:
+        raise _ambiguous(usable)
+    return usable[0]
 
 
-def _several(connections: list[Connection]) -> AmbiguousConnection:
-    named = [_candidate(connection) for connection in connections[:12]]
+def _ambiguous(connections: list[Connection]) -> AmbiguousConnection:
+    named = [_candidate(connection) for connection in connections[:NAMED_CANDIDATES]]
     return AmbiguousConnection(
         f"{len(connections)} connections could be meant; pass connection_id to name one.",
         param="connection_id",

@@ -43,13 +43,6 @@ def declare(store: RecordStore, content: bytes | Mapping[str, object], now_ns: i
     return Accepted(declaration, is_new)
 
 
-def accept(
-    store: RecordStore, content: bytes | Mapping[str, object], now_ns: int
-) -> SourceDeclaration:
-    """The same, for callers that do not care whether it was known."""
-    return declare(store, content, now_ns).declaration
-
-
 def _held(snapshot: ReadSnapshot, connector_key: str) -> dict[str, Row]:
     """Streams of a source that hold records, with one of them."""
     found: dict[str, Row] = {}

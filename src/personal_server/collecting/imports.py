@@ -52,6 +52,231 @@ class ReadableExport(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class ImportPorts:
+    """What an import needs of the rest."""
+
+    store: RecordStore
+    clock: Callable[[], int]
+    random_bytes: Callable[[int], bytes]
+
+    def new_id(self) -> str:
+        """An id for a run or a receipt."""
+        return self.random_bytes(ID_BYTES).hex()
+
+
+def connection_for(
+    ports: ImportPorts, declaration: SourceDeclaration, name: str | None
+) -> Connection:
+    """The connection an import goes into: the one named, the only one there is, or a new one.
+
+    Shapes: `name` is a display name or a connection id.
+    Raises: AmbiguousConnection, ConnectionNotWritable.
+    """
+    with ports.store.snapshot() as snapshot:
+        own = [c for c in snapshot.connections() if c.connector_key == declaration.connector_key]
+    if name is not None:
+        own = [c for c in own if name in (c.display_name, c.connection_id)]
+    usable = [c for c in own if c.status is not ConnectionStatus.REVOKED]
+    if len(usable) == 1:
+        return usable[0]
+    if usable:
+        labels = ", ".join(c.display_name or c.connection_id for c in usable)
+        raise AmbiguousConnection(
+            f"There are several accounts of this source: {labels}.",
+            param="connection",
+            next_step="Name one with --connection.",
+        )
+    if own and name is not None:
+        raise ConnectionNotWritable(
+            "That account was revoked.",
+            param="connection",
+            next_step="Reactivate it on the owner's pages, or choose another name.",
+        )
+    return create_connection(
+        ports.store,
+        ports.store.declaration(declaration.connector_key, None),
+        name or declaration.display_name,
+        ports.clock(),
+        ports.random_bytes,
+    )
+
+
+class ImportRun:
+    """The import of one reading into one connection."""
+
+    def __init__(
+        self,
+        ports: ImportPorts,
+        reading: ReadableExport,
+        connection: Connection,
+        declaration: SourceDeclaration,
+    ) -> None:
+        self._ports = ports
+        self._reading = reading
+        self._connection_id = connection.connection_id
+        self._declaration = declaration
+        self._run_id = ports.new_id()
+        self._emitted_at = reading.captured_at.isoformat()
+        self.tally = Tally()
+        self.receipt: Data = {}
+        self._fingerprint = reading.fingerprint
+        stream = next(iter(declaration.streams))
+        self._memory = ImportMemory(ports.store, connection.connection_id, stream)
+        self.start = self.place = self._memory.place(self._fingerprint)
+
+    def run(self, show_place: Callable[[int], None]) -> Tally:
+        """Read to the end; `show_place` gets the place reached after each batch."""
+        before = self._record_counts()
+        self._record(RunStatus.RUNNING)
+        try:
+            for place in self._batches(self._reading.items(self.start)):
+                self._memory.keep_place(self._fingerprint, place, self._ports.clock())
+                self.place = place
+                show_place(place)
+        except KeyboardInterrupt:
+            self._record(RunStatus.CANCELLED)
+            raise
+        except BaseException:
+            self._record(RunStatus.FAILED)
+            raise
+        for stream, count in self._record_counts().items():
+            self.tally.of(stream).new = count - before.get(stream, 0)
+        now = self._ports.clock()
+        self.receipt = self._receipt(now)
+        self._memory.finish(self._fingerprint, self.receipt, now)
+        self._record(RunStatus.SUCCEEDED)
+        return self.tally
+
+    def _batches(self, items: Iterator[SourceItem]) -> Iterator[int]:
+        """Store batch after batch; yield the place from which reading would go on.
+
+        A part of an export larger than a batch is stored in several; within it no place is noted.
+        """
+        batch, place, within = _Batch(), self.start, False
+        for item in items:
+            begins = item.position > place
+            if batch.is_full or (within and begins):
+                self._store(batch)
+                batch, within = _Batch(), not begins
+                if begins:
+                    yield item.position
+            place = item.position
+            if isinstance(item, Skipped):
+                self.tally.skip(item)
+            else:
+                batch.add(item, self._emitted_at)
+                self.tally.widen_span(
+                    item, self._declaration.streams[item.stream].consent_time_field
+                )
+        self._store(batch)
+        yield place
+
+    def _store_blob(self, blob: SourceBlob) -> None:
+        if self._ports.store.blob_upload(self._connection_id, blob.blob_id) is not None:
+            return
+        now = self._ports.clock()
+        with blob.open() as content:
+            chunks = iter(lambda: content.read(BLOB_CHUNK_BYTES), b"")
+            self._ports.store.receive_blob(
+                self._connection_id, chunks, blob.mime_type, now, max(blob.size_bytes, 1)
+            )
+
+    def _store(self, batch: _Batch) -> None:
+        for blob in batch.blobs:
+            self._store_blob(blob)
+            self.tally.blobs += 1
+        for stream, lines in batch.lines.items():
+            result = ingest(
+                self._ports.store,
+                self._connection_id,
+                self._declaration.streams[stream],
+                lines,
+                now_ns=self._ports.clock(),
+                new_receipt_id=self._ports.new_id,
+                run_id=self._run_id,
+            )
+            tally = self.tally.of(stream)
+            tally.read += result.records_attempted
+            tally.changed += result.records_changed
+            tally.rejected += result.records_rejected
+            for each in result.rejections:
+                where = f"{stream}{each.path or ''}"
+                self.tally.skip(Skipped(where, each.code, each.message, 0))
+
+    def _record_counts(self) -> dict[str, int]:
+        with self._ports.store.snapshot() as snapshot:
+            return {
+                held.stream: held.record_count
+                for held in snapshot.stored_streams()
+                if held.connection_id == self._connection_id
+            }
+
+    def _record(self, status: RunStatus) -> None:
+        run = Run(self._run_id, status, self._ports.clock())
+        self._ports.store.record_run(self._connection_id, run)
+
+    def _receipt(self, now_ns: int) -> Data:
+        streams = self.tally.streams.items()
+        return {
+            **self._reading.facts(),
+            "imported_at": instant_text(now_ns),
+            "from_byte": self.start,
+            "earliest": self.tally.earliest,
+            "latest": self.tally.latest,
+            "streams": {n: {"new": each.new, "updated": each.updated} for n, each in streams},
+            "skipped": dict(self.tally.skipped_count),
+        }
+
+
+def survey(
+    reading: ReadableExport, declaration: SourceDeclaration, show_place: Callable[[int], None]
+) -> Tally:
+    """Read and check everything, store nothing: what an import would bring."""
+    tally = Tally()
+    emitted_at = reading.captured_at.isoformat()
+    checkers = {name: LineChecker(stream) for name, stream in declaration.streams.items()}
+    for item in reading.items():
+        show_place(item.position)
+        if isinstance(item, Skipped):
+            tally.skip(item)
+            continue
+        tally.of(item.stream).read += 1
+        tally.widen_span(item, declaration.streams[item.stream].consent_time_field)
+        try:
+            line = orjson.dumps({"data": item.data, "emitted_at": emitted_at})
+            checkers[item.stream].check(line)
+        except LineRefused as refused:
+            tally.of(item.stream).rejected += 1
+            where = f"{item.stream}{refused.path or ''}"
+            tally.skip(Skipped(where, refused.code, refused.message, item.position))
+    return tally
+
+
+@dataclass(slots=True)
+class _Batch:
+    """Items that are stored together."""
+
+    lines: dict[str, list[Mapping[str, object]]] = field(
+        default_factory=dict[str, list[Mapping[str, object]]]
+    )
+    blobs: list[SourceBlob] = field(default_factory=list[SourceBlob])
+    records: int = 0
+    size_bytes: int = 0
+
+    def add(self, record: SourceRecord, emitted_at: str) -> None:
+        line = {"data": record.data, "emitted_at": emitted_at}
+        self.lines.setdefault(record.stream, []).append(line)
+        self.blobs.extend(record.blobs)
+        self.records += 1
+        self.size_bytes += sum(len(v) for v in record.data.values() if isinstance(v, str))
+        self.size_bytes += sum(blob.size_bytes for blob in record.blobs)
+
+    @property
+    def is_full(self) -> bool:
+        return self.records >= BATCH_RECORDS or self.size_bytes >= BATCH_BYTES
+
+
 @dataclass(slots=True)
 class StreamTally:
     """What became of the records of one stream."""
@@ -83,7 +308,7 @@ class Tally:
     earliest: str | None = None
     latest: str | None = None
 
-    def see(self, record: SourceRecord, time_field: str | None) -> None:
+    def widen_span(self, record: SourceRecord, time_field: str | None) -> None:
         """Widen the span of days to that of a record."""
         moment = record.data.get(time_field) if time_field else None
         if isinstance(moment, str):
@@ -101,232 +326,3 @@ class Tally:
         self.skipped_count[item.code] = count
         if count <= 5:
             self.skipped.append(item)
-
-
-@dataclass(frozen=True, slots=True)
-class ImportPorts:
-    """What an import needs of the rest."""
-
-    store: RecordStore
-    clock: Callable[[], int]
-    random_bytes: Callable[[int], bytes]
-
-    def new_id(self) -> str:
-        """An id for a run or a receipt."""
-        return self.random_bytes(ID_BYTES).hex()
-
-
-@dataclass(slots=True)
-class _Batch:
-    """Items that are stored together."""
-
-    lines: dict[str, list[Mapping[str, object]]] = field(
-        default_factory=dict[str, list[Mapping[str, object]]]
-    )
-    blobs: list[SourceBlob] = field(default_factory=list[SourceBlob])
-    records: int = 0
-    size_bytes: int = 0
-
-    def add(self, record: SourceRecord, emitted_at: str) -> None:
-        line = {"data": record.data, "emitted_at": emitted_at}
-        self.lines.setdefault(record.stream, []).append(line)
-        self.blobs.extend(record.blobs)
-        self.records += 1
-        self.size_bytes += sum(len(v) for v in record.data.values() if isinstance(v, str))
-        self.size_bytes += sum(blob.size_bytes for blob in record.blobs)
-
-    @property
-    def is_full(self) -> bool:
-        return self.records >= BATCH_RECORDS or self.size_bytes >= BATCH_BYTES
-
-
-class ImportRun:
-    """The import of one reading into one connection."""
-
-    def __init__(
-        self,
-        ports: ImportPorts,
-        reading: ReadableExport,
-        connection: Connection,
-        declaration: SourceDeclaration,
-    ) -> None:
-        self._ports = ports
-        self._reading = reading
-        self._connection_id = connection.connection_id
-        self._declaration = declaration
-        self._run_id = ports.new_id()
-        self._emitted_at = reading.captured_at.isoformat()
-        self.tally = Tally()
-        self.receipt: Data = {}
-        self._fingerprint = reading.fingerprint
-        stream = next(iter(declaration.streams))
-        self._memory = ImportMemory(ports.store, connection.connection_id, stream)
-        self.start = self.place = self._memory.place(self._fingerprint)
-
-    def run(self, moved: Callable[[int], None]) -> Tally:
-        """Read to the end; `moved` hears the place reached after each batch."""
-        before = self._stored()
-        self._say(RunStatus.RUNNING)
-        try:
-            for place in self._batches(self._items()):
-                self._memory.keep_place(self._fingerprint, place, self._ports.clock())
-                self.place = place
-                moved(place)
-        except KeyboardInterrupt:
-            self._say(RunStatus.CANCELLED)
-            raise
-        except BaseException:
-            self._say(RunStatus.FAILED)
-            raise
-        for stream, count in self._stored().items():
-            self.tally.of(stream).new = count - before.get(stream, 0)
-        now = self._ports.clock()
-        self.receipt = self._receipt(now)
-        self._memory.finish(self._fingerprint, self.receipt, now)
-        self._say(RunStatus.SUCCEEDED)
-        return self.tally
-
-    def _items(self) -> Iterator[SourceItem]:
-        return self._reading.items(self.start)
-
-    def _batches(self, items: Iterator[SourceItem]) -> Iterator[int]:
-        """Store batch after batch; yield the place from which reading would go on.
-
-        A part of an export larger than a batch is stored in several; within it no place is noted.
-        """
-        batch, place, within = _Batch(), self.start, False
-        for item in items:
-            begins = item.position > place
-            if batch.is_full or (within and begins):
-                self._store(batch)
-                batch, within = _Batch(), not begins
-                if begins:
-                    yield item.position
-            place = item.position
-            if isinstance(item, Skipped):
-                self.tally.skip(item)
-            else:
-                batch.add(item, self._emitted_at)
-                self.tally.see(item, self._declaration.streams[item.stream].consent_time_field)
-        self._store(batch)
-        yield place
-
-    def _keep(self, blob: SourceBlob) -> None:
-        if self._ports.store.blob_upload(self._connection_id, blob.blob_id) is not None:
-            return
-        now = self._ports.clock()
-        with blob.open() as content:
-            chunks = iter(lambda: content.read(BLOB_CHUNK_BYTES), b"")
-            self._ports.store.receive_blob(
-                self._connection_id, chunks, blob.mime_type, now, max(blob.size_bytes, 1)
-            )
-
-    def _store(self, batch: _Batch) -> None:
-        for blob in batch.blobs:
-            self._keep(blob)
-            self.tally.blobs += 1
-        for stream, lines in batch.lines.items():
-            result = ingest(
-                self._ports.store,
-                self._connection_id,
-                self._declaration.streams[stream],
-                lines,
-                now_ns=self._ports.clock(),
-                new_receipt_id=self._ports.new_id,
-                run_id=self._run_id,
-            )
-            tally = self.tally.of(stream)
-            tally.read += result.records_attempted
-            tally.changed += result.records_changed
-            tally.rejected += result.records_rejected
-            for each in result.rejections:
-                where = f"{stream}{each.path or ''}"
-                self.tally.skip(Skipped(where, each.code, each.message, 0))
-
-    def _stored(self) -> dict[str, int]:
-        with self._ports.store.snapshot() as snapshot:
-            return {
-                held.stream: held.record_count
-                for held in snapshot.stored_streams()
-                if held.connection_id == self._connection_id
-            }
-
-    def _say(self, status: RunStatus) -> None:
-        run = Run(self._run_id, status, self._ports.clock())
-        self._ports.store.record_run(self._connection_id, run)
-
-    def _receipt(self, now_ns: int) -> Data:
-        counts = {name: (each.new, each.updated) for name, each in self.tally.streams.items()}
-        return {
-            **self._reading.facts(),
-            "imported_at": instant_text(now_ns),
-            "from_byte": self.start,
-            "earliest": self.tally.earliest,
-            "latest": self.tally.latest,
-            "streams": {name: {"new": n, "updated": u} for name, (n, u) in counts.items()},
-            "skipped": dict(self.tally.skipped_count),
-        }
-
-
-def survey(
-    reading: ReadableExport, declaration: SourceDeclaration, moved: Callable[[int], None]
-) -> Tally:
-    """Read and check everything, store nothing: what an import would bring."""
-    tally = Tally()
-    emitted_at = reading.captured_at.isoformat()
-    checkers = {name: LineChecker(stream) for name, stream in declaration.streams.items()}
-    for item in reading.items():
-        moved(item.position)
-        if isinstance(item, Skipped):
-            tally.skip(item)
-            continue
-        tally.of(item.stream).read += 1
-        tally.see(item, declaration.streams[item.stream].consent_time_field)
-        try:
-            line = orjson.dumps({"data": item.data, "emitted_at": emitted_at})
-            checkers[item.stream].check(line)
-        except LineRefused as refused:
-            tally.of(item.stream).rejected += 1
-            where = f"{item.stream}{refused.path or ''}"
-            tally.skip(Skipped(where, refused.code, refused.message, item.position))
-    return tally
-
-
-# Which connection an import goes into: the one named, the only one there is, or a new one.
-
-
-def connection_for(
-    ports: ImportPorts, declaration: SourceDeclaration, name: str | None
-) -> Connection:
-    """Find or make the connection.
-
-    Shapes: `name` is a display name or a connection id.
-    Raises: AmbiguousConnection, ConnectionNotWritable.
-    """
-    with ports.store.snapshot() as snapshot:
-        own = [c for c in snapshot.connections() if c.connector_key == declaration.connector_key]
-    if name is not None:
-        own = [c for c in own if name in (c.display_name, c.connection_id)]
-    living = [c for c in own if c.status is not ConnectionStatus.REVOKED]
-    if len(living) == 1:
-        return living[0]
-    if living:
-        labels = ", ".join(c.display_name or c.connection_id for c in living)
-        raise AmbiguousConnection(
-            f"There are several accounts of this source: {labels}.",
-            param="connection",
-            next_step="Name one with --connection.",
-        )
-    if own and name is not None:
-        raise ConnectionNotWritable(
-            "That account was revoked.",
-            param="connection",
-            next_step="Reactivate it on the owner's pages, or choose another name.",
-        )
-    return create_connection(
-        ports.store,
-        ports.store.declaration(declaration.connector_key, None),
-        name or declaration.display_name,
-        ports.clock(),
-        ports.random_bytes,
-    )

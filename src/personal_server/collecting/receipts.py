@@ -5,7 +5,6 @@ Rule: a place counts for the very same files only; a finished import forgets its
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import cast
 
@@ -27,35 +26,42 @@ class ImportMemory:
 
     def place(self, fingerprint: str) -> int:
         """Where reading these files was interrupted, or the beginning."""
-        place = self._part("places").get(fingerprint)
+        place = _places(self._remembered()).get(fingerprint)
         return place if isinstance(place, int) else 0
 
     def keep_place(self, fingerprint: str, place: int, now_ns: int) -> None:
         """Note how far reading these files has come."""
-        places = {k: v for k, v in self._part("places").items() if k != fingerprint}
-        latest = list(places.items())[1 - MOST_PLACES :]
-        self._put({"places": {**dict(latest), fingerprint: place}}, now_ns)
+        remembered = self._remembered()
+        others = _places(remembered, but=fingerprint)
+        latest = dict(list(others.items())[1 - MOST_PLACES :])
+        self._put(remembered | {"places": latest | {fingerprint: place}}, now_ns)
 
     def finish(self, fingerprint: str, receipt: Data, now_ns: int) -> None:
         """Forget the place and keep the receipt."""
-        places = {k: v for k, v in self._part("places").items() if k != fingerprint}
-        kept = [*self.receipts(), receipt][-MOST_RECEIPTS:]
-        self._put({"places": places, "receipts": kept}, now_ns)
+        remembered = self._remembered()
+        kept = [*_receipts(remembered), receipt][-MOST_RECEIPTS:]
+        places = _places(remembered, but=fingerprint)
+        self._put(remembered | {"places": places, "receipts": kept}, now_ns)
 
     def receipts(self) -> list[Data]:
         """What was imported so far, oldest first."""
-        found = self._remembered().get("receipts")
-        return cast("list[Data]", found) if isinstance(found, list) else []
-
-    def _part(self, name: str) -> Mapping[str, object]:
-        found = self._remembered().get(name)
-        return cast("Data", found) if isinstance(found, dict) else {}
+        return _receipts(self._remembered())
 
     def _remembered(self) -> Data:
         state = self.store.state(self.connection_id).state.get(self.stream)
         found = cast("Data", state).get(MEMBER) if isinstance(state, dict) else None
         return cast("Data", found) if isinstance(found, dict) else {}
 
-    def _put(self, change: Data, now_ns: int) -> None:
-        remembered = {MEMBER: self._remembered() | change}
-        self.store.put_state(self.connection_id, {self.stream: remembered}, now_ns)
+    def _put(self, remembered: Data, now_ns: int) -> None:
+        self.store.put_state(self.connection_id, {self.stream: {MEMBER: remembered}}, now_ns)
+
+
+def _places(remembered: Data, but: str | None = None) -> Data:
+    found = remembered.get("places")
+    places = cast("Data", found) if isinstance(found, dict) else {}
+    return {fingerprint: place for fingerprint, place in places.items() if fingerprint != but}
+
+
+def _receipts(remembered: Data) -> list[Data]:
+    found = remembered.get("receipts")
+    return cast("list[Data]", found) if isinstance(found, list) else []

@@ -25,49 +25,8 @@ from personal_server.errors import (
     UnsupportedResponseType,
 )
 
-# Resource indicators (RFC 8707): which are ours, in the one form that they are stored in.
-#
-# Source: docs/contract/authorization-server.md 5.3.
-
-
-MCP_PATH, QUERY_PATH = "/mcp", "/v1"
-_DEFAULT_PORT = {"http": ":80", "https": ":443"}
-
-
-def canonical_resource(asked: Sequence[str], origin: str, origins: Collection[str]) -> str | None:
-    """The canonical form of the asked resource, `None` if none was asked.
-
-    Raises: InvalidTarget for two different, a foreign or an unknown one.
-    """
-    found = {_canonical(resource) for resource in asked}
-    if not found:
-        return None
-    if len(found) > 1:
-        raise InvalidTarget("Name one resource.", param="resource")
-    resource = found.pop()
-    ours = {o + path for o in {origin, *origins} for path in ("", MCP_PATH, QUERY_PATH)}
-    if resource not in ours:
-        raise InvalidTarget("This server does not have that resource.", param="resource")
-    return resource
-
-
-def _canonical(resource: str) -> str:
-    invalid = InvalidTarget("A resource is the URL of this server.", param="resource")
-    if "#" in resource or "?" in resource:
-        raise invalid
-    try:
-        parts = urlsplit(resource)
-        parts.port  # noqa: B018 - reading it is the check
-    except ValueError:
-        raise invalid from None
-    scheme = parts.scheme.lower()
-    host = parts.netloc.lower().removesuffix(_DEFAULT_PORT.get(scheme, ""))
-    if not scheme or not host or "@" in host:
-        raise invalid
-    return f"{scheme}://{host}{parts.path.removesuffix('/')}"
-
-
 SCOPE_READ, SCOPE_OFFLINE, SCOPE_OWNER = "pdpp:read", "offline_access", "pdpp:owner"
+MCP_PATH, QUERY_PATH = "/mcp", "/v1"
 MAX_STATE = 2_048
 CODE_PARAMETERS = frozenset(
     {
@@ -86,6 +45,7 @@ CODE_PARAMETERS = frozenset(
 """The parameters of a code request, beside those that name the client and what it pushed."""
 _CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")
 _DISPLAY_LIMITS = {"name": 200, **dict.fromkeys(DISPLAY_URIS, MAX_URI)}
+_DEFAULT_PORT = {"http": ":80", "https": ":443"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +125,40 @@ def parse_wanted(
         details=None if details is None else orjson.loads(details),
         display=_display(parameters.get("client_display")),
     )
+
+
+def canonical_resource(asked: Sequence[str], origin: str, origins: Collection[str]) -> str | None:
+    """The one form in which an asked resource (RFC 8707) is stored, `None` if none was asked.
+
+    Source: docs/contract/authorization-server.md 5.3.
+    Raises: InvalidTarget for two different, a foreign or an unknown one.
+    """
+    found = {_canonical(resource) for resource in asked}
+    if not found:
+        return None
+    if len(found) > 1:
+        raise InvalidTarget("Name one resource.", param="resource")
+    resource = found.pop()
+    ours = {o + path for o in {origin, *origins} for path in ("", MCP_PATH, QUERY_PATH)}
+    if resource not in ours:
+        raise InvalidTarget("This server does not have that resource.", param="resource")
+    return resource
+
+
+def _canonical(resource: str) -> str:
+    invalid = InvalidTarget("A resource is the URL of this server.", param="resource")
+    if "#" in resource or "?" in resource:
+        raise invalid
+    try:
+        parts = urlsplit(resource)
+        parts.port  # noqa: B018 - reading it is the check
+    except ValueError:
+        raise invalid from None
+    scheme = parts.scheme.lower()
+    host = parts.netloc.lower().removesuffix(_DEFAULT_PORT.get(scheme, ""))
+    if not scheme or not host or "@" in host:
+        raise invalid
+    return f"{scheme}://{host}{parts.path.removesuffix('/')}"
 
 
 def _scope(asked: str) -> str:

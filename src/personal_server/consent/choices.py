@@ -1,6 +1,6 @@
 """The owner's choices, as a form posts them or a command line gives them.
 
-Rule: choices are only words here; `narrowing` judges them.  What a form shows and does not post
+Rule: choices are only words here; `terms` judges them.  What a form shows and does not post
 is *not chosen*; `None` means that the question was not put.
 Source: docs/contract/authorization-server.md 6.1.
 """

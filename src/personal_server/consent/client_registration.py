@@ -1,7 +1,8 @@
-"""Dynamic client registration: what is taken from a client's own words (RFC 7591).
+"""Clients: what is known of them, and what is taken from their own words (RFC 7591).
 
-Rule: the server replaces rather than refuses; what it replaced stands in the answer.  No secret is
-ever issued.  Source: docs/contract/authorization-server.md 3.2.
+Rule: a client is asked who it is, never what it may do.  Registration replaces rather than refuses;
+what it replaced stands in the answer.  No secret is ever issued.
+Source: docs/contract/authorization-server.md 3, 3.2.
 """
 
 from __future__ import annotations
@@ -16,12 +17,6 @@ from urllib.parse import urlsplit
 from personal_server.consent.redirects import MAX_URIS, is_native, is_usable
 from personal_server.errors import InvalidClientMetadata, InvalidRedirectUri
 
-# What is known of clients, and how they are named to the owner.
-#
-# Rule: a client is asked who it is, never what it may do.
-# Source: docs/contract/authorization-server.md 3.
-
-
 PRE_REGISTERED, DOCUMENT, DYNAMIC, LOCAL = (
     "pre_registered",
     "client_id_metadata_document",
@@ -34,33 +29,7 @@ DEVICE_CODE = "urn:ietf:params:oauth:grant-type:device_code"
 GRANT_TYPES = (AUTHORIZATION_CODE, REFRESH_TOKEN, DEVICE_CODE)
 OWNER_PROFILE = "pdpp:owner"
 """Among the grant types of a pre-registered client: it may ask for the owner profile."""
-
 CLI_CLIENT, OWNER_CLI_CLIENT = "pdpp-cli", "pdpp-owner-cli"
-DISPLAY_URIS = ("uri", "logo_uri", "policy_uri", "tos_uri")
-
-
-def client_display(
-    client_id: str, name: str, display: Mapping[str, object], asked: Mapping[str, object] | None
-) -> dict[str, object]:
-    """How a client is shown and bound: its registered name and addresses, else its own words.
-
-    Source: docs/contract/authorization-server.md 4.1 (`client_display` counts only where the
-    registration gives no name).
-    """
-    if name:
-        return {"name": name, **display}
-    if asked and asked.get("name"):
-        return {**asked, **display}
-    return {"name": urlsplit(client_id).hostname or UNNAMED, **display}
-
-
-def local_client_id(name: str) -> str:
-    """The id of a client that the owner made on the machine of the store."""
-    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
-    slug = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:60]
-    return f"local_{slug or 'client'}"
-
-
 MAX_NAME = 200
 SCOPES = ("pdpp:read", "offline_access")
 DISPLAY_MEMBERS = {
@@ -69,6 +38,7 @@ DISPLAY_MEMBERS = {
     "policy_uri": "policy_uri",
     "tos_uri": "tos_uri",
 }
+DISPLAY_URIS = tuple(DISPLAY_MEMBERS.values())
 _TEXTS = ("client_name", "application_type", "scope", "software_id", "software_version")
 _LISTS = ("redirect_uris", "grant_types", "response_types", "contacts")
 
@@ -118,6 +88,28 @@ def register(metadata: object, schemes: Collection[str]) -> Registration:
         display={DISPLAY_MEMBERS[name]: address for name, address in addresses.items()},
         echoed={**addresses, **{name: members[name] for name in sorted(kept)}},
     )
+
+
+def client_display(
+    client_id: str, name: str, display: Mapping[str, object], asked: Mapping[str, object] | None
+) -> dict[str, object]:
+    """How a client is shown and bound: its registered name and addresses, else its own words.
+
+    Source: docs/contract/authorization-server.md 4.1 (`client_display` counts only where the
+    registration gives no name).
+    """
+    if name:
+        return {"name": name, **display}
+    if asked and asked.get("name"):
+        return {**asked, **display}
+    return {"name": urlsplit(client_id).hostname or UNNAMED, **display}
+
+
+def local_client_id(name: str) -> str:
+    """The id of a client that the owner made on the machine of the store."""
+    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
+    slug = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:60]
+    return f"local_{slug or 'client'}"
 
 
 def _used_members(metadata: object) -> dict[str, object]:

@@ -31,6 +31,14 @@ AGENT_CONTEXT = "https://pdpp.dev/purpose/agent_context"
 AI_TRAINING = "https://pdpp.dev/purpose/ai_training"
 SINGLE_USE, CONTINUOUS = "single_use", "continuous"
 ALL_STREAMS = "*"
+MAX_ENTRIES = 16
+MAX_PICKED = 1_000
+MAX_BYTES = 64 * 1024
+MAX_URI = 2_048
+_DURATION = re.compile(
+    r"P(?=\d|T\d)(\d{1,6}Y)?(\d{1,6}M)?(\d{1,6}W)?(\d{1,6}D)?"
+    r"(T(?=\d)(\d{1,9}H)?(\d{1,9}M)?(\d{1,9}S)?)?"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,16 +79,6 @@ class Selection:
     commitments: tuple[str, ...] | None = None
     selection_preset: str | None = None
     streams: tuple[StreamSelection, ...] = ()
-
-
-MAX_ENTRIES = 16
-MAX_PICKED = 1_000
-MAX_BYTES = 64 * 1024
-MAX_URI = 2_048
-_DURATION = re.compile(
-    r"P(?=\d|T\d)(\d{1,6}Y)?(\d{1,6}M)?(\d{1,6}W)?(\d{1,6}D)?"
-    r"(T(?=\d)(\d{1,9}H)?(\d{1,9}M)?(\d{1,9}S)?)?"
-)
 
 
 def parse_selections(content: str | Sequence[object]) -> tuple[Selection, ...]:

@@ -1,4 +1,4 @@
-"""The owner's choices applied to offers: terms that are never wider than what was asked.
+"""The owner's choices applied to offers: terms never wider than what was asked, and their grants.
 
 Rule: in sources, streams, connections, fields, records and time, terms are a subset of the
 offers, or the choices are refused; what is left open stands in `missing` and cannot be approved.
@@ -88,6 +88,56 @@ def narrow(
         ends=choices.ends,
         missing=tuple(missing),
     )
+
+
+def grant_of(
+    entry: EntryTerms,
+    terms: Terms,
+    *,
+    grant_id: str,
+    subject_id: str,
+    client_id: str,
+    client_display: Mapping[str, object],
+    now_ns: int,
+) -> Grant:
+    """The grant that a kept entry becomes.  Source: docs/contract/authorization-server.md 11.1."""
+    selection, declaration = entry.offer.selection, entry.offer.declaration
+    return Grant(
+        grant_id=grant_id,
+        issued_at=instant_text(now_ns),
+        subject_id=subject_id,
+        client_id=client_id,
+        client_display=dict(client_display) or None,
+        source=SourceId(declaration.source_kind, declaration.source_id),
+        declaration_version=declaration.version,
+        purpose_code=selection.purpose_code,
+        purpose_description=selection.purpose_description,
+        access_mode=terms.access_mode,
+        streams=entry.streams,
+        expires_at=None if terms.expires_at_ns is None else instant_text(terms.expires_at_ns),
+        selection_preset=selection.selection_preset,
+        retention=None if selection.retention is None else dict(selection.retention),
+    )
+
+
+def render_details(grant: Grant) -> dict[str, object]:
+    """A grant as one entry of `authorization_details`.
+
+    Source: docs/contract/authorization-server.md 9.
+    """
+    details: dict[str, object] = {
+        "type": DATA_ACCESS,
+        "source": {"kind": grant.source.kind, "id": grant.source.id},
+        "purpose_code": grant.purpose_code,
+        "access_mode": grant.access_mode,
+        "streams": [render_stream_grant(stream) for stream in grant.streams],
+    }
+    optional = {
+        "purpose_description": grant.purpose_description,
+        "retention": grant.retention,
+    }
+    details.update({name: value for name, value in optional.items() if value is not None})
+    return details
 
 
 def _refuse_strangers(offers: Sequence[EntryOffer | Ungrantable], choices: Choices) -> None:
@@ -216,56 +266,3 @@ def _end(mode: str, choices: Choices, opened_at_ns: int) -> int | None:
     duration = allowed[expiry]
     whole_second = opened_at_ns - opened_at_ns % NANOSECONDS
     return None if duration is None else whole_second + duration
-
-
-# From approved terms to grants, and from grants to what a token answer shows of them.
-
-
-def grant_of(
-    entry: EntryTerms,
-    terms: Terms,
-    *,
-    grant_id: str,
-    subject_id: str,
-    client_id: str,
-    client_display: Mapping[str, object],
-    now_ns: int,
-) -> Grant:
-    """The grant that a kept entry becomes.  Source: docs/contract/authorization-server.md 11.1."""
-    selection, declaration = entry.offer.selection, entry.offer.declaration
-    return Grant(
-        grant_id=grant_id,
-        issued_at=instant_text(now_ns),
-        subject_id=subject_id,
-        client_id=client_id,
-        client_display=dict(client_display) or None,
-        source=SourceId(declaration.source_kind, declaration.source_id),
-        declaration_version=declaration.version,
-        purpose_code=selection.purpose_code,
-        purpose_description=selection.purpose_description,
-        access_mode=terms.access_mode,
-        streams=entry.streams,
-        expires_at=None if terms.expires_at_ns is None else instant_text(terms.expires_at_ns),
-        selection_preset=selection.selection_preset,
-        retention=None if selection.retention is None else dict(selection.retention),
-    )
-
-
-def render_details(grant: Grant) -> dict[str, object]:
-    """A grant as one entry of `authorization_details`.
-
-    Source: docs/contract/authorization-server.md 9.
-    """
-    details: dict[str, object] = {
-        "type": DATA_ACCESS,
-        "source": {"kind": grant.source.kind, "id": grant.source.id},
-        "purpose_code": grant.purpose_code,
-        "access_mode": grant.access_mode,
-        "streams": [render_stream_grant(stream) for stream in grant.streams],
-    }
-    optional = {
-        "purpose_description": grant.purpose_description,
-        "retention": grant.retention,
-    }
-    details.update({name: value for name, value in optional.items() if value is not None})
-    return details

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from traceback import extract_tb
 from urllib.parse import quote
 
-import anyio.to_thread
-from starlette.exceptions import HTTPException
-from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route, Router
-from starlette.types import Receive, Scope, Send
 
 from personal_server.console.access import AccessPages
 from personal_server.console.apps import ClientPages
@@ -26,23 +19,13 @@ from personal_server.console.session import (
     PageRoute,
     Visit,
     check_csrf,
-    check_version,
     entry_cookie,
-    known_query,
     next_cookie,
-    origin_of,
-    prefers_json,
     session_cookie,
     stranger,
 )
 from personal_server.console.sign_in import SignInPages, SignInThrottle
-from personal_server.errors import (
-    InternalError,
-    MethodNotAllowed,
-    NotFound,
-    OwnerSessionRequired,
-    PersonalServerError,
-)
+from personal_server.errors import InvalidRequest, OwnerSessionRequired, PersonalServerError
 from personal_server.granting.decisions import Granting
 from personal_server.granting.owner_sessions import OwnerSignIn
 from personal_server.granting.pending_requests import Requesting
@@ -51,115 +34,75 @@ from personal_server.reading.preview import EvidenceReader
 from personal_server.storage.authorization import AuthorizationStore
 from personal_server.storage.catalog import KnownDeclarations, StoredCatalogs
 from personal_server.storage.ports import DisclosureStore
-from personal_server.web.bodies import read_form
+from personal_server.web.application import Exchange, Surface
+from personal_server.web.bodies import FORM, Form, form_fields
+from personal_server.web.requests import IncomingRequest, prefers_json
+from personal_server.web.routing import RouteTable
 
-# The console as an ASGI application: routes, who visits, and the one place errors become pages.
+# The pages on the frame: who visits, and how an error looks.
 #
 # Rule: an endpoint is a plain function from console and visit to a response; it runs in a worker
 # thread, after session, query and form secret were judged here.
 
 
 SEGMENTS = frozenset({"consent", "device", "owner", "assets", "icon.svg"})
-_log = logging.getLogger("personal_server.console")
 
 
-class Frame:
-    """Answers for all pages."""
+class Frame(Surface[PageRoute, Visit]):
+    """The application of the pages."""
 
     def __init__(self, sign_in: OwnerSignIn, pages: Pages, routes: Sequence[PageRoute]) -> None:
+        super().__init__(RouteTable(routes, "There is no such page."))
         self._sign_in = sign_in
         self._pages = pages
-        self._router = Router(
-            [
-                Route(path, self._answering(path, routes), methods=_methods(routes, path))
-                for path in dict.fromkeys(route.path for route in routes)
-            ],
-            redirect_slashes=False,
-            default=_not_found,
-        )
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
-        scope["app"] = self  # lets the router raise what it refuses
-        request = Request(scope, receive)
-        try:
-            check_version(request)
-            await self._router(scope, receive, send)
-        except HTTPException as error:
-            named = (error.headers or {}).get("Allow", "")
-            allow = ", ".join(sorted(named.split(", ")))
-            refusal = (
-                MethodNotAllowed(f"This page takes {allow}.") if allow else NotFound("No page.")
-            )
-            response = self._failure(request, refusal)
-            if allow:
-                response.headers["Allow"] = allow
-            await response(scope, receive, send)
-        except PersonalServerError as error:
-            await self._failure(request, error)(scope, receive, send)
-        except Exception as error:  # noqa: BLE001 (the boundary of the pages)
-            _log_failure(error)
-            internal = InternalError("Something went wrong on this server.")
-            await self._failure(request, internal)(scope, receive, send)
+    async def identify(self, exchange: Exchange[PageRoute, Visit]) -> None:
+        """Find the session of a visit."""
+        exchange.caller = await self.readers.run(self._visit, exchange)
+        if exchange.query_refusal is not None:  # a page repeats no words of a link
+            param = (exchange.query_refusal.param or "")[:80] or None
+            exchange.query_refusal = InvalidRequest("This page takes no such query.", param=param)
 
-    def _answering(
-        self, path: str, routes: Sequence[PageRoute]
-    ) -> Callable[[Request], Awaitable[Response]]:
-        by_method = {route.method: route for route in routes if route.path == path}
-
-        async def answer(request: Request) -> Response:
-            method = "GET" if request.method == "HEAD" else request.method
-            return await self._answer(request, by_method[method])
-
-        return answer
-
-    async def _answer(self, request: Request, route: PageRoute) -> Response:
-        """Judge the visit, then let the page answer.  Raises: PersonalServerError."""
-        visit = await anyio.to_thread.run_sync(self._visit, request, route)
-        if request.method == "POST":
-            visit = replace(visit, form=await read_form(request))
-        if not route.open_to_all and visit.session is None:
-            return self._to_sign_in(request, visit)
-        if request.method == "POST":
-            check_csrf(request, visit)
-        return await anyio.to_thread.run_sync(route.endpoint, visit)
-
-    def _visit(self, request: Request, route: PageRoute) -> Visit:
-        origin = origin_of(request)
-        cookie = request.cookies.get(session_cookie(origin))
+    def _visit(self, exchange: Exchange[PageRoute, Visit]) -> Visit:
+        request = exchange.request
+        cookie = request.cookies.get(session_cookie(request.origin))
         return replace(
             stranger(request),
-            query=known_query(request, route.query),
-            path={name: str(value) for name, value in request.path_params.items()},
+            query={name: str(value) for name, value in exchange.parameters.scalars.items()},
+            path=exchange.path,
             cookie=cookie,
             session=None if cookie is None else self._sign_in.session(cookie),
-            entry_csrf=request.cookies.get(entry_cookie(origin)),
-            entry_next=request.cookies.get(next_cookie(origin)),
+            entry_csrf=request.cookies.get(entry_cookie(request.origin)),
+            entry_next=request.cookies.get(next_cookie(request.origin)),
         )
 
-    def _to_sign_in(self, request: Request, visit: Visit) -> Response:
-        if prefers_json(request.headers.get("accept", "")):
+    async def answer(self, exchange: Exchange[PageRoute, Visit]) -> Response:
+        """Let the page answer, for the owner or where it is open to all."""
+        route, request = exchange.route, exchange.request
+        visit = exchange.identified
+        if route.body is not None:
+            visit = replace(visit, form=_form(exchange))
+        if not route.open_to_all and visit.session is None:
+            return self._to_sign_in(request, visit)
+        if route.body is not None:
+            check_csrf(request, visit)
+        workers = self.readers if route.method == "GET" else self.writers
+        return await workers.run(route.endpoint, visit)
+
+    def _to_sign_in(self, request: IncomingRequest, visit: Visit) -> Response:
+        if prefers_json(request.accept):
             raise OwnerSessionRequired("Sign in as the owner first.")
         return self._pages.go(visit, f"/owner/login?next={quote(visit.target, safe='')}")
 
-    def _failure(self, request: Request, error: PersonalServerError) -> Response:
-        as_json = prefers_json(request.headers.get("accept", ""))
-        return self._pages.failure(stranger(request), error, as_json=as_json)
+    def refuse(self, exchange: Exchange[PageRoute, Visit], error: PersonalServerError) -> Response:
+        """A page, or JSON where a program asks."""
+        as_json = prefers_json(exchange.request.accept)
+        return self._pages.failure(stranger(exchange.request), error, as_json=as_json)
 
 
-def _methods(routes: Sequence[PageRoute], path: str) -> list[str]:
-    return [route.method for route in routes if route.path == path]
-
-
-async def _not_found(scope: Scope, receive: Receive, send: Send) -> None:
-    del scope, receive, send
-    raise NotFound("There is no such page.")
-
-
-def _log_failure(error: Exception) -> None:
-    """Where it failed and how, without the error's text: that may hold a stored value."""
-    places = [f"{frame.filename}:{frame.lineno}" for frame in extract_tb(error.__traceback__)]
-    _log.error("A page failed: %s at %s", type(error).__name__, " < ".join(reversed(places[-6:])))
+def _form(exchange: Exchange[PageRoute, Visit]) -> Form:
+    sent = exchange.request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    return form_fields(exchange.body) if sent == FORM else ()
 
 
 # The icon and the stylesheet: public files of the console.
@@ -211,7 +154,7 @@ class ConsoleParts:
 
 
 def console_app(parts: ConsoleParts) -> Frame:
-    """The ASGI application of `frame.SEGMENTS`."""
+    """The ASGI application of `SEGMENTS`."""
     pages, clock, store = Pages(parts.server_name), parts.reads.clock, parts.authorization
     catalogs = StoredCatalogs(parts.reads.store, parts.declarations)
     granting = Granting(store, catalogs, clock, parts.random_bytes)
@@ -236,14 +179,14 @@ def console_app(parts: ConsoleParts) -> Frame:
 # Source: docs/contract/authorization-server.md 0, 5.1, 10.3, 13.3.
 
 
-def owner_session(sign_in: OwnerSignIn) -> Callable[[Request], bool]:
+def owner_session(sign_in: OwnerSignIn) -> Callable[[IncomingRequest], bool]:
     """Whether a request comes from a signed-in owner; its form secret travels in a header.
 
     Raises: CsrfFailed if a signed-in browser was made to send it.
     """
 
-    def judge(request: Request) -> bool:
-        cookie = request.cookies.get(session_cookie(origin_of(request)))
+    def judge(request: IncomingRequest) -> bool:
+        cookie = request.cookies.get(session_cookie(request.origin))
         session = None if cookie is None else sign_in.session(cookie)
         if session is None:
             return False
@@ -254,11 +197,11 @@ def owner_session(sign_in: OwnerSignIn) -> Callable[[Request], bool]:
     return judge
 
 
-def error_page(server_name: str) -> Callable[[Request, PersonalServerError], Response]:
+def error_page(server_name: str) -> Callable[[IncomingRequest, PersonalServerError], Response]:
     """The page of an error that may not be redirected."""
     pages = Pages(server_name)
 
-    def page(request: Request, error: PersonalServerError) -> Response:
+    def page(request: IncomingRequest, error: PersonalServerError) -> Response:
         return pages.failure(stranger(request), error, as_json=False)
 
     return page

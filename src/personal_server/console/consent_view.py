@@ -61,8 +61,7 @@ class ConsentView:
     @property
     def ends(self) -> tuple[tuple[str, str], ...]:
         """The ends to choose from in this mode."""
-        single = self.mode == SINGLE_USE
-        return consent_words.SINGLE_ENDS if single else consent_words.CONTINUOUS_ENDS
+        return consent_words.ends_of(self.mode)
 
     @property
     def opens_samples(self) -> bool:
@@ -197,7 +196,6 @@ class FieldView:
 
     name: str
     words: str
-    about: str | None
     fixed: bool
     chosen: bool
 
@@ -237,7 +235,6 @@ def consent_view(
     shown = Shown(evidence, kept, changed)
     sources = tuple(_source(review, offer, shown) for offer in review.offers)
     terms = review.terms
-    default = DEFAULT_EXPIRY[terms.access_mode]
     asked_modes = {offer.selection.access_mode for offer in review.offers}
     return ConsentView(
         handle=review.asked.facts.request_id,
@@ -248,7 +245,7 @@ def consent_view(
         picker=review.asked.picker,
         mode=terms.access_mode,
         may_stand=SINGLE_USE not in asked_modes,
-        expiry=_expiry(review.choices.expiry, terms.access_mode, default),
+        expiry=_expiry(review.choices.expiry, terms.access_mode),
         expires_at_ns=terms.expires_at_ns,
         earlier=tuple(_earlier(review, held) for held in review.earlier),
         trains=review.trains,
@@ -263,9 +260,8 @@ def consent_view(
     )
 
 
-def _expiry(chosen: str | None, mode: str, default: str) -> str:
-    ends = consent_words.SINGLE_ENDS if mode == SINGLE_USE else consent_words.CONTINUOUS_ENDS
-    return chosen if chosen in dict(ends) else default
+def _expiry(chosen: str | None, mode: str) -> str:
+    return chosen if chosen in dict(consent_words.ends_of(mode)) else DEFAULT_EXPIRY[mode]
 
 
 def _who(review: Review) -> WhoView:
@@ -459,17 +455,11 @@ def _fields(
         FieldView(
             name=name,
             words=field_words(name),
-            about=_about(stream.stream.properties[name]),
             fixed=name in floor,
             chosen=name in chosen,
         )
         for name in stream.fields
     )
-
-
-def _about(declared: Property) -> str | None:
-    about = declared.schema.get("description")
-    return about if isinstance(about, str) else None
 
 
 def _resources(stream: StreamOffer, choice: StreamChoice) -> tuple[tuple[str, bool], ...]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from personal_server.consent.offers import EntryOffer, StreamOffer, Ungrantable
-from personal_server.consent.selections import TimeRange
+from personal_server.consent.selections import SINGLE_USE, TimeRange
 from personal_server.consent.terms import Missing
 from personal_server.console.words import counted, day_of, day_of_text, field_words, shown, span_of
 from personal_server.domain.authority import TimeConstraint
@@ -38,6 +38,11 @@ _DURATION = re.compile(
     r"P(?:(\d+)Y)?(?:(\d+)M)?(?:(\d+)W)?(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?)?\Z"
 )
 _UNITS = ("year", "month", "week", "day", "hour", "minute", "second")
+
+
+def ends_of(mode: str) -> tuple[tuple[str, str], ...]:
+    """The ends to choose from in a mode, with their words."""
+    return SINGLE_ENDS if mode == SINGLE_USE else CONTINUOUS_ENDS
 
 
 def source_name(offer: EntryOffer | Ungrantable) -> str:

@@ -11,13 +11,14 @@ from collections.abc import Callable, Mapping
 from importlib.resources import files
 from urllib.parse import urlsplit
 
-import orjson
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from personal_server.console import words
 from personal_server.console.session import Visit
 from personal_server.errors import PersonalServerError
+from personal_server.web.error_responses import error_headers, json_error
+from personal_server.web.responses import NO_STORE, page_headers
 
 _STATIC = files("personal_server.console") / "static"
 STYLESHEET = (_STATIC / "console.css").read_bytes()
@@ -70,21 +71,18 @@ NEXT_STEPS: Mapping[str, str] = {
 """What a person can do about errors whose own words are for the app's developer."""
 
 
-def page_headers(origin: str, form_target: str | None = None) -> dict[str, str]:
+def console_headers(origin: str, form_target: str | None = None) -> dict[str, str]:
     """The headers of every page.  `form_target` is where a form may be redirected to."""
-    target = "" if form_target is None else f" {form_target}"
     headers = {
-        "Content-Security-Policy": (
-            "default-src 'none'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
-            f"form-action 'self'{target}; frame-ancestors 'none'; base-uri 'none'"
+        **page_headers(
+            style_src="'self'",
+            img_src="'self' data:",
+            font_src="'self'",
+            form_action="'self'" if form_target is None else f"'self' {form_target}",
         ),
-        "Referrer-Policy": "same-origin",
-        "X-Frame-Options": "DENY",
+        **NO_STORE,
         "Cross-Origin-Resource-Policy": "same-origin",
         "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
-        "X-Content-Type-Options": "nosniff",
-        "Cache-Control": "no-store",
-        "Pragma": "no-cache",
     }
     if origin.startswith("https:"):
         headers["Strict-Transport-Security"] = "max-age=31536000"
@@ -116,7 +114,7 @@ class Pages:
         status: int = 200,
         target: str | None = None,
     ) -> Response:
-        """A page; `target` as in `page_headers`."""
+        """A page; `target` as in `console_headers`."""
         body = _templates.get_template(template).render(
             {
                 "server_name": self._server_name,
@@ -125,18 +123,16 @@ class Pages:
                 **values,
             }
         )
-        return HTMLResponse(body, status, page_headers(visit.origin, target))
+        return HTMLResponse(body, status, console_headers(visit.origin, target))
 
     def go(self, visit: Visit, location: str) -> Response:
         """Send the browser on with 303, so that a reload repeats nothing."""
-        return RedirectResponse(location, 303, page_headers(visit.origin))
+        return RedirectResponse(location, 303, console_headers(visit.origin))
 
     def failure(self, visit: Visit, error: PersonalServerError, *, as_json: bool) -> Response:
         """An error as a page, or in the server family."""
         response = self._json(visit, error) if as_json else self._page(visit, error)
-        wait = error.members.get("retry_after_seconds")
-        if wait is not None:
-            response.headers["Retry-After"] = str(wait)
+        response.headers.update(error_headers(error))
         return response
 
     def _page(self, visit: Visit, error: PersonalServerError) -> Response:
@@ -155,17 +151,10 @@ class Pages:
         )
 
     def _json(self, visit: Visit, error: PersonalServerError) -> Response:
-        members: dict[str, object] = {
-            "type": error.type,
-            "code": error.code,
-            "message": error.message,
-        }
-        if error.param is not None:
-            members["param"] = error.param
-        shown = {name: v for name, v in error.members.items() if name != "back_to_app"}
-        body = {"error": {**members, **shown, "request_id": visit.request_id}}
-        headers = page_headers(visit.origin)
-        return Response(orjson.dumps(body), error.status, headers, "application/json")
+        error.members.pop("back_to_app", None)  # a link of the page, no member of the wire
+        response = json_error(error, visit.request_id)
+        response.headers.update(console_headers(visit.origin))
+        return response
 
 
 def _wait(seconds: object) -> str | None:

@@ -13,19 +13,15 @@ from dataclasses import dataclass, field
 from typing import Literal, TypedDict
 from urllib.parse import urlsplit
 
-from starlette.requests import Request
 from starlette.responses import Response
 
-from personal_server.errors import (
-    CsrfFailed,
-    InvalidRequest,
-    OwnerSessionRequired,
-    UnsupportedVersion,
-)
+from personal_server.errors import CsrfFailed, InvalidRequest, OwnerSessionRequired
 from personal_server.granting.audit import Acting
 from personal_server.granting.owner_sessions import SignedIn, Visitor
 from personal_server.web.bodies import Form
-from personal_server.web.requests import PDPP_VERSION
+from personal_server.web.parameters import Parameter
+from personal_server.web.requests import IncomingRequest
+from personal_server.web.routing import BodyRule, RouteDeclaration
 
 _NEXT = re.compile(r"/(consent|device|owner)([/?]|\Z)")
 _FORBIDDEN_IN_NEXT = re.compile(r"//|\\|[\x00-\x20\x7f-\x9f]")
@@ -109,26 +105,7 @@ def safe_next(target: str | None) -> str:
     return OWNER_HOME
 
 
-def check_version(request: Request) -> None:
-    """Raise: UnsupportedVersion."""
-    version = request.headers.get("pdpp-version")
-    if version is not None and version != PDPP_VERSION:
-        raise UnsupportedVersion(f"This server speaks PDPP {PDPP_VERSION}.", param="PDPP-Version")
-
-
-def known_query(request: Request, known: frozenset[str]) -> dict[str, str]:
-    """The query, each parameter once and known.  Raises: InvalidRequest."""
-    query: dict[str, str] = {}
-    for name, value in request.query_params.multi_items():
-        if name not in known:
-            raise InvalidRequest("This page takes no such parameter.", param=name[:80])
-        if name in query:
-            raise InvalidRequest("This parameter was sent twice.", param=name)
-        query[name] = value
-    return query
-
-
-def check_csrf(request: Request, visit: Visit) -> None:
+def check_csrf(request: IncomingRequest, visit: Visit) -> None:
     """The form's secret is the session's, and the browser says that the page was ours.
 
     Source: docs/contract/authorization-server.md 13.3.  Raises: CsrfFailed.
@@ -142,27 +119,11 @@ def check_csrf(request: Request, visit: Visit) -> None:
         raise CsrfFailed("This form is too old or did not come from this server. Load it again.")
 
 
-def prefers_json(accept: str) -> bool:
-    """Whether `Accept` ranks JSON above HTML."""
-    return _quality(accept, "application/json") > _quality(accept, "text/html")
-
-
 def _same_origin(headers: Mapping[str, str], origin: str) -> bool:
     sent = headers.get("origin")
     if sent is not None:
         return sent.lower() == origin
     return headers.get("sec-fetch-site") == "same-origin"
-
-
-def _quality(accept: str, media_type: str) -> float:
-    best = 0.0
-    for part in accept.split(","):
-        name, *parameters = (piece.strip().lower() for piece in part.split(";"))
-        if name != media_type:
-            continue
-        weight = next((p[2:] for p in parameters if p.startswith("q=")), "1")
-        best = max(best, float(weight) if re.fullmatch(r"[01](\.\d*)?", weight) else 0.0)
-    return best
 
 
 def _cookie_name(origin: str, word: str) -> str:
@@ -172,36 +133,39 @@ def _cookie_name(origin: str, word: str) -> str:
     return f"pdpp_{word}_{parts.port or 80}"
 
 
-Endpoint = Callable[[Visit], Response]
+FORM_BODY = BodyRule((), 512 * 1024)
+"""Any content type: what is no form of ours fails its form secret."""
 
 
 @dataclass(frozen=True, slots=True)
-class PageRoute:
-    """One page.  `open_to_all` pages are reached without a session."""
+class PageRoute(RouteDeclaration):
+    """One page.
 
-    method: str
-    path: str
-    endpoint: Endpoint
+    `query` names its parameters; `open_to_all` pages are reached without a session.
+    """
+
+    endpoint: Callable[[Visit], Response]
     query: frozenset[str] = frozenset()
     open_to_all: bool = False
 
+    def __post_init__(self) -> None:
+        """Declare what the page takes."""
+        names = sorted(self.query)
+        parameters = tuple(Parameter(name, "", empty_is_absent=True) for name in names)
+        object.__setattr__(self, "parameters", parameters)
+        object.__setattr__(self, "body", FORM_BODY if self.method == "POST" else None)
+        RouteDeclaration.__post_init__(self)
 
-def stranger(request: Request) -> Visit:
+
+def stranger(request: IncomingRequest) -> Visit:
     """A visit of which nothing is known but the request."""
-    state = request.scope.get("state", {})
     query = request.url.query
     return Visit(
         method=request.method,
-        origin=origin_of(request),
-        request_id=state.get("request_id", "req_unknown"),
-        visitor=Visitor(state.get("client_address"), request.headers.get("user-agent")),
+        origin=request.origin,
+        request_id=request.request_id,
+        visitor=Visitor(request.client_address, request.headers.get("user-agent")),
         path={},
         query={},
         target=request.url.path + (f"?{query}" if query and request.method != "POST" else ""),
     )
-
-
-def origin_of(request: Request) -> str:
-    """The origin the request was made on, as the outermost application settled it."""
-    settled: object = request.scope.get("state", {}).get("origin")
-    return settled if isinstance(settled, str) else str(request.base_url).rstrip("/")

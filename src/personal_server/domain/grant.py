@@ -20,6 +20,12 @@ from personal_server.domain.values import DAY_NANOSECONDS, day_number, instant_n
 from personal_server.errors import GrantInvalid
 
 GRANT_VERSION = "0.1.0"
+FIRST_NS = (date.min.toordinal() - date(1970, 1, 1).toordinal()) * DAY_NANOSECONDS
+END_NS = (date.max.toordinal() + 1 - date(1970, 1, 1).toordinal()) * DAY_NANOSECONDS
+# How a grant stands that can be read.
+ACTIVE = "active"
+Text = Annotated[str, msgspec.Meta(min_length=1)]
+Texts = Annotated[list[Text], msgspec.Meta(min_length=1)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +72,6 @@ class Grant:
             raise GrantInvalid("A grant names streams and an access mode.")
 
 
-# How a grant stands that can be read.
-ACTIVE = "active"
-
-
 @dataclass(frozen=True, slots=True)
 class MemberGrant:
     """A grant as the token resolver hands it on (docs/contract/authorization-server.md 11.3).
@@ -99,75 +101,6 @@ class Resolved:
     expires_at_ns: int
     grants: tuple[MemberGrant, ...] = ()
     package_id: str | None = None
-
-
-FIRST_NS = (date.min.toordinal() - date(1970, 1, 1).toordinal()) * DAY_NANOSECONDS
-END_NS = (date.max.toordinal() + 1 - date(1970, 1, 1).toordinal()) * DAY_NANOSECONDS
-
-Text = Annotated[str, msgspec.Meta(min_length=1)]
-Texts = Annotated[list[Text], msgspec.Meta(min_length=1)]
-
-
-# The stored form of a grant, member by member.  What is not exactly this shape is never repaired;
-# the grant is then unusable (`grant_invalid`) and can only be ended.
-class _Named(msgspec.Struct, forbid_unknown_fields=True):
-    id: Text
-
-
-class _StoredClient(msgspec.Struct, forbid_unknown_fields=True):
-    client_id: Text
-    client_display: dict[str, object] | None = None
-
-
-class _StoredSource(msgspec.Struct, forbid_unknown_fields=True):
-    kind: Text
-    id: Text
-
-
-class _StoredVersion(msgspec.Struct, forbid_unknown_fields=True):
-    version: Text
-
-
-class _StoredTime(msgspec.Struct, forbid_unknown_fields=True):
-    field: Text
-    since: Text | None = None
-    until: Text | None = None
-
-
-class _StoredStream(msgspec.Struct, forbid_unknown_fields=True):
-    name: Text
-    instance_ids: Texts
-    fields: Texts
-    time_constraint: _StoredTime | msgspec.UnsetType = msgspec.UNSET
-    resources: Texts | msgspec.UnsetType = msgspec.UNSET
-
-
-class _StoredGrant(msgspec.Struct, forbid_unknown_fields=True):
-    version: Text
-    grant_id: Text
-    issued_at: Text
-    subject: _Named
-    client: _StoredClient
-    source: _StoredSource
-    source_declaration: _StoredVersion
-    purpose_code: Text
-    access_mode: Text
-    streams: list[_StoredStream]
-    expires_at: Text | None
-    purpose_description: Text | None = None
-    selection_preset: Text | None = None
-    retention: dict[str, object] | None = None
-
-
-def bound_ns(text: str) -> int | None:
-    """Nanoseconds of a time bound: RFC 3339 with offset, or a day meaning midnight UTC.
-
-    `None` if it is neither, or lies outside the years 1 to 9999.
-    Source: docs/contract/authorization-server.md 4.1.
-    """
-    day = day_number(text)
-    bound = instant_ns(text) if day is None else day * DAY_NANOSECONDS
-    return bound if bound is not None and FIRST_NS <= bound < END_NS else None
 
 
 @lru_cache(maxsize=1_024)
@@ -243,6 +176,68 @@ def render_stream_grant(stream: StreamGrant) -> dict[str, object]:
     if stream.resources is not None:
         members["resources"] = list(stream.resources)
     return members
+
+
+def bound_ns(text: str) -> int | None:
+    """Nanoseconds of a time bound: RFC 3339 with offset, or a day meaning midnight UTC.
+
+    `None` if it is neither, or lies outside the years 1 to 9999.
+    Source: docs/contract/authorization-server.md 4.1.
+    """
+    day = day_number(text)
+    bound = instant_ns(text) if day is None else day * DAY_NANOSECONDS
+    return bound if bound is not None and FIRST_NS <= bound < END_NS else None
+
+
+# The stored form of a grant, member by member.  What is not exactly this shape is never repaired;
+# the grant is then unusable (`grant_invalid`) and can only be ended.
+class _Named(msgspec.Struct, forbid_unknown_fields=True):
+    id: Text
+
+
+class _StoredClient(msgspec.Struct, forbid_unknown_fields=True):
+    client_id: Text
+    client_display: dict[str, object] | None = None
+
+
+class _StoredSource(msgspec.Struct, forbid_unknown_fields=True):
+    kind: Text
+    id: Text
+
+
+class _StoredVersion(msgspec.Struct, forbid_unknown_fields=True):
+    version: Text
+
+
+class _StoredTime(msgspec.Struct, forbid_unknown_fields=True):
+    field: Text
+    since: Text | None = None
+    until: Text | None = None
+
+
+class _StoredStream(msgspec.Struct, forbid_unknown_fields=True):
+    name: Text
+    instance_ids: Texts
+    fields: Texts
+    time_constraint: _StoredTime | msgspec.UnsetType = msgspec.UNSET
+    resources: Texts | msgspec.UnsetType = msgspec.UNSET
+
+
+class _StoredGrant(msgspec.Struct, forbid_unknown_fields=True):
+    version: Text
+    grant_id: Text
+    issued_at: Text
+    subject: _Named
+    client: _StoredClient
+    source: _StoredSource
+    source_declaration: _StoredVersion
+    purpose_code: Text
+    access_mode: Text
+    streams: list[_StoredStream]
+    expires_at: Text | None
+    purpose_description: Text | None = None
+    selection_preset: Text | None = None
+    retention: dict[str, object] | None = None
 
 
 def _members_once(pairs: list[tuple[str, object]]) -> dict[str, object]:

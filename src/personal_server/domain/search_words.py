@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from personal_server.domain.criteria import Term
 
+MIN_PREFIX_CHARS = 2
 # Prefixes of Unicode character names: Han, Hiragana, Katakana, Thai, Lao, Khmer, Myanmar.
 _UNSPACED_SCRIPTS = (
     "CJK UNIFIED IDEOGRAPH",
@@ -27,6 +28,9 @@ _UNSPACED_SCRIPTS = (
     "KHMER",
     "MYANMAR",
 )
+# A quoted stretch (the last one may end with the text), or a run without blanks and quotes.
+_PIECE = re.compile(r'"([^"]*)(?:"|\Z)|([^\s"]+)')
+_WORD = re.compile(r"\S+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +40,21 @@ class TokenSpan:
     token: str
     start: int
     end: int
+
+
+def parse_terms(text: str) -> tuple[Term, ...]:
+    """The terms of what a person types, in order; pieces without a letter or digit are none.
+
+    No text is a syntax error: quotes make phrases, a final `*` a prefix, and every other sign
+    separates words.
+    """
+    found: list[Term] = []
+    for match in _PIECE.finditer(text):
+        quoted, bare = match.groups()
+        term = _bare_term(bare) if bare is not None else Term(tuple(tokens(quoted)))
+        if term.tokens:
+            found.append(term)
+    return tuple(found)
 
 
 def spaced(text: str) -> str:
@@ -71,6 +90,12 @@ def spans(text: str) -> list[TokenSpan]:
     return found
 
 
+def _bare_term(text: str) -> Term:
+    words = tuple(tokens(text))
+    letters = sum(map(len, words))
+    return Term(words, prefix=text.endswith("*") and letters >= MIN_PREFIX_CHARS)
+
+
 class _Folding(dict[int, str]):
     """Code point → its folded letters and digits, a space where it separates; made on demand."""
 
@@ -98,35 +123,4 @@ def _part(character: str) -> str:
 
 
 _FOLDED = _Folding()
-_WORD = re.compile(r"\S+")
 _ASCII = bytes(ord(_FOLDED[code_point]) if code_point < 128 else 32 for code_point in range(256))
-
-
-# Search text: from what a person types to terms.
-#
-# Rule: no text is a syntax error; quotes make phrases, a final `*` a prefix, and every other sign
-# separates words.
-# Source: docs/contract/resource-server.md 11.2.
-
-
-MIN_PREFIX_CHARS = 2
-
-# A quoted stretch (the last one may end with the text), or a run without blanks and quotes.
-_PIECE = re.compile(r'"([^"]*)(?:"|\Z)|([^\s"]+)')
-
-
-def parse_terms(text: str) -> tuple[Term, ...]:
-    """The terms of a search text, in order; pieces without a letter or digit are none."""
-    found: list[Term] = []
-    for match in _PIECE.finditer(text):
-        quoted, bare = match.groups()
-        term = _bare_term(bare) if bare is not None else Term(tuple(tokens(quoted)))
-        if term.tokens:
-            found.append(term)
-    return tuple(found)
-
-
-def _bare_term(text: str) -> Term:
-    words = tuple(tokens(text))
-    letters = sum(map(len, words))
-    return Term(words, prefix=text.endswith("*") and letters >= MIN_PREFIX_CHARS)

@@ -97,11 +97,11 @@ def blob_of_stream(
     return SourceBlob(json_path, mime_type, digest.hexdigest(), size, filename, opener)
 
 
-# Ids that are the same for the same content on every machine and in every year.
-
-
 def stable_id(prefix: str, *parts: str | bytes | int | None) -> str:
-    """A short id over the parts; their order and their bounds count."""
+    """A short id over the parts, the same on every machine and in every year.
+
+    Their order and their bounds count.
+    """
     digest = hashlib.sha256()
     for part in parts:
         content = part if isinstance(part, bytes) else str(part).encode("utf-8", "surrogatepass")

@@ -91,9 +91,10 @@ def _is_sound(schema: Members) -> bool:
         schema.fault("$schema", "Expected JSON Schema 2020-12.")
     if len(orjson.dumps(raw)) > MAX_SCHEMA_BYTES:
         schema.fault("", "The schema is larger than 256 KiB.")
-    for path, target in _references(raw, ""):
+    for steps, target in _references(raw, ()):
         if not isinstance(target, str) or not target.startswith("#"):
-            schema.findings.add(schema.path + path, "References stay inside the schema.")
+            path = schema.path + "".join(map(pointer, steps))
+            schema.findings.add(path, "References stay inside the schema.")
     if len(schema.findings.entries) == before and not _compiles(raw):
         schema.fault("", "Not a valid JSON Schema 2020-12.")
     return len(schema.findings.entries) == before
@@ -107,17 +108,17 @@ def _compiles(raw: Mapping[str, object]) -> bool:
     return True
 
 
-def _references(value: object, path: str) -> Iterator[tuple[str, object]]:
-    """Every `$ref`, `$dynamicRef` and `$id` below, with its path."""
+def _references(value: object, steps: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], object]]:
+    """Every `$ref`, `$dynamicRef` and `$id` below, with the steps to it."""
     if isinstance(value, dict):
         for name, member in cast("dict[str, object]", value).items():
-            if name in ("$ref", "$dynamicRef", "$id") and not path.endswith("/properties"):
-                yield path + pointer(name), member
+            if name in ("$ref", "$dynamicRef", "$id") and steps[-1:] != ("properties",):
+                yield (*steps, name), member
             elif name not in ("const", "enum", "default", "examples"):
-                yield from _references(member, path + pointer(name))
+                yield from _references(member, (*steps, name))
     elif isinstance(value, list):
         for i, member in enumerate(cast("list[object]", value)):
-            yield from _references(member, f"{path}/{i}")
+            yield from _references(member, (*steps, str(i)))
 
 
 def _property(name: str, sub: object, root: Mapping[str, object]) -> Property:

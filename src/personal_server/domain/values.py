@@ -18,17 +18,14 @@ NANOSECONDS = 1_000_000_000
 DAY_NANOSECONDS = 86_400 * NANOSECONDS
 COMPARED_CODE_POINTS = 256
 MAX_INTEGER = 2**63 - 1
-
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
 _INSTANT = re.compile(
     r"(\d{4}-\d{2}-\d{2})[Tt ](\d{2}:\d{2}:\d{2})(?:\.(\d{1,9})\d*)?([Zz]|[+-]\d{2}:\d{2})\Z"
 )
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}\Z")
-
 # Wide enough to add any doubles without rounding: 308 places before the point, 1,074 after it.
 _WIDE = Context(prec=1_500)
-
 Comparable = bool | int | float | str
 
 
@@ -102,6 +99,13 @@ def order_key(value: Comparable) -> Comparable:
     return value[:COMPARED_CODE_POINTS] if isinstance(value, str) else value
 
 
+def bound(value: Comparable | None) -> Comparable | None:
+    """A comparable as the database compares it; wide integers become doubles."""
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        return float(value)
+    return value
+
+
 def event_instant_ns(value: object, kind: ValueKind) -> int | None:
     """The instant of a consent-time value: a date counts as 00:00:00Z of its day.
 
@@ -123,6 +127,18 @@ def render_instant(ns: int) -> str:
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1_000:03d}Z"
 
 
+def instant_text(ns: int) -> str:
+    """RFC 3339, UTC, `Z`: whole seconds stand without fraction, finer ones keep every digit.
+
+    So a bound that is read back is the same bound.
+    Source: docs/contract/authorization-server.md 0.
+    """
+    seconds, rest = divmod(ns, NANOSECONDS)
+    moment = _EPOCH + timedelta(seconds=seconds)
+    fraction = f".{rest:09d}".rstrip("0") if rest else ""
+    return f"{moment.replace(tzinfo=None).isoformat()}{fraction}Z"
+
+
 def render_day(day: int) -> str:
     """`YYYY-MM-DD` of days since 1970-01-01: the one text that a calendar day has."""
     return date.fromordinal(day + _EPOCH_ORDINAL).isoformat()
@@ -141,27 +157,3 @@ def render_sum(total: Decimal) -> int | float:
     if total == total.to_integral_value(context=_WIDE) and abs(total) <= MAX_INTEGER:
         return int(total)
     return max(-sys.float_info.max, min(sys.float_info.max, float(total)))
-
-
-# Instants as the authorization server writes them.
-#
-# Rule: RFC 3339 UTC with `Z`; whole seconds stand without fraction, finer ones keep every digit, so
-# that a bound read back is the same bound.
-
-
-def instant_text(ns: int) -> str:
-    """The text of an instant, exact to the nanosecond.
-
-    Source: docs/contract/authorization-server.md 0.
-    """
-    seconds, rest = divmod(ns, NANOSECONDS)
-    moment = _EPOCH + timedelta(seconds=seconds)
-    fraction = f".{rest:09d}".rstrip("0") if rest else ""
-    return f"{moment.replace(tzinfo=None).isoformat()}{fraction}Z"
-
-
-def bound(value: Comparable | None) -> Comparable | None:
-    """A comparable as the database compares it; wide integers become doubles."""
-    if isinstance(value, int) and not -(2**63) <= value < 2**63:
-        return float(value)
-    return value

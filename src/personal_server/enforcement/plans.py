@@ -16,6 +16,7 @@ from personal_server.domain.declaration import Stream
 from personal_server.domain.envelope import Warning
 from personal_server.domain.values import ValueKind
 from personal_server.enforcement.expansion import AllowedExpansion
+from personal_server.enforcement.queries import DEFAULT_LIMIT
 from personal_server.enforcement.rows import Position
 
 
@@ -47,7 +48,7 @@ class RecordsPlan:
 
     scopes: tuple[Scope, ...]
     order: Order = BY_KEY
-    limit: int = 25
+    limit: int = DEFAULT_LIMIT
     conditions: tuple[Condition, ...] = ()
     after: Position | None = None
     span_field: str | None = None
@@ -143,7 +144,7 @@ class ChangesPlan:
     since: int | None = None
     horizon: int = 0
     after: int = 0
-    limit: int = 25
+    limit: int = DEFAULT_LIMIT
 
 
 @dataclass(frozen=True, slots=True)

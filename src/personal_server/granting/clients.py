@@ -1,6 +1,7 @@
-"""Registered clients in the store: added, making room, purged.
+"""Clients in the store: registered, making room, purged; and resource servers that run apart.
 
-Source: docs/contract/authorization-server.md 3.2.
+Rule: the secret of a resource server is shown once, when it is made.
+Source: docs/contract/authorization-server.md 3.2, 10.5.
 """
 
 from __future__ import annotations
@@ -34,6 +35,14 @@ MAX_NEVER_APPROVED = 1_000
 ROOM_AGE_NS = 3_600 * NANOSECONDS
 UNUSED_NS = 7 * DAY_NANOSECONDS
 ENDED_NS = 90 * DAY_NANOSECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class IntrospectionCredentials:
+    """What the operator copies to the other server, now or never."""
+
+    caller_id: str
+    secret: str = field(repr=False)
 
 
 def register_client(
@@ -80,6 +89,28 @@ def purge_clients(writer: AuthorizationWriter, now_ns: int) -> int:
     return len(unused) + len(ended)
 
 
+def add_introspection_client(
+    store: AuthorizationStore, name: str, random_bytes: RandomBytes, now_ns: int
+) -> IntrospectionCredentials:
+    """Credentials of a new caller, named after what it is called.
+
+    Raises: InvalidState if that name is taken.
+    """
+    caller_id = local_client_id(name).replace("local_", "rs_", 1)
+    secret = new_secret(INTROSPECTION_SECRET, random_bytes)
+    row = IntrospectionClientRow(
+        caller_id=caller_id, secret_hash=secret_hash(secret), name=name, created_at_ns=now_ns
+    )
+    with store.write() as writer:
+        if (
+            writer.get(IntrospectionClientRow, IntrospectionClientRow.caller_id.equals(caller_id))
+            is not None
+        ):
+            raise InvalidState("There is an introspection client of that name. Choose another.")
+        writer.insert(row)
+    return IntrospectionCredentials(caller_id, secret)
+
+
 def _ended_long_ago(writer: AuthorizationWriter, client_id: str, now_ns: int) -> bool:
     if active_held(writer, client_id, now_ns):
         return False
@@ -117,39 +148,3 @@ def _purge(writer: AuthorizationWriter, row: ClientRow, now_ns: int) -> None:
     close_request(writer, "expired", now_ns, RequestRow.client_id.equals(row.client_id))
     writer.delete(ClientRow, ClientRow.client_id.equals(row.client_id))
     audit(writer, "client.purged", SERVER, now_ns, Subject(row.client_id))
-
-
-# Resource servers that run apart: their ids and secrets for introspection.
-#
-# Rule: a secret is shown once, when it is made.
-# Source: docs/contract/authorization-server.md 10.5.
-
-
-@dataclass(frozen=True, slots=True)
-class IntrospectionCredentials:
-    """What the operator copies to the other server, now or never."""
-
-    caller_id: str
-    secret: str = field(repr=False)
-
-
-def add_introspection_client(
-    store: AuthorizationStore, name: str, random_bytes: RandomBytes, now_ns: int
-) -> IntrospectionCredentials:
-    """Credentials of a new caller, named after what it is called.
-
-    Raises: InvalidState if that name is taken.
-    """
-    caller_id = local_client_id(name).replace("local_", "rs_", 1)
-    secret = new_secret(INTROSPECTION_SECRET, random_bytes)
-    row = IntrospectionClientRow(
-        caller_id=caller_id, secret_hash=secret_hash(secret), name=name, created_at_ns=now_ns
-    )
-    with store.write() as writer:
-        if (
-            writer.get(IntrospectionClientRow, IntrospectionClientRow.caller_id.equals(caller_id))
-            is not None
-        ):
-            raise InvalidState("There is an introspection client of that name. Choose another.")
-        writer.insert(row)
-    return IntrospectionCredentials(caller_id, secret)

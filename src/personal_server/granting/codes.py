@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from personal_server.consent.credentials import RandomBytes, base64url, secret_hash
-from personal_server.consent.selections import SINGLE_USE
+from personal_server.consent.selections import CONTINUOUS, SINGLE_USE
 from personal_server.domain.values import NANOSECONDS
 from personal_server.errors import (
     AccessDenied,
@@ -26,7 +26,8 @@ from personal_server.errors import (
     SlowDown,
 )
 from personal_server.granting.audit import Acting, Subject, audit
-from personal_server.granting.revocations import end_access, end_family
+from personal_server.granting.pending_requests import OWNER_DEVICE
+from personal_server.granting.revocations import end_decided, end_family
 from personal_server.granting.tokens import Entitlement, Issued, details_of, held_rows, mint
 from personal_server.granting.transitions import revoke, transition
 from personal_server.storage.authorization import (
@@ -106,7 +107,7 @@ class Redeeming:
             transition(
                 writer, CodeRow, "issued", "burned", now_ns, CodeRow.code_hash.equals(code_hash)
             )
-            end_access(writer, _held_id(row), "not_collected", acting, now_ns)
+            end_decided(writer, row, "not_collected", acting, now_ns)
             audit(writer, "code.burned", acting, now_ns, Subject(row.client_id))
             return refused
         if asked.resource not in (None, row.resource):
@@ -114,19 +115,7 @@ class Redeeming:
         rows = held_rows(writer, row.grant_id, row.package_id, now_ns)
         if not rows:
             return refused
-        entitled = Entitlement(
-            kind="mcp_package" if row.package_id else "client",
-            client_id=row.client_id,
-            origin=row.origin,
-            resource=row.resource,
-            scope=row.scope,
-            access_mode=rows[0].access_mode,
-            grant_id=row.grant_id,
-            package_id=row.package_id,
-            expires_at_ns=rows[0].expires_at_ns,
-            auth_floor=asked.auth_method,
-        )
-        issued = self._issue(writer, entitled, rows, acting, now_ns)
+        issued = self._issue(writer, _entitlement(row, rows, asked), rows, acting, now_ns)
         if issued is None:
             return refused
         to = [CodeRow.redeemed_at_ns.to(now_ns), CodeRow.family_id.to(issued.family_id)]
@@ -155,22 +144,11 @@ class Redeeming:
             return waiting
         if asked.resource not in (None, row.resource):
             return InvalidTarget("The code was issued for another resource.", param="resource")
-        owner = row.flow == "owner_device"
+        owner = row.flow == OWNER_DEVICE
         rows = () if owner else held_rows(writer, row.grant_id, row.package_id, now_ns)
         if not owner and not rows:
             return refused
-        entitled = Entitlement(
-            kind="owner" if owner else "mcp_package" if row.package_id else "client",
-            client_id=row.client_id,
-            origin=row.origin,
-            resource=row.resource,
-            scope=row.scope,
-            access_mode=rows[0].access_mode if rows else "continuous",
-            grant_id=row.grant_id,
-            package_id=row.package_id,
-            expires_at_ns=rows[0].expires_at_ns if rows else None,
-            auth_floor=asked.auth_method,
-        )
+        entitled = _entitlement(row, rows, asked, owner=owner)
         issued = self._issue(writer, entitled, rows, acting, now_ns)
         if issued is None:
             return refused
@@ -225,6 +203,29 @@ def challenge_of(verifier: str) -> str:
     return base64url(hashlib.sha256(verifier.encode("ascii", "replace")).digest())
 
 
+def _entitlement(
+    row: CodeRow | RequestRow,
+    rows: Sequence[GrantRow],
+    asked: Redemption,
+    *,
+    owner: bool = False,
+) -> Entitlement:
+    """What a decided request stands for: its active grants, or the owner."""
+    first = None if owner else rows[0]
+    return Entitlement(
+        kind="owner" if owner else "mcp_package" if row.package_id else "client",
+        client_id=row.client_id,
+        origin=row.origin,
+        resource=row.resource,
+        scope=row.scope,
+        access_mode=CONTINUOUS if first is None else first.access_mode,
+        grant_id=row.grant_id,
+        package_id=row.package_id,
+        expires_at_ns=None if first is None else first.expires_at_ns,
+        auth_floor=asked.auth_method,
+    )
+
+
 def _fits(row: CodeRow, asked: Redemption) -> bool:
     return (
         row.client_id == asked.client_id
@@ -246,14 +247,8 @@ def _end_replayed(writer: AuthorizationWriter, row: CodeRow, acting: Acting, now
             else TokenRow.grant_id.equals(row.grant_id)
         )
         revoke(writer, TokenRow, "code_replay", now_ns, held)
-        end_access(writer, _held_id(row), "code_replay", acting, now_ns)
+        end_decided(writer, row, "code_replay", acting, now_ns)
     audit(writer, "code.replayed", acting, now_ns, Subject(row.client_id))
-
-
-def _redeem_request(writer: AuthorizationWriter, request_id: str, now_ns: int) -> None:
-    transition(
-        writer, RequestRow, "approved", "redeemed", now_ns, RequestRow.request_id.equals(request_id)
-    )
 
 
 def _waiting(writer: AuthorizationWriter, row: RequestRow, now_ns: int) -> OAuthRefusal | None:
@@ -280,8 +275,10 @@ def _closed(row: RequestRow, now_ns: int) -> bool:
     return until is None or until <= now_ns
 
 
-def _held_id(row: CodeRow) -> str:
-    return row.package_id or row.grant_id or ""
+def _redeem_request(writer: AuthorizationWriter, request_id: str, now_ns: int) -> None:
+    transition(
+        writer, RequestRow, "approved", "redeemed", now_ns, RequestRow.request_id.equals(request_id)
+    )
 
 
 def _subject(issued: Issued, client_id: str) -> Subject:

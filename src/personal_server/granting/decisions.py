@@ -39,7 +39,7 @@ from personal_server.errors import (
 )
 from personal_server.granting.audit import Acting, Subject, audit
 from personal_server.granting.holdings import active_held
-from personal_server.granting.pending_requests import OWNER_DEVICE
+from personal_server.granting.pending_requests import COLLECT_NS, OWNER_DEVICE
 from personal_server.granting.reviews import Review, asked_of, facts_of, review_of
 from personal_server.granting.revocations import end_access
 from personal_server.granting.transitions import close_request
@@ -57,10 +57,7 @@ from personal_server.storage.authorization import (
 )
 from personal_server.storage.catalog import Catalogs
 
-# An approved review becomes rows: grants, their package, the artifact, and what it ends.
-#
-# Rule: called inside the transaction of the decision, by the page and by the command line alike.
-# Source: docs/contract/authorization-server.md 6.3, 11.
+CODE_NS = 120 * NANOSECONDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,103 +72,6 @@ class GrantIds:
     def details(self) -> tuple[dict[str, object], ...]:
         """The grants as `authorization_details`."""
         return tuple(render_details(grant) for grant in self.grants)
-
-
-def issue_grants(
-    writer: AuthorizationWriter,
-    review: Review,
-    acting: Acting,
-    channel: str,
-    random_bytes: RandomBytes,
-    now_ns: int,
-) -> GrantIds:
-    """Write what a complete review decides."""
-    revision, artifact = review.revision, review.artifact
-    if revision is None or artifact is None:
-        raise AssertionError("Only complete reviews are issued.")
-    writer.insert(
-        ReviewArtifactRow(
-            revision=revision,
-            artifact=canonical(artifact),
-            request_id=review.asked.facts.request_id,
-            decided_at_ns=now_ns,
-            channel=channel,
-        )
-    )
-    client_id = review.asked.client.client_id
-    grants = tuple(
-        grant_of(
-            entry,
-            review.terms,
-            grant_id=new_id(GRANT, random_bytes),
-            subject_id=review.asked.facts.subject_id,
-            client_id=client_id,
-            client_display=review.asked.display,
-            now_ns=now_ns,
-        )
-        for entry in review.terms.entries
-    )
-    for grant, entry in zip(grants, review.terms.entries, strict=True):
-        connector_key = entry.offer.declaration.connector_key
-        _insert_grant(writer, review, grant, connector_key, now_ns)
-        subject = Subject(client_id, grant.grant_id)
-        audit(writer, "grant.created", acting, now_ns, subject, access_mode=grant.access_mode)
-    package_id = _package(writer, grants, revision, client_id, acting, random_bytes, now_ns)
-    for held_id in review.terms.ends:
-        end_access(writer, held_id, "replaced", acting, now_ns)
-    writer.change(
-        ClientRow,
-        [ClientRow.first_approved_at_ns.to(now_ns)],
-        ClientRow.client_id.equals(client_id),
-        ClientRow.first_approved_at_ns.equals(None),
-    )
-    return GrantIds(grants, None if package_id else grants[0].grant_id, package_id)
-
-
-def _insert_grant(
-    writer: AuthorizationWriter, review: Review, grant: Grant, connector_key: str, now_ns: int
-) -> None:
-    writer.insert(
-        GrantRow(
-            grant_id=grant.grant_id,
-            grant=render_grant(grant),
-            client_id=grant.client_id,
-            connector_key=connector_key,
-            access_mode=grant.access_mode,
-            issued_at_ns=now_ns,
-            expires_at_ns=review.terms.expires_at_ns,
-            revision=review.revision or "",
-        )
-    )
-
-
-def _package(
-    writer: AuthorizationWriter,
-    grants: tuple[Grant, ...],
-    revision: str,
-    client_id: str,
-    acting: Acting,
-    random_bytes: RandomBytes,
-    now_ns: int,
-) -> str | None:
-    if len(grants) == 1:
-        return None
-    package_id = new_id(PACKAGE, random_bytes)
-    writer.insert(
-        PackageRow(
-            package_id=package_id, client_id=client_id, created_at_ns=now_ns, revision=revision
-        )
-    )
-    for position, grant in enumerate(grants):
-        writer.insert(
-            PackageMemberRow(package_id=package_id, position=position, grant_id=grant.grant_id)
-        )
-    subject = Subject(client_id, package_id=package_id)
-    audit(writer, "package.created", acting, now_ns, subject, members=len(grants))
-    return package_id
-
-
-CODE_NS = 120 * NANOSECONDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -370,26 +270,64 @@ class Granting:
         to = [
             RequestRow.grant_id.to(ids.grant_id),
             RequestRow.package_id.to(ids.package_id),
-            RequestRow.collect_until_ns.to(max(row.expires_at_ns, now_ns + CODE_NS)),
+            RequestRow.collect_until_ns.to(max(row.expires_at_ns, now_ns + COLLECT_NS)),
         ]
         writer.change(RequestRow, to, RequestRow.request_id.equals(row.request_id))
 
 
-def _selecting(row: RequestRow) -> RequestRow:
-    """A request for records; letting a device act as the owner is decided on its own page."""
-    if row.flow == OWNER_DEVICE:
-        raise NotFound("There is no such request. Start again from the device.")
-    return row
+def issue_grants(
+    writer: AuthorizationWriter,
+    review: Review,
+    acting: Acting,
+    channel: str,
+    random_bytes: RandomBytes,
+    now_ns: int,
+) -> GrantIds:
+    """Write what a complete review decides: artifact, grants, their package, and what it ends.
 
-
-def _check(review: Review, row: RequestRow, revision: str) -> None:
-    """Refuse to approve anything but the complete artifact that was shown last."""
-    if review.missing:
-        raise NotANarrowing("Something must still be chosen before this can be allowed.")
-    if review.trains and not review.choices.ai_training:
-        raise AiTrainingConsentRequired("Training needs its own tick.", param="ai_training")
-    if not revision == review.revision == row.revision:
-        raise ReviewChanged("The choices are not those that were shown. Look again.")
+    Called inside the transaction of the decision, by the page and by the command line alike.
+    Source: docs/contract/authorization-server.md 6.3, 11.
+    """
+    revision, artifact = review.revision, review.artifact
+    if revision is None or artifact is None:
+        raise AssertionError("Only complete reviews are issued.")
+    writer.insert(
+        ReviewArtifactRow(
+            revision=revision,
+            artifact=canonical(artifact),
+            request_id=review.asked.facts.request_id,
+            decided_at_ns=now_ns,
+            channel=channel,
+        )
+    )
+    client_id = review.asked.client.client_id
+    grants = tuple(
+        grant_of(
+            entry,
+            review.terms,
+            grant_id=new_id(GRANT, random_bytes),
+            subject_id=review.asked.facts.subject_id,
+            client_id=client_id,
+            client_display=review.asked.display,
+            now_ns=now_ns,
+        )
+        for entry in review.terms.entries
+    )
+    for grant, entry in zip(grants, review.terms.entries, strict=True):
+        connector_key = entry.offer.declaration.connector_key
+        _insert_grant(writer, review, grant, connector_key, now_ns)
+        subject = Subject(client_id, grant.grant_id)
+        audit(writer, "grant.created", acting, now_ns, subject, access_mode=grant.access_mode)
+    package_id = _package(writer, grants, revision, client_id, acting, random_bytes, now_ns)
+    for held_id in review.terms.ends:
+        end_access(writer, held_id, "replaced", acting, now_ns)
+    writer.change(
+        ClientRow,
+        [ClientRow.first_approved_at_ns.to(now_ns)],
+        ClientRow.client_id.equals(client_id),
+        ClientRow.first_approved_at_ns.equals(None),
+    )
+    return GrantIds(grants, None if package_id else grants[0].grant_id, package_id)
 
 
 def refused_redirect(row: RequestRow, refusal: OAuthRefusal) -> str | None:
@@ -411,6 +349,66 @@ def refusal_parameters(
         "state": state,
         "iss": issuer,
     }
+
+
+def _insert_grant(
+    writer: AuthorizationWriter, review: Review, grant: Grant, connector_key: str, now_ns: int
+) -> None:
+    writer.insert(
+        GrantRow(
+            grant_id=grant.grant_id,
+            grant=render_grant(grant),
+            client_id=grant.client_id,
+            connector_key=connector_key,
+            access_mode=grant.access_mode,
+            issued_at_ns=now_ns,
+            expires_at_ns=review.terms.expires_at_ns,
+            revision=review.revision or "",
+        )
+    )
+
+
+def _package(
+    writer: AuthorizationWriter,
+    grants: tuple[Grant, ...],
+    revision: str,
+    client_id: str,
+    acting: Acting,
+    random_bytes: RandomBytes,
+    now_ns: int,
+) -> str | None:
+    if len(grants) == 1:
+        return None
+    package_id = new_id(PACKAGE, random_bytes)
+    writer.insert(
+        PackageRow(
+            package_id=package_id, client_id=client_id, created_at_ns=now_ns, revision=revision
+        )
+    )
+    for position, grant in enumerate(grants):
+        writer.insert(
+            PackageMemberRow(package_id=package_id, position=position, grant_id=grant.grant_id)
+        )
+    subject = Subject(client_id, package_id=package_id)
+    audit(writer, "package.created", acting, now_ns, subject, members=len(grants))
+    return package_id
+
+
+def _selecting(row: RequestRow) -> RequestRow:
+    """A request for records; letting a device act as the owner is decided on its own page."""
+    if row.flow == OWNER_DEVICE:
+        raise NotFound("There is no such request. Start again from the device.")
+    return row
+
+
+def _check(review: Review, row: RequestRow, revision: str) -> None:
+    """Refuse to approve anything but the complete artifact that was shown last."""
+    if review.missing:
+        raise NotANarrowing("Something must still be chosen before this can be allowed.")
+    if review.trains and not review.choices.ai_training:
+        raise AiTrainingConsentRequired("Training needs its own tick.", param="ai_training")
+    if not revision == review.revision == row.revision:
+        raise ReviewChanged("The choices are not those that were shown. Look again.")
 
 
 def _expired(row: RequestRow) -> RequestClosed:

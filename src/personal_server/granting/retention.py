@@ -1,8 +1,11 @@
-"""What time ends: requests, codes, idle families, and rows that nobody needs any more.
+"""What time ends, and what is forgotten.
 
-Rule: grants, packages and artifacts stay until the owner deletes them; a grant that can never again
-have a token does not linger as active.
-Source: docs/contract/authorization-server.md 11.1, 18 (sweep).
+Sweeping ends requests, codes and idle families, and drops rows that nobody needs any more;
+forgetting drops old changes, old disclosures and bytes that no record came to reference.
+Rule: records, tombstones' keys, grants, packages and artifacts are never forgotten by age; a grant
+that can never again have a token does not linger as active.
+Source: docs/contract/authorization-server.md 11.1, 18 (sweep); docs/contract/resource-server.md 8,
+12.2, 14.3.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from personal_server.domain.values import DAY_NANOSECONDS, NANOSECONDS
 from personal_server.errors import StorageUnavailable
 from personal_server.granting.audit import SERVER, Subject, audit
 from personal_server.granting.clients import purge_clients
-from personal_server.granting.revocations import end_access, end_family
+from personal_server.granting.revocations import end_decided, end_family
 from personal_server.granting.transitions import close_request, transition
 from personal_server.storage.authorization import (
     AssertionIdRow,
@@ -36,10 +39,21 @@ from personal_server.storage.ports import DisclosureStore, RecordStore
 
 SWEEP_SECONDS = 600
 FLUSH_SECONDS = 60
+FORGET_SECONDS = 3_600
 KEPT_NS = DAY_NANOSECONDS
 KEPT_TOKENS_NS = 30 * DAY_NANOSECONDS
 SESSION_NS = 7 * DAY_NANOSECONDS
+UNREFERENCED_BLOB_NS = DAY_NANOSECONDS
 _log = logging.getLogger("personal_server.sweeping")
+_forgetting_log = logging.getLogger("personal_server.forgetting")
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """For how long what is kept.  Units: days; 0 is for ever."""
+
+    history_days: int = 180
+    disclosure_days: int = 400
 
 
 async def keep_sweeping(
@@ -74,6 +88,32 @@ def sweep(store: AuthorizationStore, now_ns: int) -> None:
         purge_clients(writer, now_ns)
 
 
+async def keep_forgetting(
+    records: RecordStore,
+    disclosures: DisclosureStore,
+    retention: Retention,
+    clock: Callable[[], int],
+) -> None:
+    """Forget now, then every hour until cancelled; what fails is told and repeated."""
+    while True:
+        try:
+            await anyio.to_thread.run_sync(forget, records, disclosures, retention, clock())
+        except StorageUnavailable as error:
+            _forgetting_log.warning("forgetting postponed: %s", error.code)
+        await anyio.sleep(FORGET_SECONDS)
+
+
+def forget(
+    records: RecordStore, disclosures: DisclosureStore, retention: Retention, now_ns: int
+) -> None:
+    """Forget what is over its time."""
+    if retention.history_days:
+        records.prune_history(now_ns - retention.history_days * DAY_NANOSECONDS)
+    if retention.disclosure_days:
+        disclosures.forget_disclosures(now_ns - retention.disclosure_days * DAY_NANOSECONDS)
+    records.sweep_blobs(now_ns - UNREFERENCED_BLOB_NS)
+
+
 def _expire_requests(writer: AuthorizationWriter, now_ns: int) -> None:
     for row in writer.rows(
         RequestRow, RequestRow.status.equals("pending"), RequestRow.expires_at_ns.at_most(now_ns)
@@ -91,8 +131,7 @@ def _expire_codes(writer: AuthorizationWriter, now_ns: int) -> None:
             writer, CodeRow, "issued", "expired", now_ns, CodeRow.code_hash.equals(row.code_hash)
         )
         if ended:
-            held_id = row.package_id or row.grant_id or ""
-            end_access(writer, held_id, "not_collected", SERVER, now_ns)
+            end_decided(writer, row, "not_collected", SERVER, now_ns)
             _expire_approved(writer, row.request_id, now_ns)
 
 
@@ -103,8 +142,7 @@ def _expire_collections(writer: AuthorizationWriter, now_ns: int) -> None:
         RequestRow.collect_until_ns.at_most(now_ns),
     ):
         if _expire_approved(writer, row.request_id, now_ns):
-            held_id = row.package_id or row.grant_id or ""
-            end_access(writer, held_id, "not_collected", SERVER, now_ns)
+            end_decided(writer, row, "not_collected", SERVER, now_ns)
 
 
 def _expire_approved(writer: AuthorizationWriter, request_id: str, now_ns: int) -> int:
@@ -158,49 +196,3 @@ def _forget_tokens(writer: AuthorizationWriter, now_ns: int) -> None:
         writer.delete(RefreshTokenRow, RefreshTokenRow.family_id.equals(family.family_id))
     for family in writer.rows(FamilyRow, FamilyRow.absolute_end_ns.at_most(long_ago)):
         writer.delete(RefreshTokenRow, RefreshTokenRow.family_id.equals(family.family_id))
-
-
-# Forgetting: old changes, old disclosures and bytes that no record came to reference.
-#
-# Rule: records, tombstones' keys and grants are never forgotten by age.
-# Source: docs/contract/resource-server.md 8, 12.2, 14.3.
-
-
-FORGET_SECONDS = 3_600
-UNREFERENCED_BLOB_NS = DAY_NANOSECONDS
-
-_forgetting_log = logging.getLogger("personal_server.forgetting")
-
-
-@dataclass(frozen=True, slots=True)
-class Retention:
-    """For how long what is kept.  Units: days; 0 is for ever."""
-
-    history_days: int = 180
-    disclosure_days: int = 400
-
-
-def forget(
-    records: RecordStore, disclosures: DisclosureStore, retention: Retention, now_ns: int
-) -> None:
-    """Forget what is over its time."""
-    if retention.history_days:
-        records.prune_history(now_ns - retention.history_days * DAY_NANOSECONDS)
-    if retention.disclosure_days:
-        disclosures.forget_disclosures(now_ns - retention.disclosure_days * DAY_NANOSECONDS)
-    records.sweep_blobs(now_ns - UNREFERENCED_BLOB_NS)
-
-
-async def keep_forgetting(
-    records: RecordStore,
-    disclosures: DisclosureStore,
-    retention: Retention,
-    clock: Callable[[], int],
-) -> None:
-    """Forget now, then every hour until cancelled; what fails is told and repeated."""
-    while True:
-        try:
-            await anyio.to_thread.run_sync(forget, records, disclosures, retention, clock())
-        except StorageUnavailable as error:
-            _forgetting_log.warning("forgetting postponed: %s", error.code)
-        await anyio.sleep(FORGET_SECONDS)

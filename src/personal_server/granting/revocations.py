@@ -17,14 +17,18 @@ from personal_server.storage.authorization import (
     AuthorizationStore,
     AuthorizationWriter,
     ClientRow,
+    CodeRow,
     FamilyRow,
     GrantRow,
     PackageMemberRow,
     PackageRow,
     RefreshTokenRow,
+    RequestRow,
     TokenRow,
 )
 from personal_server.storage.tables import ColumnCondition
+
+_GIVEN_BACK = "client_disconnected"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +53,19 @@ def end_access(
     if writer.get(GrantRow, GrantRow.grant_id.equals(held_id)) is not None:
         return end_grant(writer, held_id, reason, acting, now_ns)
     return None
+
+
+def end_decided(
+    writer: AuthorizationWriter,
+    row: CodeRow | RequestRow,
+    reason: str,
+    acting: Acting,
+    now_ns: int,
+) -> None:
+    """End what the decision on this request, or behind this code, made; an owner's made nothing."""
+    held_id = row.package_id or row.grant_id
+    if held_id is not None:
+        end_access(writer, held_id, reason, acting, now_ns)
 
 
 def end_grant(
@@ -157,26 +174,20 @@ def unblock_client(
     return True
 
 
-# A client gives its token back (RFC 7009).
-#
-# Rule: only the client's own token has an effect, and the answer never tells which it was.
-# Source: docs/contract/authorization-server.md 10.2.
-
-
-REASON = "client_disconnected"
-
-
 def disconnect(
     store: AuthorizationStore, token: str, client_id: str, acting: Acting, now_ns: int
 ) -> None:
-    """End what the token of this client stands for; do nothing for any other token."""
+    """End what a token stands for that its client gives back (RFC 7009).
+
+    Only the client's own token has an effect, and the answer never tells which it was.
+    """
     token_hash = secret_hash(token)
     with store.write() as writer:
         refresh = writer.get(RefreshTokenRow, RefreshTokenRow.token_hash.equals(token_hash))
         if refresh is not None:
             family = writer.get(FamilyRow, FamilyRow.family_id.equals(refresh.family_id))
             if family is not None and family.client_id == client_id:
-                end_family(writer, family, REASON, acting, now_ns)
+                end_family(writer, family, _GIVEN_BACK, acting, now_ns)
             return
         access = writer.get(TokenRow, TokenRow.token_hash.equals(token_hash))
         if access is not None and access.client_id == client_id:
@@ -186,16 +197,18 @@ def disconnect(
 def _end_access_token(
     writer: AuthorizationWriter, row: TokenRow, acting: Acting, now_ns: int
 ) -> None:
-    if not revoke(writer, TokenRow, REASON, now_ns, TokenRow.token_hash.equals(row.token_hash)):
+    if not revoke(
+        writer, TokenRow, _GIVEN_BACK, now_ns, TokenRow.token_hash.equals(row.token_hash)
+    ):
         return
     subject = Subject(row.client_id, row.grant_id, row.package_id)
     audit(writer, "token.revoked", acting, now_ns, subject)
     if row.family_id is not None or _mode(writer, row) != SINGLE_USE:
         return
     if row.package_id is not None:
-        end_package(writer, row.package_id, REASON, acting, now_ns)
+        end_package(writer, row.package_id, _GIVEN_BACK, acting, now_ns)
     if row.grant_id is not None:
-        end_grant(writer, row.grant_id, REASON, acting, now_ns)
+        end_grant(writer, row.grant_id, _GIVEN_BACK, acting, now_ns)
 
 
 def _mode(writer: AuthorizationWriter, row: TokenRow) -> str | None:

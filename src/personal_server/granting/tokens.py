@@ -1,4 +1,4 @@
-"""Tokens at the moment they come into being.
+"""Access and refresh tokens: minted, rotated, and the grants they stand for.
 
 Rule: a token exists in clear in the value returned here and nowhere else; the store gets its
 hash.  A refresh token comes with everything continuous and never with single use.
@@ -83,6 +83,16 @@ class Issued:
     details: tuple[dict[str, object], ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Refresh:
+    """A client with a refresh token; `auth_method` is how it proved itself just now."""
+
+    client_id: str
+    refresh_token: str = field(repr=False)
+    auth_method: str
+    resource: str | None = None
+
+
 def mint(
     writer: AuthorizationWriter, entitled: Entitlement, random_bytes: RandomBytes, now_ns: int
 ) -> Issued:
@@ -136,84 +146,12 @@ def mint_next(
     return _mint_pair(writer, entitled, family.family_id, generation, random_bytes, now_ns)
 
 
-def _mint_pair(
-    writer: AuthorizationWriter,
-    entitled: Entitlement,
-    family_id: str | None,
-    generation: int,
-    random_bytes: RandomBytes,
-    now_ns: int,
-) -> Issued:
-    access_token = new_secret(ACCESS_TOKEN, random_bytes)
-    refresh_token = None if family_id is None else new_secret(REFRESH_TOKEN, random_bytes)
-    expires_at_ns = _access_end(entitled, now_ns)
-    scope = entitled.scope
-    if refresh_token is None:
-        scope = " ".join(word for word in scope.split() if word != SCOPE_OFFLINE)
-    writer.insert(
-        TokenRow(
-            token_hash=secret_hash(access_token),
-            kind=entitled.kind,
-            client_id=entitled.client_id,
-            grant_id=entitled.grant_id,
-            package_id=entitled.package_id,
-            family_id=family_id,
-            origin=entitled.origin,
-            resource=entitled.resource,
-            scope=scope,
-            issued_at_ns=now_ns,
-            expires_at_ns=expires_at_ns,
-        )
-    )
-    if refresh_token is not None and family_id is not None:
-        writer.insert(
-            RefreshTokenRow(
-                token_hash=secret_hash(refresh_token), family_id=family_id, generation=generation
-            )
-        )
-    return Issued(
-        access_token=access_token,
-        refresh_token=refresh_token,
-        expires_in_seconds=(expires_at_ns - now_ns) // NANOSECONDS,
-        expires_at_ns=expires_at_ns,
-        kind=entitled.kind,
-        scope=scope,
-        resource=entitled.resource,
-        family_id=family_id,
-        grant_id=entitled.grant_id,
-        package_id=entitled.package_id,
-    )
-
-
-def _access_end(entitled: Entitlement, now_ns: int) -> int:
-    end = entitled.expires_at_ns
-    if entitled.access_mode != CONTINUOUS:
-        longest = now_ns + DAY_NANOSECONDS
-    else:
-        longest = now_ns + ACCESS_TOKEN_NS
-    return longest if end is None else min(longest, end)
-
-
-# Refreshing: one refresh token for the next pair, and what its second use means.
-#
-# Rule: the conditional update of the presented token decides; a superseded token that comes again
-# ends the family, its tokens and the grant, whoever brought it.
-# Source: docs/contract/authorization-server.md 9.2; docs/decisions.md C29.
-
-
-@dataclass(frozen=True, slots=True)
-class Refresh:
-    """A client with a refresh token; `auth_method` is how it proved itself just now."""
-
-    client_id: str
-    refresh_token: str = field(repr=False)
-    auth_method: str
-    resource: str | None = None
-
-
 class Rotating:
     """Turns refresh tokens into the next pair.
 
+    The conditional update of the presented token decides; a superseded token that comes again ends
+    the family, its tokens and the grant, whoever brought it.
+    Source: docs/contract/authorization-server.md 9.2; docs/decisions.md C29.
     Units: `overlap_seconds`, 0 to 30: how long the token just superseded may come once more.
     """
 
@@ -304,27 +242,6 @@ class Rotating:
         return False
 
 
-def _supersede(writer: AuthorizationWriter, token_hash: bytes, now_ns: int) -> int:
-    return transition(
-        writer,
-        RefreshTokenRow,
-        "current",
-        "superseded",
-        now_ns,
-        RefreshTokenRow.token_hash.equals(token_hash),
-    )
-
-
-def _use_overlap(writer: AuthorizationWriter, token_hash: bytes, now_ns: int) -> int:
-    to = [RefreshTokenRow.overlap_used_at_ns.to(now_ns)]
-    return writer.change(
-        RefreshTokenRow,
-        to,
-        RefreshTokenRow.token_hash.equals(token_hash),
-        RefreshTokenRow.overlap_used_at_ns.equals(None),
-    )
-
-
 def held_rows(
     reader: AuthorizationReader, grant_id: str | None, package_id: str | None, now_ns: int
 ) -> tuple[GrantRow, ...]:
@@ -345,3 +262,82 @@ def details_of(rows: Sequence[GrantRow]) -> tuple[dict[str, object], ...]:
     """Stored grants as `authorization_details`, in their order; unreadable ones are left out."""
     grants = [readable_grant(row) for row in rows]
     return tuple(render_details(grant) for grant in grants if grant is not None)
+
+
+def _mint_pair(
+    writer: AuthorizationWriter,
+    entitled: Entitlement,
+    family_id: str | None,
+    generation: int,
+    random_bytes: RandomBytes,
+    now_ns: int,
+) -> Issued:
+    access_token = new_secret(ACCESS_TOKEN, random_bytes)
+    refresh_token = None if family_id is None else new_secret(REFRESH_TOKEN, random_bytes)
+    expires_at_ns = _access_end(entitled, now_ns)
+    scope = entitled.scope
+    if refresh_token is None:
+        scope = " ".join(word for word in scope.split() if word != SCOPE_OFFLINE)
+    writer.insert(
+        TokenRow(
+            token_hash=secret_hash(access_token),
+            kind=entitled.kind,
+            client_id=entitled.client_id,
+            grant_id=entitled.grant_id,
+            package_id=entitled.package_id,
+            family_id=family_id,
+            origin=entitled.origin,
+            resource=entitled.resource,
+            scope=scope,
+            issued_at_ns=now_ns,
+            expires_at_ns=expires_at_ns,
+        )
+    )
+    if refresh_token is not None and family_id is not None:
+        writer.insert(
+            RefreshTokenRow(
+                token_hash=secret_hash(refresh_token), family_id=family_id, generation=generation
+            )
+        )
+    return Issued(
+        access_token=access_token,
+        refresh_token=refresh_token,
+        expires_in_seconds=(expires_at_ns - now_ns) // NANOSECONDS,
+        expires_at_ns=expires_at_ns,
+        kind=entitled.kind,
+        scope=scope,
+        resource=entitled.resource,
+        family_id=family_id,
+        grant_id=entitled.grant_id,
+        package_id=entitled.package_id,
+    )
+
+
+def _access_end(entitled: Entitlement, now_ns: int) -> int:
+    end = entitled.expires_at_ns
+    if entitled.access_mode != CONTINUOUS:
+        longest = now_ns + DAY_NANOSECONDS
+    else:
+        longest = now_ns + ACCESS_TOKEN_NS
+    return longest if end is None else min(longest, end)
+
+
+def _supersede(writer: AuthorizationWriter, token_hash: bytes, now_ns: int) -> int:
+    return transition(
+        writer,
+        RefreshTokenRow,
+        "current",
+        "superseded",
+        now_ns,
+        RefreshTokenRow.token_hash.equals(token_hash),
+    )
+
+
+def _use_overlap(writer: AuthorizationWriter, token_hash: bytes, now_ns: int) -> int:
+    to = [RefreshTokenRow.overlap_used_at_ns.to(now_ns)]
+    return writer.change(
+        RefreshTokenRow,
+        to,
+        RefreshTokenRow.token_hash.equals(token_hash),
+        RefreshTokenRow.overlap_used_at_ns.equals(None),
+    )

@@ -1,4 +1,4 @@
-"""The checks of arguments that need no resource server: names, types, bounds, enumerations.
+"""The arguments of a call: checked before anything is read, and encoded as parameters.
 
 Source: docs/contract/mcp-adapter.md 4.1, steps 2 to 4. Compiled from the published schemas and
 nothing else; no coercion, no clamping; the first failure is the answer.
@@ -9,41 +9,73 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import unquote_plus
 
 from personal_server.mcp_adapter import contract
-from personal_server.mcp_adapter.contract import ToolContract
+from personal_server.mcp_adapter.contract import ToolContract, published_contract
 from personal_server.mcp_adapter.errors import NextCall, ToolError
 from personal_server.mcp_adapter.handles import is_part
-from personal_server.mcp_adapter.safe_text import one_line, quoted
+from personal_server.mcp_adapter.safe_text import is_unicode, one_line, quoted
 from personal_server.rs_client.json_values import Json, as_object, compact, is_list, is_object
 from personal_server.rs_client.port import Query
 
 Arguments = dict[str, Any]
-ShapeCheck = Callable[[Arguments], Any]
+Parsed = TypeVar("Parsed")
 
 later = frozenset({"filter", "expand", "expand_limit"})
-"""Arguments whose own shape checks, with their own codes, come after this module."""
+"""Arguments whose own checks, with their own codes, come after names and types."""
 long_strings = frozenset({"id", "record_id", "cursor", "changes_since"})
 
 
 def parse_arguments(
-    tool: ToolContract, raw: Mapping[str, Any] | None, shape: ShapeCheck
-) -> Arguments:
-    """Check names and types in order; integers come back as `int`.
+    tool: str, raw: Mapping[str, Any] | None, check_shape: Callable[[Arguments], Parsed]
+) -> tuple[Arguments, Parsed]:
+    """The arguments (integers as `int`) and what `check_shape` makes of them.
 
-    The shape check is only run on advice: a next call has to pass it too.
-
-    Raises: ToolError invalid_arguments, with a next call where the rest is legal.
+    Shapes: check_shape is the tool's own check of what the schema cannot say; its refusals may
+            propose repairs.
+    Raises: ToolError, with a next call where the rest or a repair is legal.
     """
+    published = published_contract().tools[tool]
     given = dict(raw or {})
     try:
-        return _checked(tool, given)
+        arguments = _checked(published, given)
     except ToolError as error:
         param = error.error.get("param")
-        advice = _without(tool, given, param, shape) or _described(given, param)
-        raise error.with_next(advice) from None
+        rest = legal_call(tool, without(given, str(param)), check_shape) if param in given else None
+        raise error.with_next(rest or _schema_call(given, param)) from None
+    try:
+        return arguments, check_shape(arguments)
+    except ToolError as error:
+        calls = (legal_call(tool, repair, check_shape) for repair in error.repairs)
+        raise error.with_next(next(filter(None, calls), None)) from None
+
+
+def legal_call(
+    tool: str, arguments: Arguments, check_shape: Callable[[Arguments], object] | None = None
+) -> NextCall | None:
+    """The call when it passes every check that needs no resource server."""
+    published = published_contract().tools.get(tool)
+    if published is None:
+        return None
+    try:
+        legal = _checked(published, arguments)
+        if check_shape is not None:
+            check_shape(legal)
+    except ToolError:
+        return None
+    return NextCall(tool, legal)
+
+
+def without(arguments: Mapping[str, Any], *names: str) -> Arguments:
+    """The arguments but for these."""
+    return {name: value for name, value in arguments.items() if name not in names}
+
+
+def given_parameters(arguments: Arguments, *names: str) -> Query:
+    """Those of these arguments that are given, as parameters of the same name."""
+    return tuple((name, arguments[name]) for name in names if name in arguments)
 
 
 def _checked(tool: ToolContract, given: Arguments) -> Arguments:
@@ -60,15 +92,7 @@ def _checked(tool: ToolContract, given: Arguments) -> Arguments:
     }
 
 
-def _without(
-    tool: ToolContract, given: Arguments, param: object, shape: ShapeCheck
-) -> NextCall | None:
-    if param not in given:
-        return None
-    return legal_or_none(tool, {k: v for k, v in given.items() if k != param}, shape)
-
-
-def _described(given: Arguments, param: object) -> NextCall | None:
+def _schema_call(given: Arguments, param: object) -> NextCall | None:
     """Where to look up what is missing."""
     if param == "stream" and param not in given:
         return NextCall("schema", {})
@@ -125,7 +149,7 @@ def _integer(name: str, rule: Json, value: Any) -> int:
 
 def _string(name: str, rule: Json, value: Any) -> str:
     limit = contract.handle_argument if name in long_strings else contract.string_argument
-    if not isinstance(value, str) or not value or not is_encodable(value):
+    if not isinstance(value, str) or not value or not is_unicode(value):
         raise _wrong(name, rule, value)
     if len(value) > limit:
         raise ToolError(
@@ -160,61 +184,46 @@ def _wrong(name: str, rule: Json, value: Any) -> ToolError:
 
 
 def _shown(value: Any) -> str:
-    if is_object(value) or is_list(value):
-        kind = "object" if is_object(value) else "list"
-        return f"an empty {kind}" if not value else "an object" if kind == "object" else "a list"
+    if is_object(value):
+        return "an object" if value else "an empty object"
+    if is_list(value):
+        return "a list" if value else "an empty list"
     return one_line(compact(value), contract.quoted_value)
 
 
 def _expected(rule: Json) -> str:
-    kind = rule.get("type")
     if "enum" in rule:
         return "one of " + ", ".join(rule["enum"])
+    kind, low, high = rule.get("type"), rule.get("minimum", 0), rule.get("maximum")
     if kind == "integer":
-        high = rule.get("maximum")
-        low = rule.get("minimum", 0)
-        return (
-            f"an integer from {low} to {high}"
-            if high is not None
-            else f"an integer, at least {low}"
-        )
+        return f"an integer, at least {low}" if high is None else f"an integer from {low} to {high}"
     if kind == "array":
         return f"a list of 1 to {contract.list_argument} non-empty strings"
     return "an object" if kind == "object" else "a non-empty string"
 
 
-def is_encodable(value: str) -> bool:
-    """Whether a string is valid Unicode."""
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def legal_or_none(tool: ToolContract, arguments: Arguments, shape: ShapeCheck) -> NextCall | None:
-    """The call when it passes every check that needs no resource server."""
-    try:
-        legal = _checked(tool, arguments)
-        shape(legal)
-    except ToolError:
-        return None
-    return NextCall(tool.name, legal)
-
-
-def no_shape(asked: Arguments) -> None:
-    """The check of a call whose shape cannot be wrong."""
-    del asked
-
-
-# Typed filters → bracket parameters. Strings are never parsed into a read, only into advice.
-#
-# Source: docs/contract/mcp-adapter.md 10.2.1; docs/decisions.md C4.
-
+# Typed filters (docs/contract/mcp-adapter.md 10.2.1; docs/decisions.md C4). A string is never
+# parsed into a read, only into advice.
 
 operators = ("gte", "gt", "lte", "lt")
-expected = "object: field -> scalar or {gte,gt,lte,lt}"
+expected_filter = "object: field -> scalar or {gte,gt,lte,lt}"
 bracket_form = re.compile(r"filter\[([^\[\]]+)\](?:\[(gte|gt|lte|lt)\])?=(.*)", re.DOTALL)
+
+
+def filter_query(arguments: Arguments) -> Query:
+    """The parameters of a call's filter; a plainly meant string is proposed as a typed one.
+
+    Raises: ToolError invalid_filter.
+    """
+    if "filter" not in arguments:
+        return ()
+    try:
+        return encode_filter(arguments["filter"])
+    except ToolError as error:
+        typed = typed_filter(arguments["filter"])
+        if typed is not None:
+            error.with_repair({**arguments, "filter": typed})
+        raise
 
 
 def encode_filter(value: object) -> Query:
@@ -255,7 +264,7 @@ def _condition(key: str, condition: Any) -> Query:
 def _scalar(param: str, value: Any, *, booleans: bool) -> str:
     if isinstance(value, bool) and booleans:
         return "true" if value else "false"
-    if isinstance(value, str) and len(value) <= contract.string_argument and _is_text(value):
+    if isinstance(value, str) and len(value) <= contract.string_argument and is_unicode(value):
         return value
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
@@ -265,22 +274,18 @@ def _scalar(param: str, value: Any, *, booleans: bool) -> str:
     raise _refused(param, f"`{param}` must be {kinds}, or an object of range operators.")
 
 
-def _is_text(value: str) -> bool:
-    return not any("\ud800" <= char <= "\udfff" for char in value)
-
-
 def _refused(param: str, message: str) -> ToolError:
     return ToolError(
         "invalid_filter",
         message,
         param=param,
-        expected=expected,
+        expected=expected_filter,
         example={"filter": {"status": "paid", "sent_at": {"gte": "2026-01-01"}}},
     )
 
 
-def advised_filter(value: object) -> Json | None:
-    """The typed filter a string plainly meant, for a next call; None when it is not plain."""
+def typed_filter(value: object) -> Json | None:
+    """The filter a string plainly means, for advice; None when it is not plain."""
     if not isinstance(value, str) or not value or len(value) > contract.string_argument:
         return None
     found = _from_json(value) or _from_brackets(value)
@@ -306,9 +311,9 @@ def _from_brackets(value: str) -> Json | None:
         if match is None:
             return None
         field, operator, text = match[1], match[2], unquote_plus(match[3])
-        held = found.setdefault(field, {} if operator else text)
-        if is_object(held) is not bool(operator):
+        condition = found.setdefault(field, {} if operator else text)
+        if is_object(condition) is not bool(operator):
             return None
         if operator:
-            held[operator] = text
+            condition[operator] = text
     return found

@@ -1,11 +1,12 @@
 """One tool call as the tools see it: a port, and what the transport knows about the caller."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from functools import cached_property
+from typing import Literal
 
 from personal_server.mcp_adapter import contract
-from personal_server.rs_client.json_values import Json
+from personal_server.rs_client.json_values import Json, compact
 from personal_server.rs_client.port import RsPort
 
 LinkRule = Literal["auto", "always", "never"]
@@ -56,7 +57,7 @@ class Link:
     size_bytes: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Outcome:
     """Both faces of one result."""
 
@@ -69,8 +70,10 @@ class Outcome:
     page_reads: int = 1
     rows: int | None = None
 
-
-Tool = Callable[[Call, Mapping[str, Any]], Any]
+    @cached_property
+    def sizes(self) -> tuple[int, int]:
+        """The characters of text and structure."""
+        return len(self.text), len(compact(self.structured))
 
 
 def adapter_settings(link_rule: str, max_blob_bytes: int) -> AdapterSettings:

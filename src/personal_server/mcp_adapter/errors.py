@@ -4,7 +4,7 @@ Source: docs/contract/mcp-adapter.md 5.1, 5.2; docs/decisions.md C25. Raised whe
 falls, rendered at one place (faces.refusal), never holding record text.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,7 +40,11 @@ class NextCall:
 
 
 class ToolError(Exception):
-    """One typed refusal; `error` is its structured form."""
+    """One typed refusal.
+
+    Shapes: error is its structured form; repairs are arguments of the same tool, best first, of
+            which the first legal ones become its next call (`arguments.parse_arguments`).
+    """
 
     def __init__(
         self,
@@ -51,33 +55,32 @@ class ToolError(Exception):
         expected: str | None = None,
         example: Json | None = None,
         next_call: NextCall | None = None,
+        repairs: Sequence[Json] = (),
         members: Json | None = None,
     ) -> None:
         super().__init__(code)
         self.code = code
-        self.error: Json = {"type": type_of(code), "code": code, "message": message}
+        self.repairs = repairs
+        self.error: Json = {"type": _type_of(code), "code": code, "message": message}
         optional: Json = {"param": param, "expected": expected, "example": example}
         self.error.update({name: value for name, value in optional.items() if value is not None})
         self.error.update(members or {})
-        if next_call is not None:
-            self.error["next_call"] = {
-                "tool": next_call.tool,
-                "arguments": dict(next_call.arguments),
-            }
+        self.with_next(next_call)
         self.error.setdefault("origin", "adapter")
 
     def with_next(self, next_call: NextCall | None) -> "ToolError":
         """The same refusal with a ready-made call."""
         if next_call is not None:
-            self.error["next_call"] = {
-                "tool": next_call.tool,
-                "arguments": dict(next_call.arguments),
-            }
+            self.error["next_call"] = next_call.as_json()
+        return self
+
+    def with_repair(self, arguments: Json) -> "ToolError":
+        """The same refusal with arguments that may pass."""
+        self.repairs = (arguments,)
         return self
 
 
-def type_of(code: str) -> str:
-    """The type of an adapter code."""
+def _type_of(code: str) -> str:
     if code in argument_codes:
         return "invalid_request_error"
     return "conflict_error" if code in conflict_codes else "api_error"

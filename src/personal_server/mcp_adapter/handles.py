@@ -1,7 +1,7 @@
-"""Ids and URIs: self-contained names that say where, while the bearer says whether.
+"""Ids, URIs and window cursors: self-contained names that say where; the bearer says whether.
 
-Source: docs/contract/mcp-adapter.md 9.1, 9.2; docs/decisions.md C24. `parse_id(format_id(x)) == x`;
-ids are never cut, rewritten or normalised.
+Source: docs/contract/mcp-adapter.md 9.1, 9.2, 9.4; docs/decisions.md C22, C24.
+`parse_id(format_id(x)) == x`; ids are never cut, rewritten or normalised.
 """
 
 import json
@@ -13,20 +13,23 @@ from typing import Any
 from urllib.parse import unquote
 
 from personal_server.mcp_adapter.errors import ToolError
-from personal_server.mcp_adapter.safe_text import has_steering, quoted
+from personal_server.mcp_adapter.safe_text import has_steering, is_unicode, quoted
 from personal_server.rs_client.json_values import (
     Json,
     as_count,
     compact,
     is_list,
     is_object,
-    lone_surrogate,
 )
+from personal_server.rs_client.port import Path, Query
 
 record_prefix = "pdpp://record/"
 window_prefix = "pdpp://field-window/"
 blob_prefix = "pdpp://blob/"
 handle_chars = 8_150
+check_chars = 6
+digest_chars = 12
+hex_digest = re.compile(r"sha256:([0-9a-f]{12,})")
 id_forms = "connection_id/stream:record_id, stream:record_id or pdpp://record/{handle}"
 
 
@@ -37,6 +40,16 @@ class RecordRef:
     connection_id: str | None
     stream: str
     record_id: str
+
+    @property
+    def path(self) -> Path:
+        """Where it is read."""
+        return ("v1", "streams", self.stream, "records", self.record_id)
+
+    @property
+    def scope(self) -> Query:
+        """The parameter that names its connection."""
+        return connection_scope(self.connection_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +69,11 @@ class BlobRef:
 
     connection_id: str | None
     blob_id: str
+
+
+def connection_scope(connection_id: str | None) -> Query:
+    """The parameter that names a connection, when it is known."""
+    return (("connection_id", connection_id),) if connection_id else ()
 
 
 def parse_id(text: str) -> RecordRef:
@@ -80,11 +98,7 @@ def is_part(part: str) -> bool:
     decoded = unquote(part)
     if "/" in decoded or "\\" in decoded or ".." in decoded:
         return False
-    return not has_steering(part) and _is_unicode(part)
-
-
-def _is_unicode(text: str) -> bool:
-    return lone_surrogate.search(text) is None
+    return not has_steering(part) and is_unicode(part)
 
 
 def _invalid(text: str) -> ToolError:
@@ -98,20 +112,19 @@ def _invalid(text: str) -> ToolError:
 
 
 def format_id(record: RecordRef) -> str:
-    """The canonical id: spelled out when that reads back unchanged, a URI otherwise."""
-    if record.connection_id is None:
-        spelled = f"{record.stream}:{record.record_id}"
-    else:
-        spelled = f"{record.connection_id}/{record.stream}:{record.record_id}"
-    return spelled if _reads_back(record, spelled) else record_uri(record)
+    """The canonical id: the plain form when that reads back unchanged, a URI otherwise."""
+    plain = f"{record.stream}:{record.record_id}"
+    if record.connection_id is not None:
+        plain = f"{record.connection_id}/{plain}"
+    return plain if _reads_back(record, plain) else record_uri(record)
 
 
-def _reads_back(record: RecordRef, spelled: str) -> bool:
+def _reads_back(record: RecordRef, plain: str) -> bool:
     parts = (record.connection_id or "", record.stream, record.record_id)
     if any(part != part.strip() for part in parts):
         return False
     try:
-        return parse_id(spelled) == record
+        return parse_id(plain) == record
     except ToolError:
         return False
 
@@ -151,24 +164,18 @@ def _where(record: RecordRef) -> Json:
     }
 
 
-def _encode(body: Json) -> str:
+def _encode(body: object) -> str:
     return urlsafe_b64encode(compact(body).encode()).decode().rstrip("=")
 
 
 def parse_record_handle(handle: str) -> RecordRef:
-    """Read a record handle.
-
-    Raises: ToolError invalid_id.
-    """
+    """The record of a handle.  Raises: ToolError invalid_id."""
     body = _decode(handle, "record", ("connection_id", "stream", "record_id"))
     return _record(body, handle)
 
 
 def parse_window_handle(handle: str) -> WindowRef:
-    """Read a field-window handle.
-
-    Raises: ToolError invalid_id.
-    """
+    """The window of a handle.  Raises: ToolError invalid_id."""
     names = ("connection_id", "stream", "record_id", "field_path", "offset_chars", "limit_chars")
     body = _decode(handle, "field-window", names, optional="digest")
     field, digest = body["field_path"], body.get("digest")
@@ -181,10 +188,7 @@ def parse_window_handle(handle: str) -> WindowRef:
 
 
 def parse_blob_handle(handle: str) -> BlobRef:
-    """Read a blob handle.
-
-    Raises: ToolError invalid_id.
-    """
+    """The blob of a handle.  Raises: ToolError invalid_id."""
     body = _decode(handle, "blob", ("connection_id", "blob_id"))
     connection, blob_id = body["connection_id"], body["blob_id"]
     if not isinstance(blob_id, str) or blob_id in {"", ".", ".."} or not _is_connection(connection):
@@ -219,28 +223,23 @@ def _decode(handle: str, kind: str, names: tuple[str, ...], optional: str = "") 
 def _json_of(handle: str) -> Json | None:
     if not handle or len(handle) > handle_chars or not handle.isascii():
         return None
-    try:
-        raw = urlsafe_b64decode(handle + "=" * (-len(handle) % 4))
-        body: Any = json.loads(raw.decode())
-        compact(body).encode()
-    except (ValueError, RecursionError):
-        return None
+    body = _decoded(handle)
     return body if is_object(body) else None
 
 
-# Cursors of field windows: opaque, bound to record, field, place and content.
-#
-# Source: docs/contract/mcp-adapter.md 9.4; docs/decisions.md C22.
-
-
-check_chars = 6
-digest_chars = 12
-hex_digest = re.compile(r"sha256:([0-9a-f]{12,})")
+def _decoded(text: str) -> Any:
+    """The JSON behind base64; None for anything that is none, or that could not be written."""
+    try:
+        body: Any = json.loads(urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode())
+        compact(body).encode()
+    except (ValueError, RecursionError):
+        return None
+    return body
 
 
 @dataclass(frozen=True, slots=True)
 class WindowCursor:
-    """Where a walk through a field continues, and what the field held when it began."""
+    """Where reading a field continues; bound to record, field and content."""
 
     key: str
     offset_chars: int
@@ -265,7 +264,7 @@ def short_digest(digest: str | None) -> str:
 def render_cursor(cursor: WindowCursor) -> str:
     """The opaque form."""
     body = [1, cursor.key, cursor.offset_chars, cursor.limit_chars, cursor.digest]
-    text = urlsafe_b64encode(compact(body).encode()).decode().rstrip("=")
+    text = _encode(body)
     return text + _check(text)
 
 
@@ -284,10 +283,7 @@ def _body(text: str) -> list[Any] | None:
     payload, check = text[:-check_chars], text[-check_chars:]
     if not text.isascii() or not payload or _check(payload) != check:
         return None
-    try:
-        body: Any = json.loads(urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
-    except (ValueError, RecursionError):
-        return None
+    body = _decoded(payload)
     return body if is_list(body) else None
 
 

@@ -4,44 +4,53 @@ Source: docs/contract/mcp-adapter.md 2.2, 15. Nothing about authorization is kep
 the origin was judged by the outermost application and comes in the scope.
 """
 
-import json
-import secrets
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.requests import Request
+from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
+from personal_server.errors import (
+    AuthenticationRequired,
+    GrantExpired,
+    GrantInvalid,
+    GrantRevoked,
+    InvalidToken,
+    MisdirectedRequest,
+    NotPermitted,
+    PersonalServerError,
+)
 from personal_server.mcp_adapter.calls import AdapterSettings
 from personal_server.mcp_adapter.metrics import Counts, telling
 from personal_server.mcp_adapter.server import Caller, Offer, build_server, personal_data
-from personal_server.rs_client.json_values import Json
 from personal_server.rs_client.port import RsPort
-from personal_server.web.cross_origin import (
-    CROSS_ORIGIN_REQUEST_HEADERS,
-    CROSS_ORIGIN_RESPONSE_HEADERS,
-)
-from personal_server.web.requests import PDPP_VERSION
+from personal_server.web.application import Exchange, Surface
+from personal_server.web.bearers import sent_bearer
+from personal_server.web.cross_origin import preflight, readable_by
+from personal_server.web.error_responses import json_error
+from personal_server.web.requests import IncomingRequest, check_version
+from personal_server.web.routing import BodyRule, RouteDeclaration, RouteTable
 
 # Who may use `/mcp`: the port that the composition root answers from the token store.
 #
 # Source: docs/contract/mcp-adapter.md 2.2; docs/contract/authorization-server.md 10.1, 12.
 
 
-RefusalCode = Literal["invalid_token", "grant_revoked", "grant_expired", "grant_invalid"]
 client_kinds = frozenset({"client", "mcp_package"})
 
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """A good token, whatever its kind; the door judges kind and resource.
+    """A good token, whatever its kind; kind and resource are judged here.
 
-    Shapes: reaches_mcp says whether the token's resource covers `/mcp`.
+    Shapes: reaches_mcp says whether the token's resource covers `/mcp`; state is what was found out
+            about the token, handed on to whoever opens a port.
     """
 
     kind: str
@@ -49,26 +58,16 @@ class Admitted:
     grant_id: str | None = None
     package_id: str | None = None
     reaches_mcp: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """A token that is not good, and why."""
-
-    code: RefusalCode = "invalid_token"
-
-
-class AdmissionUnavailable(Exception):
-    """Tokens cannot be judged now; nobody is let in."""
+    state: object = None
 
 
 class Admission(Protocol):
     """Judges bearers."""
 
-    async def judge(self, token: str, /) -> Admitted | Refused:
+    async def judge(self, token: str, /) -> Admitted:
         """What a bearer stands for at this moment.
 
-        Raises: AdmissionUnavailable.
+        Raises: InvalidToken, GrantRevoked, GrantExpired, GrantInvalid, StorageUnavailable.
         """
         ...
 
@@ -77,7 +76,8 @@ class Admission(Protocol):
 class HostedCredential:
     """What a port of one hosted call is opened with.
 
-    Shapes: origin is the origin of the request; request_id is the one its reads are numbered under.
+    Shapes: origin is the origin of the request; request_id is the one its reads are numbered under;
+            state is what admission found out about the token.
     """
 
     token: str
@@ -86,6 +86,7 @@ class HostedCredential:
     tool: str
     client_id: str | None = None
     grant_id: str | None = None
+    state: object = None
 
 
 # What `/mcp` answers before MCP runs: challenges, refusals, headers.
@@ -93,82 +94,20 @@ class HostedCredential:
 # Source: docs/contract/mcp-adapter.md 2.2; docs/contract/authorization-server.md 12.
 
 
-body_bytes = 4 * 1024 * 1024
-next_step = (
-    "Authorize this client at the server named in resource_metadata, then repeat the request."
-)
-allowed_methods = "POST"
-loopback_hosts = frozenset({"localhost", "127.0.0.1", "::1"})
-messages = {
-    "authentication_error": "This endpoint needs a bearer token.",
-    "invalid_token": "The access token is not valid.",
-    "grant_revoked": "The owner ended this access.",
-    "grant_expired": "This access has ended.",
-    "grant_invalid": "This access cannot be used any more.",
-}
-Headers = list[tuple[bytes, bytes]]
+BODY_BYTES = 4 * 1024 * 1024
+RESOURCE = "/mcp"
+LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
+ENDED = (GrantRevoked, GrantExpired, GrantInvalid)
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """One whole answer of the door."""
+class McpRoute(RouteDeclaration):
+    """The endpoint: `serve` lets the SDK answer an admitted request."""
 
-    status: int
-    body: Json | None
-    headers: tuple[tuple[str, str], ...] = ()
-
-    @property
-    def content(self) -> bytes:
-        """The bytes of the body."""
-        return b"" if self.body is None else json.dumps(self.body, separators=(",", ":")).encode()
+    serve: Callable[[Scope, Receive, Send, HostedCredential], Awaitable[None]]
 
 
-def metadata_url(origin: str) -> str:
-    """Where a client learns how to authorize."""
-    return f"{origin}/.well-known/oauth-protected-resource/mcp"
-
-
-def challenge(origin: str, request_id: str, code: str) -> Answer:
-    """A 401; `error` stands in the challenge only when a token was sent."""
-    message = messages[code]
-    words = f'Bearer resource_metadata="{metadata_url(origin)}", scope="pdpp:read"'
-    if code != "authentication_error":
-        words += f', error="invalid_token", error_description="{message}"'
-    error: Json = {"type": "authentication_error", "code": code, "message": message}
-    error["resource_metadata"] = metadata_url(origin)
-    error["next_step"] = next_step
-    error["request_id"] = request_id
-    return Answer(401, {"error": error}, (("WWW-Authenticate", words),))
-
-
-def refused(
-    status: int, code: str, message: str, request_id: str, param: str | None = None
-) -> Answer:
-    """Any other refusal."""
-    kinds = {
-        403: "permission_error",
-        413: "request_entity_too_large_error",
-        503: "api_error",
-    }
-    error: Json = {"type": kinds.get(status, "invalid_request_error"), "code": code}
-    error["message"] = message
-    if param is not None:
-        error["param"] = param
-    error["request_id"] = request_id
-    headers = (("Allow", allowed_methods),) if status == 405 else ()
-    if status == 503:
-        headers = (("Retry-After", "1"),)
-    return Answer(status, {"error": error}, headers)
-
-
-def preflight() -> Answer:
-    """The answer to OPTIONS."""
-    headers = (
-        ("Access-Control-Allow-Methods", allowed_methods),
-        ("Access-Control-Allow-Headers", CROSS_ORIGIN_REQUEST_HEADERS),
-        ("Access-Control-Max-Age", "600"),
-    )
-    return Answer(204, None, headers)
+McpExchange = Exchange[McpRoute, HostedCredential]
 
 
 def is_allowed_origin(value: str, own: Sequence[str], further: Sequence[str]) -> bool:
@@ -179,32 +118,7 @@ def is_allowed_origin(value: str, own: Sequence[str], further: Sequence[str]) ->
         parts = urlsplit(value)
     except ValueError:
         return False
-    return parts.scheme == "http" and parts.hostname in loopback_hosts and not parts.path
-
-
-def standing_headers(origin: str, request_id: str, browser_origin: str | None) -> Headers:
-    """What stands on every answer of `/mcp` once its origin is known."""
-    headers = [
-        ("Link", f'<{origin}/icon.svg>; rel="icon"; type="image/svg+xml"'),
-        ("Cache-Control", "no-store"),
-        ("Request-Id", request_id),
-        ("X-Request-Id", request_id),
-    ]
-    if browser_origin is not None:
-        headers += [
-            ("Access-Control-Allow-Origin", browser_origin),
-            ("Access-Control-Expose-Headers", CROSS_ORIGIN_RESPONSE_HEADERS),
-            ("Vary", "Origin"),
-        ]
-    return [(name.lower().encode(), value.encode("latin-1")) for name, value in headers]
-
-
-def bearer_in(header: str | None) -> str | None:
-    """The token of an Authorization header; another scheme or an empty token counts as none."""
-    if header is None:
-        return None
-    scheme, _, token = header.strip().partition(" ")
-    return token.strip() or None if scheme.lower() == "bearer" else None
+    return parts.scheme == "http" and parts.hostname in LOOPBACK_HOSTS and not parts.path
 
 
 server_name = "pdpp-personal-server"
@@ -212,18 +126,29 @@ state_key = "mcp_credential"
 OpenPort = Callable[[HostedCredential], RsPort]
 
 
-@dataclass(frozen=True, slots=True)
-class HostedApp:
+class HostedApp(Surface[McpRoute, HostedCredential]):
     """The ASGI application behind `/mcp`.
 
     Shapes: managers has one session manager for each origin, and counts counts for all of them;
             run() is entered once, by the host.
     """
 
-    managers: Mapping[str, StreamableHTTPSessionManager]
-    admission: Admission
-    allowed_origins: Sequence[str]
-    counts: Counts
+    def __init__(
+        self,
+        managers: Mapping[str, StreamableHTTPSessionManager],
+        admission: Admission,
+        allowed_origins: Sequence[str],
+        counts: Counts,
+    ) -> None:
+        body = BodyRule((), BODY_BYTES)
+        paths = (RESOURCE, f"{RESOURCE}/")
+        super().__init__(
+            RouteTable([McpRoute("POST", path, self._serve, body=body) for path in paths])
+        )
+        self.managers = managers
+        self.admission = admission
+        self.allowed_origins = allowed_origins
+        self.counts = counts
 
     @asynccontextmanager
     async def run(self) -> AsyncGenerator[None]:
@@ -234,49 +159,70 @@ class HostedApp:
                 await stack.enter_async_context(manager.run())
             yield
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
-        request = Request(scope, receive)
-        origin, request_id = _place(scope)
-        if origin not in self.managers:
-            await _write(_misdirected(request_id), [], send)
-            return
-        browser = request.headers.get("origin")
-        known = browser is None or is_allowed_origin(
-            browser, tuple(self.managers), self.allowed_origins
-        )
-        headers = standing_headers(origin, request_id, browser if known else None)
-        answer = _before_bearer(request, request_id, known=known)
-        if answer is None:
-            admitted = await self._admit(request, origin, request_id)
-            if isinstance(admitted, HostedCredential):
-                body = await _body(request, request_id)
-                if isinstance(body, bytes):
-                    replayed = _replayed(body, receive)
-                    await self._serve(scope, replayed, _with_headers(send, headers), admitted)
-                    return
-                admitted = body
-            answer = admitted
-        await _write(answer, headers, send)
+    async def steps(self, exchange: McpExchange) -> Response:
+        """The order of this surface judges the bearer before the method.
 
-    async def _admit(
-        self, request: Request, origin: str, request_id: str
-    ) -> HostedCredential | Answer:
-        token = bearer_in(request.headers.get("authorization"))
+        Source: docs/contract/authorization-server.md 12.1; docs/contract/mcp-adapter.md 2.2.
+        """
+        request = exchange.request
+        if request.origin not in self.managers:
+            raise MisdirectedRequest("This is not the host of this server.")
+        if not self._allows(request):
+            raise NotPermitted("This browser origin is not allowed.")
+        if request.method == "OPTIONS":
+            return preflight(("POST",))
+        await self.identify(exchange)
+        exchange.match = match = self.table.match(request.raw_path)
+        exchange.route = match.route(request.method)
+        check_version(request.headers)
+        self.read_query(exchange)
+        exchange.require_query()
+        await self.read_body(exchange)
+        return await self.answer(exchange)
+
+    async def identify(self, exchange: McpExchange) -> None:
+        """Judge the bearer, its kind and its resource."""
+        request = exchange.request
+        token = sent_bearer(request.headers.get("authorization"))
         if token is None:
-            return challenge(origin, request_id, "authentication_error")
-        try:
-            verdict = await self.admission.judge(token)
-        except AdmissionUnavailable:
-            return refused(503, "storage_unavailable", "Tokens cannot be judged now.", request_id)
-        if isinstance(verdict, Refused):
-            return challenge(origin, request_id, verdict.code)
-        if verdict.kind not in client_kinds:
-            return refused(403, "permission_error", owner_message, request_id)
-        if not verdict.reaches_mcp:
-            return challenge(origin, request_id, "invalid_token")
-        return _method_problem(request, request_id) or _credential(
-            token, origin, request_id, verdict
+            raise AuthenticationRequired("This endpoint needs a bearer token.")
+        admitted = await self.admission.judge(token)
+        if admitted.kind not in client_kinds:
+            raise NotPermitted(owner_message)
+        if not admitted.reaches_mcp:
+            raise InvalidToken("The access token is not valid.")
+        exchange.caller = _credential(token, request, admitted)
+
+    async def answer(self, exchange: McpExchange) -> Response:
+        """Let the SDK answer; its answers are whole, never streams."""
+        answered, request = _Whole(), exchange.request
+        receive = _replayed(exchange.body, request.receive)
+        await exchange.route.serve(request.scope, receive, answered, exchange.identified)
+        return answered.response()
+
+    def refuse(self, exchange: McpExchange, error: PersonalServerError) -> Response:
+        """JSON; an ended grant is a challenge here.  Source: docs/decisions.md C11."""
+        request = exchange.request
+        status = 401 if isinstance(error, ENDED) else None
+        return json_error(
+            error, request.request_id, request.origin, resource=RESOURCE, status=status
+        )
+
+    def complete(self, exchange: McpExchange, response: Response) -> None:
+        """What stands on every answer of `/mcp` once its origin is known."""
+        request = exchange.request
+        if request.origin not in self.managers:
+            return
+        link = f'<{request.origin}/icon.svg>; rel="icon"; type="image/svg+xml"'
+        response.headers.update({"Link": link, "Cache-Control": "no-store"})
+        browser = request.headers.get("origin")
+        if browser is not None and self._allows(request):
+            response.headers.update({**readable_by(browser), "Vary": "Origin"})
+
+    def _allows(self, request: IncomingRequest) -> bool:
+        browser = request.headers.get("origin")
+        return browser is None or is_allowed_origin(
+            browser, tuple(self.managers), self.allowed_origins
         )
 
     async def _serve(
@@ -284,6 +230,28 @@ class HostedApp:
     ) -> None:
         inner = {**scope, "state": {**scope.get("state", {}), state_key: credential}}
         await self.managers[credential.origin].handle_request(inner, receive, send)
+
+
+class _Whole:
+    """Takes an answer of the SDK as one response."""
+
+    def __init__(self) -> None:
+        self._start: Message = {}
+        self._body = bytearray()
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self._start = message
+        else:
+            self._body += message.get("body", b"")
+
+    def response(self) -> Response:
+        """The response, without the session that a stateless server does not keep."""
+        response = Response(bytes(self._body), self._start["status"])
+        dropped = (b"content-length", b"mcp-session-id")
+        kept = [pair for pair in self._start["headers"] if pair[0].lower() not in dropped]
+        response.raw_headers.extend(kept)
+        return response
 
 
 owner_message = (
@@ -322,7 +290,7 @@ def hosted_app(
             json_response=True,
             stateless=True,
             security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
-            max_request_body_size=body_bytes + 1,
+            max_request_body_size=BODY_BYTES + 1,
         )
 
     managers = {origin: manager(origin) for origin in origins}
@@ -341,56 +309,16 @@ def _caller(request: Request, open_port: OpenPort) -> Caller:
     )
 
 
-def _credential(token: str, origin: str, request_id: str, verdict: Admitted) -> HostedCredential:
+def _credential(token: str, request: IncomingRequest, admitted: Admitted) -> HostedCredential:
     return HostedCredential(
         token=token,
-        origin=origin,
-        request_id=request_id,
+        origin=request.origin,
+        request_id=request.request_id,
         tool="resource",
-        client_id=verdict.client_id,
-        grant_id=verdict.grant_id or verdict.package_id,
+        client_id=admitted.client_id,
+        grant_id=admitted.grant_id or admitted.package_id,
+        state=admitted.state,
     )
-
-
-def _place(scope: Scope) -> tuple[str, str]:
-    state = scope.get("state", {})
-    return state.get("origin", ""), state.get("request_id") or f"req_{secrets.token_hex(12)}"
-
-
-def _before_bearer(request: Request, request_id: str, *, known: bool) -> Answer | None:
-    if not known:
-        return refused(403, "permission_error", "This browser origin is not allowed.", request_id)
-    return preflight() if request.method == "OPTIONS" else None
-
-
-def _method_problem(request: Request, request_id: str) -> Answer | None:
-    if request.method != "POST":
-        return refused(405, "method_not_allowed", "Use POST.", request_id)
-    if request.headers.get("pdpp-version", PDPP_VERSION) != PDPP_VERSION:
-        spoken = f"This server speaks PDPP-Version {PDPP_VERSION}."
-        return refused(400, "unsupported_version", spoken, request_id)
-    for name in request.query_params:
-        return refused(
-            400, "invalid_request", "This endpoint takes no parameters.", request_id, name
-        )
-    return None
-
-
-async def _body(request: Request, request_id: str) -> bytes | Answer:
-    length = request.headers.get("content-length", "")
-    body = bytearray()
-    if not length.isdigit() or int(length) <= body_bytes:
-        async for chunk in request.stream():
-            body += chunk
-            if len(body) > body_bytes:
-                break
-        else:
-            return bytes(body)
-    return refused(413, "resource_limit", "The body passes 4 MiB.", request_id)
-
-
-def _misdirected(request_id: str) -> Answer:
-    return refused(421, "misdirected_request", "This is not the host of this server.", request_id)
 
 
 def _replayed(body: bytes, receive: Receive) -> Receive:
@@ -405,27 +333,3 @@ def _replayed(body: bytes, receive: Receive) -> Receive:
         return {"type": "http.request", "body": body, "more_body": False}
 
     return replay
-
-
-def _with_headers(send: Send, standing: Headers) -> Send:
-    names = {name for name, _ in standing}
-
-    async def forward(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            own = [pair for pair in message.get("headers", ()) if pair[0].lower() not in names]
-            kept = [pair for pair in own if pair[0].lower() != b"mcp-session-id"]
-            message = {**message, "headers": [*kept, *standing]}
-        await send(message)
-
-    return forward
-
-
-async def _write(answer: Answer, standing: Headers, send: Send) -> None:
-    own = [(name.lower().encode(), value.encode("latin-1")) for name, value in answer.headers]
-    content = answer.content
-    if answer.body is not None:
-        own.append((b"content-type", b"application/json; charset=utf-8"))
-    own.append((b"content-length", str(len(content)).encode()))
-    headers = [*own, *standing]
-    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
-    await send({"type": "http.response.body", "body": content})

@@ -1,7 +1,7 @@
 """What a call cost: reads of the resource server by route template, and counts by outcome.
 
-Source: docs/contract/mcp-adapter.md 16. Numbers and route names only; never what was asked or said.
-The counts are told in the log: each hour in which something happened, and when serving ends.
+Source: docs/contract/mcp-adapter.md 16. Numbers and route names only, never arguments or records.
+The counts are logged: each hour in which something happened, and when serving ends.
 """
 
 import logging
@@ -20,7 +20,7 @@ from personal_server.rs_client.json_values import as_object
 from personal_server.rs_client.port import Path, Query, RsPort, RsResponse
 
 log = logging.getLogger("personal_server.mcp_adapter")
-telling_seconds = 3_600
+log_seconds = 3_600
 distinct_outcomes = 200
 plain_code = re.compile(r"[a-z0-9_]{1,64}")
 places = {"streams": "{stream}", "records": "{record}", "blobs": "{blob}"}
@@ -51,11 +51,11 @@ class MeasuredPort:
         Raises: RsTimeout, RsUnreachable, RsInvalidResponse.
         """
         self.route, self.status = route_of(path), None
-        begun = perf_counter()
+        started = perf_counter()
         try:
             response = await self.port.get(path, query, max_bytes=max_bytes)
         finally:
-            self.seconds += perf_counter() - begun
+            self.seconds += perf_counter() - started
         self.status = response.status
         return response
 
@@ -92,20 +92,20 @@ class Counts:
     def line(self) -> str:
         """Everything counted, as one line of the log."""
         pairs = sorted(self.calls.items())
-        told = " ".join(f"{tool}.{code}={number}" for (tool, code), number in pairs)
+        outcomes = " ".join(f"{tool}.{code}={number}" for (tool, code), number in pairs)
         numbers = (
             f"mcp counts calls={self.calls.total()} refits={self.refits} cuts={self.cuts}"
             f" stale_cursors={self.stale_cursors} budget_misses={self.budget_misses}"
         )
-        return f"{numbers} {told}".rstrip()
+        return f"{numbers} {outcomes}".rstrip()
 
 
 @asynccontextmanager
 async def telling(counts: Counts) -> AsyncGenerator[None]:
-    """Tell the counts each hour while serving, if they grew, and at the end, if there are any."""
+    """Log the counts each hour while serving, if they grew, and at the end, if there are any."""
     try:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_keep_telling, counts)
+            tasks.start_soon(_log_each_hour, counts)
             yield
             tasks.cancel_scope.cancel()
     finally:
@@ -113,10 +113,10 @@ async def telling(counts: Counts) -> AsyncGenerator[None]:
             log.info(counts.line())
 
 
-async def _keep_telling(counts: Counts) -> None:
-    told = 0
+async def _log_each_hour(counts: Counts) -> None:
+    logged = 0
     while True:
-        await anyio.sleep(telling_seconds)
-        if counts.calls.total() > told:
-            told = counts.calls.total()
+        await anyio.sleep(log_seconds)
+        if counts.calls.total() > logged:
+            logged = counts.calls.total()
             log.info(counts.line())

@@ -1,6 +1,8 @@
-"""Prompts: constants with the caller's words inserted as JSON strings; no read is made.
+"""Prompts, and completions of their arguments and of templates.
 
-Source: docs/contract/mcp-adapter.md 12.
+Source: docs/contract/mcp-adapter.md 12. A prompt is a constant with the caller's words inserted as
+JSON strings; no read is made. Completions come from one live schema read; whatever goes wrong is
+an empty list, never an error.
 """
 
 from collections.abc import Iterable, Mapping
@@ -80,7 +82,8 @@ def _inserted(value: str) -> str:
 
 stream = Argument("stream", "Stream to look in; see schema.")
 connection = Argument("connection_id", "One configured source; see schema.")
-tell_gaps = "Say plainly what was not covered: partial results, unavailable sources, cut text."
+stream_template = "pdpp://stream/{name}"
+state_gaps = "Say plainly what was not covered: partial results, unavailable sources, cut text."
 
 prompts: dict[str, Prompt] = {
     prompt.name: prompt
@@ -100,7 +103,7 @@ prompts: dict[str, Prompt] = {
             (Argument("question", "What to find out.", required=True), stream, connection),
             "Answer the question below from the shared records. Search first, read what matters"
             " with `fetch` or `read_record_field`, and give the id and url of every record the"
-            f" answer rests on. {tell_gaps}",
+            f" answer rests on. {state_gaps}",
         ),
         Prompt(
             "timeline",
@@ -115,7 +118,7 @@ prompts: dict[str, Prompt] = {
             ),
             "Make a timeline of the topic below. Find dated records with `search` and"
             " `query_records`, order them by the time they happened, not by the time they were"
-            f" taken in, and cite each by id. Note gaps. {tell_gaps}",
+            f" taken in, and cite each by id. Note gaps. {state_gaps}",
         ),
         Prompt(
             "stream_overview",
@@ -128,19 +131,10 @@ prompts: dict[str, Prompt] = {
             ),
             "Describe the stream below: call `schema` for its fields, `aggregate` for counts and"
             " the time range (and groups of the field, if one is given), then show a few records"
-            f" with `query_records` and `fields`. {tell_gaps}",
+            f" with `query_records` and `fields`. {state_gaps}",
         ),
     )
 }
-
-
-# Completions of stream, connection and field names from one live schema read.
-#
-# Source: docs/contract/mcp-adapter.md 12. Anything that goes wrong is an empty list, never an
-# error.
-
-
-stream_template = "pdpp://stream/{name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,14 +158,14 @@ async def complete(
     chosen: Mapping[str, str],
 ) -> Completions:
     """Values for one argument of a prompt or template."""
-    wanted = _kind(prompt, uri, name)
-    if wanted is None or (wanted == "field" and not chosen.get("stream")):
+    kind = _kind(prompt, uri, name)
+    if kind is None or (kind == "field" and not chosen.get("stream")):
         return nothing
-    scope = (("stream", chosen["stream"]),) if wanted == "field" else ()
+    scope = (("stream", chosen["stream"]),) if kind == "field" else ()
     catalog = await read_catalog(call, scope)
     if catalog is None:
         return nothing
-    return matching(_values(wanted, catalog, chosen), typed)
+    return matching(_values(kind, catalog, chosen), typed)
 
 
 def _kind(prompt: str | None, uri: str | None, name: str) -> str | None:
@@ -183,28 +177,27 @@ def _kind(prompt: str | None, uri: str | None, name: str) -> str | None:
     return name if name in {"stream", "connection_id", "field"} else None
 
 
-def _values(wanted: str, catalog: Json, chosen: Mapping[str, str]) -> Iterable[str]:
-    rows = [row for row in catalog_rows(catalog) if _is_chosen(row, wanted, chosen)]
-    if wanted == "stream":
+def _values(kind: str, catalog: Json, chosen: Mapping[str, str]) -> Iterable[str]:
+    rows = [row for row in catalog_rows(catalog) if _is_chosen(row, kind, chosen)]
+    if kind == "stream":
         return {row.name for row in rows}
-    if wanted == "field":
+    if kind == "field":
         return {name for row in rows for name in as_object(row.row.get("field_capabilities"))}
     listed = {c.connection_id for row in rows for c in row.connections}
     return listed if chosen.get("stream") else listed | set(all_connections(catalog))
 
 
-def _is_chosen(row: CatalogRow, wanted: str, chosen: Mapping[str, str]) -> bool:
+def _is_chosen(row: CatalogRow, kind: str, chosen: Mapping[str, str]) -> bool:
     stream, connection = chosen.get("stream"), chosen.get("connection_id")
-    if wanted != "stream" and stream and row.name != stream:
+    if kind != "stream" and stream and row.name != stream:
         return False
-    return wanted == "connection_id" or not connection or covers(row, connection)
+    return kind == "connection_id" or not connection or covers(row, connection)
 
 
 def matching(values: Iterable[str], typed: str) -> Completions:
     """Prefix matches first, then substrings, each sorted; without regard to case."""
-    sought = typed.casefold()
+    prefix = typed.casefold()
     ordered = sorted(value for value in values if value)
-    first = [value for value in ordered if value.casefold().startswith(sought)]
-    rest = [value for value in ordered if sought in value.casefold() and value not in first]
-    found = [*first, *rest]
+    found = [value for value in ordered if prefix in value.casefold()]
+    found.sort(key=lambda value: not value.casefold().startswith(prefix))
     return Completions(found[: contract.completions], len(found))

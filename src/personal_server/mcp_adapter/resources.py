@@ -10,14 +10,16 @@ from dataclasses import dataclass, replace
 from urllib.parse import unquote
 
 from personal_server.mcp_adapter import contract
+from personal_server.mcp_adapter.arguments import without
 from personal_server.mcp_adapter.calls import Call
 from personal_server.mcp_adapter.errors import ToolError
-from personal_server.mcp_adapter.faces.content_ladder import blob_url, record_url
 from personal_server.mcp_adapter.faces.field_window import Asked
+from personal_server.mcp_adapter.faces.record_identity import blob_url, record_url
 from personal_server.mcp_adapter.handles import (
     WindowCursor,
     WindowRef,
     blob_prefix,
+    connection_scope,
     field_key,
     format_id,
     is_part,
@@ -29,17 +31,16 @@ from personal_server.mcp_adapter.handles import (
     window_prefix,
     window_uri,
 )
-from personal_server.mcp_adapter.reads import failed, read, refusal
+from personal_server.mcp_adapter.reads import answer, read, refusal
 from personal_server.mcp_adapter.schema_document import (
+    Connection,
     all_connections,
     catalog_rows,
     unavailable_in,
 )
-from personal_server.mcp_adapter.tools.fetch import record_path
 from personal_server.mcp_adapter.tools.read_record_field import read_window
 from personal_server.mcp_adapter.tools.schema import index_data, read_compact, stream_data
 from personal_server.rs_client.json_values import Json, as_object, as_text, compact
-from personal_server.rs_client.port import Query, RsFailure
 
 json_type = "application/json"
 stream_prefix = "pdpp://stream/"
@@ -139,18 +140,16 @@ async def _grant(call: Call) -> Resource:
         "bearer": bearer,
         "connector_count": len({row.connector_key for row in rows}),
         "stream_count": len({(row.connector_key, row.name) for row in rows}),
-        "connections": [
-            {
-                "connection_id": connection.connection_id,
-                "connector_key": key,
-                **({"display_name": connection.display_name} if connection.display_name else {}),
-            }
-            for connection, key in all_connections(catalog).values()
-        ],
+        "connections": [_connection(*found) for found in all_connections(catalog).values()],
         "unavailable_connections": unavailable_in(catalog),
         "how_to_change": f"The person ends this access or approves another one at {manage}.",
     }
     return Resource((_json(found),))
+
+
+def _connection(connection: Connection, connector_key: str | None) -> Json:
+    entry: Json = {"connection_id": connection.connection_id, "connector_key": connector_key}
+    return {**entry, "display_name": connection.display_name} if connection.display_name else entry
 
 
 async def _stream(call: Call, name: str) -> Resource:
@@ -165,16 +164,12 @@ async def _stream(call: Call, name: str) -> Resource:
 
 async def _record(call: Call, handle: str) -> Resource:
     record = parse_record_handle(handle)
-    response = await read(call, record_path(record), _scope(record.connection_id), {})
+    response = await read(call, record.path, record.scope, {})
     content = _json(response.body, untrusted=True)
     size = len((content.text or "").encode())
     if size > contract.record_resource_bytes:
         raise _too_large(size, record_url(call.provider_url, record))
     return Resource((content,))
-
-
-def _scope(connection_id: str | None) -> Query:
-    return (("connection_id", connection_id),) if connection_id else ()
 
 
 async def _window(call: Call, handle: str) -> Resource:
@@ -184,42 +179,39 @@ async def _window(call: Call, handle: str) -> Resource:
     cursor = WindowCursor(key, window.offset_chars, window.limit_chars, digest)
     arguments = {"id": format_id(window.record), "field_path": window.field_path}
     outcome = await read_window(call, Asked(window.record, arguments, cursor))
-    structured = outcome.structured
-    held = structured["window"]
-    following, before = _neighbours(structured, window)
-    header: Json = {"record": structured["record"], "field": structured["field"]}
-    header["window"] = {
-        name: value for name, value in held.items() if name not in {"text", "match"}
+    record, field = outcome.structured["record"], outcome.structured["field"]
+    shown = outcome.structured["window"]
+    following, before = _neighbours(outcome.structured, window)
+    header: Json = {
+        "record": record,
+        "field": field,
+        "window": without(shown, "text", "match"),
+        "next_uri": following,
+        "previous_uri": before,
     }
-    header["next_uri"], header["previous_uri"] = following, before
-    text = Content("text/plain", held["text"], None, True, following, before)
+    text = Content("text/plain", shown["text"], None, True, following, before)
     return Resource((text, _json(header, untrusted=True)))
 
 
 def _neighbours(structured: Json, window: WindowRef) -> tuple[str | None, str | None]:
     """The addresses of the window after this one and of the one before, where there is one."""
-    held = structured["window"]
-    connection = structured["record"]["connection_id"]
-    record = replace(window.record, connection_id=connection)
+    shown = structured["window"]
+    record = replace(window.record, connection_id=structured["record"]["connection_id"])
     digest = as_text(structured["field"].get("digest"))
 
     def at(offset: int) -> str:
-        place = WindowRef(record, window.field_path, offset, held["limit_chars"], digest)
-        return window_uri(place)
+        limit: int = shown["limit_chars"]
+        return window_uri(WindowRef(record, window.field_path, offset, limit, digest))
 
-    following = at(held["end_chars"]) if held["next_cursor"] else None
-    before = max(0, held["start_chars"] - held["limit_chars"])
-    return following, at(before) if held["previous_cursor"] else None
+    following = at(shown["end_chars"]) if shown["next_cursor"] else None
+    before = max(0, shown["start_chars"] - shown["limit_chars"])
+    return following, at(before) if shown["previous_cursor"] else None
 
 
 async def _blob(call: Call, handle: str) -> Resource:
     blob = parse_blob_handle(handle)
-    cap = call.settings.max_blob_bytes
-    path = ("v1", "blobs", blob.blob_id)
-    try:
-        response = await call.port.get(path, _scope(blob.connection_id), max_bytes=cap)
-    except RsFailure as failure:
-        raise failed(failure, call, {}) from None
+    path, scope = ("v1", "blobs", blob.blob_id), connection_scope(blob.connection_id)
+    response = await answer(call, path, scope, {}, max_bytes=call.settings.max_blob_bytes)
     if not response.ok:
         raise refusal(call, response, {})
     if response.content is None:

@@ -8,7 +8,7 @@ import re
 import unicodedata
 
 from personal_server.mcp_adapter import contract
-from personal_server.rs_client.json_values import compact
+from personal_server.rs_client.json_values import compact, lone_surrogate
 
 invisible = (
     "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f"
@@ -17,13 +17,24 @@ invisible = (
 steering = re.compile(f"[{invisible}]")
 breaks = re.compile("[\u0085\u2028\u2029\n\r]")
 suspect = re.compile(f"[{invisible}\ufe00-\ufe0f]")
+white_space = re.compile(r"\s")
 joiners = "\u200c\u200d"
 joined_kinds = ("L", "M", "S")
+
+
+def is_unicode(text: str) -> bool:
+    """Whether a text can be written as UTF-8."""
+    return lone_surrogate.search(text) is None
 
 
 def has_steering(text: str) -> bool:
     """Whether a text holds characters that would be removed, or a line break."""
     return bool(steering.search(text) or breaks.search(text))
+
+
+def has_white_space(text: str) -> bool:
+    """Whether a text is more than one word."""
+    return white_space.search(text) is not None
 
 
 def clean(text: str) -> str:

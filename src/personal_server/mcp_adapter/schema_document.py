@@ -1,7 +1,8 @@
-"""The compact view of a schema, made here when a server does not make it.
+"""A schema document: its rows, the flags of their fields, and the document narrowed or reduced.
 
-Source: docs/contract/resource-server.md 6.4; docs/contract/mcp-adapter.md 3.6. Same flags, same
-lifting of shared connections, same scoping as a server that knows the view.
+Source: docs/contract/mcp-adapter.md 3.6, 8.2, 10.1; docs/contract/resource-server.md 6.3, 6.4. The
+compact view is made here when a server does not make it: same flags, same lifting of shared
+connections, same scoping.
 """
 
 import re
@@ -25,9 +26,48 @@ from personal_server.rs_client.json_values import (
     objects_in,
 )
 
-# A schema document as rows: one stream of one connector with the connections that share it.
-#
-# Source: docs/contract/mcp-adapter.md 3.6, 10.1; docs/contract/resource-server.md 6.3, 6.4.
+range_order = ("gte", "gt", "lte", "lt")
+aggregation_order = ("count_distinct", "group_by", "group_by_time", "max", "min", "sum")
+legend = {
+    "t": "type",
+    "role": "meaning",
+    "eq": "exact filter",
+    "r": "range operators",
+    "lex": "lexical search",
+    "sem": "semantic search",
+    "a": "aggregations",
+    "g=false": "not granted",
+    "NAME=unusable:WHY": "declared but not usable",
+    "declared": "projection only",
+}
+known_flags = frozenset({"t", "role", "eq", "r", "lex", "sem", "a", "g", "declared"})
+binary_types = frozenset({"blob", "binary"})
+binary_encodings = frozenset({"base64", "base64url"})
+reserved = re.compile(r"[;,\[\]{}=]|\s+")
+
+kept_members = (
+    "name",
+    "display_name",
+    "primary_key",
+    "cursor_field",
+    "consent_time_field",
+    "sort",
+    "count",
+    "views",
+    "search",
+    "aggregate",
+    "limits",
+    "constraints",
+    "field_capabilities",
+    "expand_capabilities",
+    "granted_connections",
+    "connection_id",
+    "connector_key",
+    "reduced",
+)
+
+full_margin_chars = 1_500
+"""Room for what stands beside the document of `full_schema`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,28 +157,233 @@ def unavailable_in(catalog: Json) -> list[Json]:
     return objects_in(listed)
 
 
-# Capability flags of a field: one short string, and the legend that explains every flag shown.
-#
-# Source: docs/contract/resource-server.md 6.4; docs/contract/mcp-adapter.md 8.2, 10.1.
+def field_schemas(row: Json) -> Json:
+    """The JSON Schema of each field of a row."""
+    return as_object(as_object(row.get("schema")).get("properties"))
 
 
-range_order = ("gte", "gt", "lte", "lt")
-aggregation_order = ("count_distinct", "group_by", "group_by_time", "max", "min", "sum")
-legend = {
-    "t": "type",
-    "role": "meaning",
-    "eq": "exact filter",
-    "r": "range operators",
-    "lex": "lexical search",
-    "sem": "semantic search",
-    "a": "aggregations",
-    "g=false": "not granted",
-    "NAME=unusable:WHY": "declared but not usable",
-    "declared": "projection only",
-}
-binary_types = frozenset({"blob", "binary"})
-binary_encodings = frozenset({"base64", "base64url"})
-reserved = re.compile(r"[;,\[\]{}=]|\s+")
+def each_row(data: Json, change: Callable[[Json], Json]) -> Json:
+    """The document with every stream row changed."""
+    found = dict(data)
+    if "connectors" in found:
+        found["connectors"] = [
+            {**item, "streams": [change(row) for row in objects_in(item.get("streams"))]}
+            for item in objects_in(found["connectors"])
+        ]
+    if "streams" in found:
+        found["streams"] = [change(row) for row in objects_in(found["streams"])]
+    return found
+
+
+def without_alias(value: Any) -> Any:
+    """A catalog without the retired spelling of `connection_id`; JSON Schemas are left alone."""
+    if is_list(value):
+        return [without_alias(item) for item in value]
+    if not is_object(value):
+        return value
+    found: Json = {}
+    for name, item in value.items():
+        if name == "connector_instance_id":
+            found.setdefault("connection_id", item)
+        elif name in {"schema", "field_capabilities"}:
+            found[name] = item
+        else:
+            found[name] = without_alias(item)
+    if "connector_instance_id" in value and as_text(value.get("connection_id")):
+        found["connection_id"] = value["connection_id"]
+    return found
+
+
+def scoped_to(catalog: Json, stream: str | None, connection_id: str | None) -> Json:
+    """Only rows of the stream, only the connection; the body itself when nothing has to go."""
+    found = dict(catalog)
+    if is_list(catalog.get("connectors")):
+        kept = [
+            _scoped_connector(item, stream, connection_id)
+            for item in objects_in(catalog["connectors"])
+        ]
+        found["connectors"] = [item for item in kept if item is not None]
+    if is_list(catalog.get("streams")):
+        found["streams"] = _scoped_rows(objects_in(catalog["streams"]), stream, connection_id)
+    if found == catalog:
+        return catalog
+    connectors = objects_in(found.get("connectors"))
+    rows = [row for item in connectors for row in objects_in(item.get("streams"))]
+    counts = {
+        "connector_count": len(connectors),
+        "stream_count": len(rows or objects_in(found.get("streams"))),
+    }
+    return {**found, **{name: value for name, value in counts.items() if name in found}}
+
+
+def _scoped_connector(
+    connector: Json, stream: str | None, connection_id: str | None
+) -> Json | None:
+    shared = connections_in(connector)
+    rows = objects_in(connector.get("streams"))
+    if connection_id and shared and all(c.connection_id != connection_id for c in shared):
+        rows = [row for row in rows if connections_in(row)]
+    kept = _scoped_rows(rows, stream, connection_id)
+    if not kept and objects_in(connector.get("streams")):
+        return None
+    narrowed = _narrowed(connector, connection_id)
+    return {**narrowed, "streams": kept} if kept != connector.get("streams") else narrowed
+
+
+def _scoped_rows(rows: list[Json], stream: str | None, connection_id: str | None) -> list[Json]:
+    kept: list[Json] = []
+    for row in rows:
+        named = connections_in(row)
+        outside = connection_id and named and all(c.connection_id != connection_id for c in named)
+        if (stream is None or row.get("name", row.get("stream")) == stream) and not outside:
+            kept.append(_narrowed(row, connection_id))
+    return kept
+
+
+def _narrowed(holder: Json, connection_id: str | None) -> Json:
+    listed = holder.get("granted_connections")
+    if connection_id is None or not is_list(listed):
+        return holder
+    kept = [item for item in objects_in(listed) if connection_of(item) == connection_id]
+    return holder if kept == listed else {**holder, "granted_connections": kept}
+
+
+def compact_catalog(catalog: Json, *, scoped: bool) -> Json:
+    """A full body in compact form; a compact one as it is."""
+    if catalog.get("detail") == "compact":
+        return catalog
+    found: Json = {**catalog, "detail": "compact"}
+    if is_list(catalog.get("connectors")):
+        found["connectors"] = [
+            _connector(connector, scoped=scoped) for connector in objects_in(catalog["connectors"])
+        ]
+        if any(objects_in(item.get("streams")) for item in found["connectors"]):
+            found.pop("streams", None)
+    if "streams" in found:
+        found["streams"] = [
+            _compact_row(row, scoped=scoped) for row in objects_in(found["streams"])
+        ]
+    return found
+
+
+def _connector(connector: Json, *, scoped: bool) -> Json:
+    """The most frequent set of connections stands at the connector, rows with it drop theirs."""
+    rows = [_compact_row(row, scoped=scoped) for row in objects_in(connector.get("streams"))]
+    keyed = [_key(row) for row in rows]
+    counted = Counter(key for key in keyed if key)
+    if connector.get("granted_connections") or not counted:
+        return {**connector, "streams": rows}
+    shared = counted.most_common(1)[0][0]
+    first = next(row for row, key in zip(rows, keyed, strict=True) if key == shared)
+    kept = [
+        {name: value for name, value in row.items() if name != "granted_connections"}
+        if key == shared
+        else row
+        for row, key in zip(rows, keyed, strict=True)
+    ]
+    lifted = {"granted_connections": first["granted_connections"], "streams": kept}
+    return {**connector, **lifted}
+
+
+def _key(row: Json) -> tuple[str, ...]:
+    if not is_list(row.get("granted_connections")):
+        return ()
+    return tuple(sorted(connection.connection_id for connection in connections_in(row)))
+
+
+def _compact_row(row: Json, *, scoped: bool) -> Json:
+    names = (*kept_members, "freshness") if scoped else kept_members
+    found = {name: row[name] for name in names if name in row}
+    label = as_text(as_object(row.get("display")).get("label"))
+    if label and "display_name" not in found:
+        found["display_name"] = label
+    properties = field_schemas(row)
+    capabilities = as_object(row.get("field_capabilities"))
+    declared = capabilities or dict.fromkeys(properties)
+    if declared:
+        found["field_capabilities"] = {
+            name: flags_of(capability, properties.get(name))
+            for name, capability in declared.items()
+        }
+    if is_list(found.get("views")):
+        found["views"] = [_view(view) for view in found["views"]]
+    if not any(value is not None for value in as_object(found.get("constraints")).values()):
+        found.pop("constraints", None)
+    if is_list(row.get("expand_capabilities")):
+        found["expand_capabilities"] = [_relation(item) for item in row["expand_capabilities"]]
+    return {name: found[name] for name in (*names, *found) if name in found}
+
+
+def _view(view: Any) -> Any:
+    if not is_object(view):
+        return view
+    return {name: view[name] for name in ("id", "fields") if name in view}
+
+
+def _relation(item: Any) -> Any:
+    if not is_object(item):
+        return item
+    return {name: value for name, value in item.items() if name != "child_parent_key_field"}
+
+
+def full_schema(catalog: Json) -> tuple[Json, list[Json]]:
+    """The document, and warnings naming the field schemas left out for length."""
+    data = dict(catalog)
+    if any(objects_in(item.get("streams")) for item in objects_in(data.get("connectors"))):
+        data.pop("streams", None)
+    data = each_row(data, _once)
+    left_out: list[str] = []
+    while len(compact(data)) > contract.ceiling - full_margin_chars:
+        name = _largest(data)
+        if name is None:
+            break
+        left_out.append(name)
+        data = each_row(data, partial(_without, name))
+    if not left_out:
+        return data, []
+    names = ", ".join(label(name) for name in left_out[:20])
+    more = f" and {len(left_out) - 20} more" if len(left_out) > 20 else ""
+    message = f"field schemas left out for length: {names}{more}"
+    return data, [{"code": "schema_detail_reduced", "message": message}]
+
+
+def _once(row: Json) -> Json:
+    properties = field_schemas(row)
+    capabilities = as_object(row.get("field_capabilities"))
+    if not capabilities:
+        return row
+    kept: Json = {}
+    for name, facts in capabilities.items():
+        repeated = (
+            is_object(facts) and "schema" in facts and facts["schema"] == properties.get(name)
+        )
+        kept[name] = {k: v for k, v in facts.items() if k != "schema"} if repeated else facts
+    return {**row, "field_capabilities": kept}
+
+
+def _largest(data: Json) -> str | None:
+    rows = [
+        row
+        for item in objects_in(data.get("connectors"))
+        for row in objects_in(item.get("streams"))
+    ]
+    sizes = {
+        name: len(compact(schema))
+        for row in rows or objects_in(data.get("streams"))
+        for name, schema in field_schemas(row).items()
+    }
+    return max(sizes, key=lambda name: sizes[name]) if sizes else None
+
+
+def _without(name: str, row: Json) -> Json:
+    schema = as_object(row.get("schema"))
+    properties = {key: value for key, value in field_schemas(row).items() if key != name}
+    found: Json = {**row, "schema": {**schema, "properties": properties}}
+    capabilities = as_object(row.get("field_capabilities"))
+    if is_object(capabilities.get(name)):
+        facts = {key: value for key, value in capabilities[name].items() if key != "schema"}
+        found["field_capabilities"] = {**capabilities, name: facts}
+    return found
 
 
 def flags_of(capability: object, schema: object) -> str:
@@ -202,9 +447,24 @@ def split_flags(text: str) -> list[tuple[str, str]]:
     return [(name, value) for name, _, value in pairs]
 
 
+def aggregations_in(text: str) -> list[str]:
+    """The aggregations a field's flags name."""
+    return [kind for name, value in split_flags(text) if name == "a" for kind in value.split("|")]
+
+
+def legend_for(texts: Iterable[str]) -> dict[str, str]:
+    """The legend, with an entry for every flag of these texts that it does not know."""
+    found = dict(legend)
+    for text in texts:
+        for name, _ in split_flags(text):
+            if name not in known_flags:
+                found.setdefault(name, "as stated by the server")
+    return found
+
+
 def binary_fields(row: Json) -> list[str]:
     """The fields of a stream row, compact or full, whose declaration says that they hold bytes."""
-    schemas = as_object(as_object(row.get("schema")).get("properties"))
+    schemas = field_schemas(row)
     stated = as_object(row.get("field_capabilities"))
     return [
         name
@@ -224,277 +484,3 @@ def _is_binary(capability: object, schema: Json) -> bool:
         for kind in value.split("|")
     }
     return bool(kinds & binary_types)
-
-
-def aggregations_in(text: str) -> list[str]:
-    """The aggregations a field's flags name."""
-    return [kind for name, value in split_flags(text) if name == "a" for kind in value.split("|")]
-
-
-def legend_for(texts: Iterable[str]) -> dict[str, str]:
-    """The legend, with an entry for every flag of these texts that it does not know."""
-    found = dict(legend)
-    for text in texts:
-        for name, _ in split_flags(text):
-            if name not in {"t", "role", "eq", "r", "lex", "sem", "a", "g", "declared"}:
-                found.setdefault(name, "as stated by the server")
-    return found
-
-
-kept_members = (
-    "name",
-    "display_name",
-    "primary_key",
-    "cursor_field",
-    "consent_time_field",
-    "sort",
-    "count",
-    "views",
-    "search",
-    "aggregate",
-    "limits",
-    "constraints",
-    "field_capabilities",
-    "expand_capabilities",
-    "granted_connections",
-    "connection_id",
-    "connector_key",
-    "reduced",
-)
-
-
-def compact_catalog(catalog: Json, *, scoped: bool) -> Json:
-    """A full body in compact form; a compact one as it is."""
-    if catalog.get("detail") == "compact":
-        return catalog
-    found: Json = {**catalog, "detail": "compact"}
-    if is_list(catalog.get("connectors")):
-        found["connectors"] = [
-            _connector(connector, scoped=scoped) for connector in objects_in(catalog["connectors"])
-        ]
-        if any(objects_in(item.get("streams")) for item in found["connectors"]):
-            found.pop("streams", None)
-    if "streams" in found:
-        found["streams"] = [compact_row(row, scoped=scoped) for row in objects_in(found["streams"])]
-    return found
-
-
-def _connector(connector: Json, *, scoped: bool) -> Json:
-    rows = [compact_row(row, scoped=scoped) for row in objects_in(connector.get("streams"))]
-    return {**connector, **_lifted(connector, rows)}
-
-
-def _lifted(connector: Json, rows: list[Json]) -> Json:
-    """The most frequent set of connections stands at the connector, rows with it drop theirs."""
-    keyed = [_key(row) for row in rows]
-    counted = Counter(key for key in keyed if key)
-    if connector.get("granted_connections") or not counted:
-        return {"streams": rows}
-    shared = counted.most_common(1)[0][0]
-    held = next(row for row, key in zip(rows, keyed, strict=True) if key == shared)
-    kept = [
-        {name: value for name, value in row.items() if name != "granted_connections"}
-        if key == shared
-        else row
-        for row, key in zip(rows, keyed, strict=True)
-    ]
-    return {"granted_connections": held["granted_connections"], "streams": kept}
-
-
-def _key(row: Json) -> tuple[str, ...]:
-    if not is_list(row.get("granted_connections")):
-        return ()
-    return tuple(sorted(connection.connection_id for connection in connections_in(row)))
-
-
-def compact_row(row: Json, *, scoped: bool) -> Json:
-    """One stream row in compact form."""
-    names = (*kept_members, "freshness") if scoped else kept_members
-    found = {name: row[name] for name in names if name in row}
-    label = as_text(as_object(row.get("display")).get("label"))
-    if label and "display_name" not in found:
-        found["display_name"] = label
-    properties = as_object(as_object(row.get("schema")).get("properties"))
-    capabilities = as_object(row.get("field_capabilities"))
-    declared = capabilities or dict.fromkeys(properties)
-    if declared:
-        found["field_capabilities"] = {
-            name: flags_of(capability, properties.get(name))
-            for name, capability in declared.items()
-        }
-    if is_list(found.get("views")):
-        found["views"] = [_view(view) for view in found["views"]]
-    if not any(value is not None for value in as_object(found.get("constraints")).values()):
-        found.pop("constraints", None)
-    if is_list(row.get("expand_capabilities")):
-        found["expand_capabilities"] = [_relation(item) for item in row["expand_capabilities"]]
-    return {name: found[name] for name in (*names, *found) if name in found}
-
-
-def _view(view: Any) -> Any:
-    if not is_object(view):
-        return view
-    return {name: view[name] for name in ("id", "fields") if name in view}
-
-
-def _relation(item: Any) -> Any:
-    if not is_object(item):
-        return item
-    return {name: value for name, value in item.items() if name != "child_parent_key_field"}
-
-
-def scoped_to(catalog: Json, stream: str | None, connection_id: str | None) -> Json:
-    """Only rows of the stream, only the connection; the body itself when nothing has to go."""
-    found = dict(catalog)
-    if is_list(catalog.get("connectors")):
-        kept = [
-            _scoped_connector(item, stream, connection_id)
-            for item in objects_in(catalog["connectors"])
-        ]
-        found["connectors"] = [item for item in kept if item is not None]
-    if is_list(catalog.get("streams")):
-        found["streams"] = _scoped_rows(objects_in(catalog["streams"]), stream, connection_id)
-    if found == catalog:
-        return catalog
-    connectors = objects_in(found.get("connectors"))
-    rows = [row for item in connectors for row in objects_in(item.get("streams"))]
-    counts = {
-        "connector_count": len(connectors),
-        "stream_count": len(rows or objects_in(found.get("streams"))),
-    }
-    return {**found, **{name: value for name, value in counts.items() if name in found}}
-
-
-def _scoped_connector(
-    connector: Json, stream: str | None, connection_id: str | None
-) -> Json | None:
-    shared = connections_in(connector)
-    rows = objects_in(connector.get("streams"))
-    if connection_id and shared and all(c.connection_id != connection_id for c in shared):
-        rows = [row for row in rows if connections_in(row)]
-    kept = _scoped_rows(rows, stream, connection_id)
-    if not kept and objects_in(connector.get("streams")):
-        return None
-    narrowed = _narrowed(connector, connection_id)
-    return {**narrowed, "streams": kept} if kept != connector.get("streams") else narrowed
-
-
-def _scoped_rows(rows: list[Json], stream: str | None, connection_id: str | None) -> list[Json]:
-    kept: list[Json] = []
-    for row in rows:
-        named = connections_in(row)
-        outside = connection_id and named and all(c.connection_id != connection_id for c in named)
-        if (stream is None or row.get("name", row.get("stream")) == stream) and not outside:
-            kept.append(_narrowed(row, connection_id))
-    return kept
-
-
-def _narrowed(holder: Json, connection_id: str | None) -> Json:
-    listed = holder.get("granted_connections")
-    if connection_id is None or not is_list(listed):
-        return holder
-    kept = [item for item in objects_in(listed) if connection_of(item) == connection_id]
-    return holder if kept == listed else {**holder, "granted_connections": kept}
-
-
-def without_alias(value: Any) -> Any:
-    """A catalog without the retired spelling of `connection_id`; JSON Schemas are left alone."""
-    if is_list(value):
-        return [without_alias(item) for item in value]
-    if not is_object(value):
-        return value
-    found: Json = {}
-    for name, item in value.items():
-        if name == "connector_instance_id":
-            found.setdefault("connection_id", item)
-        elif name in {"schema", "field_capabilities"}:
-            found[name] = item
-        else:
-            found[name] = without_alias(item)
-    if "connector_instance_id" in value and as_text(value.get("connection_id")):
-        found["connection_id"] = value["connection_id"]
-    return found
-
-
-# The exhaustive schema of one stream of one source: each row once, each field schema once.
-#
-# Source: docs/contract/mcp-adapter.md 10.1.
-
-
-margin_chars = 1_500
-
-
-def full_schema(catalog: Json) -> tuple[Json, list[Json]]:
-    """The document, and warnings naming the field schemas left out for length."""
-    data = dict(catalog)
-    if any(objects_in(item.get("streams")) for item in objects_in(data.get("connectors"))):
-        data.pop("streams", None)
-    data = _each_row(data, _once)
-    left_out: list[str] = []
-    while len(compact(data)) > contract.ceiling - margin_chars:
-        name = _largest(data)
-        if name is None:
-            break
-        left_out.append(name)
-        data = _each_row(data, partial(_without, name))
-    if not left_out:
-        return data, []
-    names = ", ".join(label(name) for name in left_out[:20])
-    more = f" and {len(left_out) - 20} more" if len(left_out) > 20 else ""
-    message = f"field schemas left out for length: {names}{more}"
-    return data, [{"code": "schema_detail_reduced", "message": message}]
-
-
-def _each_row(data: Json, change: Callable[[Json], Json]) -> Json:
-    found = dict(data)
-    if "connectors" in found:
-        found["connectors"] = [
-            {**item, "streams": [change(row) for row in objects_in(item.get("streams"))]}
-            for item in objects_in(found["connectors"])
-        ]
-    if "streams" in found:
-        found["streams"] = [change(row) for row in objects_in(found["streams"])]
-    return found
-
-
-def _properties(row: Json) -> Json:
-    return as_object(as_object(row.get("schema")).get("properties"))
-
-
-def _once(row: Json) -> Json:
-    properties = _properties(row)
-    capabilities = as_object(row.get("field_capabilities"))
-    if not capabilities:
-        return row
-    kept: Json = {}
-    for name, facts in capabilities.items():
-        repeated = (
-            is_object(facts) and "schema" in facts and facts["schema"] == properties.get(name)
-        )
-        kept[name] = {k: v for k, v in facts.items() if k != "schema"} if repeated else facts
-    return {**row, "field_capabilities": kept}
-
-
-def _largest(data: Json) -> str | None:
-    rows = [
-        row
-        for item in objects_in(data.get("connectors"))
-        for row in objects_in(item.get("streams"))
-    ]
-    sizes = {
-        name: len(compact(schema))
-        for row in rows or objects_in(data.get("streams"))
-        for name, schema in _properties(row).items()
-    }
-    return max(sizes, key=lambda name: sizes[name]) if sizes else None
-
-
-def _without(name: str, row: Json) -> Json:
-    schema = as_object(row.get("schema"))
-    properties = {key: value for key, value in _properties(row).items() if key != name}
-    found: Json = {**row, "schema": {**schema, "properties": properties}}
-    capabilities = as_object(row.get("field_capabilities"))
-    if is_object(capabilities.get(name)):
-        facts = {key: value for key, value in capabilities[name].items() if key != "schema"}
-        found["field_capabilities"] = {**capabilities, name: facts}
-    return found

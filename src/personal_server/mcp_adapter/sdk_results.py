@@ -1,6 +1,6 @@
-"""An outcome as the SDK sends it: typed blocks, links, and what belongs in `_meta`.
+"""Outcomes and lists as the SDK sends them: typed blocks, links, and what belongs in `_meta`.
 
-Source: docs/contract/mcp-adapter.md 4.2, 4.4, 8.1.
+Source: docs/contract/mcp-adapter.md 2.4, 4.2, 4.4, 8.1, 11 to 13. Lists are built once.
 """
 
 from collections.abc import Mapping
@@ -10,15 +10,16 @@ from typing import Any
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
-from personal_server.mcp_adapter import contract
 from personal_server.mcp_adapter.calls import Call, Link, Outcome
-from personal_server.mcp_adapter.contract import ToolContract, published_contract, tool_names
+from personal_server.mcp_adapter.contract import published_contract
 from personal_server.mcp_adapter.errors import ToolError
 from personal_server.mcp_adapter.faces.refusal import render_refusal
 from personal_server.mcp_adapter.prompts import Prompt, prompts
-from personal_server.mcp_adapter.resources import Content, Listed, Resource, fixed, templates
-from personal_server.rs_client.json_values import Json, as_object, compact
+from personal_server.mcp_adapter.resources import Content, Resource, fixed, templates
+from personal_server.rs_client.json_values import Json, as_object
 
+ttl_ms = 300_000
+"""How long a client may keep a list."""
 prefix = "pdpp.dev/"
 resource_not_found = -32002
 handshake_eras = ("2024-", "2025-")
@@ -29,32 +30,31 @@ without_origin = frozenset({"fetch"})
 
 def call_result(call: Call, outcome: Outcome) -> tuple[types.CallToolResult, tuple[int, int]]:
     """The result, and the characters of both faces."""
-    sizes = (len(outcome.text), len(compact(outcome.structured)))
     blocks: list[types.ContentBlock] = [types.TextContent(text=outcome.text)]
     if not outcome.is_error and not (call.openai and call.tool == "search"):
-        blocks += [resource_link(link) for link in outcome.links[: contract.links]]
+        blocks += [_resource_link(link) for link in outcome.links]
     result = types.CallToolResult(
         content=blocks,
         structured_content=outcome.structured,
         is_error=outcome.is_error,
-        _meta=_meta(call, outcome, sizes),
+        _meta=_meta(call, outcome),
     )
-    return result, sizes
+    return result, outcome.sizes
 
 
-def _meta(call: Call, outcome: Outcome, sizes: tuple[int, int]) -> dict[str, Any]:
+def _meta(call: Call, outcome: Outcome) -> dict[str, Any]:
     meta: dict[str, Any] = {}
     if call.tool not in without_origin:
         if outcome.request_id:
             meta[f"{prefix}request_id"] = outcome.request_id
         meta[f"{prefix}provider_url"] = call.provider_url
     meta[f"{prefix}untrusted"] = [] if outcome.is_error else list(outcome.untrusted)
-    meta[f"{prefix}size"] = {"text_chars": sizes[0], "structured_chars": sizes[1]}
+    text_chars, structured_chars = outcome.sizes
+    meta[f"{prefix}size"] = {"text_chars": text_chars, "structured_chars": structured_chars}
     return meta
 
 
-def resource_link(link: Link) -> types.ResourceLink:
-    """One link, meant for a person."""
+def _resource_link(link: Link) -> types.ResourceLink:
     return types.ResourceLink(
         name=link.name,
         uri=link.uri,
@@ -90,7 +90,7 @@ def _contents(uri: str, item: Content) -> types.TextResourceContents | types.Blo
 def resource_error(uri: str, error: ToolError, protocol_version: str) -> MCPError:
     """A refused resource as a JSON-RPC error; the code follows the protocol era."""
     body: Json = as_object(render_refusal(error).structured["error"])
-    if as_object(body.get("next_call")).get("tool") not in tool_names():
+    if as_object(body.get("next_call")).get("tool") not in published_contract().tools:
         body.pop("next_call", None)
     code = types.INVALID_PARAMS
     if error.code in our_failures:
@@ -100,50 +100,37 @@ def resource_error(uri: str, error: ToolError, protocol_version: str) -> MCPErro
     return MCPError(code, str(body["message"]), data={"uri": uri, "error": body})
 
 
-# The lists as the SDK sends them: built once from constants, returned as they stand.
-#
-# Source: docs/contract/mcp-adapter.md 2.4, 11, 12, 13.
-
-
-ttl_ms = 300_000
-
-
 @cache
 def list_tools_result() -> types.ListToolsResult:
     """Six tools in their order."""
-    return types.ListToolsResult(
-        tools=[_tool(tool) for tool in published_contract().tools.values()],
-        ttl_ms=ttl_ms,
-        cache_scope="public",
-    )
-
-
-def _tool(tool: ToolContract) -> types.Tool:
-    return types.Tool(
-        name=tool.name,
-        title=tool.title,
-        description=tool.description,
-        input_schema=tool.input_schema,
-        output_schema=tool.output_schema,
-        annotations=types.ToolAnnotations.model_validate(tool.annotations),
-    )
+    tools = [
+        types.Tool(
+            name=tool.name,
+            title=tool.title,
+            description=tool.description,
+            input_schema=tool.input_schema,
+            output_schema=tool.output_schema,
+            annotations=types.ToolAnnotations.model_validate(tool.annotations),
+        )
+        for tool in published_contract().tools.values()
+    ]
+    return types.ListToolsResult(tools=tools, ttl_ms=ttl_ms, cache_scope="public")
 
 
 @cache
 def list_resources_result() -> types.ListResourcesResult:
     """The fixed resources."""
-    listed = [_resource(item) for item in fixed]
-    return types.ListResourcesResult(resources=listed, ttl_ms=ttl_ms, cache_scope="public")
-
-
-def _resource(item: Listed) -> types.Resource:
-    return types.Resource(
-        uri=item.uri,
-        name=item.name,
-        title=item.title,
-        description=item.description,
-        mime_type=item.mime_type,
-    )
+    resources = [
+        types.Resource(
+            uri=item.uri,
+            name=item.name,
+            title=item.title,
+            description=item.description,
+            mime_type=item.mime_type,
+        )
+        for item in fixed
+    ]
+    return types.ListResourcesResult(resources=resources, ttl_ms=ttl_ms, cache_scope="public")
 
 
 @cache
@@ -167,22 +154,21 @@ def list_templates_result() -> types.ListResourceTemplatesResult:
 @cache
 def list_prompts_result() -> types.ListPromptsResult:
     """The prompts."""
-    listed = [_prompt(prompt) for prompt in prompts.values()]
+    listed = [
+        types.Prompt(
+            name=prompt.name,
+            title=prompt.title,
+            description=prompt.description,
+            arguments=[
+                types.PromptArgument(
+                    name=argument.name, description=argument.description, required=argument.required
+                )
+                for argument in prompt.arguments
+            ],
+        )
+        for prompt in prompts.values()
+    ]
     return types.ListPromptsResult(prompts=listed, ttl_ms=ttl_ms, cache_scope="public")
-
-
-def _prompt(prompt: Prompt) -> types.Prompt:
-    return types.Prompt(
-        name=prompt.name,
-        title=prompt.title,
-        description=prompt.description,
-        arguments=[
-            types.PromptArgument(
-                name=argument.name, description=argument.description, required=argument.required
-            )
-            for argument in prompt.arguments
-        ],
-    )
 
 
 def prompt_result(prompt: Prompt, given: Mapping[str, str]) -> types.GetPromptResult:

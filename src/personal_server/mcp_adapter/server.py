@@ -1,7 +1,8 @@
 """The `Server`: tools, resources, prompts and completions over one port per call.
 
-Source: docs/contract/mcp-adapter.md 2.4, 4.1, 15. Both transports and both protocol eras are built
-from one offer; no exception but `MCPError` leaves a handler.
+Source: docs/contract/mcp-adapter.md 2.4, 4.1, 10 to 12, 14, 15. Both transports and both protocol
+eras are built from one offer; no exception but `MCPError` leaves a handler. A hint that tells
+clients apart chooses a format and nothing else.
 """
 
 import logging
@@ -10,7 +11,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 from urllib.parse import urlsplit
 
 import anyio
@@ -36,54 +37,27 @@ from personal_server.mcp_adapter.tools.query_records import query_records
 from personal_server.mcp_adapter.tools.read_record_field import read_record_field
 from personal_server.mcp_adapter.tools.schema import schema
 from personal_server.mcp_adapter.tools.search import search
-from personal_server.rs_client.json_values import compact
 from personal_server.rs_client.port import RsPort
-
-# Telling clients apart by hints of the request: a hint chooses a format and nothing else.
-#
-# Source: docs/contract/mcp-adapter.md 14.
-
+from personal_server.web.error_responses import log_failure
+from personal_server.web.requests import new_request_id
 
 openai_names = frozenset({"openai-mcp", "chatgpt"})
 openai_hosts = ("chatgpt.com", "openai.com")
+public_hint = CacheHint(ttl_ms=sdk_results.ttl_ms, scope="public")
+internal_message = "The adapter failed. The request id finds the log line."
+log = logging.getLogger("personal_server.mcp_adapter")
 
-
-def is_openai(
-    name: str | None, meta: Mapping[str, Any] | None, user_agent: str | None, client_id: str | None
-) -> bool:
-    """Whether any hint says that the client is OpenAI's."""
-    if name is not None and name.lower().split("/")[0] in openai_names:
-        return True
-    if meta is not None and any(str(key).startswith("openai/") for key in meta):
-        return True
-    if user_agent is not None and user_agent.lower().startswith("openai-mcp"):
-        return True
-    return client_id is not None and _is_openai_url(client_id)
-
-
-def _is_openai_url(client_id: str) -> bool:
-    try:
-        host = urlsplit(client_id).hostname or ""
-    except ValueError:
-        return False
-    return any(host == known or host.endswith(f".{known}") for known in openai_hosts)
-
-
-# What a server offers: its lists, and what answers each name in them.
-#
-# The machinery around an offer (ports, refusals, ceilings, results, log lines) is the same for any.
-# Source: docs/contract/mcp-adapter.md 2.4, 10 to 12.
-
-
+Context = ServerRequestContext[Any, Any]
 ToolFunction = Callable[[Call, Mapping[str, Any] | None], Awaitable[Outcome]]
 PromptFunction = Callable[[Mapping[str, str]], types.GetPromptResult]
 ResourceReader = Callable[[Call, str], Awaitable[Resource]]
+Listed = TypeVar("Listed")
 Rendering = Callable[[Call, Outcome], tuple[types.CallToolResult, tuple[int, int]]]
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """Lists, and the functions behind them.
+    """What a server offers: its lists, and what answers each name in them.
 
     Shapes: a tool returns an outcome, which `render` makes a result with the sizes of its faces.
     Raises: a prompt raises UnusableArguments; a tool or reader ToolError.
@@ -118,16 +92,9 @@ personal_data = Offer(
 """The one offer of this adapter, the same for every client, token and transport."""
 
 
-log = logging.getLogger("personal_server.mcp_adapter")
-
-Context = ServerRequestContext[Any, Any]
-public_hint = CacheHint(ttl_ms=300_000, scope="public")
-internal_message = "The adapter failed. The request id finds the log line."
-
-
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """What one request brings: a way to open ports, and who asks.
+    """What one request brings: a way to open ports, and which client sent it.
 
     Shapes: provider_url is the public origin of the request; client_id is the token's, if known.
     """
@@ -141,25 +108,25 @@ class Caller:
 
 
 class Callers(Protocol):
-    """Who is behind a request; the transport knows."""
+    """Finds the caller of a request; the transport knows it."""
 
     def __call__(self, request: Any) -> Caller:
-        """The caller of one request (a Starlette request, or None on stdio)."""
+        """Given a Starlette request, or None on stdio."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One request while it is served: who asked, what it read, when it began."""
+    """One request while it is served: its caller, what it read, when it began."""
 
     tool: str
     caller: Caller
     port: MeasuredPort
     counts: Counts
-    begun: float = field(default_factory=perf_counter)
+    started: float = field(default_factory=perf_counter)
 
     def write_log_line(self, outcome: Outcome, sizes: tuple[int, int]) -> None:
-        """One line for each call: sizes and codes, never what was asked or said."""
+        """One line for each call: sizes and codes, never arguments or records."""
         log.info(
             "tool=%s route=%s status=%s outcome=%s rs_ms=%d ms=%d rows=%s text_chars=%d"
             " structured_chars=%d refits=%d request_id=%s client_id=%s grant_id=%s",
@@ -168,7 +135,7 @@ class Run:
             self.port.status,
             self.counts.note(self.tool, outcome, sizes),
             int(self.port.seconds * 1000),
-            int((perf_counter() - self.begun) * 1000),
+            int((perf_counter() - self.started) * 1000),
             outcome.rows,
             *sizes,
             outcome.page_reads - 1,
@@ -203,11 +170,6 @@ class Adapter:
         )
         return call, Run(tool, caller, port, self.counts)
 
-    async def list_tools(self, context: Context, params: Any) -> types.ListToolsResult:
-        """The tools, the same for everyone."""
-        del context, params
-        return self.offer.list_tools()
-
     async def call_tool(
         self, context: Context, params: types.CallToolRequestParams
     ) -> types.CallToolResult:
@@ -221,18 +183,6 @@ class Adapter:
         result, sizes = self.offer.render(call, outcome)
         run.write_log_line(outcome, sizes)
         return result
-
-    async def list_resources(self, context: Context, params: Any) -> types.ListResourcesResult:
-        """The fixed resources."""
-        del context, params
-        return self.offer.list_resources()
-
-    async def list_templates(
-        self, context: Context, params: Any
-    ) -> types.ListResourceTemplatesResult:
-        """The templates."""
-        del context, params
-        return self.offer.list_templates()
 
     async def read_resource(
         self, context: Context, params: types.ReadResourceRequestParams
@@ -248,11 +198,6 @@ class Adapter:
             raise resource_error(params.uri, refusal, context.protocol_version) from None
         run.write_log_line(Outcome({}, "", rows=len(found.contents)), (0, 0))
         return resource_result(params.uri, found)
-
-    async def list_prompts(self, context: Context, params: Any) -> types.ListPromptsResult:
-        """The prompts."""
-        del context, params
-        return self.offer.list_prompts()
 
     async def get_prompt(
         self, context: Context, params: types.GetPromptRequestParams
@@ -320,21 +265,13 @@ async def guarded(
 
 
 def _defect(error: Exception, caller: Caller) -> ToolError:
-    request_id = caller.request_id or f"req_{secrets.token_hex(12)}"
-    places: list[str] = []
-    trace = error.__traceback__
-    while trace is not None:
-        code = trace.tb_frame.f_code
-        places.append(f"{code.co_filename.rsplit('/', 1)[-1]}:{trace.tb_lineno}")
-        trace = trace.tb_next
-    log.error(
-        "internal_error request_id=%s kind=%s at=%s", request_id, type(error).__name__, places
-    )
+    request_id = caller.request_id or new_request_id()
+    log_failure(error, request_id)
     return ToolError("internal_error", internal_message, members={"request_id": request_id})
 
 
 def _within_ceiling(call: Call, outcome: Outcome) -> Outcome:
-    if max(len(outcome.text), len(compact(outcome.structured))) <= contract.ceiling:
+    if max(outcome.sizes) <= contract.ceiling:
         return outcome
     message = "The result passes the limit whatever is cut; ask for less."
     return render_refusal(ToolError("result_too_large", message, members={"tool": call.tool}))
@@ -383,17 +320,48 @@ def build_server(
         icons=icons,
         cache_hints={"server/discover": public_hint},
         get_tool_input_schema=no_header_parameters,
-        on_list_tools=adapter.list_tools,
+        on_list_tools=listing(offer.list_tools),
         on_call_tool=adapter.call_tool,
-        on_list_resources=adapter.list_resources,
-        on_list_resource_templates=adapter.list_templates,
+        on_list_resources=listing(offer.list_resources),
+        on_list_resource_templates=listing(offer.list_templates),
         on_read_resource=adapter.read_resource,
-        on_list_prompts=adapter.list_prompts,
+        on_list_prompts=listing(offer.list_prompts),
         on_get_prompt=adapter.get_prompt,
         on_completion=adapter.complete,
     )
 
 
+def listing(make: Callable[[], Listed]) -> Callable[[Context, Any], Awaitable[Listed]]:
+    """The handler of a list, which is the same for every client."""
+
+    async def handler(context: Context, params: Any) -> Listed:
+        del context, params
+        return make()
+
+    return handler
+
+
 def no_header_parameters(name: str) -> None:
     """No tool takes an argument by header, so there is nothing to look up."""
     del name
+
+
+def is_openai(
+    name: str | None, meta: Mapping[str, Any] | None, user_agent: str | None, client_id: str | None
+) -> bool:
+    """Whether any hint says that the client is OpenAI's."""
+    if name is not None and name.lower().split("/")[0] in openai_names:
+        return True
+    if meta is not None and any(str(key).startswith("openai/") for key in meta):
+        return True
+    if user_agent is not None and user_agent.lower().startswith("openai-mcp"):
+        return True
+    return client_id is not None and _is_openai_url(client_id)
+
+
+def _is_openai_url(client_id: str) -> bool:
+    try:
+        host = urlsplit(client_id).hostname or ""
+    except ValueError:
+        return False
+    return any(host == known or host.endswith(f".{known}") for known in openai_hosts)

@@ -4,7 +4,6 @@ Source: docs/contract/mcp-adapter.md 2.1; docs/decisions.md C18. Until the kind 
 known no record is read; an owner's ends the process.
 """
 
-import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,11 +13,12 @@ from mcp.server.stdio import stdio_server
 
 from personal_server.mcp_adapter.calls import AdapterSettings
 from personal_server.mcp_adapter.metrics import Counts, telling
+from personal_server.mcp_adapter.reads import get_schema
 from personal_server.mcp_adapter.server import Caller, build_server
 from personal_server.rs_client.json_values import as_object, as_text
 from personal_server.rs_client.port import Path, Query, RsPort, RsResponse
+from personal_server.web.requests import new_request_id
 
-schema_path = ("v1", "schema")
 OpenPort = Callable[[str, str], RsPort]
 """(tool, request id) → port."""
 
@@ -32,11 +32,11 @@ class KindCheck:
     lock: anyio.Lock = field(default_factory=anyio.Lock)
 
     async def settle(self, port: RsPort) -> RsResponse | None:
-        """Ask once; the answer to a question that failed, so that the read fails the same way."""
+        """Read the schema once; its response when that failed, so that the read fails alike."""
         async with self.lock:
             if self.known:
                 return None
-            response = await _schema(port)
+            response = await get_schema(port)
             if not response.ok:
                 return response
             bearer = as_object(as_object(response.body).get("bearer"))
@@ -45,12 +45,6 @@ class KindCheck:
                 await anyio.sleep_forever()
             self.known = True
             return None
-
-
-async def _schema(port: RsPort) -> RsResponse:
-    """The catalog; in full when the server does not know the compact view."""
-    response = await port.get(schema_path, (("view", "compact"),))
-    return await port.get(schema_path) if response.status == 400 else response
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +83,7 @@ async def serve_stdio(
 
     def callers(request: Any) -> Caller:
         del request
-        request_id = f"req_{secrets.token_hex(12)}"
+        request_id = new_request_id()
         return Caller(
             open_port=lambda tool: CheckedPort(open_port(tool, request_id), check),
             provider_url=provider_url,

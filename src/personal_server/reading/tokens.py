@@ -88,11 +88,15 @@ class TokenResolver:
 
         Raises: InvalidToken, GrantRevoked, GrantExpired, GrantInvalid.
         """
-        with self._store.read() as reader:
-            state = self.state(reader, token)
+        state = self.current(token)
         if state.refusal is not None:
             raise state.refusal
         return state.resolved
+
+    def current(self, token: str) -> TokenState:
+        """What a token stands for at this moment.  Raises: InvalidToken."""
+        with self._store.read() as reader:
+            return self.state(reader, token)
 
     def state(self, reader: AuthorizationReader, token: str) -> TokenState:
         """What a token stands for in one state of the store.
@@ -220,13 +224,18 @@ class Identifier:
         self._accepts_resource = accepts_resource
 
     @contextmanager
-    def __call__(self, token: str) -> Generator[tuple[Identified, ReadSnapshot], None, None]:
+    def __call__(
+        self, bearer: str | TokenState
+    ) -> Generator[tuple[Identified, ReadSnapshot], None, None]:
         """Who calls, and the state that says so; it lasts as long as the block.
 
+        Shapes: `bearer` is a token, or what was found out about it where it was looked up before.
         Raises: InvalidToken, StorageUnavailable.
         """
         with self._open_state(READ_DEADLINE_SECONDS) as (reader, snapshot):
-            yield self.identify(self._resolver.state(reader, token), snapshot), snapshot
+            known = isinstance(bearer, TokenState)
+            state = bearer if known else self._resolver.state(reader, bearer)
+            yield self.identify(state, snapshot), snapshot
 
     def identify(self, state: TokenState, snapshot: ReadSnapshot) -> Identified:
         """The authority of a token.

@@ -12,7 +12,7 @@ from dataclasses import replace
 from personal_server.enforcement.queries import DEFAULT_LIMIT, MAX_LIMIT
 from personal_server.resource_server.documentation import Pages
 from personal_server.web.requests import Request, prefers_html
-from personal_server.web.responses import Reply
+from personal_server.web.responses import Reply, page_headers
 from personal_server.web.routing import Caching, Route, Tokens
 
 HTML_TYPE = "text/html; charset=utf-8"
@@ -197,10 +197,8 @@ class Discovery:
         return Reply(self._document())
 
     def _html(self, page: str) -> Reply:
-        policy = (
-            "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
-        )
-        headers = (("Vary", "Accept"), ("Content-Security-Policy", policy))
+        policy = page_headers(style_src="'unsafe-inline'", form_action="'none'")
+        headers = (("Vary", "Accept"), *policy.items())
         return Reply(content=page.encode(), content_type=HTML_TYPE, headers=headers)
 
 

@@ -129,7 +129,7 @@ class Beside:
 
 
 def openapi_document(
-    table: RouteTable, server_name: str, beside: Beside | None = None
+    table: RouteTable[Route], server_name: str, beside: Beside | None = None
 ) -> dict[str, object]:
     """The whole document, of all routes that are advertised and what lies beside them."""
     beside = beside or Beside()

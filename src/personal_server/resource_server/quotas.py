@@ -7,6 +7,7 @@ quota is refused before it returns anything.
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -14,10 +15,9 @@ from personal_server.domain.authority import ReadAuthority, TokenKind
 from personal_server.domain.values import DAY_NANOSECONDS, NANOSECONDS
 from personal_server.errors import QuotaExceeded, RateLimitExceeded
 from personal_server.storage.ports import DisclosureStore
-from personal_server.web.limits import Standing
+from personal_server.web.limits import Bucket, Standing
 
 OWNER_FACTOR = 10
-FORGOTTEN_ABOVE = 4_096
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,57 +50,58 @@ DayTotals = Callable[[str, int], Amount]
 
 
 @dataclass(slots=True)
-class _Holder:
-    units: float
-    filled_at_ns: int
-    in_flight: int = 0
-
-
-@dataclass(slots=True)
 class Limits:
     """The counters of one process."""
 
     rules: LimitRules
     clock: Callable[[], int]
     day_totals: DayTotals = lambda _grant, _since: Amount()
-    _holders: dict[str, _Holder] = field(default_factory=dict[str, _Holder])
+    _units: Mapping[int, Bucket] = field(init=False)
+    _in_flight: Counter[str] = field(default_factory=Counter[str])
     _day: int = -1
     _disclosed: dict[str, Amount] = field(default_factory=dict[str, Amount])
     _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        """Make a bucket for clients and one for the owner."""
+        per_second, burst = self.rules.units_per_second, self.rules.burst
+        self._units = {
+            factor: Bucket(self.clock, burst * factor, per_second * factor, 1, "requests")
+            for factor in (1, OWNER_FACTOR)
+        }
 
     def enter(self, authority: ReadAuthority, cost: int) -> None:
         """Take `cost` units and a place in flight; `leave` gives the place back.
 
         Raises: RateLimitExceeded (`limit` `concurrency` or `requests`).
         """
-        factor = _factor(authority)
+        factor, holder = _factor(authority), authority.holder
         with self._lock:
-            holder = self._refilled(authority)
-            if 0 < self.rules.in_flight * factor <= holder.in_flight:
-                raise _too_many("concurrency", "Too many requests at once; wait for answers.", 1)
-            missing = cost - holder.units
-            if self._limits_requests and missing > 0:
-                wait = 1 + int(missing / (self.rules.units_per_second * factor))
-                raise _too_many("requests", f"Too many requests; wait {wait} s.", wait)
-            holder.units -= cost
-            holder.in_flight += 1
+            if 0 < self.rules.in_flight * factor <= self._in_flight[holder]:
+                raise RateLimitExceeded(
+                    "Too many requests at once; wait for answers.",
+                    retry_after_seconds=1,
+                    limit="concurrency",
+                )
+            if self._limits_requests:
+                self._units[factor].take(holder, cost)
+            self._in_flight[holder] += 1
 
     def leave(self, authority: ReadAuthority) -> None:
-        """The answer was sent."""
+        """Give a place in flight back."""
         with self._lock:
-            self._holders[authority.holder].in_flight -= 1
+            self._in_flight[authority.holder] -= 1
+            if not self._in_flight[authority.holder]:
+                del self._in_flight[authority.holder]
 
     def standing(self, authority: ReadAuthority) -> Standing | None:
         """The present state of the holder's bucket; `None` while the limit is switched off."""
         if not self._limits_requests:
             return None
-        factor = _factor(authority)
-        full = self.rules.burst * factor
-        with self._lock:
-            holder = self._refilled(authority)
-            remaining = max(0, min(full, int(holder.units)))
-        rate = max(1, self.rules.units_per_second * factor)
-        return Standing(full, remaining, -(-(full - remaining) // rate))
+        bucket = self._units[_factor(authority)]
+        remaining = bucket.left(authority.holder)
+        missing = bucket.capacity - remaining
+        return Standing(bucket.capacity, remaining, -(-missing // bucket.refill))
 
     def disclose(self, amounts: Mapping[str, Amount]) -> None:
         """Enter what an answer would disclose, by grant; all of it or nothing.
@@ -118,26 +119,6 @@ class Limits:
     @property
     def _limits_requests(self) -> bool:
         return self.rules.units_per_second > 0 and self.rules.burst > 0
-
-    def _refilled(self, authority: ReadAuthority) -> _Holder:
-        factor, now_ns = _factor(authority), self.clock()
-        full = float(self.rules.burst * factor)
-        holder = self._holders.get(authority.holder)
-        if holder is None:
-            self._forget_idle(now_ns)
-            holder = self._holders[authority.holder] = _Holder(full, now_ns)
-        gained = (now_ns - holder.filled_at_ns) * self.rules.units_per_second * factor / NANOSECONDS
-        holder.units = min(full, holder.units + max(0.0, gained))
-        holder.filled_at_ns = now_ns
-        return holder
-
-    def _forget_idle(self, now_ns: int) -> None:
-        if len(self._holders) < FORGOTTEN_ABOVE:
-            return
-        oldest_ns = now_ns - 600 * NANOSECONDS
-        kept = {k: h for k, h in self._holders.items() if h.in_flight or h.filled_at_ns > oldest_ns}
-        self._holders.clear()
-        self._holders.update(kept)
 
     def _learn_day(self, grant_id: str) -> None:
         day = self.clock() // DAY_NANOSECONDS
@@ -182,7 +163,3 @@ def amounts_by_grant(parts: Iterable[tuple[str | None, Amount]]) -> dict[str, Am
 
 def _factor(authority: ReadAuthority) -> int:
     return OWNER_FACTOR if authority.kind is TokenKind.OWNER else 1
-
-
-def _too_many(limit: str, message: str, wait_seconds: int) -> RateLimitExceeded:
-    return RateLimitExceeded(message, retry_after_seconds=wait_seconds, limit=limit)

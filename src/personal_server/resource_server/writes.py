@@ -11,7 +11,7 @@ from typing import Annotated, Any, BinaryIO, ClassVar
 import msgspec
 import orjson
 
-from personal_server.collecting.connections import Target, write_target
+from personal_server.collecting.connections import write_target
 from personal_server.collecting.ingest import LineCode, LineRejection, ingest
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.declaration import SourceDeclaration, Stream
@@ -66,7 +66,7 @@ def target_of(request: Request, snapshot: ReadSnapshot, connector: str | None = 
     Raises: InvalidRequest, ConnectionNotFound, AmbiguousConnection.
     """
     named = request.parameters.text("connector_id") if connector is None else connector
-    return write_target(snapshot, Target(request.parameters.text("connection_id"), named))
+    return write_target(snapshot, request.parameters.text("connection_id"), named)
 
 
 def declaration_of(

@@ -1,7 +1,6 @@
 """What a resource server may answer → the one shape the adapter reads.
 
-Source: docs/contract/mcp-adapter.md 3.5 and 3.6. Pure: bodies in, values out; nothing here changes
-what is shown as sent.
+Source: docs/contract/mcp-adapter.md 3.5 and 3.6. Pure: bodies in, values out.
 """
 
 from collections.abc import Mapping
@@ -39,6 +38,7 @@ def error_of(response: RsResponse) -> Json:
     """The error object of a refusal; always with type, code and message."""
     body = as_object(response.body)
     error = body.get("error")
+    found: Json
     if is_object(error) and as_text(error.get("code")):
         found = dict(error)
     elif as_text(error):
@@ -49,23 +49,18 @@ def error_of(response: RsResponse) -> Json:
         found = {"type": "api_error", "code": f"http_{response.status}"}
     found.setdefault("type", "api_error")
     if not as_text(found.get("message")):
-        found["message"] = status_phrase(response.status)
-    return _with_plain_retry(found)
-
-
-def _with_plain_retry(error: Json) -> Json:
-    retry = error.get("retry_with")
+        found["message"] = _status_phrase(response.status)
+    retry = found.get("retry_with")
     if is_object(retry):
-        error["retry_with"] = as_text(retry.get("field"))
+        found["retry_with"] = as_text(retry.get("field"))
         if as_text(retry.get("guidance")):
-            error["guidance"] = retry["guidance"]
-    if error.get("retry_with") is None:
-        error.pop("retry_with", None)
-    return error
+            found["guidance"] = retry["guidance"]
+    if found.get("retry_with") is None:
+        found.pop("retry_with", None)
+    return found
 
 
-def status_phrase(status: int) -> str:
-    """The standard words for a status."""
+def _status_phrase(status: int) -> str:
     try:
         return HTTPStatus(status).phrase
     except ValueError:
@@ -96,38 +91,28 @@ def retry_after_of(status: int, value: str | None, now: datetime) -> int | None:
         return None
 
 
-def rows_path(body: Json) -> tuple[str, ...] | None:
-    """Where the rows of a list body stand, or None when it has none."""
-    for path in row_paths:
-        holder: object = body
-        for name in path:
-            holder = as_object(holder).get(name)
-        if is_list(holder):
-            return path
-    return None
-
-
 def rows_of(body: Json) -> list[Json]:
     """The rows of a list body, wherever they stand."""
-    path = rows_path(body)
-    if path is None:
-        return []
-    holder: object = body
-    for name in path:
-        holder = as_object(holder).get(name)
-    return objects_in(holder)
+    return objects_in(_at(body, _rows_path(body)))
 
 
 def with_rows(body: Json, rows: list[Json]) -> Json:
     """The same body with other rows at the same place."""
-    path = rows_path(body) or ("data",)
-    return _replaced(body, path, rows)
+    first, *rest = _rows_path(body)
+    if rest:
+        return {**body, first: {**as_object(body.get(first)), rest[0]: rows}}
+    return {**body, first: rows}
 
 
-def _replaced(body: Json, path: tuple[str, ...], rows: list[Json]) -> Json:
-    if len(path) == 1:
-        return {**body, path[0]: rows}
-    return {**body, path[0]: _replaced(as_object(body.get(path[0])), path[1:], rows)}
+def _rows_path(body: Json) -> tuple[str, ...]:
+    return next((path for path in row_paths if is_list(_at(body, path))), row_paths[0])
+
+
+def _at(body: Json, path: tuple[str, ...]) -> object:
+    value: object = body
+    for name in path:
+        value = as_object(value).get(name)
+    return value
 
 
 def page_member(body: Json, name: str) -> object:
@@ -152,25 +137,17 @@ def next_cursor_of(body: Json) -> str | None:
     direct = as_text(page_member(body, "next_cursor"))
     if direct:
         return direct
-    link = as_text(as_object(page_member(body, "links")).get("next"))
-    return cursor_in_link(link) if link else None
-
-
-def cursor_in_link(link: str) -> str | None:
-    """The `cursor` parameter of a link."""
-    values = parse_qs(urlsplit(link).query).get("cursor")
-    return values[0] if values else None
+    link = as_text(as_object(page_member(body, "links")).get("next")) or ""
+    return next(iter(parse_qs(urlsplit(link).query).get("cursor", ())), None)
 
 
 def count_of(body: Json) -> tuple[str, int] | None:
     """The count a list states, as (kind, value); None when it states none."""
     meta = meta_of(body)
-    count = meta.get("count")
-    plain = as_count(count)
+    plain, count = as_count(meta.get("count")), as_object(meta.get("count"))
     if plain is not None:
-        return first_text(meta.get("count_accuracy")) or "exact", plain
-    value = as_count(as_object(count).get("value"))
-    kind = as_text(as_object(count).get("kind"))
+        return as_text(meta.get("count_accuracy")) or "exact", plain
+    value, kind = as_count(count.get("value")), as_text(count.get("kind"))
     return (kind, value) if kind and kind != "none" and value is not None else None
 
 

@@ -1,7 +1,9 @@
 """Getting a first credential: registration, device authorization, authorization code, revocation.
 
-Rule: an OAuth client like any other; secrets stand in the values returned and nowhere else.
-Source: docs/contract/authorization-server.md 3.2, 5, 8, 9, 10.2, 14.1.
+Rule: an OAuth client like any other; secrets stand in the values returned and nowhere else. In the
+code flow `state` and `iss` are checked before a code is used; its listener answers one path, on
+127.0.0.1 only, and is gone when the block ends.
+Source: docs/contract/authorization-server.md 3.2, 5, 8, 9, 10.2, 14.1; RFC 8252.
 """
 
 from __future__ import annotations
@@ -32,6 +34,9 @@ REDIRECT = "http://127.0.0.1/callback"
 SCOPE = "pdpp:read offline_access"
 OWNER_SCOPE, OWNER_CLIENT, CLI_CLIENT = "pdpp:owner", "pdpp-owner-cli", "pdpp-cli"
 SLOW_DOWN_SECONDS = 5
+CALLBACK_PATH = "/callback"
+SECRET_BYTES = 32
+DONE = b"<!doctype html><title>Done</title><p>Done. You can close this window.</p>"
 
 Details = Sequence[Mapping[str, object]]
 
@@ -48,7 +53,7 @@ class ClientForgotten(RequestRefused):
 
 @dataclass(frozen=True, slots=True)
 class DeviceOffer:
-    """What the person is told, and what the device polls with.  Units: seconds."""
+    """What the person is shown, and what the device polls with.  Units: seconds."""
 
     device_code: str = field(repr=False)
     user_code: str
@@ -95,12 +100,12 @@ def ask_for_device(
     form = {"client_id": client_id, "scope": SCOPE, "resource": provider.origin}
     if details is not None:
         form["authorization_details"] = json.dumps(list(details), ensure_ascii=False)
-    return _ask(exchange, provider, form)
+    return _begin_device(exchange, provider, form)
 
 
 def ask_as_owner(exchange: Exchange, provider: Provider) -> DeviceOffer:
     """Begin the owner profile.  Raises: as `ask_for_device`."""
-    return _ask(exchange, provider, {"client_id": OWNER_CLIENT, "scope": OWNER_SCOPE})
+    return _begin_device(exchange, provider, {"client_id": OWNER_CLIENT, "scope": OWNER_SCOPE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,14 +203,14 @@ def tokens_of(reply: Reply) -> Mapping[str, object]:
 
 
 def denied() -> ApprovalDenied:
-    """The owner's no."""
+    """The error of a request that the owner denied."""
     return ApprovalDenied(
         "The owner denied the request, or what was asked for cannot be given.",
         "Ask for something else, or let the owner pick: run it without a selection.",
     )
 
 
-def _ask(exchange: Exchange, provider: Provider, form: Mapping[str, str]) -> DeviceOffer:
+def _begin_device(exchange: Exchange, provider: Provider, form: Mapping[str, str]) -> DeviceOffer:
     if provider.device_authorization is None:
         raise ConnectNotSupported(
             "The server has no device authorization.", "Connect with --loopback."
@@ -242,18 +247,6 @@ def _refused(reply: Reply, what: str) -> RequestRefused | ProviderUnavailable:
     )
 
 
-# The authorization code flow with a listener on this computer.
-#
-# Rule: `state` and `iss` are checked before a code is used; the listener answers one path, on
-# 127.0.0.1 only, and is gone when the block ends.
-# Source: docs/contract/authorization-server.md 14.1, `--loopback`; RFC 8252.
-
-
-PATH = "/callback"
-SECRET_BYTES = 32
-DONE = b"<!doctype html><title>Done</title><p>Done. You can close this window.</p>"
-
-
 class Listener(ThreadingHTTPServer):
     """Waits for the browser to come back."""
 
@@ -264,7 +257,7 @@ class Listener(ThreadingHTTPServer):
     @property
     def redirect_uri(self) -> str:
         """Where the browser is sent back to."""
-        return f"http://127.0.0.1:{self.server_port}{PATH}"
+        return f"http://127.0.0.1:{self.server_port}{CALLBACK_PATH}"
 
     def answer(self, timeout_seconds: float) -> dict[str, str]:
         """The parameters the browser came back with.  Raises: ApprovalExpired."""
@@ -279,7 +272,7 @@ class _Callback(BaseHTTPRequestHandler):
         """Take the answer of the authorization server."""
         parts = urlsplit(self.path)
         listener = self.server
-        found = parts.path == PATH and isinstance(listener, Listener)
+        found = parts.path == CALLBACK_PATH and isinstance(listener, Listener)
         self.send_response(200 if found else 404)
         self.send_header("content-type", "text/html; charset=utf-8")
         self.send_header("cache-control", "no-store")

@@ -18,7 +18,6 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
 from urllib.parse import urlsplit
 
 from personal_server.rs_client.credentials import (
@@ -32,6 +31,7 @@ from personal_server.rs_client.credentials import (
     connect_hint,
     parse_credential,
 )
+from personal_server.rs_client.json_values import is_object
 
 ROOT_NAME = ".pdpp"
 MAX_FILE_BYTES = 4 * 1024**2
@@ -49,6 +49,10 @@ def host_name(provider_url: str) -> str:
     return _UNSAFE.sub("_", urlsplit(provider_url).netloc)
 
 
+def _file_name(provider_url: str) -> str:
+    return f"{host_name(provider_url)}.json"
+
+
 @dataclass(frozen=True, slots=True)
 class Slot:
     """One provider's place while its lock is held.  `directory` is an open descriptor."""
@@ -63,12 +67,12 @@ class Slot:
 
     def write(self, document: Document) -> None:
         """Replace the file: the old one stays whole until the new one is."""
-        _replace(self.directory, f"{host_name(self.provider_url)}.json", document)
+        _replace(self.directory, _file_name(self.provider_url), document)
 
     def remove(self) -> None:
         """Remove the file, if there is one."""
         with suppress(FileNotFoundError):
-            os.unlink(f"{host_name(self.provider_url)}.json", dir_fd=self.directory)
+            os.unlink(_file_name(self.provider_url), dir_fd=self.directory)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +88,7 @@ class CredentialCache:
 
     def path(self, provider_url: str) -> Path:
         """Where the credential of a provider stands."""
-        return self.root / self.folder / f"{host_name(provider_url)}.json"
+        return self.root / self.folder / _file_name(provider_url)
 
     def load(self, provider_url: str) -> Credential:
         """The cached credential.
@@ -180,7 +184,7 @@ class CredentialCache:
 
 
 def _read(directory: int, provider_url: str, warn: Callable[[str], None]) -> Credential:
-    name = f"{host_name(provider_url)}.json"
+    name = _file_name(provider_url)
     try:
         credential = parse_credential(_document(directory, name, warn))
     except FileNotFoundError:
@@ -208,12 +212,12 @@ def _document(directory: int, name: str, warn: Callable[[str], None]) -> Documen
         value: object = json.loads(raw) if len(raw) <= MAX_FILE_BYTES else None
     except ValueError:
         value = None
-    if not isinstance(value, dict):
+    if not is_object(value):
         raise CredentialInvalid(
             f"The cached credential {name} is not a JSON object.",
             "Run `pdpp disconnect URL --local`, then `pdpp connect URL`.",
         )
-    return cast("Document", value)
+    return value
 
 
 def _replace(directory: int, name: str, document: Document) -> None:

@@ -10,10 +10,11 @@ import copy
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, cast
+from typing import ClassVar
 from urllib.parse import urlsplit
 
-from personal_server.domain.values import instant_ns, render_instant
+from personal_server.domain.values import instant_ns, instant_text, render_instant
+from personal_server.rs_client.json_values import is_object
 
 OWNER = "owner"
 _KIND_MEMBERS = ("token_kind", "pdpp_token_kind", "kind", "role")
@@ -43,11 +44,9 @@ class NotConnected(CredentialError):
 class CredentialInvalid(CredentialError):
     """The file is not a credential document."""
 
-    code = "credential_invalid"
-
 
 class CredentialInsecure(CredentialError):
-    """Symbolic link, or a file or directory of somebody else."""
+    """Symbolic link, or a file or directory of another user."""
 
     code = "credential_insecure"
 
@@ -170,6 +169,28 @@ def credential_members(answer: Mapping[str, object], now_ns: int) -> Document:
     return members
 
 
+def credential_document(
+    provider_url: str,
+    issuer: str,
+    scope: str,
+    client: Mapping[str, object],
+    credential: Mapping[str, object],
+    now_ns: int,
+) -> Document:
+    """A credential of a public client as the cache keeps it, made now."""
+    now = instant_text(now_ns)
+    return {
+        "provider_url": provider_url,
+        "authorization_server": issuer,
+        "issuer": issuer,
+        "scope": scope,
+        "client": {**client, "token_endpoint_auth_method": "none"},
+        "credential": {"token_type": "Bearer", **credential},
+        "created_at": now,
+        "updated_at": now,
+    }
+
+
 def parse_credential(value: object) -> Credential:
     """A document of the cache as a credential.  Raises: CredentialInvalid."""
     document = _object(value)
@@ -238,8 +259,8 @@ def normalize_provider_url(text: str) -> str:
 
 
 def _kind(members: Mapping[str, object]) -> str | None:
-    kinds = [members[name] for name in _KIND_MEMBERS if isinstance(members.get(name), str)]
-    return OWNER if OWNER in kinds else cast("str | None", kinds[0] if kinds else None)
+    kinds = [kind for name in _KIND_MEMBERS if isinstance(kind := members.get(name), str)]
+    return OWNER if OWNER in kinds else next(iter(kinds), None)
 
 
 def _instant(credential: Mapping[str, object]) -> int | None:
@@ -253,9 +274,9 @@ def _instant(credential: Mapping[str, object]) -> int | None:
 
 
 def _object(value: object) -> Document:
-    if not isinstance(value, dict):
+    if not is_object(value):
         raise _invalid("a JSON object")
-    return cast("Document", value)
+    return value
 
 
 def _text(members: Mapping[str, object], name: str) -> str:

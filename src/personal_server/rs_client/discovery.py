@@ -1,17 +1,16 @@
-"""Finding a server's endpoints from its address.
+"""Finding a server's endpoints from its address, and one exchange with them.
 
 Rule: every name must be the one asked for, byte for byte, and every endpoint on the issuer's own
-origin; a credential is never sent anywhere else.
+origin; a credential is never sent anywhere else. Redirects are not followed and nothing of a
+response is quoted in an error; a server that cannot be reached is the only failure of an exchange.
 Source: docs/contract/authorization-server.md 14.1, "Flow".
 """
 
 from __future__ import annotations
 
-import logging
 import platform
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import cast
 from urllib.parse import urlsplit
 
 import httpx2
@@ -21,111 +20,10 @@ from personal_server.rs_client.credentials import (
     MetadataFailure,
     ProviderUnavailable,
 )
-
-# One HTTP exchange with a server's JSON endpoints, as values.
-#
-# Rule: redirects are not followed and nothing of an answer is quoted in an error; a server that
-# cannot be reached is the only failure raised.
-
+from personal_server.rs_client.json_values import as_list, as_object, as_text, is_object, objects_in
 
 HTTP_SECONDS = 15.0
 MAX_BODY_BYTES = 4 * 1024**2
-
-for _noisy in ("httpx2", "httpcore2"):
-    logging.getLogger(_noisy).setLevel(logging.WARNING)  # they log whole URLs at INFO
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """Status, JSON object (empty without one) and headers by lower-case name."""
-
-    status: int
-    body: Mapping[str, object]
-    headers: Mapping[str, str]
-
-    @property
-    def ok(self) -> bool:
-        """Whether the status is a success."""
-        return 200 <= self.status < 300
-
-    @property
-    def error(self) -> str | None:
-        """The code of an error in either family."""
-        found = self.body.get("error")
-        if isinstance(found, dict):
-            found = cast("dict[str, object]", found).get("code")
-        return found if isinstance(found, str) else None
-
-    def text(self, name: str) -> str | None:
-        """A member that is a non-empty string."""
-        value = self.body.get(name)
-        return value if isinstance(value, str) and value else None
-
-
-@dataclass(frozen=True, slots=True)
-class Exchange:
-    """Asks over one HTTP client.  Every method raises ProviderUnavailable and nothing else."""
-
-    http: httpx2.Client
-
-    def get(self, url: str, bearer: str | None = None) -> Reply:
-        """Read a document."""
-        headers = {"Accept": "application/json"}
-        if bearer is not None:
-            headers["Authorization"] = f"Bearer {bearer}"
-        return self._send(self.http.build_request("GET", url, headers=headers))
-
-    def post_form(self, url: str, form: Mapping[str, str]) -> Reply:
-        """Post a form."""
-        return self._send(self.http.build_request("POST", url, data=dict(form)))
-
-    def post_json(self, url: str, body: object, bearer: str | None = None) -> Reply:
-        """Post a JSON document."""
-        headers = {"Accept": "application/json, text/event-stream"}
-        if bearer is not None:
-            headers["Authorization"] = f"Bearer {bearer}"
-        return self._send(self.http.build_request("POST", url, json=body, headers=headers))
-
-    def ask(
-        self,
-        method: str,
-        url: str,
-        *,
-        headers: Mapping[str, str] | None = None,
-        body: object = None,
-    ) -> Reply:
-        """Any request; `body` is sent as JSON unless it is `None`."""
-        sent = dict(headers or {})
-        if body is None:
-            return self._send(self.http.build_request(method, url, headers=sent))
-        return self._send(self.http.build_request(method, url, headers=sent, json=body))
-
-    def _send(self, request: httpx2.Request) -> Reply:
-        try:
-            response = self.http.send(request, follow_redirects=False)
-        except (httpx2.HTTPError, httpx2.InvalidURL):
-            raise unavailable("The server could not be reached.") from None
-        try:
-            value: object = response.json() if len(response.content) <= MAX_BODY_BYTES else None
-        except ValueError:
-            value = None
-        body = cast("dict[str, object]", value) if isinstance(value, dict) else {}
-        headers = {name.lower(): text for name, text in response.headers.items()}
-        return Reply(response.status_code, body, headers)
-
-
-def network_exchange() -> Exchange:
-    """Over the network; a device's owner is shown who asks, so it says what it is."""
-    headers = {"User-Agent": f"pdpp ({platform.system() or 'unknown system'})"}
-    client = httpx2.Client(timeout=HTTP_SECONDS, follow_redirects=False, headers=headers)
-    return Exchange(client)
-
-
-def unavailable(message: str) -> ProviderUnavailable:
-    """The error of a server that does not answer as it should."""
-    return ProviderUnavailable(message, "Check that the server runs and try again.")
-
-
 RESOURCE_PATH = "/.well-known/oauth-protected-resource"
 SERVER_PATH = "/.well-known/oauth-authorization-server"
 
@@ -149,18 +47,16 @@ def discover(exchange: Exchange, origin: str) -> Provider:
     """The endpoints behind an origin.  Raises: MetadataFailure, ProviderUnavailable."""
     resource = _document(exchange.get(origin + RESOURCE_PATH), "protected-resource")
     if resource.text("resource") != origin:
-        raise _failure(
+        raise MetadataFailure(
             "The server says that it is another one than it was asked for.",
             "Use exactly the address that the server calls its own (PDPP_PUBLIC_URL).",
         )
-    servers = resource.body.get("authorization_servers")
-    listed = cast("list[object]", servers) if isinstance(servers, list) else []
-    if not listed or not isinstance(listed[0], str):
-        raise _failure("The server names no authorization server.", "Check its version.")
-    issuer = listed[0]
+    issuer = next(iter(as_list(resource.body.get("authorization_servers"))), None)
+    if not isinstance(issuer, str):
+        raise MetadataFailure("The server names no authorization server.", "Check its version.")
     metadata = _document(exchange.get(issuer.rstrip("/") + SERVER_PATH), "authorization-server")
     if metadata.text("issuer") != issuer:
-        raise _failure(
+        raise MetadataFailure(
             "The authorization server says that it is another one.",
             "Check the proxy in front of it: its origin must reach the server unchanged.",
         )
@@ -171,7 +67,7 @@ def _provider(origin: str, issuer: str, metadata: Reply) -> Provider:
     def endpoint(name: str) -> str | None:
         url = metadata.text(name)
         if url is not None and _origin(url) != _origin(issuer):
-            raise _failure(
+            raise MetadataFailure(
                 f"The server's {name} lies outside its own origin.",
                 "Do not connect to it; ask its operator.",
             )
@@ -189,20 +85,17 @@ def _provider(origin: str, issuer: str, metadata: Reply) -> Provider:
         device_authorization=endpoint("device_authorization_endpoint"),
         pushed_request=endpoint("pushed_authorization_request_endpoint"),
         revocation=endpoint("revocation_endpoint"),
-        public_clients=_public_clients(metadata),
+        public_clients=tuple(
+            name
+            for entry in objects_in(metadata.body.get("pdpp_pre_registered_public_clients"))
+            if isinstance(name := entry.get("client_id"), str)
+        ),
     )
-
-
-def _public_clients(metadata: Reply) -> tuple[str, ...]:
-    listed = metadata.body.get("pdpp_pre_registered_public_clients")
-    entries = cast("list[object]", listed) if isinstance(listed, list) else []
-    found = [cast("dict[str, object]", e).get("client_id") for e in entries if isinstance(e, dict)]
-    return tuple(name for name in found if isinstance(name, str))
 
 
 def _document(reply: Reply, what: str) -> Reply:
     if not reply.ok or not reply.body:
-        raise _failure(
+        raise MetadataFailure(
             f"The server has no readable {what} metadata (it answered {reply.status}).",
             "Check the address; it must be the one of a personal server.",
         )
@@ -214,5 +107,87 @@ def _origin(url: str) -> tuple[str, str]:
     return parts.scheme, parts.netloc.lower()
 
 
-def _failure(message: str, next_step: str) -> MetadataFailure:
-    return MetadataFailure(message, next_step)
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """Status, JSON object (empty without one) and headers by lower-case name."""
+
+    status: int
+    body: Mapping[str, object]
+    headers: Mapping[str, str]
+
+    @property
+    def ok(self) -> bool:
+        """Whether the status is a success."""
+        return 200 <= self.status < 300
+
+    @property
+    def error(self) -> str | None:
+        """The code of an error in either family."""
+        found: object = self.body.get("error")
+        if is_object(found):
+            found = found.get("code")
+        return found if isinstance(found, str) else None
+
+    def text(self, name: str) -> str | None:
+        """A member that is a non-empty string."""
+        return as_text(self.body.get(name))
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """Asks over one HTTP client.  Every method raises ProviderUnavailable and nothing else."""
+
+    http: httpx2.Client
+
+    def get(self, url: str, bearer: str | None = None) -> Reply:
+        """Read a document."""
+        return self.ask("GET", url, headers={"Accept": "application/json", **_bearer(bearer)})
+
+    def post_form(self, url: str, form: Mapping[str, str]) -> Reply:
+        """Post a form."""
+        return self._send(self.http.build_request("POST", url, data=dict(form)))
+
+    def post_json(self, url: str, body: object, bearer: str | None = None) -> Reply:
+        """Post a JSON document."""
+        accept = {"Accept": "application/json, text/event-stream"}
+        return self.ask("POST", url, headers={**accept, **_bearer(bearer)}, body=body)
+
+    def ask(
+        self,
+        method: str,
+        url: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        body: object = None,
+    ) -> Reply:
+        """Any request; `body` is sent as JSON unless it is `None`."""
+        request = self.http.build_request(method, url, headers=dict(headers or {}), json=body)
+        return self._send(request)
+
+    def _send(self, request: httpx2.Request) -> Reply:
+        try:
+            response = self.http.send(request, follow_redirects=False)
+        except (httpx2.HTTPError, httpx2.InvalidURL):
+            raise unavailable("The server could not be reached.") from None
+        try:
+            value: object = response.json() if len(response.content) <= MAX_BODY_BYTES else None
+        except ValueError:
+            value = None
+        headers = {name.lower(): text for name, text in response.headers.items()}
+        return Reply(response.status_code, as_object(value), headers)
+
+
+def _bearer(token: str | None) -> dict[str, str]:
+    return {} if token is None else {"Authorization": f"Bearer {token}"}
+
+
+def network_exchange() -> Exchange:
+    """Over the network; a device's owner is shown who asks, so it says what it is."""
+    headers = {"User-Agent": f"pdpp ({platform.system() or 'unknown system'})"}
+    client = httpx2.Client(timeout=HTTP_SECONDS, follow_redirects=False, headers=headers)
+    return Exchange(client)
+
+
+def unavailable(message: str) -> ProviderUnavailable:
+    """The error of a server that does not answer as it should."""
+    return ProviderUnavailable(message, "Check that the server runs and try again.")

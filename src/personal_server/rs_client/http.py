@@ -1,11 +1,10 @@
 """The port over HTTP: one class, the transport injected (network, or ASGI in process).
 
-Source: docs/contract/mcp-adapter.md 3.2 to 3.4. The client's own timeouts do nothing in process, so
-every read runs under `anyio.fail_after`. Answers are values; only the port's three failures are
-raised.
+Source: docs/contract/mcp-adapter.md 3.1 to 3.4; docs/contract/resource-server.md 9.1. The client's
+own timeouts do nothing in process, so every read runs under `anyio.fail_after`. Responses are
+values; only the port's three failures are raised.
 """
 
-import logging
 import random
 import re
 from base64 import urlsafe_b64encode
@@ -28,53 +27,6 @@ from personal_server.rs_client.port import (
     RsUnreachable,
 )
 
-# Raw path segments and parameters → the bytes of a request target.
-#
-# Source: docs/contract/mcp-adapter.md 3.1, docs/contract/resource-server.md 9.1.
-
-
-record_position = 4
-"""Where a record key stands in /v1/streams/{stream}/records/{key}."""
-
-
-def encode_path(path: Path) -> str:
-    """Encode raw segments so that no server or proxy normalizes them.
-
-    Raises: ValueError for an empty segment and for `.` or `..` anywhere but as a record key.
-    """
-    return "".join(f"/{_encode_segment(path, position)}" for position in range(len(path)))
-
-
-def encode_query(query: Query) -> str:
-    """Encode parameters in their order; names may repeat."""
-    return "&".join(f"{quote(name, safe='[]')}={quote(value, safe='')}" for name, value in query)
-
-
-def _encode_segment(path: Path, position: int) -> str:
-    segment = path[position]
-    if not segment:
-        raise ValueError("empty path segment")
-    if _is_record_key(path, position):
-        segment = _armoured(segment)
-    elif segment in {".", ".."}:
-        raise ValueError("relative path segment")
-    encoded = quote(segment, safe="")
-    return encoded.replace(".", "%2E") if ".." in encoded else encoded
-
-
-def _is_record_key(path: Path, position: int) -> bool:
-    return position == record_position and path[1:2] == ("streams",) and path[3:4] == ("records",)
-
-
-def _armoured(key: str) -> str:
-    if key not in {".", ".."} and not key.startswith("~b64."):
-        return key
-    return "~b64." + urlsafe_b64encode(key.encode()).decode().rstrip("=")
-
-
-for noisy in ("httpx2", "httpcore2"):
-    logging.getLogger(noisy).setLevel(logging.WARNING)  # they log whole URLs at INFO
-
 connect_seconds = 3.0
 read_seconds = 16.0
 blob_seconds = 30.0
@@ -82,6 +34,8 @@ in_flight_reads = 4
 json_bytes = 32 * 1024 * 1024
 retry_statuses = frozenset({502, 503, 504})
 retry_pause_seconds = (0.2, 0.4)
+record_position = 4
+"""Where a record key stands in /v1/streams/{stream}/records/{key}."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,8 +101,8 @@ class HttpRsPort:
 
     async def _with_retry(self, target: str, token: str, max_bytes: int | None) -> RsResponse:
         try:
-            response, told_to_wait = await self._send(target, token, max_bytes)
-            if response.status not in retry_statuses or told_to_wait:
+            response, has_retry_after = await self._send(target, token, max_bytes)
+            if response.status not in retry_statuses or has_retry_after:
                 return response
         except (
             httpx2.ConnectError,
@@ -169,13 +123,13 @@ class HttpRsPort:
             "GET", target, headers=self._headers(token, max_bytes)
         )
         response = await self.client.http.send(request, stream=True, follow_redirects=False)
-        told_to_wait = "retry-after" in response.headers
+        has_retry_after = "retry-after" in response.headers
         try:
             if max_bytes is not None and response.status_code in {200, 206}:
-                return await _blob(response, max_bytes), told_to_wait
+                return await _blob(response, max_bytes), has_retry_after
             if max_bytes is not None and _is_empty_file(response):
-                return RsResponse(status=200, content=b"", total_bytes=0), told_to_wait
-            return await _document(response), told_to_wait
+                return RsResponse(status=200, content=b"", total_bytes=0), has_retry_after
+            return await _document(response), has_retry_after
         finally:
             await response.aclose()
 
@@ -207,7 +161,9 @@ async def _document(response: httpx2.Response) -> RsResponse:
         body=body,
         content_type=content_type,
         request_id=request_id_of(response.headers, body),
-        retry_after_seconds=_retry_after(response),
+        retry_after_seconds=retry_after_of(
+            response.status_code, response.headers.get("retry-after"), datetime.now(UTC)
+        ),
     )
 
 
@@ -256,12 +212,6 @@ def _total_bytes(response: httpx2.Response) -> int | None:
     return int(length) if is_plain and length.isdigit() else None
 
 
-def _retry_after(response: httpx2.Response) -> int | None:
-    return retry_after_of(
-        response.status_code, response.headers.get("retry-after"), datetime.now(UTC)
-    )
-
-
 def network_client() -> httpx2.AsyncClient:
     """A client for the network: keep-alive, environment proxies, redirects not followed."""
     return httpx2.AsyncClient(
@@ -275,3 +225,38 @@ def in_process_client(app: object) -> httpx2.AsyncClient:
     """A client that calls an ASGI application in this process; its failures are 500 answers."""
     transport = httpx2.ASGITransport(app=app, raise_app_exceptions=False, client=("in-process", 0))  # type: ignore[arg-type]
     return httpx2.AsyncClient(transport=transport, follow_redirects=False, trust_env=False)
+
+
+def encode_path(path: Path) -> str:
+    """Encode raw segments so that no server or proxy normalizes them.
+
+    Raises: ValueError for an empty segment and for `.` or `..` anywhere but as a record key.
+    """
+    return "".join(f"/{_encode_segment(path, position)}" for position in range(len(path)))
+
+
+def encode_query(query: Query) -> str:
+    """Encode parameters in their order; names may repeat."""
+    return "&".join(f"{quote(name, safe='[]')}={quote(value, safe='')}" for name, value in query)
+
+
+def _encode_segment(path: Path, position: int) -> str:
+    segment = path[position]
+    if not segment:
+        raise ValueError("empty path segment")
+    if _is_record_key(path, position):
+        segment = _escaped_key(segment)
+    elif segment in {".", ".."}:
+        raise ValueError("relative path segment")
+    encoded = quote(segment, safe="")
+    return encoded.replace(".", "%2E") if ".." in encoded else encoded
+
+
+def _is_record_key(path: Path, position: int) -> bool:
+    return position == record_position and path[1:2] == ("streams",) and path[3:4] == ("records",)
+
+
+def _escaped_key(key: str) -> str:
+    if key not in {".", ".."} and not key.startswith("~b64."):
+        return key
+    return "~b64." + urlsafe_b64encode(key.encode()).decode().rstrip("=")

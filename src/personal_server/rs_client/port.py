@@ -12,7 +12,7 @@ Query = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class RsResponse:
-    """One answer of the resource server, whatever its status.
+    """One response of the resource server, whatever its status.
 
     Shapes: body is parsed JSON, or None for an empty or non-JSON body; content and total_bytes
             belong to blob reads.
@@ -34,7 +34,7 @@ class RsResponse:
 
 
 class RsFailure(Exception):
-    """No answer that could be used; the only thing a port raises."""
+    """No response that could be used; the only thing a port raises."""
 
 
 class RsTimeout(RsFailure):

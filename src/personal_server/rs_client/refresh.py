@@ -23,7 +23,12 @@ from personal_server.rs_client.credentials import (
     connect_hint,
     refuse_owner,
 )
-from personal_server.rs_client.discovery import Exchange, network_exchange, unavailable
+from personal_server.rs_client.discovery import (
+    SERVER_PATH,
+    Exchange,
+    network_exchange,
+    unavailable,
+)
 
 LEAST_SECONDS = 60.0
 
@@ -63,7 +68,7 @@ class HttpTokenEndpoint:
 
     def _endpoint(self, issuer: str) -> str:
         origin = issuer.rstrip("/")
-        answer = self.exchange.get(f"{origin}/.well-known/oauth-authorization-server")
+        answer = self.exchange.get(origin + SERVER_PATH)
         if not answer.ok:
             raise unavailable(f"The server's metadata document answered {answer.status}.")
         endpoint = answer.body.get("token_endpoint")
@@ -86,11 +91,6 @@ class NetworkTokenEndpoint:
             return HttpTokenEndpoint(exchange).refresh(credential)
         finally:
             exchange.http.close()
-
-
-def network_endpoint() -> TokenEndpoint:
-    """The token endpoint over the network; redirects are not followed."""
-    return NetworkTokenEndpoint()
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,14 +130,14 @@ class CachedCredential:
             return credential
         if credential.refresh_token is None:
             return None
-        return self._renewed(lambda now: now.access_token != rejected)
+        return self._renewed(lambda credential: credential.access_token != rejected)
 
     def _fresh(self, credential: Credential) -> bool:
         lasting = credential.seconds_left(self.clock()) >= LEAST_SECONDS
         return lasting or credential.refresh_token is None
 
     def _renewed(self, settled: Callable[[Credential], bool]) -> Credential:
-        """Refresh under the lock, unless somebody else already did."""
+        """Refresh under the lock, unless another process already did."""
         with self.cache.locked(self.provider_url) as slot:
             credential = refuse_owner(slot.read())
             if settled(credential):
@@ -150,23 +150,13 @@ class CachedCredential:
 
 @dataclass(frozen=True, slots=True)
 class CachedBearer:
-    """The `CredentialSource` of the stdio adapter on a cached credential.
+    """The `BearerSource` of the stdio adapter on a cached credential.
 
     A refresh that fails does not fail the read: the token at hand is sent, and the server's own
     answer is what the caller sees.
     """
 
     credential: CachedCredential
-
-    @property
-    def provider_url(self) -> str:
-        """The provider's public origin."""
-        return self.credential.provider_url
-
-    @property
-    def token_kind(self) -> str | None:
-        """The kind the cache names, or `None` when it names none.  Raises: CredentialError."""
-        return self.credential.load().token_kind
 
     async def bearer(self) -> str:
         """The bearer to send.  Raises: CredentialError if the cache cannot be read."""

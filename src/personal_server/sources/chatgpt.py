@@ -11,85 +11,37 @@ from typing import cast
 from personal_server.domain.source_item import (
     Data,
     Json,
-    Skipped,
     SourceItem,
     SourceRecord,
     stable_id,
 )
 from personal_server.sources.common import json_values
 from personal_server.sources.common.attachments import kind_of, with_file
-from personal_server.sources.common.conversations import ATTACHMENTS, CONVERSATIONS, MESSAGES
+from personal_server.sources.common.conversations import (
+    ATTACHMENTS,
+    CONVERSATIONS,
+    MESSAGES,
+    created,
+)
 from personal_server.sources.common.declaration import declaration
 from personal_server.sources.common.export import Export, Member
 from personal_server.sources.common.json_stream import Element, json_elements
 from personal_server.sources.common.source import (
-    CERTAIN,
     Claim,
     beginning_at,
     claim,
+    each_element,
     each_member,
     matching,
-    one_record,
     without_repeats,
 )
 from personal_server.sources.common.text import or_none, printable
 
-# The many shapes of a ChatGPT message's content, as words, thoughts and pictures.
-
-
-_WORDS = ("text", "result", "content", "user_profile", "user_instructions", "name")
-_MARK = re.compile("\ue200[^\ue201]*\ue201")
-"""Where an answer cites a source: its number between characters for private use."""
-
-
-def words_of(content: Data, sources: Sequence[Data] = ()) -> str | None:
-    """What a message says, whatever its type, with its sources named; None if it says nothing."""
-    if json_values.line(content, "content_type") in ("thoughts", "reasoning_recap"):
-        return None
-    parts = [_part_words(part) for part in json_values.things(content, "parts")]
-    named = [json_values.text(content, name) for name in _WORDS]
-    if json_values.line(content, "content_type") == "code" and named[0]:
-        named[0] = f"```{json_values.line(content, 'language') or ''}\n{named[0]}\n```"
-    return or_none(_cited("\n\n".join(filter(None, [*parts, *named])), sources).strip())
-
-
-def _cited(words: str, sources: Sequence[Data]) -> str:
-    """The words with the marks of their sources replaced by what the platform shows for them."""
-    for source in sources if _MARK.search(words) else ():
-        if mark := json_values.text(source, "matched_text"):
-            words = words.replace(mark, json_values.text(source, "alt") or "")
-    return _MARK.sub("", words)
-
-
-def thinking_of(content: Data) -> str | None:
-    """What the assistant thought, where the export says it."""
-    kind = json_values.line(content, "content_type")
-    if kind == "reasoning_recap":
-        return json_values.text(content, "content")
-    thoughts = json_values.objects(content, "thoughts") if kind == "thoughts" else []
-    said = [json_values.text(each, name) for each in thoughts for name in ("summary", "content")]
-    return or_none("\n\n".join(filter(None, said)))
-
-
-def asset_pointers(content: Data) -> Iterator[tuple[str, Data]]:
-    """The ids of pictures and recordings among the parts, with what is said of them."""
-    for part in json_values.objects(content, "parts"):
-        for holder in (part, json_values.inner(part, "audio_asset_pointer")):
-            pointer = json_values.line(holder, "asset_pointer")
-            if pointer:
-                yield pointer.partition("://")[2] or pointer, holder
-
-
-def _part_words(part: Json) -> str | None:
-    if isinstance(part, str):
-        return or_none(printable(part))
-    if isinstance(part, dict):
-        return json_values.text(cast(Data, part), "text", "title", "url")
-    return None
-
-
 _CONVERSATION = re.compile(rb"^\s*\[\s*\{.*\"(?:mapping|current_node)\"\s*:", re.DOTALL)
 _ASSET = re.compile(r"(file[-_][A-Za-z0-9]+)")
+_WORDS = ("text", "result", "content", "user_profile", "user_instructions", "name")
+# Where an answer cites a source: its number between characters for private use.
+_MARK = re.compile("\ue200[^\ue201]*\ue201")
 
 
 class ChatGptSource:
@@ -109,31 +61,22 @@ class ChatGptSource:
 
     def recognize(self, export: Export) -> Claim | None:
         """Claim lists of conversations with a message tree, and the files they point to."""
-        found = list(matching(export, lambda head: bool(_CONVERSATION.match(head)), ".json"))
+        found = list(matching(export, _CONVERSATION.match, ".json"))
         files = [m for m in export.members if found and _asset_id(m.name)]
-        return claim(CERTAIN, found + files, "it holds conversations as ChatGPT exports them")
+        return claim(found + files, "it holds conversations as ChatGPT exports them")
 
     def read(self, export: Export, start: int = 0) -> Iterator[SourceItem]:
         """Yield each conversation, then its messages, each with its files."""
         files = {name: m for m in export.members if (name := _asset_id(m.name))}
         lists = export.only(m for m in export.members if _asset_id(m.name) is None)
-        items = each_member(lists, lambda member: _read_list(member, files))
+        build = partial(_conversation_items, files=files)
+        items = each_member(lists, lambda member: each_element(json_elements(member), build))
         return beginning_at(start, without_repeats(items))
 
 
 def _asset_id(name: str) -> str | None:
     found = _ASSET.match(PurePosixPath(name).name)
     return found.group(1) if found else None
-
-
-def _read_list(member: Member, files: dict[str, Member]) -> Iterator[SourceItem]:
-    for element in json_elements(member):
-        if isinstance(element, Skipped):
-            yield element
-            continue
-        where = f"{member.name} at byte {element.position - member.offset}"
-        build = partial(_conversation_items, element, files)
-        yield from one_record(where, element.position, build)
 
 
 def _conversation_items(element: Element, files: dict[str, Member]) -> Iterator[SourceItem]:
@@ -149,8 +92,10 @@ class _Conversation:
         self._files = files
         self._id = json_values.required(value, "conversation_id", "id")
         self._title = json_values.line(value, "title")
-        self._created = _time(json_values.instant(value, "create_time", "update_time"))
-        self._nodes = {name: json_values.inner(value, "mapping", name) for name in _mapping(value)}
+        self._created = created(json_values.instant(value, "create_time", "update_time"))
+        self._nodes = {
+            n: json_values.inner(value, "mapping", n) for n in json_values.inner(value, "mapping")
+        }
         self._current = frozenset(self._upwards(json_values.line(value, "current_node")))
         self._speaking = {name for name, node in self._nodes.items() if _speaks(node)}
 
@@ -184,20 +129,19 @@ class _Conversation:
 
     def _message(self, name: str, node: Data) -> Iterator[SourceItem]:
         message = json_values.inner(node, "message")
-        content, metadata = (
-            json_values.inner(message, "content"),
-            json_values.inner(message, "metadata"),
-        )
+        content = json_values.inner(message, "content")
+        metadata = json_values.inner(message, "metadata")
+        hidden = json_values.truth(metadata, "is_visually_hidden_from_conversation")
         author = json_values.inner(message, "author")
         attached = _attached(message)
         above = self._upwards(json_values.line(node, "parent"))
         parent = next((each for each in above if each in self._speaking), None)
-        created = _time(json_values.instant(message, "create_time")) or self._created
+        created_at = created(json_values.instant(message, "create_time")) or self._created
         data: Data = {
             "id": self._node_id(name),
             "conversation_id": self._id,
             "parent_id": self._node_id(parent) if parent else None,
-            **created,
+            **created_at,
             "conversation_title": self._title,
             "role": json_values.line(author, "role"),
             "text": words_of(content, json_values.objects(metadata, "content_references")),
@@ -205,25 +149,24 @@ class _Conversation:
             "tools": list(filter(None, [json_values.line(author, "name")])),
             "kind": json_values.line(content, "content_type"),
             "model": json_values.line(metadata, "model_slug"),
-            "is_current": name in self._current and not _is_hidden(metadata),
+            "is_current": name in self._current and not hidden,
             "attachment_count": len(attached),
         }
         yield self._record("messages", data)
         for asset, facts in attached.items():
-            yield from self._attachment(asset, facts, data["id"], created)
+            yield from self._attachment(asset, facts, data["id"], created_at)
 
     def _attachment(
-        self, asset: str, facts: Data, message_id: str, created: Data
+        self, asset: str, facts: Data, message_id: str, created_at: Data
     ) -> Iterator[SourceItem]:
         member = self._files.get(_asset_id(asset) or asset)
-        filename = json_values.line(facts, "name") or (
-            PurePosixPath(member.name).name if member else None
-        )
+        own_name = PurePosixPath(member.name).name if member else None
+        filename = json_values.line(facts, "name") or own_name
         data: Data = {
             "id": stable_id("att", message_id, asset),
             "message_id": message_id,
             "conversation_id": self._id,
-            **created,
+            **created_at,
             "filename": filename,
             "mime_type": json_values.line(facts, "mime_type", "mimeType") or kind_of(filename),
             "size_bytes": json_values.whole(facts, "size")
@@ -237,14 +180,6 @@ class _Conversation:
 
     def _record(self, stream: str, data: Data) -> SourceRecord:
         return SourceRecord(stream, data, self._position)
-
-
-def _is_hidden(metadata: Data) -> bool:
-    return json_values.truth(metadata, "is_visually_hidden_from_conversation")
-
-
-def _mapping(value: Data) -> Data:
-    return json_values.inner(value, "mapping")
 
 
 def _speaks(node: Data) -> bool:
@@ -263,5 +198,48 @@ def _attached(message: Data) -> dict[str, Data]:
     return found
 
 
-def _time(instant: str | None) -> Data:
-    return {"created_at": instant} if instant else {}
+def words_of(content: Data, sources: Sequence[Data] = ()) -> str | None:
+    """What a message says, whatever its type, with its sources named; None if it says nothing."""
+    kind = json_values.line(content, "content_type")
+    if kind in ("thoughts", "reasoning_recap"):
+        return None
+    parts = [_part_words(part) for part in json_values.things(content, "parts")]
+    named = [json_values.text(content, name) for name in _WORDS]
+    if kind == "code" and named[0]:
+        named[0] = f"```{json_values.line(content, 'language') or ''}\n{named[0]}\n```"
+    return or_none(_cited("\n\n".join(filter(None, [*parts, *named])), sources).strip())
+
+
+def _cited(words: str, sources: Sequence[Data]) -> str:
+    """The words with the marks of their sources replaced by what the platform shows for them."""
+    for source in sources if _MARK.search(words) else ():
+        if mark := json_values.text(source, "matched_text"):
+            words = words.replace(mark, json_values.text(source, "alt") or "")
+    return _MARK.sub("", words)
+
+
+def _part_words(part: Json) -> str | None:
+    if isinstance(part, str):
+        return or_none(printable(part))
+    if isinstance(part, dict):
+        return json_values.text(cast(Data, part), "text", "title", "url")
+    return None
+
+
+def thinking_of(content: Data) -> str | None:
+    """What the assistant thought, where the export says it."""
+    kind = json_values.line(content, "content_type")
+    if kind == "reasoning_recap":
+        return json_values.text(content, "content")
+    thoughts = json_values.objects(content, "thoughts") if kind == "thoughts" else []
+    pieces = [json_values.text(each, name) for each in thoughts for name in ("summary", "content")]
+    return or_none("\n\n".join(filter(None, pieces)))
+
+
+def asset_pointers(content: Data) -> Iterator[tuple[str, Data]]:
+    """The ids of pictures and recordings among the parts, with the facts about them."""
+    for part in json_values.objects(content, "parts"):
+        for holder in (part, json_values.inner(part, "audio_asset_pointer")):
+            pointer = json_values.line(holder, "asset_pointer")
+            if pointer:
+                yield pointer.partition("://")[2] or pointer, holder

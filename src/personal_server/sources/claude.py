@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import pairwise
 
 from personal_server.domain.source_item import Data, Skipped, SourceItem, SourceRecord, stable_id
 from personal_server.sources.common import json_values
-from personal_server.sources.common.conversations import ATTACHMENTS, CONVERSATIONS, MESSAGES
+from personal_server.sources.common.conversations import (
+    ATTACHMENTS,
+    CONVERSATIONS,
+    MESSAGES,
+    created,
+)
 from personal_server.sources.common.declaration import (
     Stream,
     declaration,
@@ -30,20 +35,21 @@ from personal_server.sources.common.json_stream import (
     parse_object,
 )
 from personal_server.sources.common.source import (
-    CERTAIN,
     Claim,
     beginning_at,
     claim,
+    each_element,
     each_member,
     matching,
-    one_record,
     without_repeats,
 )
 from personal_server.sources.common.text import or_none
 
-# What an export of Claude holds, in the words of the consent page.
-
-
+LONGEST_BEGINNING_BYTES = 256 * 1024
+_BEGINNING = re.compile(rb"^\s*\[?\s*\{\s*\"uuid\"\s*:")
+_CONVERSATION = re.compile(rb"^\s*\[?\s*\{.*\"chat_messages\"\s*:", re.DOTALL)
+_PROJECT = re.compile(rb"^\s*\[?\s*\{.*\"prompt_template\"\s*:", re.DOTALL)
+_MEMORIES = re.compile(rb"^\s*\[?\s*\{.*\"conversations_memory\"\s*:", re.DOTALL)
 PROJECTS = Stream(
     "projects",
     "Your projects",
@@ -62,7 +68,6 @@ PROJECTS = Stream(
         "conversations": ("conversations", "project_id"),
     },
 )
-
 DOCUMENTS = Stream(
     "documents",
     "Documents in your projects",
@@ -78,7 +83,6 @@ DOCUMENTS = Stream(
     parents={"project": ("projects", "project_id")},
     semantic=["text"],
 )
-
 MEMORIES = Stream(
     "memories",
     "What the assistant remembers of you",
@@ -89,7 +93,6 @@ MEMORIES = Stream(
         text("text", "The note", title=True),
     ],
 )
-
 DECLARATION = declaration(
     "claude",
     "Claude",
@@ -105,13 +108,6 @@ DECLARATION = declaration(
 )
 
 
-LONGEST_BEGINNING_BYTES = 256 * 1024
-_BEGINNING = re.compile(rb"^\s*\[?\s*\{\s*\"uuid\"\s*:")
-_CONVERSATION = re.compile(rb"^\s*\[?\s*\{.*\"chat_messages\"\s*:", re.DOTALL)
-_PROJECT = re.compile(rb"^\s*\[?\s*\{.*\"prompt_template\"\s*:", re.DOTALL)
-_MEMORIES = re.compile(rb"^\s*\[?\s*\{.*\"conversations_memory\"\s*:", re.DOTALL)
-
-
 class ClaudeSource:
     """Reads conversations, projects and memories, as arrays or as lines."""
 
@@ -124,16 +120,16 @@ class ClaudeSource:
 
     def recognize(self, export: Export) -> Claim | None:
         """Claim files of conversations, projects or memories."""
-        candidates = matching(export, _may_be, ".json", ".jsonl")
+        candidates = matching(export, _may_be_claude, ".json", ".jsonl")
         found = [member for member in candidates if _kind(_beginning(member))]
-        return claim(CERTAIN, found, "it holds conversations as Claude exports them")
+        return claim(found, "it holds conversations as Claude exports them")
 
     def read(self, export: Export, start: int = 0) -> Iterator[SourceItem]:
         """Yield each conversation with its messages, each project with its documents."""
         return beginning_at(start, without_repeats(each_member(export, _read_member)))
 
 
-def _may_be(head: bytes) -> bool:
+def _may_be_claude(head: bytes) -> bool:
     return _kind(head) is not None or bool(_BEGINNING.match(head))
 
 
@@ -152,34 +148,23 @@ def _kind(head: bytes) -> str | None:
     return next((kind for kind, pattern in kinds.items() if pattern.match(head)), None)
 
 
-def _elements(member: Member, head: bytes) -> Iterator[Element | Skipped]:
+def _read_member(member: Member) -> Iterator[SourceItem]:
+    head = _beginning(member)
+    builds = {"conversations": _conversation, "projects": _project}
+    return each_element(_elements(member, head), builds.get(_kind(head) or "", _memories))
+
+
+def _elements(member: Member, head: bytes) -> Iterable[Element | Skipped]:
     """One array, one object in a file of its own, or one object on each line."""
     if head.lstrip().startswith(b"["):
         return json_elements(member)
     with member.open() as stream:
         first = stream.readline(LARGEST_LINE_BYTES)
-    return json_lines(member) if _is_object(first) else _single(member)
-
-
-def _is_object(line: bytes) -> bool:
-    return line.rstrip().endswith(b"}") and line.count(b'"chat_messages"') == 1
-
-
-def _single(member: Member) -> Iterator[Element | Skipped]:
+    if first.rstrip().endswith(b"}") and first.count(b'"chat_messages"') == 1:
+        return json_lines(member)
     with member.open() as stream:
-        yield Element(member.offset, parse_object(stream.read(64 * 1024 * 1024)))
-
-
-def _read_member(member: Member) -> Iterator[SourceItem]:
-    head = _beginning(member)
-    kind = _kind(head)
-    for element in _elements(member, head):
-        if isinstance(element, Skipped):
-            yield element
-            continue
-        where = f"{member.name} at byte {element.position - member.offset}"
-        build = {"conversations": _conversation, "projects": _project}.get(kind or "", _memories)
-        yield from one_record(where, element.position, lambda e=element, b=build: b(e))
+        value = parse_object(stream.read(LARGEST_LINE_BYTES))
+    return [Element(member.offset, member.where(0), value)]
 
 
 def _conversation(element: Element) -> Iterator[SourceItem]:
@@ -189,23 +174,25 @@ def _conversation(element: Element) -> Iterator[SourceItem]:
         raise BadRecord("unknown_record_type", "it is no conversation")
     title = json_values.line(value, "name")
     messages = _in_order(json_values.objects(value, "chat_messages"))
-    created = _time(json_values.instant(value, "created_at", "updated_at"))
-    data: Data = {
-        "id": conversation_id,
-        "title": title,
-        **created,
-        "updated_at": json_values.instant(value, "updated_at"),
-        "project_id": json_values.line(json_values.inner(value, "project"), "uuid"),
-        "model": json_values.line(value, "model"),
-        "message_count": len(messages),
-        "is_archived": json_values.truth(value, "is_archived"),
-        "url": f"https://claude.ai/chat/{conversation_id}",
-    }
-    yield SourceRecord("conversations", data, element.position)
+    created_at = created(json_values.instant(value, "created_at", "updated_at"))
+    yield SourceRecord(
+        "conversations",
+        {
+            "id": conversation_id,
+            "title": title,
+            **created_at,
+            "updated_at": json_values.instant(value, "updated_at"),
+            "project_id": json_values.line(json_values.inner(value, "project"), "uuid"),
+            "model": json_values.line(value, "model"),
+            "message_count": len(messages),
+            "is_archived": json_values.truth(value, "is_archived"),
+            "url": f"https://claude.ai/chat/{conversation_id}",
+        },
+        element.position,
+    )
     ids = [_message_id(conversation_id, message) for message in messages]
     known = {json_values.line(m, "uuid"): own for m, own in zip(messages, ids, strict=True)}
-    before = dict(pairwise(ids))
-    previous = {after: first for first, after in before.items()}
+    previous = {after: before for before, after in dict(pairwise(ids)).items()}
     for message, own in zip(messages, ids, strict=True):
         named = known.get(json_values.line(message, "parent_message_uuid"))
         facts: Data = {
@@ -213,7 +200,7 @@ def _conversation(element: Element) -> Iterator[SourceItem]:
             "conversation_id": conversation_id,
             "parent_id": named or previous.get(own),
             "conversation_title": title,
-        } | (_time(json_values.instant(message, "created_at")) or created)
+        } | (created(json_values.instant(message, "created_at")) or created_at)
         yield from _message(message, facts, element.position)
 
 
@@ -235,6 +222,7 @@ def _message(message: Data, facts: Data, position: int) -> Iterator[SourceItem]:
     attached = json_values.objects(message, "attachments") + [
         each for name in ("files", "files_v2") for each in json_values.objects(message, name)
     ]
+    tools = [block for block in blocks if block.get("type") == "tool_use"]
     sender = json_values.line(message, "sender")
     distinct = {json.dumps(each, sort_keys=True): each for each in attached}
     yield SourceRecord(
@@ -242,11 +230,9 @@ def _message(message: Data, facts: Data, position: int) -> Iterator[SourceItem]:
         facts
         | {
             "role": "user" if sender == "human" else sender,
-            "text": _said(blocks, "text") or json_values.text(message, "text"),
-            "thinking": _said(blocks, "thinking"),
-            "tools": [
-                n for b in blocks if _is(b, "tool_use") and (n := json_values.line(b, "name"))
-            ],
+            "text": _words(blocks, "text") or json_values.text(message, "text"),
+            "thinking": _words(blocks, "thinking"),
+            "tools": list(filter(None, (json_values.line(each, "name") for each in tools))),
             "kind": "message",
             "model": json_values.line(message, "model"),
             "is_current": True,
@@ -259,12 +245,11 @@ def _message(message: Data, facts: Data, position: int) -> Iterator[SourceItem]:
 
 
 def _attachment(value: Data, mark: str, message: Data) -> Data:
-    created = _time(message.get("created_at"))
     return {
         "id": stable_id("att", message["id"], mark),
         "message_id": message["id"],
         "conversation_id": message["conversation_id"],
-        **created,
+        **created(message.get("created_at")),
         "filename": json_values.line(value, "file_name"),
         "mime_type": json_values.line(value, "file_type", "file_kind"),
         "size_bytes": json_values.whole(value, "file_size"),
@@ -272,52 +257,45 @@ def _attachment(value: Data, mark: str, message: Data) -> Data:
     }
 
 
-def _is(block: Data, kind: str) -> bool:
-    return block.get("type") == kind
-
-
-def _said(blocks: list[Data], kind: str) -> str | None:
-    pieces = [json_values.text(block, kind) for block in blocks if _is(block, kind)]
+def _words(blocks: list[Data], kind: str) -> str | None:
+    pieces = [json_values.text(block, kind) for block in blocks if block.get("type") == kind]
     return or_none("\n\n".join(filter(None, pieces)))
 
 
 def _project(element: Element) -> Iterator[SourceItem]:
     value = element.value
     project_id = json_values.required(value, "uuid")
-    created = _time(json_values.instant(value, "created_at", "updated_at"))
-    data: Data = {
-        "id": project_id,
-        "name": json_values.line(value, "name"),
-        "description": json_values.text(value, "description"),
-        "instructions": json_values.text(value, "prompt_template"),
-        **created,
-        "updated_at": json_values.instant(value, "updated_at"),
-    }
-    yield SourceRecord("projects", data, element.position)
+    created_at = created(json_values.instant(value, "created_at", "updated_at"))
+    yield SourceRecord(
+        "projects",
+        {
+            "id": project_id,
+            "name": json_values.line(value, "name"),
+            "description": json_values.text(value, "description"),
+            "instructions": json_values.text(value, "prompt_template"),
+            **created_at,
+            "updated_at": json_values.instant(value, "updated_at"),
+        },
+        element.position,
+    )
     for document in json_values.objects(value, "docs"):
         content = json_values.text(document, "content")
+        filename = json_values.line(document, "filename")
         own = json_values.line(document, "uuid") or stable_id("doc", str(content))
-        data = {
-            "id": stable_id("doc", project_id, own, json_values.line(document, "filename")),
+        data: Data = {
+            "id": stable_id("doc", project_id, own, filename),
             "project_id": project_id,
-            "filename": json_values.line(document, "filename"),
+            "filename": filename,
             "text": content,
-        } | (_time(json_values.instant(document, "created_at")) or created)
+        } | (created(json_values.instant(document, "created_at")) or created_at)
         yield SourceRecord("documents", data, element.position)
 
 
 def _memories(element: Element) -> Iterator[SourceItem]:
-    value = element.value
-    notes: list[tuple[str | None, str | None]] = [
-        (None, json_values.text(value, "conversations_memory"))
-    ]
-    projects = json_values.inner(value, "project_memories")
-    notes += [(project, json_values.text(projects, project)) for project in sorted(projects)]
-    for project, note in notes:
+    whole = json_values.text(element.value, "conversations_memory")
+    projects = json_values.inner(element.value, "project_memories")
+    notes = [(project, json_values.text(projects, project)) for project in sorted(projects)]
+    for project, note in [(None, whole), *notes]:
         if note:
             data = {"id": stable_id("mem", project, note), "project_id": project, "text": note}
             yield SourceRecord("memories", data, element.position)
-
-
-def _time(instant: str | None) -> Data:
-    return {"created_at": instant} if instant else {}

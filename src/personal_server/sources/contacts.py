@@ -6,6 +6,7 @@ import binascii
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from io import StringIO
 
 from vobject.base import VObjectError, getLogicalLines, textLineToContentLine
@@ -36,7 +37,6 @@ from personal_server.sources.common.declaration import (
 from personal_server.sources.common.errors import BadRecord
 from personal_server.sources.common.export import Export, Member
 from personal_server.sources.common.source import (
-    CERTAIN,
     Claim,
     beginning_at,
     claim,
@@ -48,90 +48,11 @@ from personal_server.sources.common.source import (
 from personal_server.sources.common.text import decoded, one_line, or_none, printable
 from personal_server.sources.common.times import from_iso
 
-# The properties of a vCard as vobject reads them: versions 2.1, 3.0 and 4.0.
-#
-# Its lines are taken before its behaviour for cards is applied, which cuts a note at its first
-# comma
-# and takes every encoding for base64.
-
-
 _DATA_URI = re.compile(r"^data:([\w/+.-]*)[^,]*;base64\\?,", re.IGNORECASE)
 _NO_SEPARATOR = "\0"
 _ESCAPABLE = '\\;,:nN"'
-
-
-@dataclass(frozen=True, slots=True)
-class Property:
-    """One property: its name without group, its parameters, its value with its escapes."""
-
-    name: str
-    value: str
-    parameters: dict[str, str] = field(default_factory=dict[str, str])
-
-    @property
-    def text(self) -> str:
-        """The value with its escapes undone."""
-        return self._split(_NO_SEPARATOR)[0]
-
-    @property
-    def parts(self) -> list[str]:
-        """The components of a structured value."""
-        return [part.strip() for part in self._split(";")]
-
-    @property
-    def listed(self) -> list[str]:
-        """The entries of a list."""
-        return [entry for each in self._split(",") if (entry := each.strip())]
-
-    def _split(self, separator: str) -> list[str]:
-        found = stringToTextValues(self.value, separator, _ESCAPABLE)
-        return [each.replace("\r\n", "\n") for each in found]
-
-    @property
-    def binary(self) -> bytes | None:
-        """The bytes of an inline picture."""
-        inline = _DATA_URI.match(self.value)
-        encoded = self.parameters.get("ENCODING", "").upper() in ("B", "BASE64")
-        if not inline and not encoded:
-            return None
-        packed = self.value[inline.end() :] if inline else self.value
-        try:
-            return binascii.a2b_base64("".join(packed.split()))
-        except ValueError:
-            return None
-
-    @property
-    def image_type(self) -> str:
-        """The MIME type of an inline picture."""
-        inline = _DATA_URI.match(self.value)
-        kind = (inline.group(1) if inline else self.parameters.get("TYPE", "jpeg")).lower()
-        return kind if kind.startswith("image/") else f"image/{re.sub(r'[^a-z0-9.+-]', '', kind)}"
-
-
-def properties(raw: bytes) -> list[Property]:
-    """The properties of a card in their order; lines that are none are passed over.
-
-    Raises: BadRecord, if a value is not in the encoding that it names.
-    """
-    found: list[Property] = []
-    quoted = b"quoted-printable" in raw.lower()
-    for logical, number in getLogicalLines(StringIO(decoded(raw), newline=None), allowQP=quoted):
-        try:
-            line = textLineToContentLine(logical, number)
-        except VObjectError:
-            continue
-        except (ValueError, LookupError, TypeError):
-            raise BadRecord("bad_record", "a value is not in the encoding it names") from None
-        parameters = {name: values[0] for name, values in line.params.items() if values}
-        if any(each.upper() in ("B", "BASE64") for each in line.singletonparams):
-            parameters["ENCODING"] = "B"
-        found.append(Property(line.name, printable(line.value), parameters))
-    return found
-
-
 _DAY = re.compile(r"(\d{4}|-)-?(0[1-9]|1[0-2])-?([0-3]\d)(?:T.*)?$")
 _VCARD = re.compile(rb"^\s*(\xef\xbb\xbf)?BEGIN:VCARD", re.IGNORECASE)
-
 CONTACTS = Stream(
     "contacts",
     "Your contacts",
@@ -175,8 +96,7 @@ class ContactsSource:
     def recognize(self, export: Export) -> Claim | None:
         """Claim what begins as a vCard."""
         suffixes = (".vcf", ".vcard", ".txt", "")
-        mine = list(matching(export, lambda head: bool(_VCARD.match(head)), *suffixes))
-        return claim(CERTAIN, mine, "it begins as a vCard")
+        return claim(matching(export, _VCARD.match, *suffixes), "it begins as a vCard")
 
     def read(self, export: Export, start: int = 0) -> Iterator[SourceItem]:
         """Yield one record for each card."""
@@ -186,19 +106,16 @@ class ContactsSource:
 def _read_member(member: Member) -> Iterator[SourceItem]:
     with member.open() as stream:
         for piece in cut_components(stream, frozenset({"VCARD"})):
-            position = member.offset + piece.offset
-            where = f"{member.name} at byte {piece.offset}"
+            where, position = member.where(piece.offset), member.offset + piece.offset
             if piece.raw is not None and piece.name:
-                raw = piece.raw
-                yield from one_record(where, position, lambda r=raw, p=position: [_contact(r, p)])
+                yield from one_record(where, position, partial(_contact, piece.raw, position))
             elif piece.name:
                 reason = "the file ends in the middle of this card"
                 yield Skipped(where, "truncated", reason, position)
 
 
-def _contact(raw: bytes, position: int) -> SourceRecord:
-    card = properties(raw)
-    named = _Card(card)
+def _contact(raw: bytes, position: int) -> Iterator[SourceRecord]:
+    named = _Card(properties(raw))
     name_parts = named.first_parts("N")
     emails, phones = named.texts("EMAIL"), named.texts("TEL")
     display = named.text("FN") or or_none(" ".join(filter(None, name_parts[1:2] + name_parts[:1])))
@@ -225,7 +142,7 @@ def _contact(raw: bytes, position: int) -> SourceRecord:
         "categories": [each for p in named.all("CATEGORIES") for each in p.listed],
         "updated_at": _instant(named.text("REV")),
     }
-    return _with_photo(SourceRecord("contacts", data, position), named.all("PHOTO"))
+    yield _with_photo(SourceRecord("contacts", data, position), named.all("PHOTO"))
 
 
 class _Card:
@@ -259,10 +176,10 @@ def _with_photo(record: SourceRecord, photos: list[Property]) -> SourceRecord:
 
 def _birthday(written: list[Property]) -> Data:
     """A day, if it is written as one; Apple writes a year that is to be left out as 1604."""
-    said = written[0].text.strip() if written else None
-    found = _DAY.match(said or "")
+    text = written[0].text.strip() if written else None
+    found = _DAY.match(text or "")
     if found is None:
-        return {"birthday": said, "birth_month": None}
+        return {"birthday": text, "birth_month": None}
     year, month, day = found.groups()
     if year == written[0].parameters.get("X-APPLE-OMIT-YEAR"):
         year = "-"
@@ -274,3 +191,74 @@ def _instant(value: str | None) -> str | None:
         return from_iso(value) if value else None
     except BadRecord:
         return None
+
+
+@dataclass(frozen=True, slots=True)
+class Property:
+    """One property: its name without group, its parameters, its value with its escapes."""
+
+    name: str
+    value: str
+    parameters: dict[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def text(self) -> str:
+        """The value with its escapes undone."""
+        return self._split(_NO_SEPARATOR)[0]
+
+    @property
+    def parts(self) -> list[str]:
+        """The components of a structured value."""
+        return [part.strip() for part in self._split(";")]
+
+    @property
+    def listed(self) -> list[str]:
+        """The entries of a list."""
+        return [entry for each in self._split(",") if (entry := each.strip())]
+
+    @property
+    def binary(self) -> bytes | None:
+        """The bytes of an inline picture."""
+        inline = _DATA_URI.match(self.value)
+        encoded = self.parameters.get("ENCODING", "").upper() in ("B", "BASE64")
+        if not inline and not encoded:
+            return None
+        packed = self.value[inline.end() :] if inline else self.value
+        try:
+            return binascii.a2b_base64("".join(packed.split()))
+        except ValueError:
+            return None
+
+    @property
+    def image_type(self) -> str:
+        """The MIME type of an inline picture."""
+        inline = _DATA_URI.match(self.value)
+        kind = (inline.group(1) if inline else self.parameters.get("TYPE", "jpeg")).lower()
+        return kind if kind.startswith("image/") else f"image/{re.sub(r'[^a-z0-9.+-]', '', kind)}"
+
+    def _split(self, separator: str) -> list[str]:
+        found = stringToTextValues(self.value, separator, _ESCAPABLE)
+        return [each.replace("\r\n", "\n") for each in found]
+
+
+def properties(raw: bytes) -> list[Property]:
+    """The properties of a card in their order; lines that are none are passed over.
+
+    Raises: BadRecord, if a value is not in the encoding that it names.
+    """
+    # Taken before vobject's behaviour for cards is applied, which cuts a note at its first comma
+    # and takes every encoding for base64.
+    found: list[Property] = []
+    quoted = b"quoted-printable" in raw.lower()
+    for logical, number in getLogicalLines(StringIO(decoded(raw), newline=None), allowQP=quoted):
+        try:
+            line = textLineToContentLine(logical, number)
+        except VObjectError:
+            continue
+        except (ValueError, LookupError, TypeError):
+            raise BadRecord("bad_record", "a value is not in the encoding it names") from None
+        parameters = {name: values[0] for name, values in line.params.items() if values}
+        if any(each.upper() in ("B", "BASE64") for each in line.singletonparams):
+            parameters["ENCODING"] = "B"
+        found.append(Property(line.name, printable(line.value), parameters))
+    return found

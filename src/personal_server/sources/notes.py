@@ -28,7 +28,6 @@ from personal_server.sources.common.declaration import (
 from personal_server.sources.common.errors import BadRecord
 from personal_server.sources.common.export import Export, Member
 from personal_server.sources.common.source import (
-    LIKELY,
     Claim,
     beginning_at,
     claim,
@@ -102,17 +101,13 @@ class NotesSource:
 
     def recognize(self, export: Export) -> Claim | None:
         """Claim Markdown by its ending and by being text, and the media in the same export."""
-        notes = list(matching(export, _is_text, *_SUFFIXES))
+        notes = list(matching(export, lambda head: b"\x00" not in head, *_SUFFIXES))
         media = [m for m in export.members if notes and is_media(m.name)]
-        return claim(LIKELY, notes + media, "it holds Markdown files")
+        return claim(notes + media, "it holds Markdown files")
 
     def read(self, export: Export, start: int = 0) -> Iterator[SourceItem]:
         """Yield each note and each file in order of their paths."""
         return beginning_at(start, each_member(export, _read_member))
-
-
-def _is_text(head: bytes) -> bool:
-    return b"\x00" not in head
 
 
 def _read_member(member: Member) -> Iterator[SourceItem]:
@@ -127,7 +122,7 @@ def _note(member: Member) -> SourceRecord:
         raise BadRecord("too_large", "the note is over 8 MB")
     with member.open() as stream:
         content = decoded(stream.read()).replace("\r\n", "\n")
-    facts, body = _parted(content)
+    facts, body = _split_front_matter(content)
     plain = _CODE.sub(" ", body)
     heading = _HEADING.search(plain)
     path = PurePosixPath(member.name)
@@ -167,17 +162,17 @@ def _placed(member: Member) -> Data:
     }
 
 
-def _parted(content: str) -> tuple[Data, str]:
+def _split_front_matter(content: str) -> tuple[Data, str]:
     """Front matter and text; front matter that is no YAML stays part of the text."""
     try:
         facts, body = frontmatter.parse(content)
     except (yaml.YAMLError, ValueError, TypeError, AttributeError, RecursionError):
         return {}, content.strip()
-    return {name: _said(facts.get(name)) for name in _FACTS}, body.strip()
+    return {name: _as_json(facts.get(name)) for name in _FACTS}, body.strip()
 
 
-def _said(value: Any) -> Any:
-    """A value of front matter, or a flat list of them, as JSON; dates as text.
+def _as_json(value: Any) -> Any:
+    """A value of front matter, or a flat list of them; dates as text.
 
     Nothing is followed further down: a few lines of YAML can name more than memory holds.
     """
@@ -193,9 +188,8 @@ def _scalar(value: Any) -> Any:
 
 
 def _tags(facts: Data, plain: str) -> list[str]:
-    listed = json_values.strings(facts, "tags") or re.split(
-        r"[,\s]+", json_values.text(facts, "tags") or ""
-    )
+    text = json_values.text(facts, "tags") or ""
+    listed = json_values.strings(facts, "tags") or re.split(r"[,\s]+", text)
     found = [tag.lstrip("#") for tag in [*listed, *_TAG.findall(plain)]]
     return list(dict.fromkeys(filter(None, found)))
 

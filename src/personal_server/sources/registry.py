@@ -25,67 +25,7 @@ from personal_server.sources.tables.reader import Guidance, TableSource
 from personal_server.sources.telegram import TelegramSource
 from personal_server.sources.whatsapp import WhatsAppSource
 
-# Why no source took an export, as far as a look at it tells, and what its owner can do.
-
-
-SEE_SOURCES = "See `pdpp sources` for what can be read, or name one with `--as KEY`."
-_LOOKED_AT = 100
-_WIDE = (BOM_UTF16_LE, BOM_UTF16_BE)
-
-
-def unrecognized(export: Export) -> ExportNotRecognized:
-    """The error that says most."""
-    filled = [member for member in export.members if member.size_bytes]
-    if not filled and export.refused:
-        return ExportNotRecognized(
-            f"Nothing in it may be read ({export.refused[0].reason}).",
-            "Get the export anew, without a password, as a plain .zip or a folder.",
-        )
-    if not filled:
-        return ExportNotRecognized(
-            "There is nothing in it.", "Download or copy the export again, and look into it first."
-        )
-    if all(member.suffix == ".zip" for member in filled):
-        return ExportNotRecognized(
-            "It holds only other zip files.", "Unpack it and import the zip files inside."
-        )
-    heads = [_head(member) for member in filled[:_LOOKED_AT]]
-    if not any(heads):
-        return ExportNotRecognized(
-            "Its files cannot be read.", "Check that your user may read them, or copy them again."
-        )
-    return _by_content([head for head in heads if head])
-
-
-def is_wide(member: Member) -> bool:
-    """Whether a file is written in UTF-16, which no source reads."""
-    return _head(member).startswith(_WIDE)
-
-
-def is_readable(member: Member) -> bool:
-    """Whether its first bytes can be had at all."""
-    return bool(_head(member))
-
-
-def _head(member: Member) -> bytes:
-    try:
-        return member.head()
-    except MemberDamaged:
-        return b""
-
-
-def _by_content(heads: list[bytes]) -> ExportNotRecognized:
-    if any(head.startswith(_WIDE) for head in heads):
-        return ExportNotRecognized(
-            "It is written in UTF-16.", "Save it as UTF-8 (or CSV UTF-8), and import that."
-        )
-    if len(heads) > 1 and any(map(looks_like_table, heads)):
-        return ExportNotRecognized(
-            "It holds several tables.", "Unpack it if it is a zip, and import each file by itself."
-        )
-    return ExportNotRecognized("No source knows this content.", SEE_SOURCES)
-
-
+# The surest first: where two claim one file, the first of them reads it.
 SOURCES: tuple[Source, ...] = (
     MailSource(),
     BankSource(),
@@ -101,8 +41,10 @@ SOURCES: tuple[Source, ...] = (
     TableSource(),
 )
 
-
 UNGUIDED = Guidance()
+SEE_SOURCES = "See `pdpp sources` for what can be read, or name one with `--as KEY`."
+_LOOKED_AT = 100
+_WIDE = (BOM_UTF16_LE, BOM_UTF16_BE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,21 +80,22 @@ def source_named(connector_key: str) -> Source | None:
 
 
 def readings(export: Export, guidance: Guidance = UNGUIDED) -> tuple[Reading, ...]:
-    """Who reads what: the surest source takes its members first, the others what is left.
+    """Who reads what: each source takes of its members what those before it left.
 
     Raises: ExportNotRecognized.
     """
-    claims = [(source, source.recognize(export)) for source in SOURCES]
-    made = [(source, claim) for source, claim in claims if claim is not None]
     taken: set[str] = set()
     chosen: list[Reading] = []
-    for source, claim in sorted(made, key=lambda pair: -pair[1].confidence):
-        members = [member for member in claim.members if member.name not in taken]
-        if members:
+    for source in SOURCES:
+        found = source.recognize(export)
+        members = [m for m in found.members if m.name not in taken] if found else []
+        if found and members:
             taken.update(member.name for member in members)
-            chosen.append(_reading(source, export.only(members), claim.why, guidance))
+            chosen.append(_reading(source, export.only(members), found.why, guidance))
+        if len(taken) == len(export.members):
+            break
     if not chosen:
-        raise unrecognized(export)
+        raise _unrecognized(export)
     return tuple(chosen)
 
 
@@ -162,8 +105,8 @@ def reading_as(export: Export, source: Source, guidance: Guidance = UNGUIDED) ->
     Raises: ExportNotRecognized, if there is nothing to read.
     """
     if not any(member.size_bytes for member in export.members):
-        raise unrecognized(export)
-    found = source.recognize(export) or Claim(1, export.members, "you said so")
+        raise _unrecognized(export)
+    found = source.recognize(export) or Claim(export.members, "you said so")
     return _reading(source, export.only(found.members), found.why, guidance)
 
 
@@ -174,3 +117,47 @@ def _reading(source: Source, export: Export, why: str, guidance: Guidance) -> Re
     fitted = source.fitted(export, guidance)
     guess = fitted.recognize(export)
     return Reading(fitted, export, guess.why if guess else why)
+
+
+def is_wide(member: Member) -> bool:
+    """Whether a file is written in UTF-16, which no source reads."""
+    return _head(member).startswith(_WIDE)
+
+
+def is_readable(member: Member) -> bool:
+    """Whether its first bytes can be had at all."""
+    return bool(_head(member))
+
+
+def _unrecognized(export: Export) -> ExportNotRecognized:
+    """Why no source took an export, as far as a look at it tells, and what its owner can do."""
+    filled = [member for member in export.members if member.size_bytes]
+    heads = [head for member in filled[:_LOOKED_AT] if (head := _head(member))]
+    if not filled and export.refused:
+        sentence = f"Nothing in it may be read ({export.refused[0].reason})."
+        next_step = "Get the export anew, without a password, as a plain .zip or a folder."
+    elif not filled:
+        sentence = "There is nothing in it."
+        next_step = "Download or copy the export again, and look into it first."
+    elif all(member.suffix == ".zip" for member in filled):
+        sentence = "It holds only other zip files."
+        next_step = "Unpack it and import the zip files inside."
+    elif not heads:
+        sentence = "Its files cannot be read."
+        next_step = "Check that your user may read them, or copy them again."
+    elif any(head.startswith(_WIDE) for head in heads):
+        sentence = "It is written in UTF-16."
+        next_step = "Save it as UTF-8 (or CSV UTF-8), and import that."
+    elif len(heads) > 1 and any(map(looks_like_table, heads)):
+        sentence = "It holds several tables."
+        next_step = "Unpack it if it is a zip, and import each file by itself."
+    else:
+        sentence, next_step = "No source knows this content.", SEE_SOURCES
+    return ExportNotRecognized(sentence, next_step)
+
+
+def _head(member: Member) -> bytes:
+    try:
+        return member.head()
+    except MemberDamaged:
+        return b""

@@ -6,11 +6,10 @@ import html
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import PurePosixPath
 from typing import cast
 
-from personal_server.domain.source_item import Data, Skipped, SourceItem, SourceRecord
+from personal_server.domain.source_item import Data, SourceItem, SourceRecord
 from personal_server.sources.common import json_values
 from personal_server.sources.common.declaration import (
     Stream,
@@ -29,20 +28,26 @@ from personal_server.sources.common.errors import BadRecord, MemberDamaged
 from personal_server.sources.common.export import Export, Member
 from personal_server.sources.common.json_stream import Element, json_elements
 from personal_server.sources.common.source import (
-    CERTAIN,
     Claim,
     beginning_at,
     claim,
+    each_element,
     each_member,
     matching,
-    one_record,
     without_repeats,
 )
 from personal_server.sources.common.times import from_epoch
 
-# What a Slack workspace holds, in the words of the consent page.
-
-
+_DAY = re.compile(rb"^\s*\[\s*\{.*\"ts\"\s*:\s*\"\d{10}\.\d{6}\"", re.DOTALL)
+_DATED = re.compile(r"/\d{4}-\d{2}-\d{2}\.json$")
+_INDEXES = {
+    "channels.json": "channel",
+    "groups.json": "private channel",
+    "mpims.json": "group conversation",
+    "dms.json": "direct conversation",
+}
+_PEOPLE = frozenset({"users.json", "org_users.json"})
+_MARK = re.compile(r"<([@#!]?)([^<>|]*)(?:\|([^<>]*))?>")
 CHANNELS = Stream(
     "channels",
     "Channels of the workspace",
@@ -60,7 +65,6 @@ CHANNELS = Stream(
     ],
     children={"messages": ("messages", "channel_id")},
 )
-
 PEOPLE = Stream(
     "people",
     "People of the workspace",
@@ -78,7 +82,6 @@ PEOPLE = Stream(
     ],
     views={"names": ("Names only", ["id", "name"])},
 )
-
 MESSAGES = Stream(
     "messages",
     "What was written in Slack",
@@ -106,7 +109,6 @@ MESSAGES = Stream(
     parents={"channel": ("channels", "channel_id"), "author": ("people", "author_id")},
     semantic=["text"],
 )
-
 FILES = Stream(
     "files",
     "Files shared in Slack",
@@ -123,7 +125,6 @@ FILES = Stream(
     time_field="sent_at",
     parents={"message": ("messages", "message_id")},
 )
-
 DECLARATION = declaration(
     "slack",
     "Slack",
@@ -131,90 +132,25 @@ DECLARATION = declaration(
     [CHANNELS, PEOPLE, MESSAGES, FILES],
 )
 
-HOW_TO_EXPORT = (
-    "An owner or admin of the workspace opens Settings > Workspace settings > Import/export data > "
-    "Export, and downloads the zip. Free plans export public channels only."
-)
-
-
-# Slack's markup as people read it: names for ids, plain links, plain signs.
-
-
-_MARK = re.compile(r"<([@#!]?)([^<>|]*)(?:\|([^<>]*))?>")
-
-
-def readable(text: str, people: Mapping[str, str], channels: Mapping[str, str]) -> str:
-    """Resolve mentions of people and channels, unfold links, undo escapes."""
-
-    def resolved(mark: re.Match[str]) -> str:
-        sign, target, label = mark.groups()
-        if sign == "@":
-            return f"@{label or people.get(target, target)}"
-        if sign == "#":
-            return f"#{label or channels.get(target, target)}"
-        if sign == "!":
-            return label or f"@{target.partition('^')[0]}"
-        return f"{label} ({target})" if label and label != target else target
-
-    return html.unescape(_MARK.sub(resolved, text))
-
-
-def words_of_blocks(blocks: list[Data]) -> str:
-    """The words of a message that programs build of blocks, one block a paragraph."""
-    return "\n\n".join(filter(None, ("".join(_words(block)).strip() for block in blocks)))
-
-
-def _words(element: Data) -> Iterator[str]:
-    text = element.get("text")
-    if isinstance(text, str):
-        yield text
-    elif isinstance(text, dict):
-        yield json_values.text(cast("Data", text), "text") or ""
-    kind, name = (
-        element.get("type"),
-        json_values.line(element, "user_id", "channel_id", "name", "url"),
-    )
-    if kind == "user" and name:
-        yield f"<@{name}>"
-    elif kind == "channel" and name:
-        yield f"<#{name}>"
-    elif kind == "emoji" and name:
-        yield f":{name}:"
-    elif kind == "link" and name and not text:
-        yield name
-    for inner in (
-        *json_values.objects(element, "elements"),
-        *json_values.objects(element, "fields"),
-    ):
-        yield from _words(inner)
-
-
-_DAY = re.compile(rb"^\s*\[\s*\{.*\"ts\"\s*:\s*\"\d{10}\.\d{6}\"", re.DOTALL)
-_DATED = re.compile(r"/\d{4}-\d{2}-\d{2}\.json$")
-_INDEXES = {
-    "channels.json": "channel",
-    "groups.json": "private channel",
-    "mpims.json": "group conversation",
-    "dms.json": "direct conversation",
-}
-_PEOPLE = frozenset({"users.json", "org_users.json"})
-
 
 class SlackSource:
     """Reads channels, people and messages of a workspace."""
 
     connector_key = "slack"
     declaration: Data = DECLARATION
-    how_to_export = HOW_TO_EXPORT
+    how_to_export = (
+        "An owner or admin of the workspace opens Settings > Workspace settings > Import/export "
+        "data > Export, and downloads the zip. Free plans export public channels only."
+    )
 
     def recognize(self, export: Export) -> Claim | None:
         """Claim the files of days, and the indexes beside their folders."""
-        days = list(matching(export, lambda head: bool(_DAY.match(head)), ".json"))
+        days = list(matching(export, _DAY.match, ".json"))
         roots = {_root(day) for day in days}
         claimed = {day.name for day in days}
         days += [m for m in export.members if _is_day(m, roots) and m.name not in claimed]
         indexes = [m for m in export.members if _parent(m) in roots and _is_index(m)]
-        return claim(CERTAIN, [*days, *indexes], "it holds days of a Slack workspace")
+        return claim([*days, *indexes], "it holds days of a Slack workspace")
 
     def read(self, export: Export, start: int = 0) -> Iterator[SourceItem]:
         """Yield people and channels, then the messages of each channel, day by day."""
@@ -291,19 +227,15 @@ def _read_member(member: Member, workspaces: dict[str, _Workspace]) -> Iterator[
     name = PurePosixPath(member.name).name
     index = _is_index(member)
     workspace = workspaces.get(_parent(member) if index else _root(member), _Workspace())
-    for element in json_elements(member):
-        if isinstance(element, Skipped):
-            yield element
-            continue
-        where = f"{member.name} at byte {element.position - member.offset}"
-        entry = _Entry(element, workspace, PurePosixPath(member.name).parent.name)
+    folder = PurePosixPath(member.name).parent.name
+
+    def build(element: Element) -> Iterator[SourceRecord]:
+        entry = _Entry(element, workspace, folder)
         if not index:
-            yield from one_record(where, element.position, entry.message)
-        elif name in _PEOPLE:
-            yield from one_record(where, element.position, entry.person)
-        else:
-            build = partial(entry.channel, _INDEXES[name])
-            yield from one_record(where, element.position, build)
+            return entry.message()
+        return entry.person() if name in _PEOPLE else entry.channel(_INDEXES[name])
+
+    return each_element(json_elements(member), build)
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,7 +265,6 @@ class _Entry:
 
     def channel(self, kind: str) -> Iterator[SourceRecord]:
         value = self.element.value
-        created = json_values.instant(value, "created")
         members = json_values.strings(value, "members")
         data: Data = {
             "id": json_values.required(value, "id"),
@@ -341,8 +272,8 @@ class _Entry:
             "kind": kind,
             "topic": json_values.text(json_values.inner(value, "topic"), "value"),
             "purpose": json_values.text(json_values.inner(value, "purpose"), "value"),
-            "created_at": created,
-            "members": [self._named(each) for each in members],
+            "created_at": json_values.instant(value, "created"),
+            "members": [self.workspace.people.get(each, each) for each in members],
             "member_count": len(members),
             "is_archived": json_values.truth(value, "is_archived"),
         }
@@ -354,6 +285,7 @@ class _Entry:
         channel_id, channel_name = self.workspace.channel(self.folder)
         thread = json_values.line(value, "thread_ts") or ts
         author = json_values.line(value, "user", "bot_id")
+        edited = json_values.line(json_values.inner(value, "edited"), "ts")
         files = json_values.objects(value, "files")
         reactions = json_values.objects(value, "reactions")
         data: Data = {
@@ -371,9 +303,7 @@ class _Entry:
             "reactions": [name for each in reactions if (name := json_values.line(each, "name"))],
             "reaction_count": sum(json_values.whole(each, "count") or 0 for each in reactions),
             "file_count": len(files),
-            "edited_at": _instant_or_none(
-                json_values.line(json_values.inner(value, "edited"), "ts")
-            ),
+            "edited_at": _instant_or_none(edited),
         }
         yield self._record("messages", data)
         for number, each in enumerate(files, 1):
@@ -395,14 +325,11 @@ class _Entry:
     def _words(self, value: Data) -> str | None:
         pieces = [json_values.text(value, "text")]
         for attachment in json_values.objects(value, "attachments"):
-            pieces += [
-                json_values.text(attachment, "title"),
-                json_values.text(attachment, "text", "fallback"),
-            ]
-        said = "\n\n".join(filter(None, pieces)) or words_of_blocks(
-            json_values.objects(value, "blocks")
-        )
-        return readable(said, self.workspace.people, self.workspace.channels) or None
+            pieces.append(json_values.text(attachment, "title"))
+            pieces.append(json_values.text(attachment, "text", "fallback"))
+        blocks = json_values.objects(value, "blocks")
+        text = "\n\n".join(filter(None, pieces)) or words_of_blocks(blocks)
+        return readable(text, self.workspace.people, self.workspace.channels) or None
 
     def _author(self, value: Data, author: str | None) -> str | None:
         if author in self.workspace.people:
@@ -413,9 +340,6 @@ class _Entry:
             or json_values.line(value, "username")
             or json_values.line(json_values.inner(value, "bot_profile"), "name")
         )
-
-    def _named(self, person: str) -> str:
-        return self.workspace.people.get(person, person)
 
     def _record(self, stream: str, data: Data) -> SourceRecord:
         return SourceRecord(stream, data, self.element.position)
@@ -433,3 +357,45 @@ def _instant_or_none(ts: str | None) -> str | None:
         return _instant(ts) if ts else None
     except BadRecord:
         return None
+
+
+def readable(text: str, people: Mapping[str, str], channels: Mapping[str, str]) -> str:
+    """Resolve mentions of people and channels, unfold links, undo escapes."""
+
+    def resolved(mark: re.Match[str]) -> str:
+        sign, target, label = mark.groups()
+        if sign == "@":
+            return f"@{label or people.get(target, target)}"
+        if sign == "#":
+            return f"#{label or channels.get(target, target)}"
+        if sign == "!":
+            return label or f"@{target.partition('^')[0]}"
+        return f"{label} ({target})" if label and label != target else target
+
+    return html.unescape(_MARK.sub(resolved, text))
+
+
+def words_of_blocks(blocks: list[Data]) -> str:
+    """The words of a message that programs build of blocks, one block a paragraph."""
+    return "\n\n".join(filter(None, ("".join(_words(block)).strip() for block in blocks)))
+
+
+def _words(element: Data) -> Iterator[str]:
+    text = element.get("text")
+    if isinstance(text, str):
+        yield text
+    elif isinstance(text, dict):
+        yield json_values.text(cast("Data", text), "text") or ""
+    kind = element.get("type")
+    name = json_values.line(element, "user_id", "channel_id", "name", "url")
+    if kind == "user" and name:
+        yield f"<@{name}>"
+    elif kind == "channel" and name:
+        yield f"<#{name}>"
+    elif kind == "emoji" and name:
+        yield f":{name}:"
+    elif kind == "link" and name and not text:
+        yield name
+    for listed in ("elements", "fields"):
+        for inner in json_values.objects(element, listed):
+            yield from _words(inner)

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import tzinfo
+from functools import partial
 from pathlib import PurePosixPath
 
 from personal_server.domain.source_item import Data, Json, Skipped, SourceItem, SourceRecord
@@ -31,7 +32,6 @@ from personal_server.sources.common.errors import BadRecord
 from personal_server.sources.common.export import Export, Member
 from personal_server.sources.common.json_stream import Element, json_elements, parse_object
 from personal_server.sources.common.source import (
-    CERTAIN,
     Claim,
     beginning_at,
     claim,
@@ -43,8 +43,17 @@ from personal_server.sources.common.source import (
 from personal_server.sources.common.text import one_line, or_none, printable
 from personal_server.sources.common.times import from_epoch, from_iso
 
-# What an export of Telegram holds, in the words of the consent page.
-
+_KINDS = rb"[a-z_]+_(?:chat|group|supergroup|channel)|saved_messages|replies|verification_codes"
+_CHAT = re.compile(
+    rb'\s*\{(?=.*"type"\s*:\s*"(?:' + _KINDS + rb')")(?=.*"messages"\s*:\s*\[)', re.DOTALL
+)
+_ACCOUNT = re.compile(rb'\s*\{\s*"about"\s*:\s*"[^"]*Telegram', re.DOTALL)
+_STRING = rb'"(?:[^"\\]|\\.)*"'
+_FACTS = re.compile(
+    rb"\{((?:\s*" + _STRING + rb"\s*:\s*(?:" + _STRING + rb"|[^\s,\[\]{}\"]+)\s*,)*)"
+    rb'\s*"messages"\s*:\s*\Z'
+)
+_OTHERS = (".json", ".html", ".css", ".js", ".vcf", ".vcard", ".zip")
 
 CHATS = Stream(
     "chats",
@@ -90,33 +99,17 @@ DECLARATION = declaration(
     "telegram", "Telegram", "Chats exported from Telegram.", [CHATS, MESSAGES, FILES]
 )
 
-HOW_TO_EXPORT = (
-    "In Telegram Desktop (not the phone) choose Settings > Advanced > Export Telegram data, or the "
-    "menu of one chat > Export chat history; as the format JSON, with the media you want. Import "
-    "the folder that holds result.json."
-)
-
-
-_KINDS = rb"[a-z_]+_(?:chat|group|supergroup|channel)|saved_messages|replies|verification_codes"
-_CHAT = re.compile(
-    rb'\s*\{(?=.*"type"\s*:\s*"(?:' + _KINDS + rb')")(?=.*"messages"\s*:\s*\[)', re.DOTALL
-)
-_ACCOUNT = re.compile(rb'\s*\{\s*"about"\s*:\s*"[^"]*Telegram', re.DOTALL)
-_STRING = rb'"(?:[^"\\]|\\.)*"'
-_FACTS = re.compile(
-    rb"\{((?:\s*" + _STRING + rb"\s*:\s*(?:" + _STRING + rb"|[^\s,\[\]{}\"]+)\s*,)*)"
-    rb'\s*"messages"\s*:\s*\Z'
-)
-_OTHERS = (".json", ".html", ".css", ".js", ".vcf", ".vcard", ".zip")
-_PATHS = ("file", "photo")
-
 
 class TelegramSource:
     """Reads result.json of one chat or of an account, and the files beside it."""
 
     connector_key = "telegram"
     declaration: Data = DECLARATION
-    how_to_export = HOW_TO_EXPORT
+    how_to_export = (
+        "In Telegram Desktop (not the phone) choose Settings > Advanced > Export Telegram data, or "
+        "the menu of one chat > Export chat history; as the format JSON, with the media you want. "
+        "Import the folder that holds result.json."
+    )
 
     def recognize(self, export: Export) -> Claim | None:
         """Claim the JSON by how it begins, and the media under its folder."""
@@ -130,7 +123,7 @@ class TelegramSource:
             and member.suffix not in _OTHERS
             and any(root in PurePosixPath(member.name).parents for root in roots)
         ]
-        return claim(CERTAIN, [*found, *media], "it holds chats as Telegram exports them")
+        return claim([*found, *media], "it holds chats as Telegram exports them")
 
     def read(self, export: Export, start: int = 0) -> Iterator[SourceItem]:
         """Yield each chat before its messages, each file after its message."""
@@ -154,15 +147,6 @@ class _Chat:
     export: Export
     root: PurePosixPath
 
-    def file(self, path: str) -> Member | None:
-        """The exported file at a path that is written as if from the folder of the JSON."""
-        return self.export.member(str(self.root / path))
-
-    @property
-    def zone(self) -> tzinfo:
-        """Where times without a zone were written."""
-        return self.export.zone
-
 
 def _read_member(member: Member, export: Export) -> Iterator[SourceItem]:
     root = PurePosixPath(member.name).parent
@@ -173,8 +157,8 @@ def _read_member(member: Member, export: Export) -> Iterator[SourceItem]:
             continue
         if element.lead != lead:
             lead, chat, began = element.lead, _chat_of(element.lead, export, root), False
-        where = f"{member.name} at byte {element.position - member.offset}"
-        for item in one_record(where, element.position, lambda e=element, c=chat: _items(e, c)):
+        build = partial(_message_items, element, chat)
+        for item in one_record(element.where, element.position, build):
             if isinstance(item, SourceRecord) and not began:
                 began = True
                 yield _chat_record(chat, item)
@@ -204,18 +188,18 @@ def _chat_record(chat: _Chat, first: SourceRecord) -> SourceRecord:
     return SourceRecord("chats", data | {"began_at": first.data["sent_at"]}, first.position)
 
 
-def _items(element: Element, chat: _Chat) -> Iterator[SourceItem]:
+def _message_items(element: Element, chat: _Chat) -> Iterator[SourceItem]:
     value = element.value
     own = json_values.whole(value, "id")
     if own is None:
         raise BadRecord("bad_record", "it has no id")
-    sent_at = _instant(value, "date", chat.zone)
+    sent_at = _instant(value, "date", chat.export.zone)
     if sent_at is None:
         raise BadRecord("bad_date", "its date cannot be read")
     notice = value.get("type") == "service"
     replied = json_values.whole(value, "reply_to_message_id")
     message_id = f"{chat.id}.{own}"
-    path = json_values.text(value, *_PATHS)
+    path = json_values.text(value, "file", "photo")
     data: Data = {
         "id": message_id,
         "chat_id": chat.id,
@@ -228,7 +212,7 @@ def _items(element: Element, chat: _Chat) -> Iterator[SourceItem]:
         "is_notice": notice,
         "reply_to_id": f"{chat.id}.{replied}" if replied is not None else None,
         "forwarded_from": json_values.line(value, "forwarded_from"),
-        "edited_at": _instant(value, "edited", chat.zone),
+        "edited_at": _instant(value, "edited", chat.export.zone),
         "file_count": 1 if path else 0,
     }
     yield SourceRecord("messages", data, element.position)
@@ -257,8 +241,8 @@ def _piece(piece: Json) -> str:
     if isinstance(piece, str):
         return piece
     for each in json_values.objects({"pieces": [piece]}, "pieces"):
-        said, href = json_values.text(each, "text") or "", json_values.line(each, "href")
-        return f"{said} ({href})" if href else said
+        words, href = json_values.text(each, "text") or "", json_values.line(each, "href")
+        return f"{words} ({href})" if href else words
     return ""
 
 
@@ -275,7 +259,10 @@ def _kind(value: Data, *, notice: bool) -> str:
 def _file(
     value: Data, path: str, message: Data, position: int, chat: _Chat
 ) -> Iterator[SourceItem]:
-    """The file of a message; a path in parentheses says why there is none."""
+    """The file of a message; a path in parentheses says why there is none.
+
+    Others are written as if from the folder of the JSON.
+    """
     missing = path.startswith("(")
     name = json_values.line(value, "file_name") or (None if missing else PurePosixPath(path).name)
     data: Data = {
@@ -286,6 +273,5 @@ def _file(
         "mime_type": json_values.line(value, "mime_type") or kind_of(name),
         "size_bytes": json_values.whole(value, "file_size"),
     }
-    yield from with_file(
-        SourceRecord("files", data, position), None if missing else chat.file(path)
-    )
+    member = None if missing else chat.export.member(str(chat.root / path))
+    yield from with_file(SourceRecord("files", data, position), member)

@@ -1,35 +1,289 @@
-"""The outermost application: origin, request id, address limits, then the part that answers.
+"""The frame: what every surface does with a request, and the application they stand in.
 
-Rule: what is settled here (`scope["state"]`: origin, request_id, client_address) is never settled
-again inside; the in-process transport of the hosted adapter enters behind it.
+Rule: the frame owns the steps of a request, from scope to response; a surface gives it a table of
+routes and says who calls, what a route answers and how an error looks.  What the outermost
+application settles (`scope["state"]`: origin, request_id, client_address) is never settled again
+inside; the in-process transport of the hosted adapter enters behind it.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, nullcontext
+from contextlib import AbstractAsyncContextManager, ExitStack, nullcontext
+from dataclasses import dataclass, field
 from hashlib import blake2b
-from secrets import token_hex
+from typing import BinaryIO, Generic, TypeVar
 
 import msgspec
 import orjson
 from starlette.datastructures import MutableHeaders
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from personal_server.errors import MethodNotAllowed, PersonalServerError, RateLimitExceeded
+from personal_server.errors import (
+    InvalidRequest,
+    MethodNotAllowed,
+    MisdirectedRequest,
+    PersonalServerError,
+    RateLimitExceeded,
+)
+from personal_server.web.bodies import check_head, read_body, spool_body
 from personal_server.web.cross_origin import (
-    ALLOWED_HEADERS,
-    CORS_HEADERS,
-    answer_preflight,
+    READABLE_ANYWHERE,
     is_public_document,
+    preflight,
     readable_anywhere,
 )
-from personal_server.web.error_responses import error_body
+from personal_server.web.error_responses import json_error, translate
 from personal_server.web.limits import FailedBearers
 from personal_server.web.origins import OriginPolicy
-from personal_server.web.requests import PDPP_VERSION, echoed_request_id
-from personal_server.web.responses import JSON_TYPE, Answer, Reply
-from personal_server.web.routing import Match, Route
+from personal_server.web.parameters import Parameters, parse_query
+from personal_server.web.requests import (
+    PDPP_VERSION,
+    IncomingRequest,
+    check_version,
+    request_id_of,
+)
+from personal_server.web.responses import (
+    JSON_TYPE,
+    ChunkedResponse,
+    Reply,
+    close_chunks,
+    compress,
+    send_response,
+    set_fixed_headers,
+)
+from personal_server.web.routing import Match, Route, RouteDeclaration, RouteTable
+from personal_server.web.workers import Capacity, Workers
+
+WRITING = Capacity(threads=2, waiting=64, wait_seconds=30.0)
+
+D = TypeVar("D", bound=RouteDeclaration)
+C = TypeVar("C")
+
+
+@dataclass(slots=True)
+class Exchange(Generic[D, C]):
+    """One request on its way: what the steps have found out so far.
+
+    Shapes: `route` is there once one was found, `path` holds its decoded variable segments;
+        `caller` is whoever the surface says calls, `None` before it is known; `query_refusal`
+        is what is wrong with the query, raised once the caller is known; `closing` gives back what
+        the request holds, once it is answered.
+    Units: `now_ns` UTC nanoseconds, where the surface keeps time.
+    """
+
+    request: IncomingRequest
+    match: Match[D] | None = None
+    route: D = field(init=False)
+    path: Mapping[str, str] = field(default_factory=dict[str, str])
+    caller: C | None = None
+    parameters: Parameters = field(default_factory=Parameters)
+    query_refusal: PersonalServerError | None = None
+    body: bytes = b""
+    spool: BinaryIO | None = None
+    now_ns: int = 0
+    closing: ExitStack = field(default_factory=ExitStack)
+
+    @property
+    def found(self) -> D | None:
+        """The route that answers; `None` where none was found."""
+        return getattr(self, "route", None)
+
+    @property
+    def identified(self) -> C:
+        """Who calls, once that is known."""
+        if self.caller is None:
+            raise LookupError("nobody was identified yet")
+        return self.caller
+
+    def require_query(self) -> None:
+        """Raise what is wrong with the query."""
+        if self.query_refusal is not None:
+            raise self.query_refusal
+
+
+class Surface(ABC, Generic[D, C]):
+    """The ASGI application of a route table.
+
+    Reads wait for reads and writes for writes, each in threads of their own, so that a write never
+    holds up a read.
+    """
+
+    def __init__(
+        self, table: RouteTable[D], reading: Capacity | None = None, writing: Capacity = WRITING
+    ) -> None:
+        self.table = table
+        self.readers = Workers(reading or Capacity())
+        self.writers = Workers(writing)
+
+    # What a surface says.
+    @abstractmethod
+    async def identify(self, exchange: Exchange[D, C]) -> None:
+        """Find out who calls, and whether they may at all.  Raises: PersonalServerError."""
+
+    @abstractmethod
+    async def answer(self, exchange: Exchange[D, C]) -> Response:
+        """Let the route answer.  Raises: PersonalServerError."""
+
+    @abstractmethod
+    def refuse(self, exchange: Exchange[D, C], error: PersonalServerError) -> Response:
+        """How an error looks."""
+
+    def complete(self, exchange: Exchange[D, C], response: Response) -> None:
+        """Add what this surface says on every answer."""
+
+    # The steps of a request.
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one HTTP request."""
+        if scope["type"] != "http":
+            return
+        request = IncomingRequest(scope, receive)
+        exchange = Exchange[D, C](request)
+        with exchange.closing:
+            response = await self._response(exchange)
+            await send_response(
+                response,
+                bodiless=request.method == "HEAD",
+                receive=receive,
+                send=send,
+                workers=self.readers,
+            )
+
+    async def _response(self, exchange: Exchange[D, C]) -> Response:
+        request = exchange.request
+        try:
+            response = await self.steps(exchange)
+        except Exception as error:  # noqa: BLE001 (the one boundary)
+            failure = translate(error, request.request_id)
+            response = self.refuse(exchange, failure)
+            if isinstance(failure, MethodNotAllowed) and exchange.match is not None:
+                response.headers["Allow"] = ", ".join(exchange.match.methods)
+        set_fixed_headers(response, request.request_id)
+        if _is_readable_anywhere(exchange):
+            response.headers.update(READABLE_ANYWHERE)
+        self.complete(exchange, response)
+        return response
+
+    async def steps(self, exchange: Exchange[D, C]) -> Response:
+        """Every step in its order.  Source: docs/contract/resource-server.md 1.5."""
+        request = exchange.request
+        match = self.table.match(request.raw_path)
+        exchange.match, exchange.path = match, match.path
+        if request.method == "OPTIONS" and match.cors_methods:
+            return preflight(match.cors_methods)
+        exchange.route = match.route(request.method)
+        check_version(request.headers)
+        self.read_query(exchange)
+        return await self.serve(exchange)
+
+    async def serve(self, exchange: Exchange[D, C]) -> Response:
+        """The steps that need to know who calls."""
+        await self.identify(exchange)
+        exchange.require_query()
+        await self.read_body(exchange)
+        return await self.answer(exchange)
+
+    def read_query(self, exchange: Exchange[D, C]) -> None:
+        """Parse the query as the route declares it; what is wrong with it waits for its turn."""
+        if exchange.route.open_query:
+            return
+        try:
+            query = exchange.request.raw_query
+            exchange.parameters = parse_query(query, exchange.route.declared)
+        except PersonalServerError as refusal:
+            exchange.query_refusal = refusal
+
+    async def read_body(self, exchange: Exchange[D, C]) -> None:
+        """Read the body as the route declares it.
+
+        Raises: UnsupportedMediaType, BodyTooLarge, InvalidRequest.
+        """
+        rule, request = exchange.route.body, exchange.request
+        if rule is None:
+            return
+        check_head(rule, request.headers)
+        if rule.spooled:
+            exchange.spool = await spool_body(rule, request.receive)
+            exchange.closing.callback(exchange.spool.close)
+        else:
+            exchange.body = await read_body(rule, request.receive)
+
+
+def _is_readable_anywhere(exchange: Exchange[D, C]) -> bool:
+    route = exchange.found
+    if route is not None:
+        return route.cors
+    return exchange.match is not None and bool(exchange.match.cors_methods)
+
+
+# A reply of `/v1` becomes a response with validator, caching and content type.
+#
+# Rule: what may be kept, and how it is checked again, is read from the route's declaration.
+
+
+def respond(
+    route: Route, reply: Reply, headers: Mapping[str, str], shown: Callable[[Response], None]
+) -> Response:
+    """The response of a reply, compressed where accepted; `shown` hears of it unless it is a 304.
+
+    Shapes: headers by lower-case name.  Raises: what `shown` raises.
+    """
+    response = rendered(route, reply)
+    try:
+        if is_unchanged(headers, response):
+            close_chunks(reply.chunks)
+            return unchanged(response)
+        shown(response)
+    except BaseException:
+        close_chunks(reply.chunks)
+        raise
+    if reply.content_type == JSON_TYPE and reply.chunks is None:
+        compress(response, headers.get("accept-encoding", ""))
+    return response
+
+
+def rendered(route: Route, reply: Reply) -> Response:
+    """The response of a reply: body, content type, caching, validator."""
+    body = reply.content or b""
+    if reply.body is not None:
+        body = msgspec.json.encode(reply.body)
+    headers = {} if reply.status == 204 else {"Content-Type": reply.content_type}
+    headers["Cache-Control"] = route.caching.value
+    etag = reply.etag
+    if route.etag and etag is None and reply.status == 200:
+        etag = f'W/"{blake2b(body, digest_size=16).hexdigest()}"'
+    if reply.chunks is None:
+        response = Response(body, reply.status, headers)
+    else:
+        response = ChunkedResponse(reply.chunks, reply.length_bytes, reply.status, headers)
+    for name, value in reply.headers:
+        response.headers.append(name, value)
+    if etag is not None:
+        response.headers["ETag"] = etag
+    return response
+
+
+def is_unchanged(headers: Mapping[str, str], response: Response) -> bool:
+    """Whether the caller already has it (`If-None-Match`, weak comparison)."""
+    sent, etag = headers.get("if-none-match"), response.headers.get("etag")
+    if sent is None or etag is None or response.status_code not in (200, 206):
+        return False
+    known = {part.strip().removeprefix("W/") for part in sent.split(",")}
+    return "*" in known or etag.removeprefix("W/") in known
+
+
+def unchanged(response: Response) -> Response:
+    """The 304 of a response: its headers without those of the body."""
+    dropped = (b"content-type", b"content-length", b"content-range", b"content-disposition")
+    kept = Response(None, 304)
+    kept.raw_headers.extend(pair for pair in response.raw_headers if pair[0] not in dropped)
+    return kept
+
+
+# The outermost application: what is wrong with any request, then the surface that answers it.
+
 
 Lifetime = Callable[[], AbstractAsyncContextManager[None]]
 
@@ -67,17 +321,21 @@ class Outermost:
 
     async def _respond(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = {k.decode("latin-1"): v.decode("latin-1") for k, v in scope["headers"]}
-        request_id = echoed_request_id(headers) or f"req_{token_hex(12)}"
+        request_id = request_id_of(headers)
         send = _with_fixed_headers(send, request_id)
         try:
+            _check_form(scope, headers)
             address = self._settle(scope, headers, request_id)
+        except MisdirectedRequest as error:
+            await _refuse(error, request_id, send)
+            return
         except PersonalServerError as error:
-            await _refuse(error, request_id, (), send)
+            await _refuse(error, request_id, send, Connection="close")
             return
         if is_public_document(scope["path"]):
             send = readable_anywhere(send)
             if scope["method"] == "OPTIONS":
-                await answer_preflight(send)
+                await preflight(("GET", "HEAD"))(scope, receive, send)
                 return
         if headers.get("authorization", "")[:7].lower() == "bearer ":
             send = self._limiting_refusals(send, address, request_id)
@@ -89,8 +347,7 @@ class Outermost:
             return ""
         peer = (scope.get("client") or ("", 0))[0]
         address = self._policy.client_address(peer, headers)
-        scope["state"] = {
-            **scope.get("state", {}),
+        scope["state"] = {  # made anew: nothing of a request from outside is settled before
             "origin": self._policy.origin_of(peer, scope["scheme"], headers),
             "request_id": request_id,
             "client_address": address,
@@ -115,51 +372,65 @@ class Outermost:
                     self._failed.count(address)
                 except RateLimitExceeded as error:
                     limited = True
-                    await _refuse(error, request_id, _standing(message), send)
+                    await _refuse(error, request_id, send, **_lasting(message))
             if not limited:
                 await send(message)
 
         return limiting
 
 
-def _standing(message: Message) -> list[tuple[bytes, bytes]]:
+def _check_form(scope: Scope, headers: Mapping[str, str]) -> None:
+    """Refuse what is no request for a resource of ours, and a body that two headers measure.
+
+    Source: docs/contract/resource-server.md 1.1.  Raises: InvalidRequest, MethodNotAllowed.
+    """
+    if scope["method"] == "CONNECT":
+        raise MethodNotAllowed("This server is no proxy.")
+    if not scope["path"].startswith("/"):
+        raise InvalidRequest("The request target is a path.", param="path")
+    if "transfer-encoding" in headers and "content-length" in headers:
+        raise InvalidRequest(
+            "Send Content-Length or Transfer-Encoding, not both.", param="Content-Length"
+        )
+
+
+def _lasting(message: Message) -> Mapping[str, str]:
     """The headers that every answer of a path has, whatever its status."""
     kept = (b"link", b"vary", b"access-control-allow-origin", b"access-control-expose-headers")
-    return [(name, value) for name, value in message["headers"] if name.lower() in kept]
+    return {
+        name.decode("latin-1"): value.decode("latin-1")
+        for name, value in message["headers"]
+        if name.lower() in kept
+    }
 
 
 async def _healthy(scope: Scope, receive: Receive, send: Send) -> None:
     del receive
-    if scope["method"] in ("GET", "HEAD"):
-        body = b"" if scope["method"] == "HEAD" else orjson.dumps({"status": "ok"})
-        await _answer(200, body, (), send)
+    head = scope["method"] == "HEAD"
+    if head or scope["method"] == "GET":
+        headers = {"Cache-Control": "no-store", "Content-Type": JSON_TYPE}
+        body = b"" if head else orjson.dumps({"status": "ok"})
+        await _send(Response(body, 200, headers), send)
         return
     refusal = MethodNotAllowed("This address takes GET.")
-    await _refuse(refusal, scope["state"]["request_id"], [(b"allow", b"GET, HEAD")], send)
+    await _refuse(refusal, scope["state"]["request_id"], send, Allow="GET, HEAD")
 
 
-async def _refuse(
-    error: PersonalServerError,
-    request_id: str,
-    standing: Sequence[tuple[bytes, bytes]],
-    send: Send,
-) -> None:
-    wait = error.members.get("retry_after_seconds")
-    retry = () if wait is None else ((b"retry-after", str(wait).encode()),)
-    await _answer(error.status, error_body(error, request_id), (*standing, *retry), send)
+async def _refuse(error: PersonalServerError, request_id: str, send: Send, **headers: str) -> None:
+    response = json_error(error, request_id)
+    response.headers.update({"Cache-Control": "no-store", **headers})
+    await _send(response, send)
 
 
-async def _answer(
-    status: int, body: bytes, extra: Sequence[tuple[bytes, bytes]], send: Send
-) -> None:
-    headers = [
-        (b"content-type", b"application/json; charset=utf-8"),
-        (b"content-length", str(len(body)).encode()),
-        (b"cache-control", b"no-store"),
-        *extra,
-    ]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+async def _send(response: Response, send: Send) -> None:
+    await send(
+        {
+            "type": "http.response.start",
+            "status": response.status_code,
+            "headers": response.raw_headers,
+        }
+    )
+    await send({"type": "http.response.body", "body": response.body})
 
 
 def _with_fixed_headers(send: Send, request_id: str) -> Send:
@@ -173,62 +444,3 @@ def _with_fixed_headers(send: Send, request_id: str) -> Send:
         await send(message)
 
     return fixing
-
-
-# Rendering: a route's reply becomes an answer with validator, caching and content type.
-#
-# Rule: what may be kept, and how it is checked again, is read from the route's declaration.
-
-
-def preflight(match: Match) -> Answer:
-    """The answer to a browser that asks before it calls.
-
-    Source: docs/contract/resource-server.md 1.4.
-    """
-    return Answer(
-        204,
-        [
-            *CORS_HEADERS,
-            ("Access-Control-Allow-Methods", ", ".join(match.cors_methods)),
-            ("Access-Control-Allow-Headers", ALLOWED_HEADERS),
-            ("Access-Control-Max-Age", "600"),
-        ],
-    )
-
-
-def rendered(route: Route, reply: Reply) -> Answer:
-    """The answer of a reply: body, content type, caching, validator."""
-    body = reply.content or b""
-    headers = [("Cache-Control", route.caching.value), *reply.headers]
-    if reply.body is not None:
-        body = msgspec.json.encode(reply.body)
-    if reply.status != 204:
-        headers.insert(0, ("Content-Type", reply.content_type))
-    etag = reply.etag
-    if route.etag and etag is None and reply.status == 200:
-        etag = f'W/"{blake2b(body, digest_size=16).hexdigest()}"'
-    if etag is not None:
-        headers.append(("ETag", etag))
-    return Answer(reply.status, headers, body, reply.chunks, reply.length_bytes)
-
-
-def is_unchanged(headers: dict[str, str], answer: Answer) -> bool:
-    """Whether the caller already has it (`If-None-Match`, weak comparison)."""
-    sent = headers.get("if-none-match")
-    etag = next((value for name, value in answer.headers if name == "ETag"), None)
-    if sent is None or etag is None or answer.status not in (200, 206):
-        return False
-    known = {part.strip().removeprefix("W/") for part in sent.split(",")}
-    return "*" in known or etag.removeprefix("W/") in known
-
-
-def unchanged(answer: Answer) -> Answer:
-    """The 304 of an answer: its headers without those of the body."""
-    dropped = ("Content-Type", "Content-Range", "Content-Disposition")
-    kept = [(name, value) for name, value in answer.headers if name not in dropped]
-    return Answer(304, kept)
-
-
-def is_json(answer: Answer) -> bool:
-    """Whether the body is one of our JSON bodies."""
-    return ("Content-Type", JSON_TYPE) in answer.headers

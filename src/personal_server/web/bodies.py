@@ -1,4 +1,4 @@
-"""Request bodies: read within their limit, in memory or into a file.
+"""Request bodies: read within their limit, in memory or into a file; JSON and forms.
 
 Rule: a body over its limit is refused as soon as that is known, and none of it is used.
 """
@@ -6,21 +6,14 @@ Rule: a body over its limit is refused as soon as that is known, and none of it 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, BinaryIO, TypeVar, cast
 from urllib.parse import parse_qsl
 
 import msgspec
-from starlette.requests import Request
 from starlette.types import Receive
 
-from personal_server.errors import (
-    BadRequest,
-    BodyTooLarge,
-    InvalidRequest,
-    RequestTooLarge,
-    UnsupportedMediaType,
-)
+from personal_server.errors import BodyTooLarge, InvalidRequest, UnsupportedMediaType
 from personal_server.web.routing import JSON_BODY_BYTES, BodyRule
 
 SPOOLED_ABOVE_BYTES = 1_048_576
@@ -141,100 +134,23 @@ def _too_large(rule: BodyRule) -> BodyTooLarge:
     )
 
 
-MAX_BODY = 128 * 1024
-MAX_REGISTRATION = 32 * 1024
-MAX_FIELDS = 200
-FORM, JSON = "application/x-www-form-urlencoded", "application/json"
+# Forms: their fields in the order sent.
 
-
-def known_query(request: Request, allowed: Collection[str] = ()) -> None:
-    """Refuse query parameters that the route does not list.  Source: docs/decisions.md C17."""
-    for name in _pairs(request.scope["query_string"]):
-        if name[0] not in allowed:
-            raise BadRequest("The query parameter is not known here.", param=name[0])
-
-
-def query_parameters(request: Request) -> tuple[dict[str, str], tuple[str, ...], frozenset[str]]:
-    """The query of an authorization request: parameters, resources, repeated names."""
-    return _parameters(_pairs(request.scope["query_string"]))
-
-
-def parse_form(body: bytes) -> tuple[dict[str, str], tuple[str, ...]]:
-    """The parameters of a form and its resources.  Raises: BadRequest."""
-    parameters, resources, repeated = _parameters(_pairs(body))
-    if repeated:
-        name = min(repeated)
-        raise BadRequest(f"The parameter {name[:64]} is given twice.", param=name[:64])
-    return parameters, resources
-
-
-async def read_small_body(request: Request, content_type: str, limit: int) -> bytes:
-    """The body of a call.  Raises: BadRequest, RequestTooLarge."""
-    sent = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if sent != content_type:
-        raise BadRequest(f"The body has the content type {content_type}.")
-    body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > limit:
-            raise RequestTooLarge(f"The body may have {limit} bytes.")
-    return bytes(body)
-
-
-def _pairs(text: bytes) -> list[tuple[str, str]]:
-    try:
-        return parse_qsl(
-            text.decode("utf-8"),
-            keep_blank_values=True,
-            errors="strict",
-            max_num_fields=MAX_FIELDS,
-        )
-    except ValueError:
-        raise BadRequest("The parameters are not a form in UTF-8.") from None
-
-
-def _parameters(
-    pairs: Iterable[tuple[str, str]],
-) -> tuple[dict[str, str], tuple[str, ...], frozenset[str]]:
-    parameters: dict[str, str] = {}
-    resources: list[str] = []
-    seen: set[str] = set()
-    repeated: set[str] = set()
-    for name, value in pairs:
-        if name == "resource":
-            resources += [value] if value else []
-            continue
-        if name in seen:
-            repeated.add(name)
-        elif value:
-            parameters[name] = value
-        seen.add(name)
-    return parameters, tuple(resources), frozenset(repeated)
-
-
-MAX_FORM_BYTES = 512 * 1024
+JSON, FORM = "application/json", "application/x-www-form-urlencoded"
 MAX_FORM_FIELDS = 10_000
-FORM_TYPE = "application/x-www-form-urlencoded"
 
 Form = tuple[tuple[str, str], ...]
 
 
-async def read_form(request: Request) -> Form:
-    """The fields of a form in their order.  Raises: BodyTooLarge, InvalidRequest."""
-    if request.headers.get("content-type", "").split(";")[0].strip().lower() != FORM_TYPE:
-        return ()
-    body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > MAX_FORM_BYTES:
-            raise BodyTooLarge("The form is too large.")
+def form_fields(encoded: bytes, max_fields: int = MAX_FORM_FIELDS) -> Form:
+    """The fields of a form, or of a query that is read like one.  Raises: InvalidRequest."""
     try:
         pairs = parse_qsl(
-            body.decode("utf-8"),
+            encoded.decode("utf-8"),
             keep_blank_values=True,
-            max_num_fields=MAX_FORM_FIELDS,
             errors="strict",
+            max_num_fields=max_fields,
         )
     except ValueError:
-        raise InvalidRequest("The form cannot be read.") from None
+        raise InvalidRequest("The parameters are not a form in UTF-8.", param="body") from None
     return tuple(pairs)

@@ -1,54 +1,50 @@
-"""Public documents that any browser may read: discovery and the icon.
+"""Which answers pages of other origins may read, and what they may send: said once for all.
 
-Rule: this is decided by the path alone, so that an unknown document is as readable as a known one:
-a client in a browser must see the 404, not a network error.
-Source: docs/contract/authorization-server.md 12.4.
+Rule: discovery and the icon are readable by their path alone, so that an unknown document is as
+readable as a known one: a client in a browser must see the 404, not a network error.  No answer
+ever allows credentials.
+Source: docs/contract/resource-server.md 1.4; docs/contract/authorization-server.md 12.4.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+
 from starlette.datastructures import MutableHeaders
+from starlette.responses import Response
 from starlette.types import Message, Send
 
-EXPOSED = (
-    "Request-Id, X-Request-Id, ETag, Retry-After, WWW-Authenticate, RateLimit-Limit, "
-    "RateLimit-Remaining, RateLimit-Reset"
+REQUEST_HEADERS = (
+    "Accept, Authorization, Content-Type, If-None-Match, If-Range, Last-Event-ID,"
+    " MCP-Protocol-Version, Mcp-Method, Mcp-Name, Mcp-Session-Id, PDPP-Tool, PDPP-Version, Range,"
+    " Request-Id, X-Request-Id"
 )
-ALLOWED_HEADERS = (
-    "Authorization, Content-Type, If-None-Match, If-Range, PDPP-Tool, "
-    "PDPP-Version, Range, Request-Id, X-Request-Id"
+RESPONSE_HEADERS = (
+    "ETag, Link, MCP-Protocol-Version, PDPP-Version, RateLimit-Limit, RateLimit-Remaining,"
+    " RateLimit-Reset, Request-Id, Retry-After, WWW-Authenticate, X-Request-Id"
 )
+MAX_AGE_SECONDS = 600
 
 
-CORS_HEADERS = (("Access-Control-Allow-Origin", "*"), ("Access-Control-Expose-Headers", EXPOSED))
+def readable_by(origin: str) -> Mapping[str, str]:
+    """The headers that let pages of an origin (`*`: of any) read an answer."""
+    return {
+        "Access-Control-Allow-Origin": origin,
+        "Access-Control-Expose-Headers": RESPONSE_HEADERS,
+    }
 
 
-# What every answer of this server carries, whichever part gives it.
-#
-# Source: docs/contract/resource-server.md 1.3; docs/contract/authorization-server.md 0, 12.4.
+READABLE_ANYWHERE = readable_by("*")
 
 
-CROSS_ORIGIN_REQUEST_HEADERS = (
-    "Authorization, Content-Type, Accept, PDPP-Version, Request-Id, MCP-Protocol-Version,"
-    " Mcp-Session-Id, Mcp-Method, Mcp-Name, Last-Event-ID"
-)
-CROSS_ORIGIN_RESPONSE_HEADERS = (
-    "WWW-Authenticate, Link, Retry-After, Request-Id, X-Request-Id, PDPP-Version,"
-    " MCP-Protocol-Version"
-)
-"""What a page of another origin may send to discovery, OAuth and `/mcp`, and what it may see."""
-
-
-RESPONSE_HEADERS = f"{EXPOSED}, Link, PDPP-Version, MCP-Protocol-Version"
-_READABLE = {
-    "Access-Control-Allow-Origin": "*",
-    "Access-Control-Expose-Headers": RESPONSE_HEADERS,
-}
-_PREFLIGHT = {
-    "Access-Control-Allow-Methods": "GET, HEAD, OPTIONS",
-    "Access-Control-Allow-Headers": CROSS_ORIGIN_REQUEST_HEADERS,
-    "Access-Control-Max-Age": "600",
-}
+def preflight(methods: Iterable[str]) -> Response:
+    """The answer to a browser that asks before it calls; who may is said by `readable_by`."""
+    headers = {
+        "Access-Control-Allow-Methods": ", ".join(methods),
+        "Access-Control-Allow-Headers": REQUEST_HEADERS,
+        "Access-Control-Max-Age": str(MAX_AGE_SECONDS),
+    }
+    return Response(None, 204, headers)
 
 
 def is_public_document(path: str) -> bool:
@@ -61,24 +57,7 @@ def readable_anywhere(send: Send) -> Send:
 
     async def readable(message: Message) -> None:
         if message["type"] == "http.response.start":
-            MutableHeaders(scope=message).update(_READABLE)
+            MutableHeaders(scope=message).update(READABLE_ANYWHERE)
         await send(message)
 
     return readable
-
-
-async def answer_preflight(send: Send) -> None:
-    """Answer a browser that asks before it calls."""
-    headers = [(name.lower().encode(), value.encode()) for name, value in _PREFLIGHT.items()]
-    await send({"type": "http.response.start", "status": 204, "headers": headers})
-    await send({"type": "http.response.body", "body": b""})
-
-
-CROSS_ORIGIN = {
-    "Access-Control-Allow-Origin": "*",
-    "Access-Control-Expose-Headers": CROSS_ORIGIN_RESPONSE_HEADERS,
-}
-PREFLIGHT = {
-    "Access-Control-Allow-Headers": CROSS_ORIGIN_REQUEST_HEADERS,
-    "Access-Control-Max-Age": "600",
-}

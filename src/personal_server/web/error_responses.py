@@ -1,7 +1,8 @@
-"""The error boundary of `/v1`: every error gets its wire form here, and nowhere else.
+"""Errors on the wire: one translator for each protocol, and the one log line of a failure.
 
 Rule: an error we did not raise on purpose becomes `internal_error` with a constant message; its
-own text goes nowhere.
+own text goes nowhere, since it may quote what it failed on.
+Source: docs/contract/resource-server.md 2.1, 3; docs/contract/authorization-server.md 0, 12.2.
 """
 
 from __future__ import annotations
@@ -9,21 +10,28 @@ from __future__ import annotations
 import html
 import logging
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import orjson
-from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from personal_server.errors import InternalError, PersonalServerError
+from personal_server.errors import (
+    TYPE_OF_STATUS,
+    InternalError,
+    PersonalServerError,
+)
 from personal_server.web.bearers import challenge, metadata_url
-from personal_server.web.responses import NO_STORE, UnsatisfiableRange, answer
+from personal_server.web.requests import IncomingRequest
+from personal_server.web.responses import JSON_TYPE, NO_STORE, UnsatisfiableRange, page_headers
 
 RETRY_SECONDS = 1
 NEXT_STEP = (
-    "Read resource_metadata, follow authorization_servers, and authorize with the scope pdpp:read."
+    "Authorize this client at the server named in resource_metadata, then repeat the request."
 )
+PLACES = 4
+
+ErrorPage = Callable[[IncomingRequest, PersonalServerError], Response]
 
 _log = logging.getLogger(__name__)
 
@@ -32,72 +40,76 @@ def translate(error: Exception, request_id: str) -> PersonalServerError:
     """Our own error as it is; anything else as `internal_error`, its place reported."""
     if isinstance(error, PersonalServerError):
         return error
-    frames = traceback.extract_tb(error.__traceback__)[-4:]
-    places = " < ".join(f"{Path(f.filename).name}:{f.lineno}" for f in reversed(frames))
-    _log.error("defect %s in %s at %s", type(error).__name__, request_id, places)
+    log_failure(error, request_id)
     return InternalError("The server has a defect; the request id finds it in the server's log.")
 
 
-def error_body(error: PersonalServerError, request_id: str, origin: str = "") -> bytes:
-    """The wire form of an error.  Source: docs/contract/resource-server.md 2.1, 3."""
-    members: dict[str, object] = {
-        "type": error.type,
-        "code": error.code,
-        "message": error.message,
-    }
+def log_failure(error: BaseException, request_id: str) -> None:
+    """Where it failed and which kind; never its text."""
+    frames = traceback.extract_tb(error.__traceback__)[-PLACES:]
+    places = " < ".join(f"{Path(f.filename).name}:{f.lineno}" for f in reversed(frames))
+    _log.error("defect %s in %s at %s", type(error).__name__, request_id, places)
+
+
+def json_error(
+    error: PersonalServerError,
+    request_id: str,
+    origin: str = "",
+    *,
+    resource: str = "",
+    status: int | None = None,
+) -> Response:
+    """An error of the server family.
+
+    Shapes: a 401 challenges for a bearer where an `origin` is given; `resource` is the path that
+        the challenge is for; `status` another one than the error's own, where a surface answers
+        so (an ended grant is 401 at `/mcp`).
+    """
+    status = status or error.status
+    headers = error_headers(error, status)
+    members = error_members(error, status)
+    if origin and status == 401:
+        headers["WWW-Authenticate"] = challenge(error, origin, resource)
+        members["resource_metadata"] = metadata_url(origin, resource)
+        members["next_step"] = NEXT_STEP
+    body = orjson.dumps({"error": {**members, "request_id": request_id}})
+    return Response(body, status, {**headers, "Content-Type": JSON_TYPE})
+
+
+def error_members(error: PersonalServerError, status: int | None = None) -> dict[str, object]:
+    """What an error of the server family says of itself."""
+    kind = TYPE_OF_STATUS[status or error.status]
+    members: dict[str, object] = {"type": kind, "code": error.code, "message": error.message}
     if error.param is not None:
         members["param"] = error.param
-    members.update(error.members)
-    if error.status == 401:
-        members["resource_metadata"] = metadata_url(origin)
-        members["next_step"] = NEXT_STEP
-    members["request_id"] = request_id
-    return orjson.dumps({"error": members})
+    return {**members, **error.members}
 
 
-def error_headers(error: PersonalServerError, origin: str) -> list[tuple[str, str]]:
-    """The headers that belong to an error: challenge, waiting time, size of the resource."""
-    headers: list[tuple[str, str]] = []
-    if error.status == 401:
-        headers.append(("WWW-Authenticate", challenge(error, origin)))
-    if error.status in (429, 503):
+def error_headers(error: PersonalServerError, status: int | None = None) -> dict[str, str]:
+    """The headers that belong to an error in every family: waiting time, size of the resource."""
+    headers: dict[str, str] = {}
+    if (status or error.status) in (429, 503):
         wait = error.members.get("retry_after_seconds", RETRY_SECONDS)
-        headers.append(("Retry-After", str(wait)))
+        headers["Retry-After"] = str(wait)
     if isinstance(error, UnsatisfiableRange):
-        headers.append(("Content-Range", f"bytes */{error.size_bytes}"))
+        headers["Content-Range"] = f"bytes */{error.size_bytes}"
     return headers
-
-
-# How OAuth endpoints answer: bodies, headers, and the one translation of errors.
-#
-# Source: docs/contract/authorization-server.md 0 (error families), 12.4 (cross-origin).
-
-
-ErrorPage = Callable[[Request, PersonalServerError], Response]
 
 
 def oauth_error(error: PersonalServerError, request_id: str) -> Response:
     """An error of the OAuth family."""
-    body: dict[str, object] = {
+    members: Mapping[str, object] = {
         "error": "server_error" if isinstance(error, InternalError) else error.code,
         "error_description": error.message,
         "request_id": request_id,
+        **({} if error.param is None else {"param": error.param}),
+        **error.members,
     }
-    if error.param is not None:
-        body["param"] = error.param
-    return _with_wait(answer({**body, **error.members}, error.status), error)
+    headers = {**NO_STORE, **error_headers(error), "Content-Type": "application/json"}
+    return Response(orjson.dumps(members), error.status, headers)
 
 
-def server_error(error: PersonalServerError, request_id: str) -> Response:
-    """An error of the server family."""
-    body: dict[str, object] = {"type": error.type, "code": error.code, "message": error.message}
-    if error.param is not None:
-        body["param"] = error.param
-    found = answer({"error": {**body, **error.members, "request_id": request_id}}, error.status)
-    return _with_wait(found, error)
-
-
-def plain_page(request: Request, error: PersonalServerError) -> Response:
+def plain_page(request: IncomingRequest, error: PersonalServerError) -> Response:
     """A page for a browser that cannot be sent back; the composition root may bring a finer one."""
     del request
     message = html.escape(error.message)
@@ -107,23 +119,5 @@ def plain_page(request: Request, error: PersonalServerError) -> Response:
         f'<main data-error="{html.escape(error.code)}"><h1>This request cannot be used</h1>'
         f"<p>{message}</p><p>Go back to the app and connect again.</p></main></html>"
     )
-    headers = {
-        **NO_STORE,
-        "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'; base-uri 'none'",
-        "X-Frame-Options": "DENY",
-        "Referrer-Policy": "same-origin",
-    }
-    return _with_wait(HTMLResponse(page, error.status, headers), error)
-
-
-def prefers_json(request: Request) -> bool:
-    """Whether the caller asked for JSON rather than a page."""
-    accept = request.headers.get("accept", "")
-    return "application/json" in accept and "text/html" not in accept
-
-
-def _with_wait(response: Response, error: PersonalServerError) -> Response:
-    wait = error.members.get("retry_after_seconds")
-    if wait is not None:
-        response.headers["Retry-After"] = str(wait)
-    return response
+    headers = {**NO_STORE, **page_headers(), **error_headers(error)}
+    return HTMLResponse(page, error.status, headers)

@@ -1,4 +1,7 @@
-"""Token buckets in process memory.  Source: docs/contract/authorization-server.md 17."""
+"""Limits in process memory: one token bucket, one count of failures.
+
+Source: docs/contract/resource-server.md 16; docs/contract/authorization-server.md 17.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +13,16 @@ from personal_server.domain.values import NANOSECONDS
 from personal_server.errors import RateLimitExceeded
 
 MAX_KEYS = 10_000
+MINUTE_NS = 60 * NANOSECONDS
+ALL = "*"
+"""The key of what is counted over all callers."""
 
 
 @dataclass(slots=True)
 class Bucket:
     """So many at once, so many an interval, per key.
 
+    Shapes: `limit` is how an error names it.
     Units: `period_seconds` is how long `refill` tokens take to come back.
     """
 
@@ -23,34 +30,50 @@ class Bucket:
     capacity: int
     refill: int
     period_seconds: int
+    limit: str | None = None
     _levels: dict[Hashable, tuple[float, int]] = field(
         default_factory=dict[Hashable, tuple[float, int]]
     )
+    _lock: threading.Lock = field(default_factory=threading.Lock, compare=False)
 
     def check(self, key: Hashable) -> None:
         """Refuse when nothing is left, take nothing.  Raises: RateLimitExceeded."""
-        level = self._level(key)
-        if level < 1:
-            wait = int((1 - level) * self.period_seconds / self.refill) + 1
-            raise RateLimitExceeded(
-                "Too many requests. Wait, then try again.", retry_after_seconds=wait
-            )
+        with self._lock:
+            self._require(self._level(key), 1)
 
-    def take(self, key: Hashable) -> None:
-        """Take one.  Raises: RateLimitExceeded."""
-        self.check(key)
-        self.spend(key)
+    def take(self, key: Hashable, cost: int = 1) -> None:
+        """Take as many, or none.  Raises: RateLimitExceeded."""
+        with self._lock:
+            level = self._level(key)
+            self._require(level, cost)
+            self._set(key, level - cost)
 
     def spend(self, key: Hashable) -> None:
         """Take one, without asking."""
-        self._levels[key] = (max(0.0, self._level(key) - 1), self.clock())
-        if len(self._levels) > MAX_KEYS:
-            self._levels = {k: v for k, v in self._levels.items() if self._level(k) < self.capacity}
+        with self._lock:
+            self._set(key, max(0.0, self._level(key) - 1))
+
+    def left(self, key: Hashable) -> int:
+        """How many could be taken now."""
+        with self._lock:
+            return int(self._level(key))
+
+    def _require(self, level: float, cost: int) -> None:
+        if level < cost:
+            wait = int((cost - level) * self.period_seconds / self.refill) + 1
+            raise RateLimitExceeded(
+                f"Too many requests; wait {wait} s.", retry_after_seconds=wait, limit=self.limit
+            )
 
     def _level(self, key: Hashable) -> float:
         level, at_ns = self._levels.get(key, (float(self.capacity), self.clock()))
-        elapsed_seconds = (self.clock() - at_ns) / NANOSECONDS
+        elapsed_seconds = max(0, self.clock() - at_ns) / NANOSECONDS
         return min(self.capacity, level + elapsed_seconds * self.refill / self.period_seconds)
+
+    def _set(self, key: Hashable, level: float) -> None:
+        self._levels[key] = (level, self.clock())
+        if len(self._levels) > MAX_KEYS:
+            self._levels = {k: v for k, v in self._levels.items() if self._level(k) < self.capacity}
 
 
 class Limits:
@@ -66,49 +89,6 @@ class Limits:
         self.introspection = Bucket(clock, 1_200, 1_200, 60)
 
 
-# Bearers that were refused, counted by address.
-#
-# Rule: only a refusal is ever limited.  A good token is never limited by its address, since hosts
-# share the addresses they call from.
-# Source: docs/contract/resource-server.md 16; docs/contract/authorization-server.md 17.
-
-
-WINDOW_SECONDS = 60
-MAX_ADDRESSES = 10_000
-
-
-@dataclass(slots=True)
-class FailedBearers:
-    """How often each address presented a bearer that was refused; per minute.
-
-    `allowed` 0 switches the limit off.
-    """
-
-    allowed: int
-    clock: Callable[[], int]
-    _refusals: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
-
-    def count(self, address: str) -> None:
-        """One more refusal.  Raises: RateLimitExceeded, when there were too many."""
-        if not self.allowed:
-            return
-        recent = self._recent(address)
-        if len(recent) >= self.allowed:
-            elapsed_seconds = (self.clock() - recent[0]) // NANOSECONDS
-            raise RateLimitExceeded(
-                "Too many refused tokens from this address; wait, then use a valid one.",
-                retry_after_seconds=max(1, WINDOW_SECONDS - elapsed_seconds),
-                limit="auth",
-            )
-        self._refusals[address] = [*recent, self.clock()]
-        if len(self._refusals) > MAX_ADDRESSES:
-            self._refusals = {a: r for a in self._refusals if (r := self._recent(a))}
-
-    def _recent(self, address: str) -> list[int]:
-        oldest = self.clock() - WINDOW_SECONDS * NANOSECONDS
-        return [at for at in self._refusals.get(address, ()) if at > oldest]
-
-
 @dataclass(frozen=True, slots=True)
 class Standing:
     """What a holder has left: the `RateLimit-*` headers.  Units: cost units, seconds."""
@@ -116,11 +96,6 @@ class Standing:
     limit: int
     remaining: int
     reset_seconds: int
-
-
-MINUTE_NS = 60 * NANOSECONDS
-ALL = "*"
-_MAX_KEYS = 10_000
 
 
 @dataclass(slots=True)
@@ -131,29 +106,68 @@ class Failures:
     window_ns: int
     kept: int
     _at: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
-    _guard: threading.Lock = field(default_factory=threading.Lock)
+    _lock: threading.Lock = field(default_factory=threading.Lock, compare=False)
 
     def recent(self, key: str) -> list[int]:
         """Failures of a key that still count, oldest first."""
-        oldest = self.clock() - self.window_ns
-        with self._guard:
-            return [at for at in self._at.get(key, ()) if at > oldest]
+        with self._lock:
+            return self._recent(key)
 
     def add(self, key: str) -> None:
         """Count one more."""
-        recent = [*self.recent(key), self.clock()][-self.kept :]
-        with self._guard:
-            if len(self._at) >= _MAX_KEYS and key not in self._at:
-                del self._at[next(iter(self._at))]
+        with self._lock:
+            recent = [*self._recent(key), self.clock()][-self.kept :]
+            if len(self._at) >= MAX_KEYS and key not in self._at:
+                self._forget()
             self._at[key] = recent
 
+    def _recent(self, key: str) -> list[int]:
+        oldest = self.clock() - self.window_ns
+        return [at for at in self._at.get(key, ()) if at > oldest]
 
-def refuse_until(until_ns: int, now_ns: int) -> None:
+    def _forget(self) -> None:
+        """Make room: what counts no longer goes, else the key that was there first."""
+        first = next(iter(self._at))
+        self._at = {k: recent for k in self._at if (recent := self._recent(k))}
+        if len(self._at) >= MAX_KEYS:
+            del self._at[first]
+
+
+def refuse_until(
+    until_ns: int,
+    now_ns: int,
+    limit: str = "sign_in",
+    message: str = "There were too many wrong tries.",
+) -> None:
     """Raises: RateLimitExceeded, with the seconds left to wait."""
     if now_ns < until_ns:
         seconds = -((now_ns - until_ns) // NANOSECONDS)
-        raise RateLimitExceeded(
-            "There were too many wrong tries.",
-            retry_after_seconds=max(1, seconds),
-            limit="sign_in",
-        )
+        raise RateLimitExceeded(message, retry_after_seconds=max(1, seconds), limit=limit)
+
+
+@dataclass(slots=True)
+class FailedBearers:
+    """How often each address presented a bearer that was refused; per minute.
+
+    Only a refusal is ever limited: a good token is never limited by its address, since hosts share
+    the addresses they call from.  `allowed` 0 switches the limit off.
+    Source: docs/contract/resource-server.md 16; docs/contract/authorization-server.md 17.
+    """
+
+    allowed: int
+    clock: Callable[[], int]
+    _failures: Failures = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Keep as many as are allowed."""
+        self._failures = Failures(self.clock, MINUTE_NS, max(1, self.allowed))
+
+    def count(self, address: str) -> None:
+        """One more refusal.  Raises: RateLimitExceeded, when there were too many."""
+        if not self.allowed:
+            return
+        recent = self._failures.recent(address)
+        if len(recent) >= self.allowed:
+            message = "Too many refused tokens from this address; wait, then use a valid one."
+            refuse_until(recent[0] + MINUTE_NS, self.clock(), "auth", message)
+        self._failures.add(address)

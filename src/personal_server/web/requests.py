@@ -1,7 +1,7 @@
-"""The request as a route sees it: authorized, parsed, dated.
+"""One request: as it comes in, as a route of `/v1` sees it, and what its headers prefer.
 
-Rule: a `Request` that exists has passed steps 1 to 8 of docs/contract/resource-server.md 1.5;
-routes do the rest.
+Rule: what the outermost application settled (`scope["state"]`) is believed, and nothing else is: a
+request id is minted here and nowhere else, where there is none.
 """
 
 from __future__ import annotations
@@ -9,18 +9,77 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import BinaryIO
+from secrets import token_hex
+from typing import Any, BinaryIO
 from urllib.parse import quote
 
+import starlette.requests
+from starlette.types import Receive, Scope
+
 from personal_server.domain.authority import ReadAuthority
+from personal_server.errors import UnsupportedVersion
 from personal_server.web.parameters import Parameters
 
-DEFAULT_ORIGIN = "http://127.0.0.1:7662"
+PDPP_VERSION = "2026-04-06"
+
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}\Z")
+
+
+class IncomingRequest(starlette.requests.Request):
+    """A request with what the outermost application settled; its own words stand in without one.
+
+    Shapes: `client_address` is the peer's without an outermost application, `None` without a peer;
+        `raw_path` and `raw_query` are as received, before percent-decoding; `accept` is empty
+        without the header; `token_states` is what is known of bearers already, by token: only the
+        in-process transport of the composition root hands that on.
+    """
+
+    def __init__(self, scope: Scope, receive: Receive | None = None) -> None:
+        super().__init__(scope, receive or _nothing)
+        state: Mapping[str, Any] = scope.get("state", {})
+        self.request_id = state.get("request_id") or request_id_of(self.headers)
+        self.origin = state.get("origin") or (
+            f"{scope.get('scheme', 'http')}://{self.headers.get('host', '')}"
+        )
+        peer = None if self.client is None else self.client.host
+        self.client_address: str | None = state.get("client_address", peer)
+        self.token_states: Mapping[str, object] = state.get("token_states", {})
+        self.raw_path: bytes = scope.get("raw_path") or scope["path"].encode()
+        self.raw_query: bytes = scope.get("query_string", b"")
+        self.accept = self.headers.get("accept", "")
+
+
+async def _nothing() -> dict[str, str]:
+    return {"type": "http.disconnect"}
+
+
+def request_id_of(headers: Mapping[str, str]) -> str:
+    """The caller's request id if it may be echoed, else a fresh one.
+
+    Shapes: headers by lower-case name.  Source: docs/contract/resource-server.md 1.3.
+    """
+    sent = headers.get("request-id") or headers.get("x-request-id") or ""
+    return sent if _REQUEST_ID.match(sent) else new_request_id()
+
+
+def new_request_id() -> str:
+    """A fresh request id."""
+    return f"req_{token_hex(12)}"
+
+
+def check_version(headers: Mapping[str, str]) -> None:
+    """Source: docs/contract/resource-server.md 1.3.  Raises: UnsupportedVersion."""
+    if headers.get("pdpp-version", PDPP_VERSION) != PDPP_VERSION:
+        raise UnsupportedVersion(
+            f"This server speaks PDPP-Version {PDPP_VERSION}.",
+            param="PDPP-Version",
+            allowed_values=[PDPP_VERSION],
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One call of a route.
+    """One call of a route of `/v1`, after steps 1 to 8 of docs/contract/resource-server.md 1.5.
 
     Shapes: `route_name` is method and pattern; `path` holds the decoded variable segments;
         `raw_path` and `raw_query` are as received; `body` is the whole body, `spool` a file of it
@@ -63,31 +122,38 @@ class Request:
         return f"{self.raw_path}?{query}"
 
 
+# What a weighted header (`Accept`, `Accept-Encoding`) prefers.  Source: RFC 9110 12.5.1, 12.5.3.
+
+_WEIGHT = re.compile(r"(?:0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?)\Z")
+
+
+def weights(header: str) -> Mapping[str, float]:
+    """What a weighted header names, and how much each is wanted; a malformed weight is none."""
+    found: dict[str, float] = {}
+    for part in header.lower().split(","):
+        name, *parameters = (piece.strip() for piece in part.split(";"))
+        weight = next((p[2:].strip() for p in parameters if p.startswith("q=")), "1")
+        if name:
+            found[name] = max(found.get(name, 0.0), float(weight) if _WEIGHT.match(weight) else 0.0)
+    return found
+
+
 def prefers_html(accept: str) -> bool:
-    """Whether HTML is asked for before JSON."""
-    return _quality(accept, "text/html") > max(
-        _quality(accept, "application/json"), _quality(accept, "*/*")
-    )
+    """Whether HTML is wanted more than JSON."""
+    wanted = weights(accept)
+    return _rank(wanted, "text/html") > _rank(wanted, "application/json")
 
 
-def _quality(accept: str, media_type: str) -> float:
-    for part in accept.split(","):
-        name, _, parameters = part.partition(";")
-        if name.strip().lower() == media_type:
-            quality = parameters.strip().removeprefix("q=")
-            try:
-                return float(quality) if quality else 1.0
-            except ValueError:
-                return 1.0
-    return 0.0
+def prefers_json(accept: str) -> bool:
+    """Whether JSON is wanted more than HTML."""
+    wanted = weights(accept)
+    return _rank(wanted, "application/json") > _rank(wanted, "text/html")
 
 
-PDPP_VERSION = "2026-04-06"
-
-_REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}\Z")
-
-
-def echoed_request_id(headers: Mapping[str, str]) -> str | None:
-    """The caller's request id, if it may be echoed.  Shapes: headers by lower-case name."""
-    sent = headers.get("request-id") or headers.get("x-request-id") or ""
-    return sent if _REQUEST_ID.match(sent) else None
+def _rank(wanted: Mapping[str, float], media_type: str) -> tuple[float, bool]:
+    """How much a media type is wanted: its own name counts before a wildcard of equal weight."""
+    for name in (media_type, f"{media_type.partition('/')[0]}/*", "*/*"):
+        weight = wanted.get(name)
+        if weight is not None:
+            return (weight, weight > 0 and name == media_type)
+    return (0.0, False)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import gzip
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import BinaryIO
 
 import anyio
@@ -20,85 +20,107 @@ from starlette.types import Receive, Send
 from personal_server.domain.disclosure import Disclosed
 from personal_server.errors import RangeNotSatisfiable
 from personal_server.web.limits import Standing
-from personal_server.web.requests import PDPP_VERSION
+from personal_server.web.requests import PDPP_VERSION, weights
 from personal_server.web.workers import Workers
 
 COMPRESSED_FROM_BYTES = 1_024
 
-_GZIP = re.compile(r"(?:^|[,\s])(?:gzip|\*)\s*(?:;\s*q\s*=\s*([0-9.]+))?\s*(?:,|$)", re.IGNORECASE)
+
+class ChunkedResponse(Response):
+    """A response whose body is a lazy stream of bytes, `length_bytes` long if that is known."""
+
+    def __init__(
+        self,
+        chunks: Iterator[bytes],
+        length_bytes: int | None,
+        status: int,
+        headers: Mapping[str, str],
+    ) -> None:
+        super().__init__(None, status, headers)
+        del self.headers["content-length"]
+        if length_bytes is not None:
+            self.headers["Content-Length"] = str(length_bytes)
+        self.chunks = chunks
+        self.length_bytes = length_bytes
 
 
-@dataclass(slots=True)
-class Answer:
-    """What goes over the wire.  Shapes: `chunks`, if any, replaces `body`."""
-
-    status: int
-    headers: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
-    body: bytes = b""
-    chunks: Iterator[bytes] | None = None
-    length_bytes: int | None = None
-
-
-def fixed_headers(request_id: str) -> list[tuple[str, str]]:
+def set_fixed_headers(response: Response, request_id: str) -> None:
     """The headers of every answer.  Source: docs/contract/resource-server.md 1.3."""
-    return [
-        ("Request-Id", request_id),
-        ("X-Request-Id", request_id),
-        ("PDPP-Version", PDPP_VERSION),
-        ("X-Content-Type-Options", "nosniff"),
-    ]
+    response.headers["Request-Id"] = request_id
+    response.headers["X-Request-Id"] = request_id
+    response.headers["PDPP-Version"] = PDPP_VERSION
+    response.headers["X-Content-Type-Options"] = "nosniff"
 
 
-def rate_headers(standing: Standing | None) -> list[tuple[str, str]]:
+def page_headers(**directives: str) -> dict[str, str]:
+    """The headers of every page: it loads nothing that `directives` do not name, and no other
+    page may frame it.
+
+    Shapes: `directives` are those of `Content-Security-Policy`, `_` for `-`.
+    Source: docs/contract/authorization-server.md 13.4.
+    """
+    policy = {name.replace("_", "-"): value for name, value in directives.items()}
+    policy = {"default-src": "'none'", **policy, "frame-ancestors": "'none'", "base-uri": "'none'"}
+    return {
+        "Content-Security-Policy": "; ".join(f"{name} {value}" for name, value in policy.items()),
+        "Referrer-Policy": "same-origin",
+        "X-Frame-Options": "DENY",
+    }
+
+
+def rate_headers(standing: Standing | None) -> Mapping[str, str]:
     """What the caller has left; nothing while nothing is limited.
 
     Source: docs/contract/resource-server.md 16.
     """
     if standing is None:
-        return []
-    return [
-        ("RateLimit-Limit", str(standing.limit)),
-        ("RateLimit-Remaining", str(standing.remaining)),
-        ("RateLimit-Reset", str(standing.reset_seconds)),
-    ]
+        return {}
+    return {
+        "RateLimit-Limit": str(standing.limit),
+        "RateLimit-Remaining": str(standing.remaining),
+        "RateLimit-Reset": str(standing.reset_seconds),
+    }
 
 
 def accepts_gzip(accept_encoding: str) -> bool:
     """Whether the caller takes gzip."""
-    match = _GZIP.search(accept_encoding)
-    return match is not None and match.group(1) not in ("0", "0.0", "0.00", "0.000")
+    wanted = weights(accept_encoding)
+    return wanted.get("gzip", wanted.get("*", 0.0)) > 0
 
 
-def compress(answer: Answer, accept_encoding: str) -> None:
-    """Compress a JSON body of 1 KiB or more where accepted.
+def compress(response: Response, accept_encoding: str) -> None:
+    """Compress a body of 1 KiB or more where accepted.
 
     Source: docs/contract/resource-server.md 1.4.
     """
-    if len(answer.body) >= COMPRESSED_FROM_BYTES and accepts_gzip(accept_encoding):
-        answer.body = gzip.compress(answer.body, compresslevel=1, mtime=0)
-        answer.headers.append(("Content-Encoding", "gzip"))
+    if len(response.body) >= COMPRESSED_FROM_BYTES and accepts_gzip(accept_encoding):
+        response.body = gzip.compress(response.body, compresslevel=1, mtime=0)
+        response.headers["Content-Encoding"] = "gzip"
+        response.headers["Content-Length"] = str(len(response.body))
 
 
-async def send_answer(
-    answer: Answer, *, bodiless: bool, receive: Receive, send: Send, workers: Workers
+async def send_response(
+    response: Response, *, bodiless: bool, receive: Receive, send: Send, workers: Workers
 ) -> None:
     """Send it; `bodiless` for HEAD keeps all headers."""
-    length = answer.length_bytes if answer.chunks is not None else len(answer.body)
-    headers = [(name.lower().encode(), value.encode("latin-1")) for name, value in answer.headers]
-    if length is not None and answer.status not in (204, 304):
-        headers.append((b"content-length", str(length).encode()))
-    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
-    if answer.chunks is None:
-        body = b"" if bodiless else answer.body
+    await send(
+        {
+            "type": "http.response.start",
+            "status": response.status_code,
+            "headers": response.raw_headers,
+        }
+    )
+    if not isinstance(response, ChunkedResponse):
+        body = b"" if bodiless else response.body
         await send({"type": "http.response.body", "body": body})
         return
     try:
         if not bodiless:
-            await _stream(answer.chunks, receive, send, workers)
+            await _stream(response.chunks, receive, send, workers)
         await send({"type": "http.response.body", "body": b""})
     finally:
         with anyio.CancelScope(shield=True):
-            await workers.step(close_chunks, answer.chunks)
+            await workers.step(close_chunks, response.chunks)
 
 
 async def _stream(chunks: Iterator[bytes], receive: Receive, send: Send, workers: Workers) -> None:
@@ -231,17 +253,6 @@ def answer(
     headers: Mapping[str, str] = NO_STORE,
 ) -> Response:
     """A JSON answer; `None` is an empty one."""
-    content = b"" if body is None else orjson.dumps(body)
-    response = Response(content, status, headers)
-    if body is not None:
-        response.headers["Content-Type"] = "application/json"
-    return response
-
-
-def with_fixed_headers(response: Response, request_id: str) -> Response:
-    """Every answer carries these."""
-    response.headers["Request-Id"] = request_id
-    response.headers["X-Request-Id"] = request_id
-    response.headers["PDPP-Version"] = PDPP_VERSION
-    response.headers["X-Content-Type-Options"] = "nosniff"
-    return response
+    if body is None:
+        return Response(None, status, headers)
+    return Response(orjson.dumps(body), status, headers, "application/json")

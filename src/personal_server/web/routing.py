@@ -1,7 +1,8 @@
-"""The route table: what this server answers, declared once.
+"""The route table: what a surface answers, declared once.
 
-Rule: routing, unknown-parameter refusals, HEAD, 405, CORS, costs and the OpenAPI document are all
-read from these declarations; nothing about a route is decided anywhere else.
+Rule: routing, unknown-parameter refusals, bodies, HEAD, 405 and CORS of every surface, and the
+costs and the OpenAPI document of `/v1`, are all read from these declarations; nothing about a
+route is decided anywhere else.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import binascii
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import Generic, TypeVar
 from urllib.parse import unquote_to_bytes
 
 import msgspec
@@ -58,45 +60,55 @@ class BodyRule:
 
 
 @dataclass(frozen=True, slots=True)
-class Route:
-    """One method on one path pattern.
+class RouteDeclaration:
+    """One method on one path pattern: what the frame has to know of it.
 
-    Shapes: `pattern` has `{name}` segments; `answer` is the struct that is sent, and published
-        (`None`: no JSON body), for status `success`; `also` are further statuses with their
-        structs; `media_types` are those of a success; `errors` are the classes beyond
-        those that every route of its kind can raise.
-    Units: `cost` in cost units of docs/contract/resource-server.md 16, from the parameters.
+    Shapes: `pattern` has `{name}` segments; `open_query` routes take parameters that they do not
+        declare, and read the query themselves.
     """
 
     method: str
     pattern: str
+    parameters: tuple[Parameter, ...] = field(default=(), kw_only=True)
+    body: BodyRule | None = field(default=None, kw_only=True)
+    cors: bool = field(default=False, kw_only=True)
+    open_query: bool = field(default=False, kw_only=True)
+    declared: Mapping[str, Parameter] = field(init=False)
+    name: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Index the parameters once, and name the route for logs and documents."""
+        object.__setattr__(self, "declared", by_name(self.parameters))
+        object.__setattr__(self, "name", f"{self.method} {self.pattern}")
+
+
+@dataclass(frozen=True, slots=True)
+class Route(RouteDeclaration):
+    """A route of `/v1`.
+
+    Shapes: `answer` is the struct that is sent, and published (`None`: no JSON body), for status
+        `success`; `also` are further statuses with their structs; `media_types` are those of a
+        success; `errors` are the classes beyond those that every route of its kind can raise.
+    Units: `cost` in cost units of docs/contract/resource-server.md 16, from the parameters.
+    """
+
     answer_request: Callable[[Request], Reply]
     summary: str
     section: str
     tokens: Tokens = Tokens.ANY
-    parameters: tuple[Parameter, ...] = ()
     cost: Callable[[Parameters], int] = lambda _: 1
-    body: BodyRule | None = None
     answer: Shape | None = None
     success: int = 200
     also: Mapping[int, Shape | None] = field(default_factory=dict[int, "Shape | None"])
     media_types: tuple[str, ...] = ("application/json",)
     errors: tuple[type[PersonalServerError], ...] = ()
-    cors: bool = False
     caching: Caching = Caching.NO_STORE
     etag: bool = False
     has_deadline: bool = True
     advertised: bool = True
-    declared: Mapping[str, Parameter] = field(init=False)
 
-    def __post_init__(self) -> None:
-        """Index the parameters once."""
-        object.__setattr__(self, "declared", by_name(self.parameters))
 
-    @property
-    def name(self) -> str:
-        """How logs and documents name the route."""
-        return f"{self.method} {self.pattern}"
+D = TypeVar("D", bound=RouteDeclaration)
 
 
 def owner(route: Route) -> Route:
@@ -105,24 +117,28 @@ def owner(route: Route) -> Route:
 
 
 @dataclass(slots=True)
-class _Node:
-    literals: dict[str, _Node] = field(default_factory=dict[str, "_Node"])
-    variable: _Node | None = None
+class _Node(Generic[D]):
+    literals: dict[str, _Node[D]] = field(default_factory=dict[str, "_Node[D]"])
+    variable: _Node[D] | None = None
     variable_name: str = ""
-    routes: dict[str, Route] = field(default_factory=dict[str, Route])
+    routes: dict[str, D] = field(default_factory=dict[str, D])
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class Match(Generic[D]):
     """A path that exists: its methods and its decoded variable segments."""
 
-    routes: Mapping[str, Route]
+    routes: Mapping[str, D]
     path: Mapping[str, str]
 
     @property
     def methods(self) -> tuple[str, ...]:
-        """The methods for `Allow`; HEAD wherever GET is."""
-        names = {*self.routes, *(["HEAD"] if "GET" in self.routes else [])}
+        """The methods for `Allow`; HEAD wherever GET is, OPTIONS wherever browsers may ask."""
+        names = {*self.routes}
+        if "GET" in names:
+            names.add("HEAD")
+        if self.cors_methods:
+            names.add("OPTIONS")
         return tuple(sorted(names))
 
     @property
@@ -130,7 +146,7 @@ class Match:
         """The methods that other origins may use from a browser."""
         return tuple(sorted(m for m, route in self.routes.items() if route.cors))
 
-    def route(self, method: str) -> Route:
+    def route(self, method: str) -> D:
         """The route of a method.
 
         Raises: MethodNotAllowed.
@@ -141,29 +157,37 @@ class Match:
         return route
 
 
-class RouteTable:
-    """All routes, as a tree over decoded path segments."""
+class RouteTable(Generic[D]):
+    """All routes of a surface, as a tree over decoded path segments.
 
-    def __init__(self, routes: Iterable[Route]) -> None:
+    Shapes: `nothing` is what somebody is told who asks for a path that is not there.
+    """
+
+    def __init__(
+        self,
+        routes: Iterable[D],
+        nothing: str = "No such route. GET /v1 lists the entry points.",
+    ) -> None:
         self.routes = tuple(routes)
-        self._root = _Node()
+        self._nothing = nothing
+        self._root = _Node[D]()
         for route in self.routes:
             self._plant(route)
 
-    def _plant(self, route: Route) -> None:
+    def _plant(self, route: D) -> None:
         node = self._root
         for segment in route.pattern.split("/")[1:]:
             if segment.startswith("{"):
-                node.variable = node.variable or _Node()
+                node.variable = node.variable or _Node[D]()
                 node.variable_name = segment[1:-1]
                 node = node.variable
             else:
-                node = node.literals.setdefault(segment, _Node())
+                node = node.literals.setdefault(segment, _Node[D]())
         if route.method in node.routes:
             raise ValueError(f"two routes for {route.name}")
         node.routes[route.method] = route
 
-    def match(self, raw_path: bytes) -> Match:
+    def match(self, raw_path: bytes) -> Match[D]:
         """The routes of a path, split into segments *before* percent-decoding.
 
         Source: docs/contract/resource-server.md 1.1.
@@ -176,11 +200,11 @@ class RouteTable:
             if child is None:
                 child = node.variable if segment else None
                 if child is None:
-                    raise NotFound("No such route. GET /v1 lists the entry points.")
+                    raise NotFound(self._nothing)
                 path[node.variable_name] = _variable(node.variable_name, segment)
             node = child
         if not node.routes:
-            raise NotFound("No such route. GET /v1 lists the entry points.")
+            raise NotFound(self._nothing)
         return Match(node.routes, path)
 
 

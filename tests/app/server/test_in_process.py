@@ -3,28 +3,30 @@ import pytest
 from starlette.types import Receive, Scope, Send
 
 from personal_server.app.server import BehindTheDoor, TokenAdmission
-from personal_server.mcp_adapter.http import Refused
+from personal_server.errors import InvalidToken
 from personal_server.reading.tokens import TokenResolver
 from tests.oracle.authorization_memory import MemoryAuthorizationStore
 
 
 @pytest.mark.anyio
-async def test_the_inner_application_is_told_the_origin_of_its_caller() -> None:
-    seen: list[str] = []
+async def test_the_inner_application_is_told_where_and_as_whom_its_caller_was_admitted() -> None:
+    seen: list[object] = []
 
     async def inner(scope: Scope, receive: Receive, send: Send) -> None:
-        seen.append(scope["state"]["origin"])
+        seen.append(scope["state"])
         await send({"type": "http.response.start", "status": 204, "headers": []})
         await send({"type": "http.response.body", "body": b""})
 
-    transport = httpx2.ASGITransport(app=BehindTheDoor(inner))
+    transport = httpx2.ASGITransport(app=BehindTheDoor(inner, {"pdpp_at_1": "known"}))
     async with httpx2.AsyncClient(transport=transport) as http:
         await http.get("https://me.example:8443/v1")
-    assert seen == ["https://me.example:8443"]
+    known = {"pdpp_at_1": "known"}
+    assert seen == [{"origin": "https://me.example:8443", "token_states": known}]
 
 
 @pytest.mark.anyio
 async def test_an_unknown_bearer_is_not_admitted() -> None:
     resolver = TokenResolver(MemoryAuthorizationStore("own_x"), lambda: 1)
     admission = TokenAdmission(resolver, frozenset({"http://127.0.0.1:7662"}))
-    assert await admission.judge("nothing") == Refused("invalid_token")
+    with pytest.raises(InvalidToken):
+        await admission.judge("nothing")

@@ -269,4 +269,4 @@ def test_a_bucket_forgets_who_has_everything_back() -> None:
     bucket.take("last")
     with pytest.raises(RateLimitExceeded):
         bucket.take("last")
-    assert bucket == Bucket(bucket.clock, 1, 1, 60, {"last": (0.0, now_ns)})
+    assert bucket == Bucket(bucket.clock, 1, 1, 60, _levels={"last": (0.0, now_ns)})

@@ -3,7 +3,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from starlette.requests import Request
 
 from personal_server.console.application import error_page, owner_session
 from personal_server.errors import (
@@ -13,11 +12,12 @@ from personal_server.errors import (
     InvalidRequest,
     PersonalServerError,
 )
+from personal_server.web.requests import IncomingRequest
 from tests.console.browsing import ORIGIN
 from tests.console.household import Household
 
 
-def request(**headers: str) -> Request:
+def request(**headers: str) -> IncomingRequest:
     raw = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
     scope: dict[str, Any] = {
         "type": "http",
@@ -27,7 +27,7 @@ def request(**headers: str) -> Request:
         "headers": raw,
         "state": {"origin": ORIGIN, "request_id": "req_1", "client_address": "203.0.113.7"},
     }
-    return Request(scope)
+    return IncomingRequest(scope)
 
 
 def cookie_of(house: Household) -> tuple[str, str]:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from personal_server.mcp_adapter.arguments import advised_filter, encode_filter, operators
+from personal_server.mcp_adapter.arguments import encode_filter, operators, typed_filter
 from personal_server.mcp_adapter.errors import ToolError
 from personal_server.rs_client.json_values import as_object
 
@@ -88,4 +88,4 @@ def test_everything_else_is_refused_with_its_place(value: Any, param: str) -> No
     ],
 )
 def test_only_a_plainly_meant_string_becomes_advice(text: str, meant: Any) -> None:
-    assert advised_filter(text) == meant
+    assert typed_filter(text) == meant

@@ -2,7 +2,7 @@
 
 import pytest
 
-from personal_server.mcp_adapter.errors import NextCall, ToolError
+from personal_server.mcp_adapter.errors import ToolError
 from personal_server.mcp_adapter.handles import RecordRef, record_uri
 from personal_server.mcp_adapter.tools.fetch import record_of
 
@@ -10,27 +10,23 @@ m8 = RecordRef("cin_a", "messages", "m8")
 forms = ["cin_a/messages:m8", record_uri(m8)]
 
 
-def legal(arguments: dict[str, str]) -> NextCall:
-    return NextCall("fetch", arguments)
-
-
 @pytest.mark.parametrize("id", forms)
 def test_an_id_keeps_its_connection(id: str) -> None:
-    assert record_of({"id": id}, legal) == m8
-    assert record_of({"id": id, "connection_id": "cin_a"}, legal) == m8
+    assert record_of({"id": id}) == m8
+    assert record_of({"id": id, "connection_id": "cin_a"}) == m8
 
 
 @pytest.mark.parametrize("id", forms)
 def test_another_connection_is_a_conflict_that_names_both(id: str) -> None:
     with pytest.raises(ToolError) as refused:
-        record_of({"id": id, "connection_id": "cin_b"}, legal)
+        record_of({"id": id, "connection_id": "cin_b"})
     error = refused.value.error
     assert (error["code"], error["param"]) == ("conflicting_connection_id", "connection_id")
     assert "cin_a" in error["message"]
     assert "cin_b" in error["message"]
-    assert error["next_call"] == {"tool": "fetch", "arguments": {"id": id}}
+    assert refused.value.repairs == ({"id": id},)
 
 
 def test_a_legacy_id_takes_the_connection_of_the_argument_or_none() -> None:
-    assert record_of({"id": "messages:m8", "connection_id": "cin_a"}, legal) == m8
-    assert record_of({"id": "messages:m8"}, legal) == RecordRef(None, "messages", "m8")
+    assert record_of({"id": "messages:m8", "connection_id": "cin_a"}) == m8
+    assert record_of({"id": "messages:m8"}) == RecordRef(None, "messages", "m8")

@@ -9,13 +9,19 @@ from pathlib import Path
 
 import pytest
 
-from personal_server.collecting.declarations import accept
+from personal_server.collecting.declarations import declare
 from personal_server.consent.credentials import secret_hash
 from personal_server.domain.authority import SourceId, TokenKind
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.grant import Grant, StreamGrant, render_grant
 from personal_server.errors import InvalidToken
-from personal_server.reading.tokens import Identified, Identifier, OneState, TokenResolver
+from personal_server.reading.tokens import (
+    Identified,
+    Identifier,
+    OneState,
+    TokenResolver,
+    TokenState,
+)
 from personal_server.storage.authorization import GrantRow, R, TokenRow
 from personal_server.storage.catalog import KnownDeclarations
 from personal_server.storage.tables import Assignment
@@ -34,24 +40,25 @@ class World:
 
     def __init__(self) -> None:
         self.records = MemoryStore("own_1")
-        accept(self.records, JOURNAL.read_bytes(), NOW)
+        declare(self.records, JOURNAL.read_bytes(), NOW)
         self.records.add_connection(
             Connection("cin_1", "journal", URI, "Diary", ConnectionStatus.ACTIVE, NOW, NOW)
         )
         self.authorization = MemoryAuthorizationStore("own_1")
         self.insert(_grant(), _token())
         accepted = {ORIGIN, f"{ORIGIN}/v1", f"{ORIGIN}/mcp"}
-        resolver = TokenResolver(self.authorization, lambda: NOW)
-        declarations = KnownDeclarations()
-        self.identifier = Identifier(resolver, self.open_state, declarations, accepted.__contains__)
+        self.resolver = TokenResolver(self.authorization, lambda: NOW)
+        self.identifier = Identifier(
+            self.resolver, self.open_state, KnownDeclarations(), accepted.__contains__
+        )
 
     @contextmanager
     def open_state(self, timeout_seconds: float | None) -> Generator[OneState]:
         with self.authorization.read() as reader, self.records.snapshot() as snapshot:
             yield reader, snapshot
 
-    def identify(self, token: str) -> Identified:
-        with self.identifier(token) as (found, _):
+    def identify(self, bearer: str | TokenState) -> Identified:
+        with self.identifier(bearer) as (found, _):
             return found
 
     def insert(self, *rows: GrantRow | TokenRow) -> None:
@@ -149,6 +156,19 @@ def test_an_ended_grant_is_refused_and_still_named(
     assert found.authority.client_id == "cli_1"
     assert found.authority.grant_ids == ("grt_1",)
     assert found.authority.sources == ()
+
+
+def test_what_was_looked_up_before_is_handed_on_and_read_in_the_present_catalog(
+    world: World,
+) -> None:
+    state = world.resolver.current(TOKEN)
+    world.change(GrantRow, GrantRow.revoked_at_ns.to(NOW), GrantRow.reason.to("owner"))
+    assert world.identify(state).authority.grant_ids == ("grt_1",)
+    assert world.identify(TOKEN).refusal is not None
+    world.records.update_connection(
+        "cin_1", lambda c: dataclasses.replace(c, status=ConnectionStatus.REVOKED)
+    )
+    assert world.identify(state).authority.sources == ()
 
 
 @pytest.mark.parametrize("resource", ["https://other.example", f"{ORIGIN}/v1/", f"{ORIGIN}/other"])

@@ -1,5 +1,6 @@
+import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import anyio
 import anyio.lowlevel
@@ -10,15 +11,16 @@ from starlette.types import Message
 from personal_server.domain.authority import ReadableSource, SourceId
 from personal_server.domain.declaration import Semantics, Stream
 from personal_server.domain.disclosure import Disclosed
+from personal_server.domain.grant import Resolved
 from personal_server.errors import GrantRevoked, StorageUnavailable
-from personal_server.reading.tokens import Identified
+from personal_server.reading.tokens import Identified, TokenState
 from personal_server.resource_server.quotas import LimitRules
 from personal_server.web.parameters import page_limit
 from personal_server.web.requests import Request
 from personal_server.web.responses import Reply
 from personal_server.web.routing import BodyRule, Route, Tokens
 from personal_server.web.workers import Capacity
-from tests.resource_server.conftest import MakeBench, client_authority
+from tests.resource_server.conftest import Bench, MakeBench, client_authority
 
 pytestmark = pytest.mark.anyio
 
@@ -71,7 +73,7 @@ async def test_every_answer_carries_the_fixed_headers(make_bench: MakeBench) -> 
         for path in ("/v1/echo/a", "/v1/nowhere", "/v1/explode", "/v1/echo/a?color=1"):
             answer = await client.get(path)
             assert answer.headers["request-id"] == answer.headers["x-request-id"]
-            assert answer.headers["request-id"] == "req_" + "5b" * 12
+            assert re.fullmatch("req_[0-9a-f]{24}", answer.headers["request-id"])
             assert answer.headers["pdpp-version"] == "2026-04-06"
             assert answer.headers["content-type"] == "application/json; charset=utf-8"
             assert answer.headers["x-content-type-options"] == "nosniff"
@@ -127,7 +129,7 @@ async def test_a_401_challenges_and_says_what_to_do(make_bench: MakeBench) -> No
 
 async def test_405_names_the_methods(make_bench: MakeBench) -> None:
     async with make_bench(*ROUTES).client() as client:
-        assert (await client.put("/v1/echo/a")).headers["allow"] == "GET, HEAD"
+        assert (await client.put("/v1/echo/a")).headers["allow"] == "GET, HEAD, OPTIONS"
 
 
 async def test_a_defect_says_nothing_of_itself(
@@ -357,3 +359,32 @@ async def test_a_full_queue_refuses_instead_of_growing(make_bench: MakeBench) ->
         answer = await client.get("/v1/echo/a")
     assert answer.json()["error"]["code"] == "storage_unavailable"
     assert "retry-after" in answer.headers
+
+
+async def answered(bench: Bench, state: Mapping[str, object], token: str) -> int:
+    """The status of a read with what somebody before us wrote into the scope."""
+    statuses: list[int] = []
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: Message) -> None:
+        statuses.append(message.get("status", 0))
+
+    headers = [(b"authorization", f"Bearer {token}".encode())]
+    path = "/v1/echo/a"
+    scope = {"type": "http", "method": "GET", "path": path, "headers": headers, "state": state}
+    await bench.app()(scope, receive, send)
+    return statuses[0]
+
+
+async def test_what_was_found_out_about_the_token_of_a_call_is_not_asked_again(
+    make_bench: MakeBench,
+) -> None:
+    bench = make_bench(*ROUTES)
+    resolved = Resolved("client", "sub_1", "planner", "client", "http://here", 1)
+    known = {"token_states": {"pdpp_at_1": TokenState(resolved)}}
+    assert await answered(bench, known, "pdpp_at_1") == 200
+    assert await answered(bench, known, "pdpp_at_2") == 401
+    assert await answered(bench, {"token_states": {"pdpp_at_1": "ours"}}, "pdpp_at_1") == 401
+    assert bench.bearers == [TokenState(resolved), "pdpp_at_2", "pdpp_at_1"]

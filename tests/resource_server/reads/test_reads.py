@@ -101,4 +101,4 @@ async def test_reads_are_read_only(bench: Bench, method: str) -> None:
     async with bench.client("owner") as caller:
         reply = await caller.request(method, "/v1/streams")
     assert reply.status_code == 405
-    assert reply.headers["allow"] == "GET, HEAD"
+    assert reply.headers["allow"] == "GET, HEAD, OPTIONS"

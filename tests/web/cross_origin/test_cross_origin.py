@@ -21,6 +21,9 @@ ANYWHERE = {
     "/.well-known/openid-configuration": "GET",
     "/.well-known/oauth-authorization-server/mcp": "GET",
     "/.well-known/oauth-protected-resource/v1": "GET",
+    "/v1/openapi.json": "GET",
+    "/v1/schema": "GET",
+    "/v1/streams/entries/records": "GET",
     "/icon.svg": "GET",
     "/oauth/register": "POST",
     "/oauth/token": "POST",
@@ -40,12 +43,13 @@ NOWHERE = {
     "/grant-packages/gpkg_none/revoke": "POST",
 }
 ASKED = (
-    "Authorization, Content-Type, Accept, PDPP-Version, Request-Id, MCP-Protocol-Version,"
-    " Mcp-Session-Id, Mcp-Method, Mcp-Name, Last-Event-ID"
+    "Accept, Authorization, Content-Type, If-None-Match, If-Range, Last-Event-ID,"
+    " MCP-Protocol-Version, Mcp-Method, Mcp-Name, Mcp-Session-Id, PDPP-Tool, PDPP-Version, Range,"
+    " Request-Id, X-Request-Id"
 )
 EXPOSED = (
-    "WWW-Authenticate, Link, Retry-After, Request-Id, X-Request-Id, PDPP-Version,"
-    " MCP-Protocol-Version"
+    "ETag, Link, MCP-Protocol-Version, PDPP-Version, RateLimit-Limit, RateLimit-Remaining,"
+    " RateLimit-Reset, Request-Id, Retry-After, WWW-Authenticate, X-Request-Id"
 )
 WRONG = {"GET": "DELETE", "POST": "GET"}
 
@@ -84,8 +88,10 @@ async def test_answers_and_errors_are_readable_there(http: httpx2.AsyncClient) -
     for path, method in ANYWHERE.items():
         for tried in (method, WRONG[method]):
             answer = await http.request(tried, path)
+            if tried != method and path.endswith("/records"):
+                continue  # deleting is the owner's, and closed to browsers
             assert (path, answer.headers["access-control-allow-origin"]) == (path, "*")
-            assert words(answer.headers["access-control-expose-headers"]) >= words(EXPOSED)
+            assert words(answer.headers["access-control-expose-headers"]) == words(EXPOSED)
             assert len(answer.headers.get_list("access-control-allow-origin")) == 1
 
 

@@ -4,33 +4,20 @@ Source: docs/contract/mcp-adapter.md 8.1; docs/decisions.md C20, C23. Entries ar
 permissions.
 """
 
-from dataclasses import dataclass
-from urllib.parse import quote
-
 from personal_server.mcp_adapter import contract
-from personal_server.mcp_adapter.calls import Call
+from personal_server.mcp_adapter.calls import Call, Link
 from personal_server.mcp_adapter.errors import NextCall
+from personal_server.mcp_adapter.faces.record_identity import Holder, blob_url, record_url
 from personal_server.mcp_adapter.faces.truncation import Cut, everything
 from personal_server.mcp_adapter.handles import (
     BlobRef,
-    RecordRef,
     WindowRef,
     blob_uri,
     record_uri,
     window_uri,
 )
 from personal_server.mcp_adapter.safe_text import clean_json, one_line
-from personal_server.rs_client.json_values import Json, as_object, as_text
-
-default_window_chars = 4_096
-
-
-@dataclass(frozen=True, slots=True)
-class Holder:
-    """The record that cut values belong to: its id as shown, and where it is when that is known."""
-
-    id: str
-    record: RecordRef | None
+from personal_server.rs_client.json_values import Json, as_count, as_object, as_text
 
 
 def ladder_entry(call: Call, holder: Holder, cut: Cut) -> Json:
@@ -44,7 +31,7 @@ def ladder_entry(call: Call, holder: Holder, cut: Cut) -> Json:
     entry.update({name: amount for name, amount in amounts if amount is not None})
     read = _read(holder, cut)
     if read is not None:
-        entry["read"] = {"tool": read.tool, "arguments": dict(read.arguments)}
+        entry["read"] = read.as_json()
     uri = _uri(holder, cut)
     if uri is not None and call.link_rule != "never":
         entry["uri"] = uri
@@ -55,7 +42,7 @@ def _read(holder: Holder, cut: Cut) -> NextCall | None:
     if holder.record is None:
         return None
     if cut.kind == "text":
-        arguments = {"id": holder.id, "field_path": cut.field_path, "offset_chars": cut.shown}
+        arguments = {"id": holder.id, "field_path": cut.field_path, "offset_chars": _next(cut)}
         return NextCall("read_record_field", arguments)
     if cut.json_chars > contract.json_read_limit or cut.field_path == everything:
         return None
@@ -66,9 +53,13 @@ def _uri(holder: Holder, cut: Cut) -> str | None:
     if holder.record is None:
         return None
     if cut.kind == "text":
-        window = WindowRef(holder.record, cut.field_path, cut.shown, default_window_chars)
+        window = WindowRef(holder.record, cut.field_path, _next(cut), contract.window)
         return window_uri(window)
     return record_uri(holder.record)
+
+
+def _next(cut: Cut) -> int:
+    return cut.shown if cut.next_chars is None else cut.next_chars
 
 
 def _binary(call: Call, holder: Holder, cut: Cut) -> Json:
@@ -89,20 +80,6 @@ def _binary(call: Call, holder: Holder, cut: Cut) -> Json:
         described["uri"] = record_uri(holder.record)
         described["url"] = record_url(call.provider_url, holder.record)
     return described
-
-
-def blob_url(origin: str, blob_id: str, connection_id: str | None) -> str:
-    """The REST address of a blob."""
-    scope = f"?connection_id={quote(connection_id, safe='')}" if connection_id else ""
-    return f"{origin}/v1/blobs/{quote(blob_id, safe='')}{scope}"
-
-
-def record_url(origin: str, record: RecordRef) -> str:
-    """The REST address of a record, built from its parts."""
-    stream, key = quote(record.stream, safe=""), quote(record.record_id, safe="")
-    scope = record.connection_id
-    query = f"?connection_id={quote(scope, safe='')}" if scope else ""
-    return f"{origin}/v1/streams/{stream}/records/{key}{query}"
 
 
 def ladder_line(entry: Json) -> str:
@@ -129,3 +106,16 @@ def _amount(entry: Json) -> str:
     if entry["kind"] == "text":
         return f"{entry['shown_chars']}/{entry.get('total_chars', 'unknown')}"
     return f"{entry['shown_items']}/{entry['total_items']} items"
+
+
+def links_of(call: Call, ladder: list[Json]) -> tuple[Link, ...]:
+    """Resource links for the first cut values, when this caller gets any."""
+    if not call.links_allowed:
+        return ()
+    found: list[Link] = []
+    for entry in ladder:
+        uri = as_text(entry.get("uri"))
+        if uri and len(uri) <= contract.link_uri and len(found) < contract.links:
+            name, mime_type = one_line(entry["field_path"], 80), as_text(entry.get("mime_type"))
+            found.append(Link(name, uri, mime_type, as_count(entry.get("size_bytes"))))
+    return tuple(found)

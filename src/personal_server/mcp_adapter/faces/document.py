@@ -10,8 +10,9 @@ from typing import Any
 from personal_server.mcp_adapter import contract
 from personal_server.mcp_adapter.calls import Call
 from personal_server.mcp_adapter.faces import text
-from personal_server.mcp_adapter.faces.content_ladder import Holder, ladder_entry
+from personal_server.mcp_adapter.faces.content_ladder import ladder_entry
 from personal_server.mcp_adapter.faces.record_identity import (
+    Holder,
     Place,
     holder_of,
     payload_of,
@@ -25,6 +26,7 @@ from personal_server.mcp_adapter.faces.truncation import (
     cut_members,
     cut_position,
     everything,
+    largest,
     members_of,
 )
 from personal_server.mcp_adapter.handles import RecordRef, is_part, record_uri
@@ -49,10 +51,13 @@ ladder_chars = 9_000
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """What was asked for and what came back."""
+    """One record as it was read.
+
+    Shapes: id and requested are those of the call; fields are the requested ones, none for all.
+    """
 
     id: str
-    asked: RecordRef
+    requested: RecordRef
     body: Json
     fields: tuple[str, ...]
     binary_fields: frozenset[str] = frozenset()
@@ -77,23 +82,19 @@ class Document:
         """Where the record is, as answered."""
         stream = as_text(self.body.get("stream")) or ""
         return RecordRef(
-            connection_of(self.body) or self.asked.connection_id,
-            stream if is_part(stream) else self.asked.stream,
-            record_key_of(self.body) or self.asked.record_id,
+            connection_of(self.body) or self.requested.connection_id,
+            stream if is_part(stream) else self.requested.stream,
+            record_key_of(self.body) or self.requested.record_id,
         )
 
 
 def render_document(call: Call, document: Document) -> Json:
     """The document with as much text as both faces hold."""
     whole = _Parts.of(call, document)
-    low, high = 0, contract.document_text
-    full = whole.at(high)
+    full = whole.at(contract.document_text)
     if _fits(full):
         return full
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if _fits(whole.at(middle)) else (low, middle - 1)
-    return whole.at(low)
+    return whole.at(largest(contract.document_text, lambda chars: _fits(whole.at(chars))))
 
 
 def _fits(structured: Json) -> bool:
@@ -199,13 +200,12 @@ def _json_text(members: list[Member], limit_chars: int) -> tuple[str, list[Cut]]
         shown, cuts = cut_members(members, Measure.of(preview))
         if len(compact(shown)) <= limit_chars:
             return compact(shown), cuts
-    low, high = 0, len(members)
-    while low < high:
-        middle = (low + high + 1) // 2
-        shown, _ = cut_members(members, Measure(contract.shortest_preview, 0, middle))
-        low, high = (middle, high) if len(compact(shown)) <= limit_chars else (low, middle - 1)
-    shown, cuts = cut_members(members, Measure(contract.shortest_preview, 0, low))
-    return compact(shown), cuts
+
+    def first(kept: int) -> tuple[str, list[Cut]]:
+        shown, cuts = cut_members(members, Measure(contract.shortest_preview, 0, kept))
+        return compact(shown), cuts
+
+    return first(largest(len(members), lambda kept: len(first(kept)[0]) <= limit_chars))
 
 
 def _fields(members: list[Member]) -> tuple[Json, list[Cut]]:
@@ -215,11 +215,11 @@ def _fields(members: list[Member]) -> tuple[Json, list[Cut]]:
     cuts: list[Cut] = []
     left = contract.document_fields
     for member in members:
-        short, noted = member.at(measure)
+        short, notes = member.at(measure)
         size = len(compact(short)) + len(compact(member.name)) + 2
         if size <= left:
             shown[member.name] = short
-            cuts += noted
+            cuts += notes
             left -= size
         else:
             cuts.append(member.left_out())
@@ -247,8 +247,8 @@ def _relation(call: Call, document: Document, relation: str, value: Any) -> Any:
 
 
 def _child(call: Call, document: Document, relation: str, row: Json) -> Json:
-    place = Place(as_text(row.get("stream")) or relation, document.record.connection_id)
-    holder = holder_of(call, row, place)
+    scope = Place(as_text(row.get("stream")) or relation, document.record.connection_id)
+    holder = holder_of(call, row, scope)
     payload = payload_of(row)
     address = record_address(call.provider_url, row, payload, holder.record)
     title = record_title(row, payload, holder.record, holder.id)

@@ -3,15 +3,13 @@
 Source: docs/contract/mcp-adapter.md 10.6.2. `end_chars = start_chars + len(text)`, always.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from personal_server.mcp_adapter import contract
+from personal_server.mcp_adapter.arguments import Arguments, without
 from personal_server.mcp_adapter.calls import Call, Link, Outcome
-from personal_server.mcp_adapter.errors import NextCall
 from personal_server.mcp_adapter.faces import text
-from personal_server.mcp_adapter.faces.truncation import cut_position
+from personal_server.mcp_adapter.faces.truncation import cut_position, largest
 from personal_server.mcp_adapter.handles import (
     RecordRef,
     WindowCursor,
@@ -26,47 +24,45 @@ from personal_server.mcp_adapter.safe_text import clean, clean_json, label
 from personal_server.rs_client.answers import connection_of
 from personal_server.rs_client.json_values import Json, as_count, as_object, as_text, compact
 
-default_limit_chars = 4_096
 largest_limit_chars = 16_384
 tool_name = "read_record_field"
+selector_names = ("offset_chars", "q", "before_chars", "after_chars")
+"""Arguments that choose a window, as a cursor does."""
 untrusted = ("/window/text", "/window/match/q")
 envelope_chars = 2_000
-longest_uri = contract.link_fields - contract.label
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One asked window: the record, the arguments as given, and the cursor among them."""
+    """One requested window: the record, the arguments as given, and the cursor among them."""
 
     record: RecordRef
-    arguments: Mapping[str, Any]
+    arguments: Arguments
     cursor: WindowCursor | None = None
 
     @property
     def field_path(self) -> str:
-        """The field."""
+        """The path of the field in the record."""
         return str(self.arguments["field_path"])
 
     @property
     def limit_chars(self) -> int:
-        """The length asked for."""
+        """The length, within what a window may have."""
         given = self.arguments.get("limit_chars")
         if given is None and self.cursor is not None:
             return self.cursor.limit_chars
-        return min(int(given), largest_limit_chars) if given is not None else default_limit_chars
+        return min(int(given), largest_limit_chars) if given is not None else contract.window
 
     @property
     def offset_chars(self) -> int:
-        """The place asked for."""
+        """Where the window begins."""
         if self.cursor is not None:
             return self.cursor.offset_chars
         return int(self.arguments.get("offset_chars", 0))
 
-    def restarted(self) -> dict[str, Any]:
+    def restarted(self) -> Arguments:
         """The call that reads the same field from its start."""
-        dropped = {"cursor", "offset_chars", "q", "before_chars", "after_chars"}
-        rest = {name: value for name, value in self.arguments.items() if name not in dropped}
-        return {**rest, "offset_chars": 0}
+        return {**without(self.arguments, "cursor", *selector_names), "offset_chars": 0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,41 +95,39 @@ class _Window:
         return render_cursor(WindowCursor(key, offset, self.limit, short_digest(self.digest)))
 
     def uri(self, offset: int) -> str:
-        place = WindowRef(self.record, self.field_path, offset, self.limit, self.digest)
-        return window_uri(place)
+        window = WindowRef(self.record, self.field_path, offset, self.limit, self.digest)
+        return window_uri(window)
 
 
-def render_window(call: Call, body: Json, asked: Asked, request_id: str | None) -> Outcome:
+def render_window(call: Call, body: Json, request: Asked, request_id: str | None) -> Outcome:
     """Both faces of one window."""
-    shown = _window(body, asked)
-    linked = call.link_rule != "never" and (
-        call.link_rule == "always" or (call.links_allowed and not shown.complete)
-    )
-    linked = linked and len(shown.uri(shown.start)) <= longest_uri
-    structured = _structured(body, asked, shown, linked=linked)
+    shown = _window(body, request)
+    wanted = call.link_rule == "always" or (call.links_allowed and not shown.complete)
+    linked = wanted and len(shown.uri(shown.start)) <= contract.link_uri
+    structured = _structured(body, request, shown, linked=linked)
     face = _text(call, structured, shown)
     mime = as_text(structured["field"].get("mime_type")) or "text/plain"
-    links = (Link(label(asked.field_path), shown.uri(shown.start), mime),) if linked else ()
+    links = (Link(label(request.field_path), shown.uri(shown.start), mime),) if linked else ()
     return Outcome(structured, face, links, untrusted, request_id, rows=1)
 
 
-def _window(body: Json, asked: Asked) -> _Window:
+def _window(body: Json, request: Asked) -> _Window:
     window, field = as_object(body.get("window")), as_object(body.get("field"))
     received: str = window["text"]
     start = as_count(window.get("start_chars"))
-    limit = min(as_count(window.get("limit_chars")) or asked.limit_chars, largest_limit_chars)
+    limit = min(as_count(window.get("limit_chars")) or request.limit_chars, largest_limit_chars)
     size = as_count(field.get("size_chars"))
     kept = _fitting(received[:limit])
-    begin = max(0, start if start is not None else asked.offset_chars)
+    begin = max(0, request.offset_chars if start is None else start)
     end = begin + len(kept)
     follows = len(kept) < len(received) or _follows(window, end, size)
     record = RecordRef(
-        connection_of(body) or asked.record.connection_id,
-        asked.record.stream,
-        asked.record.record_id,
+        connection_of(body) or request.record.connection_id,
+        request.record.stream,
+        request.record.record_id,
     )
     digest = as_text(field.get("digest"))
-    return _Window(record, asked.field_path, kept, begin, limit, size, follows, digest)
+    return _Window(record, request.field_path, kept, begin, limit, size, follows, digest)
 
 
 def _follows(window: Json, end: int, size: int | None) -> bool:
@@ -150,14 +144,11 @@ def _fitting(received: str) -> str:
     room = contract.ceiling - envelope_chars * 4
     if len(compact(received)) <= room:
         return received
-    low, high = 0, len(received)
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if len(compact(received[:middle])) <= room else (low, middle - 1)
-    return received[: cut_position(received, low)]
+    kept = largest(len(received), lambda count: len(compact(received[:count])) <= room)
+    return received[: cut_position(received, kept)]
 
 
-def _structured(body: Json, asked: Asked, shown: _Window, *, linked: bool) -> Json:
+def _structured(body: Json, request: Asked, shown: _Window, *, linked: bool) -> Json:
     window: Json = {
         "text": shown.text,
         "start_chars": shown.start,
@@ -167,7 +158,7 @@ def _structured(body: Json, asked: Asked, shown: _Window, *, linked: bool) -> Js
         "next_cursor": shown.cursor(shown.end) if shown.follows else None,
         "previous_cursor": None if shown.previous is None else shown.cursor(shown.previous),
     }
-    match = _match(as_object(body.get("window")), asked)
+    match = _match(as_object(body.get("window")), request)
     if match is not None:
         window["match"] = match
     record = shown.record
@@ -178,7 +169,7 @@ def _structured(body: Json, asked: Asked, shown: _Window, *, linked: bool) -> Js
             "stream": record.stream,
             "record_id": record.record_id,
         },
-        "field": _field(as_object(body.get("field")), asked),
+        "field": _field(as_object(body.get("field")), request),
         "window": window,
     }
     if linked:
@@ -190,8 +181,8 @@ def _structured(body: Json, asked: Asked, shown: _Window, *, linked: bool) -> Js
     return structured
 
 
-def _field(field: Json, asked: Asked) -> Json:
-    found: Json = {"path": asked.field_path, "text_like": field.get("text_like") is not False}
+def _field(field: Json, request: Asked) -> Json:
+    found: Json = {"path": request.field_path, "text_like": field.get("text_like") is not False}
     if as_text(field.get("mime_type")):
         found["mime_type"] = field["mime_type"]
     if as_count(field.get("size_chars")) is not None:
@@ -201,11 +192,11 @@ def _field(field: Json, asked: Asked) -> Json:
     return found
 
 
-def _match(window: Json, asked: Asked) -> Json | None:
+def _match(window: Json, request: Asked) -> Json | None:
     begin, end = as_count(window.get("match_start_chars")), as_count(window.get("match_end_chars"))
-    if "q" not in asked.arguments or begin is None or end is None:
+    if "q" not in request.arguments or begin is None or end is None:
         return None
-    return {"q": asked.arguments["q"], "start_chars": begin, "end_chars": end}
+    return {"q": request.arguments["q"], "start_chars": begin, "end_chars": end}
 
 
 def _text(call: Call, structured: Json, shown: _Window) -> str:
@@ -221,16 +212,14 @@ def _text(call: Call, structured: Json, shown: _Window) -> str:
         head["match"] = {name: match[name] for name in ("start_chars", "end_chars")}
     if len(visible) < len(shown.text):
         head["removed_chars"] = len(shown.text) - len(visible)
-    calls = [_call(head, "next"), _call(head, "previous")]
-    nonce = text.unused_nonce(call.nonce, visible)
+    calls = [_walk_line(head, "next"), _walk_line(head, "previous")]
     lines = [line for line in calls if line]
-    return text.joined([clean_json(head)], lines, text.fenced([visible], nonce))
+    return text.joined([clean_json(head)], lines, text.fenced([visible], call.nonce))
 
 
-def _call(head: Json, direction: str) -> str | None:
+def _walk_line(head: Json, direction: str) -> str | None:
     cursor = as_text(head[f"{direction}_cursor"])
     if cursor is None:
         return None
     arguments = {"id": head["id"], "field_path": head["field_path"], "cursor": cursor}
-    call = NextCall(tool_name, arguments)
-    return f"{direction}: {call.tool} {clean_json(dict(call.arguments))}"
+    return f"{direction}: {tool_name} {clean_json(arguments)}"

@@ -1,6 +1,8 @@
-"""One search hit in both faces: its id first, its evidence bounded, the way to the whole field.
+"""One search hit in both faces: its id first, its excerpts bounded, the way to the whole field.
 
-Source: docs/contract/mcp-adapter.md 10.4, 8.3, 8.4, 8.5; docs/decisions.md C8, C19.
+Source: docs/contract/mcp-adapter.md 10.4, 8.3, 8.4, 8.5; docs/decisions.md C8, C19. No markup but
+`<mark>` is produced or interpreted, and its tags stay balanced, whatever a server sent and
+wherever a cut falls.
 """
 
 import html
@@ -14,7 +16,6 @@ from personal_server.mcp_adapter import contract
 from personal_server.mcp_adapter.calls import Call
 from personal_server.mcp_adapter.faces.content_ladder import (
     Holder,
-    default_window_chars,
     ladder_entry,
     ladder_line,
 )
@@ -38,7 +39,7 @@ from personal_server.mcp_adapter.faces.truncation import (
     members_of,
     reach_of,
 )
-from personal_server.mcp_adapter.handles import WindowRef, spells_connection, window_uri
+from personal_server.mcp_adapter.handles import spells_connection
 from personal_server.mcp_adapter.safe_text import label, one_line
 from personal_server.rs_client.answers import connector_key_of
 from personal_server.rs_client.json_values import (
@@ -53,13 +54,228 @@ from personal_server.rs_client.json_values import (
     objects_in,
 )
 
-# `<mark>` tags that stay balanced, whatever a server sent and wherever a cut falls.
-#
-# Source: docs/contract/mcp-adapter.md 8.3. No other markup is produced or interpreted.
-
-
 opening, closing = "<mark>", "</mark>"
 tag = re.compile(r"</?mark>")
+excerpt_members = ("evidence_excerpts", "match_windows", "field_windows", "matches")
+"""Where servers put the passages that matched, ours first."""
+text_members = ("title", "snippet", *excerpt_members)
+named_members = (identity_members - {"expanded"}) | {
+    *text_members,
+    "data",
+    "matched_fields",
+    "score",
+    "scores",
+    "retrieval_sources",
+    "retrieval_mode",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """One passage that matched; marked holds balanced tags or none.
+
+    Units: start_chars and total_chars are offsets in the whole value; shown_chars of the passage.
+    """
+
+    field_path: str | None
+    marked: str
+    shown_chars: int
+    start_chars: int
+    total_chars: int | None
+    complete: bool
+
+    def as_cut(self) -> Cut | None:
+        """The note of an excerpt that is not known to be complete; it is read from its start."""
+        if self.complete or not self.field_path:
+            return None
+        return Cut(
+            self.field_path,
+            "text",
+            "truncated",
+            self.shown_chars,
+            self.total_chars,
+            next_chars=self.start_chars,
+        )
+
+
+@dataclass(frozen=True)
+class HitItem:
+    """One hit of a page; what does not depend on a measure is worked out once."""
+
+    call: Call
+    hit: Json
+    scope: Place
+    number: str
+
+    @cached_property
+    def holder(self) -> Holder:
+        """The record, and its id as shown."""
+        return holder_of(self.call, self.hit, self.scope)
+
+    @cached_property
+    def excerpts(self) -> list[Excerpt]:
+        """The passages that matched."""
+        return excerpts_of(self.hit)
+
+    @cached_property
+    def payload(self) -> list[Member]:
+        """The members of the record, when a server sends them with its hits."""
+        return members_of(as_object(self.hit.get("data")))
+
+    @property
+    def members(self) -> int:
+        """How many members may be left out, counted on the longer side."""
+        return max(len(self.payload), len(self.further))
+
+    @cached_property
+    def further(self) -> list[Member]:
+        """Members that no rule names, as another server may send them; a lean hit has none."""
+        return members_of({name: v for name, v in self.hit.items() if name not in named_members})
+
+    def reach(self) -> int:
+        """The preview length from which on nothing of it is cut."""
+        texts = (_longest(value) for name, value in self.hit.items() if name in text_members)
+        return max(contract.excerpt, reach_of(self.payload), reach_of(self.further), *texts)
+
+    def at(self, measure: Measure) -> Block:
+        """The hit; excerpts are as long as the measure allows, in both faces."""
+        shown, cuts = cut_members(self.payload, measure)
+        further, more_cuts = cut_members(self.further, measure)
+        cuts += more_cuts
+        ladder = [*self._read_on, *(ladder_entry(self.call, self.holder, cut) for cut in cuts)]
+        ladder = ladder[: contract.excerpts_per_hit]
+        limit = min(contract.excerpt, measure.preview)
+        matches = [_match_line(excerpt, limit) for excerpt in self.excerpts]
+        lines = (*self._head, *matches, *map(ladder_line, ladder))
+        result = {**self._result, "content_ladder": ladder} if ladder else self._result
+        edited = _shown(self.hit, further, measure)
+        if is_object(self.hit.get("data")):
+            edited["data"] = shown
+        return Block(self.holder.id, edited, lines, tuple(ladder), result)
+
+    @cached_property
+    def _read_on(self) -> list[Json]:
+        cuts = (excerpt.as_cut() for excerpt in self.excerpts)
+        return [ladder_entry(self.call, self.holder, cut) for cut in cuts if cut is not None]
+
+    @cached_property
+    def _result(self) -> Json:
+        hit, payload, record = self.hit, as_object(self.hit.get("data")), self.holder.record
+        url = record_address(self.call.provider_url, hit, payload, record)
+        result: Json = {
+            "id": self.holder.id,
+            "title": record_title(hit, payload, record, self.holder.id),
+            "url": url or self.holder.id,
+            "stream": record.stream if record else as_text(hit.get("stream")) or "",
+            "record_id": record.record_id if record else "",
+            "connection_id": record.connection_id if record else None,
+            "connector_key": connector_key_of(hit),
+        }
+        name, moment = as_text(hit.get("display_name")), event_time(hit, payload)
+        if name:
+            result["display_name"] = name
+        if moment:
+            result["timestamp"] = moment
+        return result
+
+    @cached_property
+    def _head(self) -> tuple[str, ...]:
+        shown, record = self.holder.id, self.holder.record
+        lines = [f"[{self.number}] {shown}", f"title: {self._result['title']}"]
+        lines.append(_source_line(self.hit, self._result))
+        if record is not None and record.connection_id and not spells_connection(shown):
+            lines.append(f"connection_id: {one_line(record.connection_id)}")
+        return tuple(lines)
+
+
+def _longest(value: Any) -> int:
+    """The characters of the longest text at any depth."""
+    if isinstance(value, str):
+        return len(value)
+    if is_object(value):
+        return max(map(_longest, value.values()), default=0)
+    return max(map(_longest, value), default=0) if is_list(value) else 0
+
+
+def _source_line(hit: Json, result: Json) -> str:
+    stated = (
+        ("connector_key", result["connector_key"]),
+        ("stream", result["stream"] if result["record_id"] else None),
+        ("label", as_text(hit.get("display_name"))),
+        ("at", result.get("timestamp")),
+    )
+    return f"source: {'; '.join(fact(name, label(value)) for name, value in stated if value)}"
+
+
+def _match_line(excerpt: Excerpt, limit_chars: int) -> str:
+    shown = one_line(cut_marked(excerpt.marked, limit_chars))
+    name = label(excerpt.field_path) if excerpt.field_path else "text"
+    mark = "" if excerpt.complete else " (cut)"
+    return f"match {name}{mark}: {shown}"
+
+
+def _shown(hit: Json, further: Json, measure: Measure) -> Json:
+    """The hit as sent, but for repaired tags and what had to be cut."""
+    shown: Json = {}
+    for name, value in hit.items():
+        if name in text_members:
+            shown[name] = _text_member(value, measure)
+        elif name in named_members:
+            shown[name] = value
+        elif name in further:
+            shown[name] = further[name]
+    return shown
+
+
+def _text_member(value: Any, measure: Measure) -> Any:
+    if isinstance(value, str):
+        value = repaired(value)
+        return value if len(value) <= measure.preview else cut_marked(value, measure.preview)
+    if is_object(value):
+        return {name: _text_member(item, measure) for name, item in value.items()}
+    if is_list(value):
+        return [_text_member(item, measure) for item in value]
+    return value
+
+
+def excerpts_of(hit: Json) -> list[Excerpt]:
+    """At most two passages of a hit; none when the server sent none."""
+    for name in excerpt_members:
+        found = [excerpt for item in objects_in(hit.get(name)) if (excerpt := _excerpt(item))]
+        if found:
+            return found[: contract.excerpts_per_hit]
+    return _snippet(hit)
+
+
+def _excerpt(item: Json) -> Excerpt | None:
+    text = first_text(item.get("preview_text"), item.get("text"), item.get("snippet"))
+    if text is None:
+        return None
+    start = as_count(item.get("start_chars")) or 0
+    complete = item.get("truncated") is False or item.get("complete") is True
+    return Excerpt(
+        field_path=first_text(item.get("field_path"), item.get("field")),
+        marked=_readable(mark_ranges(text, start, item.get("match_ranges")), text),
+        shown_chars=len(text),
+        start_chars=start,
+        total_chars=as_count(item.get("total_chars")),
+        complete=complete,
+    )
+
+
+def _readable(marked: str, text: str) -> str:
+    return "[binary]" if is_encoded_passage(text) else marked
+
+
+def _snippet(hit: Json) -> list[Excerpt]:
+    snippet = hit.get("snippet")
+    text = as_text(snippet) or as_text(as_object(snippet).get("text"))
+    if text is None:
+        return []
+    plain = unescaped(text)
+    field = first_text(as_object(snippet).get("field"), as_object(snippet).get("field_path"))
+    bare = tag.sub("", plain).strip("…")
+    return [Excerpt(field, _readable(plain, bare), len(bare), 0, None, complete=False)]
 
 
 def is_balanced(text: str) -> bool:
@@ -123,264 +339,3 @@ def unescaped(snippet: str) -> str:
     return "".join(
         f"{opening}{part}{closing}" if position % 2 else part for position, part in enumerate(parts)
     )
-
-
-# The evidence of a search hit, from whichever member a server put it in.
-#
-# Source: docs/contract/mcp-adapter.md 10.4, 8.3.
-
-
-evidence_members = ("evidence_excerpts", "match_windows", "field_windows", "matches")
-
-
-@dataclass(frozen=True, slots=True)
-class Excerpt:
-    """One passage that matched; marked holds balanced tags or none.
-
-    Units: start_chars and total_chars are offsets in the whole value; shown_chars of the passage.
-    """
-
-    field_path: str | None
-    marked: str
-    shown_chars: int
-    start_chars: int
-    total_chars: int | None
-    complete: bool
-
-    def as_cut(self) -> Cut | None:
-        """The note of an excerpt that is not known to be complete."""
-        if self.complete or not self.field_path:
-            return None
-        return Cut(self.field_path, "text", "truncated", self.shown_chars, self.total_chars)
-
-
-def excerpts_of(hit: Json) -> list[Excerpt]:
-    """At most two passages of a hit; none when the server sent none."""
-    for name in evidence_members:
-        found = [excerpt for item in objects_in(hit.get(name)) if (excerpt := _excerpt(item))]
-        if found:
-            return found[: contract.evidence_per_hit]
-    return _snippet(hit)
-
-
-def _excerpt(item: Json) -> Excerpt | None:
-    text = first_text(item.get("preview_text"), item.get("text"), item.get("snippet"))
-    if text is None:
-        return None
-    start = as_count(item.get("start_chars")) or 0
-    complete = item.get("truncated") is False or item.get("complete") is True
-    return Excerpt(
-        field_path=first_text(item.get("field_path"), item.get("field")),
-        marked=_readable(mark_ranges(text, start, item.get("match_ranges")), text),
-        shown_chars=len(text),
-        start_chars=start,
-        total_chars=as_count(item.get("total_chars")),
-        complete=complete,
-    )
-
-
-def _readable(marked: str, text: str) -> str:
-    return "[binary]" if is_encoded_passage(text) else marked
-
-
-def _snippet(hit: Json) -> list[Excerpt]:
-    snippet = hit.get("snippet")
-    text = as_text(snippet) or as_text(as_object(snippet).get("text"))
-    if text is None:
-        return []
-    plain = unescaped(text)
-    field = first_text(as_object(snippet).get("field"), as_object(snippet).get("field_path"))
-    bare = tag.sub("", plain).strip("…")
-    return [Excerpt(field, _readable(plain, bare), len(bare), 0, None, complete=False)]
-
-
-text_members = (
-    "title",
-    "snippet",
-    "evidence_excerpts",
-    "match_windows",
-    "field_windows",
-    "matches",
-)
-kept_members = frozenset(
-    {"matched_fields", "score", "scores", "retrieval_sources", "retrieval_mode"}
-)
-named_members = (identity_members - {"expanded"}) | kept_members | {*text_members, "data"}
-
-
-@dataclass(frozen=True)
-class HitItem:
-    """One hit of a page; what does not depend on a measure is worked out once."""
-
-    call: Call
-    hit: Json
-    place: Place
-    title: str
-
-    @cached_property
-    def holder(self) -> Holder:
-        """The record, and its id as shown."""
-        return holder_of(self.call, self.hit, self.place)
-
-    @cached_property
-    def excerpts(self) -> list[Excerpt]:
-        """The passages that matched."""
-        return excerpts_of(self.hit)
-
-    @cached_property
-    def payload(self) -> list[Member]:
-        """The members of the record, when a server sends them with its hits."""
-        return members_of(as_object(self.hit.get("data")))
-
-    @property
-    def members(self) -> int:
-        """How many members may be left out, counted on the longer side."""
-        return max(len(self.payload), len(self.further))
-
-    @cached_property
-    def further(self) -> list[Member]:
-        """Members that no rule names, as another server may send them; a lean hit has none."""
-        return members_of({name: v for name, v in self.hit.items() if name not in named_members})
-
-    def reach(self) -> int:
-        """The preview length from which on nothing of it is cut."""
-        texts = (_longest(value) for name, value in self.hit.items() if name in text_members)
-        return max(contract.evidence, reach_of(self.payload), reach_of(self.further), *texts)
-
-    def at(self, measure: Measure) -> Block:
-        """The hit; excerpts are as long as the measure allows, in both faces."""
-        shown, cuts = cut_members(self.payload, measure)
-        further, more_cuts = cut_members(self.further, measure)
-        cuts += more_cuts
-        ladder = [*self._read_on, *(ladder_entry(self.call, self.holder, cut) for cut in cuts)]
-        ladder = ladder[: contract.evidence_per_hit]
-        limit = min(contract.evidence, measure.preview)
-        matches = [_match_line(excerpt, limit) for excerpt in self.excerpts]
-        lines = (*self._head, *matches, *map(ladder_line, ladder))
-        result = {**self._result, "content_ladder": ladder} if ladder else self._result
-        edited = _shown(self.hit, further, measure)
-        if is_object(self.hit.get("data")):
-            edited["data"] = shown
-        return Block(self.holder.id, edited, lines, tuple(ladder), result)
-
-    @cached_property
-    def _read_on(self) -> list[Json]:
-        return _ladder(self.call, self.holder, self.excerpts)
-
-    @cached_property
-    def _result(self) -> Json:
-        return _result(self.call, self.hit, self.holder)
-
-    @cached_property
-    def _head(self) -> tuple[str, ...]:
-        shown, record = self.holder.id, self.holder.record
-        lines = [f"[{self.title}] {shown}", f"title: {self._result['title']}"]
-        lines.append(_source_line(self.hit, self._result))
-        if record is not None and record.connection_id and not spells_connection(shown):
-            lines.append(f"connection_id: {one_line(record.connection_id)}")
-        return tuple(lines)
-
-
-def _longest(value: Any) -> int:
-    """The characters of the longest text at any depth."""
-    if isinstance(value, str):
-        return len(value)
-    if is_object(value):
-        return max(map(_longest, value.values()), default=0)
-    return max(map(_longest, value), default=0) if is_list(value) else 0
-
-
-def _ladder(call: Call, holder: Holder, excerpts: list[Excerpt]) -> list[Json]:
-    entries: list[Json] = []
-    for excerpt in excerpts:
-        cut = excerpt.as_cut()
-        if cut is None:
-            continue
-        entry = ladder_entry(call, holder, cut)
-        entries.append(_starting_at(holder, entry, excerpt))
-    return entries[: contract.evidence_per_hit]
-
-
-def _starting_at(holder: Holder, entry: Json, excerpt: Excerpt) -> Json:
-    """A search excerpt is continued from where it begins, not from its length."""
-    read = as_object(entry.get("read"))
-    if not read or holder.record is None:
-        return entry
-    arguments = {**as_object(read.get("arguments")), "offset_chars": excerpt.start_chars}
-    moved: Json = {**entry, "read": {**read, "arguments": arguments}}
-    if "uri" in moved:
-        moved["uri"] = window_at(holder, str(entry["field_path"]), excerpt.start_chars)
-    return moved
-
-
-def window_at(holder: Holder, field_path: str, offset_chars: int) -> str | None:
-    """The URI of a window of the usual length."""
-    if holder.record is None:
-        return None
-    return window_uri(WindowRef(holder.record, field_path, offset_chars, default_window_chars))
-
-
-def _result(call: Call, hit: Json, holder: Holder) -> Json:
-    payload = as_object(hit.get("data"))
-    record = holder.record
-    result: Json = {
-        "id": holder.id,
-        "title": record_title(hit, payload, record, holder.id),
-        "url": record_address(call.provider_url, hit, payload, record) or holder.id,
-        "stream": record.stream if record else as_text(hit.get("stream")) or "",
-        "record_id": record.record_id if record else "",
-        "connection_id": record.connection_id if record else None,
-        "connector_key": connector_key_of(hit),
-    }
-    name, moment = as_text(hit.get("display_name")), event_time(hit, payload)
-    if name:
-        result["display_name"] = name
-    if moment:
-        result["timestamp"] = moment
-    return result
-
-
-def _source_line(hit: Json, result: Json) -> str:
-    stated = (
-        ("connector_key", result["connector_key"]),
-        ("stream", result["stream"] if result["record_id"] else None),
-        ("label", as_text(hit.get("display_name"))),
-        ("at", result.get("timestamp")),
-    )
-    return f"source: {'; '.join(fact(name, label(value)) for name, value in stated if value)}"
-
-
-def _match_line(excerpt: Excerpt, limit_chars: int) -> str:
-    shown = one_line(cut_marked(excerpt.marked, limit_chars))
-    name = label(excerpt.field_path) if excerpt.field_path else "text"
-    mark = "" if excerpt.complete else " (cut)"
-    return f"match {name}{mark}: {shown}"
-
-
-def _shown(hit: Json, further: Json, measure: Measure) -> Json:
-    """The hit as sent, but for repaired tags and what had to be cut."""
-    shown: Json = {}
-    for name, value in hit.items():
-        if name in text_members:
-            shown[name] = _text_member(value, measure)
-        elif name in named_members:
-            shown[name] = value
-        elif name in further:
-            shown[name] = further[name]
-    return shown
-
-
-def _text_member(value: Any, measure: Measure) -> Any:
-    if isinstance(value, str):
-        return _previewed(repaired(value), measure)
-    if is_object(value):
-        return {name: _text_member(item, measure) for name, item in value.items()}
-    if is_list(value):
-        return [_text_member(item, measure) for item in value]
-    return value
-
-
-def _previewed(value: Any, measure: Measure) -> Any:
-    if isinstance(value, str) and len(value) > measure.preview:
-        return cut_marked(value, measure.preview)
-    return value

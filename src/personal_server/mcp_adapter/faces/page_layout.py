@@ -6,17 +6,25 @@ no further than the budget reaches.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Protocol
 
 from personal_server.mcp_adapter import contract
-from personal_server.mcp_adapter.faces.truncation import Measure, least
+from personal_server.mcp_adapter.faces.text import length
+from personal_server.mcp_adapter.faces.truncation import Measure, largest
 from personal_server.rs_client.json_values import Json, compact
 
 text_slack = 500
 structured_slack = 400
 """Room for what is only known once the page is chosen: first id, a shortening warning."""
+presumed_cursor_chars = 400
+
+measures = tuple(Measure.of(preview) for preview in contract.previews)
+refit = Measure.of(contract.refit_preview)
+short = Measure.of(contract.short_preview)
+shortest = Measure.of(contract.shortest_preview)
+least = Measure(contract.shortest_preview, 0)
 
 
 @dataclass(frozen=True)
@@ -43,7 +51,7 @@ class Block:
     @cached_property
     def text_chars(self) -> int:
         """What the block adds to the text face."""
-        return sum(len(line) + 1 for line in self.lines)
+        return length(self.lines)
 
 
 class Item(Protocol):
@@ -63,7 +71,6 @@ class Item(Protocol):
         ...
 
 
-presumed_cursor_chars = 400
 Renderer = Callable[[Json, int], Item]
 """Makes the item of a row, given its number on the page."""
 
@@ -101,17 +108,21 @@ class Frame:
 
 @dataclass(slots=True)
 class Rendering:
-    """One row under measurement; what was rendered once is kept."""
+    """One row under measurement; what was rendered once is kept.
+
+    Shapes: whole is the smallest measure that cuts nothing of it.
+    """
 
     row: Json
     item: Item
-    reach: int
+    whole: Measure
     blocks: dict[Measure, Block] = field(default_factory=dict[Measure, Block])
 
     def at(self, measure: Measure) -> Block:
         """The row at one measure; all measures at which nothing is cut are one."""
-        if measure.compound >= measure.preview >= self.reach and measure.members is None:
-            measure = Measure.of(self.reach)
+        uncut = measure.compound >= measure.preview >= self.whole.preview
+        if uncut and measure.members is None:
+            measure = self.whole
         block = self.blocks.get(measure)
         if block is None:
             block = self.blocks[measure] = self.item.at(measure)
@@ -122,8 +133,8 @@ class Rendering:
 class Fitting:
     """The rows of one page under measurement.
 
-    Shapes: known are renderings of an earlier answer; equal rows at equal places are not rendered
-        again.
+    Shapes: known are renderings of an earlier response; equal rows at equal indices are not
+            rendered again.
     """
 
     rows: Sequence[Json]
@@ -133,26 +144,26 @@ class Fitting:
     renderings: list[Rendering] = field(default_factory=list[Rendering])
 
     def again(self, rows: Sequence[Json], frame: Frame) -> "Fitting":
-        """Another answer to the same question; what was rendered for this one is used again."""
+        """Another response to the same query; what was rendered for this one is used again."""
         return Fitting(rows, self.renderer, frame, self.renderings)
 
     def at(self, measure: Measure) -> Iterator[Block]:
         """The rows at one measure, each rendered when it is drawn."""
-        return (self._rendering(place).at(measure) for place in range(len(self.rows)))
+        return (self._rendering(index).at(measure) for index in range(len(self.rows)))
 
     def room(self, measure: Measure) -> int:
         """How many rows fit at one measure."""
         return self.frame.room_for(lambda: self.at(measure), len(self.rows))
 
-    def _rendering(self, place: int) -> Rendering:
-        if place < len(self.renderings):
-            return self.renderings[place]
-        row = self.rows[place]
-        if place < len(self.known) and self.known[place].row == row:
-            found = self.known[place]
+    def _rendering(self, index: int) -> Rendering:
+        if index < len(self.renderings):
+            return self.renderings[index]
+        row = self.rows[index]
+        if index < len(self.known) and self.known[index].row == row:
+            found = self.known[index]
         else:
-            item = self.renderer(row, place + 1)
-            found = Rendering(row, item, item.reach())
+            item = self.renderer(row, index + 1)
+            found = Rendering(row, item, Measure.of(item.reach()))
         self.renderings.append(found)
         return found
 
@@ -164,35 +175,22 @@ class Fitting:
 def fit_page(fitting: Fitting) -> list[Block] | int:
     """All rows as blocks, or the number of rows (at least 1) that would fit."""
     total = len(fitting.rows)
-    kept = fitting.room(Measure.of(contract.refit_preview))
+    kept = fitting.room(refit)
     if kept < min(contract.refit_rows, total):
-        kept = fitting.room(Measure.of(contract.short_preview))
+        kept = fitting.room(short)
     if kept == total:
-        return _longest_preview(fitting)
-    if total == 1:
-        return _one_large_row(fitting)
-    return max(kept, 1)
-
-
-def _longest_preview(fitting: Fitting) -> list[Block]:
-    measures = [Measure.of(preview) for preview in contract.previews]
-    for measure in measures:
-        if fitting.room(measure) == len(fitting.rows):
-            return list(fitting.at(measure))
-    return list(fitting.at(measures[-1]))
+        fitting_measures = (measure for measure in measures if fitting.room(measure) == total)
+        return list(fitting.at(next(fitting_measures, measures[-1])))
+    return _one_large_row(fitting) if total == 1 else max(kept, 1)
 
 
 def _one_large_row(fitting: Fitting) -> list[Block]:
-    for measure in (Measure.of(contract.shortest_preview), least):
+    for measure in (shortest, least):
         if fitting.room(measure) == 1:
             return list(fitting.at(measure))
-    low, high = 0, fitting.members_of_first()
-    while low < high:
-        middle = (low + high + 1) // 2
-        fits = fitting.room(_with_members(middle))
-        low, high = (middle, high) if fits else (low, middle - 1)
-    return list(fitting.at(_with_members(low)))
 
+    def of(members: int) -> Measure:
+        return replace(least, members=members)
 
-def _with_members(count: int) -> Measure:
-    return Measure(least.preview, least.compound, count)
+    kept = largest(fitting.members_of_first(), lambda members: fitting.room(of(members)) == 1)
+    return list(fitting.at(of(kept)))

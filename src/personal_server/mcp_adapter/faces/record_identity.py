@@ -1,15 +1,14 @@
-"""The human name and the address of a record: never empty, never the snippet.
+"""Which record a row is: its id, its own members, its title and its address.
 
-Source: docs/contract/mcp-adapter.md 8.4, 8.5.
+Source: docs/contract/mcp-adapter.md 3.6, 8.4, 8.5, 9.1. Rows are ours or a foreign server's; title
+and address are never empty, and never the snippet.
 """
 
-import re
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, quote, urlsplit
 
 from personal_server.mcp_adapter import contract
 from personal_server.mcp_adapter.calls import Call
-from personal_server.mcp_adapter.faces.content_ladder import Holder, record_url
 from personal_server.mcp_adapter.faces.truncation import binary_facts
 from personal_server.mcp_adapter.handles import (
     RecordRef,
@@ -18,7 +17,7 @@ from personal_server.mcp_adapter.handles import (
     is_part,
     record_uri,
 )
-from personal_server.mcp_adapter.safe_text import has_steering, one_line
+from personal_server.mcp_adapter.safe_text import has_steering, has_white_space, one_line
 from personal_server.rs_client.answers import connection_of, connector_key_of, record_key_of
 from personal_server.rs_client.json_values import Json, as_text, first_text, is_object
 
@@ -33,7 +32,74 @@ time_names = (
     "updated_at",
 )
 longest_url = 2_000
-white_space = re.compile(r"\s")
+identity_members = frozenset(
+    {
+        "object",
+        "id",
+        "record_id",
+        "record_key",
+        "stream",
+        "connection_id",
+        "connector_instance_id",
+        "connector_key",
+        "connector_id",
+        "display_name",
+        "grant_id",
+        "source",
+        "emitted_at",
+        "expanded",
+        "deleted",
+        "deleted_at",
+        "links",
+        "meta",
+        "record_url",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What the request says about rows that do not say it themselves.
+
+    Shapes: binary_fields are the fields whose declaration says bytes, where a schema was at hand.
+    """
+
+    stream: str
+    connection_id: str | None = None
+    binary_fields: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """The record that cut values belong to: its id as shown, and where it is when that is known."""
+
+    id: str
+    record: RecordRef | None
+
+
+def holder_of(call: Call, row: Json, scope: Place) -> Holder:
+    """The record a row is, and its id as shown."""
+    key = record_key_of(row)
+    stream = as_text(row.get("stream")) or scope.stream
+    if key is None or not is_part(stream):
+        return _unidentified(call, row)
+    record = RecordRef(connection_of(row) or scope.connection_id, stream, key)
+    shown = format_id(record)
+    if len(shown) > handle_chars:
+        return _unidentified(call, row)
+    return Holder(shown, record)
+
+
+def _unidentified(call: Call, row: Json) -> Holder:
+    return Holder(record_address(call.provider_url, row, {}, None) or "unidentified", None)
+
+
+def payload_of(row: Json) -> Json:
+    """The record's own members: `data` of a wrapper, else all that is not identity."""
+    data = row.get("data")
+    if is_object(data):
+        return data
+    return {name: value for name, value in row.items() if name not in identity_members}
 
 
 def record_title(wrapper: Json, payload: Json, record: RecordRef | None, shown_id: str) -> str:
@@ -85,7 +151,7 @@ def safe_url(value: object) -> str | None:
     """The value when it is a plain web address."""
     if not isinstance(value, str) or not value or len(value) > longest_url:
         return None
-    if has_steering(value) or white_space.search(value):
+    if has_steering(value) or has_white_space(value):
         return None
     try:
         parts = urlsplit(value)
@@ -109,68 +175,15 @@ def _absolute(origin: str, path: str | None, connection_id: str | None) -> str |
     return url
 
 
-# Which record a row is, and what of it is its own: identity beside payload, ours or a foreign one.
-#
-# Source: docs/contract/mcp-adapter.md 3.6, 9.1.
+def blob_url(origin: str, blob_id: str, connection_id: str | None) -> str:
+    """The REST address of a blob."""
+    scope = f"?connection_id={quote(connection_id, safe='')}" if connection_id else ""
+    return f"{origin}/v1/blobs/{quote(blob_id, safe='')}{scope}"
 
 
-identity_members = frozenset(
-    {
-        "object",
-        "id",
-        "record_id",
-        "record_key",
-        "stream",
-        "connection_id",
-        "connector_instance_id",
-        "connector_key",
-        "connector_id",
-        "display_name",
-        "grant_id",
-        "source",
-        "emitted_at",
-        "expanded",
-        "deleted",
-        "deleted_at",
-        "links",
-        "meta",
-        "record_url",
-    }
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """What the request says about rows that do not say it themselves.
-
-    Shapes: binary_fields are the fields whose declaration says bytes, where a schema was at hand.
-    """
-
-    stream: str
-    connection_id: str | None = None
-    binary_fields: frozenset[str] = frozenset()
-
-
-def holder_of(call: Call, row: Json, place: Place) -> Holder:
-    """The record a row is, and its id as shown."""
-    key = record_key_of(row)
-    stream = as_text(row.get("stream")) or place.stream
-    if key is None or not is_part(stream):
-        return Holder(_address(call, row), None)
-    record = RecordRef(connection_of(row) or place.connection_id, stream, key)
-    shown = format_id(record)
-    if len(shown) > handle_chars:
-        return Holder(_address(call, row), None)
-    return Holder(shown, record)
-
-
-def _address(call: Call, row: Json) -> str:
-    return record_address(call.provider_url, row, {}, None) or "unidentified"
-
-
-def payload_of(row: Json) -> Json:
-    """The record's own members: `data` of a wrapper, else all that is not identity."""
-    data = row.get("data")
-    if is_object(data):
-        return data
-    return {name: value for name, value in row.items() if name not in identity_members}
+def record_url(origin: str, record: RecordRef) -> str:
+    """The REST address of a record, built from its parts."""
+    stream, key = quote(record.stream, safe=""), quote(record.record_id, safe="")
+    scope = record.connection_id
+    query = f"?connection_id={quote(scope, safe='')}" if scope else ""
+    return f"{origin}/v1/streams/{stream}/records/{key}{query}"

@@ -6,11 +6,11 @@ Source: docs/contract/mcp-adapter.md 7.1, 8.1, 10.2.3.
 from dataclasses import dataclass
 from functools import cached_property
 
-from personal_server.mcp_adapter import contract
-from personal_server.mcp_adapter.calls import Call, Link
-from personal_server.mcp_adapter.faces.content_ladder import Holder, ladder_entry, ladder_line
+from personal_server.mcp_adapter.calls import Call
+from personal_server.mcp_adapter.faces.content_ladder import ladder_entry, ladder_line
 from personal_server.mcp_adapter.faces.page_layout import Block
 from personal_server.mcp_adapter.faces.record_identity import (
+    Holder,
     Place,
     holder_of,
     identity_members,
@@ -34,30 +34,28 @@ from personal_server.rs_client.json_values import (
     objects_in,
 )
 
-longest_uri = contract.link_fields - contract.label
-
 
 @dataclass(frozen=True)
 class RowItem:
     """One record of a page; what does not depend on a measure is worked out once.
 
-    Shapes: title is what stands in the brackets.
+    Shapes: number is its place on the page, of a related record below its parent's (`2.1`).
     """
 
     call: Call
     row: Json
-    place: Place
-    title: str
+    scope: Place
+    number: str
 
     @cached_property
     def holder(self) -> Holder:
         """The record, and its id as shown."""
-        return holder_of(self.call, self.row, self.place)
+        return holder_of(self.call, self.row, self.scope)
 
     @cached_property
     def payload(self) -> list[Member]:
         """The members of the record's own payload."""
-        return members_of(payload_of(self.row), self.place.binary_fields)
+        return members_of(payload_of(self.row), self.scope.binary_fields)
 
     @cached_property
     def relations(self) -> tuple["Relation", ...]:
@@ -82,7 +80,7 @@ class RowItem:
         """The record with its sub-records."""
         shown, cuts = cut_members(self.payload, measure)
         ladder = [ladder_entry(self.call, self.holder, cut) for cut in cuts]
-        lines = [f"[{self.title}] {self.holder.id}", *_payload_lines(self.row, shown)]
+        lines = [f"[{self.number}] {self.holder.id}", *_payload_lines(self.row, shown)]
         lines += map(ladder_line, ladder)
         edited = _with_payload(self.row, shown)
         if is_object(self.row.get("expanded")):
@@ -137,7 +135,7 @@ class Relation:
                 parent.call,
                 row,
                 Place(as_text(row.get("stream")) or name, connection),
-                f"{parent.title}.{count}",
+                f"{parent.number}.{count}",
             )
             for count, row in enumerate(rows, number + 1)
         )
@@ -179,23 +177,3 @@ def _rows_of(value: object) -> list[Json]:
     if not is_object(value):
         return []
     return objects_in(value["data"]) if is_list(value.get("data")) else [value]
-
-
-def links_of(call: Call, ladder: list[Json]) -> tuple[Link, ...]:
-    """Resource links for the first cut values, when this caller gets any."""
-    if not call.links_allowed:
-        return ()
-    found: list[Link] = []
-    for entry in ladder:
-        uri = as_text(entry.get("uri"))
-        if uri and len(uri) <= longest_uri and len(found) < contract.links:
-            size = entry.get("size_bytes")
-            found.append(
-                Link(
-                    one_line(entry["field_path"], 80),
-                    uri,
-                    as_text(entry.get("mime_type")),
-                    size if isinstance(size, int) else None,
-                )
-            )
-    return tuple(found)

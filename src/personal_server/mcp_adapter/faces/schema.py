@@ -1,7 +1,7 @@
-"""One stream of a grant as text, ready to build calls from.
+"""A grant as text: the index of its streams, and one stream ready to build calls from.
 
-Source: docs/contract/mcp-adapter.md 10.1, 6.1, 7.1. `none` and `not stated` differ; what there is
-no room for has its call.
+Source: docs/contract/mcp-adapter.md 10.1, 6.1, 7.1. Names are never dropped from the index; of a
+stream, `none` and `not stated` differ, and what there is no room for has its call.
 """
 
 from collections.abc import Sequence
@@ -16,6 +16,7 @@ from personal_server.mcp_adapter.schema_document import (
     aggregations_in,
     all_connections,
     catalog_rows,
+    field_schemas,
     legend_for,
     unavailable_in,
 )
@@ -28,9 +29,79 @@ from personal_server.rs_client.json_values import (
     is_list,
 )
 
+use_line = (
+    "use: schema with one stream for fields, filters, sort, count, expand, search modes and"
+    " aggregations"
+)
 unstated = "not stated"
 least_row_chars = 700
 """What a row needs to be described at all."""
+
+
+def index_text(catalog: Json, closing: Sequence[str]) -> str:
+    """Every granted stream name; what else there is room for."""
+    few = len({row.name for row in catalog_rows(catalog)}) <= 24
+    aim = contract.schema_text_aim if few else contract.schema_text_limit
+    bare = ""
+    for detail in (3, 2, 1, 0):
+        bare = text.joined(
+            [_index_head(catalog)],
+            _connection_lines(catalog, detail),
+            _group_lines(catalog, sets=detail > 0),
+            text.unavailable_lines(unavailable_in(catalog)),
+            text.warning_lines(text.server_warnings(catalog)),
+            [use_line],
+            closing,
+        )
+        if len(bare) <= aim:
+            return bare
+    return bare
+
+
+def _index_head(catalog: Json) -> str:
+    rows = catalog_rows(catalog)
+    facts = (
+        f"connectors={len({row.connector_key for row in rows})}",
+        f"streams={len({(row.connector_key, row.name) for row in rows})}",
+        f"connections={len(all_connections(catalog))}",
+    )
+    return f"schema: {'; '.join(facts)}"
+
+
+def _connection_lines(catalog: Json, detail: int) -> list[str]:
+    if detail < 2:
+        return []
+    found = list(all_connections(catalog).values())
+    lines = [
+        _connection_line(connection, key, labelled=detail > 2)
+        for connection, key in found[: contract.schema_connection_lines]
+    ]
+    rest = len(found) - len(lines)
+    return [*lines, f"connections: more={rest}"] if rest > 0 else lines
+
+
+def _connection_line(connection: Connection, key: str | None, *, labelled: bool) -> str:
+    facts = [text.fact("connector_key", label(key))] if key else []
+    if labelled and connection.display_name:
+        facts.append(text.fact("label", label(connection.display_name)))
+    return f"connection {label(connection.connection_id)}: {'; '.join(facts)}".rstrip(": ")
+
+
+def _group_lines(catalog: Json, *, sets: bool) -> list[str]:
+    grouped: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for row in catalog_rows(catalog):
+        ids = tuple(c.connection_id for c in row.connections)[: contract.schema_connection_lines]
+        names = grouped.setdefault((row.connector_key or "source", ids if sets else ()), [])
+        if row.name not in names:
+            names.append(row.name)
+    return [
+        f"streams {label(key)}{_set(ids)}: {'; '.join(one_line(name) for name in names)}"
+        for (key, ids), names in grouped.items()
+    ]
+
+
+def _set(ids: tuple[str, ...]) -> str:
+    return f" [{' '.join(label(item) for item in ids)}]" if ids else ""
 
 
 def stream_text(
@@ -55,26 +126,22 @@ def stream_text(
         *closing,
     ]
     return text.joined(
-        head, _rows(stream, rows, reserved_chars + _length(head) + _length(tail)), tail
+        head, _rows(stream, rows, reserved_chars + text.length(head) + text.length(tail)), tail
     )
-
-
-def _length(lines: Sequence[str]) -> int:
-    return sum(len(line) + 1 for line in lines)
 
 
 def _rows(stream: str, rows: list[CatalogRow], taken_chars: int) -> list[str]:
     room = contract.schema_text_limit - taken_chars
     sources = _fitting([_source_line(row, n) for n, row in enumerate(rows, 1)], room)
-    room -= _length(sources) + least_row_chars // 2
+    room -= text.length(sources) + least_row_chars // 2
     described = max(1, min(len(sources), room // least_row_chars))
     several = len(rows) > 1
     lines: list[str] = []
-    for place, source in enumerate(sources):
+    for index, source in enumerate(sources):
         lines.append(source)
-        if place < described:
-            more = _more(stream, rows[place], several=several)
-            lines += _row_lines(rows[place], room // described, more)
+        if index < described:
+            more = _more(stream, rows[index], several=several)
+            lines += _row_lines(rows[index], room // described, more)
     if described < len(rows):
         lines.append(f"sources: shown={len(sources)}; described={described}; total={len(rows)}")
         lines.append("use: schema with the connection_id of a source for all of it")
@@ -84,7 +151,7 @@ def _rows(stream: str, rows: list[CatalogRow], taken_chars: int) -> list[str]:
 def _fitting(sources: list[str], room_chars: int) -> list[str]:
     """The sources named while one can still be described."""
     kept = len(sources)
-    while kept > 1 and _length(sources[:kept]) > room_chars - 2 * least_row_chars:
+    while kept > 1 and text.length(sources[:kept]) > room_chars - 2 * least_row_chars:
         kept -= 1
     return sources[:kept]
 
@@ -109,7 +176,7 @@ def _row_lines(row: CatalogRow, room_chars: int, more: str) -> list[str]:
         "changes_since: yes",
         *_constraints(row.row),
     ]
-    left = room_chars - _length(facts) - len("fields: ; more_fields=9999 by ")
+    left = room_chars - text.length(facts) - len("fields: ; more_fields=9999 by ")
     return [_fields_line(_flags(row.row), left, more), *facts]
 
 
@@ -236,7 +303,7 @@ def field_schema_lines(rows: list[CatalogRow], room_chars: int) -> list[str]:
     lines: list[str] = []
     total = 0
     for row in rows:
-        properties = as_object(as_object(row.row.get("schema")).get("properties"))
+        properties = field_schemas(row.row)
         total += len(properties)
         for name, schema in properties.items():
             line = f"schema {one_line(name)}: {clean_json(schema)}"
@@ -245,80 +312,3 @@ def field_schema_lines(rows: list[CatalogRow], room_chars: int) -> list[str]:
                 room_chars -= len(line) + 1
     omitted = total - len(lines)
     return [*lines, f"omitted={omitted}"] if omitted else lines
-
-
-# What a grant can read, as an index of names in text.
-#
-# Source: docs/contract/mcp-adapter.md 10.1, 7.1. Names are never dropped.
-
-
-use_line = (
-    "use: schema with one stream for fields, filters, sort, count, expand, search modes and"
-    " aggregations"
-)
-
-
-def index_text(catalog: Json, closing: Sequence[str]) -> str:
-    """Every granted stream name; what else there is room for."""
-    few = len({row.name for row in catalog_rows(catalog)}) <= 24
-    aim = contract.schema_text_aim if few else contract.schema_text_limit
-    bare = ""
-    for detail in (3, 2, 1, 0):
-        bare = text.joined(
-            [_index_head(catalog)],
-            _connection_lines(catalog, detail),
-            _group_lines(catalog, sets=detail > 0),
-            text.unavailable_lines(unavailable_in(catalog)),
-            text.warning_lines(text.server_warnings(catalog)),
-            [use_line],
-            closing,
-        )
-        if len(bare) <= aim:
-            return bare
-    return bare
-
-
-def _index_head(catalog: Json) -> str:
-    rows = catalog_rows(catalog)
-    facts = (
-        f"connectors={len({row.connector_key for row in rows})}",
-        f"streams={len({(row.connector_key, row.name) for row in rows})}",
-        f"connections={len(all_connections(catalog))}",
-    )
-    return f"schema: {'; '.join(facts)}"
-
-
-def _connection_lines(catalog: Json, detail: int) -> list[str]:
-    if detail < 2:
-        return []
-    found = list(all_connections(catalog).values())
-    lines = [
-        _connection_line(connection, key, labelled=detail > 2)
-        for connection, key in found[: contract.schema_connection_lines]
-    ]
-    rest = len(found) - len(lines)
-    return [*lines, f"connections: more={rest}"] if rest > 0 else lines
-
-
-def _connection_line(connection: Connection, key: str | None, *, labelled: bool) -> str:
-    facts = [text.fact("connector_key", label(key))] if key else []
-    if labelled and connection.display_name:
-        facts.append(text.fact("label", label(connection.display_name)))
-    return f"connection {label(connection.connection_id)}: {'; '.join(facts)}".rstrip(": ")
-
-
-def _group_lines(catalog: Json, *, sets: bool) -> list[str]:
-    grouped: dict[tuple[str, tuple[str, ...]], list[str]] = {}
-    for row in catalog_rows(catalog):
-        ids = tuple(c.connection_id for c in row.connections)[: contract.schema_connection_lines]
-        names = grouped.setdefault((row.connector_key or "source", ids if sets else ()), [])
-        if row.name not in names:
-            names.append(row.name)
-    return [
-        f"streams {label(key)}{_set(ids)}: {'; '.join(one_line(name) for name in names)}"
-        for (key, ids), names in grouped.items()
-    ]
-
-
-def _set(ids: tuple[str, ...]) -> str:
-    return f" [{' '.join(label(item) for item in ids)}]" if ids else ""

@@ -1,15 +1,16 @@
-"""A record's payload at a preview length, and a note of everything that was left out.
+"""A record's payload at a preview length: what is cut, what is bytes, and a note of either.
 
-Source: docs/contract/mcp-adapter.md 6.2 to 6.4. Types do not change, identity is not here, nothing
-is left out without a note.
+Source: docs/contract/mcp-adapter.md 6.2 to 6.4, 8.2. Types do not change, identity is not here,
+nothing is left out without a note; bytes are described and never shown.
 """
 
 import re
 import unicodedata
 from base64 import b64decode, urlsafe_b64decode
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from itertools import islice
 from typing import Any, Literal
 
 from personal_server.mcp_adapter import contract
@@ -24,17 +25,17 @@ from personal_server.rs_client.json_values import (
     is_object,
 )
 
-# Values that are bytes: recognised, described, never shown.
-#
-# Source: docs/contract/mcp-adapter.md 8.2.
-
-
 least_chars = 256
 least_distinct = 8
 least_passage_chars = 64
 least_line_chars = 60
 base64_text = re.compile(r"[A-Za-z0-9+/_-]+={0,2}")
 data_url = re.compile(r"data:([^;,]*)(?:;[^;,]*)*;base64,")
+unknown_bytes = "application/octet-stream"
+
+everything = "*"
+"""The field path of a note that stands for many fields at once."""
+individual_notes = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,27 +54,202 @@ class BinaryFacts:
         return f"[binary {size}{self.mime_type}]"
 
 
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """One value shown in part, or not at all.
+
+    Units: shown and total are characters for text, items or members for JSON; json_chars is the
+           size of the whole value as compact JSON; next_chars is where a text is read on, if not
+           after what is shown. A server may not say a total.
+    """
+
+    field_path: str
+    kind: Literal["text", "json", "binary"]
+    status: Literal["truncated", "omitted", "binary"]
+    shown: int = 0
+    total: int | None = 0
+    json_chars: int = 0
+    facts: BinaryFacts | None = None
+    next_chars: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """How much of each value to show.
+
+    Shapes: members limits the payload's members, None for all of them.
+    Units:  preview, compound: characters.
+    """
+
+    preview: int
+    compound: int
+    members: int | None = None
+
+    @classmethod
+    def of(cls, preview: int) -> "Measure":
+        """The measure of one preview length."""
+        return cls(preview, max(preview, contract.compound_floor))
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One member of a payload, looked at once: what it holds does not depend on any measure.
+
+    Shapes: value has its inline bytes replaced; note says what bytes it holds.
+    Units:  size is characters of a text, or of a compound as compact JSON; 0 for what is never cut.
+    """
+
+    name: str
+    value: Any
+    size: int = 0
+    note: Cut | None = None
+
+    def at(self, measure: Measure) -> tuple[Any, list[Cut]]:
+        """The value as it is shown, and the notes of what is missing."""
+        notes = [] if self.note is None else [self.note]
+        is_text = isinstance(self.value, str)
+        if self.size <= (measure.preview if is_text else measure.compound):
+            return self.value, notes
+        shown, cut = (
+            _cut_text(self, measure.preview) if is_text else _cut_compound(self, measure.compound)
+        )
+        return shown, [*notes, cut]
+
+    def left_out(self) -> Cut:
+        """The note of a member that is not shown at all."""
+        if self.note is not None:
+            return self.note
+        if isinstance(self.value, str):
+            return Cut(self.name, "text", "omitted", 0, self.size, self.size)
+        items = len(self.value) if is_list(self.value) or is_object(self.value) else 1
+        return Cut(self.name, "json", "omitted", 0, items, len(compact(self.value)))
+
+
+def members_of(payload: Json, declared: frozenset[str] = frozenset()) -> list[Member]:
+    """The members of a payload; declared names the fields whose declaration says bytes."""
+    return [_member(name, value, name in declared) for name, value in payload.items()]
+
+
+def cut_members(members: Sequence[Member], measure: Measure) -> tuple[Json, list[Cut]]:
+    """The members as they are shown, and the notes of their cuts in order."""
+    shown: Json = {}
+    cuts: list[Cut] = []
+    kept = len(members) if measure.members is None else measure.members
+    for member in members[:kept]:
+        shown[member.name], notes = member.at(measure)
+        cuts.extend(notes)
+    cuts += [member.left_out() for member in members[kept:]]
+    return shown, _gathered(cuts, len(members))
+
+
+def reach_of(members: Sequence[Member]) -> int:
+    """The preview length from which on nothing of these members is cut."""
+    return max((member.size for member in members), default=0)
+
+
+def _member(name: str, value: Any, declared: bool) -> Member:
+    if isinstance(value, str):
+        facts = binary_facts(value, declared=declared)
+        if facts is None:
+            return Member(name, value, len(value))
+        return Member(name, facts.placeholder, note=_binary(name, facts))
+    if not value or not (is_list(value) or is_object(value)):
+        return Member(name, value)
+    facts = binary_facts(value)
+    if facts is None:
+        value, facts = _without_inline_bytes(value)
+    size = len(compact(value))
+    if facts is None:
+        return Member(name, value, size)
+    whole = facts.blob_id is not None and size <= contract.reference
+    return Member(name, value, 0 if whole else size, _binary(name, facts))
+
+
+def _binary(name: str, facts: BinaryFacts) -> Cut:
+    return Cut(name, "binary", "binary", facts=facts)
+
+
+def _gathered(cuts: list[Cut], total: int) -> list[Cut]:
+    omitted = [cut for cut in cuts if cut.status == "omitted"]
+    if len(omitted) <= individual_notes:
+        return cuts
+    rest = [cut for cut in cuts if cut.status != "omitted"]
+    size = sum(cut.json_chars for cut in omitted)
+    return [*rest, Cut(everything, "json", "omitted", total - len(omitted), total, size)]
+
+
+def _cut_text(member: Member, preview: int) -> tuple[str, Cut]:
+    value: str = member.value
+    shown = value[: cut_position(value, preview)]
+    cut = Cut(member.name, "text", "truncated", len(shown), len(value), len(value))
+    return shown + "…", cut
+
+
+def _cut_compound(member: Member, limit_chars: int) -> tuple[Any, Cut]:
+    value: Any = member.value
+    if is_object(value):
+        sizes = (len(compact(key)) + len(compact(item)) + 2 for key, item in value.items())
+    else:
+        sizes = (len(compact(item)) + 1 for item in value)
+    used, kept = 2, 0
+    for size in sizes:
+        used += size
+        if used > limit_chars:
+            break
+        kept += 1
+    shown = dict(islice(value.items(), kept)) if is_object(value) else as_list(value)[:kept]
+    return shown, Cut(member.name, "json", "truncated", kept, len(value), member.size)
+
+
+def cut_position(text: str, limit_chars: int) -> int:
+    """Where to cut so that no combining sequence is split; at most limit_chars."""
+    at = limit_chars
+    while at > 0 and limit_chars - at < 32 and at < len(text) and _continues(text, at):
+        at -= 1
+    return at or limit_chars
+
+
+def _continues(text: str, at: int) -> bool:
+    joined = text[at] == "\u200d" or text[at - 1] == "\u200d"
+    return joined or unicodedata.category(text[at]) in {"Mn", "Me", "Mc"}
+
+
+def largest(high: int, fits: Callable[[int], bool]) -> int:
+    """The largest number up to high that fits, when of two the smaller fits if the larger does."""
+    low = 0
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle - 1)
+    return low
+
+
 def binary_facts(value: object, *, declared: bool = False) -> BinaryFacts | None:
     """The facts of a binary value, or None for anything else.
 
     A text is binary when its field is declared so, or when it looks like encoded bytes.
     """
-    if is_object(value):
-        return _reference(value) if as_text(value.get("blob_id")) else None
-    if not isinstance(value, str):
-        return None
+    if isinstance(value, str):
+        return _text_facts(value, declared)
+    return _reference(value) if is_object(value) and as_text(value.get("blob_id")) else None
+
+
+def is_encoded_passage(text: str) -> bool:
+    """Whether a passage is a stretch of encoded bytes rather than words."""
+    if len(text) < least_passage_chars or not base64_text.fullmatch(text):
+        return False
+    return len(set(text)) >= least_distinct
+
+
+def _text_facts(value: str, declared: bool) -> BinaryFacts | None:
     prefix = data_url.match(value)
     if prefix:
-        return _inline(value[prefix.end() :], prefix[1] or "application/octet-stream")
-    if _looks_like_base64(value) or (declared and value):
-        return _encoded("".join(value.split()))
-    return None
-
-
-def _encoded(text: str) -> BinaryFacts:
+        return _inline(value[prefix.end() :], prefix[1] or unknown_bytes)
+    if not value or not (declared or _looks_like_base64(value)):
+        return None
+    text = "".join(value.split())
     if base64_text.fullmatch(text):
-        return _inline(text, "application/octet-stream")
-    return BinaryFacts("application/octet-stream", None, None)
+        return _inline(text, unknown_bytes)
+    return BinaryFacts(unknown_bytes, None, None)
 
 
 def _looks_like_base64(value: str) -> bool:
@@ -97,13 +273,6 @@ def _unwrapped(value: str) -> str:
     return "".join(lines) if len(whole) == 1 and len(lines[-1]) <= whole.pop() else value
 
 
-def is_encoded_passage(text: str) -> bool:
-    """Whether a passage is a stretch of encoded bytes rather than words."""
-    if len(text) < least_passage_chars or not base64_text.fullmatch(text):
-        return False
-    return len(set(text)) >= least_distinct
-
-
 def _inline(text: str, mime_type: str) -> BinaryFacts:
     try:
         decode = urlsafe_b64decode if "-" in text or "_" in text else b64decode
@@ -118,20 +287,20 @@ def _reference(value: Json) -> BinaryFacts:
     if digest and not digest.startswith("sha256:"):
         digest = f"sha256:{digest}"
     return BinaryFacts(
-        mime_type=first_text(value.get("mime_type")) or "application/octet-stream",
+        mime_type=as_text(value.get("mime_type")) or unknown_bytes,
         size_bytes=as_count(value.get("size_bytes")),
         digest=digest,
         blob_id=as_text(value.get("blob_id")),
     )
 
 
-def without_inline_bytes(value: object) -> tuple[object, BinaryFacts | None]:
+def _without_inline_bytes(value: object) -> tuple[object, BinaryFacts | None]:
     """A compound value with inline bytes replaced at any depth, and the facts of the first."""
     found: list[BinaryFacts] = []
 
     def replaced(item: object) -> object:
         if isinstance(item, str):
-            facts = binary_facts(item)
+            facts = _text_facts(item, declared=False)
             if facts is None:
                 return item
             found.append(facts)
@@ -142,176 +311,3 @@ def without_inline_bytes(value: object) -> tuple[object, BinaryFacts | None]:
 
     shown = replaced(value)
     return (shown, found[0]) if found else (value, None)
-
-
-everything = "*"
-"""The field path of a note that stands for many fields at once."""
-individual_notes = 12
-
-
-@dataclass(frozen=True, slots=True)
-class Cut:
-    """One value shown in part, or not at all.
-
-    Units: shown and total are characters for text, items or members for JSON; json_chars is the
-           size of the whole value as compact JSON. A server may not say a total.
-    """
-
-    field_path: str
-    kind: Literal["text", "json", "binary"]
-    status: Literal["truncated", "omitted", "binary"]
-    shown: int = 0
-    total: int | None = 0
-    json_chars: int = 0
-    facts: BinaryFacts | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Measure:
-    """How much of each value to show.
-
-    Shapes: members limits the payload's members, None for all of them.
-    Units:  preview, compound: characters.
-    """
-
-    preview: int
-    compound: int
-    members: int | None = None
-
-    @classmethod
-    def of(cls, preview: int) -> "Measure":
-        """The measure of one preview length."""
-        return cls(preview, max(preview, contract.compound_floor))
-
-
-least = Measure(contract.shortest_preview, 0)
-
-
-@dataclass(frozen=True, slots=True)
-class Member:
-    """One member of a payload, looked at once: what it holds does not depend on any measure.
-
-    Shapes: value has its inline bytes replaced; note says what bytes it holds.
-    Units:  size is characters of a text, or of a compound as compact JSON; 0 for what is never cut.
-    """
-
-    name: str
-    value: Any
-    size: int = 0
-    note: Cut | None = None
-
-    def at(self, measure: Measure) -> tuple[Any, list[Cut]]:
-        """The value as it is shown, and the notes of what is missing."""
-        noted = [] if self.note is None else [self.note]
-        if isinstance(self.value, str):
-            if self.size <= measure.preview:
-                return self.value, noted
-            return _cut_text(self.name, self.value, measure.preview)
-        if self.size <= measure.compound:
-            return self.value, noted
-        shown, cut = _cut_compound(self, measure.compound)
-        return shown, [*noted, cut]
-
-    def left_out(self) -> Cut:
-        """The note of a member that is not shown at all."""
-        if self.note is not None:
-            return self.note
-        if isinstance(self.value, str):
-            return Cut(self.name, "text", "omitted", 0, self.size, self.size)
-        items = len(self.value) if is_list(self.value) or is_object(self.value) else 1
-        return Cut(self.name, "json", "omitted", 0, items, len(compact(self.value)))
-
-
-def members_of(payload: Json, declared: frozenset[str] = frozenset()) -> list[Member]:
-    """The members of a payload; declared names the fields whose declaration says bytes."""
-    return [member_of(name, value, name in declared) for name, value in payload.items()]
-
-
-def member_of(name: str, value: Any, declared: bool = False) -> Member:
-    """One member, its bytes recognised."""
-    if isinstance(value, str):
-        facts = binary_facts(value, declared=declared)
-        if facts is None:
-            return Member(name, value, len(value))
-        return Member(name, facts.placeholder, note=_binary(name, facts))
-    if not value or not (is_list(value) or is_object(value)):
-        return Member(name, value)
-    facts = binary_facts(value)
-    if facts is None:
-        value, facts = without_inline_bytes(value)
-    size = len(compact(value))
-    if facts is None:
-        return Member(name, value, size)
-    whole = facts.blob_id is not None and size <= contract.reference
-    return Member(name, value, 0 if whole else size, _binary(name, facts))
-
-
-def _binary(name: str, facts: BinaryFacts) -> Cut:
-    return Cut(name, "binary", "binary", facts=facts)
-
-
-def cut_members(members: Sequence[Member], measure: Measure) -> tuple[Json, list[Cut]]:
-    """The members as they are shown, and the notes of their cuts in order."""
-    shown: Json = {}
-    cuts: list[Cut] = []
-    kept = len(members) if measure.members is None else measure.members
-    for member in members[:kept]:
-        shown[member.name], noted = member.at(measure)
-        cuts.extend(noted)
-    cuts += [member.left_out() for member in members[kept:]]
-    return shown, _gathered(cuts, len(members))
-
-
-def reach_of(members: Sequence[Member]) -> int:
-    """The preview length from which on nothing of these members is cut."""
-    return max((member.size for member in members), default=0)
-
-
-def _gathered(cuts: list[Cut], total: int) -> list[Cut]:
-    omitted = [cut for cut in cuts if cut.status == "omitted"]
-    if len(omitted) <= individual_notes:
-        return cuts
-    rest = [cut for cut in cuts if cut.status != "omitted"]
-    size = sum(cut.json_chars for cut in omitted)
-    return [*rest, Cut(everything, "json", "omitted", total - len(omitted), total, size)]
-
-
-def _cut_text(name: str, value: str, preview: int) -> tuple[str, list[Cut]]:
-    shown = value[: cut_position(value, preview)]
-    return shown + "…", [Cut(name, "text", "truncated", len(shown), len(value), len(value))]
-
-
-def cut_position(text: str, limit_chars: int) -> int:
-    """Where to cut so that no combining sequence is split; at most limit_chars."""
-    at = limit_chars
-    while at > 0 and limit_chars - at < 32 and at < len(text) and _continues(text, at):
-        at -= 1
-    return at or limit_chars
-
-
-def _continues(text: str, at: int) -> bool:
-    joined = text[at] == "\u200d" or text[at - 1] == "\u200d"
-    return joined or unicodedata.category(text[at]) in {"Mn", "Me", "Mc"}
-
-
-def _cut_compound(member: Member, limit_chars: int) -> tuple[Any, Cut]:
-    items: list[tuple[Any, Any]] = list(pairs(member.value))
-    kept = _fitting(items, limit_chars, keyed=is_object(member.value))
-    note = Cut(member.name, "json", "truncated", kept, len(items), member.size)
-    if is_object(member.value):
-        return dict(items[:kept]), note
-    return [item for _, item in items[:kept]], note
-
-
-def pairs(value: Any) -> Iterable[tuple[Any, Any]]:
-    """Members of an object, or items of an array with their places."""
-    return value.items() if is_object(value) else enumerate(as_list(value))
-
-
-def _fitting(items: list[tuple[Any, Any]], limit_chars: int, *, keyed: bool) -> int:
-    used = 2
-    for kept, (key, item) in enumerate(items):
-        used += len(compact(item)) + 1 + (len(compact(key)) + 1 if keyed else 0)
-        if used > limit_chars:
-            return kept
-    return len(items)

@@ -1,31 +1,35 @@
 """Asking for related records: the shape of the two arguments, and the gate on the live schema.
 
-Source: docs/contract/mcp-adapter.md 10.2.2; docs/decisions.md C3, C30. Nothing is kept between
-calls.
+Source: docs/contract/mcp-adapter.md 10.2.2, 8.2; docs/decisions.md C3, C30. Nothing is kept
+between calls.
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 from personal_server.mcp_adapter import contract
+from personal_server.mcp_adapter.arguments import Arguments, without
 from personal_server.mcp_adapter.calls import Call
 from personal_server.mcp_adapter.errors import NextCall, ToolError
+from personal_server.mcp_adapter.handles import connection_scope
 from personal_server.mcp_adapter.reads import read_catalog
 from personal_server.mcp_adapter.safe_text import quoted
 from personal_server.mcp_adapter.schema_document import binary_fields, rows_of_stream
-from personal_server.rs_client.json_values import Json, is_list, is_object
+from personal_server.rs_client.json_values import is_list, is_object
 from personal_server.rs_client.port import Query
 
 
-def encode_expand(arguments: dict[str, Any]) -> Query:
+def encode_expand(arguments: Arguments) -> Query:
     """Check `expand` and `expand_limit` and encode them; empty when neither is given.
 
-    Raises: ToolError invalid_expand.
+    Raises: ToolError invalid_expand, proposing the call without them.
     """
-    relations = _relations(arguments["expand"]) if "expand" in arguments else None
-    limits: Query = ()
-    if "expand_limit" in arguments:
-        limits = _limits(arguments["expand_limit"], relations)
+    try:
+        relations = _relations(arguments["expand"]) if "expand" in arguments else None
+        limits: Query = ()
+        if "expand_limit" in arguments:
+            limits = _limits(arguments["expand_limit"], relations)
+    except ToolError as error:
+        raise error.with_repair(without(arguments, "expand", "expand_limit")) from None
     return tuple(("expand", name) for name in relations or ()) + limits
 
 
@@ -75,46 +79,29 @@ def _refused(param: str, message: str) -> ToolError:
     )
 
 
-def refuse_without_capability(rows: list[Json], stream: str) -> None:
-    """Refuse when the stream is described and none of its rows lists a relation.
+async def pass_expand_gate(
+    call: Call, arguments: Arguments, stream: str, connection_id: str | None
+) -> frozenset[str]:
+    """Let a call with `expand` or `expand_limit` pass unless the stream lists no relation.
 
-    Raises: ToolError invalid_expand. No row at all: the resource server decides.
+    The fields that the stream declares as bytes, as far as a schema was read; none is read for
+    that alone.
+
+    Raises: ToolError invalid_expand. A schema that cannot be read lets the call pass.
     """
+    if "expand" not in arguments and "expand_limit" not in arguments:
+        return frozenset()
+    catalog = await read_catalog(call, (("stream", stream), *connection_scope(connection_id)))
+    if catalog is None:
+        return frozenset()
+    rows = [row.row for row in rows_of_stream(catalog, stream, connection_id)]
+    # a stream that is not described at all is for the resource server to decide
     if rows and not any(row.get("expand_capabilities") for row in rows):
         raise ToolError(
             "invalid_expand",
             f"Stream `{quoted(stream)}` has nothing to expand: GET /v1/schema lists no"
             " `expand_capabilities` for it.",
             param="expand",
+            next_call=NextCall(call.tool, without(arguments, "expand", "expand_limit")),
         )
-
-
-# The expand gate: whether there is anything to expand, by the schema of this very moment.
-#
-# Source: docs/contract/mcp-adapter.md 10.2.2, 8.2. The schema that was read says which fields hold
-# bytes; no
-# schema is read for that alone.
-
-
-async def pass_expand_gate(
-    call: Call, asked: Mapping[str, Any], stream: str, connection_id: str | None
-) -> frozenset[str]:
-    """Let a call with `expand` or `expand_limit` pass unless the stream lists no relation.
-
-    The fields that the stream declares as bytes, as far as a schema was read.
-
-    Raises: ToolError invalid_expand. A schema that cannot be read lets the call pass.
-    """
-    if "expand" not in asked and "expand_limit" not in asked:
-        return frozenset()
-    scope = (("connection_id", connection_id),) if connection_id else ()
-    catalog = await read_catalog(call, (("stream", stream), *scope))
-    if catalog is None:
-        return frozenset()
-    rows = [row.row for row in rows_of_stream(catalog, stream, connection_id)]
-    try:
-        refuse_without_capability(rows, stream)
-    except ToolError as error:
-        rest = {name: value for name, value in asked.items() if not name.startswith("expand")}
-        raise error.with_next(NextCall(call.tool, rest)) from None
     return frozenset(name for row in rows for name in binary_fields(row))

@@ -4,12 +4,12 @@ Source: docs/contract/mcp-adapter.md 6.4; docs/decisions.md C20. The cursor show
 right after the last row shown, because it comes with the page that is shown.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 from personal_server.mcp_adapter import contract
-from personal_server.mcp_adapter.calls import Call
+from personal_server.mcp_adapter.arguments import Arguments
+from personal_server.mcp_adapter.calls import Call, Outcome
 from personal_server.mcp_adapter.errors import ToolError
 from personal_server.mcp_adapter.faces.page_layout import Block, Fitting, Frame, Renderer, fit_page
 from personal_server.mcp_adapter.reads import read
@@ -23,7 +23,6 @@ from personal_server.rs_client.answers import (
 from personal_server.rs_client.json_values import Json, as_object
 from personal_server.rs_client.port import Path, Query
 
-default_limit = 25
 no_cursor_advice = (
     "More exists, but the server gave no cursor: narrow with filter or connection_id."
 )
@@ -31,7 +30,7 @@ no_cursor_advice = (
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One answer, its rows within the limit, and what had to be said about it."""
+    """One response, its rows within the limit, and what is to be known about it."""
 
     body: Json
     rows: list[Json]
@@ -50,38 +49,58 @@ class ShownPage:
     reads: int
 
     @property
+    def data(self) -> Json:
+        """The envelope with the rows as they are shown."""
+        return with_rows(self.page.body, [block.row for block in self.blocks])
+
+    @property
     def ladder(self) -> list[Json]:
         """Every ladder entry of the page."""
         return [entry for block in self.blocks for entry in block.ladder]
 
     @property
-    def data(self) -> Json:
-        """The envelope with the rows as they are shown."""
-        return with_rows(self.page.body, [block.row for block in self.blocks])
+    def lines(self) -> list[str]:
+        """Every line of the page, for the fence."""
+        return [line for block in self.blocks for line in block.lines]
+
+    @property
+    def first_id(self) -> str | None:
+        """The id of the first row, as shown."""
+        return self.blocks[0].id if self.blocks else None
 
 
 @dataclass(frozen=True, slots=True)
 class PageRead:
-    """How a tool reads a page: where, with what, and how long a page without rows is."""
+    """How a tool reads a page: where, with what, and how it shows a row and the whole.
+
+    Units: closing_chars is what `render` adds to the text of a page that has rows.
+    """
 
     path: Path
     query: Query
     renderer: Renderer
-    frame: Callable[[Page], Frame]
+    render: Callable[[ShownPage], Outcome]
+    closing_chars: int = 0
+
+    def frame(self, page: Page) -> Frame:
+        """How long both faces of a page are before any row stands in them."""
+        text_chars, structured_chars = self.render(ShownPage(page, [], 1)).sizes
+        return Frame(structured_chars, text_chars + self.closing_chars, page.cursor is not None)
 
 
-async def read_page(call: Call, asked: Mapping[str, Any], how: PageRead) -> ShownPage:
-    """Read and fit a page in at most three reads.
+async def read_page(call: Call, arguments: Arguments, how: PageRead) -> Outcome:
+    """Read, fit and render a page in at most three reads.
 
     Raises: ToolError.
     """
-    limit: int | None = asked.get("limit")
-    page, reads = await _first(call, asked, how, limit)
-    wanted = limit or len(page.rows)
+    page, reads = await _first(call, arguments, how)
+    wanted = arguments.get("limit") or len(page.rows)
     fitting = Fitting(page.rows, how.renderer, how.frame(page))
     fitted = fit_page(fitting)
     while isinstance(fitted, int) and reads < contract.page_reads:
-        page = await _page(call, asked, how, _shorter(fitted, reads))
+        # when the rows changed under us, with room to spare
+        limit = fitted if reads == 1 else max(1, fitted // 2)
+        page = await _page(call, arguments, how, limit)
         fitting = fitting.again(page.rows, how.frame(page))
         fitted = fit_page(fitting)
         reads += 1
@@ -89,41 +108,28 @@ async def read_page(call: Call, asked: Mapping[str, Any], how: PageRead) -> Show
         page = _prefix(page, fitted)
         fitting = fitting.again(page.rows, how.frame(page))
         fitted = fit_page(fitting)
-    return ShownPage(_shortened(page, wanted, len(fitted), reads), fitted, reads)
+    if reads > 1 and len(fitted) < wanted:
+        message = f"asked for {wanted}, shown {len(fitted)} so that the page fits"
+        page = replace(page, warnings=[*page.warnings, _warning("page_shortened", message)])
+    return how.render(ShownPage(page, fitted, reads))
 
 
-def _shorter(fitted: int, reads: int) -> int:
-    """What to ask for: what fits; when the rows changed under us, with room to spare."""
-    return fitted if reads == 1 else max(1, fitted // 2)
-
-
-def _prefix(page: Page, rows: int) -> Page:
-    """Fewer rows, of a server that never sent a page that fits; no cursor leads on."""
-    advice = _warning("no_cursor", no_cursor_advice)
-    warnings = page.warnings if advice in page.warnings else [*page.warnings, advice]
-    kept = page.rows[: min(rows, len(page.rows) - 1)]
-    body = with_rows({**_without_cursor(page.body), "has_more": True}, kept)
-    return Page(body, kept, True, None, warnings, page.request_id)
-
-
-async def _first(
-    call: Call, asked: Mapping[str, Any], how: PageRead, limit: int | None
-) -> tuple[Page, int]:
+async def _first(call: Call, arguments: Arguments, how: PageRead) -> tuple[Page, int]:
     try:
-        return await _page(call, asked, how, limit), 1
+        return await _page(call, arguments, how, arguments.get("limit")), 1
     except ToolError as error:
         if error.code != "rs_invalid_response":
             raise
-    return await _page(call, asked, how, 1), 2
+    return await _page(call, arguments, how, 1), 2
 
 
-async def _page(call: Call, asked: Mapping[str, Any], how: PageRead, limit: int | None) -> Page:
+async def _page(call: Call, arguments: Arguments, how: PageRead, limit: int | None) -> Page:
     query = how.query if limit is None else (*how.query, ("limit", str(limit)))
-    response = await read(call, how.path, query, asked)
+    response = await read(call, how.path, query, arguments)
     return page_of(as_object(response.body), limit, response.request_id)
 
 
-def page_of(body: Json, limit: int | None, request_id: str | None = None) -> Page:
+def page_of(body: Json, limit: int | None, request_id: str | None) -> Page:
     """Read an envelope, ours or a foreign one; never more rows than were asked for."""
     rows = rows_of(body)
     allowed = limit or contract.list_argument
@@ -142,18 +148,19 @@ def page_of(body: Json, limit: int | None, request_id: str | None = None) -> Pag
     return Page(body, rows, more, cursor if more else None, warnings, request_id)
 
 
+def _prefix(page: Page, rows: int) -> Page:
+    """Fewer rows, of a server that never sent a page that fits; no cursor leads on."""
+    advice = _warning("no_cursor", no_cursor_advice)
+    warnings = page.warnings if advice in page.warnings else [*page.warnings, advice]
+    kept = page.rows[: min(rows, len(page.rows) - 1)]
+    body = with_rows({**_without_cursor(page.body), "has_more": True}, kept)
+    return Page(body, kept, True, None, warnings, page.request_id)
+
+
 def _without_cursor(body: Json) -> Json:
     links = as_object(body.get("links"))
     kept = {name: value for name, value in body.items() if name != "next_cursor"}
     return {**kept, "links": {**links, "next": None}} if links else kept
-
-
-def _shortened(page: Page, wanted: int, shown: int, reads: int) -> Page:
-    if reads == 1 or shown >= wanted:
-        return page
-    text = f"asked for {wanted}, shown {shown} so that the page fits"
-    warnings = [*page.warnings, _warning("page_shortened", text)]
-    return Page(page.body, page.rows, page.more, page.cursor, warnings, page.request_id)
 
 
 def _warning(code: str, message: str) -> Json:

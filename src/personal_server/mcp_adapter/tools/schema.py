@@ -3,33 +3,32 @@
 Source: docs/contract/mcp-adapter.md 10.1, 3.6.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from personal_server.mcp_adapter import contract
-from personal_server.mcp_adapter.arguments import parse_arguments
+from personal_server.mcp_adapter.arguments import Arguments, given_parameters, parse_arguments
 from personal_server.mcp_adapter.calls import Call, Outcome
-from personal_server.mcp_adapter.contract import published_contract
 from personal_server.mcp_adapter.errors import NextCall, ToolError
 from personal_server.mcp_adapter.faces import text
 from personal_server.mcp_adapter.faces.schema import field_schema_lines, index_text, stream_text
-from personal_server.mcp_adapter.reads import answer, refusal
+from personal_server.mcp_adapter.reads import answer, refusal, schema_path
 from personal_server.mcp_adapter.safe_text import quoted
 from personal_server.mcp_adapter.schema_document import (
     CatalogRow,
     all_connections,
     catalog_rows,
     compact_catalog,
+    each_row,
     full_schema,
     legend_for,
     scoped_to,
     without_alias,
 )
 from personal_server.rs_client.answers import error_of
-from personal_server.rs_client.json_values import Json, as_object, compact, is_object, objects_in
-from personal_server.rs_client.port import Query, RsResponse
+from personal_server.rs_client.json_values import Json, as_object, compact, is_object
+from personal_server.rs_client.port import RsResponse
 
-path = ("v1", "schema")
 index_members = (
     "name",
     "display_name",
@@ -39,7 +38,14 @@ index_members = (
     "granted_connections",
     "reduced",
 )
-reductions = (index_members, ("name", "granted_connections"), ("name",))
+reductions = (
+    (index_members, contract.schema_structured_aim),
+    (("name", "granted_connections"), contract.ceiling),
+    (("name",), contract.ceiling),
+)
+envelope_chars = 1_000
+"""Room for what stands beside `data`; as many bytes as characters."""
+shown_candidates = 12
 
 
 async def schema(call: Call, raw: Mapping[str, Any] | None) -> Outcome:
@@ -47,43 +53,62 @@ async def schema(call: Call, raw: Mapping[str, Any] | None) -> Outcome:
 
     Raises: ToolError.
     """
-    asked = parse_arguments(published_contract().tools["schema"], raw, check_shape)
-    check_shape(asked)
-    if asked.get("detail") == "full":
-        return await _full(call, asked)
-    catalog, request_id = await read_compact(call, asked)
-    if "stream" in asked:
-        return _stream(asked, catalog, request_id)
+    arguments, _ = parse_arguments("schema", raw, check_shape)
+    if arguments.get("detail") == "full":
+        return await _full(call, arguments)
+    catalog, request_id = await read_compact(call, arguments)
+    if "stream" in arguments:
+        return _stream(arguments, catalog, request_id)
     return _index(catalog, request_id)
 
 
-async def read_compact(call: Call, asked: Mapping[str, Any]) -> tuple[Json, str | None]:
+def check_shape(arguments: Arguments) -> None:
+    """The shape check of this tool.
+
+    Raises: ToolError invalid_request.
+    """
+    if arguments.get("detail") == "full" and "stream" not in arguments:
+        raise ToolError(
+            "invalid_request",
+            "Full detail needs a stream: after the compact index call schema(stream, connection_id,"
+            ' detail:"full").',
+            param="detail",
+            next_call=NextCall("schema", {}),
+        )
+
+
+async def read_compact(call: Call, arguments: Arguments) -> tuple[Json, str | None]:
     """The compact catalog, made here when the server does not make it, scoped as asked.
 
     Raises: ToolError.
     """
-    scope = scope_query(asked)
-    response = await answer(call, path, (("view", "compact"), *scope), asked)
+    scope = given_parameters(arguments, "stream", "connection_id")
+    response = await answer(call, schema_path, (("view", "compact"), *scope), arguments)
     if response.status == 400 and error_of(response).get("param") in {None, "view"}:
-        response = await answer(call, path, scope, asked)
-    body = _body(call, response, asked)
-    scoped = scoped_to(without_alias(body), asked.get("stream"), asked.get("connection_id"))
-    return compact_catalog(scoped, scoped="stream" in asked), response.request_id
+        response = await answer(call, schema_path, scope, arguments)
+    body = _body(call, response, arguments)
+    scoped = scoped_to(without_alias(body), arguments.get("stream"), arguments.get("connection_id"))
+    return compact_catalog(scoped, scoped="stream" in arguments), response.request_id
 
 
-def scope_query(asked: Mapping[str, Any]) -> Query:
-    """The scoping parameters that were given."""
-    return tuple((name, asked[name]) for name in ("stream", "connection_id") if name in asked)
-
-
-def _body(call: Call, response: RsResponse, asked: Mapping[str, Any]) -> Json:
+def _body(call: Call, response: RsResponse, arguments: Arguments) -> Json:
     if not response.ok:
-        raise refusal(call, response, asked)
+        raise refusal(call, response, arguments)
     if not is_object(response.body):
         message = "The resource server gave no schema document."
-        again = NextCall("schema", asked)
+        again = NextCall("schema", arguments)
         raise ToolError("rs_invalid_response", message, next_call=again)
-    return as_object(response.body)
+    return response.body
+
+
+def _index(catalog: Json, request_id: str | None) -> Outcome:
+    rows = catalog_rows(catalog)
+    following: list[NextCall] = []
+    if rows:
+        following.append(NextCall("schema", {"stream": rows[0].name}, "fields of one stream"))
+    data = index_data(catalog)
+    face = index_text(catalog, text.next_lines(following))
+    return _outcome(data, [], following, face, request_id, rows)
 
 
 def index_data(catalog: Json) -> Json:
@@ -91,57 +116,37 @@ def index_data(catalog: Json) -> Json:
 
     Raises: ToolError result_too_large.
     """
-    for members, limit in zip(
-        reductions,
-        (contract.schema_structured_aim, contract.ceiling, contract.ceiling),
-        strict=True,
-    ):
+    for members, limit_chars in reductions:
         found = _reduced(catalog, members)
         written = compact(found)
-        if len(written) <= limit - 1_000 and len(written.encode()) <= 59_000:
+        if (
+            len(written) <= limit_chars - envelope_chars
+            and len(written.encode()) <= contract.schema_structured_bytes - envelope_chars
+        ):
             return found
-    raise _too_long(catalog)
-
-
-def _too_long(catalog: Json) -> ToolError:
-    """The refusal of an index that no reduction fits."""
     first = next(iter(all_connections(catalog)), None)
-    narrower = NextCall("schema", {"connection_id": first}) if first else None
-    return ToolError(
+    raise ToolError(
         "result_too_large",
         "The names of this grant alone pass the limit; narrow with `connection_id`.",
         param="connection_id",
-        next_call=narrower,
+        next_call=NextCall("schema", {"connection_id": first}) if first else None,
     )
 
 
 def _reduced(catalog: Json, members: tuple[str, ...]) -> Json:
-    found = dict(catalog)
-    if "connectors" in found:
-        found["connectors"] = [
-            {**item, "streams": _rows(item, members)} for item in objects_in(found["connectors"])
-        ]
-    if "streams" in found:
-        found["streams"] = _rows(found, members)
-    return found
+    return each_row(catalog, lambda row: {name: row[name] for name in members if name in row})
 
 
-def _rows(holder: Json, members: tuple[str, ...]) -> list[Json]:
-    return [
-        {name: row[name] for name in members if name in row}
-        for row in objects_in(holder.get("streams"))
-    ]
-
-
-def _index(catalog: Json, request_id: str | None) -> Outcome:
+def _stream(arguments: Arguments, catalog: Json, request_id: str | None) -> Outcome:
     rows = catalog_rows(catalog)
-    following = (
-        [NextCall("schema", {"stream": rows[0].name}, "fields of one stream")] if rows else []
-    )
-    structured: Json = {"data": index_data(catalog), "warnings": []}
-    face = index_text(catalog, text.next_lines(following))
-    structured["next"] = [item.as_json() for item in following]
-    return Outcome(structured, face, request_id=request_id, rows=len(rows))
+    if not rows:
+        return _not_found(arguments, catalog, request_id)
+    following = [_query_call(arguments["stream"], rows)]
+    face = stream_text(arguments["stream"], rows, catalog, text.next_lines(following))
+    outcome = _outcome(stream_data(catalog), [], following, face, request_id, rows)
+    if outcome.sizes[1] > contract.ceiling:
+        raise _too_wide(arguments, rows)
+    return outcome
 
 
 def stream_data(catalog: Json) -> Json:
@@ -154,39 +159,26 @@ def stream_data(catalog: Json) -> Json:
     return {**catalog, "field_capability_legend": legend_for(flags)}
 
 
-def _stream(asked: Mapping[str, Any], catalog: Json, request_id: str | None) -> Outcome:
-    rows = catalog_rows(catalog)
-    if not rows:
-        return _not_found(asked, catalog, request_id)
-    following = [query_call(asked["stream"], rows)]
-    face = stream_text(asked["stream"], rows, catalog, text.next_lines(following))
-    structured: Json = {"data": stream_data(catalog), "warnings": []}
-    structured["next"] = [item.as_json() for item in following]
-    if len(compact(structured)) > contract.ceiling:
-        raise _too_wide(asked, rows)
-    return Outcome(structured, face, request_id=request_id, rows=len(rows))
-
-
-def _too_wide(asked: Mapping[str, Any], rows: list[CatalogRow]) -> ToolError:
+def _too_wide(arguments: Arguments, rows: list[CatalogRow]) -> ToolError:
     """The refusal of a stream whose rows pass the limit: one source of it, or one record."""
-    first = query_call(asked["stream"], rows)
-    narrower = NextCall("query_records", {**first.arguments, "limit": 1})
+    first = _query_call(arguments["stream"], rows).arguments
+    narrower = NextCall("query_records", {**first, "limit": 1})
     message = "This stream has too many fields to list; one record shows them."
-    if len(rows) > 1 and "connection_id" in first.arguments:
-        narrower = NextCall("schema", {**asked, "connection_id": first.arguments["connection_id"]})
+    if len(rows) > 1 and "connection_id" in first:
+        narrower = NextCall("schema", {**arguments, "connection_id": first["connection_id"]})
         message = f"{len(rows)} sources have this stream, too many to describe at once; name one."
     return ToolError("result_too_large", message, param="stream", next_call=narrower)
 
 
-def query_call(stream: str, rows: list[CatalogRow]) -> NextCall:
+def _query_call(stream: str, rows: list[CatalogRow]) -> NextCall:
     """A first read of a stream."""
-    first = rows[0].connections[:1] if rows else ()
+    first = rows[0].connections[:1]
     scope = {"connection_id": first[0].connection_id} if first else {}
     return NextCall("query_records", {"stream": stream, **scope, "limit": 10}, "first records")
 
 
-def _not_found(asked: Mapping[str, Any], catalog: Json, request_id: str | None) -> Outcome:
-    shown = quoted(asked["stream"])
+def _not_found(arguments: Arguments, catalog: Json, request_id: str | None) -> Outcome:
+    shown = quoted(arguments["stream"])
     warning = {"code": "stream_not_found", "message": f"This access has no stream {shown}."}
     following = [NextCall("schema", {}, "every granted stream")]
     face = text.joined(
@@ -194,58 +186,39 @@ def _not_found(asked: Mapping[str, Any], catalog: Json, request_id: str | None) 
         text.warning_lines([*text.server_warnings(catalog), warning]),
         text.next_lines(following),
     )
-    structured: Json = {"data": stream_data(catalog), "warnings": [warning]}
-    structured["next"] = [item.as_json() for item in following]
-    return Outcome(structured, face, request_id=request_id, rows=0)
+    return _outcome(stream_data(catalog), [warning], following, face, request_id, [])
 
 
-def check_shape(asked: dict[str, Any]) -> None:
-    """The shape check of this tool.
-
-    Raises: ToolError invalid_request.
-    """
-    if asked.get("detail") == "full" and "stream" not in asked:
-        raise ToolError(
-            "invalid_request",
-            "Full detail needs a stream: after the compact index call schema(stream, connection_id,"
-            ' detail:"full").',
-            param="detail",
-            next_call=NextCall("schema", {}),
-        )
-
-
-async def _full(call: Call, asked: dict[str, Any]) -> Outcome:
-    query = (("detail", "full"), *scope_query(asked))
-    response = await answer(call, path, query, asked)
-    body = without_alias(_body(call, response, asked))
-    scoped = scoped_to(body, asked["stream"], asked.get("connection_id"))
+async def _full(call: Call, arguments: Arguments) -> Outcome:
+    query = (("detail", "full"), *given_parameters(arguments, "stream", "connection_id"))
+    response = await answer(call, schema_path, query, arguments)
+    body = without_alias(_body(call, response, arguments))
+    scoped = scoped_to(body, arguments["stream"], arguments.get("connection_id"))
     rows = catalog_rows(scoped)
     if not rows:
-        return _not_found(asked, scoped, response.request_id)
-    _refuse_several(asked, rows)
+        return _not_found(arguments, scoped, response.request_id)
+    _refuse_several(arguments, rows)
     data, warnings = full_schema(scoped)
-    following = [query_call(asked["stream"], rows)]
+    following = [_query_call(arguments["stream"], rows)]
     closing = [*text.warning_lines(warnings), *text.next_lines(following)]
-    reserved = sum(len(line) + 1 for line in closing) + len("omitted=9999\n")
+    reserved = text.length(closing) + len("omitted=9999\n")
     projected = catalog_rows(compact_catalog(scoped, scoped=True))
-    face = stream_text(asked["stream"], projected, scoped, [], reserved)
+    face = stream_text(arguments["stream"], projected, scoped, [], reserved)
     room = contract.schema_text_limit - len(face) - 1 - reserved
     face = text.joined([face], field_schema_lines(rows, room), closing)
-    structured: Json = {"data": data, "warnings": warnings}
-    structured["next"] = [item.as_json() for item in following]
-    return Outcome(structured, face, request_id=response.request_id, rows=len(rows))
+    return _outcome(data, warnings, following, face, response.request_id, rows)
 
 
-def _refuse_several(asked: Mapping[str, Any], rows: list[CatalogRow]) -> None:
+def _refuse_several(arguments: Arguments, rows: list[CatalogRow]) -> None:
     """A server that answers full detail for several sources is answered for.
 
     Raises: ToolError ambiguous_schema_detail.
     """
     found = {c.connection_id: (c, row) for row in rows for c in row.connections}
-    if "connection_id" in asked or len(found) <= 1:
+    if "connection_id" in arguments or len(found) <= 1:
         return
     candidates: list[Json] = []
-    for connection, row in list(found.values())[:12]:
+    for connection, row in list(found.values())[:shown_candidates]:
         entry: Json = {"connection_id": connection.connection_id}
         entry["connector_key"] = row.connector_key
         grant = connection.grant_id or row.connector.get("grant_id")
@@ -256,7 +229,7 @@ def _refuse_several(asked: Mapping[str, Any], rows: list[CatalogRow]) -> None:
         "ambiguous_schema_detail",
         f"{len(found)} sources have this stream; name one for full detail.",
         param="connection_id",
-        next_call=NextCall("schema", {"stream": asked["stream"]}),
+        next_call=NextCall("schema", {"stream": arguments["stream"]}),
         members={
             "retry_with": "connection_id",
             "available_connections": candidates,
@@ -266,3 +239,16 @@ def _refuse_several(asked: Mapping[str, Any], rows: list[CatalogRow]) -> None:
             "discovery_hint": "Call `schema` to list every stream with its connections.",
         },
     )
+
+
+def _outcome(
+    data: Json,
+    warnings: list[Json],
+    following: list[NextCall],
+    face: str,
+    request_id: str | None,
+    rows: Sequence[CatalogRow],
+) -> Outcome:
+    calls = [item.as_json() for item in following]
+    structured: Json = {"data": data, "warnings": warnings, "next": calls}
+    return Outcome(structured, face, request_id=request_id, rows=len(rows))

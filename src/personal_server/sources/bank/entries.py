@@ -1,4 +1,4 @@
-"""The entries of a statement as records."""
+"""The entries of a statement as records, their amounts exact and in the currency they are in."""
 
 from __future__ import annotations
 
@@ -10,82 +10,153 @@ from ofxparse.mcc import codes
 from ofxparse.ofxparse import Account, AccountType, InvestmentAccount
 
 from personal_server.domain.source_item import Data, stable_id
-from personal_server.sources.bank.ofx import Balance, Entry
+from personal_server.sources.bank.ofx import Balance, Entry, line_or_none
 from personal_server.sources.common.errors import BadRecord
-from personal_server.sources.common.text import one_line, printable
 from personal_server.sources.common.times import rendered
 
-# Amounts as banks write them, exactly, each in the currency it is in.
-
-
-_WHOLE = frozenset(
-    {
-        "BIF",
-        "CLP",
-        "DJF",
-        "GNF",
-        "ISK",
-        "JPY",
-        "KMF",
-        "KRW",
-        "PYG",
-        "RWF",
-        "UGX",
-        "UYI",
-        "VND",
-        "VUV",
-        "XAF",
-        "XOF",
-        "XPF",
-    }
-)
-_THOUSANDTHS = frozenset({"BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"})
-"""ISO 4217: the currencies that have not two decimals, but none or three."""
-
+_KINDS = {AccountType.CreditCard: "credit_card", AccountType.Investment: "investment"}
 _CODE = re.compile(r"[A-Z]{3}")
+# ISO 4217: the currencies that have not two decimals, but none or three.
+_WHOLE = "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF"
+_THOUSANDTHS = "BHD IQD JOD KWD LYD OMR TND"
+_DECIMALS: dict[str, int] = {
+    **dict.fromkeys(_WHOLE.split(), 0),
+    **dict.fromkeys(_THOUSANDTHS.split(), 3),
+}
 
 
-def usable(amount: Decimal | None) -> Decimal:
-    """An amount that is there, finite and within range. Raises: BadRecord."""
-    if amount is None:
-        raise BadRecord("bad_amount", "its amount is missing or not a number")
-    return in_range(amount)
-
-
-def in_range(amount: Decimal) -> Decimal:
-    """An amount that is finite and within range. Raises: BadRecord."""
-    if not amount.is_finite() or abs(amount.adjusted()) > 15:
-        raise BadRecord("bad_amount", "its amount is out of range")
-    return amount
-
-
-def code_of(said: str | None) -> str | None:
-    """An ISO 4217 code, if that is what is said."""
-    code = (said or "").upper()
-    return code if _CODE.fullmatch(code) else None
-
-
-def minor_units(amount: Decimal, currency: str | None) -> int:
-    """The amount in the smallest unit of its currency (cents)."""
-    decimals = 0 if currency in _WHOLE else 3 if currency in _THOUSANDTHS else 2
-    return int((amount * 10**decimals).to_integral_value())
-
-
-def as_number(amount: Decimal) -> int | float:
-    """The amount as a JSON number."""
-    return int(amount) if amount == amount.to_integral_value() else float(amount)
-
-
-def money(name: str, amount: Decimal | None, currency: str | None) -> Data:
-    """An amount as a number and in minor units, with its currency."""
+def account_data(account: Account, institution: str | None, currency: str | None) -> Data:
+    """One account. Raises: BadRecord."""
+    number = line_or_none(account.account_id)
+    if number is None:
+        raise BadRecord("bad_record", "the account has no number")
+    broker = account.brokerid if isinstance(account, InvestmentAccount) else None
+    bank_code = line_or_none(account.routing_number) or line_or_none(broker)
+    kind = _KINDS.get(account.type) or (line_or_none(account.account_type) or "account").lower()
+    ending = re.sub(r"\W", "", number)[-4:]
+    name = " ".join(filter(None, [institution, kind.replace("_", " "), f"…{ending}"]))
     return {
-        name: None if amount is None else as_number(amount),
-        f"{name}_minor": None if amount is None else minor_units(amount, currency),
+        "id": stable_id("acct", bank_code, number),
+        "name": name,
+        "institution": institution,
+        "kind": kind,
+        "currency": _code(currency),
+        "number_ending": ending,
+        "number": number,
+        "bank_code": bank_code,
+    }
+
+
+def transaction_data(entry: Entry, account_id: str, currency: str | None) -> Data:
+    """One payment. Raises: BadRecord."""
+    posted = _required_moment(entry, "dtposted")
+    posted_on = posted.date().isoformat()
+    # Some banks enter a change of the rate of interest as a payment of nothing.
+    is_null = (entry.text("trnamt") or "").lower() in ("null", "-null")
+    amount = None if is_null else _required_amount(entry, "trnamt")
+    own_id, memo = entry.text("fitid"), entry.text("memo")
+    payee = entry.text("extdname", "name")
+    parts = (own_id,) if own_id else (payee, memo)
+    merchant, check = entry.text("sic"), entry.text("checknum")
+    return {
+        "id": stable_id("txn", account_id, posted_on, _digits(amount), *parts),
+        "account_id": account_id,
+        "posted_on": posted_on,
+        "posted_at": rendered(posted) if posted.tzinfo else None,
+        "payee": payee or memo,
+        "memo": memo,
+        **_money_abroad("amount", amount, entry, currency),
+        "direction": None if amount is None else "out" if amount < 0 else "in",
+        "kind": (entry.text("trntype") or "other").lower(),
+        "initiated_on": _day(entry, "dtuser"),
+        "available_on": _day(entry, "dtavail"),
+        # Some banks number what is no check with zeros.
+        "check_number": check if (check or "").strip("0") else None,
+        "reference": entry.text("refnum"),
+        "merchant_category": codes.get(merchant or "", {}).get("combined description"),
+        "merchant_category_code": merchant,
+        "counterparty_account": entry.text("acctid"),
+        "bank_transaction_id": own_id,
+    }
+
+
+def balance_data(balance: Balance, account_id: str, currency: str | None) -> Data:
+    """What an account held. Raises: BadRecord."""
+    held_on = _required_moment(balance.entry, "dtasof").date().isoformat()
+    amount = _required_amount(balance.entry, balance.amount_name)
+    return {
+        "id": stable_id("bal", account_id, balance.kind, held_on, _digits(amount)),
+        "account_id": account_id,
+        "as_of": held_on,
+        "kind": balance.kind,
+        **_money("amount", amount, currency),
+    }
+
+
+def security_data(entry: Entry) -> Data:
+    """One security. Raises: BadRecord."""
+    code = entry.text("uniqueid")
+    return {
+        "id": _security_id(code),
+        "name": entry.text("secname"),
+        "ticker": entry.text("ticker"),
+        "code": code,
+        "code_kind": entry.text("uniqueidtype"),
+    }
+
+
+def trade_data(entry: Entry, account_id: str, currency: str | None) -> Data:
+    """One trade. Raises: BadRecord."""
+    traded_on = _required_moment(entry, "dttrade").date().isoformat()
+    amount, own_id = _amount(entry, "total"), entry.text("fitid")
+    security = entry.text("uniqueid")
+    return {
+        "id": stable_id("trd", account_id, own_id, traded_on, entry.kind, _digits(amount)),
+        "account_id": account_id,
+        "security_id": _security_id(security) if security else None,
+        "traded_on": traded_on,
+        "settled_on": _day(entry, "dtsettle"),
+        "kind": entry.kind,
+        "income_kind": (entry.text("incometype") or "").lower() or None,
+        "memo": entry.text("memo"),
+        "units": _number(entry, "units"),
+        "unit_price": _number(entry, "unitprice"),
+        **_money_abroad("amount", amount, entry, currency),
+        "commission": _number(entry, "commission"),
+        "fees": _number(entry, "fees"),
+        "bank_transaction_id": own_id,
+    }
+
+
+def holding_data(entry: Entry, account_id: str, currency: str | None) -> Data:
+    """One position. Raises: BadRecord."""
+    as_of = _required_moment(entry, "dtpriceasof").date().isoformat()
+    units = _amount(entry, "units")
+    security_id = _security_id(entry.text("uniqueid"))
+    return {
+        "id": stable_id("hld", account_id, security_id, as_of, str(units)),
+        "account_id": account_id,
+        "security_id": security_id,
+        "as_of": as_of,
+        "units": None if units is None else _as_number(units),
+        "unit_price": _number(entry, "unitprice"),
+        **_money_abroad("market_value", _amount(entry, "mktval"), entry, currency),
+    }
+
+
+def _money(name: str, amount: Decimal | None, currency: str | None) -> Data:
+    """An amount as a number and exactly, in the smallest unit of its currency (cents)."""
+    exact = None if amount is None else amount * 10 ** _DECIMALS.get(currency or "", 2)
+    return {
+        name: None if amount is None else _as_number(amount),
+        f"{name}_minor": None if exact is None else int(exact.to_integral_value()),
         "currency": currency,
     }
 
 
-def money_of(name: str, amount: Decimal | None, entry: Entry, account_currency: str | None) -> Data:
+def _money_abroad(
+    name: str, amount: Decimal | None, entry: Entry, account_currency: str | None
+) -> Data:
     """An amount of an entry in the currency that the entry names, else in the account's.
 
     Source: OFX 2.2, section 5.2: amounts beside `CURRENCY` are in that currency, not converted;
@@ -95,170 +166,57 @@ def money_of(name: str, amount: Decimal | None, entry: Entry, account_currency: 
     own, original = entry.inner("currency"), entry.inner("origcurrency")
     currency = _code_in(own) or account_currency
     foreign = own if currency != account_currency else original
-    return money(name, amount, currency) | {
+    rate = foreign.amount("currate") if foreign else None
+    return _money(name, amount, currency) | {
         "original_currency": _code_in(original),
-        "exchange_rate": _rate(foreign),
+        "exchange_rate": _as_number(_in_range(rate)) if rate else None,
     }
 
 
 def _code_in(currency: Entry | None) -> str | None:
-    return (code_of(currency.said("cursym")) or code_of(currency.own)) if currency else None
+    return (_code(currency.text("cursym")) or _code(currency.own)) if currency else None
 
 
-def _rate(currency: Entry | None) -> int | float | None:
-    rate = currency.amount("currate") if currency else None
-    return as_number(in_range(rate)) if rate else None
-
-
-_KINDS = {AccountType.CreditCard: "credit_card", AccountType.Investment: "investment"}
-
-
-def account_data(account: Account, institution: str | None, currency: str | None) -> Data:
-    """One account. Raises: BadRecord."""
-    number = _said(account.account_id)
-    if number is None:
-        raise BadRecord("bad_record", "the account has no number")
-    broker = account.brokerid if isinstance(account, InvestmentAccount) else None
-    bank_code = _said(account.routing_number) or _said(broker)
-    kind = _KINDS.get(account.type) or (_said(account.account_type) or "account").lower()
-    ending = re.sub(r"\W", "", number)[-4:]
-    name = " ".join(filter(None, [institution, kind.replace("_", " "), f"…{ending}"]))
-    return {
-        "id": stable_id("acct", bank_code, number),
-        "name": name,
-        "institution": institution,
-        "kind": kind,
-        "currency": code_of(currency),
-        "number_ending": ending,
-        "number": number,
-        "bank_code": bank_code,
-    }
-
-
-def transaction_data(entry: Entry, account_id: str, currency: str | None) -> Data:
-    """One payment. Raises: BadRecord."""
-    posted = _required(entry.moment("dtposted"))
-    posted_on = posted.date().isoformat()
-    amount = usable(entry.amount("trnamt")) if not _is_null(entry) else None
-    own_id, memo = entry.said("fitid"), entry.said("memo")
-    payee = entry.said("extdname", "name")
-    parts = (own_id,) if own_id else (payee, memo)
-    merchant = entry.said("sic")
-    return {
-        "id": stable_id("txn", account_id, posted_on, _spelled(amount), *parts),
-        "account_id": account_id,
-        "posted_on": posted_on,
-        "posted_at": rendered(posted) if posted.tzinfo else None,
-        "payee": payee or memo,
-        "memo": memo,
-        **money_of("amount", amount, entry, currency),
-        "direction": None if amount is None else "out" if amount < 0 else "in",
-        "kind": (entry.said("trntype") or "other").lower(),
-        "initiated_on": _day(entry, "dtuser"),
-        "available_on": _day(entry, "dtavail"),
-        "check_number": _check_number(entry),
-        "reference": entry.said("refnum"),
-        "merchant_category": codes.get(merchant or "", {}).get("combined description"),
-        "merchant_category_code": merchant,
-        "counterparty_account": entry.said("acctid"),
-        "bank_transaction_id": own_id,
-    }
-
-
-def balance_data(balance: Balance, account_id: str, currency: str | None) -> Data:
-    """What an account held. Raises: BadRecord."""
-    held_on = _required(balance.entry.moment("dtasof")).date().isoformat()
-    amount = usable(balance.entry.amount(balance.amount_name))
-    return {
-        "id": stable_id("bal", account_id, balance.kind, held_on, _spelled(amount)),
-        "account_id": account_id,
-        "as_of": held_on,
-        "kind": balance.kind,
-        **money("amount", amount, currency),
-    }
-
-
-def security_data(entry: Entry) -> Data:
-    """One security. Raises: BadRecord."""
-    code = entry.said("uniqueid")
-    return {
-        "id": _security_id(code),
-        "name": entry.said("secname"),
-        "ticker": entry.said("ticker"),
-        "code": code,
-        "code_kind": entry.said("uniqueidtype"),
-    }
-
-
-def trade_data(entry: Entry, account_id: str, currency: str | None) -> Data:
-    """One trade. Raises: BadRecord."""
-    traded_on = _required(entry.moment("dttrade")).date().isoformat()
-    amount, own_id = _amount(entry, "total"), entry.said("fitid")
-    security = entry.said("uniqueid")
-    return {
-        "id": stable_id("trd", account_id, own_id, traded_on, entry.kind, _spelled(amount)),
-        "account_id": account_id,
-        "security_id": _security_id(security) if security else None,
-        "traded_on": traded_on,
-        "settled_on": _day(entry, "dtsettle"),
-        "kind": entry.kind,
-        "income_kind": (entry.said("incometype") or "").lower() or None,
-        "memo": entry.said("memo"),
-        "units": _number(entry, "units"),
-        "unit_price": _number(entry, "unitprice"),
-        **money_of("amount", amount, entry, currency),
-        "commission": _number(entry, "commission"),
-        "fees": _number(entry, "fees"),
-        "bank_transaction_id": own_id,
-    }
-
-
-def holding_data(entry: Entry, account_id: str, currency: str | None) -> Data:
-    """One position. Raises: BadRecord."""
-    as_of = _required(entry.moment("dtpriceasof")).date().isoformat()
-    units = _amount(entry, "units")
-    security_id = _security_id(entry.said("uniqueid"))
-    return {
-        "id": stable_id("hld", account_id, security_id, as_of, str(units)),
-        "account_id": account_id,
-        "security_id": security_id,
-        "as_of": as_of,
-        "units": None if units is None else as_number(units),
-        "unit_price": _number(entry, "unitprice"),
-        **money_of("market_value", _amount(entry, "mktval"), entry, currency),
-    }
-
-
-def _said(text: str | None) -> str | None:
-    return one_line(printable(text), 4000) or None if text else None
-
-
-def _is_null(entry: Entry) -> bool:
-    """Some banks enter a change of the rate of interest as a payment of nothing."""
-    return (entry.said("trnamt") or "").lower() in ("null", "-null")
-
-
-def _check_number(entry: Entry) -> str | None:
-    """Some banks number what is no check with zeros."""
-    number = entry.said("checknum")
-    return number if number and number.strip("0") else None
-
-
-def _spelled(amount: Decimal | None) -> str:
-    return str(amount if amount is None else amount.normalize())
+def _code(text: str | None) -> str | None:
+    """An ISO 4217 code, if it is one."""
+    code = (text or "").upper()
+    return code if _CODE.fullmatch(code) else None
 
 
 def _amount(entry: Entry, name: str) -> Decimal | None:
     amount = entry.amount(name)
-    return None if amount is None else in_range(amount)
+    return None if amount is None else _in_range(amount)
+
+
+def _required_amount(entry: Entry, name: str) -> Decimal:
+    amount = _amount(entry, name)
+    if amount is None:
+        raise BadRecord("bad_amount", "its amount is missing or not a number")
+    return amount
+
+
+def _in_range(amount: Decimal) -> Decimal:
+    if not amount.is_finite() or abs(amount.adjusted()) > 15:
+        raise BadRecord("bad_amount", "its amount is out of range")
+    return amount
 
 
 def _number(entry: Entry, name: str) -> int | float | None:
     amount = _amount(entry, name)
-    return None if amount is None else as_number(amount)
+    return None if amount is None else _as_number(amount)
 
 
-def _required(moment: datetime | None) -> datetime:
+def _as_number(amount: Decimal) -> int | float:
+    return int(amount) if amount == amount.to_integral_value() else float(amount)
+
+
+def _digits(amount: Decimal | None) -> str:
+    """An amount as a part of an id: the same however many zeros are written."""
+    return str(amount if amount is None else amount.normalize())
+
+
+def _required_moment(entry: Entry, name: str) -> datetime:
+    moment = entry.moment(name)
     if moment is None:
         raise BadRecord("bad_date", "its date is missing or does not exist")
     return moment

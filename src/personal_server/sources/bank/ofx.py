@@ -1,7 +1,7 @@
 """The seam to `ofxparse`: its parser finds the accounts and leaves each entry whole.
 
 The library's own entries drop what a statement says of one payment: its currency, its reference
-number, the extended name, the bank's clock. So its parser is told to keep the elements, and `Entry`
+number, the extended name, the bank's clock. So its parser is made to keep the elements, and `Entry`
 reads them with the library's own amounts and dates.
 """
 
@@ -30,6 +30,7 @@ from personal_server.sources.common.text import one_line, or_none, printable
 _CLOSING = re.compile(r"</([a-z0-9_.]+)>", re.IGNORECASE)
 _OPENING = re.compile(r"<([a-z0-9_.]+)>.*?(?=</?[a-z0-9_.]+>|\Z)", re.IGNORECASE | re.DOTALL)
 _POSITIONS = ("posmf", "posstock", "posopt", "posother", "posdebt")
+# Where accounts stand: statements first, for a list of accounts says less of the same ones.
 _LISTINGS = (
     (AccountType.Bank, "stmtrs"),
     (AccountType.CreditCard, "ccstmtrs"),
@@ -38,8 +39,6 @@ _LISTINGS = (
     (AccountType.CreditCard, "ccacctinfo"),
     (AccountType.Investment, "invacctinfo"),
 )
-"""Where accounts stand: statements first, for a list of accounts says less of the same ones."""
-
 _CLOCK_DIGITS = 14
 _ZONE = re.compile(r"\[\s*([-+]?\d{1,2}(?:\.\d{1,2})?)\s*(?::[^\]]*)?\]?$")
 
@@ -68,7 +67,7 @@ class Entry:
     def own(self) -> str | None:
         """What it says itself, outside of any part."""
         first = next(iter(self._element.contents), None)
-        return _line(first) if isinstance(first, NavigableString) else None
+        return line_or_none(str(first)) if isinstance(first, NavigableString) else None
 
     def inner(self, name: str) -> Entry | None:
         """The first part of that name, at any depth."""
@@ -78,7 +77,7 @@ class Entry:
         """All parts of these names, in the order of the names."""
         return [Entry(each) for name in names for each in self._element.find_all(name)]
 
-    def said(self, *names: str) -> str | None:
+    def text(self, *names: str) -> str | None:
         """The first of these parts that says something."""
         parts = (part.own for name in names if (part := self.inner(name)))
         return next(filter(None, parts), None)
@@ -95,24 +94,25 @@ class Entry:
 
     def moment(self, name: str) -> datetime | None:
         """A time by the bank's clock, aware if the statement names a zone. Raises: BadRecord."""
-        said = self.said(name)
+        text = self.text(name)
         try:
-            return _moment(said) if said else None
+            return _moment(text) if text else None
         except (ValueError, OverflowError):
             raise BadRecord("bad_date", "its date is missing or does not exist") from None
 
 
-def _line(text: str) -> str | None:
-    return or_none(one_line(printable(str(text)), 4000))
+def line_or_none(text: str | None) -> str | None:
+    """A text of a statement on one line; None if it says nothing."""
+    return or_none(one_line(printable(text), 4000)) if text else None
 
 
-def _moment(said: str) -> datetime | None:
+def _moment(text: str) -> datetime | None:
     """The library takes a clock without its zone, so that the day stays the bank's own."""
-    digits = re.match(r"\d*", said)
+    digits = re.match(r"\d*", text)
     clock = digits.group() if digits else ""
     clock = clock[: _CLOCK_DIGITS if len(clock) >= _CLOCK_DIGITS else 8]
     moment = StatementParser.parseOfxDateTime(clock)
-    zone = _ZONE.search(said)
+    zone = _ZONE.search(text)
     if moment is None or zone is None or len(clock) < _CLOCK_DIGITS:
         return moment
     return moment.replace(tzinfo=timezone(timedelta(hours=float(zone.group(1)))))
@@ -150,15 +150,15 @@ class StatementParser(OfxParser):
         whole = Entry(stmt_ofx)
         kinds = (("booked", "ledgerbal"), ("available", "availbal"))
         balances = [Balance(k, part) for k, name in kinds if (part := whole.inner(name))]
-        return Statement(whole.said("curdef"), whole.all("stmttrn"), balances=balances)
+        return Statement(whole.text("curdef"), whole.all("stmttrn"), balances=balances)
 
     @classmethod
     def parseInvestmentStatement(cls, invstmtrs_ofx: Tag) -> Statement:  # noqa: N802
         """The trades, positions, payments and cash of an account with a broker."""
         whole = Entry(invstmtrs_ofx)
-        cash = [Balance("cash", whole, "availcash")] if whole.said("availcash") else []
+        cash = [Balance("cash", whole, "availcash")] if whole.text("availcash") else []
         return Statement(
-            whole.said("curdef"),
+            whole.text("curdef"),
             [entry for each_list in whole.all("invbanktran") for entry in each_list.all("stmttrn")],
             whole.all(*InvestmentTransaction.AGGREGATE_TYPES),
             whole.all(*_POSITIONS),
@@ -182,7 +182,7 @@ def parse_file(text: str) -> File:
     accounts = [(kind, each) for kind, name in _LISTINGS for each in tree.find_all(name)]
     bank = whole.inner("fi")
     securities = [each for each_list in whole.all("seclist") for each in each_list.all("secinfo")]
-    return File(bank.said("org") if bank else None, accounts, securities)
+    return File(bank.text("org") if bank else None, accounts, securities)
 
 
 def _closed(text: str) -> str:

@@ -38,7 +38,6 @@ from personal_server.sources.common.declaration import (
 from personal_server.sources.common.errors import BadRecord, MemberDamaged
 from personal_server.sources.common.export import Export, Member
 from personal_server.sources.common.source import (
-    CERTAIN,
     Claim,
     beginning_at,
     claim,
@@ -49,7 +48,11 @@ from personal_server.sources.common.source import (
 )
 from personal_server.sources.common.text import decoded
 
-# What statements hold, in the words of the consent page.
+LARGEST_STATEMENT_BYTES = 8 * 1024 * 1024
+_OFX = re.compile(
+    rb"^\s*(\xef\xbb\xbf)?(OFXHEADER\s*:|<\?xml[^>]*>\s*<\?OFX|<\?OFX|<OFX>)", re.IGNORECASE
+)
+Build = Callable[[Entry, str, str | None], Data]
 
 
 def _money(name: str, about: str) -> list[Field]:
@@ -210,31 +213,22 @@ DECLARATION = declaration(
     [ACCOUNTS, TRANSACTIONS, BALANCES, SECURITIES, TRADES, HOLDINGS],
 )
 
-HOW_TO_EXPORT = (
-    "In your bank's online banking choose Download or Export on the account's transactions, and as "
-    "the format OFX, QFX, Quicken or Microsoft Money. Download each account and period you want."
-)
-
-
-LARGEST_STATEMENT_BYTES = 8 * 1024 * 1024
-_OFX = re.compile(
-    rb"^\s*(\xef\xbb\xbf)?(OFXHEADER\s*:|<\?xml[^>]*>\s*<\?OFX|<\?OFX|<OFX>)", re.IGNORECASE
-)
-
-Build = Callable[[Entry, str, str | None], Data]
-
 
 class BankSource:
     """Reads OFX 1 and 2."""
 
     connector_key = "bank"
     declaration: Data = DECLARATION
-    how_to_export = HOW_TO_EXPORT
+    how_to_export = (
+        "In your bank's online banking choose Download or Export on the account's transactions, "
+        "and as the format OFX, QFX, Quicken or Microsoft Money. Download each account and period "
+        "you want."
+    )
 
     def recognize(self, export: Export) -> Claim | None:
         """Claim what begins with an OFX header."""
-        mine = list(matching(export, lambda head: bool(_OFX.match(head))))
-        return claim(CERTAIN, mine, "it begins with the header of an OFX statement")
+        mine = matching(export, _OFX.match)
+        return claim(mine, "it begins with the header of an OFX statement")
 
     def read(self, export: Export, start: int = 0) -> Iterator[SourceItem]:
         """Yield the statements of all members; one seen twice is given once."""

@@ -20,114 +20,19 @@ from personal_server.sources.common.errors import BadRecord
 from personal_server.sources.common.text import decoded, one_line, or_none, printable
 from personal_server.sources.common.times import rendered
 
-# When a repeating event takes place: the rules of RFC 5545 as dateutil reads them, within bounds.
-#
-# Wall time is kept over changes of the clock. Rules by the hour or shorter are refused: one of them
-# that never holds would be tried for ever.
-
-
+Start = datetime | date
+ZoneOf = Callable[[str | None], tzinfo]
 MOST_STARTS = 40_000
-_CYCLE_YEARS = 400
-"""Dates and weekdays come again after so long. dateutil looks for a day until the year 9999, so a
-rule is asked in the last cycle: one that never holds ends soon."""
-
+MOST_SLOTS = 2_000
+FAULTS = (ValueError, KeyError, TypeError, AttributeError, IndexError, LookupError, OverflowError)
 _FREQUENCIES = ("DAILY", "WEEKLY", "MONTHLY", "YEARLY")
 _OF_TIME = ("BYHOUR", "BYMINUTE", "BYSECOND")
 _ANY = datetime(2024, 1, 1)  # noqa: DTZ001 (wall time)
-
-Start = datetime | date
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """A rule of repetition that can be spelled out: its parts as written, without its end."""
-
-    parts: Mapping[str, str]
-    until: Start | None = None
-
-    def starts(self, begins: Start, last: date) -> Iterator[Start]:
-        """All beginnings up to a day, in their order."""
-        end = datetime.combine(last, time.max)
-        if self.until is not None:
-            end = min(end, _wall_end(self.until, begins))
-        try:
-            for start in islice(self._walls(begins, last), MOST_STARTS):
-                if start > end:
-                    return
-                yield _like(begins, start)
-        except (ValueError, OverflowError):
-            return
-
-    def _walls(self, begins: Start, last: date) -> Iterator[datetime]:
-        if isinstance(begins, datetime):
-            parts, first = self.parts, begins.replace(tzinfo=None)
-        else:
-            parts = {name: each for name, each in self.parts.items() if name not in _OF_TIME}
-            first = datetime.combine(begins, time.min)
-        cycles = (MAXYEAR - max(first.year, last.year)) // _CYCLE_YEARS * _CYCLE_YEARS
-        for start in _expanded(parts, first.replace(year=first.year + cycles)):
-            yield start.replace(year=start.year - cycles)
-
-
-SINGLE = Rule({"FREQ": "DAILY", "COUNT": "1"})
-"""The rule of an event that takes place once."""
-
-
-def parse_rule(rule: object) -> Rule | None:
-    """The rule, or None if it is none that can be spelled out."""
-    if not isinstance(rule, Mapping):
-        return None
-    parts = cast("Mapping[str, Any]", rule)
-    written = {name.upper(): ",".join(str(each) for each in _all(parts, name)) for name in parts}
-    written.pop("UNTIL", None)
-    until = next(iter(_all(parts, "UNTIL")), None)
-    if written.get("FREQ", "").upper() not in _FREQUENCIES or "BYEASTER" in written:
-        return None
-    try:
-        if int(written.get("INTERVAL", 1)) < 1:
-            del written["INTERVAL"]
-        if int(written.get("COUNT", 1)) < 1:
-            del written["COUNT"]
-        _expanded(written, _ANY)
-    except (ValueError, TypeError, LookupError, OverflowError):
-        return None
-    return Rule(written, until if isinstance(until, date) else None)
-
-
-def _expanded(parts: Mapping[str, str], begins: datetime) -> Any:
-    return rrulestr(";".join(f"{name}={each}" for name, each in parts.items()), dtstart=begins)
-
-
-def _wall_end(until: Start, begins: Start) -> datetime:
-    """The last moment of a rule by the clock that its event begins by."""
-    if not isinstance(until, datetime):
-        return datetime.combine(until, time.max)
-    if not isinstance(begins, datetime):
-        return datetime.combine(until, time.max)
-    if until.tzinfo is not None and begins.tzinfo is not None:
-        until = until.astimezone(begins.tzinfo)
-    return until.replace(tzinfo=None)
-
-
-def _like(begins: Start, start: datetime) -> Start:
-    if isinstance(begins, datetime):
-        return start.replace(tzinfo=begins.tzinfo, fold=begins.fold)
-    return start.date()
-
-
-def _all(parts: Mapping[str, Any], name: str) -> list[Any]:
-    value = parts.get(name)
-    if isinstance(value, list | tuple):
-        return list(cast("list[Any]", value))
-    return [] if value is None else [value]
-
-
-FAULTS = (ValueError, KeyError, TypeError, AttributeError, IndexError, LookupError, OverflowError)
-MOST_SLOTS = 2_000
+# Dates and weekdays come again after so long. dateutil looks for a day until the year 9999, so a
+# rule is asked in the last cycle: one that never holds ends soon.
+_CYCLE_YEARS = 400
+# Alarms are not kept, and often broken.
 _ALARM = re.compile(r"^BEGIN:VALARM\s.*?^END:VALARM\s*", re.DOTALL | re.MULTILINE | re.IGNORECASE)
-"""Not kept, and often broken."""
-
-ZoneOf = Callable[[str | None], tzinfo]
 
 
 class Entry:
@@ -211,10 +116,7 @@ class Entry:
 
     def _starts(self, begins: Start, rules: list[Rule | None], last: date) -> Iterator[Start]:
         for rule in rules or [None]:
-            if rule is None:
-                yield from SINGLE.starts(begins, date.max)
-            else:
-                yield from rule.starts(begins, last)
+            yield from rule.starts(begins, last) if rule else SINGLE.starts(begins, date.max)
         for day in self._listed("RDATE"):
             if isinstance(day, datetime) == isinstance(begins, datetime):
                 yield day
@@ -233,15 +135,14 @@ class Entry:
         due = self._time("DUE") or self._time("DTSTART")
         when = {"due_at": self._rendered(due)} if due is not None else {}
         done = self._text("STATUS") == "COMPLETED" or "COMPLETED" in self._component
-        return (
-            self._shared()
-            | when
-            | {
-                "completed_at": self._rendered_or_none("COMPLETED"),
-                "is_completed": done,
-                "priority": self._whole("PRIORITY"),
-            }
-        )
+        priority = self._text("PRIORITY") or ""
+        return {
+            **self._shared(),
+            **when,
+            "completed_at": self._rendered_or_none("COMPLETED"),
+            "is_completed": done,
+            "priority": int(priority) if priority.isdecimal() and len(priority) < 10 else None,
+        }
 
     def _shared(self) -> Data:
         uid = self._text("UID")
@@ -278,10 +179,6 @@ class Entry:
             return printable(decoded(values[0].to_ical())) if values else None
         except FAULTS:
             return None
-
-    def _whole(self, name: str) -> int | None:
-        text = self._text(name) or ""
-        return int(text) if text.isdecimal() and len(text) < 10 else None
 
     def _time(self, name: str) -> datetime | date | None:
         values = self._values(name)
@@ -384,3 +281,90 @@ def _person(value: Any) -> str | None:
     if name and str(name) != address:
         return one_line(f"{printable(str(name))} <{address}>")
     return or_none(one_line(address))
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule of repetition of RFC 5545, as dateutil reads it: its parts, without its end.
+
+    Wall time is kept over changes of the clock.
+    """
+
+    parts: Mapping[str, str]
+    until: Start | None = None
+
+    def starts(self, begins: Start, last: date) -> Iterator[Start]:
+        """All beginnings up to a day, in their order."""
+        end = datetime.combine(last, time.max)
+        if self.until is not None:
+            end = min(end, _wall_end(self.until, begins))
+        try:
+            for start in islice(self._walls(begins, last), MOST_STARTS):
+                if start > end:
+                    return
+                yield _like(begins, start)
+        except (ValueError, OverflowError):
+            return
+
+    def _walls(self, begins: Start, last: date) -> Iterator[datetime]:
+        if isinstance(begins, datetime):
+            parts, first = self.parts, begins.replace(tzinfo=None)
+        else:
+            parts = {name: each for name, each in self.parts.items() if name not in _OF_TIME}
+            first = datetime.combine(begins, time.min)
+        cycles = (MAXYEAR - max(first.year, last.year)) // _CYCLE_YEARS * _CYCLE_YEARS
+        for start in _expanded(parts, first.replace(year=first.year + cycles)):
+            yield start.replace(year=start.year - cycles)
+
+
+SINGLE = Rule({"FREQ": "DAILY", "COUNT": "1"})  # of an event that takes place once
+
+
+def parse_rule(rule: object) -> Rule | None:
+    """The rule, or None if it is none that can be spelled out.
+
+    Rules by the hour or shorter are refused: one of them that never holds would be tried for ever.
+    """
+    if not isinstance(rule, Mapping):
+        return None
+    parts = cast("Mapping[str, Any]", rule)
+    written = {name.upper(): ",".join(str(each) for each in _all(parts, name)) for name in parts}
+    written.pop("UNTIL", None)
+    until = next(iter(_all(parts, "UNTIL")), None)
+    if written.get("FREQ", "").upper() not in _FREQUENCIES or "BYEASTER" in written:
+        return None
+    try:
+        if int(written.get("INTERVAL", 1)) < 1:
+            del written["INTERVAL"]
+        if int(written.get("COUNT", 1)) < 1:
+            del written["COUNT"]
+        _expanded(written, _ANY)
+    except (ValueError, TypeError, LookupError, OverflowError):
+        return None
+    return Rule(written, until if isinstance(until, date) else None)
+
+
+def _expanded(parts: Mapping[str, str], begins: datetime) -> Any:
+    return rrulestr(";".join(f"{name}={each}" for name, each in parts.items()), dtstart=begins)
+
+
+def _wall_end(until: Start, begins: Start) -> datetime:
+    """The last moment of a rule by the clock that its event begins by."""
+    if not (isinstance(until, datetime) and isinstance(begins, datetime)):
+        return datetime.combine(until, time.max)
+    if until.tzinfo is not None and begins.tzinfo is not None:
+        until = until.astimezone(begins.tzinfo)
+    return until.replace(tzinfo=None)
+
+
+def _like(begins: Start, start: datetime) -> Start:
+    if isinstance(begins, datetime):
+        return start.replace(tzinfo=begins.tzinfo, fold=begins.fold)
+    return start.date()
+
+
+def _all(parts: Mapping[str, Any], name: str) -> list[Any]:
+    value = parts.get(name)
+    if isinstance(value, list | tuple):
+        return list(cast("list[Any]", value))
+    return [] if value is None else [value]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import date, timedelta, tzinfo
 from functools import partial
 from pathlib import PurePosixPath
@@ -33,7 +34,6 @@ from personal_server.sources.common.declaration import (
 from personal_server.sources.common.errors import BadRecord
 from personal_server.sources.common.export import Export, Member
 from personal_server.sources.common.source import (
-    CERTAIN,
     MOST_REMEMBERED,
     Claim,
     beginning_at,
@@ -45,7 +45,14 @@ from personal_server.sources.common.source import (
 )
 from personal_server.sources.common.text import decoded, one_line
 
-# What a calendar holds, in the words of the consent page.
+AHEAD = timedelta(days=400)  # beyond the export a repeating event is spelled out
+_CALENDAR = re.compile(rb"^\s*(\xef\xbb\xbf)?BEGIN:(VCALENDAR|VEVENT|VTODO)", re.IGNORECASE)
+_UID = re.compile(rb"^UID[:;][^\r\n]*", re.MULTILINE)
+_OCCURRENCE = re.compile(rb"^RECURRENCE-ID[:;][^\r\n]*", re.MULTILINE)
+_SEQUENCE = re.compile(rb"^SEQUENCE:(\d{1,9})", re.MULTILINE)
+_WRITTEN = re.compile(rb"^LAST-MODIFIED:([^\r\n]*)", re.MULTILINE)
+_SUFFIXES = (".ics", ".ical", ".ifb", ".icalendar", ".txt", "")
+_COMPONENTS = frozenset({"VEVENT", "VTODO", "VTIMEZONE", "VJOURNAL", "VFREEBUSY"})
 
 
 def _shared() -> list[Field]:
@@ -88,7 +95,6 @@ EVENTS = Stream(
     views={"busy": ("When you were busy, without titles", ["id", "starts_at", "ends_at"])},
     semantic=["title", "description"],
 )
-
 TASKS = Stream(
     "tasks",
     "Your tasks",
@@ -102,7 +108,6 @@ TASKS = Stream(
     ],
     time_field="due_at",
 )
-
 AGENDA = Stream(
     "agenda",
     "Your calendar, day by day",
@@ -124,27 +129,9 @@ AGENDA = Stream(
     views={"busy": ("When you are busy, without titles", ["id", "starts_at", "ends_at"])},
     parents={"event": ("events", "event_id")},
 )
-
 DECLARATION = declaration(
     "calendar", "Calendar", "Events and tasks of your calendars.", [EVENTS, AGENDA, TASKS]
 )
-
-HOW_TO_EXPORT = (
-    "Google: takeout.google.com, choose Calendar. Apple: Calendar > File > Export. Outlook: save "
-    "the calendar as an .ics file. Any .ics file or folder of them."
-)
-
-
-_CALENDAR = re.compile(rb"^\s*(\xef\xbb\xbf)?BEGIN:(VCALENDAR|VEVENT|VTODO)", re.IGNORECASE)
-AHEAD = timedelta(days=400)
-"""How far beyond the export a repeating event is spelled out."""
-
-_UID = re.compile(rb"^UID[:;][^\r\n]*", re.MULTILINE)
-_OCCURRENCE = re.compile(rb"^RECURRENCE-ID[:;][^\r\n]*", re.MULTILINE)
-_SEQUENCE = re.compile(rb"^SEQUENCE:(\d{1,9})", re.MULTILINE)
-_WRITTEN = re.compile(rb"^LAST-MODIFIED:([^\r\n]*)", re.MULTILINE)
-_SUFFIXES = (".ics", ".ical", ".ifb", ".icalendar", ".txt", "")
-_WANTED = frozenset({"VEVENT", "VTODO", "VTIMEZONE", "VJOURNAL", "VFREEBUSY"})
 
 
 class CalendarSource:
@@ -152,12 +139,15 @@ class CalendarSource:
 
     connector_key = "calendar"
     declaration: Data = DECLARATION
-    how_to_export = HOW_TO_EXPORT
+    how_to_export = (
+        "Google: takeout.google.com, choose Calendar. Apple: Calendar > File > Export. Outlook: "
+        "save the calendar as an .ics file. Any .ics file or folder of them."
+    )
 
     def recognize(self, export: Export) -> Claim | None:
         """Claim what begins as an iCalendar file."""
-        mine = list(matching(export, lambda head: bool(_CALENDAR.match(head)), *_SUFFIXES))
-        return claim(CERTAIN, mine, "it begins as an iCalendar file")
+        mine = matching(export, _CALENDAR.match, *_SUFFIXES)
+        return claim(mine, "it begins as an iCalendar file")
 
     def read(self, export: Export, start: int = 0) -> Iterator[SourceItem]:
         """Yield the events and tasks of each calendar."""
@@ -181,7 +171,7 @@ class _Calendar:
     def items(self) -> Iterator[SourceItem]:
         self._survey()
         with self._member.open() as stream:
-            for piece in cut_components(stream, _WANTED):
+            for piece in cut_components(stream, _COMPONENTS):
                 if piece.name:
                     yield from self._component(piece)
                 elif piece.raw is not None:
@@ -190,7 +180,7 @@ class _Calendar:
     def _survey(self) -> None:
         """Learn name and zones, and which occurrences other entries of the file replace."""
         with self._member.open() as stream:
-            for piece in cut_components(stream, _WANTED):
+            for piece in cut_components(stream, _COMPONENTS):
                 if piece.raw is None:
                     continue
                 if not piece.name:
@@ -199,20 +189,15 @@ class _Calendar:
                     self._learn_zone(piece.raw)
                 elif piece.name == "VEVENT":
                     self._learn_version(piece.raw)
-                    if b"RECURRENCE-ID" in piece.raw.upper():
-                        self._learn_replaced(piece.raw)
 
     def _learn_version(self, raw: bytes) -> None:
         """Of several versions of an event in one file the newest counts."""
         own, version = _identity(raw), _version(raw)
         if version > self._newest.get(own, (-1, b"")) and len(self._newest) < MOST_REMEMBERED:
             self._newest[own] = version
-
-    def _learn_replaced(self, raw: bytes) -> None:
-        try:
-            self._replaced.add(self._entry(Event, raw).replaced())
-        except BadRecord:
-            return
+        if b"RECURRENCE-ID" in raw.upper():
+            with suppress(BadRecord):
+                self._replaced.add(self._entry(Event, raw).replaced())
 
     def _learn(self, line: str) -> None:
         name, _, value = line.strip().partition(":")
@@ -225,8 +210,7 @@ class _Calendar:
                 pass
 
     def _component(self, piece: Piece) -> Iterator[SourceItem]:
-        position = self._member.offset + piece.offset
-        where = f"{self._member.name} at byte {piece.offset}"
+        where, position = self._member.where(piece.offset), self._member.offset + piece.offset
         if piece.raw is None:
             yield Skipped(where, "truncated", "the file ends in the middle of this entry", position)
         elif piece.name == "VTIMEZONE":
@@ -234,9 +218,8 @@ class _Calendar:
         elif piece.name == "VEVENT" and self._is_outdated(piece.raw):
             yield Skipped(where, "duplicate", "a newer version of the event is there", position)
         elif piece.name in ("VEVENT", "VTODO"):
-            raw = piece.raw
             build = self._event if piece.name == "VEVENT" else self._task
-            yield from one_record(where, position, partial(build, raw, position))
+            yield from one_record(where, position, partial(build, piece.raw, position))
         else:
             yield Skipped(where, "unknown_record_type", f"{piece.name} is not read", position)
 

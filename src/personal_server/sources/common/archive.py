@@ -67,9 +67,9 @@ def safe_entries(archive: zipfile.ZipFile) -> tuple[list[zipfile.ZipInfo], tuple
     kept: dict[str, zipfile.ZipInfo] = {}
     refused: list[Skipped] = []
     for entry in entries:
-        if _NOISE.search(entry.filename) or _is_folder(entry):
+        if _NOISE.search(entry.filename) or _mode(entry) == stat.S_IFDIR:
             continue
-        reason = _refusal(entry)
+        reason = next((reason for applies, reason in _REFUSALS if applies(entry)), None)
         if id(entry) in overlapping:
             reason = "it lies over another file of the archive"
         if entry.filename in kept:
@@ -77,7 +77,8 @@ def safe_entries(archive: zipfile.ZipFile) -> tuple[list[zipfile.ZipInfo], tuple
         if reason is None:
             kept[entry.filename] = entry
         else:
-            refused.append(Skipped(_shown(entry.filename), "unsafe_entry", reason, 0))
+            name = "".join(c if c.isprintable() else "?" for c in entry.filename)[:200]
+            refused.append(Skipped(name, "unsafe_entry", reason, 0))
     return list(kept.values()), tuple(refused)
 
 
@@ -112,10 +113,6 @@ def _mode(entry: zipfile.ZipInfo) -> int:
     return stat.S_IFMT(entry.external_attr >> 16)
 
 
-def _is_folder(entry: zipfile.ZipInfo) -> bool:
-    return _mode(entry) == stat.S_IFDIR
-
-
 def _out_of_proportion(entry: zipfile.ZipInfo) -> bool:
     return entry.file_size > max(SMALL_ENTRY_BYTES, LARGEST_ENTRY_RATIO * entry.compress_size)
 
@@ -129,12 +126,3 @@ _REFUSALS: tuple[tuple[Callable[[zipfile.ZipInfo], object], str], ...] = (
     (lambda entry: entry.compress_type not in READABLE_METHODS, "its packing is not known"),
     (_out_of_proportion, "it unpacks out of proportion"),
 )
-
-
-def _refusal(entry: zipfile.ZipInfo) -> str | None:
-    """Why an entry is not read, None if it is fine."""
-    return next((reason for applies, reason in _REFUSALS if applies(entry)), None)
-
-
-def _shown(name: str) -> str:
-    return "".join(char if char.isprintable() else "?" for char in name)[:200]

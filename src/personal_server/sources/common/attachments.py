@@ -42,14 +42,28 @@ _NEWER = {
     ".opus": "audio/opus",
     ".md": "text/markdown",
 }
+# What every Python knows, and no more: what a machine adds would change records between machines.
 _KINDS = MimeTypes()
-"""What every Python knows, and no more: what a machine adds would change records from one to the
-next."""
-
 for _ending, _kind in _NEWER.items():
     _KINDS.add_type(_kind, _ending)
-
 UNKNOWN_KIND = "application/octet-stream"
+# The files of chats: the same stream whichever program they were sent with.
+FILES = Stream(
+    "files",
+    "Pictures and files in your chats",
+    "Name, kind and content of the media that was exported.",
+    [
+        key(),
+        reference("message_id", "The message", required=True),
+        moment("sent_at", "When the message was sent", event=True),
+        text("filename", "Name of the file", title=True),
+        word("mime_type", "Kind of file"),
+        integer("size_bytes", "Size in bytes", summed=True),
+        blob(),
+    ],
+    time_field="sent_at",
+    parents={"message": ("messages", "message_id")},
+)
 
 
 def kind_of(filename: str | None) -> str | None:
@@ -67,8 +81,10 @@ def with_file(record: SourceRecord, member: Member | None) -> Iterator[SourceIte
 
     Shapes: the record has `filename`, `mime_type` and `size_bytes`.
     """
-    code = _obstacle(member)
-    if member is not None and code is None:
+    code = "missing_attachment"
+    if member is not None and member.size_bytes > LARGEST_BLOB_BYTES:
+        code = "attachment_too_large"
+    elif member is not None:
         try:
             kind = record.data["mime_type"] or UNKNOWN_KIND
             blob = blob_of_stream(member.exact, kind, record.data["filename"])
@@ -80,31 +96,4 @@ def with_file(record: SourceRecord, member: Member | None) -> Iterator[SourceIte
             return
     yield record
     where = member.name if member else record.stream
-    yield Skipped(where, code or "", "recorded without its content", record.position)
-
-
-def _obstacle(member: Member | None) -> str | None:
-    if member is None:
-        return "missing_attachment"
-    return "attachment_too_large" if member.size_bytes > LARGEST_BLOB_BYTES else None
-
-
-# The files of chats: the same stream whichever program they were sent with.
-
-
-FILES = Stream(
-    "files",
-    "Pictures and files in your chats",
-    "Name, kind and content of the media that was exported.",
-    [
-        key(),
-        reference("message_id", "The message", required=True),
-        moment("sent_at", "When the message was sent", event=True),
-        text("filename", "Name of the file", title=True),
-        word("mime_type", "Kind of file"),
-        integer("size_bytes", "Size in bytes", summed=True),
-        blob(),
-    ],
-    time_field="sent_at",
-    parents={"message": ("messages", "message_id")},
-)
+    yield Skipped(where, code, "recorded without its content", record.position)

@@ -12,7 +12,7 @@ LARGEST_COMPONENT_BYTES = 64 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A wanted component with everything inside it, or (without a name) one line outside any.
+    """A component with everything inside it, or (without a name) one line outside of any.
 
     Units: `offset` in bytes from the start of the file. `raw` is None for one that is too large or
     that the file ends in.
@@ -23,14 +23,14 @@ class Piece:
     raw: bytes | None
 
 
-def cut_components(stream: BinaryIO, wanted: frozenset[str]) -> Iterator[Piece]:
-    """The wanted components, and the lines outside of them, in their order."""
+def cut_components(stream: BinaryIO, kinds: frozenset[str]) -> Iterator[Piece]:
+    """The components of these kinds, and the lines outside of them, in their order."""
     offset, begin, name, depth = 0, 0, "", 0
     lines: list[bytes] = []
     size = 0
     while line := stream.readline(LONGEST_LINE_BYTES):
         head, _, label = line[:80].decode("ascii", "replace").strip().upper().partition(":")
-        if head == "BEGIN" and not name and label in wanted:
+        if head == "BEGIN" and not name and label in kinds:
             name, begin, depth, size = label, offset, 0, 0
             lines = []
         if name:

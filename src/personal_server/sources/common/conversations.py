@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from personal_server.domain.source_item import Data
 from personal_server.sources.common.declaration import (
-    Field,
     Stream,
     blob,
     flag,
@@ -69,23 +69,26 @@ MESSAGES = Stream(
     semantic=["text"],
 )
 
-_ATTACHMENT_FIELDS: list[Field] = [
-    key(),
-    reference("message_id", "The message it came with", required=True),
-    reference("conversation_id", "The conversation"),
-    moment("created_at", "When the message was written", event=True),
-    text("filename", "Name of the file", title=True),
-    word("mime_type", "Kind of file"),
-    integer("size_bytes", "Size in bytes", summed=True),
-    text("extracted_text", "Text that the platform read out of it"),
-    blob(),
-]
-
 ATTACHMENTS = Stream(
     "attachments",
     "Files in your conversations",
     "Files and pictures you gave the assistant, and pictures it made.",
-    _ATTACHMENT_FIELDS,
+    [
+        key(),
+        reference("message_id", "The message it came with", required=True),
+        reference("conversation_id", "The conversation"),
+        moment("created_at", "When the message was written", event=True),
+        text("filename", "Name of the file", title=True),
+        word("mime_type", "Kind of file"),
+        integer("size_bytes", "Size in bytes", summed=True),
+        text("extracted_text", "Text that the platform read out of it"),
+        blob(),
+    ],
     time_field="created_at",
     parents={"message": ("messages", "message_id")},
 )
+
+
+def created(instant: str | None) -> Data:
+    """The time of a record, which may be missing from it but is never null."""
+    return {"created_at": instant} if instant else {}

@@ -15,10 +15,10 @@ import struct
 import zipfile
 import zlib
 from codecs import BOM_UTF8
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, tzinfo
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self, cast
@@ -33,9 +33,10 @@ from personal_server.sources.common.errors import (
 )
 from personal_server.sources.common.text import printable
 
-# A member's bytes, with every way an archive or a disk can fail turned into one error.
-
-
+Opener = Callable[[], BinaryIO]
+HEAD_BYTES = 8192
+BUFFER_BYTES = 256 * 1024
+MOST_FILES = 1_000_000
 FAILURES = (
     OSError,
     EOFError,
@@ -46,9 +47,68 @@ FAILURES = (
     NotImplementedError,
     RuntimeError,
 )
+_ZIP = (b"PK\x03\x04", b"PK\x05\x06")
+_PACKED = (b"\x1f\x8b", b"7z\xbc\xaf\x27\x1c", b"Rar!", b"BZh", b"\xfd7zXZ")
 
 
-class _Guarded(io.RawIOBase):
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One file of an export.
+
+    Units: `offset` is where this member begins if all members are laid end to end, in bytes.
+    """
+
+    name: str
+    size_bytes: int
+    offset: int
+    opener: Opener = field(repr=False)
+    modified_at: datetime
+
+    def open(self, at: int = 0) -> BinaryIO:
+        """Give this member as text, from byte `at` on; a mark of UTF-8 before it is no part of it.
+
+        Raises: MemberDamaged, also while reading.
+        """
+        try:
+            inner = self.opener()
+            mark = len(BOM_UTF8) if inner.read(len(BOM_UTF8)) == BOM_UTF8 else 0
+            inner.seek(mark + at)
+        except FAILURES:
+            raise MemberDamaged from None
+        return _buffered(inner)
+
+    def exact(self) -> BinaryIO:
+        """Every byte of this member, for blobs. Raises: MemberDamaged, also while reading."""
+        try:
+            return _buffered(self.opener())
+        except FAILURES:
+            raise MemberDamaged from None
+
+    def head(self, size: int = HEAD_BYTES) -> bytes:
+        """The first bytes, for recognition by content. Raises: MemberDamaged."""
+        with self.open() as stream:
+            return stream.read(size)
+
+    def where(self, offset: int) -> str:
+        """How a report names what begins at an offset of this member."""
+        return f"{self.name} at byte {offset}"
+
+    @property
+    def end(self) -> int:
+        """The position right after this member."""
+        return self.offset + self.size_bytes
+
+    @property
+    def suffix(self) -> str:
+        """The lower-case ending of the name, with its dot; a hint that only ever narrows."""
+        return Path(self.name).suffix.lower()
+
+
+def _buffered(inner: BinaryIO) -> BinaryIO:
+    return io.BufferedReader(_GuardedStream(inner), BUFFER_BYTES)
+
+
+class _GuardedStream(io.RawIOBase):
     """A raw stream over another that raises `MemberDamaged` only."""
 
     def __init__(self, inner: BinaryIO) -> None:
@@ -69,78 +129,6 @@ class _Guarded(io.RawIOBase):
     def close(self) -> None:
         self._inner.close()
         super().close()
-
-
-def guarded(opener: Callable[[], BinaryIO]) -> BinaryIO:
-    """Open a stream. Raises: MemberDamaged, also while reading."""
-    try:
-        return _buffered(opener())
-    except FAILURES:
-        raise MemberDamaged from None
-
-
-def guarded_text(opener: Callable[[], BinaryIO], at: int = 0) -> BinaryIO:
-    """The same from an offset behind the mark of UTF-8, which some programs put before text.
-
-    Raises: MemberDamaged, also while reading.
-    """
-    try:
-        inner = opener()
-        mark = len(BOM_UTF8) if inner.read(len(BOM_UTF8)) == BOM_UTF8 else 0
-        inner.seek(mark + at)
-        return _buffered(inner)
-    except FAILURES:
-        raise MemberDamaged from None
-
-
-def _buffered(inner: BinaryIO) -> BinaryIO:
-    return io.BufferedReader(_Guarded(inner), 262_144)
-
-
-HEAD_BYTES = 8192
-MOST_FILES = 1_000_000
-_ZIP = (b"PK\x03\x04", b"PK\x05\x06")
-_PACKED = (b"\x1f\x8b", b"7z\xbc\xaf\x27\x1c", b"Rar!", b"BZh", b"\xfd7zXZ")
-
-
-@dataclass(frozen=True, slots=True)
-class Member:
-    """One file of an export.
-
-    Units: `offset` is where this member begins if all members are laid end to end, in bytes.
-    """
-
-    name: str
-    size_bytes: int
-    offset: int
-    opener: Callable[[], BinaryIO] = field(repr=False)
-    modified_at: datetime
-
-    def open(self, at: int = 0) -> BinaryIO:
-        """Give this member as text, from byte `at` on; a mark of UTF-8 before it is no part of it.
-
-        Raises: MemberDamaged, also while reading.
-        """
-        return guarded_text(self.opener, at)
-
-    def exact(self) -> BinaryIO:
-        """Every byte of this member, for blobs. Raises: MemberDamaged, also while reading."""
-        return guarded(self.opener)
-
-    def head(self, size: int = HEAD_BYTES) -> bytes:
-        """The first bytes, for recognition by content. Raises: MemberDamaged."""
-        with self.open() as stream:
-            return stream.read(size)
-
-    @property
-    def end(self) -> int:
-        """The position right after this member."""
-        return self.offset + self.size_bytes
-
-    @property
-    def suffix(self) -> str:
-        """The lower-case ending of the name, with its dot; a hint that only ever narrows."""
-        return Path(self.name).suffix.lower()
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,18 +225,10 @@ def _unreadable() -> ExportUnreadable:
     )
 
 
-def _modified_at(path: Path) -> datetime:
-    return datetime.fromtimestamp(int(path.stat().st_mtime), UTC)
-
-
 def _single_file(path: Path) -> Export:
     modified_at = _modified_at(path)
     member = Member(printable(path.name), path.stat().st_size, 0, _file_opener(path), modified_at)
     return Export(path, (member,), modified_at)
-
-
-def _file_opener(path: Path) -> Callable[[], BinaryIO]:
-    return lambda: path.open("rb", buffering=io.DEFAULT_BUFFER_SIZE * 8)
 
 
 def _folder(path: Path) -> Export:
@@ -300,29 +280,30 @@ def _archive(path: Path) -> Export:
     except BaseException:
         archive.close()
         raise
-    members = tuple(_zip_members(archive, entries))
-    captured_at = max((member.modified_at for member in members), default=_modified_at(path))
-    return Export(path, members, captured_at, refused, archive=archive)
-
-
-def _zip_members(archive: zipfile.ZipFile, entries: list[zipfile.ZipInfo]) -> Iterator[Member]:
+    members: list[Member] = []
     offset = 0
     for entry in sorted(entries, key=lambda entry: entry.filename):
-        yield Member(
-            entry.filename, entry.file_size, offset, _entry_opener(archive, entry), _dated(entry)
-        )
-        offset += entry.file_size
+        size, opener = entry.file_size, partial(archive.open, entry)
+        name, made_at = entry.filename, _entry_date(entry)
+        members.append(Member(name, size, offset, cast("Opener", opener), made_at))
+        offset += size
+    captured_at = max((member.modified_at for member in members), default=_modified_at(path))
+    return Export(path, tuple(members), captured_at, refused, archive=archive)
 
 
-def _entry_opener(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Callable[[], BinaryIO]:
-    return lambda: cast(BinaryIO, archive.open(entry))
-
-
-def _dated(entry: zipfile.ZipInfo) -> datetime:
+def _entry_date(entry: zipfile.ZipInfo) -> datetime:
     try:
         return datetime(*entry.date_time, tzinfo=UTC)
     except ValueError:
         return datetime(1980, 1, 1, tzinfo=UTC)
+
+
+def _file_opener(path: Path) -> Opener:
+    return lambda: path.open("rb", buffering=64 * 1024)
+
+
+def _modified_at(path: Path) -> datetime:
+    return datetime.fromtimestamp(int(path.stat().st_mtime), UTC)
 
 
 def file_facts(export: Export) -> Data:

@@ -1,6 +1,9 @@
 """The elements of a large JSON array, or of a file of lines, each with its place in the file.
 
 Memory holds one element, not the file; one that is faulty is reported and the next one read.
+`ijson` stops for good at the first byte that is no JSON, and does not say where a value began. Here
+a damaged object costs itself only, since the next one begins as all of them begin, and each has its
+offset, from which an interrupted import goes on.
 """
 
 from __future__ import annotations
@@ -18,17 +21,15 @@ from personal_server.sources.common.errors import BadRecord
 from personal_server.sources.common.export import Member
 from personal_server.sources.common.text import decoded
 
-# Cut a JSON array into its objects while it streams by, whatever state each of them is in.
-#
-# `ijson` stops for good at the first byte that is no JSON, and does not say where a value began.
-# Here
-# a damaged object costs itself only, since the next one begins as all of them begin, and each has
-# its offset, from which an interrupted import goes on.
-
-
 CHUNK_BYTES = 1024 * 1024
 LEAD_BYTES = 4096
+LARGEST_LINE_BYTES = 64 * 1024 * 1024
 LARGEST_ELEMENT_BYTES = 256 * 1024 * 1024
+_FAULTS = {
+    "bad_record": "it is not valid JSON",
+    "truncated": "the file ends in the middle of this entry",
+    "too_large": "an entry is too large",
+}
 _LONGEST_BEGINNING_BYTES = 4096
 _MOST_BEGINNINGS = 50
 _STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
@@ -39,6 +40,69 @@ _NAME = rb'("[^"\\]{0,100}")\s*:'
 _BEGINNING = re.compile(
     rb"\{\s*" + _NAME + rb"(?:\s*" + _SCALAR + rb"\s*,\s*" + _NAME + rb")?", re.DOTALL
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """One object of an array; `key` names the array within an outer object, if there is one.
+
+    Shapes: `where` names it in reports; `lead` is what stands right before the array, some
+        kilobytes at most.
+    """
+
+    position: int
+    where: str
+    value: Data
+    key: str = ""
+    lead: bytes = b""
+
+
+def json_elements(member: Member, *keys: str, deep: bool = False) -> Iterator[Element | Skipped]:
+    """The objects of the outermost array, or of the arrays under these keys of an outer object.
+
+    `deep`: also of arrays under these keys of objects further inside.
+    """
+    with member.open() as stream:
+        for cut in cut_array(stream, frozenset(key.encode() for key in keys), deep=deep):
+            if cut.raw is not None:
+                yield _parsed(cut.raw, member, cut.offset, cut.key.decode(), cut.lead)
+            else:
+                where, position = member.where(cut.offset), member.offset + cut.offset
+                yield Skipped(where, cut.fault, _FAULTS[cut.fault], position)
+
+
+def json_lines(member: Member) -> Iterator[Element | Skipped]:
+    """The objects of a file with one object on each line."""
+    offset = 0
+    with member.open() as stream:
+        while line := stream.readline(LARGEST_LINE_BYTES):
+            if line.strip():
+                yield _parsed(line, member, offset)
+            offset += len(line)
+
+
+def parse_object(raw: bytes) -> Data:
+    """A JSON object, from any bytes that mean to be one. Raises: BadRecord."""
+    try:
+        value: Json = orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        try:
+            value = json.loads(decoded(raw))
+        except (ValueError, RecursionError):
+            raise BadRecord("bad_record", "it is not valid JSON") from None
+    if not isinstance(value, dict):
+        raise BadRecord("bad_record", "it is not an object")
+    return cast(Data, value)
+
+
+def _parsed(
+    raw: bytes, member: Member, offset: int, key: str = "", lead: bytes = b""
+) -> Element | Skipped:
+    where, position = member.where(offset), member.offset + offset
+    try:
+        return Element(position, where, parse_object(raw), key, lead)
+    except BadRecord as bad:
+        return Skipped(where, bad.code, bad.reason, position)
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,83 +295,3 @@ class _Cutter:
         self._open[:] = self._home[:-1]
         self._within, self._last = 0, array.group(1)
         self._at, self._lost = array.end(), False
-
-
-LARGEST_LINE_BYTES = 64 * 1024 * 1024
-_FAULTS = {
-    "bad_record": "it is not valid JSON",
-    "truncated": "the file ends in the middle of this entry",
-    "too_large": "an entry is too large",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Element:
-    """One object of an array; `key` names the array within an outer object, if there is one.
-
-    Shapes: `lead` is what stands right before the array, some kilobytes at most.
-    """
-
-    position: int
-    value: Data
-    key: str = ""
-    lead: bytes = b""
-
-
-def json_elements(member: Member, *keys: str, deep: bool = False) -> Iterator[Element | Skipped]:
-    """The objects of the outermost array, or of the arrays under these keys of an outer object.
-
-    `deep`: also of arrays under these keys of objects further inside.
-    """
-    with member.open() as stream:
-        for cut in cut_array(stream, frozenset(key.encode() for key in keys), deep=deep):
-            if cut.raw is None:
-                yield _skipped(member, cut)
-            else:
-                yield _parsed(cut.raw, member, cut.offset, cut.key.decode(), cut.lead)
-
-
-def json_lines(member: Member) -> Iterator[Element | Skipped]:
-    """The objects of a file with one object on each line."""
-    offset = 0
-    with member.open() as stream:
-        while line := stream.readline(LARGEST_LINE_BYTES):
-            if line.strip():
-                yield _parsed(line, member, offset)
-            offset += len(line)
-
-
-def parse_json(raw: bytes) -> Json:
-    """A JSON value, from any bytes that mean to be one. Raises: BadRecord."""
-    try:
-        return orjson.loads(raw)
-    except orjson.JSONDecodeError:
-        pass
-    try:
-        return json.loads(decoded(raw))
-    except (ValueError, RecursionError):
-        raise BadRecord("bad_record", "it is not valid JSON") from None
-
-
-def parse_object(raw: bytes) -> Data:
-    """The same, where only an object will do. Raises: BadRecord."""
-    value = parse_json(raw)
-    if not isinstance(value, dict):
-        raise BadRecord("bad_record", "it is not an object")
-    return cast(Data, value)
-
-
-def _parsed(
-    raw: bytes, member: Member, offset: int, key: str = "", lead: bytes = b""
-) -> Element | Skipped:
-    position = member.offset + offset
-    where = f"{member.name} at byte {offset}"
-    try:
-        return Element(position, parse_object(raw), key, lead)
-    except BadRecord as bad:
-        return Skipped(where, bad.code, bad.reason, position)
-
-
-def _skipped(member: Member, cut: Cut) -> Skipped:
-    where = f"{member.name} at byte {cut.offset}"
-    return Skipped(where, cut.fault, _FAULTS[cut.fault], member.offset + cut.offset)

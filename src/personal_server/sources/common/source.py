@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 import orjson
@@ -11,21 +12,15 @@ import orjson
 from personal_server.domain.source_item import Data, Skipped, SourceItem
 from personal_server.sources.common.errors import BadRecord, MemberDamaged
 from personal_server.sources.common.export import Export, Member
+from personal_server.sources.common.json_stream import Element
 
-CERTAIN = 90
-LIKELY = 60
-POSSIBLE = 30
 MOST_REMEMBERED = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a source says of an export: these members are mine, this sure, for this reason.
+    """What a source says of an export: these members are mine, for this reason."""
 
-    Units: `confidence` 1 to 100; where two sources claim one member, the surer one reads it.
-    """
-
-    confidence: int
     members: tuple[Member, ...]
     why: str
 
@@ -62,13 +57,13 @@ class Source(Protocol):
         ...
 
 
-def claim(confidence: int, members: Iterable[Member], why: str) -> Claim | None:
+def claim(members: Iterable[Member], why: str) -> Claim | None:
     """A claim, unless there is nothing to claim."""
     mine = tuple(members)
-    return Claim(confidence, mine, why) if mine else None
+    return Claim(mine, why) if mine else None
 
 
-def matching(export: Export, test: Callable[[bytes], bool], *suffixes: str) -> Iterator[Member]:
+def matching(export: Export, test: Callable[[bytes], object], *suffixes: str) -> Iterator[Member]:
     """The members whose first bytes pass a test; suffixes, if given, only narrow the search."""
     for member in export.members:
         if member.size_bytes and (not suffixes or member.suffix in suffixes):
@@ -97,6 +92,31 @@ def each_member(
             yield Skipped(member.name, bad.code, bad.reason, position)
 
 
+def each_element(
+    elements: Iterable[Element | Skipped], build: Callable[[Element], Iterable[SourceItem]]
+) -> Iterator[SourceItem]:
+    """The items that `build` makes of each element; what could not be cut out is passed on."""
+    for element in elements:
+        if isinstance(element, Skipped):
+            yield element
+        else:
+            yield from one_record(element.where, element.position, partial(build, element))
+
+
+def one_record(
+    where: str, position: int, build: Callable[[], Iterable[SourceItem]]
+) -> Iterator[SourceItem]:
+    """The items that `build` makes, or a report of why it could not make them."""
+    try:
+        items = tuple(build())
+    except BadRecord as bad:
+        yield Skipped(where, bad.code, bad.reason, position)
+    except RecursionError:
+        yield Skipped(where, "bad_record", "it is nested too deeply", position)
+    else:
+        yield from items
+
+
 def beginning_at(start: int, items: Iterable[SourceItem]) -> Iterator[SourceItem]:
     """The items from a position on, for readers that cannot leap."""
     return (item for item in items if item.position >= start)
@@ -121,17 +141,3 @@ def without_repeats(items: Iterable[SourceItem]) -> Iterator[SourceItem]:
         elif seen[key] != data:
             reason = "an entry of the same id was read before; the first was kept"
             yield Skipped(item.stream, "duplicate_id", reason, item.position)
-
-
-def one_record(
-    where: str, position: int, build: Callable[[], Iterable[SourceItem]]
-) -> Iterator[SourceItem]:
-    """The items that `build` makes, or a report of why it could not make them."""
-    try:
-        items = tuple(build())
-    except BadRecord as bad:
-        yield Skipped(where, bad.code, bad.reason, position)
-    except RecursionError:
-        yield Skipped(where, "bad_record", "it is nested too deeply", position)
-    else:
-        yield from items

@@ -20,7 +20,6 @@ _SUPERSETS = {
     "shift_jis": "cp932",
     "iso-8859-8-i": "iso-8859-8",
 }
-
 _WESTERN = frozenset({"cp1252", "windows-1252", "iso-8859-15", "latin1", "iso8859-1"})
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import datetime, timedelta
-from functools import lru_cache
+from functools import lru_cache, partial
 from urllib.parse import parse_qs, urlsplit
 
 from dateparser.date import DateDataParser
@@ -22,11 +23,14 @@ from personal_server.sources.common.source import one_record
 from personal_server.sources.common.text import decoded, one_line, or_none
 from personal_server.sources.common.times import rendered
 
-# Dates as a page for people writes them, in any language: `dateparser` knows the words.
-
-
+CHUNK_BYTES = 1024 * 1024
+LONGEST_STYLE_BYTES = 1024 * 1024
+LARGEST_CELL_BYTES = 4 * 1024 * 1024
 LONGEST_DATE_CHARS = 100
+_CELL = b'<div class="outer-cell'
+_WATCHED = ("Watched ", "Hai guardato ", "Has visto ", "Vous avez regardé ", "Assistiu a ", "Viu ")
 _CLOCK = re.compile(r"\b(\d{1,2}):(\d{2}):(\d{2})(?:\s?([ap])\.?\s?m\b\.?)?", re.IGNORECASE)
+# Days before months where both are numbers: who puts the month first writes its name here.
 _PARSER = DateDataParser(
     settings={
         "DATE_ORDER": "DMY",
@@ -36,59 +40,6 @@ _PARSER = DateDataParser(
         "TIMEZONE": "UTC",
     }
 )
-"""Days before months where both are numbers: who puts the month first writes its name here."""
-
-
-def is_page_date(words: str) -> bool:
-    """Whether words may be a date with a time."""
-    return len(words) <= LONGEST_DATE_CHARS and bool(_CLOCK.search(words))
-
-
-def parse_page_date(words: str) -> str:
-    """An instant written with a time and, mostly, a zone. Raises: BadRecord."""
-    clock = _CLOCK.search(words)
-    if clock is None or len(words) > LONGEST_DATE_CHARS:
-        raise _unknown()
-    midnight = _moment(f"{words[: clock.start()]}00:00:00{words[clock.end() :]}")
-    if midnight is None:
-        whole = _moment(words)
-        if whole is None:
-            raise _unknown()
-        return rendered(whole)
-    hour, minute, second, half = clock.groups()
-    hours = int(hour) % 12 + 12 * (half in "pP") if half else int(hour)
-    if hours > 23 or int(minute) > 59 or int(second) > 59:
-        raise _unknown()
-    return rendered(midnight + timedelta(hours=hours, minutes=int(minute), seconds=int(second)))
-
-
-@lru_cache(maxsize=4096)
-def _moment(words: str) -> datetime | None:
-    """What words say; asked for the beginning of a day, since a page has many entries of each."""
-    found = _PARSER.get_date_data(words).date_obj
-    if found is None:
-        clock, zone = pop_tz_offset_from_string(words)
-        found = _PARSER.get_date_data(clock).date_obj
-        return found.replace(tzinfo=zone) if found else None
-    return found
-
-
-def _unknown() -> BadRecord:
-    return BadRecord("bad_date", "its date is written in a way that is not known")
-
-
-_CELL = b'<div class="outer-cell'
-_WATCHED = (
-    "Watched ",
-    "Hai guardato ",
-    "Has visto ",
-    "Vous avez regardé ",
-    "Assistiu a ",
-    "Viu ",
-)
-LONGEST_STYLE_BYTES = 1024 * 1024
-CHUNK_BYTES = 1024 * 1024
-LARGEST_CELL_BYTES = 4 * 1024 * 1024
 
 
 def activity_records(element: Element) -> Iterator[SourceItem]:
@@ -99,20 +50,96 @@ def activity_records(element: Element) -> Iterator[SourceItem]:
         raise BadRecord("bad_date", "its time cannot be read")
     channel = (json_values.objects(value, "subtitles") or [Data()])[0]
     products = json_values.strings(value, "products")
+    details = json_values.objects(value, "details")
+    pages = (json_values.text(each, "html") for each in json_values.objects(value, "safeHtmlItem"))
+    answers = [html_to_text(page or "") for page in pages]
     yield _record(
         occurred_at,
         product=(products or [json_values.line(value, "header") or "Google"])[0],
         title=json_values.line(value, "title"),
         url=json_values.line(value, "titleUrl"),
         channel=(json_values.line(channel, "name"), json_values.line(channel, "url")),
-        answer=_answer(value),
-        details=[
-            n
-            for each in json_values.objects(value, "details")
-            if (n := json_values.line(each, "name"))
-        ],
+        answer=or_none("\n\n".join(filter(None, answers))),
+        details=list(filter(None, (json_values.line(each, "name") for each in details))),
         position=element.position,
     )
+
+
+def is_page(member: Member) -> bool:
+    """Whether cells of activity follow the style sheet, which is long."""
+    try:
+        return _CELL in member.head(LONGEST_STYLE_BYTES)
+    except MemberDamaged:
+        return False
+
+
+def read_activity_page(member: Member) -> Iterator[SourceItem]:
+    """The entries of an HTML page, cut at their cells while it streams by."""
+    for offset, cell in _cells(member):
+        position = member.offset + offset
+        build = partial(_cell_items, cell, position)
+        yield from one_record(member.where(offset), position, build)
+
+
+def _cells(member: Member) -> Iterator[tuple[int, bytes]]:
+    buffer, offset, started = b"", 0, False
+    with member.open() as stream:
+        while chunk := stream.read(CHUNK_BYTES):
+            buffer += chunk
+            while (found := buffer.find(_CELL, 1 if started else 0)) >= 0:
+                if started:
+                    yield offset, buffer[:found]
+                buffer, offset, started = buffer[found:], offset + found, True
+            if len(buffer) > LARGEST_CELL_BYTES:
+                raise BadRecord("too_large", "an entry is too large; the rest was not read")
+    if started:
+        yield offset, buffer
+
+
+def _cell_items(cell: bytes, position: int) -> Iterator[SourceItem]:
+    tree = LexborHTMLParser(decoded(cell))
+    bodies = tree.css(".content-cell")
+    if not bodies:
+        yield Skipped("activity page", "bad_record", "an entry without content", position)
+        return
+    links = bodies[0].css("a")
+    lines = [one_line(each) for each in bodies[0].text(separator="\n").split("\n")]
+    at, occurred_at = _dated(lines)
+    heading = tree.css(".mdl-typography--title")
+    product = one_line(heading[0].text()) if heading else "Google"
+    first = links[0] if links else None
+    title = one_line(first.text()) if first else one_line(" ".join(lines[:at]))
+    channel = (one_line(links[1].text()), links[1].attributes.get("href")) if links[1:] else None
+    yield _record(
+        occurred_at,
+        product=product,
+        title=or_none(title),
+        url=or_none(first.attributes.get("href") if first else None),
+        channel=channel or (None, None),
+        details=_details(tree, product),
+        answer=or_none("\n".join(lines[at + 1 :]).strip()),
+        position=position,
+    )
+
+
+def _dated(lines: list[str]) -> tuple[int, str]:
+    """The line that is the date, and what it says. Raises: BadRecord."""
+    for at, line in enumerate(lines):
+        with suppress(BadRecord):
+            return at, parse_page_date(line)
+    raise BadRecord("bad_date", "it has no date that can be read")
+
+
+def _details(tree: LexborHTMLParser, product: str) -> list[str]:
+    """What stands in small print beside the product; a part with links is Google's own reason."""
+    found: list[str] = []
+    for small in tree.css(".mdl-typography--caption"):
+        for part in (small.html or "").split("<b>")[2:]:
+            if "<a" not in part:
+                body = LexborHTMLParser(part.partition("</b>")[2]).body
+                words = body.text(separator="\n") if body else ""
+                found += filter(None, (one_line(each) for each in words.split("\n")))
+    return [each for each in dict.fromkeys(found) if each != product]
 
 
 def _record(
@@ -161,89 +188,37 @@ def _without_verb(title: str | None, url: str | None) -> str | None:
     return title.removesuffix(" angesehen").removesuffix(" bekeken")
 
 
-def is_page(member: Member) -> bool:
-    """Whether cells of activity follow the style sheet, which is long."""
-    try:
-        return _CELL in member.head(LONGEST_STYLE_BYTES)
-    except MemberDamaged:
-        return False
+def parse_page_date(words: str) -> str:
+    """A date as a page for people writes it, in any language, with a time and mostly a zone.
+
+    Raises: BadRecord.
+    """
+    clock = _CLOCK.search(words)
+    if clock is None or len(words) > LONGEST_DATE_CHARS:
+        raise _unknown()
+    midnight = _moment(f"{words[: clock.start()]}00:00:00{words[clock.end() :]}")
+    if midnight is None:
+        whole = _moment(words)
+        if whole is None:
+            raise _unknown()
+        return rendered(whole)
+    hour, minute, second, half = clock.groups()
+    hours = int(hour) % 12 + 12 * (half in "pP") if half else int(hour)
+    if hours > 23 or int(minute) > 59 or int(second) > 59:
+        raise _unknown()
+    return rendered(midnight + timedelta(hours=hours, minutes=int(minute), seconds=int(second)))
 
 
-def read_activity_page(member: Member) -> Iterator[SourceItem]:
-    """The entries of an HTML page, cut at their cells while it streams by."""
-    for offset, cell in _cells(member):
-        position = member.offset + offset
-        where = f"{member.name} at byte {offset}"
-        yield from one_record(where, position, lambda c=cell, p=position: [_cell_record(c, p)])
+@lru_cache(maxsize=4096)
+def _moment(words: str) -> datetime | None:
+    """What words say; asked for the beginning of a day, since a page has many entries of each."""
+    found = _PARSER.get_date_data(words).date_obj
+    if found is None:
+        clock, zone = pop_tz_offset_from_string(words)
+        found = _PARSER.get_date_data(clock).date_obj
+        return found.replace(tzinfo=zone) if found else None
+    return found
 
 
-def _cells(member: Member) -> Iterator[tuple[int, bytes]]:
-    buffer, offset, started = b"", 0, False
-    with member.open() as stream:
-        while chunk := stream.read(CHUNK_BYTES):
-            buffer += chunk
-            while (found := buffer.find(_CELL, 1 if started else 0)) >= 0:
-                if started:
-                    yield offset, buffer[:found]
-                buffer, offset, started = buffer[found:], offset + found, True
-            if len(buffer) > LARGEST_CELL_BYTES:
-                raise BadRecord("too_large", "an entry is too large; the rest was not read")
-    if started:
-        yield offset, buffer
-
-
-def _cell_record(cell: bytes, position: int) -> SourceItem:
-    tree = LexborHTMLParser(decoded(cell))
-    bodies = tree.css(".content-cell")
-    if not bodies:
-        return Skipped("activity page", "bad_record", "an entry without content", position)
-    links = bodies[0].css("a")
-    lines = [one_line(each) for each in bodies[0].text(separator="\n").split("\n")]
-    at, occurred_at = _dated(lines)
-    heading = tree.css(".mdl-typography--title")
-    product = one_line(heading[0].text()) if heading else "Google"
-    first = links[0] if links else None
-    title = one_line(first.text()) if first else one_line(" ".join(lines[:at]))
-    channel = (one_line(links[1].text()), links[1].attributes.get("href")) if links[1:] else None
-    return _record(
-        occurred_at,
-        product=product,
-        title=or_none(title),
-        url=or_none(first.attributes.get("href") if first else None),
-        channel=channel or (None, None),
-        details=_details(tree, product),
-        answer=or_none("\n".join(lines[at + 1 :]).strip()),
-        position=position,
-    )
-
-
-def _dated(lines: list[str]) -> tuple[int, str]:
-    """The line that is the date, and what it says. Raises: BadRecord."""
-    for at, line in enumerate(lines):
-        if is_page_date(line):
-            try:
-                return at, parse_page_date(line)
-            except BadRecord:
-                continue
-    raise BadRecord("bad_date", "it has no date that can be read")
-
-
-def _details(tree: LexborHTMLParser, product: str) -> list[str]:
-    """What stands in small print beside the product; a part with links is Google's own reason."""
-    found: list[str] = []
-    for small in tree.css(".mdl-typography--caption"):
-        for part in (small.html or "").split("<b>")[2:]:
-            if "<a" not in part:
-                body = LexborHTMLParser(part.partition("</b>")[2]).body
-                words = body.text(separator="\n") if body else ""
-                found += filter(None, (one_line(each) for each in words.split("\n")))
-    return [each for each in dict.fromkeys(found) if each != product]
-
-
-def _answer(value: Data) -> str | None:
-    """What an assistant answered."""
-    pieces = [
-        html_to_text(json_values.text(e, "html") or "")
-        for e in json_values.objects(value, "safeHtmlItem")
-    ]
-    return or_none("\n\n".join(filter(None, pieces)))
+def _unknown() -> BadRecord:
+    return BadRecord("bad_date", "its date is written in a way that is not known")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import cast
 from urllib.parse import urlsplit
 
@@ -16,11 +16,11 @@ from personal_server.domain.source_item import Data, Json, SourceItem, SourceRec
 from personal_server.sources.common import json_values
 from personal_server.sources.common.errors import BadRecord
 from personal_server.sources.common.json_stream import Element
-from personal_server.sources.common.times import from_epoch, from_iso, rendered
+from personal_server.sources.common.times import from_epoch, from_iso
 
 PLACE_ARRAYS = ("semanticSegments", "rawSignals")
 _DEGREES = re.compile(r"^(?:geo:)?\s*(-?\d{1,3}(?:\.\d+)?)°?\s*,\s*(-?\d{1,3}(?:\.\d+)?)°?$")
-_TEN_MILLIONTHS = 1e-7
+_DEGREE = 1e-7
 _FARTHEST = 1_800_000_000
 
 Position = tuple[float, float]
@@ -203,21 +203,15 @@ def _time(value: Data, name: str = "") -> str:
     milliseconds = json_values.whole(value, f"{name}TimestampMs" if name else "timestampMs")
     if milliseconds is None:
         raise BadRecord("bad_date", "it has no time that can be read")
-    return (
-        rendered(datetime.fromtimestamp(0, UTC))
-        if not milliseconds
-        else from_epoch(milliseconds / 1000)
-    )
+    return from_epoch(milliseconds / 1000)
 
 
 def _ten_millionths(value: Data) -> Position | None:
-    latitude, longitude = (
-        json_values.whole(value, "latitudeE7"),
-        json_values.whole(value, "longitudeE7"),
-    )
+    latitude = json_values.whole(value, "latitudeE7")
+    longitude = json_values.whole(value, "longitudeE7")
     if latitude is None or longitude is None:
         return None
-    return _checked(*(_unwrapped(each) * _TEN_MILLIONTHS for each in (latitude, longitude)))
+    return _checked(_unwrapped(latitude) * _DEGREE, _unwrapped(longitude) * _DEGREE)
 
 
 def _unwrapped(ten_millionths: int) -> int:

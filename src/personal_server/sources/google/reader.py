@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from personal_server.domain.source_item import Data, Skipped, SourceItem
+from personal_server.domain.source_item import Data, SourceItem
 from personal_server.sources.common.declaration import (
     Field,
     Stream,
@@ -25,13 +25,12 @@ from personal_server.sources.common.declaration import (
 from personal_server.sources.common.export import Export, Member
 from personal_server.sources.common.json_stream import Element, json_elements
 from personal_server.sources.common.source import (
-    CERTAIN,
     Claim,
     beginning_at,
     claim,
+    each_element,
     each_member,
     matching,
-    one_record,
 )
 from personal_server.sources.google.activity import activity_records, is_page, read_activity_page
 from personal_server.sources.google.places import (
@@ -42,7 +41,34 @@ from personal_server.sources.google.places import (
     visit_records,
 )
 
-# What a Google archive holds, in the words of the consent page.
+Build = Callable[[Element], Iterator[SourceItem]]
+_KINDS: dict[str, re.Pattern[bytes]] = {
+    "activity": re.compile(
+        rb"^\s*\[\s*\{(?=.*\"header\"\s*:)(?=.*\"title\"\s*:)(?=.*\"time\"\s*:)", re.DOTALL
+    ),
+    "page": re.compile(rb"^\s*<html>.*(mdl-typography--title|outer-cell)", re.DOTALL),
+    "visits": re.compile(rb"^\s*\{.*\"Browser History\"\s*:\s*\[", re.DOTALL),
+    "points": re.compile(rb"^\s*\{\s*\"locations\"\s*:\s*\["),
+    "places": re.compile(rb"^\s*\{\s*\"timelineObjects\"\s*:"),
+    "timeline": re.compile(rb"^\s*\{.*\"(semanticSegments|rawSignals)\"\s*:\s*\[", re.DOTALL),
+    "segments": re.compile(
+        rb"^\s*\[\s*\{(?=.*\"startTime\"\s*:)(?=.*\"(visit|activity|timelinePath)\"\s*:)", re.DOTALL
+    ),
+}
+_ARRAYS = {
+    "visits": ("Browser History",),
+    "points": ("locations",),
+    "places": ("timelineObjects",),
+    "timeline": PLACE_ARRAYS,
+}
+_BUILDS: dict[str, Build] = {
+    "activity": activity_records,
+    "visits": visit_records,
+    "points": point_records,
+    "places": place_records,
+    "timeline": segment_records,
+    "segments": segment_records,
+}
 
 
 def _happened(about: str) -> list[Field]:
@@ -168,57 +194,24 @@ DECLARATION = declaration(
     [WATCHES, SEARCHES, ACTIVITY, VISITS, POINTS, PLACES, TRIPS],
 )
 
-HOW_TO_EXPORT = (
-    "takeout.google.com, choose Chrome, My Activity, YouTube (format JSON if it offers one), Mail, "
-    "Calendar and Contacts, and import the zips. The timeline of places is on the phone: Settings "
-    "> Location > Timeline > Export."
-)
-
-
-Build = Callable[[Element], Iterator[SourceItem]]
-
-_KINDS: dict[str, re.Pattern[bytes]] = {
-    "activity": re.compile(
-        rb"^\s*\[\s*\{(?=.*\"header\"\s*:)(?=.*\"title\"\s*:)(?=.*\"time\"\s*:)", re.DOTALL
-    ),
-    "page": re.compile(rb"^\s*<html>.*(mdl-typography--title|outer-cell)", re.DOTALL),
-    "visits": re.compile(rb"^\s*\{.*\"Browser History\"\s*:\s*\[", re.DOTALL),
-    "points": re.compile(rb"^\s*\{\s*\"locations\"\s*:\s*\["),
-    "places": re.compile(rb"^\s*\{\s*\"timelineObjects\"\s*:"),
-    "timeline": re.compile(rb"^\s*\{.*\"(semanticSegments|rawSignals)\"\s*:\s*\[", re.DOTALL),
-    "segments": re.compile(
-        rb"^\s*\[\s*\{(?=.*\"startTime\"\s*:)(?=.*\"(visit|activity|timelinePath)\"\s*:)", re.DOTALL
-    ),
-}
-_ARRAYS = {
-    "visits": ("Browser History",),
-    "points": ("locations",),
-    "places": ("timelineObjects",),
-    "timeline": PLACE_ARRAYS,
-}
-_BUILDS: dict[str, Build] = {
-    "activity": activity_records,
-    "visits": visit_records,
-    "points": point_records,
-    "places": place_records,
-    "timeline": segment_records,
-    "segments": segment_records,
-}
-
 
 class GoogleSource:
     """Reads activity as JSON or HTML, browser history, and location history old and new."""
 
     connector_key = "google"
     declaration: Data = DECLARATION
-    how_to_export = HOW_TO_EXPORT
+    how_to_export = (
+        "takeout.google.com, choose Chrome, My Activity, YouTube (format JSON if it offers one), "
+        "Mail, Calendar and Contacts, and import the zips. The timeline of places is on the phone: "
+        "Settings > Location > Timeline > Export."
+    )
 
     def recognize(self, export: Export) -> Claim | None:
         """Claim files by the shape of their first entry, since Google translates their names."""
-        lists = list(matching(export, lambda head: _kind(head) is not None, ".json", ".html"))
+        lists = list(matching(export, _kind, ".json", ".html"))
         pages = [m for m in matching(export, _is_html, ".html") if m not in lists and is_page(m)]
         return claim(
-            CERTAIN, [*lists, *pages], "it holds activity, history or places as Google exports them"
+            [*lists, *pages], "it holds activity, history or places as Google exports them"
         )
 
     def read(self, export: Export, start: int = 0) -> Iterator[SourceItem]:
@@ -238,11 +231,7 @@ def _read_member(member: Member) -> Iterator[SourceItem]:
     head = member.head()
     kind = _kind(head)
     if kind == "page" or _is_html(head):
-        yield from read_activity_page(member)
-    elif kind is not None:
-        for element in json_elements(member, *_ARRAYS.get(kind, ())):
-            if isinstance(element, Skipped):
-                yield element
-                continue
-            where = f"{member.name} at byte {element.position - member.offset}"
-            yield from one_record(where, element.position, lambda k=kind, e=element: _BUILDS[k](e))
+        return read_activity_page(member)
+    if kind is None:
+        return iter(())
+    return each_element(json_elements(member, *_ARRAYS.get(kind, ())), _BUILDS[kind])

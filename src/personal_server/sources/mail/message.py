@@ -1,10 +1,10 @@
-"""The body and the attachments of a parsed message."""
+"""A parsed message: its headers, its body and its attachments, however real mail writes them."""
 
 from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email import message_from_bytes
@@ -19,11 +19,11 @@ from typing import cast
 from personal_server.sources.common.html_text import html_to_text
 from personal_server.sources.common.text import decoded, one_line, printable
 
-# The headers of real mail: folded, encoded twice, in unknown charsets, with impossible dates.
-
-
+MAX_DEPTH = 40
 _MESSAGE_ID = re.compile(r"<([^<>\s]+)>")
 _ENVELOPE_DATE = re.compile(rb"[A-Z][a-z]{2} [A-Z][a-z]{2} +\d.*$")
+_PART_BEGINS = re.compile(rb"\s*--([^\s\"]{1,70})[ \t]*\r?\n[A-Za-z-]+:")
+_TYPE = re.compile(r"^[a-z0-9!#$&^_.+-]{1,100}/[a-z0-9!#$&^_.+-]{1,100}$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,14 +88,9 @@ class Headers:
         return next(filter(None, map(_instant, candidates)), None)
 
 
-@lru_cache(maxsize=8192)
-def _addresses(value: str) -> tuple[Address, ...]:
-    """The people of one header; the same few stand in most messages of a mailbox."""
-    return tuple(
-        Address(one_line(decode_words(who), 300), printable(email).strip()[:320])
-        for who, email in getaddresses([value])
-        if who or email
-    )
+def shown(addresses: Iterable[Address]) -> list[str]:
+    """Addresses as people write them."""
+    return [str(address) for address in addresses]
 
 
 def decode_words(value: str) -> str:
@@ -121,14 +116,14 @@ def _piece(content: bytes | str, charset: str | None) -> str:
     return decoded(content, charset.partition("*")[0])
 
 
-def _unescaped(value: str) -> str:
-    """Unfold a header and give its raw 8-bit bytes, if any, a meaning."""
-    unfolded = re.sub(r"\r?\n(?=[ \t])", "", value)
-    return decoded(unfolded.encode("utf-8", "surrogateescape")) if _is_raw(value) else unfolded
-
-
-def _is_raw(value: str) -> bool:
-    return not value.isascii()
+@lru_cache(maxsize=8192)
+def _addresses(value: str) -> tuple[Address, ...]:
+    """The people of one header; the same few stand in most messages of a mailbox."""
+    return tuple(
+        Address(one_line(decode_words(who), 300), printable(email).strip()[:320])
+        for who, email in getaddresses([value])
+        if who or email
+    )
 
 
 def _instant(value: str) -> datetime | None:
@@ -142,14 +137,14 @@ def _instant(value: str) -> datetime | None:
         return None
 
 
-def shown(addresses: Iterable[Address]) -> list[str]:
-    """Addresses as people write them."""
-    return [str(address) for address in addresses]
+def _unescaped(value: str) -> str:
+    """Unfold a header and give its raw 8-bit bytes, if any, a meaning."""
+    unfolded = re.sub(r"\r?\n(?=[ \t])", "", value)
+    return unfolded if value.isascii() else _decoded_raw(unfolded)
 
 
-DEEPEST = 40
-_BOUNDARY = re.compile(rb"\s*--([^\s\"]{1,70})[ \t]*\r?\n[A-Za-z-]+:")
-_TYPE = re.compile(r"^[a-z0-9!#$&^_.+-]{1,100}/[a-z0-9!#$&^_.+-]{1,100}$")
+def _decoded_raw(value: str) -> str:
+    return decoded(value.encode("utf-8", "surrogateescape"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,15 +173,18 @@ def body_of(message: Message, depth: int = 0) -> Body:
     """Read a message part and everything below it."""
     body = Body()
     children = _children(message)
-    if children is None or depth > DEEPEST:
+    if children is None or depth > MAX_DEPTH:
         _read_leaf(message, body)
-    elif message.get_content_subtype() == "alternative":
-        _read_alternative(children, body, depth)
-    else:
-        for child in children:
-            inner = body_of(child, depth + 1)
-            body.texts += inner.texts
-            body.attachments += inner.attachments
+        return body
+    inner = [body_of(child, depth + 1) for child in children]
+    body.attachments = [each for one in inner for each in one.attachments]
+    if message.get_content_subtype() == "alternative":
+        # Of several versions of one text the plain one speaks, if it says anything.
+        kinds = (child.get_content_type() for child in children)
+        speaking = [pair for pair in zip(kinds, inner, strict=True) if pair[1].text.strip()]
+        plain = [one for kind, one in speaking if kind == "text/plain"]
+        inner = plain[:1] or [one for _, one in speaking[-1:]]
+    body.texts = [text for one in inner for text in one.texts]
     return body
 
 
@@ -199,7 +197,7 @@ def _children(message: Message) -> list[Message] | None:
 def _misnamed(message: Message) -> list[Message] | None:
     """The parts of a message that announces another boundary than it uses."""
     content = _content(message)
-    found = _BOUNDARY.match(content)
+    found = _PART_BEGINS.match(content)
     if found is None:
         return None
     head = b'Content-Type: multipart/mixed; boundary="' + found.group(1) + b'"\n\n'
@@ -212,51 +210,34 @@ def _inner(message: Message) -> list[Message]:
     return [part for part in payload if isinstance(part, Message)]
 
 
-def _read_alternative(children: list[Message], body: Body, depth: int) -> None:
-    """Of several versions of one text the plain one speaks, if it says anything."""
-    versions = [(child.get_content_type(), body_of(child, depth + 1)) for child in children]
-    for _, inner in versions:
-        body.attachments += inner.attachments
-    speaking = [(kind, inner) for kind, inner in versions if inner.text.strip()]
-    plain = [inner for kind, inner in speaking if kind == "text/plain"]
-    chosen = plain[:1] or [inner for _, inner in speaking[-1:]]
-    for inner in chosen:
-        body.texts += inner.texts
-
-
 def _read_leaf(part: Message, body: Body) -> None:
     kind = part.get_content_type()
     filename = _filename(part)
     attached = part.get_content_disposition() == "attachment" or filename is not None
     if kind in ("text/plain", "text/html") and not attached:
-        text = decoded(_content(part), _charset(part))
-        body.texts.append(html_to_text(text) if kind == "text/html" else _tidy(text))
+        text, is_html = decoded(_content(part), _charset(part)), kind == "text/html"
+        body.texts.append(
+            html_to_text(text) if is_html else text.replace("\r\n", "\n").strip("\n\r\t ")
+        )
     elif part.get_content_maintype() != "multipart" or _content(part).strip():
         mime_type = kind if _TYPE.match(kind) else "application/octet-stream"
         body.attachments.append(Attachment(filename, mime_type, _content(part)))
 
 
-def _tidy(text: str) -> str:
-    return text.replace("\r\n", "\n").strip("\n\r\t ")
-
-
 def _content(part: Message) -> bytes:
     if part.is_multipart():
-        return b"\n".join(map(_serialized, _inner(part)))
+        return b"\n".join(map(_as_bytes, _inner(part)))
     content = part.get_payload(decode=True)
     return content if isinstance(content, bytes) else b""
 
 
-def _serialized(message: Message) -> bytes:
+def _as_bytes(message: Message) -> bytes:
+    """The message, or where it cannot be written again its headers."""
     try:
         return message.as_bytes(policy=compat32)
     except (UnicodeError, LookupError, ValueError, TypeError):
-        return b"".join(_header_lines(message))
-
-
-def _header_lines(message: Message) -> Iterator[bytes]:
-    for name, value in message.raw_items():
-        yield f"{name}: {value}\n".encode("utf-8", "surrogateescape")
+        lines = "".join(f"{name}: {value}\n" for name, value in message.raw_items())
+        return lines.encode("utf-8", "surrogateescape")
 
 
 def _charset(part: Message) -> str | None:
@@ -274,8 +255,7 @@ def _filename(part: Message) -> str | None:
         return None
     if name is None:
         return None
-    raw = name.encode("utf-8", "surrogateescape")
-    readable = one_line(decode_words(decoded(raw)), 500)
+    readable = one_line(decode_words(_decoded_raw(name)), 500)
     return re.split(r"[/\\]", readable)[-1].strip(". ")[-255:] or None
 
 
@@ -283,4 +263,4 @@ def _give_raw_bytes_a_meaning(part: Message) -> None:
     """Names of files in 8-bit headers, which the library would replace by marks of doubt."""
     for name, value in list(part.raw_items()):
         if name.lower() in ("content-type", "content-disposition") and not str(value).isascii():
-            part.replace_header(name, decoded(str(value).encode("utf-8", "surrogateescape")))
+            part.replace_header(name, _decoded_raw(str(value)))

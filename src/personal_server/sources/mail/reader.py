@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from email.message import Message
 from email.parser import BytesParser
 from email.policy import compat32
+from functools import partial
 from pathlib import PurePosixPath
 
 from personal_server.domain.source_item import (
@@ -34,7 +34,6 @@ from personal_server.sources.common.declaration import (
 )
 from personal_server.sources.common.export import Export, Member
 from personal_server.sources.common.source import (
-    CERTAIN,
     MOST_REMEMBERED,
     Claim,
     beginning_at,
@@ -53,9 +52,16 @@ from personal_server.sources.mail.mbox import (
 )
 from personal_server.sources.mail.message import Address, Attachment, Body, Headers, body_of, shown
 
-# What a mailbox holds, in the words of the consent page.
-
-
+LONGEST_BODY_CHARS = 4_000_000
+_HEADER = re.compile(
+    rb"^(received|return-path|delivered-to|message-id|date|from|to|subject|mime-version|content-type"
+    rb"|x-[a-z-]+):",
+    re.IGNORECASE | re.MULTILINE,
+)
+_HEADER_LINE = re.compile(rb"^[!-9;-~]+:")
+_BLANK_LINE = re.compile(rb"\n\r?\n")
+_IDENTIFYING = ("message-id", "date", "from", "to", "cc", "subject")
+_MAILDIR = frozenset({"cur", "new", "tmp"})
 MESSAGES = Stream(
     "messages",
     "Your e-mails",
@@ -95,7 +101,6 @@ MESSAGES = Stream(
     children={"attachments": ("attachments", "message_id")},
     semantic=["subject", "body"],
 )
-
 ATTACHMENTS = Stream(
     "attachments",
     "Files attached to your e-mails",
@@ -113,119 +118,9 @@ ATTACHMENTS = Stream(
     views={"names": ("Names only", ["id", "message_id", "sent_at", "filename", "mime_type"])},
     parents={"message": ("messages", "message_id")},
 )
-
 DECLARATION = declaration(
     "mail", "E-mail", "Messages and attachments of a mailbox.", [MESSAGES, ATTACHMENTS]
 )
-
-HOW_TO_EXPORT = (
-    "Gmail: takeout.google.com, choose Mail, download the zip. Thunderbird: copy the folder's file "
-    "without extension from the profile. Apple Mail: Mailbox > Export Mailbox. Others: any .mbox, "
-    "Maildir folder or .eml files."
-)
-
-
-# One parsed message as records: the message, and each attachment with its bytes.
-
-
-LONGEST_BODY_CHARS = 4_000_000
-_IDENTIFYING = ("message-id", "date", "from", "to", "cc", "subject")
-_BLANK_LINE = re.compile(rb"\n\r?\n")
-
-
-def mail_records(
-    message: Message, raw: bytes, envelope: bytes, mailbox: str, position: int
-) -> Iterator[SourceItem]:
-    """The records of one message.
-
-    Two copies of a message are one record; two messages that wrongly share a Message-ID are two.
-    """
-    headers = Headers(message)
-    body = body_of(message)
-    record_id = _record_id(headers, raw)
-    sent_at = headers.sent_at(envelope)
-    when: Data = {"sent_at": rendered(sent_at)} if sent_at else {}
-    data = _message_data(headers, body, record_id, mailbox)
-    data |= when | {"size_bytes": len(raw)}
-    yield SourceRecord("messages", data, position)
-    for number, attachment in enumerate(body.attachments, 1):
-        yield from _attachment_items(attachment, number, record_id, when, position)
-
-
-def _message_data(headers: Headers, body: Body, record_id: str, mailbox: str) -> Data:
-    sender = next(iter(headers.addresses("from")), Address("", ""))
-    own_id = next(iter(headers.message_ids("message-id")), None)
-    to, cc, bcc = (headers.addresses(name) for name in ("to", "cc", "bcc"))
-    labels = headers.labels()
-    answered = headers.message_ids("in-reply-to")
-    references = headers.message_ids("references")
-    return {
-        "id": record_id,
-        "thread_id": _thread_id(headers, [*references, *answered, *([own_id] if own_id else [])])
-        or record_id,
-        "subject": or_none(headers.text("subject")),
-        "from_name": or_none(sender.name),
-        "from_address": or_none(sender.email.lower()),
-        "to": shown(to),
-        "cc": shown(cc),
-        "bcc": shown(bcc),
-        "to_address": next((each.email.lower() for each in to if each.email), None),
-        "recipients": or_none(", ".join(shown([*to, *cc, *bcc]))),
-        "reply_to": or_none(", ".join(shown(headers.addresses("reply-to")))),
-        "body": body.text[:LONGEST_BODY_CHARS],
-        "labels": labels,
-        "labelled": or_none(", ".join(labels)),
-        "mailbox": or_none(printable(mailbox)),
-        "list_id": or_none(headers.text("list-id")),
-        "is_reply": bool(answered or references),
-        "attachment_count": len(body.attachments),
-        "internet_message_id": own_id,
-        "in_reply_to": answered[0] if answered else None,
-    }
-
-
-def _thread_id(headers: Headers, roots: list[str]) -> str | None:
-    """Gmail's own thread, else the message that began it: the first one referred to."""
-    if gmail := headers.raw("x-gm-thrid").strip():
-        return stable_id("thr", "gmail", gmail)
-    return stable_id("thr", roots[0]) if roots else None
-
-
-def _record_id(headers: Headers, raw: bytes) -> str:
-    parts = _BLANK_LINE.split(raw, maxsplit=1)
-    text = parts[1] if len(parts) > 1 else b""
-    body = text.replace(b"\r\n", b"\n").strip(b"\n")
-    return stable_id("msg", *(headers.raw(name) for name in _IDENTIFYING), body)
-
-
-def _attachment_items(
-    attachment: Attachment, number: int, message_id: str, when: Data, position: int
-) -> Iterator[SourceItem]:
-    content = attachment.content
-    data: Data = {
-        "id": f"{message_id}.{number}",
-        "message_id": message_id,
-        "filename": attachment.filename,
-        "mime_type": attachment.mime_type,
-        "size_bytes": len(content),
-    } | when
-    if len(content) > LARGEST_BLOB_BYTES:
-        limit = LARGEST_BLOB_BYTES // 1024 // 1024
-        reason = f"over {limit} MB: recorded without its content"
-        yield SourceRecord("attachments", data, position)
-        yield Skipped("attachments", "attachment_too_large", reason, position)
-        return
-    blob = blob_of_bytes(content, attachment.mime_type, attachment.filename)
-    yield SourceRecord("attachments", data | {"blob_ref": blob.value}, position, (blob,))
-
-
-_HEADER = re.compile(
-    rb"^(received|return-path|delivered-to|message-id|date|from|to|subject|mime-version|content-type"
-    rb"|x-[a-z-]+):",
-    re.IGNORECASE | re.MULTILINE,
-)
-_HEADER_LINE = re.compile(rb"^[!-9;-~]+:")
-_MAILDIR = frozenset({"cur", "new", "tmp"})
 
 
 class MailSource:
@@ -233,12 +128,15 @@ class MailSource:
 
     connector_key = "mail"
     declaration: Data = DECLARATION
-    how_to_export = HOW_TO_EXPORT
+    how_to_export = (
+        "Gmail: takeout.google.com, choose Mail, download the zip. Thunderbird: copy the folder's "
+        "file without extension from the profile. Apple Mail: Mailbox > Export Mailbox. Others: "
+        "any .mbox, Maildir folder or .eml files."
+    )
 
     def recognize(self, export: Export) -> Claim | None:
         """Claim what begins with an mbox separator or with the headers of a message."""
-        mine = list(matching(export, _is_mail))
-        return claim(CERTAIN, mine, "it begins like a mailbox or a message")
+        return claim(matching(export, _is_mail), "it begins like a mailbox or a message")
 
     def read(self, export: Export, start: int = 0) -> Iterator[SourceItem]:
         """Yield each message, then its attachments."""
@@ -277,54 +175,34 @@ def _without_repeats(items: Iterator[SourceItem]) -> Iterator[SourceItem]:
 
 def _read_member(member: Member, begin: int = 0) -> Iterator[SourceItem]:
     begin = max(0, begin)
-    if not SEPARATOR.match(member.head()):
-        yield from _read_single(member)
+    if SEPARATOR.match(member.head()):
+        with member.open(begin) as stream:
+            for message in split_mbox(stream, member.offset + begin):
+                yield from _read_message(message, member)
         return
-    with member.open(begin) as stream:
-        for message in split_mbox(stream, member.offset + begin):
-            yield from _read_message(message, member)
-
-
-def _read_single(member: Member) -> Iterator[SourceItem]:
-    if member.size_bytes > LARGEST_MESSAGE_BYTES:
-        yield _too_large(member, member.offset)
-        return
-    with member.open() as stream:
-        raw = stream.read()
+    raw = None
+    if member.size_bytes <= LARGEST_MESSAGE_BYTES:
+        with member.open() as stream:
+            raw = stream.read()
     yield from _read_message(RawMessage(member.offset, b"", raw), member)
 
 
 def _read_message(message: RawMessage, member: Member) -> Iterator[SourceItem]:
-    if message.raw is None:
-        yield _too_large(member, message.offset)
-        return
-    where = f"{member.name} at byte {message.offset - member.offset}"
-    if not message.complete:
-        yield Skipped(
-            where, "truncated", "the mailbox ends in the middle of this message", message.offset
-        )
-        return
-    raw, envelope = message.raw, message.envelope
-    yield from one_record(
-        where,
-        message.offset,
-        lambda: mail_records(
-            BytesParser(policy=compat32).parsebytes(raw),
-            raw,
-            envelope,
-            _mailbox(member.name),
-            message.offset,
-        ),
-    )
+    raw, position = message.raw, message.offset
+    where = member.where(position - member.offset)
+    if raw is None:
+        limit = LARGEST_MESSAGE_BYTES // 1024 // 1024
+        yield Skipped(where, "too_large", f"the message is over {limit} MB", position)
+    elif not message.complete:
+        reason = "the mailbox ends in the middle of this message"
+        yield Skipped(where, "truncated", reason, position)
+    else:
+        mailbox, envelope = _mailbox_name(member.name), message.envelope
+        build = partial(mail_records, raw, envelope, mailbox, position)
+        yield from one_record(where, position, build)
 
 
-def _too_large(member: Member, position: int) -> Skipped:
-    where = f"{member.name} at byte {position - member.offset}"
-    limit = LARGEST_MESSAGE_BYTES // 1024 // 1024
-    return Skipped(where, "too_large", f"the message is over {limit} MB", position)
-
-
-def _mailbox(name: str) -> str:
+def _mailbox_name(name: str) -> str:
     path = PurePosixPath(name)
     if path.parent.name in _MAILDIR:
         return path.parent.parent.name or "Inbox"
@@ -333,3 +211,84 @@ def _mailbox(name: str) -> str:
     if path.name == "mbox" and path.parent.name:
         return path.parent.name.removesuffix(".mbox")
     return path.name.removesuffix(".mbox")
+
+
+def mail_records(raw: bytes, envelope: bytes, mailbox: str, position: int) -> Iterator[SourceItem]:
+    """The records of one message.
+
+    Two copies of a message are one record; two messages that wrongly share a Message-ID are two.
+    """
+    message = BytesParser(policy=compat32).parsebytes(raw)
+    headers, body = Headers(message), body_of(message)
+    record_id = _record_id(headers, raw)
+    sent_at = headers.sent_at(envelope)
+    when: Data = {"sent_at": rendered(sent_at)} if sent_at else {}
+    data = _message_data(headers, body, record_id, mailbox) | when | {"size_bytes": len(raw)}
+    yield SourceRecord("messages", data, position)
+    for number, attachment in enumerate(body.attachments, 1):
+        yield from _attachment_items(attachment, number, record_id, when, position)
+
+
+def _message_data(headers: Headers, body: Body, record_id: str, mailbox: str) -> Data:
+    sender = next(iter(headers.addresses("from")), Address("", ""))
+    to, cc, bcc = (headers.addresses(name) for name in ("to", "cc", "bcc"))
+    labels = headers.labels()
+    names = ("references", "in-reply-to", "message-id")
+    references, answered, own_ids = (headers.message_ids(name) for name in names)
+    own_id = own_ids[0] if own_ids else None
+    return {
+        "id": record_id,
+        "thread_id": _thread_id(headers, [*references, *answered, *own_ids[:1]]) or record_id,
+        "subject": or_none(headers.text("subject")),
+        "from_name": or_none(sender.name),
+        "from_address": or_none(sender.email.lower()),
+        "to": shown(to),
+        "cc": shown(cc),
+        "bcc": shown(bcc),
+        "to_address": next((each.email.lower() for each in to if each.email), None),
+        "recipients": or_none(", ".join(shown([*to, *cc, *bcc]))),
+        "reply_to": or_none(", ".join(shown(headers.addresses("reply-to")))),
+        "body": body.text[:LONGEST_BODY_CHARS],
+        "labels": labels,
+        "labelled": or_none(", ".join(labels)),
+        "mailbox": or_none(printable(mailbox)),
+        "list_id": or_none(headers.text("list-id")),
+        "is_reply": bool(answered or references),
+        "attachment_count": len(body.attachments),
+        "internet_message_id": own_id,
+        "in_reply_to": answered[0] if answered else None,
+    }
+
+
+def _thread_id(headers: Headers, roots: list[str]) -> str | None:
+    """Gmail's own thread, else the message that began it: the first one referred to."""
+    if gmail := headers.raw("x-gm-thrid").strip():
+        return stable_id("thr", "gmail", gmail)
+    return stable_id("thr", roots[0]) if roots else None
+
+
+def _record_id(headers: Headers, raw: bytes) -> str:
+    _, *parts = _BLANK_LINE.split(raw, maxsplit=1)
+    body = b"".join(parts).replace(b"\r\n", b"\n").strip(b"\n")
+    return stable_id("msg", *(headers.raw(name) for name in _IDENTIFYING), body)
+
+
+def _attachment_items(
+    attachment: Attachment, number: int, message_id: str, when: Data, position: int
+) -> Iterator[SourceItem]:
+    content = attachment.content
+    data: Data = {
+        "id": f"{message_id}.{number}",
+        "message_id": message_id,
+        "filename": attachment.filename,
+        "mime_type": attachment.mime_type,
+        "size_bytes": len(content),
+    } | when
+    if len(content) > LARGEST_BLOB_BYTES:
+        limit = LARGEST_BLOB_BYTES // 1024 // 1024
+        reason = f"over {limit} MB: recorded without its content"
+        yield SourceRecord("attachments", data, position)
+        yield Skipped("attachments", "attachment_too_large", reason, position)
+        return
+    blob = blob_of_bytes(content, attachment.mime_type, attachment.filename)
+    yield SourceRecord("attachments", data | {"blob_ref": blob.value}, position, (blob,))

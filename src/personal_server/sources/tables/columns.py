@@ -14,13 +14,10 @@ from personal_server.sources.common.errors import BadRecord
 from personal_server.sources.common.text import printable
 from personal_server.sources.common.times import from_iso
 
-# What one cell of a table can be, and its value once the whole column agrees.
-#
-# A number with a comma, or a day with slashes, means something only beside the others of its
-# column:
-# each cell names every spelling that it fits, and those that all cells share are what is left.
-
-
+MOST_COLUMNS = 200
+# Each spelling with its type. A number with a comma, or a day with slashes, means something only
+# beside the others of its column: each cell names every spelling that it fits, and of those that
+# all cells share the first counts.
 SPELLINGS = {
     "boolean": "boolean",
     "integer": "integer",
@@ -35,8 +32,6 @@ SPELLINGS = {
     "string": "string",
     "json": "json",
 }
-"""Each spelling with the type that it is of; where a column fits several, the first counts."""
-
 _MONEY = r"(?:[€$£¥]|EUR|USD|GBP|CHF)"
 _PATTERNS = {
     "integer": re.compile(r"-?(0|[1-9]\d{0,17})"),
@@ -55,10 +50,130 @@ _DAYS = {
     "day/month": (re.compile(r"\d{1,2}/\d{1,2}/\d{2}(\d{2})?"), "%d/%m/%Y"),
     "month/day": (re.compile(r"\d{1,2}/\d{1,2}/\d{2}(\d{2})?"), "%m/%d/%Y"),
 }
+_VALUES: dict[str, Callable[[str], Json]] = {
+    "integer": int,
+    "number": float,
+    "1,234.5": lambda text: float(re.sub(r"[^-\d.]", "", text)),
+    "1.234,5": lambda text: float(re.sub(r"[^-\d,]", "", text).replace(",", ".")),
+    "boolean": lambda text: text.lower() == "true",
+}
+_DISTINCT_KEPT = 1000
+_GROUPS = 200
+_KEY_NAMES = ("id", "key", "uuid", "guid")
+_TITLE_NAMES = ("title", "name", "subject", "headline", "summary", "label")
+_UNNAMED = re.compile(r"[^A-Za-z0-9_-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column: its name in the file, its name as a field, its type, its roles."""
+
+    source_name: str
+    name: str
+    spelling: str
+    is_key: bool = False
+    is_time: bool = False
+    is_title: bool = False
+    is_grouped: bool = False
+
+    @property
+    def kind(self) -> str:
+        """The type of its values."""
+        return SPELLINGS[self.spelling]
+
+
+class Survey:
+    """Values of a table, column by column."""
+
+    def __init__(self) -> None:
+        self._columns: dict[str, _Statistics] = {}
+        self._rows = 0
+
+    def add(self, values: dict[str, Json]) -> None:
+        """Learn from one row."""
+        self._rows += 1
+        for name, value in values.items():
+            if name in self._columns or len(self._columns) < MOST_COLUMNS:
+                self._columns.setdefault(name, _Statistics()).add(value)
+
+    def columns(self) -> tuple[Column, ...]:
+        """The columns in their order, with one key, one time and one title at most."""
+        names = field_names(self._columns)
+        key = next(
+            (n for n in self._columns if n.lower() in _KEY_NAMES and self._is_unique(n)), None
+        )
+        timed = [n for n, column in self._columns.items() if column.kind in ("date-time", "date")]
+        whole = [n for n in timed if self._columns[n].filled == self._rows]
+        texts = [n for n, column in self._columns.items() if column.kind == "string" and n != key]
+        title = next((n for n in texts if n.lower() in _TITLE_NAMES), next(iter(texts), None))
+        time = next(iter(whole or timed), None)
+        return tuple(
+            Column(
+                name,
+                names[name],
+                column.spelling,
+                is_key=name == key,
+                is_time=name == time,
+                is_title=name == title,
+                is_grouped=self._is_grouped(name) and name != key,
+            )
+            for name, column in self._columns.items()
+        )
+
+    def _is_unique(self, name: str) -> bool:
+        column = self._columns[name]
+        usable = column.kind in ("integer", "string")
+        return usable and not column.repeated and column.filled == self._rows
+
+    def _is_grouped(self, name: str) -> bool:
+        column = self._columns[name]
+        short = column.kind in ("string", "boolean") and column.longest <= 80
+        return short and column.repeated and len(column.distinct) <= _GROUPS
+
+
+@dataclass(slots=True)
+class _Statistics:
+    """What the values of a column have in common so far."""
+
+    spellings: set[str] = field(default_factory=lambda: set(SPELLINGS))
+    distinct: set[int] = field(default_factory=set[int])
+    filled: int = 0
+    repeated: bool = False
+    longest: int = 0
+
+    def add(self, value: Json) -> None:
+        if value is None or value == "":
+            return
+        self.filled += 1
+        self.spellings &= spellings_of(value)
+        mark = hash(str(value))
+        self.repeated |= mark in self.distinct
+        if len(self.distinct) < _DISTINCT_KEPT:
+            self.distinct.add(mark)
+        self.longest = max(self.longest, len(value) if isinstance(value, str) else 0)
+
+    @property
+    def spelling(self) -> str:
+        return agreed(self.spellings) if self.filled else "string"
+
+    @property
+    def kind(self) -> str:
+        return SPELLINGS[self.spelling]
+
+
+def field_names(names: Any) -> dict[str, str]:
+    """A valid, distinct field name for each column; `id` is kept for the record's own key."""
+    taken: dict[str, str] = {}
+    for number, name in enumerate(names, 1):
+        plain = _UNNAMED.sub("_", name.strip()).strip("_")[:100] or f"column_{number}"
+        plain = plain if not plain[0].isdigit() and plain[0] != "-" else f"_{plain}"
+        plain = f"{plain}_{number}" if plain in taken.values() else plain
+        taken[name] = plain
+    return taken
 
 
 def spellings_of(value: Json) -> set[str]:
-    """Every spelling that a cell fits."""
+    """Every spelling that a cell of a table fits."""
     if isinstance(value, bool):
         return {"boolean", "json"}
     if isinstance(value, int):
@@ -91,6 +206,8 @@ def typed(value: Json, spelling: str, zone: tzinfo) -> Json:
         return value
     if spelling == "date-time":
         return from_iso(value, zone)
+    if spelling in _DAYS:
+        return day.isoformat() if (day := _day(value, spelling)) else None
     return _VALUES.get(spelling, printable)(value)
 
 
@@ -113,133 +230,3 @@ def _is_instant(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _day_text(spelling: str) -> Callable[[str], Json]:
-    return lambda text: day.isoformat() if (day := _day(text, spelling)) else None
-
-
-_VALUES: dict[str, Callable[[str], Json]] = {
-    "integer": int,
-    "number": float,
-    "1,234.5": lambda text: float(re.sub(r"[^-\d.]", "", text)),
-    "1.234,5": lambda text: float(re.sub(r"[^-\d,]", "", text).replace(",", ".")),
-    "boolean": lambda text: text.lower() == "true",
-    **{spelling: _day_text(spelling) for spelling in _DAYS},
-}
-
-
-MOST_COLUMNS = 200
-_DISTINCT_KEPT = 1000
-_GROUPS = 200
-_KEY_NAMES = ("id", "key", "uuid", "guid")
-_TITLE_NAMES = ("title", "name", "subject", "headline", "summary", "label")
-_UNNAMED = re.compile(r"[^A-Za-z0-9_-]+")
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """One column: its name in the file, its name as a field, its type, its roles."""
-
-    source_name: str
-    name: str
-    spelling: str
-    is_key: bool = False
-    is_time: bool = False
-    is_title: bool = False
-    is_grouped: bool = False
-    is_text: bool = False
-
-    @property
-    def kind(self) -> str:
-        """The type of its values."""
-        return SPELLINGS[self.spelling]
-
-
-@dataclass(slots=True)
-class _Seen:
-    """What the values of a column have in common so far."""
-
-    spellings: set[str] = field(default_factory=lambda: set(SPELLINGS))
-    distinct: set[int] = field(default_factory=set[int])
-    filled: int = 0
-    repeated: bool = False
-    longest: int = 0
-
-    def see(self, value: Json) -> None:
-        if value is None or value == "":
-            return
-        self.filled += 1
-        self.spellings &= spellings_of(value)
-        mark = hash(str(value))
-        self.repeated |= mark in self.distinct
-        if len(self.distinct) < _DISTINCT_KEPT:
-            self.distinct.add(mark)
-        self.longest = max(self.longest, len(value) if isinstance(value, str) else 0)
-
-    @property
-    def spelling(self) -> str:
-        return agreed(self.spellings) if self.filled else "string"
-
-    @property
-    def kind(self) -> str:
-        return SPELLINGS[self.spelling]
-
-
-class Survey:
-    """Values of a table, column by column."""
-
-    def __init__(self) -> None:
-        self._seen: dict[str, _Seen] = {}
-        self._rows = 0
-
-    def see(self, values: dict[str, Json]) -> None:
-        """Learn from one row."""
-        self._rows += 1
-        for name, value in values.items():
-            if name in self._seen or len(self._seen) < MOST_COLUMNS:
-                self._seen.setdefault(name, _Seen()).see(value)
-
-    def columns(self) -> tuple[Column, ...]:
-        """The columns in their order, with one key, one time and one title at most."""
-        names = field_names(self._seen)
-        key = next((n for n in self._seen if n.lower() in _KEY_NAMES and self._is_unique(n)), None)
-        timed = [n for n, seen in self._seen.items() if seen.kind in ("date-time", "date")]
-        whole = [n for n in timed if self._seen[n].filled == self._rows]
-        texts = [n for n, seen in self._seen.items() if seen.kind == "string" and n != key]
-        title = next((n for n in texts if n.lower() in _TITLE_NAMES), next(iter(texts), None))
-        time = next(iter(whole or timed), None)
-        return tuple(
-            Column(
-                name,
-                names[name],
-                seen.spelling,
-                is_key=name == key,
-                is_time=name == time,
-                is_title=name == title,
-                is_grouped=self._is_grouped(name) and name != key,
-                is_text=seen.kind == "string" and name != key,
-            )
-            for name, seen in self._seen.items()
-        )
-
-    def _is_unique(self, name: str) -> bool:
-        seen = self._seen[name]
-        usable = seen.kind in ("integer", "string")
-        return usable and not seen.repeated and seen.filled == self._rows
-
-    def _is_grouped(self, name: str) -> bool:
-        seen = self._seen[name]
-        short = seen.kind in ("string", "boolean") and seen.longest <= 80
-        return short and seen.repeated and len(seen.distinct) <= _GROUPS
-
-
-def field_names(names: Any) -> dict[str, str]:
-    """A valid, distinct field name for each column; `id` is kept for the record's own key."""
-    taken: dict[str, str] = {}
-    for number, name in enumerate(names, 1):
-        plain = _UNNAMED.sub("_", name.strip()).strip("_")[:100] or f"column_{number}"
-        plain = plain if not plain[0].isdigit() and plain[0] != "-" else f"_{plain}"
-        plain = f"{plain}_{number}" if plain in taken.values() else plain
-        taken[name] = plain
-    return taken

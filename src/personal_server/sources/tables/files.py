@@ -105,18 +105,15 @@ class _Dialect:
 
 
 def _dialect_of(head: bytes) -> _Dialect | None:
-    try:
-        return _dialect(decoded(head), cut=len(head) >= HEAD_BYTES)
-    except csv.Error:
-        return None
-
-
-def _dialect(text: str, *, cut: bool) -> _Dialect | None:
     """The delimiter and the header that most rows after it are as wide as; the widest wins."""
     found: list[_Dialect] = []
+    text = decoded(head)
     for delimiter in _DELIMITERS:
-        rows = [row for row in csv.reader(io.StringIO(text), delimiter=delimiter) if row]
-        rows = rows[:-1] if cut else rows
+        try:
+            rows = [row for row in csv.reader(io.StringIO(text), delimiter=delimiter) if row]
+        except csv.Error:
+            return None
+        rows = rows[:-1] if len(head) >= HEAD_BYTES else rows
         for number, header in enumerate(rows[:MOST_LINES_BEFORE]):
             after = rows[number + 1 :]
             alike = sum(len(row) == len(header) for row in after)
@@ -146,7 +143,7 @@ def _csv_rows(member: Member) -> Iterator[Row | Skipped]:
             try:
                 cells = next(reader, None)
             except csv.Error:
-                where = f"{member.name} at byte {begin}"
+                where = member.where(begin)
                 yield Skipped(where, "bad_record", "the row cannot be cut", member.offset + begin)
                 continue
             if cells is None:
@@ -160,7 +157,7 @@ def _csv_rows(member: Member) -> Iterator[Row | Skipped]:
 
 
 def _csv_row(member: Member, begin: int, header: list[str], cells: list[str]) -> Row | Skipped:
-    where, position = f"{member.name} at byte {begin}", member.offset + begin
+    where, position = member.where(begin), member.offset + begin
     if len(cells) > len(header):
         return Skipped(where, "bad_record", "the row has more cells than the header", position)
     return Row(position, where, dict(zip(header, cells, strict=False)))
@@ -186,11 +183,8 @@ class _Lines:
 
 def _json_rows(member: Member) -> Iterator[Row | Skipped]:
     for element in json_lines(member):
-        if isinstance(element, Element):
-            where = f"{member.name} at byte {element.position - member.offset}"
-            yield Row(element.position, where, element.value)
-        else:
-            yield element
+        is_row = isinstance(element, Element)
+        yield Row(element.position, element.where, element.value) if is_row else element
 
 
 def _opened(path: Path) -> sqlite3.Connection:

@@ -38,7 +38,6 @@ from personal_server.sources.common.declaration import (
 from personal_server.sources.common.errors import BadRecord
 from personal_server.sources.common.export import Export
 from personal_server.sources.common.source import (
-    POSSIBLE,
     Claim,
     Source,
     beginning_at,
@@ -51,45 +50,6 @@ from personal_server.sources.common.text import one_line
 from personal_server.sources.tables.columns import Column, Survey, typed
 from personal_server.sources.tables.files import Row, Table, looks_like_table, slug, tables_of
 
-# The stream that a table's columns describe.
-
-
-Made = Callable[[Column, str, bool], Field]
-
-_MAKERS: dict[str, Made] = {
-    "boolean": lambda column, about, _: flag(column.name, about),
-    "integer": lambda column, about, _: integer(column.name, about, summed=True),
-    "number": lambda column, about, _: number(column.name, about, summed=True),
-    "date": lambda column, about, event: day(column.name, about, event=event),
-    "date-time": lambda column, about, event: moment(column.name, about, event=event),
-    "json": lambda column, about, _: free(column.name, about),
-}
-
-
-def stream_of(table: Table, columns: tuple[Column, ...], time: str | None) -> Stream:
-    """A stream with a field for each column and an `id` for the record."""
-    fields = [_field(column, is_event=column.name == time) for column in columns]
-    return Stream(
-        table.stream,
-        f"Rows of {table.name}"[:200],
-        "All columns: " + ", ".join(column.source_name for column in columns)[:900],
-        [key(), *(each for each in fields if each.name != "id")],
-        time_field=time,
-    )
-
-
-def _field(column: Column, *, is_event: bool) -> Field:
-    about = f"Column {column.source_name}"
-    if column.kind in _MAKERS:
-        return _MAKERS[column.kind](column, about, is_event)
-    if column.is_grouped:
-        return word(column.name, about, title=column.is_title, searched=True)
-    return text(column.name, about, title=column.is_title)
-
-
-KEY_FIELD = "id"
-_TIMES = ("date", "date-time")
-
 
 @dataclass(frozen=True, slots=True)
 class Guidance:
@@ -98,6 +58,9 @@ class Guidance:
     key: str | None = None
     time: str | None = None
     title: str | None = None
+
+
+KEY_FIELD = "id"
 
 
 class TableSource:
@@ -117,8 +80,8 @@ class TableSource:
 
     def recognize(self, export: Export) -> Claim | None:
         """Claim a single file whose first lines agree on their columns."""
-        mine = list(matching(export, looks_like_table))
-        return claim(POSSIBLE, mine, "it is a table") if len(export.members) == 1 else None
+        mine = matching(export, looks_like_table) if len(export.members) == 1 else ()
+        return claim(mine, "it is a table")
 
     def read(self, export: Export, start: int = 0) -> Iterator[SourceItem]:
         """Read as the columns say."""
@@ -145,7 +108,7 @@ class FittedTable:
 
     def recognize(self, export: Export) -> Claim | None:
         """Claim the file it was made for."""
-        return claim(POSSIBLE, export.members, "; ".join(fit.words for fit in self._fits))
+        return claim(export.members, "; ".join(fit.words for fit in self._fits))
 
     def read(self, export: Export, start: int = 0) -> Iterator[SourceItem]:
         """Yield each row; one that does not fit its columns is reported."""
@@ -168,8 +131,8 @@ class _Fit:
         """The guess, for whoever imports."""
         title = next((column.name for column in self.columns if column.is_title), None)
         roles = {"key": self.key or "the row's content", "time": self.time, "title": title}
-        said = ", ".join(f"{role}: {name}" for role, name in roles.items() if name)
-        return f"{self.table.name} ({said})"
+        guess = ", ".join(f"{role}: {name}" for role, name in roles.items() if name)
+        return f"{self.table.name} ({guess})"
 
     def read(self, zone: tzinfo) -> Iterator[SourceItem]:
         """The rows as records; times without a zone are of that one."""
@@ -204,30 +167,59 @@ def _fit(table: Table, guidance: Guidance) -> _Fit:
     survey = Survey()
     for row in table.rows():
         if isinstance(row, Row):
-            survey.see(row.values)
+            survey.add(row.values)
     columns = survey.columns()
-    chosen = {
-        role: _named(columns, wanted)
-        for role, wanted in (("key", guidance.key or table.key), ("time", guidance.time))
-    }
-    found_key = chosen["key"] or next((c.name for c in columns if c.is_key), None)
-    found_time = chosen["time"] or next((c.name for c in columns if c.is_time), None)
-    title = _named(columns, guidance.title)
-    if found_time and not any(c.name == found_time and c.kind in _TIMES for c in columns):
-        raise BadRecord("usage", f"the column {found_time!r} holds no days or times")
+    named_key = _column_named(columns, guidance.key or table.key)
+    named_time = _column_named(columns, guidance.time)
+    title = _column_named(columns, guidance.title)
+    key = named_key or next((c.name for c in columns if c.is_key), None)
+    time = named_time or next((c.name for c in columns if c.is_time), None)
+    if time and not any(c.name == time and c.kind in ("date", "date-time") for c in columns):
+        raise BadRecord("usage", f"the column {time!r} holds no days or times")
     if title:
         columns = tuple(replace(c, is_title=c.name == title) for c in columns)
-    if found_key != KEY_FIELD:
+    if key != KEY_FIELD:
         columns = tuple(replace(c, name="column_id") if c.name == KEY_FIELD else c for c in columns)
-    return _Fit(table, columns, found_key, found_time)
+    return _Fit(table, columns, key, time)
 
 
-def _named(columns: tuple[Column, ...], wanted: str | None) -> str | None:
+def _column_named(columns: tuple[Column, ...], name: str | None) -> str | None:
     """The column of that name. Raises: BadRecord."""
-    if wanted is None:
+    if name is None:
         return None
-    found = next((c.name for c in columns if wanted in (c.name, c.source_name)), None)
+    found = next((c.name for c in columns if name in (c.name, c.source_name)), None)
     if found is None:
         known = ", ".join(column.source_name for column in columns)
-        raise BadRecord("usage", f"it has no column {wanted!r}, but {one_line(known, 300)}")
+        raise BadRecord("usage", f"it has no column {name!r}, but {one_line(known, 300)}")
     return found
+
+
+def stream_of(table: Table, columns: tuple[Column, ...], time: str | None) -> Stream:
+    """A stream with a field for each column and an `id` for the record."""
+    fields = [_field(column, is_event=column.name == time) for column in columns]
+    return Stream(
+        table.stream,
+        f"Rows of {table.name}"[:200],
+        "All columns: " + ", ".join(column.source_name for column in columns)[:900],
+        [key(), *(each for each in fields if each.name != "id")],
+        time_field=time,
+    )
+
+
+def _field(column: Column, *, is_event: bool) -> Field:
+    about = f"Column {column.source_name}"
+    if column.kind in _MAKERS:
+        return _MAKERS[column.kind](column, about, is_event)
+    if column.is_grouped:
+        return word(column.name, about, title=column.is_title, searched=True)
+    return text(column.name, about, title=column.is_title)
+
+
+_MAKERS: dict[str, Callable[[Column, str, bool], Field]] = {
+    "boolean": lambda column, about, _: flag(column.name, about),
+    "integer": lambda column, about, _: integer(column.name, about, summed=True),
+    "number": lambda column, about, _: number(column.name, about, summed=True),
+    "date": lambda column, about, event: day(column.name, about, event=event),
+    "date-time": lambda column, about, event: moment(column.name, about, event=event),
+    "json": lambda column, about, _: free(column.name, about),
+}

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from personal_server.mcp_adapter.errors import ToolError
-from personal_server.mcp_adapter.tools.expansion import encode_expand, refuse_without_capability
+from personal_server.mcp_adapter.tools.expansion import encode_expand
 
 Json = dict[str, Any]
 legal: list[tuple[Json, tuple[tuple[str, str], ...]]] = [
@@ -36,11 +36,3 @@ def test_any_other_shape_is_refused_with_its_place(asked: Json, param: str) -> N
     with pytest.raises(ToolError) as error:
         encode_expand(asked)
     assert (error.value.code, error.value.error["param"]) == ("invalid_expand", param)
-
-
-def test_a_described_stream_without_relations_has_nothing_to_expand() -> None:
-    with pytest.raises(ToolError) as error:
-        refuse_without_capability([{"expand_capabilities": []}, {}], "messages")
-    assert error.value.code == "invalid_expand"
-    refuse_without_capability([], "messages")
-    refuse_without_capability([{}, {"expand_capabilities": [{"name": "attachments"}]}], "messages")

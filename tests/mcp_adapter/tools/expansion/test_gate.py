@@ -50,6 +50,24 @@ async def test_a_stream_without_relations_is_not_read() -> None:
     assert rs.paths == [schema]
 
 
+@pytest.mark.parametrize("relations", [[], [[], ["attachments"]]])
+async def test_a_stream_that_is_not_described_or_has_one_relation_is_read(
+    relations: list[list[str]],
+) -> None:
+    rs = world()
+    rows = [
+        {"name": "messages", "expand_capabilities": [{"name": name} for name in names]}
+        for names in relations
+    ]
+
+    def script(request: Request) -> Answer | None:
+        return Answer(200, {"streams": rows}) if request.path == schema else None
+
+    rs.script = script
+    assert not (await ask(rs, "query_records", asked)).is_error
+    assert rs.paths == [schema, records]
+
+
 @pytest.mark.parametrize("status", [400, 404, 500])
 async def test_a_schema_that_cannot_be_had_lets_the_server_decide(status: int) -> None:
     rs = without_relations()

@@ -1,0 +1,25 @@
+"""The store of this machine, as commands of its owner open it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, contextmanager
+
+from personal_server.app.stores import OwnerStore, open_owner_store, open_stores
+from personal_server.cli.exits import settings_or_exit
+from personal_server.collecting.imports import ImportPorts
+
+StoreOpener = Callable[[], AbstractContextManager[OwnerStore]]
+ImportOpener = Callable[[], AbstractContextManager[ImportPorts]]
+
+
+def open_store() -> AbstractContextManager[OwnerStore]:
+    """Grants, disclosures and records, for a command of the owner."""
+    return open_owner_store(settings_or_exit())
+
+
+@contextmanager
+def open_imports() -> Generator[ImportPorts, None, None]:
+    """The records, for an import."""
+    with open_stores(settings_or_exit(), serving=False) as stores:
+        yield ImportPorts(stores.records, stores.clock, stores.random_bytes)

@@ -30,10 +30,11 @@ from personal_server.granting.codes import challenge_of
 from personal_server.granting.decisions import Granting
 from personal_server.granting.pending_requests import Requesting
 from personal_server.granting.reviews import Review
-from personal_server.storage.authorization import AuditRow, AuthorizationStore
+from personal_server.storage.authorization import AuditRow, AuthorizationStore, R
 from personal_server.storage.catalog import Catalog
 from personal_server.storage.sql.authorization import SCHEMA, SqlAuthorizationStore
 from personal_server.storage.sqlite.database import SqliteDatabase
+from personal_server.storage.tables import Assignment, ColumnCondition
 from personal_server.web.guarded_fetch import GuardedFetch
 from tests.authorization_server.publishing import JWKS, KEY, RSA, URL, claude, public
 from tests.oracle.authorization_memory import MemoryAuthorizationStore
@@ -134,13 +135,15 @@ class Server:
     def requesting(self) -> Requesting:
         return Requesting(self.store, self.clock, self.bytes_of)
 
-    def rows(self, table: Any, **where: Any) -> list[Any]:
+    def rows(self, table: type[R], *where: ColumnCondition[R]) -> list[R]:
         with self.store.read() as reader:
-            return reader.rows(table, **where)
+            return reader.rows(table, *where)
 
-    def change(self, table: Any, to: dict[str, object], **where: Any) -> None:
+    def change(
+        self, table: type[R], to: Sequence[Assignment[R]], *where: ColumnCondition[R]
+    ) -> None:
         with self.store.write() as writer:
-            writer.change(table, to, **where)
+            writer.change(table, to, *where)
 
     def events(self) -> list[str]:
         return [row.event for row in self.rows(AuditRow)]

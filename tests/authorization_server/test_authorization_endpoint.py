@@ -188,14 +188,16 @@ async def test_a_full_table_of_opened_requests_is_temporarily_unavailable(app: A
     with app.server.store.write() as writer:
         for number in range(200):
             writer.insert(replace(row, request_id=f"ar_{number}", opened_at_ns=1))
-        writer.delete(RequestRow, request_id=row.request_id)
+        writer.delete(RequestRow, RequestRow.request_id.equals(row.request_id))
     found = redirected(await app.authorize())
     assert found["error"] == ["temporarily_unavailable"]
 
 
 async def test_a_blocked_client_is_unknown_everywhere(app: Any) -> None:
     body = await app.connect()
-    app.server.change(ClientRow, {"blocked_at_ns": 1}, client_id=app.client_id)
+    app.server.change(
+        ClientRow, [ClientRow.blocked_at_ns.to(1)], ClientRow.client_id.equals(app.client_id)
+    )
     assert (await app.authorize()).status_code == 400
     assert (await app.refresh(body["refresh_token"])).json()["error"] == "invalid_client"
     pushed = await app.post("/oauth/par", **app.parameters())

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.anyio
 async def test_a_document_client_without_keys_connects_and_refreshes(document: Any) -> None:
     body = await document.connect(resource="https://me.example/mcp")
     assert (await document.refresh(body["refresh_token"])).status_code == 200
-    row = document.server.rows(ClientRow, client_id=URL)[0]
+    row = document.server.rows(ClientRow, ClientRow.client_id.equals(URL))[0]
     assert (row.registration, row.name) == ("client_id_metadata_document", "Claude")
     assert len(document.server.web.requests) == 1
 
@@ -230,7 +230,9 @@ async def test_a_wrong_assertion_is_invalid_client(document: Any, over: dict[str
     answer = await document.redeem("pdpp_ac_x", **proof(document, **over))
     assert (answer.status_code, answer.json()["error"]) == (400, "invalid_client")
     assert answer.json().keys() == {"error", "error_description", "request_id"}
-    assert document.server.rows(AuditRow, event="client.refused")[-1].detail["check"]
+    assert document.server.rows(AuditRow, AuditRow.event.equals("client.refused"))[-1].detail[
+        "check"
+    ]
 
 
 def forged(app: Any) -> str:

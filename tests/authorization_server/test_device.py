@@ -86,7 +86,9 @@ async def test_of_two_parallel_polls_one_collects(app: Any, details: Any) -> Non
 async def test_a_wrong_user_code_has_one_wording(app: Any) -> None:
     await begin(app)
     used = app.server.rows(RequestRow)[0]
-    app.server.change(RequestRow, {"status": "denied"}, request_id=used.request_id)
+    app.server.change(
+        RequestRow, [RequestRow.status.to("denied")], RequestRow.request_id.equals(used.request_id)
+    )
     with pytest.raises(InvalidUserCode):
         app.server.requesting.find_device("XXXX-XXXX", OWNER)
     assert "device.wrong_code" in app.server.events()

@@ -40,7 +40,9 @@ async def test_a_package_shows_its_grants_and_what_cannot_be_read(app: Any) -> N
     body = await app.connect()
     first, second = body["grant_ids"]
     app.server.change(
-        GrantRow, {"revoked_at_ns": app.server.now_ns, "reason": "owner"}, grant_id=first
+        GrantRow,
+        [GrantRow.revoked_at_ns.to(app.server.now_ns), GrantRow.reason.to("owner")],
+        GrantRow.grant_id.equals(first),
     )
     found = (await app.current(body["access_token"])).json()
     assert (found["kind"], found["status"]) == ("mcp_package", "active")
@@ -62,7 +64,7 @@ async def test_a_revoked_connection_is_named_while_the_grant_lives(app: Any, det
 
 async def test_an_ended_grant_still_tells_why(app: Any, details: Any) -> None:
     body = await app.connect(authorization_details=details())
-    ended = {"revoked_at_ns": app.server.now_ns, "reason": "owner"}
+    ended = [GrantRow.revoked_at_ns.to(app.server.now_ns), GrantRow.reason.to("owner")]
     app.server.change(GrantRow, ended)
     answer = await app.current(body["access_token"])
     assert (answer.status_code, answer.json()["status"]) == (200, "revoked")
@@ -106,7 +108,7 @@ async def test_a_package_ends_whole_and_its_bearer_cannot_end_one_member(app: An
 
 async def test_the_owner_ends_anything_even_what_cannot_be_read(app: Any, details: Any) -> None:
     body = await app.connect(authorization_details=details())
-    app.server.change(GrantRow, {"grant": b"{}"})
+    app.server.change(GrantRow, [GrantRow.grant.to(b"{}")])
     owner = await owner_token(app)
     path = f"/grants/{body['grant_id']}/revoke"
     answer = await app.http.post(path, headers=bearer(owner))
@@ -132,7 +134,7 @@ async def test_an_owner_session_ends_too(server: Any, app: Any) -> None:
 
 async def test_an_expired_grant_stays_expired(app: Any, details: Any) -> None:
     body = await app.connect(authorization_details=details())
-    app.server.change(GrantRow, {"expires_at_ns": app.server.now_ns})
+    app.server.change(GrantRow, [GrantRow.expires_at_ns.to(app.server.now_ns)])
     owner = await owner_token(app)
     answer = await app.http.post(f"/grants/{body['grant_id']}/revoke", headers=bearer(owner))
     assert answer.json()["status"] == "expired"

@@ -8,6 +8,7 @@ import pytest
 
 from personal_server.consent.credentials import secret_hash
 from personal_server.storage.authorization import GrantRow, IntrospectionClientRow, TokenRow
+from personal_server.storage.tables import Assignment
 
 pytestmark = pytest.mark.anyio
 
@@ -44,8 +45,8 @@ async def test_a_client_token_in_full(app: Any, ask: Any, details: Any) -> None:
 
 async def test_a_package_lists_its_active_members(app: Any, ask: Any) -> None:
     body = await app.connect()
-    revoked = {"revoked_at_ns": 1, "reason": "owner"}
-    app.server.change(GrantRow, revoked, grant_id=body["grant_ids"][0])
+    revoked = [GrantRow.revoked_at_ns.to(1), GrantRow.reason.to("owner")]
+    app.server.change(GrantRow, revoked, GrantRow.grant_id.equals(body["grant_ids"][0]))
     found = (await ask(body["access_token"])).json()
     package = found["package"]
     assert found["grant_package_id"] == package["package_id"] == body["grant_package_id"]
@@ -57,13 +58,13 @@ async def test_a_package_lists_its_active_members(app: Any, ask: Any) -> None:
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"revoked_at_ns": 1, "reason": "owner"}, "grant_revoked"),
-        ({"expires_at_ns": 1}, "grant_expired"),
-        ({"grant": b"{}"}, "grant_invalid"),
+        ([GrantRow.revoked_at_ns.to(1), GrantRow.reason.to("owner")], "grant_revoked"),
+        ([GrantRow.expires_at_ns.to(1)], "grant_expired"),
+        ([GrantRow.grant.to(b"{}")], "grant_invalid"),
     ],
 )
 async def test_ended_grants_carry_only_their_reason(
-    app: Any, ask: Any, details: Any, change: dict[str, Any], reason: str
+    app: Any, ask: Any, details: Any, change: list[Assignment[GrantRow]], reason: str
 ) -> None:
     body = await app.connect(authorization_details=details())
     app.server.change(GrantRow, change)
@@ -75,9 +76,9 @@ async def test_everything_else_is_bare(app: Any, ask: Any, details: Any) -> None
     body = await app.connect(authorization_details=details())
     assert (await ask("pdpp_at_unknown")).json() == {"active": False}
     assert (await ask(body["refresh_token"])).json() == {"active": False}
-    app.server.change(TokenRow, {"revoked_at_ns": 1})
+    app.server.change(TokenRow, [TokenRow.revoked_at_ns.to(1)])
     assert (await ask(body["access_token"])).json() == {"active": False}
-    ended = {"revoked_at_ns": 1, "reason": "client_disconnected"}
+    ended = [GrantRow.revoked_at_ns.to(1), GrantRow.reason.to("client_disconnected")]
     app.server.change(GrantRow, ended)
     assert (await ask(body["access_token"])).json() == {"active": False}
 

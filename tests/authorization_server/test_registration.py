@@ -141,7 +141,7 @@ async def test_registration_can_be_switched_off(server: Any) -> None:
 
 
 async def test_a_full_table_makes_room_for_the_newest(app: Any) -> None:
-    row = app.server.rows(ClientRow, registration="dynamic")[0]
+    row = app.server.rows(ClientRow, ClientRow.registration.equals("dynamic"))[0]
     with app.server.store.write() as writer:
         for number in range(999):
             copy = replace(row, client_id=f"cli_{number}", client_ref=f"clr_{number}")
@@ -150,4 +150,4 @@ async def test_a_full_table_makes_room_for_the_newest(app: Any) -> None:
     assert full.status_code == 429
     app.server.now_ns += 3_601 * 10**9
     assert (await app.register()).status_code == 201
-    assert len(app.server.rows(ClientRow, registration="dynamic")) == 1_000
+    assert len(app.server.rows(ClientRow, ClientRow.registration.equals("dynamic"))) == 1_000

@@ -99,7 +99,7 @@ def prepare(site: Site) -> dict[str, str]:
     now_ns = time.time_ns()
     with store.read() as reader:
         first = reader.count(RequestRow)
-        known = reader.get(ClientRow, client_id="cli_notes") is not None
+        known = reader.get(ClientRow, ClientRow.client_id.equals("cli_notes")) is not None
     if not known:
         _clients(site, now_ns)
     held_id = _held(site, now_ns, f"ar_held_{first}")

@@ -116,7 +116,7 @@ class Household:
     ) -> str:
         """A pending request; the path of its consent page."""
         with self.authorization.read() as reader:
-            known = reader.get(ClientRow, client_id=client_id)
+            known = reader.get(ClientRow, ClientRow.client_id.equals(client_id))
             number = reader.count(RequestRow)
         if known is None:
             self.client(client_id)

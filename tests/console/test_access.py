@@ -58,7 +58,7 @@ def test_an_unreadable_grant_is_shown_and_can_be_ended(house: Household, browser
     allow(browser, house.ask(mail_request()))
     (row,) = house.rows(GrantRow)
     with house.authorization.write() as writer:
-        writer.change(GrantRow, {"grant": b"{}"}, grant_id=row.grant_id)
+        writer.change(GrantRow, [GrantRow.grant.to(b"{}")], GrantRow.grant_id.equals(row.grant_id))
     page = browser.get(f"/owner/access/{row.grant_id}")
     assert "cannot be read" in words(page)
     assert browser.get("/owner/access").status == 200

@@ -161,7 +161,7 @@ def test_the_decision_erases_state_and_redirect(bench: Any, make_entry: Any) -> 
 def test_a_denial_goes_back_with_state_and_issuer_once(bench: Any, make_entry: Any) -> None:
     uri = "https://app.example/cb?a=1"
     with bench.store.write() as writer:
-        writer.change(ClientRow, {"redirect_uris": (uri,)})
+        writer.change(ClientRow, [ClientRow.redirect_uris.to((uri,))])
     request_id = bench.ask([make_entry()], redirect_uri=uri)
     decided = bench.granting.deny(request_id, OWNER)
     assert decided.redirect_to.startswith("https://app.example/cb?a=1&error=access_denied")
@@ -334,11 +334,11 @@ def test_an_app_that_changed_its_addresses_is_not_sent_anywhere(
     shown = bench.granting.view(request_id, OWNER)
     with bench.store.write() as writer:
         more = ("https://app.example/cb", "https://app.example/other")
-        writer.change(ClientRow, {"redirect_uris": more})
+        writer.change(ClientRow, [ClientRow.redirect_uris.to(more)])
     with pytest.raises(ReviewStale):
         bench.granting.approve(request_id, shown.choices, shown.revision, OWNER)
     assert "request.stale" in [row.event for row in bench.rows(AuditRow)]
     with bench.store.write() as writer:
-        writer.change(ClientRow, {"redirect_uris": ("https://app.example/other",)})
+        writer.change(ClientRow, [ClientRow.redirect_uris.to(("https://app.example/other",))])
     with pytest.raises(RequestClosed):
         bench.granting.view(request_id, OWNER)

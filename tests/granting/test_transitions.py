@@ -85,7 +85,8 @@ def test_a_change_is_made_once_or_refused(
     )
     if not life.timed or state != (*life.ways,)[0]:
         with bench.store.write() as writer:
-            writer.change(table, life.entering(state, 1))
+            named = life.entering(state, 1).items()
+            writer.change(table, [table.table.column(name).to(value) for name, value in named])
     (before,) = bench.rows(table)
     with bench.store.write() as writer:
         if life.may(state, to):
@@ -95,13 +96,13 @@ def test_a_change_is_made_once_or_refused(
                 transition(writer, table, state, to, 5)
     (after,) = bench.rows(table)
     changed = {life.column} if life.may(state, to) else set[str]()
-    assert {n for n in table.__slots__ if getattr(before, n) != getattr(after, n)} == changed
+    assert {n for n in table.table.names if getattr(before, n) != getattr(after, n)} == changed
     assert not changed or getattr(after, life.column) == (5 if life.timed else to)
 
 
 def test_nothing_is_ended_for_a_reason_that_nobody_knows(bench: Any) -> None:
     with bench.store.write() as writer, pytest.raises(AssertionError):
-        revoke(writer, GrantRow, "because", 5, grant_id="grt_1")
+        revoke(writer, GrantRow, "because", 5, GrantRow.grant_id.equals("grt_1"))
 
 
 def test_states_are_changed_by_the_tables_alone() -> None:
@@ -130,6 +131,6 @@ def changed_columns(function: ast.FunctionDef) -> Iterator[object]:
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             if node.value and any(isinstance(t, ast.Name) and t.id in names for t in targets):
                 given.append(node.value)
-    for value in given:
-        if isinstance(value, ast.Dict):
-            yield from (key.value for key in value.keys if isinstance(key, ast.Constant))
+    for node in (node for value in given for node in ast.walk(value)):
+        if isinstance(node, ast.Attribute) and node.attr == "to":
+            yield node.value.attr if isinstance(node.value, ast.Attribute) else None

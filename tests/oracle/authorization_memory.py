@@ -3,30 +3,31 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
-from personal_server.storage.authorization import After, AuditRow, Before, NotNull, R, Row
+from personal_server.storage.authorization import AuditRow, R, Row
+from personal_server.storage.tables import Assignment, ColumnCondition, Comparison, StoredColumn
 
 Tables = dict[type[Row], list[Row]]
 
 
-def meets(row: Row, where: dict[str, object]) -> bool:
+def meets(row: Row, where: Sequence[ColumnCondition[Any]]) -> bool:
     """Whether a row meets every condition."""
-    return all(_holds(getattr(row, column), condition) for column, condition in where.items())
+    return all(_holds(getattr(row, each.column.name), each) for each in where)
 
 
-def _holds(value: object, condition: object) -> bool:
-    match condition:
-        case Before(bound):
-            return isinstance(value, int) and value <= bound
-        case After(bound):
-            return isinstance(value, int) and value > bound
-        case NotNull():
-            return value is not None
-        case _:
-            return value == condition
+def _holds(value: Any, condition: ColumnCondition[Any]) -> bool:
+    bound: Any = condition.value
+    match condition.comparison:
+        case Comparison.AT_MOST:
+            return value is not None and value <= bound
+        case Comparison.ABOVE:
+            return value is not None and value > bound
+        case Comparison.EQUALS | Comparison.IS_NULL:
+            return value == bound
 
 
 class MemoryTransaction:
@@ -35,9 +36,9 @@ class MemoryTransaction:
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
 
-    def get(self, table: type[R], **key: object) -> R | None:
+    def get(self, table: type[R], *where: ColumnCondition[R]) -> R | None:
         """The only row that meets the conditions."""
-        found = [row for row in self._of(table) if meets(row, key)]
+        found = [row for row in self._of(table) if meets(row, where)]
         if len(found) > 1:
             raise LookupError(f"Several rows of {table.table}.")
         return found[0] if found else None
@@ -45,19 +46,18 @@ class MemoryTransaction:
     def rows(
         self,
         table: type[R],
-        *,
-        order: str | None = None,
+        *where: ColumnCondition[R],
+        order: StoredColumn[R, Any] | None = None,
         descending: bool = False,
         limit: int | None = None,
-        **where: object,
     ) -> list[R]:
         """The rows that meet the conditions, in order."""
-        by = (order,) if order else table.key
+        by = (order.name,) if order else table.table.key
         found = [row for row in self._of(table) if meets(row, where)]
         found.sort(key=lambda row: tuple(getattr(row, column) for column in by), reverse=descending)
         return found[:limit]
 
-    def count(self, table: type[Row], **where: object) -> int:
+    def count(self, table: type[R], *where: ColumnCondition[R]) -> int:
         """How many rows meet the conditions."""
         return sum(meets(row, where) for row in self._of(table))
 
@@ -66,19 +66,21 @@ class MemoryTransaction:
         rows = self._of(type(row))
         if isinstance(row, AuditRow) and not row.event_id:
             row = replace(row, event_id=len(rows) + 1)
-        for columns in (row.key, *((column,) for column in row.unique)):
+        for columns in (row.table.key, *row.table.unique):
             _refuse_duplicate(rows, row, columns)
         rows.append(row)
 
-    def change(self, table: type[Row], to: Mapping[str, object], **where: object) -> int:
+    def change(
+        self, table: type[R], to: Sequence[Assignment[R]], *where: ColumnCondition[R]
+    ) -> int:
         """Set columns where the conditions hold."""
         rows = self._of(table)
         hits = [index for index, row in enumerate(rows) if meets(row, where)]
         for index in hits:
-            rows[index] = replace(rows[index], **to)  # pyright: ignore[reportArgumentType]
+            rows[index] = replace(rows[index], **{each.column.name: each.value for each in to})
         return len(hits)
 
-    def delete(self, table: type[Row], **where: object) -> int:
+    def delete(self, table: type[R], *where: ColumnCondition[R]) -> int:
         """Remove the rows that meet the conditions."""
         rows = self._of(table)
         kept = [row for row in rows if not meets(row, where)]
@@ -94,7 +96,7 @@ def _refuse_duplicate(rows: list[Row], row: Row, columns: tuple[str, ...]) -> No
     values = {column: getattr(row, column) for column in columns}
     if None in values.values():
         return
-    if any(meets(other, values) for other in rows):
+    if any(all(getattr(other, each) == value for each, value in values.items()) for other in rows):
         raise LookupError(f"Duplicate {columns} in {row.table}.")
 
 

@@ -49,7 +49,7 @@ def states(bench: Bench) -> dict[tuple[type[Row], object], str]:
             told = getattr(row, life.column)
             first, last = (*life.ways,)[0], (*life.ways,)[-1]
             state = told if not life.timed else first if told is None else last
-            found[table, tuple(getattr(row, name) for name in table.key)] = state
+            found[table, tuple(getattr(row, name) for name in table.table.key)] = state
     return found
 
 

@@ -50,7 +50,8 @@ def look_at_database(path: Path, place: str, watch: Watch) -> list[str]:
         for row in database.run(f'SELECT * FROM "{table}"'):  # noqa: S608 (names of the file)
             for value in row:
                 _look_at_value(value, f"{place} table {table}", watch)
-    trail = "\n".join(_texts(database, AuditRow.table)) if (AuditRow.table,) in tables else ""
+    audit = AuditRow.table.name
+    trail = "\n".join(_texts(database, audit)) if (audit,) in tables else ""
     values = set[str]()
     if trail or watch.logged:
         for (table,) in tables:

@@ -11,12 +11,9 @@ import pytest
 
 from personal_server.storage.authorization import (
     ROW_TYPES,
-    After,
     AuditRow,
     AuthorizationStore,
-    Before,
     ClientRow,
-    NotNull,
     OwnerLinkRow,
     OwnerRow,
     RequestRow,
@@ -77,11 +74,19 @@ def test_conditions_compare_null_bounds_and_equality(store: AuthorizationStore) 
         for row in (link(1, 10), link(2, 20, used=3), link(3, 30)):
             writer.insert(row)
     with store.read() as reader:
-        assert reader.count(OwnerLinkRow, used_at_ns=None) == 2
-        assert reader.count(OwnerLinkRow, used_at_ns=NotNull()) == 1
-        assert reader.count(OwnerLinkRow, expires_at_ns=Before(20)) == 2
-        assert reader.count(OwnerLinkRow, expires_at_ns=After(20), used_at_ns=None) == 1
-        newest = reader.rows(OwnerLinkRow, order="expires_at_ns", descending=True, limit=1)
+        assert reader.count(OwnerLinkRow, OwnerLinkRow.used_at_ns.equals(None)) == 2
+        assert reader.count(OwnerLinkRow, OwnerLinkRow.expires_at_ns.at_most(20)) == 2
+        assert (
+            reader.count(
+                OwnerLinkRow,
+                OwnerLinkRow.expires_at_ns.above(20),
+                OwnerLinkRow.used_at_ns.equals(None),
+            )
+            == 1
+        )
+        newest = reader.rows(
+            OwnerLinkRow, order=OwnerLinkRow.expires_at_ns, descending=True, limit=1
+        )
     assert newest == [link(3, 30)]
 
 
@@ -94,7 +99,10 @@ def test_a_conditional_change_tells_who_won(store: AuthorizationStore) -> None:
         with store.write() as writer:
             wins.append(
                 writer.change(
-                    RequestRow, {"status": "approved"}, request_id="ar_1", status="pending"
+                    RequestRow,
+                    [RequestRow.status.to("approved")],
+                    RequestRow.request_id.equals("ar_1"),
+                    RequestRow.status.equals("pending"),
                 )
             )
 
@@ -151,7 +159,7 @@ def test_delete_removes_what_meets_the_conditions(store: AuthorizationStore) -> 
     with store.write() as writer:
         writer.insert(link(1, 10))
         writer.insert(link(2, 20))
-        assert writer.delete(OwnerLinkRow, expires_at_ns=Before(10)) == 1
+        assert writer.delete(OwnerLinkRow, OwnerLinkRow.expires_at_ns.at_most(10)) == 1
         assert writer.rows(OwnerLinkRow) == [link(2, 20)]
 
 
@@ -170,15 +178,15 @@ def test_two_subjects_share_a_file_and_see_nothing_of_each_other(tmp_path: Path)
     database.close()
 
 
-@pytest.mark.parametrize("table", ROW_TYPES, ids=lambda table: table.table)
+@pytest.mark.parametrize("table", ROW_TYPES, ids=lambda row: row.table.name)
 def test_each_table_is_keyed_by_subject_and_has_the_columns_of_its_row(
     table: type[Row], tmp_path: Path
 ) -> None:
     database = SqliteDatabase(tmp_path / "pdpp.db", [SCHEMA])
     with database.read() as session:
-        info = session.rows("SELECT name, pk FROM pragma_table_info(?)", [table.table])
+        info = session.rows("SELECT name, pk FROM pragma_table_info(?)", [table.table.name])
     database.close()
     names = {name for name, _ in info}
     key = [name for name, place in sorted(info, key=lambda line: line[1]) if place]
     assert names == {"subject_id", *(column.name for column in dataclasses.fields(table))}
-    assert key == ["subject_id", *table.key]
+    assert key == ["subject_id", *table.table.key]

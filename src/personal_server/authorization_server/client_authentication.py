@@ -7,7 +7,7 @@ Source: docs/contract/authorization-server.md 3.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import anyio.to_thread
@@ -34,6 +34,7 @@ from personal_server.storage.authorization import (
     AuthorizationWriter,
     ClientRow,
 )
+from personal_server.storage.tables import Assignment
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,23 +140,23 @@ class Clients:
 
     def _row(self, client_id: str) -> ClientRow | None:
         with self._store.read() as reader:
-            return reader.get(ClientRow, client_id=client_id)
+            return reader.get(ClientRow, ClientRow.client_id.equals(client_id))
 
     def _keep(self, document: ClientDocument, acting: Acting) -> ClientRow:
         """The row of a document's client, brought to what the document says."""
-        facts: dict[str, object] = {
-            "name": document.name,
-            "display": dict(document.display),
-            "redirect_uris": document.redirect_uris,
-            "grant_types": document.grant_types or GRANT_TYPES,
-            "auth_method": document.auth_method,
-        }
+        facts = (
+            ClientRow.name.to(document.name),
+            ClientRow.display.to(dict(document.display)),
+            ClientRow.redirect_uris.to(document.redirect_uris),
+            ClientRow.grant_types.to(document.grant_types or GRANT_TYPES),
+            ClientRow.auth_method.to(document.auth_method),
+        )
         row = self._row(document.client_id)
-        if row is not None and all(getattr(row, name) == fact for name, fact in facts.items()):
+        if row is not None and not _changed(row, facts):
             return row
         with self._store.write() as writer:
             self._write(writer, document, facts, acting)
-            kept = writer.get(ClientRow, client_id=document.client_id)
+            kept = writer.get(ClientRow, ClientRow.client_id.equals(document.client_id))
         if kept is None:
             raise _unknown()
         return kept
@@ -164,15 +165,15 @@ class Clients:
         self,
         writer: AuthorizationWriter,
         document: ClientDocument,
-        facts: dict[str, object],
+        facts: Sequence[Assignment[ClientRow]],
         acting: Acting,
     ) -> None:
         now_ns = self._clock()
         subject = Subject(document.client_id)
-        known = writer.get(ClientRow, client_id=document.client_id)
+        known = writer.get(ClientRow, ClientRow.client_id.equals(document.client_id))
         if known is not None:
-            changed = [name for name, fact in facts.items() if getattr(known, name) != fact]
-            writer.change(ClientRow, facts, client_id=document.client_id)
+            changed = _changed(known, facts)
+            writer.change(ClientRow, facts, ClientRow.client_id.equals(document.client_id))
             audit(writer, METADATA_CHANGED, acting, now_ns, subject, changed=changed)
             return
         writer.insert(
@@ -193,7 +194,7 @@ class Clients:
     def _use_once(self, client_id: str, jti: str, expires_at_ns: int) -> None:
         jti_hash = secret_hash(f"{client_id}\n{jti}")
         with self._store.write() as writer:
-            if writer.get(AssertionIdRow, jti_hash=jti_hash) is not None:
+            if writer.get(AssertionIdRow, AssertionIdRow.jti_hash.equals(jti_hash)) is not None:
                 raise refusal("replay")
             writer.insert(AssertionIdRow(jti_hash=jti_hash, expires_at_ns=expires_at_ns))
 
@@ -204,11 +205,20 @@ class Clients:
 
         def note() -> None:
             with self._store.write() as writer:
-                row = None if client_id is None else writer.get(ClientRow, client_id=client_id)
+                row = (
+                    None
+                    if client_id is None
+                    else writer.get(ClientRow, ClientRow.client_id.equals(client_id))
+                )
                 subject = Subject(None if row is None else row.client_id)
                 audit(writer, "client.refused", acting, self._clock(), subject, check=check)
 
         await anyio.to_thread.run_sync(note)
+
+
+def _changed(row: ClientRow, facts: Sequence[Assignment[ClientRow]]) -> list[str]:
+    """The columns that the facts give another value."""
+    return [fact.column.name for fact in facts if getattr(row, fact.column.name) != fact.value]
 
 
 def _unknown() -> InvalidClient:

@@ -116,13 +116,13 @@ class Documents:
 
     def _kept(self, url: str) -> ClientDocumentRow | None:
         with self._store.read() as reader:
-            return reader.get(ClientDocumentRow, url=url)
+            return reader.get(ClientDocumentRow, ClientDocumentRow.url.equals(url))
 
     def _keep(self, row: ClientDocumentRow, client_id: str) -> None:
         subject, now_ns = Subject(client_id), row.fetched_at_ns
         with self._store.write() as writer:
-            before = writer.get(ClientDocumentRow, url=row.url)
-            writer.delete(ClientDocumentRow, url=row.url)
+            before = writer.get(ClientDocumentRow, ClientDocumentRow.url.equals(row.url))
+            writer.delete(ClientDocumentRow, ClientDocumentRow.url.equals(row.url))
             writer.insert(row)
             audit(writer, "client.document_fetched", SERVER, now_ns, subject)
             if before is not None and published_keys(before.body) != published_keys(row.body):

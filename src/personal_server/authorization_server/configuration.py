@@ -58,20 +58,20 @@ def keep_pre_registered(
     """
     with store.write() as writer:
         configured = {client.client_id for client in configuration.pre_registered}
-        for row in writer.rows(ClientRow, registration=PRE_REGISTERED):
+        for row in writer.rows(ClientRow, ClientRow.registration.equals(PRE_REGISTERED)):
             if row.client_id not in configured:
-                writer.delete(ClientRow, client_id=row.client_id)
+                writer.delete(ClientRow, ClientRow.client_id.equals(row.client_id))
         for client in configuration.pre_registered:
             grant_types = [DEVICE_CODE, REFRESH_TOKEN]
             grant_types += [AUTHORIZATION_CODE] if client.redirect_uris else []
             grant_types += [OWNER_PROFILE] if client.owner_profile else []
-            facts: dict[str, object] = {
-                "name": client.client_name,
-                "registration": PRE_REGISTERED,
-                "redirect_uris": client.redirect_uris,
-                "grant_types": tuple(grant_types),
-            }
-            if writer.change(ClientRow, facts, client_id=client.client_id):
+            facts = [
+                ClientRow.name.to(client.client_name),
+                ClientRow.registration.to(PRE_REGISTERED),
+                ClientRow.redirect_uris.to(client.redirect_uris),
+                ClientRow.grant_types.to(tuple(grant_types)),
+            ]
+            if writer.change(ClientRow, facts, ClientRow.client_id.equals(client.client_id)):
                 continue
             row = ClientRow(
                 client_id=client.client_id,

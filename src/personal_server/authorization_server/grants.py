@@ -193,7 +193,7 @@ def _render_member(member: MemberGrant) -> dict[str, object]:
 
 
 def _client_name(reader: AuthorizationReader, client_id: str) -> str:
-    row = reader.get(ClientRow, client_id=client_id)
+    row = reader.get(ClientRow, ClientRow.client_id.equals(client_id))
     return client_id if row is None else row.name or client_id
 
 

@@ -61,7 +61,11 @@ class Introspecting:
     def _caller(self, call: Call) -> str | None:
         name, secret = _basic(call.request.headers.get("authorization", ""))
         with self._store.read() as reader:
-            row = reader.get(IntrospectionClientRow, caller_id=name, ended_at_ns=None)
+            row = reader.get(
+                IntrospectionClientRow,
+                IntrospectionClientRow.caller_id.equals(name),
+                IntrospectionClientRow.ended_at_ns.equals(None),
+            )
         known = b"" if row is None else row.secret_hash
         if hmac.compare_digest(known, secret_hash(secret)):
             return name

@@ -267,9 +267,9 @@ def _unknown() -> NotFound:
 
 def _tokens(reader: AuthorizationReader, held: Held) -> list[TokenView]:
     if held.kind == "mcp_package":
-        rows = reader.rows(TokenRow, package_id=held.id)
+        rows = reader.rows(TokenRow, TokenRow.package_id.equals(held.id))
     else:
-        rows = reader.rows(TokenRow, grant_id=held.id)
+        rows = reader.rows(TokenRow, TokenRow.grant_id.equals(held.id))
     views = [
         TokenView(
             token_reference(row.token_hash),
@@ -284,14 +284,17 @@ def _tokens(reader: AuthorizationReader, held: Held) -> list[TokenView]:
 
 
 def _events(reader: AuthorizationReader, held: Held) -> list[tuple[int, str]]:
-    rows = {row.event_id: row for row in reader.rows(AuditRow, package_id=held.id)}
+    rows = {row.event_id: row for row in reader.rows(AuditRow, AuditRow.package_id.equals(held.id))}
     for grant in held.grants:
-        rows |= {row.event_id: row for row in reader.rows(AuditRow, grant_id=grant.grant_id)}
+        rows |= {
+            row.event_id: row
+            for row in reader.rows(AuditRow, AuditRow.grant_id.equals(grant.grant_id))
+        }
     return [(row.at_ns, event_words(row)) for _, row in sorted(rows.items())]
 
 
 def _artifact(reader: AuthorizationReader, revision: str) -> str | None:
-    row = reader.get(ReviewArtifactRow, revision=revision)
+    row = reader.get(ReviewArtifactRow, ReviewArtifactRow.revision.equals(revision))
     if row is None:
         return None
     return laid_open(orjson.dumps(orjson.loads(row.artifact), option=orjson.OPT_INDENT_2).decode())

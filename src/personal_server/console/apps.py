@@ -78,7 +78,7 @@ class ClientPages:
     def show(self, visit: Visit) -> Response:
         """Every app that asked or holds something, the latest first."""
         with self.authorization.read() as reader:
-            rows = reader.rows(ClientRow, order="registered_at_ns", descending=True)
+            rows = reader.rows(ClientRow, order=ClientRow.registered_at_ns, descending=True)
             held = list_held(reader, self.clock())
             owners = _acting_as_owner(reader, self.clock())
             changes = _changes(reader)
@@ -103,7 +103,7 @@ class ClientPages:
     def end_access(self, visit: Visit) -> Response:
         """End everything an app holds.  Raises: NotFound."""
         with self.authorization.write() as writer:
-            row = writer.get(ClientRow, client_ref=visit.path["ref"])
+            row = writer.get(ClientRow, ClientRow.client_ref.equals(visit.path["ref"]))
             if row is None:
                 raise _unknown()
             end_client_access(writer, row.client_id, "owner", acting(visit), self.clock())
@@ -129,7 +129,9 @@ class ClientPages:
 
 def _acting_as_owner(reader: AuthorizationReader, now_ns: int) -> Counter[str]:
     """How many devices act as the owner, by client."""
-    families = reader.rows(FamilyRow, kind="owner", revoked_at_ns=None)
+    families = reader.rows(
+        FamilyRow, FamilyRow.kind.equals("owner"), FamilyRow.revoked_at_ns.equals(None)
+    )
     return Counter(
         family.client_id
         for family in families
@@ -145,7 +147,11 @@ def _view(row: ClientRow, active: int, devices: int) -> ClientView:
 def _changes(reader: AuthorizationReader) -> dict[str | None, AuditRow]:
     """The last time each app said something else of itself."""
     noted = reader.rows(
-        AuditRow, order="event_id", descending=True, limit=_CHANGES_READ, event=METADATA_CHANGED
+        AuditRow,
+        AuditRow.event.equals(METADATA_CHANGED),
+        order=AuditRow.event_id,
+        descending=True,
+        limit=_CHANGES_READ,
     )
     return {change.client_id: change for change in reversed(noted)}
 

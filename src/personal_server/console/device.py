@@ -103,7 +103,7 @@ class DevicePages:
     def _owner_page(self, visit: Visit, *, unticked: bool = False) -> Response:
         row = self._owner_request(visit.path["handle"])
         with self.authorization.read() as reader:
-            client = reader.get(ClientRow, client_id=row.client_id)
+            client = reader.get(ClientRow, ClientRow.client_id.equals(row.client_id))
         return self.pages.show(
             visit,
             "device_owner.html",
@@ -119,7 +119,7 @@ class DevicePages:
 
     def _owner_request(self, handle: str) -> RequestRow:
         with self.authorization.read() as reader:
-            row = reader.get(RequestRow, request_id=handle)
+            row = reader.get(RequestRow, RequestRow.request_id.equals(handle))
         if row is None or row.flow != OWNER_DEVICE:
             raise NotFound("There is no such request. Start again from the device.")
         if row.status != "pending" or row.expires_at_ns <= self.clock():

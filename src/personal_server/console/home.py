@@ -16,7 +16,7 @@ from personal_server.domain.values import DAY_NANOSECONDS
 from personal_server.granting.holdings import list_held
 from personal_server.granting.owner_sessions import OwnerSignIn
 from personal_server.reading.ports import ReadPorts
-from personal_server.storage.authorization import After, AuthorizationStore, ClientRow, RequestRow
+from personal_server.storage.authorization import AuthorizationStore, ClientRow, RequestRow
 from personal_server.storage.catalog import Catalog, Catalogs
 from personal_server.storage.ports import DisclosureQuery, DisclosureStore
 
@@ -85,13 +85,16 @@ class HomePage:
         with self.authorization.read() as reader:
             rows = reader.rows(
                 RequestRow,
-                order="created_at_ns",
+                RequestRow.status.equals("pending"),
+                RequestRow.expires_at_ns.above(now_ns),
+                order=RequestRow.created_at_ns,
                 descending=True,
-                status="pending",
-                expires_at_ns=After(now_ns),
             )
             shown = [row for row in rows if row.flow == "code" or row.opened_at_ns is not None]
-            names = {row.client_id: reader.get(ClientRow, client_id=row.client_id) for row in shown}
+            names = {
+                row.client_id: reader.get(ClientRow, ClientRow.client_id.equals(row.client_id))
+                for row in shown
+            }
         return [
             Waiting(row, client.name or client.client_id, _wants(row, catalog))
             for row in shown[:SHOWN_REQUESTS]

@@ -26,9 +26,9 @@ from personal_server.granting.transitions import close_request
 from personal_server.storage.authorization import (
     AuthorizationStore,
     AuthorizationWriter,
-    Before,
     ClientRow,
     IntrospectionClientRow,
+    RequestRow,
 )
 
 MAX_NEVER_APPROVED = 1_000
@@ -74,12 +74,14 @@ def purge_clients(writer: AuthorizationWriter, now_ns: int) -> int:
     """Forget dynamic clients that were never used, or whose access ended long ago; how many."""
     unused = writer.rows(
         ClientRow,
-        registration=DYNAMIC,
-        first_approved_at_ns=None,
-        blocked_at_ns=None,
-        registered_at_ns=Before(now_ns - UNUSED_NS),
+        ClientRow.registration.equals(DYNAMIC),
+        ClientRow.first_approved_at_ns.equals(None),
+        ClientRow.blocked_at_ns.equals(None),
+        ClientRow.registered_at_ns.at_most(now_ns - UNUSED_NS),
     )
-    dynamic = writer.rows(ClientRow, registration=DYNAMIC, blocked_at_ns=None)
+    dynamic = writer.rows(
+        ClientRow, ClientRow.registration.equals(DYNAMIC), ClientRow.blocked_at_ns.equals(None)
+    )
     approved = [row for row in dynamic if row.first_approved_at_ns is not None]
     ended = [row for row in approved if _ended_long_ago(writer, row.client_id, now_ns)]
     for row in (*unused, *ended):
@@ -100,7 +102,10 @@ def add_introspection_client(
         caller_id=caller_id, secret_hash=secret_hash(secret), name=name, created_at_ns=now_ns
     )
     with store.write() as writer:
-        if writer.get(IntrospectionClientRow, caller_id=caller_id) is not None:
+        if (
+            writer.get(IntrospectionClientRow, IntrospectionClientRow.caller_id.equals(caller_id))
+            is not None
+        ):
             raise InvalidState("There is an introspection client of that name. Choose another.")
         writer.insert(row)
     return IntrospectionCredentials(caller_id, secret)
@@ -117,17 +122,20 @@ def _ended_long_ago(writer: AuthorizationWriter, client_id: str, now_ns: int) ->
 
 
 def _make_room(writer: AuthorizationWriter, now_ns: int) -> None:
-    never_approved = {"registration": DYNAMIC, "first_approved_at_ns": None}
-    if writer.count(ClientRow, **never_approved) < MAX_NEVER_APPROVED:
+    never_approved = (
+        ClientRow.registration.equals(DYNAMIC),
+        ClientRow.first_approved_at_ns.equals(None),
+    )
+    if writer.count(ClientRow, *never_approved) < MAX_NEVER_APPROVED:
         return
     oldest = writer.rows(
         ClientRow,
-        order="registered_at_ns",
+        ClientRow.registration.equals(DYNAMIC),
+        ClientRow.first_approved_at_ns.equals(None),
+        ClientRow.blocked_at_ns.equals(None),
+        ClientRow.registered_at_ns.at_most(now_ns - ROOM_AGE_NS),
+        order=ClientRow.registered_at_ns,
         limit=1,
-        registration=DYNAMIC,
-        first_approved_at_ns=None,
-        blocked_at_ns=None,
-        registered_at_ns=Before(now_ns - ROOM_AGE_NS),
     )
     if not oldest:
         raise RateLimitExceeded(
@@ -137,6 +145,6 @@ def _make_room(writer: AuthorizationWriter, now_ns: int) -> None:
 
 
 def _purge(writer: AuthorizationWriter, row: ClientRow, now_ns: int) -> None:
-    close_request(writer, "expired", now_ns, client_id=row.client_id)
-    writer.delete(ClientRow, client_id=row.client_id)
+    close_request(writer, "expired", now_ns, RequestRow.client_id.equals(row.client_id))
+    writer.delete(ClientRow, ClientRow.client_id.equals(row.client_id))
     audit(writer, "client.purged", SERVER, now_ns, Subject(row.client_id))

@@ -94,7 +94,7 @@ class Redeeming:
         self, writer: AuthorizationWriter, asked: Redemption, acting: Acting, now_ns: int
     ) -> Issued | OAuthRefusal:
         code_hash = secret_hash(asked.code)
-        row = writer.get(CodeRow, code_hash=code_hash)
+        row = writer.get(CodeRow, CodeRow.code_hash.equals(code_hash))
         refused = InvalidGrantCode("The code cannot be redeemed. Authorize again.")
         if row is None:
             return refused
@@ -104,7 +104,9 @@ class Redeeming:
         if row.status != "issued" or row.expires_at_ns <= now_ns:
             return refused
         if not _fits(row, asked):
-            transition(writer, CodeRow, "issued", "burned", now_ns, code_hash=code_hash)
+            transition(
+                writer, CodeRow, "issued", "burned", now_ns, CodeRow.code_hash.equals(code_hash)
+            )
             end_decided(writer, row, "not_collected", acting, now_ns)
             audit(writer, "code.burned", acting, now_ns, Subject(row.client_id))
             return refused
@@ -116,8 +118,16 @@ class Redeeming:
         issued = self._issue(writer, _entitlement(row, rows, asked), rows, acting, now_ns)
         if issued is None:
             return refused
-        to = {"redeemed_at_ns": now_ns, "family_id": issued.family_id}
-        transition(writer, CodeRow, "issued", "redeemed", now_ns, to, code_hash=code_hash)
+        to = [CodeRow.redeemed_at_ns.to(now_ns), CodeRow.family_id.to(issued.family_id)]
+        transition(
+            writer,
+            CodeRow,
+            "issued",
+            "redeemed",
+            now_ns,
+            CodeRow.code_hash.equals(code_hash),
+            columns=to,
+        )
         _redeem_request(writer, row.request_id, now_ns)
         audit(writer, "code.redeemed", acting, now_ns, _subject(issued, row.client_id))
         return issued
@@ -125,7 +135,7 @@ class Redeeming:
     def _redeem_device(
         self, writer: AuthorizationWriter, asked: Redemption, acting: Acting, now_ns: int
     ) -> Issued | OAuthRefusal:
-        row = writer.get(RequestRow, device_code_hash=secret_hash(asked.code))
+        row = writer.get(RequestRow, RequestRow.device_code_hash.equals(secret_hash(asked.code)))
         refused = InvalidGrantCode("The device code cannot be redeemed. Start again.")
         if row is None or row.client_id != asked.client_id or row.status == "redeemed":
             return refused
@@ -159,7 +169,11 @@ class Redeeming:
         if not consume(writer, grant_ids, entitled.access_mode, acting, now_ns):
             return None
         issued = mint(writer, entitled, self._random_bytes, now_ns)
-        writer.change(ClientRow, {"last_used_at_ns": now_ns}, client_id=entitled.client_id)
+        writer.change(
+            ClientRow,
+            [ClientRow.last_used_at_ns.to(now_ns)],
+            ClientRow.client_id.equals(entitled.client_id),
+        )
         audit(writer, "token.issued", acting, now_ns, _subject(issued, entitled.client_id))
         return dataclasses.replace(issued, grant_ids=grant_ids, details=details_of(rows))
 
@@ -175,8 +189,10 @@ def consume(
     if access_mode != SINGLE_USE:
         return True
     for grant_id in grant_ids:
-        to = {"consumed_at_ns": now_ns}
-        if not writer.change(GrantRow, to, grant_id=grant_id, consumed_at_ns=None):
+        to = [GrantRow.consumed_at_ns.to(now_ns)]
+        if not writer.change(
+            GrantRow, to, GrantRow.grant_id.equals(grant_id), GrantRow.consumed_at_ns.equals(None)
+        ):
             return False
         audit(writer, "grant.consumed", acting, now_ns, Subject(grant_id=grant_id))
     return True
@@ -221,12 +237,16 @@ def _fits(row: CodeRow, asked: Redemption) -> bool:
 def _end_replayed(writer: AuthorizationWriter, row: CodeRow, acting: Acting, now_ns: int) -> None:
     family = None
     if row.family_id is not None:
-        family = writer.get(FamilyRow, family_id=row.family_id)
+        family = writer.get(FamilyRow, FamilyRow.family_id.equals(row.family_id))
     if family is not None:
         end_family(writer, family, "code_replay", acting, now_ns)
     else:
-        held = {"package_id": row.package_id} if row.package_id else {"grant_id": row.grant_id}
-        revoke(writer, TokenRow, "code_replay", now_ns, **held)
+        held = (
+            TokenRow.package_id.equals(row.package_id)
+            if row.package_id
+            else TokenRow.grant_id.equals(row.grant_id)
+        )
+        revoke(writer, TokenRow, "code_replay", now_ns, held)
         end_decided(writer, row, "code_replay", acting, now_ns)
     audit(writer, "code.replayed", acting, now_ns, Subject(row.client_id))
 
@@ -243,8 +263,8 @@ def _waiting(writer: AuthorizationWriter, row: RequestRow, now_ns: int) -> OAuth
         now_ns < row.last_poll_at_ns + row.interval_seconds * NANOSECONDS
     )
     interval = row.interval_seconds + (SLOW_DOWN_SECONDS if early else 0)
-    to = {"last_poll_at_ns": now_ns, "interval_seconds": interval}
-    writer.change(RequestRow, to, request_id=row.request_id)
+    to = [RequestRow.last_poll_at_ns.to(now_ns), RequestRow.interval_seconds.to(interval)]
+    writer.change(RequestRow, to, RequestRow.request_id.equals(row.request_id))
     if early:
         return SlowDown(f"Poll every {interval} seconds.", interval=interval)
     return AuthorizationPending("The owner has not decided yet.")
@@ -256,7 +276,9 @@ def _closed(row: RequestRow, now_ns: int) -> bool:
 
 
 def _redeem_request(writer: AuthorizationWriter, request_id: str, now_ns: int) -> None:
-    transition(writer, RequestRow, "approved", "redeemed", now_ns, request_id=request_id)
+    transition(
+        writer, RequestRow, "approved", "redeemed", now_ns, RequestRow.request_id.equals(request_id)
+    )
 
 
 def _subject(issued: Issued, client_id: str) -> Subject:

@@ -129,8 +129,14 @@ class Granting:
                 raise ReviewStale("A source or the app changed. Look again, then decide.")
             review = self._review(writer, row, choices, now_ns)
             _check(review, row, revision)
-            decided = {"decided_at_ns": now_ns}
-            if not close_request(writer, "approved", now_ns, decided, request_id=request_id):
+            decided = [RequestRow.decided_at_ns.to(now_ns)]
+            if not close_request(
+                writer,
+                "approved",
+                now_ns,
+                RequestRow.request_id.equals(request_id),
+                columns=decided,
+            ):
                 raise ApprovalConflict("This request was decided already.")
             ids = issue_grants(writer, review, acting, "page", self._random_bytes, now_ns)
             subject = Subject(row.client_id, ids.grant_id, ids.package_id)
@@ -151,8 +157,10 @@ class Granting:
             impossible = self._review(writer, row, None, now_ns).impossible
             refusal = AccessDenied("The owner denied the request.")
             answer = refusal if impossible is None else impossible.for_client
-            decided = {"decided_at_ns": now_ns}
-            close_request(writer, "denied", now_ns, decided, request_id=request_id)
+            decided = [RequestRow.decided_at_ns.to(now_ns)]
+            close_request(
+                writer, "denied", now_ns, RequestRow.request_id.equals(request_id), columns=decided
+            )
             subject = Subject(client_id=row.client_id)
             audit(writer, "request.denied", acting, now_ns, subject, request=request_id)
         return Decided(row.flow, refused_redirect(row, answer))
@@ -162,12 +170,17 @@ class Granting:
         with self._store.write() as writer:
             row = self._open(writer, request_id, acting, now_ns)
             review = self._review(writer, row, choices, now_ns)
-            to: dict[str, object] = {
-                "revision": review.revision,
-                "shown": review.artifact,
-                "facts": facts_of(review),
-            }
-            writer.change(RequestRow, to, request_id=request_id, status="pending")
+            to = [
+                RequestRow.revision.to(review.revision),
+                RequestRow.shown.to(review.artifact),
+                RequestRow.facts.to(facts_of(review)),
+            ]
+            writer.change(
+                RequestRow,
+                to,
+                RequestRow.request_id.equals(request_id),
+                RequestRow.status.equals("pending"),
+            )
             if choices is not None:
                 subject = Subject(client_id=row.client_id)
                 audit(writer, "request.previewed", acting, now_ns, subject, request=request_id)
@@ -179,18 +192,25 @@ class Granting:
         row = _selecting(self._pending(writer, request_id, now_ns))
         if row.opened_at_ns is not None:
             return row
-        to: dict[str, object] = {"opened_at_ns": now_ns}
+        opened = replace(row, opened_at_ns=now_ns)
+        to = [RequestRow.opened_at_ns.to(now_ns)]
         if row.picker:
             catalog = self._catalogs()
             picked = picker_selections(catalog.declarations, catalog.connections)
-            to["details"] = picker_details(picked)
-        writer.change(RequestRow, to, request_id=request_id, opened_at_ns=None)
+            opened = replace(opened, details=picker_details(picked))
+            to.append(RequestRow.details.to(opened.details))
+        writer.change(
+            RequestRow,
+            to,
+            RequestRow.request_id.equals(request_id),
+            RequestRow.opened_at_ns.equals(None),
+        )
         subject = Subject(client_id=row.client_id)
         audit(writer, "request.opened", acting, now_ns, subject, request=request_id)
-        return replace(row, **to)  # pyright: ignore[reportArgumentType]
+        return opened
 
     def _pending(self, reader: AuthorizationReader, request_id: str, now_ns: int) -> RequestRow:
-        row = reader.get(RequestRow, request_id=request_id)
+        row = reader.get(RequestRow, RequestRow.request_id.equals(request_id))
         if row is None:
             raise NotFound("There is no such request. Start again from the app.")
         if row.status != "pending":
@@ -200,7 +220,7 @@ class Granting:
         return row
 
     def _decidable(self, reader: AuthorizationReader, request_id: str, now_ns: int) -> RequestRow:
-        row = reader.get(RequestRow, request_id=request_id)
+        row = reader.get(RequestRow, RequestRow.request_id.equals(request_id))
         if row is not None and row.status in ("approved", "denied", "redeemed"):
             raise ApprovalConflict("This request was decided already.")
         return self._pending(reader, request_id, now_ns)
@@ -212,7 +232,7 @@ class Granting:
         choices: Choices | None,
         now_ns: int,
     ) -> Review:
-        client = reader.get(ClientRow, client_id=row.client_id)
+        client = reader.get(ClientRow, ClientRow.client_id.equals(row.client_id))
         if client is None or client.blocked_at_ns is not None:
             raise RequestClosed("This app may not ask any more.")
         if row.redirect_uri is not None and not matches(client.redirect_uris, row.redirect_uri):
@@ -247,12 +267,12 @@ class Granting:
     def _for_device(
         self, writer: AuthorizationWriter, row: RequestRow, ids: GrantIds, now_ns: int
     ) -> None:
-        to = {
-            "grant_id": ids.grant_id,
-            "package_id": ids.package_id,
-            "collect_until_ns": max(row.expires_at_ns, now_ns + COLLECT_NS),
-        }
-        writer.change(RequestRow, to, request_id=row.request_id)
+        to = [
+            RequestRow.grant_id.to(ids.grant_id),
+            RequestRow.package_id.to(ids.package_id),
+            RequestRow.collect_until_ns.to(max(row.expires_at_ns, now_ns + COLLECT_NS)),
+        ]
+        writer.change(RequestRow, to, RequestRow.request_id.equals(row.request_id))
 
 
 def issue_grants(
@@ -302,7 +322,10 @@ def issue_grants(
     for held_id in review.terms.ends:
         end_access(writer, held_id, "replaced", acting, now_ns)
     writer.change(
-        ClientRow, {"first_approved_at_ns": now_ns}, client_id=client_id, first_approved_at_ns=None
+        ClientRow,
+        [ClientRow.first_approved_at_ns.to(now_ns)],
+        ClientRow.client_id.equals(client_id),
+        ClientRow.first_approved_at_ns.equals(None),
     )
     return GrantIds(grants, None if package_id else grants[0].grant_id, package_id)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from personal_server.consent import lifecycle
 from personal_server.domain.grant import Grant
@@ -17,6 +16,7 @@ from personal_server.storage.authorization import (
     TokenRow,
 )
 from personal_server.storage.grants import grant_standing, package_grant_rows, readable_grant
+from personal_server.storage.tables import ColumnCondition
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,20 +77,21 @@ def list_held(
     reader: AuthorizationReader, now_ns: int, *, client_id: str | None = None
 ) -> tuple[Held, ...]:
     """All grants and packages, newest first; members stand in their package only."""
-    where: dict[str, Any] = {} if client_id is None else {"client_id": client_id}
+    of_grants = [] if client_id is None else [GrantRow.client_id.equals(client_id)]
+    of_packages = [] if client_id is None else [PackageRow.client_id.equals(client_id)]
     members = {row.grant_id for row in reader.rows(PackageMemberRow)}
-    grants = [row for row in reader.rows(GrantRow, **where) if row.grant_id not in members]
+    grants = [row for row in reader.rows(GrantRow, *of_grants) if row.grant_id not in members]
     held = [_of_grant(reader, row, now_ns) for row in grants]
-    held += [_of_package(reader, row, now_ns) for row in reader.rows(PackageRow, **where)]
+    held += [_of_package(reader, row, now_ns) for row in reader.rows(PackageRow, *of_packages)]
     return tuple(sorted(held, key=lambda found: (-found.issued_at_ns, found.id)))
 
 
 def show_held(reader: AuthorizationReader, held_id: str, now_ns: int) -> Held | None:
     """The grant or package of that id; a member grant is shown alone."""
-    package = reader.get(PackageRow, package_id=held_id)
+    package = reader.get(PackageRow, PackageRow.package_id.equals(held_id))
     if package is not None:
         return _of_package(reader, package, now_ns)
-    grant = reader.get(GrantRow, grant_id=held_id)
+    grant = reader.get(GrantRow, GrantRow.grant_id.equals(held_id))
     return None if grant is None else _of_grant(reader, grant, now_ns)
 
 
@@ -114,7 +115,9 @@ def _of_grant(reader: AuthorizationReader, row: GrantRow, now_ns: int) -> Held:
         expires_at_ns=row.expires_at_ns,
         revoked_at_ns=row.revoked_at_ns,
         reason=row.reason,
-        last_used_at_ns=_last_used(reader, grant_id=row.grant_id),
+        last_used_at_ns=_last_used(
+            reader, TokenRow.grant_id.equals(row.grant_id), FamilyRow.grant_id.equals(row.grant_id)
+        ),
         revision=row.revision,
         grants=(_held_grant(row, now_ns),),
     )
@@ -136,7 +139,11 @@ def _of_package(reader: AuthorizationReader, row: PackageRow, now_ns: int) -> He
         expires_at_ns=members[0].expires_at_ns,
         revoked_at_ns=row.revoked_at_ns,
         reason=row.reason,
-        last_used_at_ns=_last_used(reader, package_id=row.package_id),
+        last_used_at_ns=_last_used(
+            reader,
+            TokenRow.package_id.equals(row.package_id),
+            FamilyRow.package_id.equals(row.package_id),
+        ),
         revision=row.revision,
         grants=tuple(_held_grant(member, now_ns) for member in members),
     )
@@ -154,13 +161,16 @@ def _held_grant(row: GrantRow, now_ns: int) -> HeldGrant:
 
 
 def _client(reader: AuthorizationReader, client_id: str) -> tuple[str, str | None]:
-    row = reader.get(ClientRow, client_id=client_id)
+    row = reader.get(ClientRow, ClientRow.client_id.equals(client_id))
     return (client_id, None) if row is None else (row.name or client_id, row.registration)
 
 
-def _last_used(reader: AuthorizationReader, **held: str) -> int | None:
-    where: dict[str, Any] = dict(held)
-    used = [row.last_used_at_ns for row in reader.rows(TokenRow, **where)]
-    refreshed = [row for row in reader.rows(FamilyRow, **where) if row.generation > 1]
+def _last_used(
+    reader: AuthorizationReader,
+    of_tokens: ColumnCondition[TokenRow],
+    of_families: ColumnCondition[FamilyRow],
+) -> int | None:
+    used = [row.last_used_at_ns for row in reader.rows(TokenRow, of_tokens)]
+    refreshed = [row for row in reader.rows(FamilyRow, of_families) if row.generation > 1]
     used += [row.last_used_at_ns for row in refreshed]
     return max((at for at in used if at is not None), default=None)

@@ -74,7 +74,7 @@ class LocalGranting:
         request_id = new_id(REQUEST, self._random_bytes)
         client = _client_row(asked, self._random_bytes, self._clock())
         with self._store.read() as reader:
-            known = reader.get(ClientRow, client_id=client.client_id)
+            known = reader.get(ClientRow, ClientRow.client_id.equals(client.client_id))
             return self._review(reader, asked, known or client, request_id, self._clock())
 
     def approve(self, asked: LocalRequest, shown: Review, acting: Acting) -> Issued:
@@ -85,7 +85,7 @@ class LocalGranting:
         now_ns = self._clock()
         facts = shown.asked.facts
         with self._store.write() as writer:
-            client = writer.get(ClientRow, client_id=shown.asked.client.client_id)
+            client = writer.get(ClientRow, ClientRow.client_id.equals(shown.asked.client.client_id))
             if client is None:
                 client = shown.asked.client
                 writer.insert(client)

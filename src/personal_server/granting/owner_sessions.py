@@ -26,7 +26,6 @@ from personal_server.domain.values import NANOSECONDS
 from personal_server.errors import InvalidRequest, SignInFailed, SignInLinkInvalid
 from personal_server.granting.audit import NOTHING, Acting, audit
 from personal_server.storage.authorization import (
-    After,
     AuthorizationReader,
     AuthorizationStore,
     AuthorizationWriter,
@@ -100,10 +99,10 @@ class OwnerSignIn:
         with self.store.write() as writer:
             spent = writer.change(
                 OwnerLinkRow,
-                {"used_at_ns": now_ns},
-                link_hash=secret_hash(secret),
-                used_at_ns=None,
-                expires_at_ns=After(now_ns),
+                [OwnerLinkRow.used_at_ns.to(now_ns)],
+                OwnerLinkRow.link_hash.equals(secret_hash(secret)),
+                OwnerLinkRow.used_at_ns.equals(None),
+                OwnerLinkRow.expires_at_ns.above(now_ns),
             )
             if spent:
                 return self._open(writer, visitor, now_ns, "link")
@@ -122,7 +121,11 @@ class OwnerSignIn:
         renewed = self.hasher.hash(password) if self.hasher.check_needs_rehash(stored) else None
         with self.store.write() as writer:
             if renewed is not None:
-                writer.change(OwnerRow, {"password_hash": renewed}, password_hash=stored)
+                writer.change(
+                    OwnerRow,
+                    [OwnerRow.password_hash.to(renewed)],
+                    OwnerRow.password_hash.equals(stored),
+                )
             return self._open(writer, visitor, now_ns, "password")
 
     def has_password(self) -> bool:
@@ -141,7 +144,7 @@ class OwnerSignIn:
         hashed = self.hasher.hash(password)
         now_ns = self.clock()
         with self.store.write() as writer:
-            to: dict[str, object] = {"password_hash": hashed, "password_changed_at_ns": now_ns}
+            to = [OwnerRow.password_hash.to(hashed), OwnerRow.password_changed_at_ns.to(now_ns)]
             if not writer.change(OwnerRow, to):
                 writer.insert(
                     OwnerRow(
@@ -155,13 +158,17 @@ class OwnerSignIn:
         """The live session behind a cookie; its use counts against idleness."""
         now_ns = self.clock()
         with self.store.read() as reader:
-            row = reader.get(OwnerSessionRow, session_hash=secret_hash(cookie))
+            row = reader.get(
+                OwnerSessionRow, OwnerSessionRow.session_hash.equals(secret_hash(cookie))
+            )
         if row is None or not _alive(row, now_ns):
             return None
         if row.last_seen_at_ns + SEEN_GRAIN_SECONDS * NANOSECONDS <= now_ns:
             with self.store.write() as writer:
                 writer.change(
-                    OwnerSessionRow, {"last_seen_at_ns": now_ns}, session_hash=row.session_hash
+                    OwnerSessionRow,
+                    [OwnerSessionRow.last_seen_at_ns.to(now_ns)],
+                    OwnerSessionRow.session_hash.equals(row.session_hash),
                 )
         return _signed_in(row)
 
@@ -198,7 +205,10 @@ class OwnerSignIn:
     def _living(self, reader: AuthorizationReader) -> list[SignedIn]:
         now_ns = self.clock()
         rows = reader.rows(
-            OwnerSessionRow, order="last_seen_at_ns", descending=True, ended_at_ns=None
+            OwnerSessionRow,
+            OwnerSessionRow.ended_at_ns.equals(None),
+            order=OwnerSessionRow.last_seen_at_ns,
+            descending=True,
         )
         return [_signed_in(row) for row in rows if _alive(row, now_ns)]
 
@@ -247,12 +257,21 @@ def _signed_in(row: OwnerSessionRow) -> SignedIn:
 
 
 def _end(writer: AuthorizationWriter, session_hash: bytes, now_ns: int) -> int:
-    to: dict[str, object] = {"ended_at_ns": now_ns}
-    return writer.change(OwnerSessionRow, to, session_hash=session_hash, ended_at_ns=None)
+    to = [OwnerSessionRow.ended_at_ns.to(now_ns)]
+    return writer.change(
+        OwnerSessionRow,
+        to,
+        OwnerSessionRow.session_hash.equals(session_hash),
+        OwnerSessionRow.ended_at_ns.equals(None),
+    )
 
 
 def _end_all(writer: AuthorizationWriter, now_ns: int) -> int:
-    return writer.change(OwnerSessionRow, {"ended_at_ns": now_ns}, ended_at_ns=None)
+    return writer.change(
+        OwnerSessionRow,
+        [OwnerSessionRow.ended_at_ns.to(now_ns)],
+        OwnerSessionRow.ended_at_ns.equals(None),
+    )
 
 
 def _note(

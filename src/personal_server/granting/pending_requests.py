@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from personal_server.consent.authorization_requests import SCOPE_OWNER, CodeRequest, Wanted
 from personal_server.consent.credentials import (
@@ -35,7 +34,6 @@ from personal_server.errors import (
 from personal_server.granting.audit import SERVER, Acting, Subject, audit
 from personal_server.granting.transitions import close_request
 from personal_server.storage.authorization import (
-    After,
     AuthorizationStore,
     AuthorizationWriter,
     ClientRow,
@@ -103,7 +101,9 @@ class Requesting:
         """
         now_ns = self._clock()
         with self._store.write() as writer:
-            row = writer.get(RequestRow, request_uri_hash=secret_hash(request_uri))
+            row = writer.get(
+                RequestRow, RequestRow.request_uri_hash.equals(secret_hash(request_uri))
+            )
             unknown = InvalidRequestUri("The request is not known here, or is too old.")
             if row is None or row.client_id != client_id:
                 raise unknown
@@ -113,8 +113,8 @@ class Requesting:
             if row.expires_at_ns <= now_ns:
                 raise unknown
             if first:
-                to = {"expires_at_ns": now_ns + PENDING_NS}
-                writer.change(RequestRow, to, request_id=row.request_id)
+                to = [RequestRow.expires_at_ns.to(now_ns + PENDING_NS)]
+                writer.change(RequestRow, to, RequestRow.request_id.equals(row.request_id))
         return row.request_id
 
     def ask_for_device(self, asking: Asking, wanted: Wanted, acting: Acting) -> DeviceCodes:
@@ -144,7 +144,7 @@ class Requesting:
         now_ns = self._clock()
         with self._store.write() as writer:
             user_code_hash = secret_hash(normal_user_code(typed))
-            row = writer.get(RequestRow, user_code_hash=user_code_hash)
+            row = writer.get(RequestRow, RequestRow.user_code_hash.equals(user_code_hash))
             if row is not None and row.status == "pending" and now_ns < row.expires_at_ns:
                 return row
             audit(writer, "device.wrong_code", acting, now_ns)
@@ -157,16 +157,22 @@ class Requesting:
         """
         now_ns = self._clock()
         with self._store.write() as writer:
-            row = writer.get(RequestRow, request_id=request_id, flow=OWNER_DEVICE)
+            row = writer.get(
+                RequestRow,
+                RequestRow.request_id.equals(request_id),
+                RequestRow.flow.equals(OWNER_DEVICE),
+            )
             if row is None:
                 raise NotFound("There is no such request. Start again from the device.")
             if row.expires_at_ns <= now_ns:
                 raise RequestClosed("This request is too old. Start again from the device.")
-            to = {
-                "decided_at_ns": now_ns,
-                "collect_until_ns": max(row.expires_at_ns, now_ns + COLLECT_NS),
-            }
-            if not close_request(writer, "approved", now_ns, to, request_id=request_id):
+            to = [
+                RequestRow.decided_at_ns.to(now_ns),
+                RequestRow.collect_until_ns.to(max(row.expires_at_ns, now_ns + COLLECT_NS)),
+            ]
+            if not close_request(
+                writer, "approved", now_ns, RequestRow.request_id.equals(request_id), columns=to
+            ):
                 raise ApprovalConflict("This request was decided already.")
             audit(
                 writer,
@@ -219,16 +225,22 @@ class Requesting:
 
 def _make_room(writer: AuthorizationWriter, now_ns: int) -> None:
     """The oldest unopened request gives way; opened ones do not."""
-    pending: dict[str, Any] = {"status": "pending", "expires_at_ns": After(now_ns)}
-    if writer.count(RequestRow, **pending) < MAX_PENDING:
+    pending = (RequestRow.status.equals("pending"), RequestRow.expires_at_ns.above(now_ns))
+    if writer.count(RequestRow, *pending) < MAX_PENDING:
         return
-    unopened = writer.rows(RequestRow, order="created_at_ns", limit=1, opened_at_ns=None, **pending)
+    unopened = writer.rows(
+        RequestRow,
+        RequestRow.opened_at_ns.equals(None),
+        *pending,
+        order=RequestRow.created_at_ns,
+        limit=1,
+    )
     if not unopened:
-        first = writer.rows(RequestRow, order="expires_at_ns", limit=1, **pending)[0]
+        first = writer.rows(RequestRow, *pending, order=RequestRow.expires_at_ns, limit=1)[0]
         raise RateLimitExceeded(
             "Too many requests wait for the owner. Try again later.",
             retry_after_seconds=-((now_ns - first.expires_at_ns) // NANOSECONDS),
         )
     pushed_out, subject = unopened[0].request_id, Subject(unopened[0].client_id)
-    close_request(writer, "expired", now_ns, request_id=pushed_out)
+    close_request(writer, "expired", now_ns, RequestRow.request_id.equals(pushed_out))
     audit(writer, "request.expired", SERVER, now_ns, subject, request=pushed_out)

@@ -26,7 +26,6 @@ from personal_server.storage.authorization import (
     AssertionIdRow,
     AuthorizationStore,
     AuthorizationWriter,
-    Before,
     CodeRow,
     FamilyRow,
     GrantRow,
@@ -116,62 +115,84 @@ def forget(
 
 
 def _expire_requests(writer: AuthorizationWriter, now_ns: int) -> None:
-    for row in writer.rows(RequestRow, status="pending", expires_at_ns=Before(now_ns)):
-        if close_request(writer, "expired", now_ns, request_id=row.request_id):
+    for row in writer.rows(
+        RequestRow, RequestRow.status.equals("pending"), RequestRow.expires_at_ns.at_most(now_ns)
+    ):
+        if close_request(writer, "expired", now_ns, RequestRow.request_id.equals(row.request_id)):
             subject = Subject(row.client_id)
             audit(writer, "request.expired", SERVER, now_ns, subject, request=row.request_id)
 
 
 def _expire_codes(writer: AuthorizationWriter, now_ns: int) -> None:
-    for row in writer.rows(CodeRow, status="issued", expires_at_ns=Before(now_ns)):
-        ended = transition(writer, CodeRow, "issued", "expired", now_ns, code_hash=row.code_hash)
+    for row in writer.rows(
+        CodeRow, CodeRow.status.equals("issued"), CodeRow.expires_at_ns.at_most(now_ns)
+    ):
+        ended = transition(
+            writer, CodeRow, "issued", "expired", now_ns, CodeRow.code_hash.equals(row.code_hash)
+        )
         if ended:
             end_decided(writer, row, "not_collected", SERVER, now_ns)
             _expire_approved(writer, row.request_id, now_ns)
 
 
 def _expire_collections(writer: AuthorizationWriter, now_ns: int) -> None:
-    for row in writer.rows(RequestRow, status="approved", collect_until_ns=Before(now_ns)):
+    for row in writer.rows(
+        RequestRow,
+        RequestRow.status.equals("approved"),
+        RequestRow.collect_until_ns.at_most(now_ns),
+    ):
         if _expire_approved(writer, row.request_id, now_ns):
             end_decided(writer, row, "not_collected", SERVER, now_ns)
 
 
 def _expire_approved(writer: AuthorizationWriter, request_id: str, now_ns: int) -> int:
-    return transition(writer, RequestRow, "approved", "expired", now_ns, request_id=request_id)
+    return transition(
+        writer, RequestRow, "approved", "expired", now_ns, RequestRow.request_id.equals(request_id)
+    )
 
 
 def _end_idle_families(writer: AuthorizationWriter, now_ns: int) -> None:
-    for family in writer.rows(FamilyRow, revoked_at_ns=None, idle_end_ns=Before(now_ns)):
+    for family in writer.rows(
+        FamilyRow, FamilyRow.revoked_at_ns.equals(None), FamilyRow.idle_end_ns.at_most(now_ns)
+    ):
         end_family(writer, family, "idle", SERVER, now_ns)
 
 
 def _note_expired_grants(writer: AuthorizationWriter, now_ns: int) -> None:
     """One event per grant that time ended since the last sweep."""
     since_ns = now_ns - SWEEP_SECONDS * NANOSECONDS
-    for row in writer.rows(GrantRow, revoked_at_ns=None, expires_at_ns=Before(now_ns)):
+    for row in writer.rows(
+        GrantRow, GrantRow.revoked_at_ns.equals(None), GrantRow.expires_at_ns.at_most(now_ns)
+    ):
         if row.expires_at_ns is not None and row.expires_at_ns > since_ns:
             subject = Subject(row.client_id, row.grant_id)
             audit(writer, "grant.expired", SERVER, now_ns, subject)
 
 
 def _forget(writer: AuthorizationWriter, now_ns: int) -> None:
-    long_ago = Before(now_ns - KEPT_NS)
+    long_ago = now_ns - KEPT_NS
     for status in ("denied", "expired", "redeemed"):
-        writer.delete(RequestRow, status=status, expires_at_ns=long_ago)
+        writer.delete(
+            RequestRow, RequestRow.status.equals(status), RequestRow.expires_at_ns.at_most(long_ago)
+        )
     for status in ("redeemed", "burned", "expired"):
-        writer.delete(CodeRow, status=status, expires_at_ns=long_ago)
-    writer.delete(OwnerLinkRow, expires_at_ns=long_ago)
-    writer.delete(OwnerSessionRow, ended_at_ns=long_ago)
-    writer.delete(OwnerSessionRow, created_at_ns=Before(now_ns - SESSION_NS - KEPT_NS))
-    writer.delete(AssertionIdRow, expires_at_ns=long_ago)
+        writer.delete(
+            CodeRow, CodeRow.status.equals(status), CodeRow.expires_at_ns.at_most(long_ago)
+        )
+    writer.delete(OwnerLinkRow, OwnerLinkRow.expires_at_ns.at_most(long_ago))
+    writer.delete(OwnerSessionRow, OwnerSessionRow.ended_at_ns.at_most(long_ago))
+    writer.delete(
+        OwnerSessionRow, OwnerSessionRow.created_at_ns.at_most(now_ns - SESSION_NS - KEPT_NS)
+    )
+    writer.delete(AssertionIdRow, AssertionIdRow.expires_at_ns.at_most(long_ago))
 
 
 def _forget_tokens(writer: AuthorizationWriter, now_ns: int) -> None:
-    long_ago = Before(now_ns - KEPT_TOKENS_NS)
-    writer.delete(TokenRow, expires_at_ns=long_ago)
-    writer.delete(TokenRow, revoked_at_ns=long_ago)
-    writer.delete(RefreshTokenRow, superseded_at_ns=long_ago)
-    for family in writer.rows(FamilyRow, revoked_at_ns=long_ago):
-        writer.delete(RefreshTokenRow, family_id=family.family_id)
-    for family in writer.rows(FamilyRow, absolute_end_ns=long_ago):
-        writer.delete(RefreshTokenRow, family_id=family.family_id)
+    long_ago = now_ns - KEPT_TOKENS_NS
+    writer.delete(TokenRow, TokenRow.expires_at_ns.at_most(long_ago))
+    writer.delete(TokenRow, TokenRow.revoked_at_ns.at_most(long_ago))
+    writer.delete(RefreshTokenRow, RefreshTokenRow.superseded_at_ns.at_most(long_ago))
+    for family in writer.rows(FamilyRow, FamilyRow.revoked_at_ns.at_most(long_ago)):
+        writer.delete(RefreshTokenRow, RefreshTokenRow.family_id.equals(family.family_id))
+    for family in writer.rows(FamilyRow, FamilyRow.absolute_end_ns.at_most(long_ago)):
+        writer.delete(RefreshTokenRow, RefreshTokenRow.family_id.equals(family.family_id))

@@ -125,12 +125,12 @@ def mint_next(
     generation = family.generation + 1
     writer.change(
         FamilyRow,
-        {
-            "generation": generation,
-            "last_used_at_ns": now_ns,
-            "idle_end_ns": now_ns + FAMILY_IDLE_NS,
-        },
-        family_id=family.family_id,
+        [
+            FamilyRow.generation.to(generation),
+            FamilyRow.last_used_at_ns.to(now_ns),
+            FamilyRow.idle_end_ns.to(now_ns + FAMILY_IDLE_NS),
+        ],
+        FamilyRow.family_id.equals(family.family_id),
     )
     entitled = Entitlement(
         kind=family.kind,
@@ -180,8 +180,8 @@ class Rotating:
     ) -> Issued | OAuthRefusal:
         refused = InvalidGrantCode("The refresh token is not valid. Authorize again.")
         token_hash = secret_hash(asked.refresh_token)
-        row = writer.get(RefreshTokenRow, token_hash=token_hash)
-        family = row and writer.get(FamilyRow, family_id=row.family_id)
+        row = writer.get(RefreshTokenRow, RefreshTokenRow.token_hash.equals(token_hash))
+        family = row and writer.get(FamilyRow, FamilyRow.family_id.equals(row.family_id))
         if row is None or family is None:
             return refused
         subject = Subject(family.client_id, family.grant_id, family.package_id)
@@ -209,7 +209,11 @@ class Rotating:
         if not used(writer, token_hash, now_ns):
             return refused
         issued = mint_next(writer, family, self._random_bytes, now_ns)
-        writer.change(ClientRow, {"last_used_at_ns": now_ns}, client_id=family.client_id)
+        writer.change(
+            ClientRow,
+            [ClientRow.last_used_at_ns.to(now_ns)],
+            ClientRow.client_id.equals(family.client_id),
+        )
         event = "refresh.overlap" if again else "refresh.rotated"
         audit(writer, event, acting, now_ns, subject, generation=family.generation + 1)
         return dataclasses.replace(
@@ -243,12 +247,12 @@ def held_rows(
 ) -> tuple[GrantRow, ...]:
     """The active grants behind a grant or package; none if it is not active now."""
     if package_id is not None:
-        package = reader.get(PackageRow, package_id=package_id)
+        package = reader.get(PackageRow, PackageRow.package_id.equals(package_id))
         if package is None or package.revoked_at_ns is not None:
             return ()
         rows = package_grant_rows(reader, package)
         return tuple(row for row in rows if grant_standing(row, now_ns) == lifecycle.ACTIVE)
-    row = None if grant_id is None else reader.get(GrantRow, grant_id=grant_id)
+    row = None if grant_id is None else reader.get(GrantRow, GrantRow.grant_id.equals(grant_id))
     if row is None or grant_standing(row, now_ns) != lifecycle.ACTIVE:
         return ()
     return (row,)
@@ -320,10 +324,20 @@ def _access_end(entitled: Entitlement, now_ns: int) -> int:
 
 def _supersede(writer: AuthorizationWriter, token_hash: bytes, now_ns: int) -> int:
     return transition(
-        writer, RefreshTokenRow, "current", "superseded", now_ns, token_hash=token_hash
+        writer,
+        RefreshTokenRow,
+        "current",
+        "superseded",
+        now_ns,
+        RefreshTokenRow.token_hash.equals(token_hash),
     )
 
 
 def _use_overlap(writer: AuthorizationWriter, token_hash: bytes, now_ns: int) -> int:
-    to = {"overlap_used_at_ns": now_ns}
-    return writer.change(RefreshTokenRow, to, token_hash=token_hash, overlap_used_at_ns=None)
+    to = [RefreshTokenRow.overlap_used_at_ns.to(now_ns)]
+    return writer.change(
+        RefreshTokenRow,
+        to,
+        RefreshTokenRow.token_hash.equals(token_hash),
+        RefreshTokenRow.overlap_used_at_ns.equals(None),
+    )

@@ -5,22 +5,23 @@ Rule: each is one conditional update from one state to another; of two who try, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from personal_server.consent import lifecycle
 from personal_server.consent.lifecycle import Lifecycle
 from personal_server.storage.authorization import (
     AuthorizationWriter,
     CodeRow,
-    Condition,
     FamilyRow,
     GrantRow,
     PackageRow,
+    R,
     RefreshTokenRow,
     RequestRow,
     Row,
     TokenRow,
 )
+from personal_server.storage.tables import Assignment, ColumnCondition
 
 LIFECYCLES: Mapping[type[Row], Lifecycle] = {
     RequestRow: lifecycle.REQUEST,
@@ -31,23 +32,23 @@ LIFECYCLES: Mapping[type[Row], Lifecycle] = {
     PackageRow: lifecycle.REVOCABLE,
     TokenRow: lifecycle.REVOCABLE,
 }
-ERASED: Mapping[str, object] = {
-    "state": None,
-    "redirect_uri": None,
-    "code_challenge": None,
-    "shown": None,
-}
+ERASED = (
+    RequestRow.state.to(None),
+    RequestRow.redirect_uri.to(None),
+    RequestRow.code_challenge.to(None),
+    RequestRow.shown.to(None),
+)
 """What a request forgets when it is decided or expires."""
 
 
 def transition(
     writer: AuthorizationWriter,
-    table: type[Row],
+    table: type[R],
     state: str,
     to: str,
     now_ns: int,
-    columns: Mapping[str, object] | None = None,
-    **which: Condition,
+    *which: ColumnCondition[R],
+    columns: Sequence[Assignment[R]] = (),
 ) -> int:
     """Move the rows that are in `state` and meet the conditions; how many there were.
 
@@ -56,26 +57,33 @@ def transition(
     life = LIFECYCLES[table]
     if not life.may(state, to):
         raise AssertionError(f"There is no way from {state} to {to} in {table.table}.")
-    changed = {**life.entering(to, now_ns), **(columns or {})}
-    return writer.change(table, changed, **which, **life.standing_in(state))
+    column = table.table.column
+    entered = [column(name).to(value) for name, value in life.entering(to, now_ns).items()]
+    left = [column(name).equals(value) for name, value in life.standing_in(state).items()]
+    return writer.change(table, [*entered, *columns], *which, *left)
 
 
 def close_request(
     writer: AuthorizationWriter,
     to: str,
     now_ns: int,
-    columns: Mapping[str, object] | None = None,
-    **which: Condition,
+    *which: ColumnCondition[RequestRow],
+    columns: Sequence[Assignment[RequestRow]] = (),
 ) -> int:
     """Decide or expire pending requests, which then forget what only the browser needed."""
-    forgotten = {**ERASED, **(columns or {})}
-    return transition(writer, RequestRow, "pending", to, now_ns, forgotten, **which)
+    forgotten = [*ERASED, *columns]
+    return transition(writer, RequestRow, "pending", to, now_ns, *which, columns=forgotten)
 
 
 def revoke(
-    writer: AuthorizationWriter, table: type[Row], reason: str, now_ns: int, **which: Condition
+    writer: AuthorizationWriter,
+    table: type[R],
+    reason: str,
+    now_ns: int,
+    *which: ColumnCondition[R],
 ) -> int:
     """End what is active, for a reason of `consent.lifecycle`; the first end is kept."""
     if reason not in lifecycle.OWNER_REASONS | lifecycle.CREDENTIAL_REASONS:
         raise AssertionError(f"{reason} is no reason to end anything.")
-    return transition(writer, table, "active", "revoked", now_ns, {"reason": reason}, **which)
+    ended = [table.table.column("reason").to(reason)]
+    return transition(writer, table, "active", "revoked", now_ns, *which, columns=ended)

@@ -124,17 +124,21 @@ class TokenResolver:
             return
         with self._store.write() as writer:
             for token_hash, used_at_ns in uses.items():
-                writer.change(TokenRow, {"last_used_at_ns": used_at_ns}, token_hash=token_hash)
+                writer.change(
+                    TokenRow,
+                    [TokenRow.last_used_at_ns.to(used_at_ns)],
+                    TokenRow.token_hash.equals(token_hash),
+                )
 
 
 def judge(reader: AuthorizationReader, token: str, now_ns: int) -> Judged | None:
     """The row of a token and how everything behind it stands; `None` if there is no such row."""
-    row = reader.get(TokenRow, token_hash=secret_hash(token))
+    row = reader.get(TokenRow, TokenRow.token_hash.equals(secret_hash(token)))
     if row is None:
         return None
     usable = _usable(reader, row, now_ns)
     if row.package_id is not None:
-        package = reader.get(PackageRow, package_id=row.package_id)
+        package = reader.get(PackageRow, PackageRow.package_id.equals(row.package_id))
         grant_rows = () if package is None else package_grant_rows(reader, package)
         members = tuple(member_grant(grant, now_ns) for grant in grant_rows)
         reason = "owner" if package is None else package.reason
@@ -143,7 +147,7 @@ def judge(reader: AuthorizationReader, token: str, now_ns: int) -> Judged | None
         )
         return Judged(row, standing, usable, members, grant_rows)
     if row.grant_id is not None:
-        grant_row = reader.get(GrantRow, grant_id=row.grant_id)
+        grant_row = reader.get(GrantRow, GrantRow.grant_id.equals(row.grant_id))
         if grant_row is None:
             return Judged(row, lifecycle.INVALID, usable, (), ())
         standing = grant_standing(grant_row, now_ns)
@@ -174,7 +178,7 @@ def _usable(reader: AuthorizationReader, row: TokenRow, now_ns: int) -> bool:
         return False
     if row.family_id is None:
         return True
-    family = reader.get(FamilyRow, family_id=row.family_id)
+    family = reader.get(FamilyRow, FamilyRow.family_id.equals(row.family_id))
     if family is None or family.revoked_at_ns is not None:
         return False
     return family.absolute_end_ns is None or now_ns < family.absolute_end_ns

@@ -1,313 +1,280 @@
-"""The rows of the authorization store: one frozen class per table, its fields the columns.
+"""The authorization store: its rows, and the port to transactions over them.
 
-Rule: the store adds the subject to every key and condition; rows do not carry it.  Times are UTC
-nanoseconds, hashes 32 bytes; columns marked `JSON` hold JSON values.
+Rule: the store adds the subject to every key and condition; rows do not carry it.  A decision and
+everything it writes are one `write` transaction; who won a race is told by the number that a
+conditional `change` returns, nothing is read first and decided later outside it.
+
+Units:  `*_ns` are UTC nanoseconds, hashes 32 bytes.
 Source: docs/contract/authorization-server.md 18.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
-from typing import ClassVar, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
+
+from personal_server.storage.tables import (
+    Assignment,
+    Cell,
+    ColumnCondition,
+    StoredColumn,
+    StoredRow,
+    column,
+)
 
 JsonObject = dict[str, object]
 
 
-JSON = {"json": True}
-"""Metadata of a column whose value is stored as JSON text."""
+class Row(StoredRow):
+    """A row of one subject, who leads every key and condition."""
+
+    by_subject = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
-    """A row knows its table, its key after the subject, and its unique columns."""
-
-    table: ClassVar[str]
-    key: ClassVar[tuple[str, ...]]
-    unique: ClassVar[tuple[str, ...]] = ()
-    indexed: ClassVar[tuple[str, ...]] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OwnerRow(Row):
+class OwnerRow(Row, table="owner"):
     """The owner's password; the table has at most one row a subject."""
 
-    table, key = "owner", ()
-    password_hash: str | None = None
-    created_at_ns: int
-    password_changed_at_ns: int | None = None
+    password_hash: Cell[str | None] = column(default=None)
+    created_at_ns: Cell[int]
+    password_changed_at_ns: Cell[int | None] = column(default=None)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OwnerLinkRow(Row):
+class OwnerLinkRow(Row, table="owner_links"):
     """A sign-in link, good once."""
 
-    table, key = "owner_links", ("link_hash",)
-    link_hash: bytes
-    expires_at_ns: int
-    used_at_ns: int | None = None
+    link_hash: Cell[bytes] = column(key=True)
+    expires_at_ns: Cell[int]
+    used_at_ns: Cell[int | None] = column(default=None)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OwnerSessionRow(Row):
+class OwnerSessionRow(Row, table="owner_sessions"):
     """A signed-in browser."""
 
-    table, key = "owner_sessions", ("session_hash",)
-    session_hash: bytes
-    csrf: str
-    created_at_ns: int
-    last_seen_at_ns: int
-    signed_in_at_ns: int
-    address: str | None = None
-    user_agent: str | None = None
-    ended_at_ns: int | None = None
+    session_hash: Cell[bytes] = column(key=True)
+    csrf: Cell[str]
+    created_at_ns: Cell[int]
+    last_seen_at_ns: Cell[int]
+    signed_in_at_ns: Cell[int]
+    address: Cell[str | None] = column(default=None)
+    user_agent: Cell[str | None] = column(default=None)
+    ended_at_ns: Cell[int | None] = column(default=None)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClientRow(Row):
+class ClientRow(Row, table="clients"):
     """A client: who asks, never what it may do.
 
     `display` holds name, uri, logo_uri, policy_uri, tos_uri as registered.
     """
 
-    table, key, unique = "clients", ("client_id",), ("client_ref",)
-    client_id: str
-    client_ref: str
-    registration: str
-    name: str
-    display: JsonObject = field(metadata=JSON, default_factory=dict[str, object])
-    redirect_uris: tuple[str, ...] = field(metadata=JSON, default=())
-    grant_types: tuple[str, ...] = field(metadata=JSON, default=())
-    auth_method: str = "none"
-    registered_at_ns: int
-    first_approved_at_ns: int | None = None
-    last_used_at_ns: int | None = None
-    blocked_at_ns: int | None = None
+    client_id: Cell[str] = column(key=True)
+    client_ref: Cell[str] = column(unique=True)
+    registration: Cell[str]
+    name: Cell[str]
+    display: Cell[JsonObject] = column(default_factory=dict[str, object])
+    redirect_uris: Cell[tuple[str, ...]] = column(default=())
+    grant_types: Cell[tuple[str, ...]] = column(default=())
+    auth_method: Cell[str] = column(default="none")
+    registered_at_ns: Cell[int]
+    first_approved_at_ns: Cell[int | None] = column(default=None)
+    last_used_at_ns: Cell[int | None] = column(default=None)
+    blocked_at_ns: Cell[int | None] = column(default=None)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClientDocumentRow(Row):
+class ClientDocumentRow(Row, table="client_documents"):
     """A fetched document or key set."""
 
-    table, key = "client_documents", ("url",)
-    url: str
-    body: bytes
-    digest: str
-    fetched_at_ns: int
-    fresh_until_ns: int
+    url: Cell[str] = column(key=True)
+    body: Cell[bytes]
+    digest: Cell[str]
+    fetched_at_ns: Cell[int]
+    fresh_until_ns: Cell[int]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AssertionIdRow(Row):
+class AssertionIdRow(Row, table="assertion_ids"):
     """A client assertion that was used."""
 
-    table, key = "assertion_ids", ("jti_hash",)
-    jti_hash: bytes
-    expires_at_ns: int
+    jti_hash: Cell[bytes] = column(key=True)
+    expires_at_ns: Cell[int]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IntrospectionClientRow(Row):
+class IntrospectionClientRow(Row, table="introspection_clients"):
     """A resource server that runs apart."""
 
-    table, key = "introspection_clients", ("caller_id",)
-    caller_id: str
-    secret_hash: bytes
-    name: str
-    created_at_ns: int
-    ended_at_ns: int | None = None
+    caller_id: Cell[str] = column(key=True)
+    secret_hash: Cell[bytes]
+    name: Cell[str]
+    created_at_ns: Cell[int]
+    ended_at_ns: Cell[int | None] = column(default=None)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RequestRow(Row):
+class RequestRow(Row, table="auth_requests"):
     """An authorization request, from arrival to redemption.
 
     `details` is the selection as sent, or the picker's once opened; `origin` is where it was
     made; `revision`, `shown` (the artifact) and `facts` are of the review that was shown last.
     """
 
-    table, key = "auth_requests", ("request_id",)
-    unique = ("request_uri_hash", "device_code_hash", "user_code_hash")
-    request_id: str
-    flow: str
-    client_id: str
-    origin: str
-    resource: str
-    scope: str
-    redirect_uri: str | None = None
-    state: str | None = None
-    code_challenge: str | None = None
-    details: list[JsonObject] | None = field(metadata=JSON, default=None)
-    picker: bool = False
-    display: JsonObject | None = field(metadata=JSON, default=None)
-    request_uri_hash: bytes | None = None
-    device_code_hash: bytes | None = None
-    user_code_hash: bytes | None = None
-    status: str = "pending"
-    revision: str | None = None
-    shown: JsonObject | None = field(metadata=JSON, default=None)
-    facts: str | None = None
-    created_at_ns: int
-    opened_at_ns: int | None = None
-    decided_at_ns: int | None = None
-    expires_at_ns: int
-    collect_until_ns: int | None = None
-    interval_seconds: int = 5
-    last_poll_at_ns: int | None = None
-    wrong_tries: int = 0
-    address: str | None = None
-    user_agent: str | None = None
-    auth_method: str = "none"
-    grant_id: str | None = None
-    package_id: str | None = None
+    request_id: Cell[str] = column(key=True)
+    flow: Cell[str]
+    client_id: Cell[str]
+    origin: Cell[str]
+    resource: Cell[str]
+    scope: Cell[str]
+    redirect_uri: Cell[str | None] = column(default=None)
+    state: Cell[str | None] = column(default=None)
+    code_challenge: Cell[str | None] = column(default=None)
+    details: Cell[list[JsonObject] | None] = column(default=None)
+    picker: Cell[bool] = column(default=False)
+    display: Cell[JsonObject | None] = column(default=None)
+    request_uri_hash: Cell[bytes | None] = column(default=None, unique=True)
+    device_code_hash: Cell[bytes | None] = column(default=None, unique=True)
+    user_code_hash: Cell[bytes | None] = column(default=None, unique=True)
+    status: Cell[str] = column(default="pending")
+    revision: Cell[str | None] = column(default=None)
+    shown: Cell[JsonObject | None] = column(default=None, since=2)
+    facts: Cell[str | None] = column(default=None)
+    created_at_ns: Cell[int]
+    opened_at_ns: Cell[int | None] = column(default=None)
+    decided_at_ns: Cell[int | None] = column(default=None)
+    expires_at_ns: Cell[int]
+    collect_until_ns: Cell[int | None] = column(default=None)
+    interval_seconds: Cell[int] = column(default=5)
+    last_poll_at_ns: Cell[int | None] = column(default=None)
+    wrong_tries: Cell[int] = column(default=0)
+    address: Cell[str | None] = column(default=None)
+    user_agent: Cell[str | None] = column(default=None)
+    auth_method: Cell[str] = column(default="none")
+    grant_id: Cell[str | None] = column(default=None)
+    package_id: Cell[str | None] = column(default=None)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReviewArtifactRow(Row):
+class ReviewArtifactRow(Row, table="review_artifacts"):
     """What the owner decided on, byte for byte."""
 
-    table, key = "review_artifacts", ("revision",)
-    revision: str
-    artifact: bytes
-    request_id: str
-    decided_at_ns: int
-    channel: str
+    revision: Cell[str] = column(key=True)
+    artifact: Cell[bytes]
+    request_id: Cell[str]
+    decided_at_ns: Cell[int]
+    channel: Cell[str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CodeRow(Row):
+class CodeRow(Row, table="auth_codes"):
     """An authorization code."""
 
-    table, key, indexed = "auth_codes", ("code_hash",), ("request_id",)
-    code_hash: bytes
-    request_id: str
-    client_id: str
-    redirect_uri: str
-    code_challenge: str
-    resource: str
-    scope: str
-    origin: str
-    expires_at_ns: int
-    status: str = "issued"
-    grant_id: str | None = None
-    package_id: str | None = None
-    redeemed_at_ns: int | None = None
-    family_id: str | None = None
+    code_hash: Cell[bytes] = column(key=True)
+    request_id: Cell[str] = column(indexed=True)
+    client_id: Cell[str]
+    redirect_uri: Cell[str]
+    code_challenge: Cell[str]
+    resource: Cell[str]
+    scope: Cell[str]
+    origin: Cell[str]
+    expires_at_ns: Cell[int]
+    status: Cell[str] = column(default="issued")
+    grant_id: Cell[str | None] = column(default=None)
+    package_id: Cell[str | None] = column(default=None)
+    redeemed_at_ns: Cell[int | None] = column(default=None)
+    family_id: Cell[str | None] = column(default=None)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GrantRow(Row):
+class GrantRow(Row, table="grants"):
     """A grant's bytes and, beside them, its state."""
 
-    table, key, indexed = "grants", ("grant_id",), ("client_id", "revision")
-    grant_id: str
-    grant: bytes
-    client_id: str
-    connector_key: str
-    access_mode: str
-    issued_at_ns: int
-    expires_at_ns: int | None = None
-    consumed_at_ns: int | None = None
-    revoked_at_ns: int | None = None
-    reason: str | None = None
-    revision: str
+    grant_id: Cell[str] = column(key=True)
+    grant: Cell[bytes]
+    client_id: Cell[str] = column(indexed=True)
+    connector_key: Cell[str]
+    access_mode: Cell[str]
+    issued_at_ns: Cell[int]
+    expires_at_ns: Cell[int | None] = column(default=None)
+    consumed_at_ns: Cell[int | None] = column(default=None)
+    revoked_at_ns: Cell[int | None] = column(default=None)
+    reason: Cell[str | None] = column(default=None)
+    revision: Cell[str] = column(indexed=True)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PackageRow(Row):
+class PackageRow(Row, table="grant_packages"):
     """Grants approved in one decision."""
 
-    table, key, indexed = "grant_packages", ("package_id",), ("client_id",)
-    package_id: str
-    client_id: str
-    created_at_ns: int
-    revoked_at_ns: int | None = None
-    reason: str | None = None
-    revision: str
+    package_id: Cell[str] = column(key=True)
+    client_id: Cell[str] = column(indexed=True)
+    created_at_ns: Cell[int]
+    revoked_at_ns: Cell[int | None] = column(default=None)
+    reason: Cell[str | None] = column(default=None)
+    revision: Cell[str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PackageMemberRow(Row):
+class PackageMemberRow(Row, table="grant_package_members"):
     """The place of a grant in its package."""
 
-    table, key, unique = "grant_package_members", ("package_id", "position"), ("grant_id",)
-    package_id: str
-    position: int
-    grant_id: str
+    package_id: Cell[str] = column(key=True)
+    position: Cell[int] = column(key=True)
+    grant_id: Cell[str] = column(unique=True)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FamilyRow(Row):
+class FamilyRow(Row, table="token_families"):
     """All tokens of one redemption; `auth_floor` is how its client must prove itself."""
 
-    table, key, indexed = "token_families", ("family_id",), ("grant_id", "package_id", "client_id")
-    family_id: str
-    kind: str
-    client_id: str
-    grant_id: str | None = None
-    package_id: str | None = None
-    origin: str
-    resource: str
-    scope: str
-    auth_floor: str = "none"
-    generation: int = 1
-    last_used_at_ns: int
-    idle_end_ns: int
-    absolute_end_ns: int | None = None
-    revoked_at_ns: int | None = None
-    reason: str | None = None
+    family_id: Cell[str] = column(key=True)
+    kind: Cell[str]
+    client_id: Cell[str] = column(indexed=True)
+    grant_id: Cell[str | None] = column(default=None, indexed=True)
+    package_id: Cell[str | None] = column(default=None, indexed=True)
+    origin: Cell[str]
+    resource: Cell[str]
+    scope: Cell[str]
+    auth_floor: Cell[str] = column(default="none")
+    generation: Cell[int] = column(default=1)
+    last_used_at_ns: Cell[int]
+    idle_end_ns: Cell[int]
+    absolute_end_ns: Cell[int | None] = column(default=None)
+    revoked_at_ns: Cell[int | None] = column(default=None)
+    reason: Cell[str | None] = column(default=None)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RefreshTokenRow(Row):
+class RefreshTokenRow(Row, table="refresh_tokens"):
     """A refresh token; superseded ones stay to be recognised."""
 
-    table, key, indexed = "refresh_tokens", ("token_hash",), ("family_id",)
-    token_hash: bytes
-    family_id: str
-    generation: int
-    superseded_at_ns: int | None = None
-    overlap_used_at_ns: int | None = None
+    token_hash: Cell[bytes] = column(key=True)
+    family_id: Cell[str] = column(indexed=True)
+    generation: Cell[int]
+    superseded_at_ns: Cell[int | None] = column(default=None)
+    overlap_used_at_ns: Cell[int | None] = column(default=None)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TokenRow(Row):
+class TokenRow(Row, table="tokens"):
     """An access token: exactly one of grant, package, owner stands behind it."""
 
-    table, key = "tokens", ("token_hash",)
-    indexed = ("family_id", "grant_id", "package_id")
-    token_hash: bytes
-    kind: str
-    client_id: str
-    grant_id: str | None = None
-    package_id: str | None = None
-    family_id: str | None = None
-    origin: str
-    resource: str
-    scope: str
-    issued_at_ns: int
-    expires_at_ns: int
-    revoked_at_ns: int | None = None
-    reason: str | None = None
-    last_used_at_ns: int | None = None
+    token_hash: Cell[bytes] = column(key=True)
+    kind: Cell[str]
+    client_id: Cell[str]
+    grant_id: Cell[str | None] = column(default=None, indexed=True)
+    package_id: Cell[str | None] = column(default=None, indexed=True)
+    family_id: Cell[str | None] = column(default=None, indexed=True)
+    origin: Cell[str]
+    resource: Cell[str]
+    scope: Cell[str]
+    issued_at_ns: Cell[int]
+    expires_at_ns: Cell[int]
+    revoked_at_ns: Cell[int | None] = column(default=None)
+    reason: Cell[str | None] = column(default=None)
+    last_used_at_ns: Cell[int | None] = column(default=None)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AuditRow(Row):
+class AuditRow(Row, table="audit_events"):
     """One thing that happened.  `event_id` 0 lets the store number it."""
 
-    table, key, indexed = "audit_events", ("event_id",), ("grant_id", "package_id")
-    event_id: int = 0
-    event: str
-    at_ns: int
-    actor: str
-    client_id: str | None = None
-    grant_id: str | None = None
-    package_id: str | None = None
-    request_id: str | None = None
-    address: str | None = None
-    detail: JsonObject = field(metadata=JSON, default_factory=dict[str, object])
+    event_id: Cell[int] = column(default=0, key=True)
+    event: Cell[str]
+    at_ns: Cell[int]
+    actor: Cell[str]
+    client_id: Cell[str | None] = column(default=None)
+    grant_id: Cell[str | None] = column(default=None, indexed=True)
+    package_id: Cell[str | None] = column(default=None, indexed=True)
+    request_id: Cell[str | None] = column(default=None)
+    address: Cell[str | None] = column(default=None)
+    detail: Cell[JsonObject] = column(default_factory=dict[str, object])
 
 
 ROW_TYPES: tuple[type[Row], ...] = (
@@ -331,58 +298,28 @@ ROW_TYPES: tuple[type[Row], ...] = (
 )
 
 
-# The port to the authorization store: a transaction over typed rows.
-#
-# Rule: a decision and everything it writes are one `write` transaction; who won a race is told by
-# the number that a conditional `change` returns, nothing is read first and decided later outside
-# it.
-
-
 R = TypeVar("R", bound=Row)
-
-Condition = object
-"""A plain value means equality (`None`: is null); `Before` and `NotNull` say otherwise."""
-
-
-@dataclass(frozen=True, slots=True)
-class Before:
-    """The column is at most this value (null never is)."""
-
-    value: int
-
-
-@dataclass(frozen=True, slots=True)
-class After:
-    """The column is greater than this value (null never is)."""
-
-    value: int
-
-
-@dataclass(frozen=True, slots=True)
-class NotNull:
-    """The column has a value."""
 
 
 class AuthorizationReader(Protocol):
     """One consistent view of the rows of one subject."""
 
-    def get(self, table: type[R], **key: Condition) -> R | None:
+    def get(self, table: type[R], *where: ColumnCondition[R]) -> R | None:
         """The only row that meets the conditions, or `None`."""
         ...
 
     def rows(
         self,
         table: type[R],
-        *,
-        order: str | None = None,
+        *where: ColumnCondition[R],
+        order: StoredColumn[R, Any] | None = None,
         descending: bool = False,
         limit: int | None = None,
-        **where: Condition,
     ) -> list[R]:
         """The rows that meet the conditions, by `order` (else by key)."""
         ...
 
-    def count(self, table: type[Row], **where: Condition) -> int:
+    def count(self, table: type[R], *where: ColumnCondition[R]) -> int:
         """How many rows meet the conditions."""
         ...
 
@@ -394,11 +331,13 @@ class AuthorizationWriter(AuthorizationReader, Protocol):
         """Add a row; a duplicate key is a defect and raises."""
         ...
 
-    def change(self, table: type[Row], to: Mapping[str, object], **where: Condition) -> int:
+    def change(
+        self, table: type[R], to: Sequence[Assignment[R]], *where: ColumnCondition[R]
+    ) -> int:
         """Set columns of the rows that meet the conditions; how many there were."""
         ...
 
-    def delete(self, table: type[Row], **where: Condition) -> int:
+    def delete(self, table: type[R], *where: ColumnCondition[R]) -> int:
         """Remove the rows that meet the conditions; how many there were."""
         ...
 

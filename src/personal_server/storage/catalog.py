@@ -11,14 +11,28 @@ from personal_server.domain.declaration import SourceDeclaration
 from personal_server.domain.declaration_document import parse_declaration
 from personal_server.storage.ports import Snapshots, StoredDeclaration
 
-# Declarations as values: parsed once per digest, since a digest never changes its content.
-
-
+# Beyond twice the current declarations, so many parsed ones are kept before old ones are dropped.
 SPARE = 16
 
 
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """One look at the sources.  Shapes: `declarations` by `source.id`."""
+
+    declarations: Mapping[str, SourceDeclaration]
+    connections: tuple[Connection, ...]
+
+
+class Catalogs(Protocol):
+    """Looks at the sources."""
+
+    def __call__(self) -> Catalog:
+        """The sources now."""
+        ...
+
+
 class KnownDeclarations:
-    """Parsed declarations by digest."""
+    """Declarations as values: parsed once per digest, since a digest never changes its content."""
 
     def __init__(self) -> None:
         self._parsed: dict[str, SourceDeclaration] = {}
@@ -37,22 +51,6 @@ class KnownDeclarations:
             known = parse_declaration(revision.raw)
             self._parsed[revision.digest] = known
         return known
-
-
-@dataclass(frozen=True, slots=True)
-class Catalog:
-    """One look at the sources.  Shapes: `declarations` by `source.id`."""
-
-    declarations: Mapping[str, SourceDeclaration]
-    connections: tuple[Connection, ...]
-
-
-class Catalogs(Protocol):
-    """Looks at the sources."""
-
-    def __call__(self) -> Catalog:
-        """The sources now."""
-        ...
 
 
 class StoredCatalogs:

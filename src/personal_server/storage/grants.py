@@ -49,6 +49,9 @@ def member_grant(row: GrantRow, now_ns: int) -> MemberGrant:
 
 def package_grant_rows(reader: AuthorizationReader, package: PackageRow) -> tuple[GrantRow, ...]:
     """The member grants of a package, in the order of the decision that they share."""
-    decided = {row.grant_id: row for row in reader.rows(GrantRow, revision=package.revision)}
-    members = reader.rows(PackageMemberRow, package_id=package.package_id)
+    decided = {
+        row.grant_id: row
+        for row in reader.rows(GrantRow, GrantRow.revision.equals(package.revision))
+    }
+    members = reader.rows(PackageMemberRow, PackageMemberRow.package_id.equals(package.package_id))
     return tuple(decided[member.grant_id] for member in members if member.grant_id in decided)

@@ -150,10 +150,7 @@ def stored_text(value: object) -> str:
     return value if isinstance(value, str) else canonical_json(value).decode()
 
 
-# The order of groups and what is said of those not returned.
-# Source: docs/contract/resource-server.md 10.
-
-
+# Groups: their order, and what is said of those not returned (docs/contract/resource-server.md 10)
 @dataclass(frozen=True, slots=True)
 class Tally:
     """A group, and the exact number it is ranked by (`None`: null)."""

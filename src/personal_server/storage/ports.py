@@ -42,11 +42,8 @@ from personal_server.enforcement.rows import (
     Summary,
 )
 
-# What stores keep beside records: declarations, runs, receipts, blobs, keys, as values.
-#
-# Units:  `*_ns` are UTC nanoseconds since 1970.
 
-
+# What stores keep beside records --------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class StoredDeclaration:
     """One accepted revision of a source declaration; `raw` is its exact JSON text."""
@@ -283,7 +280,7 @@ class ReadSnapshot(CatalogReads, Protocol):
 
 
 class Snapshots(Protocol):
-    """The door of every read."""
+    """Where every read begins."""
 
     @property
     def subject_id(self) -> str:
@@ -445,11 +442,7 @@ class RecordStore(
     """Everything a backend does for records."""
 
 
-# The port to the disclosure log: appended to, read, and forgotten by age; never changed.
-#
-# Rule: no method changes or deletes a single entry.
-
-
+# The disclosure log ---------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class DisclosureQuery:
     """Which entries: equal members, a time span, and below a number.
@@ -466,7 +459,10 @@ class DisclosureQuery:
 
 
 class DisclosureStore(Protocol):
-    """The disclosure log of one subject."""
+    """The disclosure log of one subject.
+
+    Rule: it is appended to, read, and forgotten by age; no method changes or deletes one entry.
+    """
 
     def append_disclosures(self, entries: Sequence[DisclosureEntry]) -> None:
         """Write entries, in order, in one transaction.  Raises StorageUnavailable."""

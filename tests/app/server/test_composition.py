@@ -5,7 +5,7 @@ Source: docs/contract/authorization-server.md 12.3.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from personal_server.errors import StorageUnavailable
-from personal_server.storage.authorization import GrantRow, PackageRow, TokenRow
+from personal_server.storage.authorization import GrantRow, PackageRow, R, TokenRow
 from personal_server.storage.sqlite.database import SqliteDatabase
+from personal_server.storage.tables import Assignment, ColumnCondition
 from tests.app.whole import ORIGIN, Whole, whole
 from tests.console.browsing import SECOND, Page
 from tests.console.household import CHECKING, bank_request, mail_request
@@ -43,9 +44,11 @@ def challenged(page: Page) -> str:
     return page.headers.get("www-authenticate", "")
 
 
-def change(site: Whole, table: Any, to: dict[str, object], **where: object) -> None:
+def change(
+    site: Whole, table: type[R], to: Sequence[Assignment[R]], *where: ColumnCondition[R]
+) -> None:
     with site.server.stores.authorization.write() as writer:
-        assert writer.change(table, to, **where)
+        assert writer.change(table, to, *where)
 
 
 def doors(site: Whole, token: str | None) -> tuple[Page, Page]:
@@ -121,7 +124,7 @@ def test_a_single_use_grant_past_its_end_is_expired_not_the_token(site: Whole) -
 def test_a_grant_that_cannot_be_read_is_never_guessed(site: Whole) -> None:
     tokens = site.connect(mail_request())
     for stored in (b"{", b'{"streams":[]}'):
-        change(site, GrantRow, {"grant": stored})
+        change(site, GrantRow, [GrantRow.grant.to(stored)])
         refused_for_its_grant(site, tokens["access_token"], "grant_invalid")
     ended = site.call(f"/grants/{tokens['grant_id']}/revoke", tokens["access_token"], "POST")
     assert site.body(ended)["status"] == "revoked"
@@ -130,7 +133,7 @@ def test_a_grant_that_cannot_be_read_is_never_guessed(site: Whole) -> None:
 def test_an_empty_list_in_a_stored_grant_denies(site: Whole) -> None:
     tokens = site.connect(mail_request())
     (row,) = site.owner_rows(GrantRow)
-    change(site, GrantRow, {"grant": row.grant.replace(b'["cin_home"]', b"[]")})
+    change(site, GrantRow, [GrantRow.grant.to(row.grant.replace(b'["cin_home"]', b"[]"))])
     refused_for_its_grant(site, tokens["access_token"], "grant_invalid")
 
 
@@ -149,7 +152,7 @@ def test_an_owner_token_serves_rest_only(site: Whole) -> None:
     assert told(site, mcp) == (403, "permission_error")
     assert "/v1" in mcp.text
     assert challenged(mcp) == ""
-    change(site, TokenRow, {"resource": f"{ORIGIN}/mcp"}, kind="owner")
+    change(site, TokenRow, [TokenRow.resource.to(f"{ORIGIN}/mcp")], TokenRow.kind.equals("owner"))
     assert told(site, site.call("/mcp", token)) == (403, "permission_error")
 
 

@@ -123,7 +123,7 @@ async def test_the_sdk_connects_refreshes_and_asks_again_after_an_end(
         assert len(first.json()["grants"]) == 2
         assert keeper.tokens is not None
         assert keeper.tokens.refresh_token is not None
-        known = server.rows(ClientRow, first_approved_at_ns=server.now_ns)
+        known = server.rows(ClientRow, ClientRow.first_approved_at_ns.equals(server.now_ns))
         expected = "client_id_metadata_document" if document else "dynamic"
         assert [row.registration for row in known] == [expected]
 
@@ -134,7 +134,9 @@ async def test_the_sdk_connects_refreshes_and_asks_again_after_an_end(
         assert person.visits == 1
         assert "refresh.rotated" in server.events()
 
-        server.change(GrantRow, {"revoked_at_ns": server.now_ns, "reason": "owner"})
+        server.change(
+            GrantRow, [GrantRow.revoked_at_ns.to(server.now_ns), GrantRow.reason.to("owner")]
+        )
         anew = await http.post(f"{ORIGIN}/mcp", json={})
         assert anew.status_code == 200
         assert person.visits == 2

@@ -85,29 +85,35 @@ async def refused(app: Any, token: str, error: str = "invalid_grant") -> None:
 @pytest.mark.parametrize("reason", ["owner", "replaced", "client_blocked"])
 async def test_a_refresh_needs_its_grant(app: Any, reason: str) -> None:
     tokens = await app.connect(authorization_details=DETAILS)
-    app.server.change(GrantRow, {"revoked_at_ns": app.server.now_ns, "reason": reason})
+    app.server.change(
+        GrantRow, [GrantRow.revoked_at_ns.to(app.server.now_ns), GrantRow.reason.to(reason)]
+    )
     await refused(app, tokens["refresh_token"])
 
 
 async def test_a_refresh_needs_its_package(app: Any) -> None:
     tokens = await app.connect(authorization_details=PACKAGE)
     one, other = tokens["grant_ids"]
-    ended = {"revoked_at_ns": app.server.now_ns, "reason": "owner"}
-    app.server.change(GrantRow, ended, grant_id=one)
+    ended = [GrantRow.revoked_at_ns.to(app.server.now_ns), GrantRow.reason.to("owner")]
+    app.server.change(GrantRow, ended, GrantRow.grant_id.equals(one))
     tokens = (await app.refresh(tokens["refresh_token"])).json()
-    app.server.change(GrantRow, ended, grant_id=other)
+    app.server.change(GrantRow, ended, GrantRow.grant_id.equals(other))
     await refused(app, tokens["refresh_token"])
 
 
 async def test_a_refresh_fails_when_the_package_was_ended(app: Any) -> None:
     tokens = await app.connect(authorization_details=PACKAGE)
-    app.server.change(PackageRow, {"revoked_at_ns": app.server.now_ns, "reason": "owner"})
+    app.server.change(
+        PackageRow, [PackageRow.revoked_at_ns.to(app.server.now_ns), PackageRow.reason.to("owner")]
+    )
     await refused(app, tokens["refresh_token"])
 
 
 async def test_a_refresh_needs_its_client(app: Any) -> None:
     tokens = await app.connect(authorization_details=DETAILS)
-    app.server.change(ClientRow, {"blocked_at_ns": 1}, client_id=app.client_id)
+    app.server.change(
+        ClientRow, [ClientRow.blocked_at_ns.to(1)], ClientRow.client_id.equals(app.client_id)
+    )
     await refused(app, tokens["refresh_token"], "invalid_client")
 
 

@@ -120,7 +120,7 @@ async def fill(app: Any, *, opened: bool) -> list[str]:
     (row,) = app.server.rows(RequestRow)
     handles = [f"ar_{number}" for number in range(200)]
     with app.server.store.write() as writer:
-        writer.delete(RequestRow, request_id=row.request_id)
+        writer.delete(RequestRow, RequestRow.request_id.equals(row.request_id))
         for number, handle in enumerate(handles):
             times = {
                 "created_at_ns": row.created_at_ns + number * SECOND,
@@ -140,7 +140,7 @@ async def test_a_full_table_of_opened_requests_has_to_be_waited_for(
     form = app.parameters(client_id="pdpp-cli", redirect_uri="http://127.0.0.1/callback")
     wait_seconds = must_wait(await app.post(way, **form))
     assert wait_seconds == 900
-    assert len(app.server.rows(RequestRow, status="pending")) == 200
+    assert len(app.server.rows(RequestRow, RequestRow.status.equals("pending"))) == 200
     app.server.now_ns += wait_seconds * SECOND
     assert (await app.post(way, **form)).status_code < 300
 
@@ -149,9 +149,11 @@ async def test_the_oldest_unopened_request_gives_way(calling: From) -> None:
     app = calling.app
     handles = await fill(app, opened=False)
     assert (await app.authorize()).status_code == 303
-    expired = [row.request_id for row in app.server.rows(RequestRow, status="expired")]
+    expired = [
+        row.request_id for row in app.server.rows(RequestRow, RequestRow.status.equals("expired"))
+    ]
     assert expired == handles[1:2]
-    assert len(app.server.rows(RequestRow, status="pending")) == 200
+    assert len(app.server.rows(RequestRow, RequestRow.status.equals("pending"))) == 200
     assert app.server.events()[-2:] == ["request.expired", "request.created"]
 
 

@@ -105,7 +105,11 @@ async def test_one_code_gives_tokens_once_and_its_replay_ends_them(
     app: Any, racers: Racers
 ) -> None:
     for number in range(ROUNDS):
-        app.server.change(GrantRow, {"revoked_at_ns": 1, "reason": "owner"}, revoked_at_ns=None)
+        app.server.change(
+            GrantRow,
+            [GrantRow.revoked_at_ns.to(1), GrantRow.reason.to("owner")],
+            GrantRow.revoked_at_ns.equals(None),
+        )
         code = await app.code(authorization_details=DETAILS)
         won, lost = racers.run(
             kind="code", client_id=app.client_id, code=code, auth_method="none", verifier=VERIFIER

@@ -17,7 +17,7 @@ LATER = 400 * 10**9
 
 def changes(document: Any) -> list[object]:
     """What was noted, in order; every note names the client, never the place of its keys."""
-    rows = document.server.rows(AuditRow, event="client.metadata_changed")
+    rows = document.server.rows(AuditRow, AuditRow.event.equals("client.metadata_changed"))
     assert {row.client_id for row in rows} <= {URL}
     return [row.detail["changed"] for row in rows]
 

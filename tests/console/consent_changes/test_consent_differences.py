@@ -141,7 +141,9 @@ def no_accounts(house: Household) -> None:
 
 def another_name(house: Household) -> None:
     with house.authorization.write() as writer:
-        writer.change(ClientRow, {"name": "Another app"}, client_id="cli_notes")
+        writer.change(
+            ClientRow, [ClientRow.name.to("Another app")], ClientRow.client_id.equals("cli_notes")
+        )
 
 
 UNDERNEATH = [

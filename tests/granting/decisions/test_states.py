@@ -25,10 +25,12 @@ from personal_server.storage.authorization import (
     CodeRow,
     FamilyRow,
     GrantRow,
+    R,
     RefreshTokenRow,
     RequestRow,
     TokenRow,
 )
+from personal_server.storage.tables import Assignment
 from tests.granting.conftest import entry
 
 OWNER, CLIENT = Acting("owner"), Acting("client")
@@ -44,7 +46,7 @@ REFUSALS = (
 )
 
 
-def put(bench: Any, table: Any, **to: object) -> None:
+def put(bench: Any, table: type[R], *to: Assignment[R]) -> None:
     with bench.store.write() as writer:
         assert writer.change(table, to) >= 1
 
@@ -66,7 +68,7 @@ def test_a_request_moves_as_its_table_says_and_not_otherwise(
     shown = bench.granting.view(handle, OWNER)
     if state == "approved":
         bench.granting.approve(handle, shown.choices, shown.revision, OWNER)
-    put(bench, RequestRow, status=state)
+    put(bench, RequestRow, RequestRow.status.to(state))
     asked = Redemption("cli_1", "pdpp_dc_1", "none")
     operations = {
         "approved": lambda: bench.granting.approve(handle, shown.choices, shown.revision, OWNER),
@@ -87,7 +89,7 @@ def test_a_request_moves_as_its_table_says_and_not_otherwise(
 @pytest.mark.parametrize("to", ["redeemed", "burned", "expired"])
 def test_a_code_moves_as_its_table_says_and_not_otherwise(bench: Any, state: str, to: str) -> None:
     code = bench.allow(bench.ask([entry()]))
-    put(bench, CodeRow, status=state)
+    put(bench, CodeRow, CodeRow.status.to(state))
     right = Redemption("cli_1", code, "none", verifier=VERIFIER)
     wrong = Redemption("cli_1", code, "none", verifier="w" * 43)
     operations = {
@@ -125,7 +127,7 @@ def test_an_ended_grant_keeps_its_first_end(bench: Any, reason: str) -> None:
 
 def test_an_ended_family_issues_nothing_and_stays_ended(bench: Any) -> None:
     issued = connected(bench)
-    put(bench, FamilyRow, revoked_at_ns=1, reason="client_disconnected")
+    put(bench, FamilyRow, FamilyRow.revoked_at_ns.to(1), FamilyRow.reason.to("client_disconnected"))
     rotating = Rotating(bench.store, bench.clock, bench.random, 30)
     for _ in range(2):
         with pytest.raises(InvalidGrantCode):

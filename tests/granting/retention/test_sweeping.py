@@ -87,7 +87,7 @@ def test_time_ending_a_grant_is_noted_once(bench: Any, make_entry: Any) -> None:
     code = bench.allow(bench.ask([make_entry()]))
     bench.redeeming.redeem_code(Redemption("cli_1", code, "none", verifier=VERIFIER), OWNER)
     with bench.store.write() as writer:
-        writer.change(GrantRow, {"expires_at_ns": bench.now_ns + 5 * MINUTE})
+        writer.change(GrantRow, [GrantRow.expires_at_ns.to(bench.now_ns + 5 * MINUTE)])
     later(bench, 6 * MINUTE)
     later(bench, 11 * MINUTE)
     assert events(bench).count("grant.expired") == 1

@@ -22,8 +22,9 @@ from personal_server.reading.tokens import (
     TokenResolver,
     TokenState,
 )
-from personal_server.storage.authorization import GrantRow, TokenRow
+from personal_server.storage.authorization import GrantRow, R, TokenRow
 from personal_server.storage.catalog import KnownDeclarations
+from personal_server.storage.tables import Assignment
 from tests.oracle.authorization_memory import MemoryAuthorizationStore
 from tests.oracle.memory import MemoryStore
 
@@ -65,7 +66,7 @@ class World:
             for row in rows:
                 writer.insert(row)
 
-    def change(self, table: type[GrantRow | TokenRow], **to: object) -> None:
+    def change(self, table: type[R], *to: Assignment[R]) -> None:
         with self.authorization.write() as writer:
             writer.change(table, to)
 
@@ -140,15 +141,15 @@ def test_a_connection_that_was_revoked_is_unavailable_with_the_next_request(worl
 @pytest.mark.parametrize(
     ("change", "code"),
     [
-        ({"revoked_at_ns": NOW, "reason": "owner"}, "grant_revoked"),
-        ({"expires_at_ns": NOW - 1}, "grant_expired"),
-        ({"grant": b"{}"}, "grant_invalid"),
+        ([GrantRow.revoked_at_ns.to(NOW), GrantRow.reason.to("owner")], "grant_revoked"),
+        ([GrantRow.expires_at_ns.to(NOW - 1)], "grant_expired"),
+        ([GrantRow.grant.to(b"{}")], "grant_invalid"),
     ],
 )
 def test_an_ended_grant_is_refused_and_still_named(
-    world: World, change: dict[str, object], code: str
+    world: World, change: list[Assignment[GrantRow]], code: str
 ) -> None:
-    world.change(GrantRow, **change)
+    world.change(GrantRow, *change)
     found = world.identify(TOKEN)
     assert found.refusal is not None
     assert found.refusal.code == code
@@ -161,7 +162,7 @@ def test_what_was_looked_up_before_is_handed_on_and_read_in_the_present_catalog(
     world: World,
 ) -> None:
     state = world.resolver.current(TOKEN)
-    world.change(GrantRow, revoked_at_ns=NOW, reason="owner")
+    world.change(GrantRow, GrantRow.revoked_at_ns.to(NOW), GrantRow.reason.to("owner"))
     assert world.identify(state).authority.grant_ids == ("grt_1",)
     assert world.identify(TOKEN).refusal is not None
     world.records.update_connection(
@@ -172,14 +173,14 @@ def test_what_was_looked_up_before_is_handed_on_and_read_in_the_present_catalog(
 
 @pytest.mark.parametrize("resource", ["https://other.example", f"{ORIGIN}/v1/", f"{ORIGIN}/other"])
 def test_a_token_for_another_resource_is_not_accepted(world: World, resource: str) -> None:
-    world.change(TokenRow, resource=resource)
+    world.change(TokenRow, TokenRow.resource.to(resource))
     with pytest.raises(InvalidToken):
         world.identify(TOKEN)
 
 
 @pytest.mark.parametrize("resource", [ORIGIN, f"{ORIGIN}/v1", f"{ORIGIN}/mcp"])
 def test_tokens_for_each_of_our_resources_are_accepted(world: World, resource: str) -> None:
-    world.change(TokenRow, resource=resource)
+    world.change(TokenRow, TokenRow.resource.to(resource))
     assert world.identify(TOKEN).refusal is None
 
 
@@ -190,13 +191,13 @@ def test_an_unknown_token_is_invalid(world: World, token: str) -> None:
 
 
 def test_any_other_kind_of_token_is_invalid(world: World) -> None:
-    world.change(TokenRow, kind="session")
+    world.change(TokenRow, TokenRow.kind.to("session"))
     with pytest.raises(InvalidToken):
         world.identify(TOKEN)
 
 
 def test_an_owner_token_stands_for_everything(world: World) -> None:
-    world.change(TokenRow, kind="owner", grant_id=None)
+    world.change(TokenRow, TokenRow.kind.to("owner"), TokenRow.grant_id.to(None))
     authority = world.identify(TOKEN).authority
     assert authority.kind is TokenKind.OWNER
     assert {source.stream for source in authority.sources} == {"entries", "volumes", "attachments"}

@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from personal_server.storage.authorization import ROW_TYPES, RequestRow
-from personal_server.storage.sql.authorization import SCHEMA, TABLES, SqlAuthorizationStore
+from personal_server.storage.sql.authorization import FIRST_TABLES, SCHEMA, SqlAuthorizationStore
 from personal_server.storage.sql.fixed_tables import SchemaModule
 from personal_server.storage.sqlite.database import SqliteDatabase
 
@@ -11,7 +11,7 @@ from personal_server.storage.sqlite.database import SqliteDatabase
 def test_a_store_from_before_shown_artifacts_opens_and_its_pages_are_shown_anew(
     tmp_path: Path,
 ) -> None:
-    before = SqliteDatabase(tmp_path / "pdpp.db", [SchemaModule("authorization", (TABLES,))])
+    before = SqliteDatabase(tmp_path / "pdpp.db", [SchemaModule("authorization", (FIRST_TABLES,))])
     with before.write() as session:
         session.run(
             "INSERT INTO auth_requests (subject_id, request_id, flow, client_id, origin, resource,"
@@ -22,7 +22,7 @@ def test_a_store_from_before_shown_artifacts_opens_and_its_pages_are_shown_anew(
     before.close()
     database = SqliteDatabase(tmp_path / "pdpp.db", [SCHEMA])
     with SqlAuthorizationStore(database, "own_1").read() as reader:
-        row = reader.get(RequestRow, request_id="ar_1")
+        row = reader.get(RequestRow, RequestRow.request_id.equals("ar_1"))
     database.close()
     assert row is not None
     assert (row.status, row.revision, row.shown, row.facts) == ("pending", None, None, None)

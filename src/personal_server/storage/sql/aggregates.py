@@ -1,7 +1,9 @@
-"""Aggregates from SQLite: figures per group and source in SQL, merged and ordered here.
+"""Aggregates: figures per group and source in SQL, merged and ordered here.
 
-Rule: everything is exact.  Time buckets are integer arithmetic within stretches of constant UTC
-offset, so that no line needs a call-back.
+Rule: everything is exact.  A sum in SQL is a sum of integers: doubles that are whole
+ten-thousandths below 10^8 are summed as such, all others are added as decimals here.  No line needs
+a call-back: time buckets that hold many lines are ranges of the index, others are integer
+arithmetic within stretches of constant UTC offset.
 Source: docs/contract/resource-server.md 10.
 """
 
@@ -34,12 +36,7 @@ from personal_server.storage.sql.figures import count_place, extreme
 from personal_server.storage.sql.layout import Column
 from personal_server.storage.sql.source_tables import Place, Reader
 
-# What is measured per group: counts, exact sums, extremes, distinct values.
-#
-# Rule: a sum in SQL is a sum of integers.  Doubles that are whole ten-thousandths below 10^8 are
-# summed as such, which is exact; all others are added as decimals here.
-
-
+# Measures: counts, exact sums, extremes, distinct values -----------------------------------------
 _SCALE = 10_000
 _HALF = 1 << 32
 
@@ -106,12 +103,7 @@ def _is_scaled(name: str) -> str:
     return f"abs({name}) < 1e8 AND {_scaled(name)} / {_SCALE}.0 = {name}"
 
 
-# How the lines of a source fall into groups: stretches of lines, and the key of each.
-#
-# Rule: no line needs a call-back.  Buckets that hold many lines are ranges of the index; others are
-# integer arithmetic within stretches of constant UTC offset.
-
-
+# Segments: how the lines of a source fall into groups --------------------------------------------
 Key = Comparable | None
 FAR_SLACK_NS = 50_000.0
 # From so many lines per bucket on, a range of the index per bucket is the shorter way.
@@ -172,6 +164,7 @@ class _Timed:
         self._column = column
         self._where = where
         self._calendar = calendar
+        self._dialect = reader.session.dialect
         self.name = f"r.{column.name}"
 
     def segments(self, count: int, bucket_days: int | None) -> Iterator[Segment]:
@@ -230,11 +223,13 @@ class _Timed:
 
     def _between(self, since: int, until: int) -> Where:
         bounds = (f"{self.name} >= ?", f"{self.name} < ?")
-        return self._where.yielding(self.name) & Where(bounds, (bound(since), bound(until)))
+        return self._where.yielding(self._dialect, self.name) & Where(
+            bounds, (bound(since), bound(until))
+        )
 
     def _from(self, since: int) -> Where:
         first = Where((f"{self.name} >= ?",), (bound(since),))
-        return self._where.yielding(self.name, ">") & first
+        return self._where.yielding(self._dialect, self.name, ">") & first
 
     def _extreme(self, where: Where, *, highest: bool = False) -> Any:
         return extreme(self._reader, self._place, self._column, where, highest=highest)
@@ -436,9 +431,8 @@ class _Aggregate:
         self, place: Place, keys: Sequence[str], field: str
     ) -> list[tuple[str, str, object]]:
         """(key, connection, stored value) of records."""
-        where = Where(
-            ("r.k IN (SELECT value FROM json_each(?))",), (orjson.dumps(list(keys)).decode(),)
-        )
+        listed = self._reader.session.dialect.values("?")
+        where = Where((f"r.k IN {listed}",), (orjson.dumps(list(keys)).decode(),))
         rows = self._reader.rows(place, where)
         return [(row.key, row.connection_id, row.data[field]) for row in rows]
 

@@ -1,4 +1,4 @@
-"""Blobs in SQLite and beside it: who holds which bytes, and the files that hold them.
+"""Blobs: who holds which bytes, and the files beside the database that hold them.
 
 Rule: bytes are in place before their upload is committed, and leave only after nobody holds them;
 both happen inside a write transaction, so that no two processes disagree.
@@ -15,25 +15,192 @@ from typing import BinaryIO
 
 import orjson
 
-from personal_server.domain.values import NANOSECONDS
 from personal_server.enforcement.plans import BlobPlan
 from personal_server.enforcement.rows import BlobReference
 from personal_server.errors import BodyTooLarge, StorageUnavailable
 from personal_server.storage.ports import BlobUpload
 from personal_server.storage.sql.compiler import Where
 from personal_server.storage.sql.driver import Database, Session
+from personal_server.storage.sql.fixed_tables import BlobReferenceRow, BlobUploadRow, SourceRow
 from personal_server.storage.sql.source_tables import Reader, StorePart, writable
+from personal_server.storage.sql.statements import delete, exists, insert, select
 
 PREFIX = "blob_sha256_"
 
+_UPLOAD = (BlobUploadRow.subject_id, BlobUploadRow.connection_id, BlobUploadRow.blob_id)
+_IS_HELD = exists(BlobUploadRow, *_UPLOAD)
+_IS_HELD_BY_SUBJECT = exists(BlobUploadRow, BlobUploadRow.blob_id, BlobUploadRow.subject_id)
+_IS_HELD_BY_ANY = exists(BlobUploadRow, BlobUploadRow.blob_id)
+_FORGET_UPLOAD = delete(BlobUploadRow, *_UPLOAD)
+# the columns of a `BlobUpload`, in the order of its members
+_FIND_UPLOAD = select(
+    BlobUploadRow,
+    *_UPLOAD,
+    columns=(
+        BlobUploadRow.blob_id,
+        BlobUploadRow.connection_id,
+        BlobUploadRow.size_bytes,
+        BlobUploadRow.mime_type,
+        BlobUploadRow.uploaded_at,
+    ),
+)
+_OLD_UPLOADS = (
+    f"SELECT {BlobUploadRow.connection_id}, {BlobUploadRow.blob_id} FROM {BlobUploadRow.table}"  # noqa: S608
+    f" WHERE {BlobUploadRow.subject_id} = ? AND {BlobUploadRow.uploaded_at} < ?"
+)
+_IS_REFERENCED = (
+    f"SELECT 1 FROM {BlobReferenceRow.table} b"  # noqa: S608
+    f" JOIN {SourceRow.table} s ON s.{SourceRow.source} = b.{BlobReferenceRow.source}"
+    f" WHERE b.{BlobReferenceRow.blob_id} = ? AND s.{SourceRow.subject_id} = ?"
+    f" AND s.{SourceRow.connection_id} = ? LIMIT 1"
+)
 
+
+class BlobsPart(StorePart):
+    """Blobs of a subject."""
+
+    def receive_blob(
+        self,
+        connection_id: str,
+        chunks: Iterable[bytes],
+        mime_type: str,
+        now_ns: int,
+        max_bytes: int,
+    ) -> tuple[BlobUpload, bool]:
+        """Bytes are read before the transaction, which gives them their name."""
+        with self._database.read() as session:
+            writable(session, self.subject_id, connection_id)
+        scratch, blob_id, size = _receive(self._blob_directory, chunks, max_bytes)
+        upload = BlobUpload(blob_id, connection_id, size, mime_type, now_ns)
+        try:
+            with self._database.write() as session:
+                writable(session, self.subject_id, connection_id)
+                place = (self.subject_id, connection_id, blob_id)
+                known = session.first(_IS_HELD, place)
+                _put_in_place(self._blob_directory, scratch, blob_id)
+                session.run(
+                    session.dialect.replacing(insert(BlobUploadRow), BlobUploadRow.table),
+                    (*place, size, mime_type, now_ns),
+                )
+        finally:
+            scratch.unlink(missing_ok=True)
+        return upload, known is None
+
+    def open_blob(self, blob_id: str) -> BinaryIO | None:
+        """Whichever connection of the subject holds them."""
+        with self._database.read() as session:
+            held = session.first(_IS_HELD_BY_SUBJECT, (blob_id, self.subject_id))
+        if held is None:
+            return None
+        try:
+            return blob_path(self._blob_directory, blob_id).open("rb")
+        except FileNotFoundError:
+            return None
+
+    def blob_upload(self, connection_id: str, blob_id: str) -> BlobUpload | None:
+        """Of this connection only, whoever else holds the same bytes."""
+        with self._database.read() as session:
+            line = session.first(_FIND_UPLOAD, (self.subject_id, connection_id, blob_id))
+        return None if line is None else BlobUpload(*line)
+
+    def sweep_blobs(self, before_ns: int) -> int:
+        """Files that interrupted calls left behind go with them."""
+        with self._database.write() as session:
+            old = _unreferenced(session, self.subject_id, before_ns)
+            for connection_id, blob_id in old:
+                forget_unreferenced(session, self.subject_id, connection_id, [blob_id])
+        strays = _stray_files(self._blob_directory, before_ns)
+        for path in strays:
+            if path.parent == self._blob_directory:
+                path.unlink(missing_ok=True)
+        named = {PREFIX + path.name for path in strays}
+        remove_unheld(self._database, self._blob_directory, {b for _, b in old} | named)
+        return len(old)
+
+
+def blob(reader: Reader, plan: BlobPlan) -> tuple[BlobReference, ...]:
+    """References of visible records, where the connection holds the bytes."""
+    found: list[BlobReference] = []
+    key, name = f"b.{BlobReferenceRow.key}", f"b.{BlobReferenceRow.field}"
+    for place in reader.places(plan.scopes):
+        source, scope = place.source, place.scope
+        granted = [each for each in scope.stream.blob_fields if each in scope.fields]
+        if not granted or not _is_held(reader, source.connection_id, plan.blob_id):
+            continue
+        number, visible = source.tables, place.visible()
+        listed = reader.session.dialect.values("?")
+        where = Where(
+            (
+                f"b.{BlobReferenceRow.blob_id} = ?",
+                f"b.{BlobReferenceRow.source} = ?",
+                f"b.{BlobReferenceRow.field} IN {listed}",
+            ),
+            (plan.blob_id, source.source, orjson.dumps(granted).decode()),
+        )
+        whole = where & visible
+        lines = reader.session.rows(
+            f"SELECT {key}, {name}, h.data FROM {BlobReferenceRow.table} b"  # noqa: S608
+            f" CROSS JOIN r{number} r ON r.k = {key} JOIN h{number} h ON h.id = r.id{whole.sql}"
+            f" ORDER BY {key}, {name}",
+            whole.params,
+        )
+        for record_key, field, text in lines:
+            reference = orjson.loads(text)[field]
+            place_of = (source.connection_id, source.stream, record_key, field)
+            found.append(BlobReference(*place_of, reference))
+    return tuple(found)
+
+
+def _is_held(reader: Reader, connection_id: str, blob_id: str) -> bool:
+    place = (reader.subject_id, connection_id, blob_id)
+    return reader.session.first(_IS_HELD, place) is not None
+
+
+def forget_unreferenced(
+    session: Session, subject_id: str, connection_id: str, blob_ids: Iterable[str]
+) -> set[str]:
+    """Drop uploads of a connection that none of its records references any more."""
+    dropped: set[str] = set()
+    for blob_id in blob_ids:
+        if not _is_referenced(session, subject_id, connection_id, blob_id):
+            session.run(_FORGET_UPLOAD, (subject_id, connection_id, blob_id))
+            dropped.add(blob_id)
+    return dropped
+
+
+def remove_unheld(database: Database, directory: Path, blob_ids: Iterable[str]) -> None:
+    """Remove the files of blobs that no connection holds."""
+    candidates = list(blob_ids)
+    if not candidates:
+        return
+    with database.write() as session:
+        for blob_id in candidates:
+            if not session.first(_IS_HELD_BY_ANY, (blob_id,)):
+                blob_path(directory, blob_id).unlink(missing_ok=True)
+
+
+def _unreferenced(session: Session, subject_id: str, before_ns: int) -> list[tuple[str, str]]:
+    """(connection, blob) of old uploads without a reference."""
+    old = session.rows(_OLD_UPLOADS, (subject_id, before_ns))
+    return [
+        (connection_id, blob_id)
+        for connection_id, blob_id in old
+        if not _is_referenced(session, subject_id, connection_id, blob_id)
+    ]
+
+
+def _is_referenced(session: Session, subject_id: str, connection_id: str, blob_id: str) -> bool:
+    return session.first(_IS_REFERENCED, (blob_id, subject_id, connection_id)) is not None
+
+
+# Files ----------------------------------------------------------------------------------------
 def blob_path(directory: Path, blob_id: str) -> Path:
     """`ab/<sha256>` below the blob directory."""
     digest = blob_id.removeprefix(PREFIX)
     return directory / digest[:2] / digest
 
 
-def receive(directory: Path, chunks: Iterable[bytes], max_bytes: int) -> tuple[Path, str, int]:
+def _receive(directory: Path, chunks: Iterable[bytes], max_bytes: int) -> tuple[Path, str, int]:
     """Stream bytes into a scratch file, durably: its path, the blob id, the size."""
     try:
         directory.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -55,7 +222,7 @@ def receive(directory: Path, chunks: Iterable[bytes], max_bytes: int) -> tuple[P
     return scratch, PREFIX + digest, size
 
 
-def put_in_place(directory: Path, scratch: Path, blob_id: str) -> None:
+def _put_in_place(directory: Path, scratch: Path, blob_id: str) -> None:
     """Give received bytes their name."""
     path = blob_path(directory, blob_id)
     try:
@@ -71,61 +238,12 @@ def put_in_place(directory: Path, scratch: Path, blob_id: str) -> None:
         raise _unwritable() from error
 
 
-def forget_unreferenced(
-    session: Session, subject_id: str, connection_id: str, blob_ids: Iterable[str]
-) -> set[str]:
-    """Drop uploads of a connection that none of its records references any more."""
-    dropped: set[str] = set()
-    for blob_id in blob_ids:
-        if not _is_referenced(session, subject_id, connection_id, blob_id):
-            session.run(
-                "DELETE FROM blob_uploads"
-                " WHERE subject_id = ? AND connection_id = ? AND blob_id = ?",
-                (subject_id, connection_id, blob_id),
-            )
-            dropped.add(blob_id)
-    return dropped
-
-
-def remove_unheld(database: Database, directory: Path, blob_ids: Iterable[str]) -> None:
-    """Remove the files of blobs that no connection holds."""
-    candidates = list(blob_ids)
-    if not candidates:
-        return
-    with database.write() as session:
-        for blob_id in candidates:
-            if not session.first("SELECT 1 FROM blob_uploads WHERE blob_id = ?", (blob_id,)):
-                blob_path(directory, blob_id).unlink(missing_ok=True)
-
-
-def unreferenced(session: Session, subject_id: str, before_ns: int) -> list[tuple[str, str]]:
-    """(connection, blob) of old uploads without a reference."""
-    old = session.rows(
-        "SELECT connection_id, blob_id FROM blob_uploads WHERE subject_id = ? AND uploaded_at < ?",
-        (subject_id, before_ns),
-    )
-    return [
-        (connection_id, blob_id)
-        for connection_id, blob_id in old
-        if not _is_referenced(session, subject_id, connection_id, blob_id)
-    ]
-
-
-def stray_files(directory: Path, before_ns: int) -> list[Path]:
+def _stray_files(directory: Path, before_ns: int) -> list[Path]:
     """Scratch files and blobs of interrupted uploads or removals, by their age."""
     if not directory.is_dir():
         return []
     files = [path for path in directory.rglob("*") if path.is_file()]
     return [path for path in files if path.stat().st_mtime_ns < before_ns]
-
-
-def _is_referenced(session: Session, subject_id: str, connection_id: str, blob_id: str) -> bool:
-    found = session.first(
-        "SELECT 1 FROM blob_references b JOIN sources s ON s.source = b.source"
-        " WHERE b.blob_id = ? AND s.subject_id = ? AND s.connection_id = ? LIMIT 1",
-        (blob_id, subject_id, connection_id),
-    )
-    return found is not None
 
 
 def _copy(chunks: Iterable[bytes], file: BinaryIO, max_bytes: int) -> tuple[str, int]:
@@ -144,117 +262,3 @@ def _unwritable() -> StorageUnavailable:
         "The blob directory cannot be written. Check its free space and owner.",
         retry_after_seconds=30,
     )
-
-
-# Blobs, sealing keys and rankings in SQLite.
-
-
-# Rankings that ended this long before a new one will are removed.
-FORGOTTEN = 3_600 * NANOSECONDS
-
-
-class BlobsPart(StorePart):
-    """Blobs of a subject."""
-
-    def receive_blob(
-        self,
-        connection_id: str,
-        chunks: Iterable[bytes],
-        mime_type: str,
-        now_ns: int,
-        max_bytes: int,
-    ) -> tuple[BlobUpload, bool]:
-        """See the port."""
-        with self._database.read() as session:
-            writable(session, self.subject_id, connection_id)
-        scratch, blob_id, size = receive(self._blob_directory, chunks, max_bytes)
-        upload = BlobUpload(blob_id, connection_id, size, mime_type, now_ns)
-        try:
-            with self._database.write() as session:
-                writable(session, self.subject_id, connection_id)
-                place = (self.subject_id, connection_id, blob_id)
-                known = session.first(
-                    "SELECT 1 FROM blob_uploads"
-                    " WHERE subject_id = ? AND connection_id = ? AND blob_id = ?",
-                    place,
-                )
-                put_in_place(self._blob_directory, scratch, blob_id)
-                session.run(
-                    "INSERT OR REPLACE INTO blob_uploads VALUES (?, ?, ?, ?, ?, ?)",
-                    (*place, size, mime_type, now_ns),
-                )
-        finally:
-            scratch.unlink(missing_ok=True)
-        return upload, known is None
-
-    def open_blob(self, blob_id: str) -> BinaryIO | None:
-        """See the port."""
-        with self._database.read() as session:
-            held = session.first(
-                "SELECT 1 FROM blob_uploads WHERE blob_id = ? AND subject_id = ?",
-                (blob_id, self.subject_id),
-            )
-        if held is None:
-            return None
-        try:
-            return blob_path(self._blob_directory, blob_id).open("rb")
-        except FileNotFoundError:
-            return None
-
-    def blob_upload(self, connection_id: str, blob_id: str) -> BlobUpload | None:
-        """See the port."""
-        with self._database.read() as session:
-            line = session.first(
-                "SELECT blob_id, connection_id, size_bytes, mime_type, uploaded_at"
-                " FROM blob_uploads WHERE subject_id = ? AND connection_id = ? AND blob_id = ?",
-                (self.subject_id, connection_id, blob_id),
-            )
-        return None if line is None else BlobUpload(*line)
-
-    def sweep_blobs(self, before_ns: int) -> int:
-        """See the port.  Files that interrupted calls left behind go with them."""
-        with self._database.write() as session:
-            old = unreferenced(session, self.subject_id, before_ns)
-            for connection_id, blob_id in old:
-                forget_unreferenced(session, self.subject_id, connection_id, [blob_id])
-        strays = stray_files(self._blob_directory, before_ns)
-        for path in strays:
-            if path.parent == self._blob_directory:
-                path.unlink(missing_ok=True)
-        named = {f"blob_sha256_{path.name}" for path in strays}
-        remove_unheld(self._database, self._blob_directory, {b for _, b in old} | named)
-        return len(old)
-
-
-def blob(reader: Reader, plan: BlobPlan) -> tuple[BlobReference, ...]:
-    """References of visible records, where the connection holds the bytes."""
-    found: list[BlobReference] = []
-    for place in reader.places(plan.scopes):
-        source, scope = place.source, place.scope
-        granted = [name for name in scope.stream.blob_fields if name in scope.fields]
-        if not granted or not _is_held(reader, source.connection_id, plan.blob_id):
-            continue
-        number, visible = source.tables, place.visible()
-        where = Where(
-            ("b.blob_id = ?", "b.source = ?", "b.field IN (SELECT value FROM json_each(?))"),
-            (plan.blob_id, source.source, orjson.dumps(granted).decode()),
-        )
-        whole = where & visible
-        lines = reader.session.rows(
-            "SELECT b.key, b.field, h.data FROM blob_references b"  # noqa: S608
-            f" CROSS JOIN r{number} r ON r.k = b.key JOIN h{number} h ON h.id = r.id{whole.sql}"
-            " ORDER BY b.key, b.field",
-            whole.params,
-        )
-        for key, field, text in lines:
-            reference = orjson.loads(text)[field]
-            found.append(BlobReference(source.connection_id, source.stream, key, field, reference))
-    return tuple(found)
-
-
-def _is_held(reader: Reader, connection_id: str, blob_id: str) -> bool:
-    found = reader.session.first(
-        "SELECT 1 FROM blob_uploads WHERE subject_id = ? AND connection_id = ? AND blob_id = ?",
-        (reader.subject_id, connection_id, blob_id),
-    )
-    return found is not None

@@ -1,4 +1,4 @@
-"""Declarations and connections in SQLite.
+"""Declarations and connections, and the tables of records that follow a declaration.
 
 Rule: a declaration that stores a stream another way rebuilds its tables in the same transaction.
 """
@@ -16,6 +16,13 @@ from personal_server.errors import ConnectionNotFound, DeclarationConflict, Inva
 from personal_server.storage.ports import StoredDeclaration
 from personal_server.storage.sql.dialect import Value
 from personal_server.storage.sql.driver import Line, Session
+from personal_server.storage.sql.fixed_tables import (
+    BlobReferenceRow,
+    ConnectionRow,
+    DeclarationRow,
+    LayoutRow,
+    SourceRow,
+)
 from personal_server.storage.sql.layout import Column, Layout, adapted, create_index, layouts
 from personal_server.storage.sql.source_tables import (
     Source,
@@ -24,7 +31,16 @@ from personal_server.storage.sql.source_tables import (
     make_tables,
     remove_tables,
 )
+from personal_server.storage.sql.statements import (
+    delete,
+    exists,
+    insert,
+    listed,
+    select,
+    update,
+)
 from personal_server.storage.sql.written_rows import (
+    FLUSHED_AT,
     insert_line,
     insert_words,
     place_in_time,
@@ -32,16 +48,199 @@ from personal_server.storage.sql.written_rows import (
     value_in,
 )
 
-# A source whose declaration stores it another way: further columns and indexes, or new tables.
+# The columns of a `StoredDeclaration` and of a `Connection`, in the order of their members.
+DECLARATION_COLUMNS = (
+    DeclarationRow.connector_key,
+    DeclarationRow.source_kind,
+    DeclarationRow.source_id,
+    DeclarationRow.version,
+    DeclarationRow.digest,
+    DeclarationRow.raw,
+    DeclarationRow.registered_at,
+    DeclarationRow.current,
+)
+CONNECTION_COLUMNS = (
+    ConnectionRow.connection_id,
+    ConnectionRow.connector_key,
+    ConnectionRow.source_id,
+    ConnectionRow.display_name,
+    ConnectionRow.status,
+    ConnectionRow.created_at,
+    ConnectionRow.updated_at,
+    ConnectionRow.revoked_at,
+)
+DECLARATION, CONNECTION = listed(DECLARATION_COLUMNS), listed(CONNECTION_COLUMNS)
+
+_DECLARED = (DeclarationRow.subject_id, DeclarationRow.connector_key)
+_CONNECTED = (ConnectionRow.subject_id, ConnectionRow.connector_key)
+_ONE_CONNECTION = (ConnectionRow.subject_id, ConnectionRow.connection_id)
+_MAKE_CURRENT = (
+    f"UPDATE {DeclarationRow.table} SET {DeclarationRow.current} = ({DeclarationRow.version} = ?)"  # noqa: S608
+    f" WHERE {DeclarationRow.subject_id} = ? AND {DeclarationRow.connector_key} = ?"
+)
+_FIND_DECLARATION = (
+    f"SELECT {DECLARATION} FROM {DeclarationRow.table} WHERE {DeclarationRow.subject_id} = ?1"  # noqa: S608
+    f" AND {DeclarationRow.connector_key} = ?2"
+    f" AND ({DeclarationRow.version} = ?3 OR ?3 IS NULL AND {DeclarationRow.current})"
+)
+# a revision is current when it comes
+_ADD_DECLARATION = insert(DeclarationRow).removesuffix("?)") + "1)"
+_IS_DECLARED = exists(DeclarationRow, *_DECLARED)
+_REVISIONS = select(
+    DeclarationRow,
+    *_DECLARED,
+    columns=(DeclarationRow.source_id, DeclarationRow.version, DeclarationRow.digest),
+)
+_FORGET_DECLARATIONS = delete(DeclarationRow, *_DECLARED)
+_FORGET_LAYOUTS = delete(LayoutRow, LayoutRow.subject_id, LayoutRow.connector_key)
+_HAS_CONNECTIONS = exists(ConnectionRow, *_CONNECTED)
+_CONNECTIONS_OF = select(ConnectionRow, *_CONNECTED, columns=(ConnectionRow.connection_id,))
+_ADD_CONNECTION = (
+    f"INSERT INTO {ConnectionRow.table} ({ConnectionRow.subject_id}, {CONNECTION})"  # noqa: S608
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+_FIND_CONNECTION = select(ConnectionRow, *_ONE_CONNECTION, columns=CONNECTION_COLUMNS)
+_UPDATE_CONNECTION = update(
+    ConnectionRow,
+    [
+        ConnectionRow.display_name,
+        ConnectionRow.status,
+        ConnectionRow.updated_at,
+        ConnectionRow.revoked_at,
+    ],
+    *_ONE_CONNECTION,
+)
+_FORGET_REFERENCES = delete(BlobReferenceRow, BlobReferenceRow.source)
+_MOVE_SOURCE = update(SourceRow, [SourceRow.tables, SourceRow.layout], SourceRow.source)
+_SET_LAYOUT = update(SourceRow, [SourceRow.layout], SourceRow.source)
 
 
-FLUSHED_AT = 2_000
+class CatalogPart(StorePart):
+    """Declarations and connections of a subject."""
+
+    def put_declaration(self, declaration: SourceDeclaration, raw: bytes, now_ns: int) -> bool:
+        """Sources whose stream is now stored another way are moved in the same transaction."""
+        key = declaration.connector_key
+        with self._database.write() as session:
+            known = self._known(session, declaration)
+            session.run(_MAKE_CURRENT, (declaration.version, self.subject_id, key))
+            if not known:
+                session.run(
+                    _ADD_DECLARATION,
+                    (
+                        self.subject_id,
+                        key,
+                        declaration.version,
+                        declaration.source_kind,
+                        declaration.source_id,
+                        declaration.digest,
+                        raw,
+                        now_ns,
+                    ),
+                )
+            self._lay_out(session, declaration)
+            return not known
+
+    def declaration(self, connector_key: str, version: str | None) -> StoredDeclaration | None:
+        """Older revisions stay, each with the bytes it came in."""
+        with self._database.read() as session:
+            line = session.first(_FIND_DECLARATION, (self.subject_id, connector_key, version))
+            return None if line is None else stored_declaration(line)
+
+    def delete_declaration(self, connector_key: str) -> bool:
+        """All its revisions go."""
+        place = (self.subject_id, connector_key)
+        with self._database.write() as session:
+            if session.first(_HAS_CONNECTIONS, place):
+                raise InvalidState("Connections of this source exist. Delete them first.")
+            session.run(_FORGET_LAYOUTS, place)
+            session.run(_FORGET_DECLARATIONS, place)
+            return session.changed > 0
+
+    def add_connection(self, connection: Connection) -> None:
+        """Its sources come with its first records."""
+        with self._database.write() as session:
+            if not session.first(_IS_DECLARED, (self.subject_id, connection.connector_key)):
+                raise NotFound("No source with this connector key is declared here.")
+            session.run(_ADD_CONNECTION, (self.subject_id, *astuple(connection)))
+
+    def update_connection(
+        self, connection_id: str, change: Callable[[Connection], Connection]
+    ) -> Connection:
+        """Read, change and write while nobody else does."""
+        with self._database.write() as session:
+            line = session.first(_FIND_CONNECTION, (self.subject_id, connection_id))
+            if line is None:
+                raise ConnectionNotFound("No such connection.", param="connection_id")
+            changed = change(stored_connection(line))
+            session.run(
+                _UPDATE_CONNECTION,
+                (
+                    changed.display_name,
+                    changed.status,
+                    changed.updated_at_ns,
+                    changed.revoked_at_ns,
+                    self.subject_id,
+                    connection_id,
+                ),
+            )
+            return changed
+
+    def _known(self, session: Session, declaration: SourceDeclaration) -> bool:
+        """Whether this revision is stored.  Raises DeclarationConflict."""
+        revisions = session.rows(_REVISIONS, (self.subject_id, declaration.connector_key))
+        if any(source_id != declaration.source_id for source_id, _, _ in revisions):
+            raise DeclarationConflict("This connector key belongs to another source.")
+        digests = {version: digest for _, version, digest in revisions}
+        known = digests.get(declaration.version)
+        if known is not None and known != declaration.digest:
+            raise DeclarationConflict("This version was declared with other content.")
+        return known is not None
+
+    def _lay_out(self, session: Session, declaration: SourceDeclaration) -> None:
+        key, wanted = declaration.connector_key, layouts(declaration)
+        session.run(_FORGET_LAYOUTS, (self.subject_id, key))
+        session.many(
+            insert(LayoutRow),
+            [(self.subject_id, key, name, each.render()) for name, each in wanted.items()],
+        )
+        mine = session.rows(_CONNECTIONS_OF, (self.subject_id, key))
+        for (connection_id,) in mine:
+            for source in all_sources(session, self.subject_id, connection_id):
+                layout = wanted.get(source.stream)
+                if layout is not None:
+                    _renew(session, source, layout)
+
+
+def _renew(session: Session, source: Source, layout: Layout) -> None:
+    target = adapted(source.layout, layout)
+    if target is None:
+        rebuild(session, source, layout)
+    elif target != source.layout:
+        alter(session, source, target)
+
+
+def stored_declaration(line: Line) -> StoredDeclaration:
+    """A line of `DECLARATION_COLUMNS` as a value."""
+    *members, current = line
+    return StoredDeclaration(*members, current=bool(current))
+
+
+def stored_connection(line: Line) -> Connection:
+    """A line of `CONNECTION_COLUMNS` as a value."""
+    connection_id, connector_key, source_id, display_name, status, *times = line
+    return Connection(
+        connection_id, connector_key, source_id, display_name, ConnectionStatus(status), *times
+    )
+
+
+# A declaration that stores a stream another way: further columns and indexes, or new tables.
 
 
 def rebuild(session: Session, source: Source, layout: Layout) -> None:
     """Move all records of a source into tables of another layout."""
     number = make_tables(session, layout)
-    session.run("DELETE FROM blob_references WHERE source = ?", (source.source,))
+    session.run(_FORGET_REFERENCES, (source.source,))
     words: list[tuple[Value, ...]] = []
     old = source.tables
     lines = session.run(
@@ -56,18 +255,12 @@ def rebuild(session: Session, source: Source, layout: Layout) -> None:
         if record.words is not None:
             words.append((chosen, *record.words))
         for field, blob_id in (record.blobs or {}).items():
-            session.run(
-                "INSERT INTO blob_references VALUES (?, ?, ?, ?)",
-                (source.source, key, field, blob_id),
-            )
+            session.run(insert(BlobReferenceRow), (source.source, key, field, blob_id))
         if len(words) >= FLUSHED_AT:
             insert_words(session, number, layout, words)
     insert_words(session, number, layout, words)
     remove_tables(session, source)
-    session.run(
-        "UPDATE sources SET tables = ?, layout = ? WHERE source = ?",
-        (number, layout.render(), source.source),
-    )
+    session.run(_MOVE_SOURCE, (number, layout.render(), source.source))
 
 
 def alter(session: Session, source: Source, layout: Layout) -> None:
@@ -85,7 +278,7 @@ def alter(session: Session, source: Source, layout: Layout) -> None:
     for name, columns in after.items():
         if before.get(name) != columns:
             session.run(create_index(number, name, columns))
-    session.run("UPDATE sources SET layout = ? WHERE source = ?", (layout.render(), source.source))
+    session.run(_SET_LAYOUT, (layout.render(), source.source))
 
 
 def _fill(session: Session, number: int, column: Column) -> None:
@@ -98,166 +291,4 @@ def _fill(session: Session, number: int, column: Column) -> None:
     session.many(
         f"UPDATE r{number} SET {column.name} = ? WHERE id = ?",  # noqa: S608
         [(value_in(orjson.loads(text)[0], column.kind), row_id) for row_id, text in lines],
-    )
-
-
-DECLARATION = "connector_key, source_kind, source_id, version, digest, raw, registered_at, current"
-CONNECTION = (
-    "connection_id, connector_key, source_id, display_name, status, created_at, updated_at,"
-    " revoked_at"
-)
-
-
-class CatalogPart(StorePart):
-    """Declarations and connections of a subject."""
-
-    def put_declaration(self, declaration: SourceDeclaration, raw: bytes, now_ns: int) -> bool:
-        """See the port."""
-        key = declaration.connector_key
-        with self._database.write() as session:
-            known = self._known(session, declaration)
-            session.run(
-                "UPDATE declarations SET current = (version = ?)"
-                " WHERE subject_id = ? AND connector_key = ?",
-                (declaration.version, self.subject_id, key),
-            )
-            if not known:
-                session.run(
-                    "INSERT INTO declarations VALUES (?, ?, ?, ?, ?, ?, ?, ?, 1)",
-                    (
-                        self.subject_id,
-                        key,
-                        declaration.version,
-                        declaration.source_kind,
-                        declaration.source_id,
-                        declaration.digest,
-                        raw,
-                        now_ns,
-                    ),
-                )
-            self._lay_out(session, declaration)
-            return not known
-
-    def declaration(self, connector_key: str, version: str | None) -> StoredDeclaration | None:
-        """See the port."""
-        with self._database.read() as session:
-            line = session.first(
-                f"SELECT {DECLARATION} FROM declarations"  # noqa: S608  # fixed names only
-                " WHERE subject_id = ?1 AND connector_key = ?2"
-                " AND (version = ?3 OR ?3 IS NULL AND current)",
-                (self.subject_id, connector_key, version),
-            )
-            return None if line is None else stored_declaration(line)
-
-    def delete_declaration(self, connector_key: str) -> bool:
-        """See the port."""
-        place = (self.subject_id, connector_key)
-        with self._database.write() as session:
-            if session.first(
-                "SELECT 1 FROM connections WHERE subject_id = ? AND connector_key = ?", place
-            ):
-                raise InvalidState("Connections of this source exist. Delete them first.")
-            for table in ("layouts", "declarations"):
-                session.run(
-                    f"DELETE FROM {table} WHERE subject_id = ? AND connector_key = ?",  # noqa: S608
-                    place,
-                )
-            return session.changed > 0
-
-    def add_connection(self, connection: Connection) -> None:
-        """See the port."""
-        with self._database.write() as session:
-            if not session.first(
-                "SELECT 1 FROM declarations WHERE subject_id = ? AND connector_key = ?",
-                (self.subject_id, connection.connector_key),
-            ):
-                raise NotFound("No source with this connector key is declared here.")
-            session.run(
-                f"INSERT INTO connections (subject_id, {CONNECTION})"  # noqa: S608
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (self.subject_id, *astuple(connection)),
-            )
-
-    def update_connection(
-        self, connection_id: str, change: Callable[[Connection], Connection]
-    ) -> Connection:
-        """See the port."""
-        with self._database.write() as session:
-            line = session.first(
-                f"SELECT {CONNECTION} FROM connections"  # noqa: S608
-                " WHERE subject_id = ? AND connection_id = ?",
-                (self.subject_id, connection_id),
-            )
-            if line is None:
-                raise ConnectionNotFound("No such connection.", param="connection_id")
-            changed = change(stored_connection(line))
-            session.run(
-                "UPDATE connections SET display_name = ?, status = ?, updated_at = ?,"
-                " revoked_at = ? WHERE subject_id = ? AND connection_id = ?",
-                (
-                    changed.display_name,
-                    changed.status,
-                    changed.updated_at_ns,
-                    changed.revoked_at_ns,
-                    self.subject_id,
-                    connection_id,
-                ),
-            )
-            return changed
-
-    def _known(self, session: Session, declaration: SourceDeclaration) -> bool:
-        """Whether this revision is stored.  Raises DeclarationConflict."""
-        revisions = session.rows(
-            "SELECT source_id, version, digest FROM declarations"
-            " WHERE subject_id = ? AND connector_key = ?",
-            (self.subject_id, declaration.connector_key),
-        )
-        if any(source_id != declaration.source_id for source_id, _, _ in revisions):
-            raise DeclarationConflict("This connector key belongs to another source.")
-        digests = {version: digest for _, version, digest in revisions}
-        known = digests.get(declaration.version)
-        if known is not None and known != declaration.digest:
-            raise DeclarationConflict("This version was declared with other content.")
-        return known is not None
-
-    def _lay_out(self, session: Session, declaration: SourceDeclaration) -> None:
-        key, wanted = declaration.connector_key, layouts(declaration)
-        session.run(
-            "DELETE FROM layouts WHERE subject_id = ? AND connector_key = ?",
-            (self.subject_id, key),
-        )
-        session.many(
-            "INSERT INTO layouts VALUES (?, ?, ?, ?)",
-            [(self.subject_id, key, name, each.render()) for name, each in wanted.items()],
-        )
-        mine = session.rows(
-            "SELECT connection_id FROM connections WHERE subject_id = ? AND connector_key = ?",
-            (self.subject_id, key),
-        )
-        for (connection_id,) in mine:
-            for source in all_sources(session, self.subject_id, connection_id):
-                layout = wanted.get(source.stream)
-                if layout is not None:
-                    _renew(session, source, layout)
-
-
-def _renew(session: Session, source: Source, layout: Layout) -> None:
-    target = adapted(source.layout, layout)
-    if target is None:
-        rebuild(session, source, layout)
-    elif target != source.layout:
-        alter(session, source, target)
-
-
-def stored_declaration(line: Line) -> StoredDeclaration:
-    """A line of `DECLARATION` columns as a value."""
-    *members, current = line
-    return StoredDeclaration(*members, current=bool(current))
-
-
-def stored_connection(line: Line) -> Connection:
-    """A line of `CONNECTION` columns as a value."""
-    connection_id, connector_key, source_id, display_name, status, *times = line
-    return Connection(
-        connection_id, connector_key, source_id, display_name, ConnectionStatus(status), *times
     )

@@ -1,4 +1,4 @@
-"""The change feed from SQLite: one walk over numbers, deciding each change by its neighbours.
+"""The change feed: one walk over numbers, deciding each change by its neighbours.
 
 A living record appears at its last relevant change, which its own line tells.  A departure appears
 if nothing relevant followed it up to the horizon and the record was visible where the feed began,
@@ -24,15 +24,31 @@ from personal_server.enforcement.plans import ChangesPlan
 from personal_server.enforcement.rows import Change, Feed
 from personal_server.storage.meaning import latest_change
 from personal_server.storage.sql.compiler import Where
+from personal_server.storage.sql.fixed_tables import ChangeRow
 from personal_server.storage.sql.source_tables import Place, Reader, parse_changes
+from personal_server.storage.sql.statements import listed, select
 
 WALKED_AT_ONCE = 200
-_COLUMNS = "sequence, key, was, was_at, now, now_at, fields, emitted_at, written_at, prev, next"
+_COLUMNS = (
+    ChangeRow.sequence,
+    ChangeRow.key,
+    ChangeRow.was,
+    ChangeRow.was_at,
+    ChangeRow.now,
+    ChangeRow.now_at,
+    ChangeRow.fields,
+    ChangeRow.emitted_at,
+    ChangeRow.written_at,
+    ChangeRow.prev,
+    ChangeRow.next,
+)
+_LOAD = select(ChangeRow, ChangeRow.source, ChangeRow.sequence, columns=_COLUMNS)
+_WALK = f"SELECT {listed(_COLUMNS)} FROM {ChangeRow.table}"  # noqa: S608
 
 
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """A change as it is stored."""
+    """A line of `_COLUMNS`: a change as it is stored."""
 
     sequence: int
     key: str
@@ -92,15 +108,18 @@ class _SourceFeed:
 
     def _touching_scope(self) -> Where:
         """Changes that can matter: of keys that exist for the scope, inside its window."""
-        found = Where(("source = ?", "sequence > ?", "sequence <= ?"), (0, 0, 0))
+        number = ChangeRow.sequence
+        found = Where((f"{ChangeRow.source} = ?", f"{number} > ?", f"{number} <= ?"), (0, 0, 0))
         if self._scope.resources is not None:
             keys = orjson.dumps(sorted(self._scope.resources)).decode()
-            found &= Where(("key IN (SELECT value FROM json_each(?))",), (keys,))
+            listed = self._session.dialect.values("?")
+            found &= Where((f"{ChangeRow.key} IN {listed}",), (keys,))
         if self._window is None or not self._knows_past:
             return found
         low = -math.inf if self._window.since_ns is None else self._window.since_ns
         high = math.inf if self._window.until_ns is None else self._window.until_ns
-        inside = "was_at >= ? AND was_at < ? OR now_at >= ? AND now_at < ?"
+        was_at, now_at = ChangeRow.was_at, ChangeRow.now_at
+        inside = f"{was_at} >= ? AND {was_at} < ? OR {now_at} >= ? AND {now_at} < ?"
         return found & Where((f"({inside})",), (low, high, low, high))
 
     def _walk(self) -> Iterator[Noted]:
@@ -108,7 +127,7 @@ class _SourceFeed:
         source, where = self._place.source.source, self._touching
         while True:
             lines = self._session.rows(
-                f"SELECT {_COLUMNS} FROM changes{where.sql} ORDER BY sequence LIMIT ?",  # noqa: S608
+                f"{_WALK}{where.sql} ORDER BY {ChangeRow.sequence} LIMIT ?",
                 (source, after, self._plan.horizon, *where.params[3:], WALKED_AT_ONCE),
             )
             for line in lines:
@@ -173,10 +192,7 @@ class _SourceFeed:
         return self._window is None or not self._knows_past or self._window.holds(at)
 
     def _load(self, sequence: int) -> Noted:
-        line = self._session.first(
-            f"SELECT {_COLUMNS} FROM changes WHERE source = ? AND sequence = ?",  # noqa: S608
-            (self._place.source.source, sequence),
-        )
+        line = self._session.first(_LOAD, (self._place.source.source, sequence))
         assert line is not None  # noqa: S101  # neighbours of retained changes are retained
         return Noted(*line)
 

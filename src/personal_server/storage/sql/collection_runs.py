@@ -8,81 +8,103 @@ import orjson
 
 from personal_server.storage.ports import Rejection, Run, RunStatus, StreamState
 from personal_server.storage.sql.driver import Session
+from personal_server.storage.sql.fixed_tables import (
+    BookmarkRow,
+    ConnectionRow,
+    RejectionRow,
+    RunRow,
+)
 from personal_server.storage.sql.source_tables import StorePart, require
+from personal_server.storage.sql.statements import delete, insert, select, update, values_of
+
+# the end of the last success stays when a later run fails, and when words arrive out of order
+_NEVER = "-1 << 62"
+_SUCCEEDED = RunRow.succeeded_at
+_NOTE_RUN = (
+    f"{insert(RunRow)} ON CONFLICT DO UPDATE SET"
+    f" {RunRow.run_id} = excluded.{RunRow.run_id}, {RunRow.status} = excluded.{RunRow.status},"
+    f" {RunRow.at} = excluded.{RunRow.at},"
+    f" {_SUCCEEDED} = nullif(max(ifnull({_SUCCEEDED}, {_NEVER}),"
+    f" ifnull(excluded.{_SUCCEEDED}, {_NEVER})), {_NEVER})"
+)
+_BOOKMARKS = select(
+    BookmarkRow,
+    BookmarkRow.subject_id,
+    BookmarkRow.connection_id,
+    columns=(BookmarkRow.stream, BookmarkRow.value),
+)
+_FORGET_BOOKMARK = delete(
+    BookmarkRow, BookmarkRow.subject_id, BookmarkRow.connection_id, BookmarkRow.stream
+)
+_STATE_UPDATED = select(
+    ConnectionRow,
+    ConnectionRow.subject_id,
+    ConnectionRow.connection_id,
+    columns=(ConnectionRow.state_updated_at,),
+)
+_UPDATE_STATE = update(
+    ConnectionRow,
+    [ConnectionRow.state_updated_at],
+    ConnectionRow.subject_id,
+    ConnectionRow.connection_id,
+)
+_REJECTIONS = (
+    f"SELECT {RejectionRow.number}, {RejectionRow.receipt_id}, {RejectionRow.stream},"  # noqa: S608
+    f" {RejectionRow.code}, {RejectionRow.path}, {RejectionRow.run_id}, {RejectionRow.at}"
+    f" FROM {RejectionRow.table} WHERE {RejectionRow.subject_id} = ?1"
+    f" AND {RejectionRow.connection_id} = ?2 AND (?3 IS NULL OR {RejectionRow.number} < ?3)"
+    f" ORDER BY {RejectionRow.number} DESC LIMIT ?4"
+)
 
 
 class CollectorsPart(StorePart):
     """Collectors' things of a subject."""
 
     def record_run(self, connection_id: str, run: Run) -> None:
-        """See the port."""
-        succeeded = run.at_ns if run.status is RunStatus.SUCCEEDED else None
+        """The end of the last success stays, whatever the newer word is."""
+        row = RunRow(
+            subject_id=self.subject_id,
+            connection_id=connection_id,
+            run_id=run.run_id,
+            status=run.status,
+            at=run.at_ns,
+            succeeded_at=run.at_ns if run.status is RunStatus.SUCCEEDED else None,
+        )
         with self._database.write() as session:
             require(session, self.subject_id, connection_id)
-            session.run(
-                "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
-                " run_id = excluded.run_id, status = excluded.status, at = excluded.at,"
-                " succeeded_at = nullif(max(ifnull(succeeded_at, -1 << 62),"
-                " ifnull(excluded.succeeded_at, -1 << 62)), -1 << 62)",
-                (
-                    self.subject_id,
-                    connection_id,
-                    run.run_id,
-                    run.status,
-                    run.at_ns,
-                    succeeded,
-                ),
-            )
+            session.run(_NOTE_RUN, values_of(row))
 
     def state(self, connection_id: str) -> StreamState:
-        """See the port."""
+        """All bookmarks, and when the newest was put."""
         with self._database.read() as session:
             return self._state(session, connection_id)
 
     def put_state(
         self, connection_id: str, changes: Mapping[str, object], now_ns: int
     ) -> StreamState:
-        """See the port."""
+        """Forget every named stream, then keep what has a value."""
         place = (self.subject_id, connection_id)
         kept = [(*place, s, orjson.dumps(v).decode()) for s, v in changes.items() if v is not None]
         with self._database.write() as session:
             require(session, *place)
-            session.many(
-                "DELETE FROM bookmarks WHERE subject_id = ? AND connection_id = ? AND stream = ?",
-                [(*place, stream) for stream in changes],
-            )
-            session.many("INSERT INTO bookmarks VALUES (?, ?, ?, ?)", kept)
-            session.run(
-                "UPDATE connections SET state_updated_at = ?"
-                " WHERE subject_id = ? AND connection_id = ?",
-                (now_ns, *place),
-            )
+            session.many(_FORGET_BOOKMARK, [(*place, stream) for stream in changes])
+            session.many(insert(BookmarkRow), kept)
+            session.run(_UPDATE_STATE, (now_ns, *place))
             return self._state(session, connection_id)
 
     def rejections(
         self, connection_id: str, limit: int, before: int | None
     ) -> tuple[tuple[int, Rejection], ...]:
-        """See the port."""
+        """Receipts by their number, the newest first."""
         place = (self.subject_id, connection_id)
         with self._database.read() as session:
             require(session, *place)
-            lines = session.rows(
-                "SELECT number, receipt_id, stream, code, path, run_id, at FROM rejections"
-                " WHERE subject_id = ?1 AND connection_id = ?2 AND (?3 IS NULL OR number < ?3)"
-                " ORDER BY number DESC LIMIT ?4",
-                (*place, before, limit),
-            )
+            lines = session.rows(_REJECTIONS, (*place, before, limit))
             return tuple((number, Rejection(*members)) for number, *members in lines)
 
     def _state(self, session: Session, connection_id: str) -> StreamState:
         place = (self.subject_id, connection_id)
         require(session, *place)
-        lines = session.rows(
-            "SELECT stream, value FROM bookmarks WHERE subject_id = ? AND connection_id = ?",
-            place,
-        )
-        updated = session.value(
-            "SELECT state_updated_at FROM connections WHERE subject_id = ? AND connection_id = ?",
-            place,
-        )
+        lines = session.rows(_BOOKMARKS, place)
+        updated = session.value(_STATE_UPDATED, place)
         return StreamState({stream: orjson.loads(value) for stream, value in lines}, updated)

@@ -24,10 +24,9 @@ from personal_server.domain.values import (
 from personal_server.enforcement.plans import Scope
 from personal_server.enforcement.rows import Position
 from personal_server.storage.meaning import TIME_KINDS
-from personal_server.storage.sql.dialect import Dialect
+from personal_server.storage.sql.dialect import Dialect, Value
 from personal_server.storage.sql.layout import Column, Layout
 
-Value = int | float | str | bytes | None
 # So many words of a text tell it from almost all others.
 MOST_WORDS = 16
 _SIGNS = {
@@ -57,11 +56,11 @@ class Where:
     def __and__(self, other: Where) -> Where:
         return Where(self.parts + other.parts, self.params + other.params)
 
-    def yielding(self, name: str, signs: str = "<>") -> Where:
+    def yielding(self, dialect: Dialect, name: str, signs: str = "<>") -> Where:
         """The same, with bounds of a column not competing with further ones for its index."""
         starts = tuple(f"{name} {sign}" for sign in signs)
-        parts = tuple(f"+{part}" if part.startswith(starts) else part for part in self.parts)
-        return Where(parts, self.params)
+        parts = [dialect.unsteering(p) if p.startswith(starts) else p for p in self.parts]
+        return Where(tuple(parts), self.params)
 
     @property
     def sql(self) -> str:
@@ -124,7 +123,7 @@ class Compiler:
 
     def probe(self, column: Column, where: Where, limit: int) -> Statement:
         """How many lines an index narrows to, counted up to a limit."""
-        lines = f"SELECT 1 FROM {self.lines} INDEXED BY {self._index(column)}{where.sql} LIMIT ?"  # noqa: S608
+        lines = f"SELECT 1 FROM {self._walking(column)}{where.sql} LIMIT ?"  # noqa: S608
         return Statement(f"SELECT count(*) FROM ({lines})", (*where.params, limit))  # noqa: S608
 
     def keeps_order(self, column: Column, order: Order) -> bool:
@@ -134,8 +133,8 @@ class Compiler:
         wanted = (sorted_by.name, "k") if sorted_by else ("k",)
         return columns[1 : 1 + len(wanted)] == wanted
 
-    def _index(self, column: Column) -> str:
-        return f"r{self.number}_{column.name}"
+    def _walking(self, column: Column) -> str:
+        return self.lines + self.dialect.walking(f"r{self.number}_{column.name}")
 
     def equal(self, column: Column, value: Comparable) -> Where:
         """Lines with that value in a column."""
@@ -198,7 +197,7 @@ class Compiler:
 
         `driver` is the column whose index is walked, where that is known to be best.
         """
-        lines = self.lines if driver is None else f"{self.lines} INDEXED BY {self._index(driver)}"
+        lines = self.lines if driver is None else self._walking(driver)
         column = self.layout.column(order.field, order.kind)
         if column is None:
             # no such value on any line: all are null values
@@ -208,7 +207,7 @@ class Compiler:
         parts: list[Statement] = []
         if after is None or after.value is not None:
             begun = "<" if order.descending else ">"
-            bounded = where if after is None else where.yielding(value, begun)
+            bounded = where if after is None else where.yielding(self.dialect, value, begun)
             present = bounded & self._follows(value, order, after, connection_id)
             parts.append(_walk(lines, value, present, f"{value}{_way(order)}, r.k", order, limit))
         absent = where & Where((f"{value} IS NULL",))

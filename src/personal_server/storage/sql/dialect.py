@@ -6,12 +6,46 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from personal_server.domain.values import Comparable, ValueKind
+from personal_server.storage.tables import ColumnKind, StoredTable
 
 Value = int | float | str | bytes | None
 
 
 class Dialect(Protocol):
     """How one database says it."""
+
+    @property
+    def numbered_key(self) -> str:
+        """What stands behind the name of a key that the database counts."""
+        ...
+
+    def column_type(self, kind: ColumnKind) -> str:
+        """The type of a column."""
+        ...
+
+    def table_options(self, *, rowid: bool) -> str:
+        """What stands behind the columns of a table; `rowid` as in `StoredTable`."""
+        ...
+
+    def replacing(self, insert: str, table: StoredTable) -> str:
+        """An insert whose row takes the place of the one with its key."""
+        ...
+
+    def ignoring(self, insert: str) -> str:
+        """An insert that leaves a row with its key as it is."""
+        ...
+
+    def word_index(self, name: str, columns: Sequence[str]) -> str:
+        """The statement that makes a word index, whose columns hold words with blanks between."""
+        ...
+
+    def walking(self, index: str) -> str:
+        """What stands behind a table to have it read by that index."""
+        ...
+
+    def unsteering(self, comparison: str) -> str:
+        """A comparison that does not choose the index."""
+        ...
 
     def values(self, parameter: str) -> str:
         """A set of values, from a parameter that holds a JSON array."""

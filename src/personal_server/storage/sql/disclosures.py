@@ -1,53 +1,63 @@
-"""The disclosure log in SQLite: one table that is only appended to."""
+"""The disclosure log: one table that is only appended to, and forgotten by age."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-
-import orjson
+from typing import Any
 
 from personal_server.domain.disclosure import SERVED, DisclosureEntry
 from personal_server.storage.ports import DisclosureQuery
 from personal_server.storage.sql.dialect import Value
-from personal_server.storage.sql.driver import Database, Line
+from personal_server.storage.sql.driver import Database, Session
 from personal_server.storage.sql.fixed_tables import SchemaModule
-
-_TABLE = """
-CREATE TABLE disclosures (
-    subject_id TEXT NOT NULL, number INTEGER NOT NULL, disclosure_id TEXT NOT NULL,
-    at_ns INTEGER NOT NULL, request_id TEXT NOT NULL, outcome TEXT NOT NULL, error_code TEXT,
-    token_kind TEXT NOT NULL, client_id TEXT, grant_id TEXT, package_id TEXT,
-    channel TEXT NOT NULL, tool TEXT, route TEXT NOT NULL, connector_key TEXT,
-    connection_id TEXT, stream TEXT, fields TEXT NOT NULL, record_count INTEGER NOT NULL,
-    size_bytes INTEGER NOT NULL, PRIMARY KEY (subject_id, number)) STRICT, WITHOUT ROWID;
-CREATE INDEX disclosures_by_time ON disclosures (subject_id, at_ns);
-CREATE INDEX disclosures_by_grant ON disclosures (subject_id, grant_id, at_ns);
-"""
-_COLUMNS = (
-    "disclosure_id",
-    "at_ns",
-    "request_id",
-    "outcome",
-    "error_code",
-    "token_kind",
-    "client_id",
-    "grant_id",
-    "package_id",
-    "channel",
-    "tool",
-    "route",
-    "connector_key",
-    "connection_id",
-    "stream",
-    "fields",
-    "record_count",
-    "size_bytes",
+from personal_server.storage.sql.statements import (
+    SUBJECT,
+    created,
+    delete,
+    index_on,
+    insert,
+    row_from,
+    select,
+    values_of,
 )
-_MARKS = ", ".join("?" * (len(_COLUMNS) + 2))
-_INSERT = f"INSERT INTO disclosures (subject_id, number, {', '.join(_COLUMNS)}) VALUES ({_MARKS})"  # noqa: S608 (constant names)
-_SELECT = f"SELECT number, {', '.join(_COLUMNS)} FROM disclosures WHERE subject_id = ?"  # noqa: S608 (constant names)
+from personal_server.storage.tables import Cell, StoredRow, column
 
-SCHEMA = SchemaModule("disclosures", (_TABLE,))
+
+class DisclosureRow(StoredRow, table="disclosures"):
+    """An entry of the log with its number."""
+
+    by_subject = True
+    number: Cell[int] = column(key=True)
+    disclosure_id: Cell[str]
+    at_ns: Cell[int]
+    request_id: Cell[str]
+    outcome: Cell[str]
+    error_code: Cell[str | None]
+    token_kind: Cell[str]
+    client_id: Cell[str | None]
+    grant_id: Cell[str | None]
+    package_id: Cell[str | None]
+    channel: Cell[str]
+    tool: Cell[str | None]
+    route: Cell[str]
+    connector_key: Cell[str | None]
+    connection_id: Cell[str | None]
+    stream: Cell[str | None]
+    fields: Cell[tuple[str, ...]]
+    record_count: Cell[int]
+    size_bytes: Cell[int]
+
+
+def _create(session: Session) -> None:
+    created(DisclosureRow)(session)
+    session.run(index_on(DisclosureRow, "disclosures_by_time", DisclosureRow.at_ns))
+    session.run(
+        index_on(DisclosureRow, "disclosures_by_grant", DisclosureRow.grant_id, DisclosureRow.at_ns)
+    )
+
+
+SCHEMA = SchemaModule("disclosures", (_create,))
+_ENTRY = DisclosureRow.table.names[1:]
 
 
 class SqlDisclosures:
@@ -61,24 +71,31 @@ class SqlDisclosures:
         """Write entries, in order, in one transaction."""
         with self._database.write() as session:
             newest = session.value(
-                "SELECT max(number) FROM disclosures WHERE subject_id = ?", [self._subject_id]
+                f"SELECT max({DisclosureRow.number}) FROM {DisclosureRow.table}"  # noqa: S608
+                f" WHERE {SUBJECT} = ?",
+                [self._subject_id],
             )
-            numbered = enumerate(entries, start=1 + int(newest or 0))
-            session.many(_INSERT, [[self._subject_id, n, *_values(e)] for n, e in numbered])
+            rows = [_row(1 + int(newest or 0) + place, each) for place, each in enumerate(entries)]
+            session.many(
+                insert(DisclosureRow), [[self._subject_id, *values_of(row)] for row in rows]
+            )
 
     def disclosures(self, query: DisclosureQuery) -> tuple[tuple[int, DisclosureEntry], ...]:
         """Entries with their numbers, newest first."""
         conditions, values = _conditions(query)
-        sql = f"{_SELECT}{conditions} ORDER BY number DESC LIMIT ?"
+        sql = f"{select(DisclosureRow)}{conditions} ORDER BY {DisclosureRow.number} DESC LIMIT ?"
         with self._database.read() as session:
             lines = session.rows(sql, [self._subject_id, *values, query.limit])
-        return tuple((line[0], _entry(self._subject_id, line[1:])) for line in lines)
+        rows = [row_from(DisclosureRow, line) for line in lines]
+        return tuple((row.number, _entry(self._subject_id, row)) for row in rows)
 
     def disclosed_since(self, grant_id: str, since_ns: int) -> tuple[int, int]:
         """Records and bytes served for a grant since an instant."""
         sql = (
-            "SELECT coalesce(sum(record_count), 0), coalesce(sum(size_bytes), 0) FROM disclosures"
-            " WHERE subject_id = ? AND grant_id = ? AND at_ns >= ? AND outcome = ?"
+            f"SELECT coalesce(sum({DisclosureRow.record_count}), 0),"  # noqa: S608
+            f" coalesce(sum({DisclosureRow.size_bytes}), 0) FROM {DisclosureRow.table}"
+            f" WHERE {SUBJECT} = ? AND {DisclosureRow.grant_id} = ?"
+            f" AND {DisclosureRow.at_ns} >= ? AND {DisclosureRow.outcome} = ?"
         )
         with self._database.read() as session:
             line = session.first(sql, [self._subject_id, grant_id, since_ns, SERVED])
@@ -87,8 +104,8 @@ class SqlDisclosures:
     def forget_disclosures(self, before_ns: int) -> None:
         """Remove entries older than the time they are kept."""
         with self._database.write() as session:
-            session.rows(
-                "DELETE FROM disclosures WHERE subject_id = ? AND at_ns < ?",
+            session.run(
+                f"{delete(DisclosureRow)} AND {DisclosureRow.at_ns} < ?",
                 [self._subject_id, before_ns],
             )
 
@@ -96,29 +113,26 @@ class SqlDisclosures:
 def _conditions(query: DisclosureQuery) -> tuple[str, list[Value]]:
     sql, values = "", list[Value]()
     for member, value in query.equal:
-        if member not in _COLUMNS:
+        if member not in _ENTRY:
             raise ValueError(f"no such column: {member}")
         sql += f" AND {member} = ?"
         values.append(value)
-    for comparison, bound in (
-        ("at_ns >= ?", query.since_ns),
-        ("at_ns < ?", query.until_ns),
-        ("number < ?", query.below),
+    for bounded, sign, bound in (
+        (DisclosureRow.at_ns, ">=", query.since_ns),
+        (DisclosureRow.at_ns, "<", query.until_ns),
+        (DisclosureRow.number, "<", query.below),
     ):
         if bound is not None:
-            sql += f" AND {comparison}"
+            sql += f" AND {bounded} {sign} ?"
             values.append(bound)
     return sql, values
 
 
-def _values(entry: DisclosureEntry) -> list[Value]:
-    return [
-        orjson.dumps(entry.fields).decode() if name == "fields" else getattr(entry, name)
-        for name in _COLUMNS
-    ]
+def _row(number: int, entry: DisclosureEntry) -> DisclosureRow:
+    members: dict[str, Any] = {name: getattr(entry, name) for name in _ENTRY}
+    return DisclosureRow(number=number, **members)
 
 
-def _entry(subject_id: str, line: Line) -> DisclosureEntry:
-    members = dict(zip(_COLUMNS, line, strict=True))
-    members["fields"] = tuple(orjson.loads(members["fields"]))
+def _entry(subject_id: str, row: DisclosureRow) -> DisclosureEntry:
+    members: dict[str, Any] = {name: getattr(row, name) for name in _ENTRY}
     return DisclosureEntry(subject_id=subject_id, **members)

@@ -48,11 +48,6 @@ class Session(Protocol):
         """How many lines the last statement wrote."""
         ...
 
-    @property
-    def total_changed(self) -> int:
-        """How many lines were written since the connection was opened."""
-        ...
-
     def attempt(self, timeout_seconds: float, read: Callable[[], Found]) -> Found | None:
         """What reads find that have less time than the rest; `None` when it was too little."""
         ...
@@ -78,4 +73,8 @@ class Database(Protocol):
 
     def erase(self) -> AbstractContextManager[Session]:
         """A write whose removed content is overwritten, in the file and in its journal."""
+        ...
+
+    def wipe_words(self, index: str) -> None:
+        """Overwrite the words of a word index that no search finds any more."""
         ...

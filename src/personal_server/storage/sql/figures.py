@@ -1,4 +1,4 @@
-"""Counts, spans and summaries from SQLite."""
+"""Counts, spans and summaries."""
 
 from __future__ import annotations
 

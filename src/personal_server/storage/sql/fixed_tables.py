@@ -1,4 +1,6 @@
-"""The fixed tables of records.  Tables that hold the records themselves are made per source.
+"""The fixed tables of records, and how tables come into being.
+
+Tables that hold the records themselves are made per source (`layout`).
 
 Rule: what the owner has is keyed by `subject_id` first; `source` is the number of one
 (subject, connection, stream) in `sources`.
@@ -10,6 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from personal_server.storage.sql.driver import Session
+from personal_server.storage.sql.statements import created, index_on
+from personal_server.storage.tables import Cell, StoredRow, column
 
 Migration = str | Callable[[Session], None]
 
@@ -22,70 +26,211 @@ class SchemaModule:
     migrations: Sequence[Migration]
 
 
-_V1 = (
-    # name: subject_id, epoch, sequence, retained_from, tables (the last number given to tables)
-    """CREATE TABLE store (name TEXT PRIMARY KEY, value ANY) STRICT, WITHOUT ROWID""",
-    """CREATE TABLE declarations (
-        subject_id TEXT, connector_key TEXT, version TEXT, source_kind TEXT NOT NULL,
-        source_id TEXT NOT NULL, digest TEXT NOT NULL, raw BLOB NOT NULL,
-        registered_at INTEGER NOT NULL, current INTEGER NOT NULL,
-        PRIMARY KEY (subject_id, connector_key, version)) STRICT""",
-    # how the streams of the current declarations are stored
-    """CREATE TABLE layouts (
-        subject_id TEXT, connector_key TEXT, stream TEXT, layout TEXT NOT NULL,
-        PRIMARY KEY (subject_id, connector_key, stream)) STRICT, WITHOUT ROWID""",
-    """CREATE TABLE connections (
-        subject_id TEXT, connection_id TEXT, connector_key TEXT NOT NULL, source_id TEXT NOT NULL,
-        display_name TEXT, status TEXT NOT NULL, created_at INTEGER NOT NULL,
-        updated_at INTEGER NOT NULL, revoked_at INTEGER, state_updated_at INTEGER,
-        PRIMARY KEY (subject_id, connection_id)) STRICT, WITHOUT ROWID""",
-    """CREATE TABLE runs (
-        subject_id TEXT, connection_id TEXT, run_id TEXT NOT NULL, status TEXT NOT NULL,
-        at INTEGER NOT NULL, succeeded_at INTEGER,
-        PRIMARY KEY (subject_id, connection_id)) STRICT, WITHOUT ROWID""",
-    """CREATE TABLE bookmarks (
-        subject_id TEXT, connection_id TEXT, stream TEXT, value TEXT NOT NULL,
-        PRIMARY KEY (subject_id, connection_id, stream)) STRICT, WITHOUT ROWID""",
-    """CREATE TABLE rejections (
-        number INTEGER PRIMARY KEY AUTOINCREMENT, subject_id TEXT NOT NULL,
-        connection_id TEXT NOT NULL, receipt_id TEXT NOT NULL, stream TEXT NOT NULL,
-        code TEXT NOT NULL, path TEXT, run_id TEXT, at INTEGER NOT NULL) STRICT""",
-    "CREATE INDEX rejections_place ON rejections (subject_id, connection_id, number)",
-    # `tables`: the number in the names of the tables that hold the records; `records`: how many
-    """CREATE TABLE sources (
-        source INTEGER PRIMARY KEY AUTOINCREMENT, subject_id TEXT NOT NULL,
-        connection_id TEXT NOT NULL, stream TEXT NOT NULL, tables INTEGER NOT NULL,
-        records INTEGER NOT NULL, layout TEXT NOT NULL,
-        UNIQUE (subject_id, connection_id, stream)) STRICT""",
-    # `was`, `now`: whether the record existed before and after; `was_at`, `now_at`: its
-    # consent-time instants; `fields`: JSON array of the fields that got another value;
-    # `prev`, `next`: the neighbouring changes of the same key
-    """CREATE TABLE changes (
-        source INTEGER, sequence INTEGER, key TEXT NOT NULL, was INTEGER NOT NULL, was_at ANY,
-        now INTEGER NOT NULL, now_at ANY, fields TEXT, emitted_at INTEGER NOT NULL,
-        written_at INTEGER NOT NULL, prev INTEGER, next INTEGER,
-        PRIMARY KEY (source, sequence)) STRICT, WITHOUT ROWID""",
-    # the last change of each key that is not there any more
-    """CREATE TABLE gone (
-        source INTEGER, key TEXT, sequence INTEGER NOT NULL,
-        PRIMARY KEY (source, key)) STRICT, WITHOUT ROWID""",
-    """CREATE TABLE blob_uploads (
-        subject_id TEXT, connection_id TEXT, blob_id TEXT, size_bytes INTEGER NOT NULL,
-        mime_type TEXT NOT NULL, uploaded_at INTEGER NOT NULL,
-        PRIMARY KEY (subject_id, connection_id, blob_id)) STRICT, WITHOUT ROWID""",
-    "CREATE INDEX blob_uploads_blob ON blob_uploads (blob_id)",
-    """CREATE TABLE blob_references (
-        source INTEGER, key TEXT, field TEXT, blob_id TEXT NOT NULL,
-        PRIMARY KEY (source, key, field)) STRICT, WITHOUT ROWID""",
-    "CREATE INDEX blob_references_blob ON blob_references (blob_id, source, key, field)",
-    """CREATE TABLE sealing_keys (
-        key_id INTEGER PRIMARY KEY AUTOINCREMENT, subject_id TEXT NOT NULL, secret BLOB NOT NULL,
-        created_at INTEGER NOT NULL) STRICT""",
-    """CREATE TABLE rankings (
-        subject_id TEXT, ranking_id TEXT, expires_at INTEGER NOT NULL, hits TEXT NOT NULL,
-        PRIMARY KEY (subject_id, ranking_id)) STRICT, WITHOUT ROWID""",
-    # sources whose word index still holds words of erased records
-    "CREATE TABLE erased (source INTEGER PRIMARY KEY) STRICT",
-)
+class StoreRow(StoredRow, table="store"):
+    """One fact about the store.
 
-SCHEMA = SchemaModule("records", _V1)
+    `epoch`, `sequence` (the newest change), `retained_from`, `tables` (the last number given to
+    tables of records).
+    """
+
+    name: Cell[str] = column(key=True)
+    value: Cell[int | str | None]
+
+
+class DeclarationRow(StoredRow, table="declarations", rowid=True):
+    """An accepted revision of a source declaration."""
+
+    subject_id: Cell[str] = column(key=True)
+    connector_key: Cell[str] = column(key=True)
+    version: Cell[str] = column(key=True)
+    source_kind: Cell[str]
+    source_id: Cell[str]
+    digest: Cell[str]
+    raw: Cell[bytes]
+    registered_at: Cell[int]
+    current: Cell[bool]
+
+
+class LayoutRow(StoredRow, table="layouts"):
+    """How a stream of the current declaration is stored."""
+
+    subject_id: Cell[str] = column(key=True)
+    connector_key: Cell[str] = column(key=True)
+    stream: Cell[str] = column(key=True)
+    layout: Cell[str]
+
+
+class ConnectionRow(StoredRow, table="connections"):
+    """A connection; `state_updated_at` is of its bookmarks."""
+
+    subject_id: Cell[str] = column(key=True)
+    connection_id: Cell[str] = column(key=True)
+    connector_key: Cell[str]
+    source_id: Cell[str]
+    display_name: Cell[str | None]
+    status: Cell[str]
+    created_at: Cell[int]
+    updated_at: Cell[int]
+    revoked_at: Cell[int | None]
+    state_updated_at: Cell[int | None] = column(default=None)
+
+
+class RunRow(StoredRow, table="runs"):
+    """The newest word about the runs of a connection."""
+
+    subject_id: Cell[str] = column(key=True)
+    connection_id: Cell[str] = column(key=True)
+    run_id: Cell[str]
+    status: Cell[str]
+    at: Cell[int]
+    succeeded_at: Cell[int | None]
+
+
+class BookmarkRow(StoredRow, table="bookmarks"):
+    """Where a collector stands in a stream."""
+
+    subject_id: Cell[str] = column(key=True)
+    connection_id: Cell[str] = column(key=True)
+    stream: Cell[str] = column(key=True)
+    value: Cell[object]
+
+
+class RejectionRow(StoredRow, table="rejections"):
+    """The receipt of a refused line."""
+
+    number: Cell[int] = column(numbered=True, default=0)
+    subject_id: Cell[str]
+    connection_id: Cell[str]
+    receipt_id: Cell[str]
+    stream: Cell[str]
+    code: Cell[str]
+    path: Cell[str | None]
+    run_id: Cell[str | None]
+    at: Cell[int]
+
+
+class SourceRow(StoredRow, table="sources"):
+    """Where the records of a (connection, stream) are.
+
+    `tables` is the number in the names of the tables that hold them, `records` how many they are.
+    """
+
+    source: Cell[int] = column(numbered=True, default=0)
+    subject_id: Cell[str] = column(unique="place")
+    connection_id: Cell[str] = column(unique="place")
+    stream: Cell[str] = column(unique="place")
+    tables: Cell[int]
+    records: Cell[int]
+    layout: Cell[str]
+
+
+class ChangeRow(StoredRow, table="changes"):
+    """A change of a record.
+
+    `was` and `now` say whether it existed before and after, `was_at` and `now_at` are its
+    consent-time instants; `fields` got another value; `prev` and `next` are the neighbouring
+    changes of the same key.
+    """
+
+    source: Cell[int] = column(key=True)
+    sequence: Cell[int] = column(key=True)
+    key: Cell[str]
+    was: Cell[bool]
+    was_at: Cell[int | float | None]
+    now: Cell[bool]
+    now_at: Cell[int | float | None]
+    fields: Cell[tuple[str, ...] | None]
+    emitted_at: Cell[int]
+    written_at: Cell[int]
+    prev: Cell[int | None]
+    next: Cell[int | None]
+
+
+class GoneRow(StoredRow, table="gone"):
+    """The last change of a key that is not there any more."""
+
+    source: Cell[int] = column(key=True)
+    key: Cell[str] = column(key=True)
+    sequence: Cell[int]
+
+
+class BlobUploadRow(StoredRow, table="blob_uploads"):
+    """Bytes that a connection holds."""
+
+    subject_id: Cell[str] = column(key=True)
+    connection_id: Cell[str] = column(key=True)
+    blob_id: Cell[str] = column(key=True)
+    size_bytes: Cell[int]
+    mime_type: Cell[str]
+    uploaded_at: Cell[int]
+
+
+class BlobReferenceRow(StoredRow, table="blob_references"):
+    """A field of a record that refers to bytes."""
+
+    source: Cell[int] = column(key=True)
+    key: Cell[str] = column(key=True)
+    field: Cell[str] = column(key=True)
+    blob_id: Cell[str]
+
+
+class SealingKeyRow(StoredRow, table="sealing_keys"):
+    """A server key that seals cursors."""
+
+    key_id: Cell[int] = column(numbered=True, default=0)
+    subject_id: Cell[str]
+    secret: Cell[bytes]
+    created_at: Cell[int]
+
+
+class RankingRow(StoredRow, table="rankings"):
+    """The places of a search, kept for its further pages."""
+
+    subject_id: Cell[str] = column(key=True)
+    ranking_id: Cell[str] = column(key=True)
+    expires_at: Cell[int]
+    hits: Cell[list[tuple[str, str, str, float]]]
+
+
+class ErasedRow(StoredRow, table="erased", rowid=True):
+    """A source whose word index still holds words of erased records."""
+
+    source: Cell[int] = column(key=True)
+
+
+SCHEMA = SchemaModule(
+    "records",
+    (
+        created(StoreRow),
+        created(DeclarationRow),
+        created(LayoutRow),
+        created(ConnectionRow),
+        created(RunRow),
+        created(BookmarkRow),
+        created(RejectionRow),
+        index_on(
+            RejectionRow,
+            "rejections_place",
+            RejectionRow.subject_id,
+            RejectionRow.connection_id,
+            RejectionRow.number,
+        ),
+        created(SourceRow),
+        created(ChangeRow),
+        created(GoneRow),
+        created(BlobUploadRow),
+        index_on(BlobUploadRow, "blob_uploads_blob", BlobUploadRow.blob_id),
+        created(BlobReferenceRow),
+        index_on(
+            BlobReferenceRow,
+            "blob_references_blob",
+            BlobReferenceRow.blob_id,
+            BlobReferenceRow.source,
+            BlobReferenceRow.key,
+            BlobReferenceRow.field,
+        ),
+        created(SealingKeyRow),
+        created(RankingRow),
+        created(ErasedRow),
+    ),
+)

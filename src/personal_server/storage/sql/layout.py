@@ -16,6 +16,7 @@ import orjson
 
 from personal_server.domain.declaration import Property, SourceDeclaration, Stream
 from personal_server.domain.values import ValueKind
+from personal_server.storage.sql.dialect import Dialect
 
 # More numbers than this beside every indexed value would cost more than they save.
 MOST_MEASURED = 3
@@ -195,7 +196,7 @@ def adapted(old: Layout, new: Layout) -> Layout | None:
     return replace(new, columns=columns)
 
 
-def create_tables(layout: Layout, number: int) -> list[str]:
+def create_tables(layout: Layout, number: int, dialect: Dialect) -> list[str]:
     """The statements that make the tables of one source."""
     columns = "".join(f", {column.name}" for column in layout.columns)
     made = [
@@ -207,11 +208,8 @@ def create_tables(layout: Layout, number: int) -> list[str]:
     ]
     made += [create_index(number, *each) for each in layout.indexes().items()]
     if layout.lexical:
-        words = ", ".join(f"x{place}" for place in range(len(layout.lexical)))
-        made.append(
-            f"CREATE VIRTUAL TABLE f{number} USING fts5"
-            f"({words}, content='', contentless_delete=1, tokenize='ascii')"
-        )
+        words = [f"x{place}" for place in range(len(layout.lexical))]
+        made.append(dialect.word_index(f"f{number}", words))
     return made
 
 

@@ -1,4 +1,4 @@
-"""Pages, single records, children and field windows from SQLite."""
+"""Pages, single records, children and field windows."""
 
 from __future__ import annotations
 

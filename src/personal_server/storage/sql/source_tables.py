@@ -16,9 +16,48 @@ from personal_server.enforcement.plans import Scope
 from personal_server.errors import ConnectionNotFound, ConnectionNotWritable
 from personal_server.storage.sql.compiler import Compiler, Statement, Where
 from personal_server.storage.sql.driver import Database, Line, Session
+from personal_server.storage.sql.fixed_tables import ConnectionRow, LayoutRow, SourceRow, StoreRow
 from personal_server.storage.sql.layout import Layout, create_tables, drop_tables, parse_layout
+from personal_server.storage.sql.statements import listed, select
 
-_COLUMNS = "source, connection_id, stream, tables, records, layout"
+_COLUMNS = (
+    SourceRow.source,
+    SourceRow.connection_id,
+    SourceRow.stream,
+    SourceRow.tables,
+    SourceRow.records,
+    SourceRow.layout,
+)
+_FIND = select(
+    SourceRow, SourceRow.subject_id, SourceRow.connection_id, SourceRow.stream, columns=_COLUMNS
+)
+_FIND_ALL = (
+    f"SELECT {listed(_COLUMNS)} FROM {SourceRow.table} WHERE {SourceRow.subject_id} = ?1"  # noqa: S608
+    f" AND (?2 IS NULL OR {SourceRow.connection_id} = ?2)"
+    f" ORDER BY {SourceRow.connection_id}, {SourceRow.stream}"
+)
+_ADD = (
+    f"INSERT INTO {SourceRow.table} ({SourceRow.subject_id}, {SourceRow.connection_id},"  # noqa: S608
+    f" {SourceRow.stream}, {SourceRow.tables}, {SourceRow.records}, {SourceRow.layout})"
+    " VALUES (?, ?, ?, ?, 0, ?)"
+)
+_FIND_LAYOUT = select(
+    LayoutRow,
+    LayoutRow.subject_id,
+    LayoutRow.connector_key,
+    LayoutRow.stream,
+    columns=(LayoutRow.layout,),
+)
+_NEXT_TABLES = (
+    f"UPDATE {StoreRow.table} SET {StoreRow.value} = {StoreRow.value} + 1"  # noqa: S608
+    f" WHERE {StoreRow.name} = 'tables' RETURNING {StoreRow.value}"
+)
+_FIND_CONNECTION = select(
+    ConnectionRow,
+    ConnectionRow.subject_id,
+    ConnectionRow.connection_id,
+    columns=(ConnectionRow.connector_key, ConnectionRow.status),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +76,7 @@ def find_source(
     session: Session, subject_id: str, connection_id: str, stream: str
 ) -> Source | None:
     """The source, if anything was ever stored there."""
-    line = session.first(
-        f"SELECT {_COLUMNS} FROM sources"  # noqa: S608  # fixed names only
-        " WHERE subject_id = ? AND connection_id = ? AND stream = ?",
-        (subject_id, connection_id, stream),
-    )
+    line = session.first(_FIND, (subject_id, connection_id, stream))
     return None if line is None else _source(line)
 
 
@@ -49,12 +84,7 @@ def all_sources(
     session: Session, subject_id: str, connection_id: str | None = None
 ) -> list[Source]:
     """All sources, of one connection if asked, by (connection, stream)."""
-    lines = session.rows(
-        f"SELECT {_COLUMNS} FROM sources"  # noqa: S608  # fixed names only
-        " WHERE subject_id = ?1 AND (?2 IS NULL OR connection_id = ?2)"
-        " ORDER BY connection_id, stream",
-        (subject_id, connection_id),
-    )
+    lines = session.rows(_FIND_ALL, (subject_id, connection_id))
     return [_source(line) for line in lines]
 
 
@@ -63,11 +93,7 @@ def add_source(
 ) -> Source:
     """Make the tables of a source that has none."""
     number = make_tables(session, layout)
-    session.run(
-        "INSERT INTO sources (subject_id, connection_id, stream, tables, records, layout)"
-        " VALUES (?, ?, ?, ?, 0, ?)",
-        (subject_id, connection_id, stream, number, layout.render()),
-    )
+    session.run(_ADD, (subject_id, connection_id, stream, number, layout.render()))
     found = find_source(session, subject_id, connection_id, stream)
     assert found is not None  # noqa: S101  # it was just inserted
     return found
@@ -75,19 +101,14 @@ def add_source(
 
 def layout_now(session: Session, subject_id: str, connector_key: str, stream: str) -> Layout | None:
     """How the current declaration of a source stores a stream."""
-    text = session.value(
-        "SELECT layout FROM layouts WHERE subject_id = ? AND connector_key = ? AND stream = ?",
-        (subject_id, connector_key, stream),
-    )
+    text = session.value(_FIND_LAYOUT, (subject_id, connector_key, stream))
     return None if text is None else _layout(text)
 
 
 def make_tables(session: Session, layout: Layout) -> int:
     """New tables, with a number that was never used before."""
-    number = int(
-        session.value("UPDATE store SET value = value + 1 WHERE name = 'tables' RETURNING value")
-    )
-    for statement in create_tables(layout, number):
+    number = int(session.value(_NEXT_TABLES))
+    for statement in create_tables(layout, number, session.dialect):
         session.run(statement)
     return number
 
@@ -106,9 +127,6 @@ def _source(line: Line) -> Source:
 @lru_cache(maxsize=512)
 def _layout(text: str) -> Layout:
     return parse_layout(text)
-
-
-# What reads of a SQLite snapshot share: its sources, and rows from their lines.
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,10 +232,7 @@ def render_changes(changes: Mapping[str, FieldChange]) -> str | None:
 
 def require(session: Session, subject_id: str, connection_id: str) -> tuple[str, str]:
     """Connector key and status of a connection.  Raises ConnectionNotFound."""
-    line = session.first(
-        "SELECT connector_key, status FROM connections WHERE subject_id = ? AND connection_id = ?",
-        (subject_id, connection_id),
-    )
+    line = session.first(_FIND_CONNECTION, (subject_id, connection_id))
     if line is None:
         raise ConnectionNotFound("No such connection.", param="connection_id")
     return (line[0], line[1])

@@ -1,4 +1,4 @@
-"""The SQLite record store: its parts, put together behind the port."""
+"""The record store: its parts and its snapshot, put together behind the port."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import orjson
 
 from personal_server.domain.connection import Connection
 from personal_server.domain.record import Row
+from personal_server.domain.values import NANOSECONDS
 from personal_server.enforcement.plans import SearchPlan
 from personal_server.enforcement.rows import Matches
 from personal_server.storage.ports import (
@@ -25,9 +26,9 @@ from personal_server.storage.ports import (
     StoredStream,
 )
 from personal_server.storage.sql import aggregates, blobs, changes, figures, pages
-from personal_server.storage.sql.blobs import FORGOTTEN, BlobsPart
+from personal_server.storage.sql.blobs import BlobsPart
 from personal_server.storage.sql.catalog import (
-    CONNECTION,
+    CONNECTION_COLUMNS,
     DECLARATION,
     CatalogPart,
     stored_connection,
@@ -36,40 +37,78 @@ from personal_server.storage.sql.catalog import (
 from personal_server.storage.sql.collection_runs import CollectorsPart
 from personal_server.storage.sql.compiler import Compiler, Where
 from personal_server.storage.sql.driver import Database, Session
+from personal_server.storage.sql.fixed_tables import (
+    ConnectionRow,
+    DeclarationRow,
+    RankingRow,
+    RunRow,
+    SealingKeyRow,
+    SourceRow,
+    StoreRow,
+)
 from personal_server.storage.sql.source_tables import Reader, StorePart, find_source, whole_row
+from personal_server.storage.sql.statements import insert, select
 from personal_server.storage.sql.writes import RecordsPart
+
+# Rankings that ended this long before a new one will are removed.
+FORGOTTEN_NS = 3_600 * NANOSECONDS
+# the columns of a `SealingKey`, in the order of its members
+_KEY_COLUMNS = (SealingKeyRow.key_id, SealingKeyRow.secret, SealingKeyRow.created_at)
+_SEALING_KEYS = (
+    select(SealingKeyRow, SealingKeyRow.subject_id, columns=_KEY_COLUMNS)
+    + f" ORDER BY {SealingKeyRow.key_id} DESC"
+)
+_ADD_SEALING_KEY = f"{insert(SealingKeyRow)} RETURNING {SealingKeyRow.key_id}"
+_FORGET_RANKINGS = f"DELETE FROM {RankingRow.table} WHERE {RankingRow.expires_at} < ?"  # noqa: S608
+_FIND_RANKING = (
+    select(RankingRow, RankingRow.subject_id, RankingRow.ranking_id, columns=(RankingRow.hits,))
+    + f" AND {RankingRow.expires_at} > ?"
+)
+_DECLARATIONS = (
+    f"SELECT {DECLARATION} FROM {DeclarationRow.table} WHERE {DeclarationRow.subject_id} = ?"  # noqa: S608
+    f" AND {DeclarationRow.current} ORDER BY {DeclarationRow.connector_key}"
+)
+_CONNECTIONS = (
+    select(ConnectionRow, ConnectionRow.subject_id, columns=CONNECTION_COLUMNS)
+    + f" ORDER BY {ConnectionRow.connection_id}"
+)
+_STORED_STREAMS = (
+    f"SELECT s.{SourceRow.connection_id}, c.{ConnectionRow.connector_key}, s.{SourceRow.stream},"  # noqa: S608
+    f" s.{SourceRow.records} FROM {SourceRow.table} s JOIN {ConnectionRow.table} c"
+    f" USING ({ConnectionRow.subject_id}, {ConnectionRow.connection_id})"
+    f" WHERE s.{SourceRow.subject_id} = ?"
+    f" ORDER BY s.{SourceRow.connection_id}, s.{SourceRow.stream}"
+)
+_RUNS = select(
+    RunRow,
+    RunRow.subject_id,
+    columns=(RunRow.connection_id, RunRow.run_id, RunRow.status, RunRow.at, RunRow.succeeded_at),
+)
+_FIND_FACT = select(StoreRow, StoreRow.name, columns=(StoreRow.value,))
 
 
 class ServerPart(StorePart):
     """What the server keeps for itself."""
 
     def sealing_keys(self) -> tuple[SealingKey, ...]:
-        """See the port."""
+        """By their number, the newest first."""
         with self._database.read() as session:
-            lines = session.rows(
-                "SELECT key_id, secret, created_at FROM sealing_keys WHERE subject_id = ?"
-                " ORDER BY key_id DESC",
-                (self.subject_id,),
-            )
+            lines = session.rows(_SEALING_KEYS, (self.subject_id,))
         return tuple(SealingKey(*line) for line in lines)
 
     def add_sealing_key(self, secret: bytes, now_ns: int) -> SealingKey:
-        """See the port."""
+        """The database numbers it."""
         with self._database.write() as session:
-            key_id = session.value(
-                "INSERT INTO sealing_keys (subject_id, secret, created_at) VALUES (?, ?, ?)"
-                " RETURNING key_id",
-                (self.subject_id, secret, now_ns),
-            )
+            key_id = session.value(_ADD_SEALING_KEY, (self.subject_id, secret, now_ns))
         return SealingKey(key_id, secret, now_ns)
 
     def put_ranking(self, ranking_id: str, hits: Sequence[RankedHit], expires_at_ns: int) -> None:
-        """See the port."""
+        """A ranking that a power cut undoes is made again by its search."""
         text = orjson.dumps([(h.connection_id, h.stream, h.key, h.score) for h in hits]).decode()
         with self._database.write_soon() as session:
-            session.run("DELETE FROM rankings WHERE expires_at < ?", (expires_at_ns - FORGOTTEN,))
+            session.run(_FORGET_RANKINGS, (expires_at_ns - FORGOTTEN_NS,))
             session.run(
-                "INSERT OR REPLACE INTO rankings VALUES (?, ?, ?, ?)",
+                session.dialect.replacing(insert(RankingRow), RankingRow.table),
                 (self.subject_id, ranking_id, expires_at_ns, text),
             )
 
@@ -109,68 +148,49 @@ class SqlSnapshot(Reader):
 
     @property
     def epoch(self) -> str:
-        """See the port."""
+        """As it was when the store was made or restored."""
         return str(self._kept("epoch"))
 
     @property
     def horizon(self) -> int:
-        """See the port."""
+        """Every change up to here is part of this state."""
         return int(str(self._kept("sequence")))
 
     @property
     def retained_from(self) -> int:
-        """See the port."""
+        """The newest change that was forgotten."""
         return int(str(self._kept("retained_from")))
 
     def declarations(self) -> tuple[StoredDeclaration, ...]:
-        """See the port."""
-        lines = self.session.rows(
-            f"SELECT {DECLARATION} FROM declarations WHERE subject_id = ? AND current"  # noqa: S608
-            " ORDER BY connector_key",
-            (self.subject_id,),
-        )
+        """One for each connector key."""
+        lines = self.session.rows(_DECLARATIONS, (self.subject_id,))
         return tuple(map(stored_declaration, lines))
 
     def connections(self) -> tuple[Connection, ...]:
-        """See the port."""
-        lines = self.session.rows(
-            f"SELECT {CONNECTION} FROM connections WHERE subject_id = ?"  # noqa: S608
-            " ORDER BY connection_id",
-            (self.subject_id,),
-        )
+        """Revoked ones are among them."""
+        lines = self.session.rows(_CONNECTIONS, (self.subject_id,))
         return tuple(map(stored_connection, lines))
 
     def stored_streams(self) -> tuple[StoredStream, ...]:
-        """See the port."""
-        lines = self.session.rows(
-            "SELECT s.connection_id, c.connector_key, s.stream, s.records FROM sources s"
-            " JOIN connections c USING (subject_id, connection_id) WHERE s.subject_id = ?"
-            " ORDER BY s.connection_id, s.stream",
-            (self.subject_id,),
-        )
+        """The count is kept by every write; nothing is counted here."""
+        lines = self.session.rows(_STORED_STREAMS, (self.subject_id,))
         return tuple(StoredStream(*line) for line in lines)
 
     def collections(self) -> Mapping[str, Collection]:
-        """See the port."""
-        lines = self.session.rows(
-            "SELECT connection_id, run_id, status, at, succeeded_at FROM runs WHERE subject_id = ?",
-            (self.subject_id,),
-        )
+        """A line per connection holds both."""
+        lines = self.session.rows(_RUNS, (self.subject_id,))
         return {
             connection_id: Collection(Run(run_id, RunStatus(status), at), succeeded_at)
             for connection_id, run_id, status, at, succeeded_at in lines
         }
 
     def ranking(self, ranking_id: str, now_ns: int) -> tuple[RankedHit, ...] | None:
-        """See the port."""
-        text = self.session.value(
-            "SELECT hits FROM rankings WHERE subject_id = ? AND ranking_id = ? AND expires_at > ?",
-            (self.subject_id, ranking_id, now_ns),
-        )
+        """One that has ended is gone, whether it was removed yet or not."""
+        text = self.session.value(_FIND_RANKING, (self.subject_id, ranking_id, now_ns))
         return None if text is None else tuple(RankedHit(*hit) for hit in orjson.loads(text))
 
     def export(self, connection_id: str, stream: str) -> Iterator[Row]:
-        """See the port."""
+        """Rows are read while they are written out."""
         source = find_source(self.session, self.subject_id, connection_id, stream)
         if source is None:
             return
@@ -180,7 +200,7 @@ class SqlSnapshot(Reader):
             yield whole_row(source, line)
 
     def _kept(self, name: str) -> object:
-        return self.session.value("SELECT value FROM store WHERE name = ?", (name,))
+        return self.session.value(_FIND_FACT, (name,))
 
 
 class SqlRecordStore(RecordsPart, CatalogPart, CollectorsPart, BlobsPart, ServerPart):
@@ -202,7 +222,7 @@ class SqlRecordStore(RecordsPart, CatalogPart, CollectorsPart, BlobsPart, Server
     def snapshot(
         self, timeout_seconds: float | None = READ_DEADLINE_SECONDS
     ) -> Generator[SqlSnapshot, None, None]:
-        """See the port."""
+        """Every read in it sees what was committed when it began."""
         with self._database.read(timeout_seconds) as session:
             yield SqlSnapshot(session, self._searchable, self.subject_id)
 
@@ -210,7 +230,7 @@ class SqlRecordStore(RecordsPart, CatalogPart, CollectorsPart, BlobsPart, Server
 def _found(database: Database, random_bytes: Callable[[int], bytes]) -> None:
     """Give a new store its epoch and counters."""
     with database.read() as session:
-        if session.value("SELECT count(*) FROM store"):
+        if session.value(f"SELECT count(*) FROM {StoreRow.table}"):  # noqa: S608
             return
     with database.write() as session:
         _begin(session, random_bytes(8).hex())
@@ -218,7 +238,7 @@ def _found(database: Database, random_bytes: Callable[[int], bytes]) -> None:
 
 def _begin(session: Session, epoch: str) -> None:
     session.many(
-        "INSERT OR IGNORE INTO store VALUES (?, ?)",
+        session.dialect.ignoring(insert(StoreRow)),
         [
             ("epoch", epoch),
             ("sequence", 0),

@@ -1,7 +1,9 @@
-"""One write transaction's changes to the records of one source.
+"""Writes of records: batches, deletes, and the forgetting of old history.
 
 Rule: every change takes the next number of the store; a record's line, text, words, references and
-change are written together or not at all.
+change are written together or not at all.  Of the changes before an instant only those stay that
+date a living record (its creation and the last change of each field), so that a feed from the
+beginning is always complete.
 """
 
 from __future__ import annotations
@@ -25,6 +27,19 @@ from personal_server.storage.ports import Batch, Rejection, WriteOutcome
 from personal_server.storage.sql.blobs import forget_unreferenced, remove_unheld
 from personal_server.storage.sql.dialect import Value
 from personal_server.storage.sql.driver import Database, Session
+from personal_server.storage.sql.fixed_tables import (
+    BlobReferenceRow,
+    BlobUploadRow,
+    BookmarkRow,
+    ChangeRow,
+    ConnectionRow,
+    ErasedRow,
+    GoneRow,
+    RejectionRow,
+    RunRow,
+    SourceRow,
+    StoreRow,
+)
 from personal_server.storage.sql.layout import Layout, layout_of
 from personal_server.storage.sql.source_tables import (
     Source,
@@ -40,7 +55,9 @@ from personal_server.storage.sql.source_tables import (
     require,
     writable,
 )
+from personal_server.storage.sql.statements import delete, exists, insert, update
 from personal_server.storage.sql.written_rows import (
+    FLUSHED_AT,
     Prepared,
     consent_instant,
     insert_line,
@@ -49,7 +66,225 @@ from personal_server.storage.sql.written_rows import (
     prepare,
 )
 
-FLUSHED_AT = 2_000
+KEPT_REJECTIONS = 1_000
+
+_STORE_VALUE = f"UPDATE {StoreRow.table} SET {StoreRow.value} ="  # noqa: S608
+_LAST_SEQUENCE = f"SELECT {StoreRow.value} FROM {StoreRow.table} WHERE {StoreRow.name} = 'sequence'"  # noqa: S608
+_SET_SEQUENCE = f"{_STORE_VALUE} ? WHERE {StoreRow.name} = 'sequence'"
+_RETAIN_FROM = f"{_STORE_VALUE} max({StoreRow.value}, ?) WHERE {StoreRow.name} = 'retained_from'"
+_SET_RECORDS = update(SourceRow, [SourceRow.records], SourceRow.source)
+_SET_TABLES = update(SourceRow, [SourceRow.tables], SourceRow.source)
+_HAS_GONE = f"{exists(GoneRow, GoneRow.source)} LIMIT 1"
+_COME_BACK = f"{delete(GoneRow, GoneRow.source, GoneRow.key)} RETURNING {GoneRow.sequence}"
+_FORGET_GONE = f"{delete(GoneRow, GoneRow.source)} AND {GoneRow.sequence} <= ?"
+# what follows a change is not known when it is written
+_ADD_CHANGE = insert(ChangeRow).removesuffix("?)") + "NULL)"
+_SET_NEXT = update(ChangeRow, [ChangeRow.next], ChangeRow.source, ChangeRow.sequence)
+_LAST_BEFORE = (
+    f"SELECT max({ChangeRow.sequence}) FROM {ChangeRow.table} WHERE {ChangeRow.source} = ?"  # noqa: S608
+    f" AND {ChangeRow.written_at} < ?"
+)
+_FORGET_REFERENCES = (
+    f"{delete(BlobReferenceRow, BlobReferenceRow.source, BlobReferenceRow.key)}"
+    f" RETURNING {BlobReferenceRow.blob_id}"
+)
+_FORGET_UPLOADS = (
+    f"{delete(BlobUploadRow, BlobUploadRow.subject_id, BlobUploadRow.connection_id)}"
+    f" RETURNING {BlobUploadRow.blob_id}"
+)
+_IS_ERASED = exists(ErasedRow, ErasedRow.source)
+_FORGET_ERASED = delete(ErasedRow, ErasedRow.source)
+_WAKE = update(
+    ConnectionRow,
+    [ConnectionRow.status, ConnectionRow.updated_at],
+    ConnectionRow.subject_id,
+    ConnectionRow.connection_id,
+    ConnectionRow.status,
+)
+_REJECTED = f"WHERE {RejectionRow.subject_id} = ?1 AND {RejectionRow.connection_id} = ?2"
+_FORGET_REJECTIONS = (
+    f"DELETE FROM {RejectionRow.table} {_REJECTED} AND {RejectionRow.number} <="  # noqa: S608
+    f" (SELECT {RejectionRow.number} FROM {RejectionRow.table} {_REJECTED}"
+    f" ORDER BY {RejectionRow.number} DESC LIMIT 1 OFFSET ?3)"
+)
+_ERASE_SOURCE = (
+    delete(ChangeRow, ChangeRow.source),
+    delete(GoneRow, GoneRow.source),
+    delete(BlobReferenceRow, BlobReferenceRow.source),
+    delete(ErasedRow, ErasedRow.source),
+    delete(SourceRow, SourceRow.source),
+)
+_ERASE_CONNECTION = (
+    delete(RunRow, RunRow.subject_id, RunRow.connection_id),
+    delete(BookmarkRow, BookmarkRow.subject_id, BookmarkRow.connection_id),
+    delete(RejectionRow, RejectionRow.subject_id, RejectionRow.connection_id),
+    delete(ConnectionRow, ConnectionRow.subject_id, ConnectionRow.connection_id),
+)
+
+
+class RecordsPart(StorePart):
+    """The record writer of a subject."""
+
+    def __init__(self, database: Database, subject_id: str, blob_directory: Path) -> None:
+        super().__init__(database, subject_id, blob_directory)
+        self._writing: dict[str, int] = {}
+        self._writing_lock = threading.Lock()
+
+    def commit(self, batch: Batch) -> tuple[WriteOutcome, ...]:
+        """Everything that needs no lock is done before the transaction begins."""
+        with self._busy(batch.connection_id):
+            with self._database.read() as session:
+                connector_key = writable(session, self.subject_id, batch.connection_id)
+                layout = self._layout(session, connector_key, batch)
+            prepared = prepare(batch.writes, layout)
+            with self._database.write() as session:
+                writable(session, self.subject_id, batch.connection_id)
+                outcomes, released = self._write(session, batch, prepared, layout)
+        self._remove(released)
+        return outcomes
+
+    def delete_record(self, connection_id: str, stream: str, key: str, now_ns: int) -> bool:
+        """Its content is overwritten; its words go with the next `prune_history`."""
+        with self._database.erase() as session:
+            source = self._existing(session, connection_id, stream)
+            if source is None:
+                return False
+            writer = SourceWriter(session, source, now_ns)
+            found = writer.delete(key, now_ns)
+            writer.close()
+            session.run(session.dialect.ignoring(insert(ErasedRow)), (source.source,))
+            released = forget_unreferenced(session, self.subject_id, connection_id, writer.released)
+        self._remove(released)
+        return found
+
+    def delete_stream(self, connection_id: str, stream: str, now_ns: int) -> int:
+        """The tables of the source are made anew."""
+        with self._database.erase() as session:
+            source = self._existing(session, connection_id, stream)
+            if source is None:
+                return 0
+            writer = SourceWriter(session, source, now_ns)
+            count = writer.delete_all(now_ns)
+            writer.close()
+            remove_tables(session, source)
+            session.run(_SET_TABLES, (make_tables(session, source.layout), source.source))
+            released = forget_unreferenced(session, self.subject_id, connection_id, writer.released)
+        self._remove(released)
+        return count
+
+    def erase_connection(self, connection_id: str) -> int:
+        """Blobs leave the disk once no other connection holds them."""
+        with self._writing_lock:
+            if self._writing.get(connection_id):
+                raise ConnectionBusy("A write is under way on this connection. Repeat shortly.")
+        with self._database.erase() as session:
+            count, held = self._erase(session, connection_id)
+        self._remove(held)
+        return count
+
+    def prune_history(self, before_ns: int) -> None:
+        """Words of erased records, which wait for this, leave the file as well."""
+        with self._database.write() as session:
+            prune(session, all_sources(session, self.subject_id), before_ns)
+        wipe(self._database, self.subject_id)
+
+    def _layout(self, session: Session, connector_key: str, batch: Batch) -> Layout:
+        source = find_source(session, self.subject_id, batch.connection_id, batch.stream.name)
+        if source is not None:
+            return source.layout
+        declared = layout_now(session, self.subject_id, connector_key, batch.stream.name)
+        return declared or layout_of(batch.stream)
+
+    def _write(
+        self, session: Session, batch: Batch, prepared: Sequence[Prepared], layout: Layout
+    ) -> tuple[tuple[WriteOutcome, ...], set[str]]:
+        place = (session, self.subject_id, batch.connection_id, batch.stream.name)
+        source = find_source(*place) or add_source(*place, layout)
+        if source.layout != layout:
+            raise ConnectionBusy("The source was declared anew meanwhile. Repeat the call.")
+        fixed = batch.stream.semantics is Semantics.APPEND_ONLY
+        writer = SourceWriter(session, source, batch.now_ns)
+        outcomes = tuple(_write_one(writer, each, fixed=fixed) for each in prepared)
+        writer.close()
+        if any(outcome is not WriteOutcome.CONFLICT for outcome in outcomes):
+            self._wake(session, batch)
+        self._keep(session, batch.connection_id, batch.receipts(outcomes))
+        released = forget_unreferenced(
+            session, self.subject_id, batch.connection_id, writer.released
+        )
+        return outcomes, released
+
+    def _wake(self, session: Session, batch: Batch) -> None:
+        """The first accepted line turns a draft connection active."""
+        session.run(
+            _WAKE,
+            (
+                ConnectionStatus.ACTIVE,
+                batch.now_ns,
+                self.subject_id,
+                batch.connection_id,
+                ConnectionStatus.DRAFT,
+            ),
+        )
+
+    def _keep(self, session: Session, connection_id: str, receipts: Sequence[Rejection]) -> None:
+        place = (self.subject_id, connection_id)
+        session.many(
+            insert(RejectionRow),
+            [
+                (
+                    *place,
+                    each.receipt_id,
+                    each.stream,
+                    each.code,
+                    each.path,
+                    each.run_id,
+                    each.at_ns,
+                )
+                for each in receipts
+            ],
+        )
+        if receipts:
+            session.run(_FORGET_REJECTIONS, (*place, KEPT_REJECTIONS))
+
+    def _existing(self, session: Session, connection_id: str, stream: str) -> Source | None:
+        require(session, self.subject_id, connection_id)
+        return find_source(session, self.subject_id, connection_id, stream)
+
+    def _erase(self, session: Session, connection_id: str) -> tuple[int, set[str]]:
+        require(session, self.subject_id, connection_id)
+        place = (self.subject_id, connection_id)
+        sources = all_sources(session, *place)
+        for source in sources:
+            remove_tables(session, source)
+            for statement in _ERASE_SOURCE:
+                session.run(statement, (source.source,))
+        held = session.rows(_FORGET_UPLOADS, place)
+        for statement in _ERASE_CONNECTION:
+            session.run(statement, place)
+        return sum(source.records for source in sources), {blob_id for (blob_id,) in held}
+
+    def _remove(self, blob_ids: set[str]) -> None:
+        remove_unheld(self._database, self._blob_directory, blob_ids)
+
+    @contextmanager
+    def _busy(self, connection_id: str) -> Generator[None, None, None]:
+        with self._writing_lock:
+            self._writing[connection_id] = self._writing.get(connection_id, 0) + 1
+        try:
+            yield
+        finally:
+            with self._writing_lock:
+                self._writing[connection_id] -= 1
+
+
+def _write_one(writer: SourceWriter, write: Prepared, *, fixed: bool) -> WriteOutcome:
+    if write.text is not None:
+        return writer.upsert(write, fixed=fixed)
+    if fixed:
+        return WriteOutcome.CONFLICT
+    changed = writer.delete(write.key, write.emitted_at_ns)
+    return WriteOutcome.CHANGED if changed else WriteOutcome.UNCHANGED
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +309,9 @@ class SourceWriter:
         self._session = session
         self._source = source
         self._now_ns = now_ns
-        self._sequence = int(session.value("SELECT value FROM store WHERE name = 'sequence'"))
+        self._sequence = int(session.value(_LAST_SEQUENCE))
         self._records = source.records
-        self._has_gone = session.first(
-            "SELECT 1 FROM gone WHERE source = ? LIMIT 1", (source.source,)
-        )
+        self._has_gone = session.first(_HAS_GONE, (source.source,))
         self._texts: list[tuple[Value, ...]] = []
         self._words: list[tuple[Value, ...]] = []
         self._changes: list[tuple[Value, ...]] = []
@@ -129,9 +362,7 @@ class SourceWriter:
         return True
 
     def _gone(self, key: str) -> None:
-        self._session.run(
-            "INSERT INTO gone VALUES (?, ?, ?)", (self._source.source, key, self._sequence)
-        )
+        self._session.run(insert(GoneRow), (self._source.source, key, self._sequence))
         self._has_gone = (1,)
 
     def delete_all(self, emitted_at_ns: int) -> int:
@@ -159,11 +390,8 @@ class SourceWriter:
     def close(self) -> None:
         """Write what is pending, the counters, and drop blobs nobody refers to any more."""
         self._flush()
-        self._session.run("UPDATE store SET value = ? WHERE name = 'sequence'", (self._sequence,))
-        self._session.run(
-            "UPDATE sources SET records = ? WHERE source = ?",
-            (self._records, self._source.source),
-        )
+        self._session.run(_SET_SEQUENCE, (self._sequence,))
+        self._session.run(_SET_RECORDS, (self._records, self._source.source))
 
     def _stored(self, key: str) -> Stored | None:
         if key in self._pending or len(self._changes) >= FLUSHED_AT:
@@ -263,291 +491,69 @@ class SourceWriter:
             )
         )
         if previous is not None:
-            self._session.run(
-                "UPDATE changes SET next = ? WHERE source = ? AND sequence = ?",
-                (self._sequence, source, previous),
-            )
+            self._session.run(_SET_NEXT, (self._sequence, source, previous))
 
     def _come_back(self, key: str) -> int | None:
         """The number of the deletion that a new record follows."""
         if self._has_gone is None:
             return None
-        return self._session.value(
-            "DELETE FROM gone WHERE source = ? AND key = ? RETURNING sequence",
-            (self._source.source, key),
-        )
+        return self._session.value(_COME_BACK, (self._source.source, key))
 
     def _refer(self, key: str, blobs: Mapping[str, str] | None) -> None:
         """Replace the blob references of a record."""
         if not self._source.layout.blobs:
             return
         source = self._source.source
-        old = self._session.rows(
-            "DELETE FROM blob_references WHERE source = ? AND key = ? RETURNING blob_id",
-            (source, key),
-        )
+        old = self._session.rows(_FORGET_REFERENCES, (source, key))
         kept = blobs or {}
         self.released |= {blob_id for (blob_id,) in old} - set(kept.values())
         lines = [(source, key, field, blob_id) for field, blob_id in kept.items()]
-        self._session.many("INSERT INTO blob_references VALUES (?, ?, ?, ?)", lines)
+        self._session.many(insert(BlobReferenceRow), lines)
 
     def _flush(self) -> None:
         """Texts, words in the order of their ids, changes."""
         self._session.many(self._add_text, self._texts)
         insert_words(self._session, self._source.tables, self._source.layout, self._words)
-        self._session.many(
-            "INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL)", self._changes
-        )
+        self._session.many(_ADD_CHANGE, self._changes)
         for pending in (self._texts, self._changes, self._pending):
             pending.clear()
-
-
-# Forgetting old history.
-#
-# Rule: of the changes before an instant only those stay that date a living record (its creation and
-# the last change of each field), so that a feed from the beginning is always complete.  Words of
-# erased records, which no search finds any more, leave the file too.
-
-
-# Pages of a word index written per step of a merge: some tens of milliseconds.
-PAGES_MERGED = 500
 
 
 def prune(session: Session, sources: Sequence[Source], before_ns: int) -> None:
     """Forget what was written before, and remember up to which number."""
     reached = 0
     for source in sources:
-        last = session.value(
-            "SELECT max(sequence) FROM changes WHERE source = ? AND written_at < ?",
-            (source.source, before_ns),
-        )
+        last = session.value(_LAST_BEFORE, (source.source, before_ns))
         if last is not None:
             reached = max(reached, int(last))
             _prune(session, source, int(last))
-    session.run("UPDATE store SET value = max(value, ?) WHERE name = 'retained_from'", (reached,))
+    session.run(_RETAIN_FROM, (reached,))
 
 
 def _prune(session: Session, source: Source, last: int) -> None:
     number = source.tables
+    changes, change = ChangeRow.table, ChangeRow.sequence
     session.run(
-        "DELETE FROM changes WHERE source = ? AND sequence <= ? AND NOT EXISTS ("  # noqa: S608
-        f" SELECT 1 FROM r{number} r WHERE r.k = changes.key AND (r.cs = changes.sequence OR"
+        f"{delete(ChangeRow, ChangeRow.source)} AND {change} <= ? AND NOT EXISTS ("  # noqa: S608
+        f" SELECT 1 FROM r{number} r WHERE r.k = {changes}.{ChangeRow.key}"
+        f" AND (r.cs = {changes}.{change} OR"
         " EXISTS (SELECT 1 FROM json_each(r.fc) f"
-        " WHERE json_extract(f.value, '$[0]') = changes.sequence)))",
+        f" WHERE json_extract(f.value, '$[0]') = {changes}.{change})))",
         (source.source, last),
     )
-    session.run("DELETE FROM gone WHERE source = ? AND sequence <= ?", (source.source, last))
+    session.run(_FORGET_GONE, (source.source, last))
 
 
 def wipe(database: Database, subject_id: str) -> None:
-    """Merge the word indexes of erased records, a little per transaction."""
+    """Words of erased records, which no search finds any more, leave the file too."""
     with database.read() as session:
         waiting = [
             source
             for source in all_sources(session, subject_id)
-            if session.first("SELECT 1 FROM erased WHERE source = ?", (source.source,))
+            if session.first(_IS_ERASED, (source.source,))
         ]
     for source in waiting:
-        pages = -PAGES_MERGED
-        while source.layout.lexical and _merge(database, source, pages):
-            pages = PAGES_MERGED
+        if source.layout.lexical:
+            database.wipe_words(f"f{source.tables}")
         with database.write() as session:
-            session.run("DELETE FROM erased WHERE source = ?", (source.source,))
-
-
-def _merge(database: Database, source: Source, pages: int) -> bool:
-    """One step of a merge; a negative number begins to merge everything.  Whether it did work."""
-    index = f"f{source.tables}"
-    with database.erase() as session:
-        if session.first("SELECT 1 FROM sqlite_schema WHERE name = ?", (index,)) is None:
-            return False
-        before = session.total_changed
-        session.run(f"INSERT INTO {index} ({index}, rank) VALUES ('merge', ?)", (pages,))  # noqa: S608
-        return session.total_changed - before >= 2
-
-
-# Writes of records: batches, deletes, and the forgetting of old history.
-
-
-KEPT_REJECTIONS = 1_000
-
-
-class RecordsPart(StorePart):
-    """The record writer of a subject."""
-
-    def __init__(self, database: Database, subject_id: str, blob_directory: Path) -> None:
-        super().__init__(database, subject_id, blob_directory)
-        self._writing: dict[str, int] = {}
-        self._writing_lock = threading.Lock()
-
-    def commit(self, batch: Batch) -> tuple[WriteOutcome, ...]:
-        """See the port."""
-        with self._busy(batch.connection_id):
-            with self._database.read() as session:
-                connector_key = writable(session, self.subject_id, batch.connection_id)
-                layout = self._layout(session, connector_key, batch)
-            prepared = prepare(batch.writes, layout)
-            with self._database.write() as session:
-                writable(session, self.subject_id, batch.connection_id)
-                outcomes, released = self._write(session, batch, prepared, layout)
-        self._remove(released)
-        return outcomes
-
-    def delete_record(self, connection_id: str, stream: str, key: str, now_ns: int) -> bool:
-        """See the port."""
-        with self._database.erase() as session:
-            source = self._existing(session, connection_id, stream)
-            if source is None:
-                return False
-            writer = SourceWriter(session, source, now_ns)
-            found = writer.delete(key, now_ns)
-            writer.close()
-            session.run("INSERT OR IGNORE INTO erased VALUES (?)", (source.source,))
-            released = forget_unreferenced(session, self.subject_id, connection_id, writer.released)
-        self._remove(released)
-        return found
-
-    def delete_stream(self, connection_id: str, stream: str, now_ns: int) -> int:
-        """See the port."""
-        with self._database.erase() as session:
-            source = self._existing(session, connection_id, stream)
-            if source is None:
-                return 0
-            writer = SourceWriter(session, source, now_ns)
-            count = writer.delete_all(now_ns)
-            writer.close()
-            remove_tables(session, source)
-            session.run(
-                "UPDATE sources SET tables = ? WHERE source = ?",
-                (make_tables(session, source.layout), source.source),
-            )
-            released = forget_unreferenced(session, self.subject_id, connection_id, writer.released)
-        self._remove(released)
-        return count
-
-    def erase_connection(self, connection_id: str) -> int:
-        """See the port."""
-        with self._writing_lock:
-            if self._writing.get(connection_id):
-                raise ConnectionBusy("A write is under way on this connection. Repeat shortly.")
-        with self._database.erase() as session:
-            count, held = self._erase(session, connection_id)
-        self._remove(held)
-        return count
-
-    def prune_history(self, before_ns: int) -> None:
-        """See the port."""
-        with self._database.write() as session:
-            prune(session, all_sources(session, self.subject_id), before_ns)
-        wipe(self._database, self.subject_id)
-
-    def _layout(self, session: Session, connector_key: str, batch: Batch) -> Layout:
-        source = find_source(session, self.subject_id, batch.connection_id, batch.stream.name)
-        if source is not None:
-            return source.layout
-        declared = layout_now(session, self.subject_id, connector_key, batch.stream.name)
-        return declared or layout_of(batch.stream)
-
-    def _write(
-        self, session: Session, batch: Batch, prepared: Sequence[Prepared], layout: Layout
-    ) -> tuple[tuple[WriteOutcome, ...], set[str]]:
-        place = (session, self.subject_id, batch.connection_id, batch.stream.name)
-        source = find_source(*place) or add_source(*place, layout)
-        if source.layout != layout:
-            raise ConnectionBusy("The source was declared anew meanwhile. Repeat the call.")
-        fixed = batch.stream.semantics is Semantics.APPEND_ONLY
-        writer = SourceWriter(session, source, batch.now_ns)
-        outcomes = tuple(_write_one(writer, each, fixed=fixed) for each in prepared)
-        writer.close()
-        if any(outcome is not WriteOutcome.CONFLICT for outcome in outcomes):
-            self._wake(session, batch)
-        self._keep(session, batch.connection_id, batch.receipts(outcomes))
-        released = forget_unreferenced(
-            session, self.subject_id, batch.connection_id, writer.released
-        )
-        return outcomes, released
-
-    def _wake(self, session: Session, batch: Batch) -> None:
-        """The first accepted line turns a draft connection active."""
-        session.run(
-            "UPDATE connections SET status = ?, updated_at = ?"
-            " WHERE subject_id = ? AND connection_id = ? AND status = ?",
-            (
-                ConnectionStatus.ACTIVE,
-                batch.now_ns,
-                self.subject_id,
-                batch.connection_id,
-                ConnectionStatus.DRAFT,
-            ),
-        )
-
-    def _keep(self, session: Session, connection_id: str, receipts: Sequence[Rejection]) -> None:
-        place = (self.subject_id, connection_id)
-        session.many(
-            "INSERT INTO rejections (subject_id, connection_id, receipt_id, stream, code, path,"
-            " run_id, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            [
-                (
-                    *place,
-                    each.receipt_id,
-                    each.stream,
-                    each.code,
-                    each.path,
-                    each.run_id,
-                    each.at_ns,
-                )
-                for each in receipts
-            ],
-        )
-        if receipts:
-            session.run(
-                "DELETE FROM rejections WHERE subject_id = ?1 AND connection_id = ?2"
-                " AND number <= (SELECT number FROM rejections WHERE subject_id = ?1"
-                " AND connection_id = ?2 ORDER BY number DESC LIMIT 1 OFFSET ?3)",
-                (*place, KEPT_REJECTIONS),
-            )
-
-    def _existing(self, session: Session, connection_id: str, stream: str) -> Source | None:
-        require(session, self.subject_id, connection_id)
-        return find_source(session, self.subject_id, connection_id, stream)
-
-    def _erase(self, session: Session, connection_id: str) -> tuple[int, set[str]]:
-        require(session, self.subject_id, connection_id)
-        place = (self.subject_id, connection_id)
-        sources = all_sources(session, *place)
-        for source in sources:
-            remove_tables(session, source)
-            for table in ("changes", "gone", "blob_references", "erased", "sources"):
-                session.run(f"DELETE FROM {table} WHERE source = ?", (source.source,))  # noqa: S608
-        held = session.rows(
-            "DELETE FROM blob_uploads WHERE subject_id = ? AND connection_id = ? RETURNING blob_id",
-            place,
-        )
-        for table in ("runs", "bookmarks", "rejections", "connections"):
-            session.run(
-                f"DELETE FROM {table} WHERE subject_id = ? AND connection_id = ?",  # noqa: S608
-                place,
-            )
-        return sum(source.records for source in sources), {blob_id for (blob_id,) in held}
-
-    def _remove(self, blob_ids: set[str]) -> None:
-        remove_unheld(self._database, self._blob_directory, blob_ids)
-
-    @contextmanager
-    def _busy(self, connection_id: str) -> Generator[None, None, None]:
-        with self._writing_lock:
-            self._writing[connection_id] = self._writing.get(connection_id, 0) + 1
-        try:
-            yield
-        finally:
-            with self._writing_lock:
-                self._writing[connection_id] -= 1
-
-
-def _write_one(writer: SourceWriter, write: Prepared, *, fixed: bool) -> WriteOutcome:
-    if write.text is not None:
-        return writer.upsert(write, fixed=fixed)
-    if fixed:
-        return WriteOutcome.CONFLICT
-    changed = writer.delete(write.key, write.emitted_at_ns)
-    return WriteOutcome.CHANGED if changed else WriteOutcome.UNCHANGED
+            session.run(_FORGET_ERASED, (source.source,))

@@ -1,6 +1,6 @@
 """From an accepted write to what the tables hold of it: text, comparables, words.
 
-Rule: pure, and done before the write transaction begins.
+Rule: what needs no lock (`prepare`) is pure, and done before the write transaction begins.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ from personal_server.storage.sql.dialect import Value
 from personal_server.storage.sql.driver import Session
 from personal_server.storage.sql.layout import Layout
 
+# So many lines wait in memory before they are written.
+FLUSHED_AT = 2_000
 # Places in time: id = microseconds << SLOT_BITS, so that walking ids is walking time.
 SLOT_BITS = 5
 # A record whose place is taken stands at most so many ids later.
@@ -135,7 +137,7 @@ def insert_line(
     columns = layout.line_columns
     places = ", ".join("?" * len(columns))
     named = ", ".join(columns)
-    statement = f"INSERT OR IGNORE INTO r{number} ({named}) VALUES ({places})"  # noqa: S608
+    statement = session.dialect.ignoring(f"INSERT INTO r{number} ({named}) VALUES ({places})")  # noqa: S608
     chosen, attempt = at, 0
     session.run(statement, (chosen, *rest))
     while session.changed == 0:

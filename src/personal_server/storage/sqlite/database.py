@@ -39,6 +39,8 @@ STATEMENT_CACHE = 400
 READER_CACHE_KIB = 8_192
 WRITER_CACHE_KIB = 49_152
 JOURNAL_BYTES = 64 * 1024 * 1024
+# Pages of a word index written per step of a merge: some tens of milliseconds.
+PAGES_MERGED = 500
 
 
 class DatabaseInUse(StorageUnavailable):
@@ -95,7 +97,7 @@ class SqliteSession:
 
     @property
     def total_changed(self) -> int:
-        """See the port."""
+        """How many lines were written since the connection was opened."""
         return self.driver.total_changes()
 
     @property
@@ -207,6 +209,21 @@ class SqliteDatabase:
             if reader is not None:
                 reader.limit(None)
             self._idle.put(reader)
+
+    def wipe_words(self, index: str) -> None:
+        """Merge the index to one segment, a little per transaction; others write meanwhile."""
+        pages = -PAGES_MERGED
+        while self._merge(index, pages):
+            pages = PAGES_MERGED
+
+    def _merge(self, index: str, pages: int) -> bool:
+        """One step; a negative number begins to merge everything.  Whether it did work."""
+        with self.erase() as session:
+            if session.first("SELECT 1 FROM sqlite_schema WHERE name = ?", (index,)) is None:
+                return False
+            before = session.total_changed
+            session.run(f"INSERT INTO {index} ({index}, rank) VALUES ('merge', ?)", (pages,))  # noqa: S608
+            return session.total_changed - before >= 2
 
     def search(self, reader: Reader, plan: SearchPlan) -> Matches:
         """Full text of FTS5."""

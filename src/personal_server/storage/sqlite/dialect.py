@@ -11,34 +11,77 @@ import apsw
 from personal_server.domain.values import Comparable, ValueKind, bound, comparable
 from personal_server.storage.meaning import fold
 from personal_server.storage.sql.dialect import Value
+from personal_server.storage.tables import ColumnKind, StoredTable
+
+_TYPES = {
+    ColumnKind.TEXT: "TEXT",
+    ColumnKind.INTEGER: "INTEGER",
+    ColumnKind.FLAG: "INTEGER",
+    ColumnKind.BYTES: "BLOB",
+    ColumnKind.SCALAR: "ANY",
+    ColumnKind.JSON: "TEXT",
+}
 
 
 class SqliteDialect:
     """Field names are `[A-Za-z0-9_-]`, so that they stand in a JSON path without escapes."""
 
+    numbered_key = "INTEGER PRIMARY KEY AUTOINCREMENT"
+
+    def column_type(self, kind: ColumnKind) -> str:
+        """One of the types that STRICT tables know."""
+        return _TYPES[kind]
+
+    def table_options(self, *, rowid: bool) -> str:
+        """Values have the type of their column; lines lie by their key where they can."""
+        return " STRICT" if rowid else " STRICT, WITHOUT ROWID"
+
+    def replacing(self, insert: str, table: StoredTable) -> str:  # noqa: ARG002 (SQLite knows it)
+        """The other row goes, whichever key or index they share."""
+        return insert.replace("INSERT", "INSERT OR REPLACE", 1)
+
+    def ignoring(self, insert: str) -> str:
+        """No row with the same key is a reason to fail."""
+        return insert.replace("INSERT", "INSERT OR IGNORE", 1)
+
+    def word_index(self, name: str, columns: Sequence[str]) -> str:
+        """The index keeps words, not texts, and forgets them one id at a time."""
+        return (
+            f"CREATE VIRTUAL TABLE {name} USING fts5"
+            f"({', '.join(columns)}, content='', contentless_delete=1, tokenize='ascii')"
+        )
+
+    def walking(self, index: str) -> str:
+        """The planner obeys, or the statement fails."""
+        return f" INDEXED BY {index}"
+
+    def unsteering(self, comparison: str) -> str:
+        """An expression is no column, and no index serves it."""
+        return f"+{comparison}"
+
     def values(self, parameter: str) -> str:
-        """See the port."""
+        """Elements of the array."""
         return f"(SELECT value FROM json_each({parameter}))"  # noqa: S608
 
     def string_at(self, text: str, field: str) -> str:
-        """See the port."""
+        """A JSON null is no SQL null until it is asked for its type."""
         path = f"'$.\"{field}\"'"
         return f"CASE json_type({text}, {path}) WHEN 'text' THEN json_extract({text}, {path}) END"
 
     def comparable_at(self, text: str, field: str, kind: ValueKind) -> str:
-        """See the port."""
+        """Booleans by their type; all else by the function that fills columns."""
         path = f"'$.\"{field}\"'"
         if kind is ValueKind.BOOLEAN:
             return f"CASE json_type({text}, {path}) WHEN 'true' THEN 1 WHEN 'false' THEN 0 END"
         return f"pdpp_comparable(json_extract({text}, {path}), '{kind.value}')"
 
     def with_words(self, index: str, column: str, words: Sequence[str]) -> tuple[str, str]:
-        """See the port.  Words are letters and digits only."""
+        """Words are letters and digits only, so that they stand in a phrase as they are."""
         sql = f"(SELECT rowid FROM {index} WHERE {index} MATCH ?)"  # noqa: S608
         return sql, f'{column} : "{" ".join(words)}"'
 
     def bound(self, value: Comparable | None) -> Value:
-        """See the port."""
+        """Numbers beyond 64 bits are doubles."""
         return bound(value)
 
 

@@ -1,4 +1,4 @@
-"""Search and blobs from SQLite.
+"""Full text on FTS5: candidates of a search, and how many visible records hold each term.
 
 Rule: the index narrows to granted columns, and everything counted is visible: nothing of hidden
 text or hidden records reaches a number.  Ids stand in the order of event times, so that the newest

@@ -1,0 +1,173 @@
+"""Row classes as SQL: the tables they are, plain statements over them, values in and out.
+
+Rule: names of tables and columns come from row classes only, values are always bound.  Statements
+with equal conditions are made here, once, when their module is loaded (the subject leads them,
+where rows do not carry it); others are written out where they are used, with the names of columns
+taken from the row class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any, TypeVar
+
+import orjson
+
+from personal_server.storage.sql.dialect import Dialect, Value
+from personal_server.storage.sql.driver import Line, Session
+from personal_server.storage.tables import ColumnKind, StoredColumn, StoredRow, StoredTable
+
+R = TypeVar("R", bound=StoredRow)
+Columns = Sequence[StoredColumn[R, Any]]
+SUBJECT = "subject_id"
+
+
+# Tables ---------------------------------------------------------------------------------------
+def created(*tables: type[StoredRow]) -> Callable[[Session], None]:
+    """The migration that makes tables as they were in the first version, with their indexes."""
+
+    def create(session: Session) -> None:
+        for table in tables:
+            for statement in create_table(table.table, session.dialect):
+                session.run(statement)
+
+    return create
+
+
+def create_table(table: StoredTable, dialect: Dialect) -> list[str]:
+    """The statements that make a table of the first version and its indexes of one column."""
+    first = [each for each in table.columns if each.since == 1]
+    led = [SUBJECT] if table.by_subject else []
+    parts = [f"{SUBJECT} {dialect.column_type(ColumnKind.TEXT)} NOT NULL"] if led else []
+    parts += [_column(each, table, dialect) for each in first]
+    if not _is_inline(table):
+        parts.append(f"PRIMARY KEY ({', '.join([*led, *table.key])})")
+    parts += [f"UNIQUE ({', '.join([*led, *together])})" for together in table.unique]
+    columns = ",\n    ".join(parts)
+    made = [f"CREATE TABLE {table} (\n    {columns}\n){dialect.table_options(rowid=table.rowid)}"]
+    made += [
+        f"CREATE INDEX {table}_by_{each} ON {table} ({', '.join([*led, each.name])})"
+        for each in first
+        if each.indexed
+    ]
+    return made
+
+
+def index_on(table: type[R], name: str, *columns: StoredColumn[R, Any]) -> str:
+    """The statement that makes an index over several columns."""
+    led = f"{SUBJECT}, " if table.by_subject else ""
+    return f"CREATE INDEX {name} ON {table.table} ({led}{listed(columns)})"
+
+
+def add_column(table: type[R], column: StoredColumn[R, Any], dialect: Dialect) -> str:
+    """The statement that brings a column which a later version has."""
+    return f"ALTER TABLE {table.table} ADD COLUMN {_column(column, table.table, dialect)}"
+
+
+def _column(column: StoredColumn[Any, Any], table: StoredTable, dialect: Dialect) -> str:
+    if column.numbered:
+        return f"{column} {dialect.numbered_key}"
+    declared = f"{column} {dialect.column_type(column.kind)}"
+    if _is_inline(table) and column.key:
+        return f"{declared} PRIMARY KEY"
+    # a key is not null by itself; tables led by the subject say so too
+    is_bare = column.optional or (column.key and not table.by_subject)
+    return declared if is_bare else f"{declared} NOT NULL"
+
+
+def _is_inline(table: StoredTable) -> bool:
+    return len(table.key) == 1 and not table.by_subject
+
+
+# Statements -----------------------------------------------------------------------------------
+def listed(columns: Columns[Any]) -> str:
+    """The names of columns, with commas."""
+    return ", ".join(each.name for each in columns)
+
+
+@cache
+def select(table: type[R], *equal: StoredColumn[R, Any], columns: Columns[R] | None = None) -> str:
+    """Columns (`None`: all) of the rows with these values."""
+    wanted = listed(table.table.columns if columns is None else columns)
+    return f"SELECT {wanted} FROM {table.table}{_where(table, equal)}"  # noqa: S608
+
+
+def exists(table: type[R], *equal: StoredColumn[R, Any]) -> str:
+    """A line for each row with these values."""
+    return f"SELECT 1 FROM {table.table}{_where(table, equal)}"  # noqa: S608
+
+
+@cache
+def insert(table: type[StoredRow]) -> str:
+    """A whole row, its values in the order of the fields (without a number that it gets)."""
+    columns = [each for each in table.table.columns if not each.numbered]
+    led = [SUBJECT] if table.by_subject else []
+    named = [*led, *(each.name for each in columns)]
+    is_whole = len(named) == len(table.table.columns)
+    names = "" if is_whole else f" ({', '.join(named)})"
+    return f"INSERT INTO {table.table}{names} VALUES ({', '.join('?' * len(named))})"  # noqa: S608
+
+
+def update(table: type[R], columns: Columns[R], *equal: StoredColumn[R, Any]) -> str:
+    """New values of columns, of the rows with these values."""
+    assigned = ", ".join(f"{each} = ?" for each in columns)
+    return f"UPDATE {table.table} SET {assigned}{_where(table, equal)}"  # noqa: S608
+
+
+def delete(table: type[R], *equal: StoredColumn[R, Any]) -> str:
+    """The rows with these values, removed."""
+    return f"DELETE FROM {table.table}{_where(table, equal)}"  # noqa: S608
+
+
+def _where(table: type[StoredRow], equal: Columns[Any]) -> str:
+    led = [SUBJECT] if table.by_subject else []
+    return " WHERE " + " AND ".join(f"{name} = ?" for name in (*led, *equal))
+
+
+# Values ---------------------------------------------------------------------------------------
+def stored(column: StoredColumn[Any, Any], value: object) -> Value:
+    """A value as its column holds it."""
+    if value is None:
+        return None
+    if column.kind is ColumnKind.JSON:
+        return orjson.dumps(value).decode()
+    if isinstance(value, bool):
+        return int(value)
+    if isinstance(value, int | float | str | bytes):
+        return value
+    raise TypeError(f"{column} holds scalars.")
+
+
+def values_of(row: StoredRow) -> list[Value]:
+    """What a row holds, in the order of its fields (without a number that it gets)."""
+    columns = row.table.columns
+    return [stored(each, getattr(row, each.name)) for each in columns if not each.numbered]
+
+
+def row_from(table: type[R], line: Line) -> R:
+    """A row from a line of all its columns."""
+    found = zip(_loaders(table.table), line, strict=True)
+    return table(
+        **{
+            name: value if load is None or value is None else load(value)
+            for (name, load), value in found
+        }
+    )
+
+
+@cache
+def _loaders(table: StoredTable) -> tuple[tuple[str, Callable[[Any], object] | None], ...]:
+    return tuple((each.name, _loader(each)) for each in table.columns)
+
+
+def _loader(column: StoredColumn[Any, Any]) -> Callable[[Any], object] | None:
+    if column.kind is ColumnKind.FLAG:
+        return bool
+    if column.kind is not ColumnKind.JSON:
+        return None
+    return _tuple if column.is_tuple else orjson.loads
+
+
+def _tuple(text: str) -> tuple[object, ...]:
+    return tuple(orjson.loads(text))

@@ -1,0 +1,257 @@
+"""Tables, each written once: a row class is its columns, typed.
+
+    class GrantRow(Row, table="grants"):
+        grant_id: Cell[str] = column(key=True)
+        revoked_at_ns: Cell[int | None] = column(default=None)
+
+A row has values (`row.grant_id`: str), its class has columns (`GrantRow.grant_id`), of which
+conditions and assignments are made: `GrantRow.grant_id.equals("gra_1")`.  A column that does not
+exist, a column of another table, and a value of another type are errors of the type checker.
+
+Rule: this room has no SQL; `storage/sql/statements` turns row classes into it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum, auto
+from functools import cached_property
+from types import UnionType
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Generic,
+    TypeVar,
+    cast,
+    dataclass_transform,
+    get_args,
+    get_origin,
+    get_type_hints,
+    overload,
+)
+
+T = TypeVar("T")
+R = TypeVar("R", bound="StoredRow")
+
+
+class ColumnKind(StrEnum):
+    """What a column holds.  `scalar` takes a number or a text; `json` any JSON value, as text."""
+
+    TEXT = auto()
+    INTEGER = auto()
+    FLAG = auto()
+    BYTES = auto()
+    SCALAR = auto()
+    JSON = auto()
+
+
+class Comparison(StrEnum):
+    """How a condition compares; null meets `is null` only."""
+
+    EQUALS = "="
+    AT_MOST = "<="
+    ABOVE = ">"
+    IS_NULL = "IS NULL"
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnCondition(Generic[R]):
+    """What a column of a row must be."""
+
+    column: StoredColumn[R, Any]
+    comparison: Comparison
+    value: object = None
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment(Generic[R]):
+    """What a column of a row becomes."""
+
+    column: StoredColumn[R, Any]
+    value: object
+
+
+class StoredColumn(Generic[R, T]):
+    """A column of a table.  As text it is its name."""
+
+    def __init__(self, name: str, hint: Any, options: Mapping[str, Any]) -> None:
+        members = set(get_args(hint)) if isinstance(hint, UnionType) else {hint}
+        self.name = name
+        self.optional = type(None) in members
+        self.kind = _kind(members - {type(None)})
+        self.is_tuple = any(get_origin(member) is tuple for member in members)
+        self.key: bool = options.get("key", False)
+        self.numbered: bool = options.get("numbered", False)
+        self.unique: bool | str = options.get("unique", False)
+        self.indexed: bool = options.get("indexed", False)
+        self.since: int = options.get("since", 1)
+
+    def __str__(self) -> str:
+        return self.name
+
+    def equals(self, value: T) -> ColumnCondition[R]:
+        """The column has that value (`None`: it is null)."""
+        comparison = Comparison.IS_NULL if value is None else Comparison.EQUALS
+        return ColumnCondition(self, comparison, value)
+
+    @overload
+    def at_most(self: StoredColumn[R, int], value: int) -> ColumnCondition[R]: ...
+    @overload
+    def at_most(self: StoredColumn[R, int | None], value: int) -> ColumnCondition[R]: ...
+    def at_most(self: StoredColumn[R, Any], value: int) -> ColumnCondition[R]:
+        """The column is a number up to that one."""
+        return ColumnCondition(self, Comparison.AT_MOST, value)
+
+    @overload
+    def above(self: StoredColumn[R, int], value: int) -> ColumnCondition[R]: ...
+    @overload
+    def above(self: StoredColumn[R, int | None], value: int) -> ColumnCondition[R]: ...
+    def above(self: StoredColumn[R, Any], value: int) -> ColumnCondition[R]:
+        """The column is a number above that one."""
+        return ColumnCondition(self, Comparison.ABOVE, value)
+
+    def to(self, value: T) -> Assignment[R]:
+        """The column gets that value."""
+        return Assignment(self, value)
+
+
+def _kind(members: set[Any]) -> ColumnKind:
+    if len(members) > 1:
+        return ColumnKind.SCALAR
+    (member,) = members
+    if not isinstance(member, type):
+        return ColumnKind.JSON
+    kinds: dict[Any, ColumnKind] = {
+        bool: ColumnKind.FLAG,
+        int: ColumnKind.INTEGER,
+        bytes: ColumnKind.BYTES,
+    }
+    if issubclass(member, str):
+        return ColumnKind.TEXT
+    return kinds.get(member, ColumnKind.JSON)
+
+
+class Cell(Generic[T]):
+    """The type of a field of a row class: a value on a row, a column on the class.
+
+    Only the type checker reads it.  The value lies in the row and the column in the class, as
+    attributes without a descriptor, so that reading a value costs what it costs anywhere.
+    """
+
+    if TYPE_CHECKING:
+
+        @overload
+        def __get__(self, row: None, table: type[R]) -> StoredColumn[R, T]: ...
+        @overload
+        def __get__(self, row: StoredRow, table: type[R]) -> T: ...
+        def __get__(self, row: object, table: object) -> object: ...
+        def __set__(self, row: StoredRow, value: T) -> None: ...
+
+
+@overload
+def column(
+    *,
+    default: T,
+    key: bool = False,
+    numbered: bool = False,
+    unique: bool | str = False,
+    indexed: bool = False,
+    since: int = 1,
+) -> Cell[T]: ...
+@overload
+def column(
+    *,
+    default_factory: Callable[[], T],
+    key: bool = False,
+    numbered: bool = False,
+    unique: bool | str = False,
+    indexed: bool = False,
+    since: int = 1,
+) -> Cell[T]: ...
+@overload
+def column(
+    *,
+    key: bool = False,
+    numbered: bool = False,
+    unique: bool | str = False,
+    indexed: bool = False,
+    since: int = 1,
+) -> Cell[Any]: ...
+def column(**options: Any) -> Any:
+    """What stands beside a field of a row class.
+
+    `key`: of the primary key, in the order of the fields; `numbered`: the key, which the database
+    counts; `unique`: alone, or together with those of the same word; `since`: the version of its
+    schema module that brought the column.
+    """
+    names = ("default", "default_factory")
+    defaults = {name: options.pop(name) for name in names if name in options}
+    return dataclasses.field(**defaults, metadata=options)
+
+
+@dataclass(frozen=True)
+class StoredTable:
+    """What the row classes say about their table.  As text it is its name.
+
+    `by_subject`: the subject leads every key and condition, and rows do not carry it.
+    `rowid`: lines lie by a number of the database, not by their key.
+    """
+
+    name: str
+    columns: tuple[StoredColumn[Any, Any], ...]
+    by_subject: bool
+    rowid: bool
+
+    def __str__(self) -> str:
+        return self.name
+
+    def column(self, name: str) -> StoredColumn[Any, Any]:
+        """The column of that name, where a table of states names it."""
+        (found,) = (each for each in self.columns if each.name == name)
+        return found
+
+    @cached_property
+    def key(self) -> tuple[str, ...]:
+        """The columns of the primary key (after the subject)."""
+        return tuple(each.name for each in self.columns if each.key or each.numbered)
+
+    @cached_property
+    def unique(self) -> tuple[tuple[str, ...], ...]:
+        """Columns that are unique together (within the subject)."""
+        groups: dict[str, list[str]] = {}
+        for each in self.columns:
+            if each.unique:
+                word = each.name if each.unique is True else each.unique
+                groups.setdefault(word, []).append(each.name)
+        return tuple(tuple(group) for group in groups.values())
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The names of all columns, in the order of the fields."""
+        return tuple(each.name for each in self.columns)
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(column,))
+class StoredRow:
+    """A row of a table.  A subclass that names its table is frozen and built by keywords."""
+
+    table: ClassVar[StoredTable]
+    by_subject: ClassVar[bool] = False
+
+    def __init_subclass__(cls, table: str | None = None, *, rowid: bool = False) -> None:
+        super().__init_subclass__()
+        if table is None:
+            return
+        dataclass(frozen=True, kw_only=True)(cls)
+        hints = get_type_hints(cls)
+        columns = [
+            StoredColumn[Any, Any](each.name, get_args(hints[each.name])[0], each.metadata)
+            for each in dataclasses.fields(cast("Any", cls))
+        ]
+        for each in columns:
+            setattr(cls, each.name, each)
+        is_numbered = any(each.numbered for each in columns)
+        cls.table = StoredTable(table, tuple(columns), cls.by_subject, rowid or is_numbered)

@@ -35,7 +35,8 @@ def created(*tables: type[StoredRow]) -> Callable[[Session], None]:
     return create
 
 
-def create_table(table: StoredTable, dialect: Dialect) -> list[str]:
+@cache
+def create_table(table: StoredTable, dialect: Dialect) -> tuple[str, ...]:
     """The statements that make a table of the first version and its indexes of one column."""
     first = [each for each in table.columns if each.since == 1]
     led = [SUBJECT] if table.by_subject else []
@@ -51,7 +52,7 @@ def create_table(table: StoredTable, dialect: Dialect) -> list[str]:
         for each in first
         if each.indexed
     ]
-    return made
+    return tuple(made)
 
 
 def index_on(table: type[R], name: str, *columns: StoredColumn[R, Any]) -> str:

@@ -21,7 +21,7 @@ from personal_server.settings import Settings
 from personal_server.storage.ports import DisclosureQuery
 from personal_server.web.application import Outermost
 from personal_server.web.limits import FailedBearers
-from personal_server.web.origins import origin_policy
+from personal_server.web.requests import origin_policy
 from tests.mcp_adapter.seed import long_body, photo
 from tests.requirements.doors import Door, HttpWire, World, eras, greeting_request
 from tests.resource_server.living import Living

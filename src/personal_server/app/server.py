@@ -63,7 +63,7 @@ from personal_server.settings import Limits as LimitSettings
 from personal_server.web.application import Outermost
 from personal_server.web.guarded_fetch import GuardedFetch
 from personal_server.web.limits import FailedBearers
-from personal_server.web.origins import origin_policy
+from personal_server.web.requests import origin_policy
 
 # Clients that the owner set up by hand: the `[[clients]]` tables of `config.toml`.
 #

@@ -27,8 +27,7 @@ from personal_server.granting.revocations import Ended, end_grant, end_package
 from personal_server.reading.tokens import Judged, judge, resolved
 from personal_server.storage.authorization import AuthorizationReader, AuthorizationStore, ClientRow
 from personal_server.storage.catalog import Catalogs
-from personal_server.web.bearers import sent_bearer
-from personal_server.web.requests import IncomingRequest
+from personal_server.web.requests import IncomingRequest, sent_bearer
 from personal_server.web.responses import answer
 
 

@@ -12,9 +12,22 @@ from collections.abc import Iterable
 from personal_server.domain.authority import ReadAuthority
 from personal_server.domain.criteria import Term
 from personal_server.enforcement.aggregates import check_combination, grouping_of, metric_of
-from personal_server.enforcement.conditions import conditions_on, order_of
+from personal_server.enforcement.authority import (
+    Sources,
+    ambiguous_schema,
+    connection_count,
+    select_any,
+    select_blob_sources,
+    select_stream,
+)
 from personal_server.enforcement.expansion import allowed_expansions
-from personal_server.enforcement.fields import check_cut, require_field, shown_fields
+from personal_server.enforcement.fields import (
+    check_cut,
+    conditions_on,
+    order_of,
+    require_field,
+    shown_fields,
+)
 from personal_server.enforcement.plans import (
     AggregatePlan,
     AuthorizedRead,
@@ -42,14 +55,6 @@ from personal_server.enforcement.queries import (
     SearchQuery,
     Selectors,
     StreamQuery,
-)
-from personal_server.enforcement.readable_sources import (
-    Sources,
-    ambiguous_schema,
-    connection_count,
-    select_any,
-    select_blob_sources,
-    select_stream,
 )
 from personal_server.enforcement.search import checked_terms, search_parts
 from personal_server.errors import InvalidFieldPath, InvalidWindow

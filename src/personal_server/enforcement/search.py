@@ -14,7 +14,7 @@ from typing import NamedTuple
 from personal_server.domain.authority import ReadableSource, ReadAuthority, TokenKind
 from personal_server.domain.criteria import Condition, Term
 from personal_server.domain.envelope import Warning, skipped
-from personal_server.enforcement.conditions import conditions_on
+from personal_server.enforcement.fields import conditions_on
 from personal_server.enforcement.queries import FilterText, SearchQuery
 from personal_server.enforcement.rows import Candidate
 from personal_server.errors import (

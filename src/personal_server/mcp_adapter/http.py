@@ -31,10 +31,9 @@ from personal_server.mcp_adapter.metrics import Counts, telling
 from personal_server.mcp_adapter.server import Caller, Offer, build_server, personal_data
 from personal_server.rs_client.port import RsPort
 from personal_server.web.application import Exchange, Surface
-from personal_server.web.bearers import sent_bearer
-from personal_server.web.cross_origin import preflight, readable_by
 from personal_server.web.error_responses import json_error
-from personal_server.web.requests import IncomingRequest, check_version
+from personal_server.web.requests import IncomingRequest, check_version, sent_bearer
+from personal_server.web.responses import preflight, readable_by
 from personal_server.web.routing import BodyRule, RouteDeclaration, RouteTable
 
 # Who may use `/mcp`: the port that the composition root answers from the token store.

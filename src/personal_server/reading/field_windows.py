@@ -20,11 +20,11 @@ from personal_server.domain.wire_objects import (
     WireObject,
     Word,
 )
+from personal_server.enforcement.authority import ambiguous
 from personal_server.enforcement.authorize import authorize_field_window
 from personal_server.enforcement.disclose import identity
 from personal_server.enforcement.plans import AuthorizedRead, FieldWindowPlan
 from personal_server.enforcement.queries import FieldWindowQuery
-from personal_server.enforcement.readable_sources import ambiguous
 from personal_server.enforcement.rows import FieldWindow, WindowOutcome
 from personal_server.errors import FieldNotFound, FieldNotText, QueryNotFound
 from personal_server.reading.records import no_such_record

@@ -30,6 +30,7 @@ from personal_server.domain.envelope import Answer, Counted, name_unavailable
 from personal_server.domain.record import Row, key_text
 from personal_server.domain.values import Comparable
 from personal_server.domain.wire_objects import encode
+from personal_server.enforcement.authority import ambiguous
 from personal_server.enforcement.authorize import authorize_record, authorize_records
 from personal_server.enforcement.disclose import (
     ChildList,
@@ -41,7 +42,6 @@ from personal_server.enforcement.disclose import (
 from personal_server.enforcement.expansion import AllowedExpansion
 from personal_server.enforcement.plans import AuthorizedRead, RecordsPlan, Shown, children_plan
 from personal_server.enforcement.queries import RecordQuery, RecordsQuery, Selectors
-from personal_server.enforcement.readable_sources import ambiguous
 from personal_server.enforcement.rows import Children, Page, Position
 from personal_server.errors import NotFound
 from personal_server.reading.freshness import least_fresh

@@ -40,9 +40,8 @@ from personal_server.resource_server.writes import CollectorState, Deletes, Inge
 from personal_server.storage.catalog import KnownDeclarations
 from personal_server.storage.ports import DisclosureStore, ReadSnapshot
 from personal_server.web.application import WRITING, Exchange, Surface, respond
-from personal_server.web.bearers import bearer_token
 from personal_server.web.error_responses import json_error
-from personal_server.web.requests import Request
+from personal_server.web.requests import Request, bearer_token
 from personal_server.web.responses import Reply, rate_headers
 from personal_server.web.routing import Caching, Route, RouteTable, Tokens
 from personal_server.web.workers import Capacity

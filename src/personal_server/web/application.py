@@ -29,28 +29,26 @@ from personal_server.errors import (
     RateLimitExceeded,
 )
 from personal_server.web.bodies import check_head, read_body, spool_body
-from personal_server.web.cross_origin import (
-    READABLE_ANYWHERE,
-    is_public_document,
-    preflight,
-    readable_anywhere,
-)
 from personal_server.web.error_responses import json_error, translate
 from personal_server.web.limits import FailedBearers
-from personal_server.web.origins import OriginPolicy
 from personal_server.web.parameters import Parameters, parse_query
 from personal_server.web.requests import (
     PDPP_VERSION,
     IncomingRequest,
+    OriginPolicy,
     check_version,
     request_id_of,
 )
 from personal_server.web.responses import (
     JSON_TYPE,
+    READABLE_ANYWHERE,
     ChunkedResponse,
     Reply,
     close_chunks,
     compress,
+    is_public_document,
+    preflight,
+    readable_anywhere,
     send_response,
     set_fixed_headers,
 )

@@ -21,8 +21,7 @@ from personal_server.errors import (
     InternalError,
     PersonalServerError,
 )
-from personal_server.web.bearers import challenge, metadata_url
-from personal_server.web.requests import IncomingRequest
+from personal_server.web.requests import IncomingRequest, challenge, metadata_url
 from personal_server.web.responses import JSON_TYPE, NO_STORE, UnsatisfiableRange, page_headers
 
 RETRY_SECONDS = 1

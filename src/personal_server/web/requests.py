@@ -1,4 +1,4 @@
-"""One request: as it comes in, as a route of `/v1` sees it, and what its headers prefer.
+"""One request: its origin, id, version and bearer, what its headers prefer, what a route sees.
 
 Rule: what the outermost application settled (`scope["state"]`) is believed, and nothing else is: a
 request id is minted here and nowhere else, where there is none.
@@ -7,17 +7,25 @@ request id is minted here and nowhere else, where there is none.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 from secrets import token_hex
 from typing import Any, BinaryIO
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import starlette.requests
 from starlette.types import Receive, Scope
 
 from personal_server.domain.authority import ReadAuthority
-from personal_server.errors import UnsupportedVersion
+from personal_server.errors import (
+    AuthenticationRequired,
+    InvalidToken,
+    MisdirectedRequest,
+    PersonalServerError,
+    UnsupportedVersion,
+)
+from personal_server.settings import FORWARDED, Network, Settings
 from personal_server.web.parameters import Parameters
 
 PDPP_VERSION = "2026-04-06"
@@ -157,3 +165,144 @@ def _rank(wanted: Mapping[str, float], media_type: str) -> tuple[float, bool]:
         if weight is not None:
             return (weight, weight > 0 and name == media_type)
     return (0.0, False)
+
+
+# The origin of a request: which of our names the caller used, and from where it came.
+#
+# Rule: this is decided once, on the outermost application; forwarded headers count only from a
+# trusted proxy, and no rule anywhere authorizes by address.
+# Source: docs/contract/authorization-server.md 1.
+
+
+_LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "[::1]")
+_DEFAULT_PORT = {"http": 80, "https": 443}
+
+
+@dataclass(frozen=True, slots=True)
+class OriginPolicy:
+    """The origins we answer for.
+
+    Shapes: `hosts` maps a lower-case `host[:port]`, also with the default port of the origin, to
+    the origin it stands for; `forwarded` means that hosts are believed from trusted proxies over
+    https only.
+    """
+
+    hosts: Mapping[str, str]
+    forwarded: bool
+    trusted_proxies: tuple[Network, ...]
+
+    @property
+    def origins(self) -> tuple[str, ...]:
+        """Every origin of this server, the configured one first."""
+        return tuple(dict.fromkeys(self.hosts.values()))
+
+    def origin_of(self, peer: str, scheme: str, headers: Mapping[str, str]) -> str:
+        """The origin the request was made on.
+
+        Shapes: `headers` by lower-case name.  Raises: MisdirectedRequest.
+        """
+        host = headers.get("host", "")
+        trusted = self._trusts(peer)
+        if trusted:
+            scheme = _last(headers.get("x-forwarded-proto")) or scheme
+            host = _last(headers.get("x-forwarded-host")) or host
+        origin = self.hosts.get(host.lower())
+        if origin is None or (self.forwarded and not (trusted and scheme == "https")):
+            raise MisdirectedRequest(
+                "This server does not answer for the requested host. Use the address in"
+                " PDPP_PUBLIC_URL."
+            )
+        return origin
+
+    def client_address(self, peer: str, headers: Mapping[str, str]) -> str:
+        """Where the caller is: the peer, or what trusted proxies say of it."""
+        if not self._trusts(peer):
+            return peer
+        hops = [hop.strip() for hop in headers.get("x-forwarded-for", "").split(",") if hop.strip()]
+        return next((hop for hop in reversed(hops) if not self._trusts(hop)), peer)
+
+    def _trusts(self, address: str) -> bool:
+        if not self.trusted_proxies:
+            return False
+        try:
+            parsed = ip_address(address)
+        except ValueError:
+            return False
+        return any(parsed in network for network in self.trusted_proxies)
+
+
+def origin_policy(settings: Settings) -> OriginPolicy:
+    """The policy of a configuration; a loopback origin answers to all loopback names."""
+    forwarded = settings.public_url == FORWARDED
+    if forwarded:
+        named = [f"https://{host.removesuffix(':443')}" for host in settings.trusted_hosts]
+        return OriginPolicy(_hosts(named), forwarded, settings.trusted_proxies)
+    parts = urlsplit(settings.public_url)
+    origins = [settings.public_url]
+    if parts.hostname in ("127.0.0.1", "localhost", "::1"):
+        port = "" if parts.port is None else f":{parts.port}"
+        origins += [f"{parts.scheme}://{name}{port}" for name in _LOOPBACK_HOSTS]
+    return OriginPolicy(_hosts(origins), forwarded, settings.trusted_proxies)
+
+
+def _hosts(origins: Iterable[str]) -> dict[str, str]:
+    """Every way to write the host of an origin."""
+    found: dict[str, str] = {}
+    for origin in origins:
+        parts = urlsplit(origin)
+        found.setdefault(parts.netloc, origin)
+        if parts.port is None:
+            found.setdefault(f"{parts.netloc}:{_DEFAULT_PORT[parts.scheme]}", origin)
+    return found
+
+
+def _last(header: str | None) -> str:
+    return header.rsplit(",", 1)[-1].strip() if header else ""
+
+
+# Bearer credentials: from the `Authorization` header to what the token stands for.
+#
+# Rule: this module knows the header's syntax and the challenge; what a token stands for is known to
+# whoever the surface hands in.  Cookies and query parameters are never credentials.
+
+
+_TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{1,4096}\Z")
+
+
+def sent_bearer(authorization: str | None) -> str | None:
+    """What an `Authorization` header sends as a bearer; another scheme or nothing counts as none.
+
+    Source: docs/contract/authorization-server.md 12.2.
+    """
+    scheme, _, token = (authorization or "").strip().partition(" ")
+    return token.strip() or None if scheme.lower() == "bearer" else None
+
+
+def bearer_token(authorization: str | None) -> str:
+    """The token of an `Authorization` header.
+
+    Raises: AuthenticationRequired (none, an empty one, or another scheme), InvalidToken (bearer,
+        not a token).
+    """
+    token = sent_bearer(authorization)
+    if token is None:
+        raise AuthenticationRequired("Send an access token: Authorization: Bearer <token>.")
+    if _TOKEN.match(token) is None:
+        raise InvalidToken("The bearer token is malformed; authorize again.")
+    return token
+
+
+def metadata_url(origin: str, resource: str = "") -> str:
+    """Where the protected resource of a path (`""`: the origin itself) describes itself."""
+    return f"{origin}/.well-known/oauth-protected-resource{resource}"
+
+
+def challenge(error: PersonalServerError, origin: str, resource: str = "") -> str:
+    """`WWW-Authenticate` of a 401; `error` stands in it only when a token was sent.
+
+    Source: docs/contract/resource-server.md 3; docs/contract/authorization-server.md 12.2.
+    """
+    text = f'Bearer resource_metadata="{metadata_url(origin, resource)}", scope="pdpp:read"'
+    if not isinstance(error, AuthenticationRequired):
+        text += f', error="invalid_token", error_description="{error.message}"'
+    return text

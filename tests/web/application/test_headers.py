@@ -11,7 +11,7 @@ import pytest
 
 from tests.app.whole import Whole, whole
 from tests.console.household import mail_request
-from tests.web.origins.test_everywhere import ROUTES
+from tests.web.requests.test_everywhere import ROUTES
 
 KEPT_BY_NOBODY = (
     "/oauth",

@@ -14,13 +14,10 @@ from typing import Any
 
 from personal_server.mcp_adapter import contract
 from personal_server.mcp_adapter.calls import Call
-from personal_server.mcp_adapter.faces.content_ladder import (
-    Holder,
-    ladder_entry,
-    ladder_line,
-)
+from personal_server.mcp_adapter.faces.content_ladder import ladder_entry, ladder_line
 from personal_server.mcp_adapter.faces.page_layout import Block
 from personal_server.mcp_adapter.faces.record_identity import (
+    Holder,
     Place,
     event_time,
     holder_of,

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from personal_server.domain.criteria import Condition, Operator
 from personal_server.domain.values import DAY_NANOSECONDS, ValueKind, instant_ns
-from personal_server.enforcement.conditions import conditions_on, order_of
+from personal_server.enforcement.fields import conditions_on, order_of
 from personal_server.enforcement.queries import FilterText
 from personal_server.errors import InvalidFilter, InvalidSort, PersonalServerError
 from tests.resource_server.journal import client, stream_grant

@@ -6,12 +6,8 @@ import pytest
 
 from personal_server.domain.authority import ReadAuthority
 from personal_server.domain.connection import ConnectionStatus
+from personal_server.enforcement.authority import select_any, select_blob_sources, select_stream
 from personal_server.enforcement.queries import Selectors
-from personal_server.enforcement.readable_sources import (
-    select_any,
-    select_blob_sources,
-    select_stream,
-)
 from personal_server.errors import (
     AmbiguousConnection,
     ConnectionNotFound,

@@ -6,7 +6,7 @@ import jsonschema_rs
 import pytest
 
 from personal_server.mcp_adapter.contract import published_contract
-from personal_server.mcp_adapter.errors import argument_codes, conflict_codes
+from personal_server.mcp_adapter.errors import ARGUMENT_CODES, CONFLICT_CODES
 from personal_server.mcp_adapter.handles import RecordRef, WindowCursor, field_key, render_cursor
 from personal_server.rs_client.port import RsResponse, RsTimeout, RsUnreachable
 from tests.mcp_adapter.asking import ask
@@ -153,7 +153,7 @@ further_codes = {
 
 def test_every_code_has_a_case() -> None:
     covered = {code for code, *_ in cases} | {"rs_timeout", "rs_unreachable", "internal_error"}
-    assert covered | {"resource_too_large"} == argument_codes | conflict_codes | further_codes
+    assert covered | {"resource_too_large"} == ARGUMENT_CODES | CONFLICT_CODES | further_codes
 
 
 rs_codes: list[tuple[str, int, Json, Json | None]] = [

@@ -3,7 +3,7 @@ import logging
 import pytest
 
 from personal_server.mcp_adapter.calls import Link, Outcome
-from personal_server.mcp_adapter.metrics import Counts, distinct_outcomes, route_of, telling
+from personal_server.mcp_adapter.metrics import DISTINCT_OUTCOMES, Counts, route_of, telling
 
 pytestmark = pytest.mark.anyio
 
@@ -34,9 +34,9 @@ def test_calls_refits_cuts_and_misses_are_counted() -> None:
 def test_words_of_a_server_never_become_the_log() -> None:
     counts = Counts()
     assert counts.note("fetch", refused("Dear reader,\nmy secret"), (1, 1)) == "other"
-    for number in range(distinct_outcomes * 2):
+    for number in range(DISTINCT_OUTCOMES * 2):
         counts.note("fetch", refused(f"code_{number}"), (1, 1))
-    assert len(counts.calls) <= distinct_outcomes + 1
+    assert len(counts.calls) <= DISTINCT_OUTCOMES + 1
     assert "secret" not in counts.line()
 
 
@@ -57,7 +57,7 @@ async def test_the_counts_are_told_each_time_they_grew(
     import anyio  # noqa: PLC0415
 
     caplog.set_level(logging.INFO, "personal_server.mcp_adapter")
-    monkeypatch.setattr("personal_server.mcp_adapter.metrics.log_seconds", 0)
+    monkeypatch.setattr("personal_server.mcp_adapter.metrics.LOG_SECONDS", 0)
     counts = Counts()
     counts.note("schema", Outcome({}, ""), (1, 1))
     async with telling(counts):

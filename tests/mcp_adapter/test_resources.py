@@ -15,7 +15,7 @@ from personal_server.mcp_adapter.handles import (
     record_uri,
     window_uri,
 )
-from personal_server.mcp_adapter.resources import Content, fixed, read_resource, templates
+from personal_server.mcp_adapter.resources import FIXED, TEMPLATES, Content, read_resource
 from tests.mcp_adapter.asking import ask, call_over, origin
 from tests.mcp_adapter.fake_rs import FakeRs
 from tests.mcp_adapter.fake_wire import error_answer
@@ -34,8 +34,8 @@ def as_json(content: Content) -> Any:
 
 
 def test_two_resources_and_four_templates_are_listed() -> None:
-    assert [item.uri for item in fixed] == ["pdpp://schema", "pdpp://grant"]
-    assert [item.name for item in templates] == ["stream", "record", "field-window", "blob"]
+    assert [item.uri for item in FIXED] == ["pdpp://schema", "pdpp://grant"]
+    assert [item.name for item in TEMPLATES] == ["stream", "record", "field-window", "blob"]
 
 
 async def test_schema_and_stream_equal_the_tool() -> None:

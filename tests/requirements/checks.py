@@ -10,7 +10,7 @@ import jsonschema_rs
 from personal_server.mcp_adapter import contract
 from personal_server.mcp_adapter.calls import Call, Outcome
 from personal_server.mcp_adapter.contract import published_contract
-from personal_server.mcp_adapter.faces.record_identity import identity_members
+from personal_server.mcp_adapter.faces.record_identity import IDENTITY_MEMBERS
 from personal_server.mcp_adapter.safe_text import clean, clean_json
 from personal_server.mcp_adapter.sdk_results import call_result
 from personal_server.rs_client.answers import has_more, rows_of
@@ -25,7 +25,7 @@ validators = {
 }
 
 
-named_members = identity_members - {"expanded"}
+named_members = IDENTITY_MEMBERS - {"expanded"}
 
 
 def outside_payload(tool: str, structured: Json) -> Json:
@@ -59,7 +59,7 @@ def check(call: Call, outcome: Outcome) -> tuple[int, int]:
     tool, structured = call.tool, outcome.structured
     validators[tool].validate(structured)
     result, sizes = call_result(call, outcome)
-    assert len(result.content) <= 1 + contract.links
+    assert len(result.content) <= 1 + contract.LINKS
     assert sizes[0] == len(outcome.text)
     check_budget(tool, outcome, sizes)
     check_parity(call, outcome)

@@ -25,7 +25,7 @@ STYLESHEET = (_STATIC / "console.css").read_bytes()
 ICON = (_STATIC / "icon.svg").read_bytes()
 STYLESHEET_NAME = f"console-{hashlib.sha256(STYLESHEET).hexdigest()[:12]}.css"
 
-_templates = Environment(
+_TEMPLATES = Environment(
     loader=PackageLoader("personal_server.console", "templates"),
     autoescape=True,
     undefined=StrictUndefined,
@@ -43,7 +43,7 @@ _FILTERS: dict[str, Callable[..., str]] = {
     "browser": words.browser_name,
     "bytes": words.size,
 }
-_templates.filters.update(_FILTERS)
+_TEMPLATES.filters.update(_FILTERS)
 
 TITLES: Mapping[int, str] = {
     400: "That did not work",
@@ -115,7 +115,7 @@ class Pages:
         target: str | None = None,
     ) -> Response:
         """A page; `target` as in `console_headers`."""
-        body = _templates.get_template(template).render(
+        body = _TEMPLATES.get_template(template).render(
             {
                 "server_name": self._server_name,
                 "stylesheet": f"/assets/{STYLESHEET_NAME}",

@@ -45,7 +45,7 @@ KEPT_TOKENS_NS = 30 * DAY_NANOSECONDS
 SESSION_NS = 7 * DAY_NANOSECONDS
 UNREFERENCED_BLOB_NS = DAY_NANOSECONDS
 _log = logging.getLogger("personal_server.sweeping")
-_forgetting_log = logging.getLogger("personal_server.forgetting")
+_FORGETTING_LOG = logging.getLogger("personal_server.forgetting")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ async def keep_forgetting(
         try:
             await anyio.to_thread.run_sync(forget, records, disclosures, retention, clock())
         except StorageUnavailable as error:
-            _forgetting_log.warning("forgetting postponed: %s", error.code)
+            _FORGETTING_LOG.warning("forgetting postponed: %s", error.code)
         await anyio.sleep(FORGET_SECONDS)
 
 

@@ -23,9 +23,9 @@ from personal_server.rs_client.port import Query
 Arguments = dict[str, Any]
 Parsed = TypeVar("Parsed")
 
-later = frozenset({"filter", "expand", "expand_limit"})
+LATER = frozenset({"filter", "expand", "expand_limit"})
 """Arguments whose own checks, with their own codes, come after names and types."""
-long_strings = frozenset({"id", "record_id", "cursor", "changes_since"})
+LONG_STRINGS = frozenset({"id", "record_id", "cursor", "changes_since"})
 
 
 def parse_arguments(
@@ -115,7 +115,7 @@ def _unknown(tool: ToolContract, name: str) -> ToolError:
     return ToolError(
         "invalid_arguments",
         f"`{quoted(name)}` is not an argument of {tool.name}. {hint}",
-        param=quoted(name) if quoted(name) == name else name[: contract.quoted_value],
+        param=quoted(name) if quoted(name) == name else name[: contract.QUOTED_VALUE],
     )
 
 
@@ -127,7 +127,7 @@ def _missing(tool: ToolContract, name: str) -> ToolError:
 
 
 def _value(name: str, rule: Json, value: Any) -> Any:
-    if name in later:
+    if name in LATER:
         return value
     kind = rule.get("type")
     if kind == "integer":
@@ -148,7 +148,7 @@ def _integer(name: str, rule: Json, value: Any) -> int:
 
 
 def _string(name: str, rule: Json, value: Any) -> str:
-    limit = contract.handle_argument if name in long_strings else contract.string_argument
+    limit = contract.HANDLE_ARGUMENT if name in LONG_STRINGS else contract.STRING_ARGUMENT
     if not isinstance(value, str) or not value or not is_unicode(value):
         raise _wrong(name, rule, value)
     if len(value) > limit:
@@ -166,7 +166,7 @@ def _string(name: str, rule: Json, value: Any) -> str:
 
 
 def _list(name: str, rule: Json, value: Any) -> list[str]:
-    if not is_list(value) or not 1 <= len(value) <= contract.list_argument:
+    if not is_list(value) or not 1 <= len(value) <= contract.LIST_ARGUMENT:
         raise _wrong(name, rule, value)
     return [
         _string(name if name != "stream" else "streams", {"type": "string"}, item) for item in value
@@ -188,7 +188,7 @@ def _shown(value: Any) -> str:
         return "an object" if value else "an empty object"
     if is_list(value):
         return "a list" if value else "an empty list"
-    return one_line(compact(value), contract.quoted_value)
+    return one_line(compact(value), contract.QUOTED_VALUE)
 
 
 def _expected(rule: Json) -> str:
@@ -198,16 +198,16 @@ def _expected(rule: Json) -> str:
     if kind == "integer":
         return f"an integer, at least {low}" if high is None else f"an integer from {low} to {high}"
     if kind == "array":
-        return f"a list of 1 to {contract.list_argument} non-empty strings"
+        return f"a list of 1 to {contract.LIST_ARGUMENT} non-empty strings"
     return "an object" if kind == "object" else "a non-empty string"
 
 
 # Typed filters (docs/contract/mcp-adapter.md 10.2.1; docs/decisions.md C4). A string is never
 # parsed into a read, only into advice.
 
-operators = ("gte", "gt", "lte", "lt")
-expected_filter = "object: field -> scalar or {gte,gt,lte,lt}"
-bracket_form = re.compile(r"filter\[([^\[\]]+)\](?:\[(gte|gt|lte|lt)\])?=(.*)", re.DOTALL)
+OPERATORS = ("gte", "gt", "lte", "lt")
+EXPECTED_FILTER = "object: field -> scalar or {gte,gt,lte,lt}"
+BRACKET_FORM = re.compile(r"filter\[([^\[\]]+)\](?:\[(gte|gt|lte|lt)\])?=(.*)", re.DOTALL)
 
 
 def filter_query(arguments: Arguments) -> Query:
@@ -237,8 +237,8 @@ def encode_filter(value: object) -> Query:
     for key, condition in value.items():
         _check_key(key)
         pairs.extend(_condition(key, condition))
-    if len(pairs) > contract.filter_conditions:
-        raise _refused("filter", f"`filter` takes at most {contract.filter_conditions} conditions.")
+    if len(pairs) > contract.FILTER_CONDITIONS:
+        raise _refused("filter", f"`filter` takes at most {contract.FILTER_CONDITIONS} conditions.")
     return tuple(pairs)
 
 
@@ -253,7 +253,7 @@ def _condition(key: str, condition: Any) -> Query:
     param = f"filter.{quoted(key)}"
     if not is_object(condition):
         return ((f"filter[{key}]", _scalar(param, condition, booleans=True)),)
-    if not condition or not set(condition) <= set(operators):
+    if not condition or not set(condition) <= set(OPERATORS):
         raise _refused(param, f"`{param}` takes only gte, gt, lte and lt, at least one of them.")
     return tuple(
         (f"filter[{key}][{name}]", _scalar(param, bound, booleans=False))
@@ -264,7 +264,7 @@ def _condition(key: str, condition: Any) -> Query:
 def _scalar(param: str, value: Any, *, booleans: bool) -> str:
     if isinstance(value, bool) and booleans:
         return "true" if value else "false"
-    if isinstance(value, str) and len(value) <= contract.string_argument and is_unicode(value):
+    if isinstance(value, str) and len(value) <= contract.STRING_ARGUMENT and is_unicode(value):
         return value
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
@@ -279,14 +279,14 @@ def _refused(param: str, message: str) -> ToolError:
         "invalid_filter",
         message,
         param=param,
-        expected=expected_filter,
+        expected=EXPECTED_FILTER,
         example={"filter": {"status": "paid", "sent_at": {"gte": "2026-01-01"}}},
     )
 
 
 def typed_filter(value: object) -> Json | None:
     """The filter a string plainly means, for advice; None when it is not plain."""
-    if not isinstance(value, str) or not value or len(value) > contract.string_argument:
+    if not isinstance(value, str) or not value or len(value) > contract.STRING_ARGUMENT:
         return None
     found = _from_json(value) or _from_brackets(value)
     try:
@@ -307,7 +307,7 @@ def _from_json(value: str) -> Json | None:
 def _from_brackets(value: str) -> Json | None:
     found: Json = {}
     for part in value.split("&"):
-        match = bracket_form.fullmatch(part)
+        match = BRACKET_FORM.fullmatch(part)
         if match is None:
             return None
         field, operator, text = match[1], match[2], unquote_plus(match[3])

@@ -17,7 +17,7 @@ class AdapterSettings:
     """The two tuning variables of the adapter."""
 
     link_rule: LinkRule = "auto"
-    max_blob_bytes: int = contract.blob_bytes
+    max_blob_bytes: int = contract.BLOB_BYTES
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import Any
 
 from personal_server.rs_client.json_values import Json, is_object
 
-retired_tools = {
+RETIRED_TOOLS = {
     "list_streams": "schema",
     "fetch_blob": "the resource pdpp://blob/{handle} or REST GET /v1/blobs/{id}",
     "create_event_subscription": "REST /v1/event-subscriptions",
@@ -24,60 +24,60 @@ retired_tools = {
 }
 """Names that older adapters served, and what stands instead."""
 
-text_aim = 12_000
-structured_aim = 32_000
-ceiling = 45_000
+TEXT_AIM = 12_000
+STRUCTURED_AIM = 32_000
+CEILING = 45_000
 
-schema_structured_aim = 32_000
-schema_structured_bytes = 60_000
-schema_text_aim = 8_000
-schema_text_limit = 12_000
-schema_connection_lines = 50
+SCHEMA_STRUCTURED_AIM = 32_000
+SCHEMA_STRUCTURED_BYTES = 60_000
+SCHEMA_TEXT_AIM = 8_000
+SCHEMA_TEXT_LIMIT = 12_000
+SCHEMA_CONNECTION_LINES = 50
 
-document_text = 24_000
-document_field = 300
-document_fields = 4_000
-document_children = 20
-json_read_limit = 24_000
+DOCUMENT_TEXT = 24_000
+DOCUMENT_FIELD = 300
+DOCUMENT_FIELDS = 4_000
+DOCUMENT_CHILDREN = 20
+JSON_READ_LIMIT = 24_000
 
-error_text = 4_000
-error_structured = 6_000
-quoted_value = 80
-title = 160
-label = 80
-group_key = 120
-excerpt = 200
-excerpts_per_hit = 2
-unusual_id = 200
+ERROR_TEXT = 4_000
+ERROR_STRUCTURED = 6_000
+QUOTED_VALUE = 80
+TITLE = 160
+LABEL = 80
+GROUP_KEY = 120
+EXCERPT = 200
+EXCERPTS_PER_HIT = 2
+UNUSUAL_ID = 200
 
-string_argument = 2_000
-handle_argument = 8_192
-list_argument = 100
-filter_conditions = 32
+STRING_ARGUMENT = 2_000
+HANDLE_ARGUMENT = 8_192
+LIST_ARGUMENT = 100
+FILTER_CONDITIONS = 32
 
-previews = (8_000, 2_400, 1_200, 600, 300, 120)
-refit_preview = 300
-short_preview = 120
-shortest_preview = 60
-compound_floor = 300
-reference = 1_000
+PREVIEWS = (8_000, 2_400, 1_200, 600, 300, 120)
+REFIT_PREVIEW = 300
+SHORT_PREVIEW = 120
+SHORTEST_PREVIEW = 60
+COMPOUND_FLOOR = 300
+REFERENCE = 1_000
 """A reference to bytes up to this size stays as sent."""
-refit_rows = 5
-page_reads = 3
+REFIT_ROWS = 5
+PAGE_READS = 3
 
-links = 5
-link_uri = 600 - label
+LINKS = 5
+LINK_URI = 600 - LABEL
 """Beside its name."""
-window = 4_096
+WINDOW = 4_096
 """The usual length of a field window."""
 
-prompt_argument = 500
-completions = 100
-record_resource_bytes = 1024 * 1024
-blob_bytes = 5 * 1024 * 1024
+PROMPT_ARGUMENT = 500
+COMPLETIONS = 100
+RECORD_RESOURCE_BYTES = 1024 * 1024
+BLOB_BYTES = 5 * 1024 * 1024
 
-tool_seconds = 45.0
-aside_seconds = 3.0
+TOOL_SECONDS = 45.0
+ASIDE_SECONDS = 3.0
 """Deadline of the schema read behind an expand gate or a completion."""
 
 
@@ -127,7 +127,7 @@ def _tool(row: Json) -> ToolContract:
 
 def replacement_of(name: str) -> str | None:
     """What stands instead of a retired tool."""
-    known = retired_tools.get(name)
+    known = RETIRED_TOOLS.get(name)
     if known is None and "event" in name and "subscription" in name:
         return "REST /v1/event-subscriptions"
     return known

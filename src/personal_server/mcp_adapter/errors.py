@@ -10,8 +10,8 @@ from typing import Any
 
 from personal_server.rs_client.json_values import Json
 
-conflict_codes = frozenset({"stale_cursor", "ambiguous_schema_detail"})
-argument_codes = frozenset(
+CONFLICT_CODES = frozenset({"stale_cursor", "ambiguous_schema_detail"})
+ARGUMENT_CODES = frozenset(
     {
         "invalid_arguments",
         "invalid_filter",
@@ -81,6 +81,6 @@ class ToolError(Exception):
 
 
 def _type_of(code: str) -> str:
-    if code in argument_codes:
+    if code in ARGUMENT_CODES:
         return "invalid_request_error"
-    return "conflict_error" if code in conflict_codes else "api_error"
+    return "conflict_error" if code in CONFLICT_CODES else "api_error"

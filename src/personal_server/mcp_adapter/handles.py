@@ -23,14 +23,14 @@ from personal_server.rs_client.json_values import (
 )
 from personal_server.rs_client.port import Path, Query
 
-record_prefix = "pdpp://record/"
-window_prefix = "pdpp://field-window/"
-blob_prefix = "pdpp://blob/"
-handle_chars = 8_150
-check_chars = 6
-digest_chars = 12
-hex_digest = re.compile(r"sha256:([0-9a-f]{12,})")
-id_forms = "connection_id/stream:record_id, stream:record_id or pdpp://record/{handle}"
+RECORD_PREFIX = "pdpp://record/"
+WINDOW_PREFIX = "pdpp://field-window/"
+BLOB_PREFIX = "pdpp://blob/"
+HANDLE_CHARS = 8_150
+CHECK_CHARS = 6
+DIGEST_CHARS = 12
+HEX_DIGEST = re.compile(r"sha256:([0-9a-f]{12,})")
+ID_FORMS = "connection_id/stream:record_id, stream:record_id or pdpp://record/{handle}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +81,8 @@ def parse_id(text: str) -> RecordRef:
 
     Raises: ToolError invalid_id.
     """
-    if text.startswith(record_prefix):
-        return parse_record_handle(text.removeprefix(record_prefix))
+    if text.startswith(RECORD_PREFIX):
+        return parse_record_handle(text.removeprefix(RECORD_PREFIX))
     connection, slash, rest = text.rpartition("/")
     stream, colon, record = rest.partition(":")
     parts = [connection] * bool(slash) + [stream, record]
@@ -106,7 +106,7 @@ def _invalid(text: str) -> ToolError:
         "invalid_id",
         f"`{quoted(text)}` is not a record id. Pass an id exactly as a result showed it.",
         param="id",
-        expected=id_forms,
+        expected=ID_FORMS,
         example={"id": "cin_a/messages:m8"},
     )
 
@@ -136,7 +136,7 @@ def spells_connection(text: str) -> bool:
 
 def record_uri(record: RecordRef) -> str:
     """The URI form of a record."""
-    return record_prefix + _encode({"v": 1, "kind": "record", **_where(record)})
+    return RECORD_PREFIX + _encode({"v": 1, "kind": "record", **_where(record)})
 
 
 def window_uri(window: WindowRef) -> str:
@@ -147,13 +147,13 @@ def window_uri(window: WindowRef) -> str:
     body["limit_chars"] = window.limit_chars
     if window.digest:
         body["digest"] = window.digest
-    return window_prefix + _encode(body)
+    return WINDOW_PREFIX + _encode(body)
 
 
 def blob_uri(blob: BlobRef) -> str:
     """The URI of a blob."""
     body: Json = {"v": 1, "kind": "blob", "connection_id": blob.connection_id}
-    return blob_prefix + _encode({**body, "blob_id": blob.blob_id})
+    return BLOB_PREFIX + _encode({**body, "blob_id": blob.blob_id})
 
 
 def _where(record: RecordRef) -> Json:
@@ -221,7 +221,7 @@ def _decode(handle: str, kind: str, names: tuple[str, ...], optional: str = "") 
 
 
 def _json_of(handle: str) -> Json | None:
-    if not handle or len(handle) > handle_chars or not handle.isascii():
+    if not handle or len(handle) > HANDLE_CHARS or not handle.isascii():
         return None
     body = _decoded(handle)
     return body if is_object(body) else None
@@ -250,15 +250,15 @@ class WindowCursor:
 def field_key(record: RecordRef, field_path: str) -> str:
     """What a cursor is bound to; a legacy id does not know its connection, so that is left out."""
     text = compact([record.stream, record.record_id, field_path])
-    return sha256(text.encode()).hexdigest()[:digest_chars]
+    return sha256(text.encode()).hexdigest()[:DIGEST_CHARS]
 
 
 def short_digest(digest: str | None) -> str:
     """The part of a content digest that a cursor carries; empty when there is none."""
     if not digest:
         return ""
-    found = hex_digest.match(digest)
-    return found[1][:digest_chars] if found else sha256(digest.encode()).hexdigest()[:digest_chars]
+    found = HEX_DIGEST.match(digest)
+    return found[1][:DIGEST_CHARS] if found else sha256(digest.encode()).hexdigest()[:DIGEST_CHARS]
 
 
 def render_cursor(cursor: WindowCursor) -> str:
@@ -280,7 +280,7 @@ def parse_cursor(text: str, key: str) -> WindowCursor | None:
 
 
 def _body(text: str) -> list[Any] | None:
-    payload, check = text[:-check_chars], text[-check_chars:]
+    payload, check = text[:-CHECK_CHARS], text[-CHECK_CHARS:]
     if not text.isascii() or not payload or _check(payload) != check:
         return None
     body = _decoded(payload)
@@ -288,4 +288,4 @@ def _body(text: str) -> list[Any] | None:
 
 
 def _check(payload: str) -> str:
-    return sha256(payload.encode()).hexdigest()[:check_chars]
+    return sha256(payload.encode()).hexdigest()[:CHECK_CHARS]

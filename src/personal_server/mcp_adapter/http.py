@@ -41,7 +41,7 @@ from personal_server.web.routing import BodyRule, RouteDeclaration, RouteTable
 # Source: docs/contract/mcp-adapter.md 2.2; docs/contract/authorization-server.md 10.1, 12.
 
 
-client_kinds = frozenset({"client", "mcp_package"})
+CLIENT_KINDS = frozenset({"client", "mcp_package"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +120,8 @@ def is_allowed_origin(value: str, own: Sequence[str], further: Sequence[str]) ->
     return parts.scheme == "http" and parts.hostname in LOOPBACK_HOSTS and not parts.path
 
 
-server_name = "pdpp-personal-server"
-state_key = "mcp_credential"
+SERVER_NAME = "pdpp-personal-server"
+STATE_KEY = "mcp_credential"
 OpenPort = Callable[[HostedCredential], RsPort]
 
 
@@ -186,8 +186,8 @@ class HostedApp(Surface[McpRoute, HostedCredential]):
         if token is None:
             raise AuthenticationRequired("This endpoint needs a bearer token.")
         admitted = await self.admission.judge(token)
-        if admitted.kind not in client_kinds:
-            raise NotPermitted(owner_message)
+        if admitted.kind not in CLIENT_KINDS:
+            raise NotPermitted(OWNER_MESSAGE)
         if not admitted.reaches_mcp:
             raise InvalidToken("The access token is not valid.")
         exchange.caller = _credential(token, request, admitted)
@@ -227,7 +227,7 @@ class HostedApp(Surface[McpRoute, HostedCredential]):
     async def _serve(
         self, scope: Scope, receive: Receive, send: Send, credential: HostedCredential
     ) -> None:
-        inner = {**scope, "state": {**scope.get("state", {}), state_key: credential}}
+        inner = {**scope, "state": {**scope.get("state", {}), STATE_KEY: credential}}
         await self.managers[credential.origin].handle_request(inner, receive, send)
 
 
@@ -253,7 +253,7 @@ class _Whole:
         return response
 
 
-owner_message = (
+OWNER_MESSAGE = (
     "This endpoint takes tokens of agents only. With an owner token use the REST API under /v1."
 )
 
@@ -277,7 +277,7 @@ def hosted_app(
     def manager(origin: str) -> StreamableHTTPSessionManager:
         server = build_server(
             callers,
-            name=server_name,
+            name=SERVER_NAME,
             version=version,
             icon_url=f"{origin}/icon.svg",
             settings=settings,
@@ -297,7 +297,7 @@ def hosted_app(
 
 
 def _caller(request: Request, open_port: OpenPort) -> Caller:
-    credential: HostedCredential = request.scope["state"][state_key]
+    credential: HostedCredential = request.scope["state"][STATE_KEY]
     return Caller(
         open_port=lambda tool: open_port(replace(credential, tool=tool)),
         provider_url=credential.origin,

@@ -19,17 +19,17 @@ from personal_server.mcp_adapter.calls import Outcome
 from personal_server.rs_client.json_values import as_object
 from personal_server.rs_client.port import Path, Query, RsPort, RsResponse
 
-log = logging.getLogger("personal_server.mcp_adapter")
-log_seconds = 3_600
-distinct_outcomes = 200
-plain_code = re.compile(r"[a-z0-9_]{1,64}")
-places = {"streams": "{stream}", "records": "{record}", "blobs": "{blob}"}
+_log = logging.getLogger("personal_server.mcp_adapter")
+LOG_SECONDS = 3_600
+DISTINCT_OUTCOMES = 200
+PLAIN_CODE = re.compile(r"[a-z0-9_]{1,64}")
+PLACES = {"streams": "{stream}", "records": "{record}", "blobs": "{blob}"}
 
 
 def route_of(path: Path) -> str:
     """The template of a path: names of routes stay, what stands in them goes."""
     shown = [
-        places.get(before, segment) for before, segment in zip(("", *path), path, strict=False)
+        PLACES.get(before, segment) for before, segment in zip(("", *path), path, strict=False)
     ]
     return "/" + "/".join(shown)
 
@@ -78,15 +78,15 @@ class Counts:
         """Count one outcome; its error code, or `ok`."""
         error = as_object(outcome.structured.get("error")) if outcome.is_error else {}
         code = str(error.get("code", "ok"))
-        if not plain_code.fullmatch(code) or (
-            len(self.calls) >= distinct_outcomes and (tool, code) not in self.calls
+        if not PLAIN_CODE.fullmatch(code) or (
+            len(self.calls) >= DISTINCT_OUTCOMES and (tool, code) not in self.calls
         ):
             code = "other"
         self.calls[tool, code] += 1
         self.refits += outcome.page_reads - 1
         self.cuts += bool(outcome.links) or bool(outcome.structured.get("content_ladder"))
         self.stale_cursors += code == "stale_cursor"
-        self.budget_misses += max(sizes) > contract.ceiling
+        self.budget_misses += max(sizes) > contract.CEILING
         return code
 
     def line(self) -> str:
@@ -110,13 +110,13 @@ async def telling(counts: Counts) -> AsyncGenerator[None]:
             tasks.cancel_scope.cancel()
     finally:
         if counts.calls:
-            log.info(counts.line())
+            _log.info(counts.line())
 
 
 async def _log_each_hour(counts: Counts) -> None:
     logged = 0
     while True:
-        await anyio.sleep(log_seconds)
+        await anyio.sleep(LOG_SECONDS)
         if counts.calls.total() > logged:
             logged = counts.calls.total()
-            log.info(counts.line())
+            _log.info(counts.line())

@@ -66,7 +66,7 @@ class UnusableArguments(Exception):
     def __init__(self, missing: list[str], unknown: list[str]) -> None:
         super().__init__("unusable prompt arguments")
         self.missing = missing
-        self.unknown = [one_line(name, contract.quoted_value) for name in unknown]
+        self.unknown = [one_line(name, contract.QUOTED_VALUE) for name in unknown]
 
     @property
     def message(self) -> str:
@@ -77,15 +77,15 @@ class UnusableArguments(Exception):
 
 
 def _inserted(value: str) -> str:
-    return compact(one_line(value)[: contract.prompt_argument])
+    return compact(one_line(value)[: contract.PROMPT_ARGUMENT])
 
 
-stream = Argument("stream", "Stream to look in; see schema.")
-connection = Argument("connection_id", "One configured source; see schema.")
-stream_template = "pdpp://stream/{name}"
-state_gaps = "Say plainly what was not covered: partial results, unavailable sources, cut text."
+STREAM = Argument("stream", "Stream to look in; see schema.")
+CONNECTION = Argument("connection_id", "One configured source; see schema.")
+STREAM_TEMPLATE = "pdpp://stream/{name}"
+STATE_GAPS = "Say plainly what was not covered: partial results, unavailable sources, cut text."
 
-prompts: dict[str, Prompt] = {
+PROMPTS: dict[str, Prompt] = {
     prompt.name: prompt
     for prompt in (
         Prompt(
@@ -100,10 +100,10 @@ prompts: dict[str, Prompt] = {
             "answer_with_evidence",
             "Answer with evidence",
             "Answers a question from the shared records, with citations.",
-            (Argument("question", "What to find out.", required=True), stream, connection),
+            (Argument("question", "What to find out.", required=True), STREAM, CONNECTION),
             "Answer the question below from the shared records. Search first, read what matters"
             " with `fetch` or `read_record_field`, and give the id and url of every record the"
-            f" answer rests on. {state_gaps}",
+            f" answer rests on. {STATE_GAPS}",
         ),
         Prompt(
             "timeline",
@@ -111,14 +111,14 @@ prompts: dict[str, Prompt] = {
             "Orders what happened around a topic by time.",
             (
                 Argument("topic", "What the timeline is about.", required=True),
-                stream,
-                connection,
+                STREAM,
+                CONNECTION,
                 Argument("since", "First day, such as 2026-01-01."),
                 Argument("until", "Day after the last one."),
             ),
             "Make a timeline of the topic below. Find dated records with `search` and"
             " `query_records`, order them by the time they happened, not by the time they were"
-            f" taken in, and cite each by id. Note gaps. {state_gaps}",
+            f" taken in, and cite each by id. Note gaps. {STATE_GAPS}",
         ),
         Prompt(
             "stream_overview",
@@ -126,12 +126,12 @@ prompts: dict[str, Prompt] = {
             "Counts, time range and a few samples of one stream.",
             (
                 Argument("stream", "Stream to describe; see schema.", required=True),
-                connection,
+                CONNECTION,
                 Argument("field", "Field to group by."),
             ),
             "Describe the stream below: call `schema` for its fields, `aggregate` for counts and"
             " the time range (and groups of the field, if one is given), then show a few records"
-            f" with `query_records` and `fields`. {state_gaps}",
+            f" with `query_records` and `fields`. {STATE_GAPS}",
         ),
     )
 }
@@ -145,7 +145,7 @@ class Completions:
     total: int
 
 
-nothing = Completions([], 0)
+NOTHING = Completions([], 0)
 
 
 async def complete(
@@ -160,18 +160,18 @@ async def complete(
     """Values for one argument of a prompt or template."""
     kind = _kind(prompt, uri, name)
     if kind is None or (kind == "field" and not chosen.get("stream")):
-        return nothing
+        return NOTHING
     scope = (("stream", chosen["stream"]),) if kind == "field" else ()
     catalog = await read_catalog(call, scope)
     if catalog is None:
-        return nothing
+        return NOTHING
     return matching(_values(kind, catalog, chosen), typed)
 
 
 def _kind(prompt: str | None, uri: str | None, name: str) -> str | None:
     if uri is not None:
-        return "stream" if uri == stream_template and name == "name" else None
-    known = prompts.get(prompt or "")
+        return "stream" if uri == STREAM_TEMPLATE and name == "name" else None
+    known = PROMPTS.get(prompt or "")
     if known is None or all(argument.name != name for argument in known.arguments):
         return None
     return name if name in {"stream", "connection_id", "field"} else None
@@ -200,4 +200,4 @@ def matching(values: Iterable[str], typed: str) -> Completions:
     ordered = sorted(value for value in values if value)
     found = [value for value in ordered if prefix in value.casefold()]
     found.sort(key=lambda value: not value.casefold().startswith(prefix))
-    return Completions(found[: contract.completions], len(found))
+    return Completions(found[: contract.COMPLETIONS], len(found))

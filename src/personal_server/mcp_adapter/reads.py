@@ -8,7 +8,7 @@ call is complete and legal and never asks for more than was asked for.
 import anyio
 
 from personal_server.mcp_adapter import contract
-from personal_server.mcp_adapter.arguments import Arguments, expected_filter, legal_call, without
+from personal_server.mcp_adapter.arguments import EXPECTED_FILTER, Arguments, legal_call, without
 from personal_server.mcp_adapter.calls import Call
 from personal_server.mcp_adapter.errors import NextCall, ToolError
 from personal_server.mcp_adapter.handles import parse_id
@@ -25,23 +25,23 @@ from personal_server.rs_client.port import (
     RsTimeout,
 )
 
-schema_path = ("v1", "schema")
-never_retried = frozenset({"field_not_granted", "grant_stream_not_allowed", "insufficient_scope"})
-ended_codes = frozenset({"grant_revoked", "grant_expired", "grant_invalid"})
-more_access = "The person must approve more access; do not retry."
-ended_access = "The person must approve access again, or choose another source."
-failure_messages = {
+SCHEMA_PATH = ("v1", "schema")
+NEVER_RETRIED = frozenset({"field_not_granted", "grant_stream_not_allowed", "insufficient_scope"})
+ENDED_CODES = frozenset({"grant_revoked", "grant_expired", "grant_invalid"})
+MORE_ACCESS = "The person must approve more access; do not retry."
+ENDED_ACCESS = "The person must approve access again, or choose another source."
+FAILURE_MESSAGES = {
     "rs_timeout": "The resource server did not answer in time.",
     "rs_unreachable": "The resource server could not be reached.",
     "rs_invalid_response": "The resource server gave an answer that is not usable JSON.",
 }
 
-order_names = ("sort", "order")
-droppable = frozenset({*order_names, "count", "time_zone"})
+ORDER_NAMES = ("sort", "order")
+DROPPABLE = frozenset({*ORDER_NAMES, "count", "time_zone"})
 """Arguments that restrict nothing: without them a call asks for no more."""
-beginning = "beginning"
-largest_limit = 100
-named_values = 12
+BEGINNING = "beginning"
+LARGEST_LIMIT = 100
+NAMED_VALUES = 12
 
 
 async def read(call: Call, path: Path, query: Query, arguments: Arguments) -> RsResponse:
@@ -77,7 +77,7 @@ async def answer(
 async def read_catalog(call: Call, query: Query) -> Json | None:
     """The compact schema for a check of ours, live; None when it cannot be had in time."""
     try:
-        with anyio.move_on_after(contract.aside_seconds):
+        with anyio.move_on_after(contract.ASIDE_SECONDS):
             response = await get_schema(call.port, query)
             return as_object(response.body) if response.ok else None
     except RsFailure:
@@ -90,12 +90,12 @@ async def get_schema(port: RsPort, query: Query = ()) -> RsResponse:
 
     Raises: RsFailure.
     """
-    response = await port.get(schema_path, (("view", "compact"), *query))
-    return await port.get(schema_path, query) if response.status == 400 else response
+    response = await port.get(SCHEMA_PATH, (("view", "compact"), *query))
+    return await port.get(SCHEMA_PATH, query) if response.status == 400 else response
 
 
 def _failure(code: str, call: Call, arguments: Arguments) -> ToolError:
-    return ToolError(code, failure_messages[code], next_call=NextCall(call.tool, arguments))
+    return ToolError(code, FAILURE_MESSAGES[code], next_call=NextCall(call.tool, arguments))
 
 
 def refusal(call: Call, response: RsResponse, arguments: Arguments) -> ToolError:
@@ -123,10 +123,10 @@ def refusal(call: Call, response: RsResponse, arguments: Arguments) -> ToolError
 
 
 def _advice(call: Call, code: str, status: int) -> str:
-    if code in never_retried:
-        return more_access
-    if code in ended_codes or code == "connection_not_found":
-        return ended_access
+    if code in NEVER_RETRIED:
+        return MORE_ACCESS
+    if code in ENDED_CODES or code == "connection_not_found":
+        return ENDED_ACCESS
     return f"Run `pdpp connect {call.provider_url}` to approve again." if status == 401 else ""
 
 
@@ -135,15 +135,15 @@ def expectation(error: Json) -> str | None:
     for name, words in (("allowed_values", "one of"), ("suggestions", "perhaps")):
         values = [label(str(value)) for value in as_list(error.get(name))]
         if values:
-            more = " ..." if len(values) > named_values else ""
-            return f"{words} {', '.join(values[:named_values])}{more}"
-    return expected_filter if error.get("code") == "invalid_filter" else None
+            more = " ..." if len(values) > NAMED_VALUES else ""
+            return f"{words} {', '.join(values[:NAMED_VALUES])}{more}"
+    return EXPECTED_FILTER if error.get("code") == "invalid_filter" else None
 
 
 def next_call(tool: str, error: Json, status: int, arguments: Arguments) -> NextCall | None:
     """The call that heals a refusal, if there is one."""
     code = str(error["code"])
-    if code in never_retried or code in ended_codes:
+    if code in NEVER_RETRIED or code in ENDED_CODES:
         return None
     recovery = error.get("recovery")
     if is_object(recovery) and recovery:
@@ -189,9 +189,9 @@ def _repaired(tool: str, code: str, error: Json, arguments: Arguments) -> NextCa
     if code == "invalid_expand":
         return NextCall(tool, without(arguments, "expand", "expand_limit"))
     if param == "limit" and "limit" in arguments:
-        return NextCall(tool, {**arguments, "limit": min(int(arguments["limit"]), largest_limit)})
-    if code == "invalid_request" and param in droppable and param in arguments:
-        names = order_names if param in order_names else (param,)
+        return NextCall(tool, {**arguments, "limit": min(int(arguments["limit"]), LARGEST_LIMIT)})
+    if code == "invalid_request" and param in DROPPABLE and param in arguments:
+        names = ORDER_NAMES if param in ORDER_NAMES else (param,)
         return NextCall(tool, without(arguments, *names))
     return None
 
@@ -200,6 +200,6 @@ def _restarted(tool: str, arguments: Arguments) -> NextCall | None:
     """The first page, of the change feed too."""
     if "cursor" in arguments:
         return NextCall(tool, without(arguments, "cursor"))
-    if arguments.get("changes_since", beginning) == beginning:
+    if arguments.get("changes_since", BEGINNING) == BEGINNING:
         return None
-    return NextCall(tool, {**arguments, "changes_since": beginning})
+    return NextCall(tool, {**arguments, "changes_since": BEGINNING})

@@ -16,9 +16,11 @@ from personal_server.mcp_adapter.errors import ToolError
 from personal_server.mcp_adapter.faces.field_window import Asked
 from personal_server.mcp_adapter.faces.record_identity import blob_url, record_url
 from personal_server.mcp_adapter.handles import (
+    BLOB_PREFIX,
+    RECORD_PREFIX,
+    WINDOW_PREFIX,
     WindowCursor,
     WindowRef,
-    blob_prefix,
     connection_scope,
     field_key,
     format_id,
@@ -26,9 +28,7 @@ from personal_server.mcp_adapter.handles import (
     parse_blob_handle,
     parse_record_handle,
     parse_window_handle,
-    record_prefix,
     short_digest,
-    window_prefix,
     window_uri,
 )
 from personal_server.mcp_adapter.reads import answer, read, refusal
@@ -42,9 +42,9 @@ from personal_server.mcp_adapter.tools.read_record_field import read_window
 from personal_server.mcp_adapter.tools.schema import index_data, read_compact, stream_data
 from personal_server.rs_client.json_values import Json, as_object, as_text, compact
 
-json_type = "application/json"
-stream_prefix = "pdpp://stream/"
-schema_ttl_ms = 30_000
+JSON_TYPE = "application/json"
+STREAM_PREFIX = "pdpp://stream/"
+SCHEMA_TTL_MS = 30_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,15 +78,15 @@ class Listed:
     mime_type: str | None
 
 
-fixed = (
+FIXED = (
     Listed(
-        "pdpp://schema", "schema", "Granted data", "Index of what this access covers.", json_type
+        "pdpp://schema", "schema", "Granted data", "Index of what this access covers.", JSON_TYPE
     ),
-    Listed("pdpp://grant", "grant", "This access", "Terms of this access and its end.", json_type),
+    Listed("pdpp://grant", "grant", "This access", "Terms of this access and its end.", JSON_TYPE),
 )
-templates = (
-    Listed("pdpp://stream/{name}", "stream", "Stream", "Fields and abilities.", json_type),
-    Listed("pdpp://record/{handle}", "record", "Record", "One record as JSON.", json_type),
+TEMPLATES = (
+    Listed("pdpp://stream/{name}", "stream", "Stream", "Fields and abilities.", JSON_TYPE),
+    Listed("pdpp://record/{handle}", "record", "Record", "One record as JSON.", JSON_TYPE),
     Listed(
         "pdpp://field-window/{handle}",
         "field-window",
@@ -105,10 +105,10 @@ async def read_resource(call: Call, uri: str) -> Resource:
     """
     if uri == "pdpp://schema":
         catalog, _ = await read_compact(call, {})
-        return Resource((_json(index_data(catalog)),), schema_ttl_ms)
+        return Resource((_json(index_data(catalog)),), SCHEMA_TTL_MS)
     if uri == "pdpp://grant":
         return await _grant(call)
-    for prefix, reader in readers.items():
+    for prefix, reader in READERS.items():
         if uri.startswith(prefix):
             return await reader(call, _only_segment(uri.removeprefix(prefix)))
     raise not_found()
@@ -116,7 +116,7 @@ async def read_resource(call: Call, uri: str) -> Resource:
 
 def not_found() -> ToolError:
     """The refusal of a URI that names nothing."""
-    expected = ", ".join(item.uri for item in (*fixed, *templates))
+    expected = ", ".join(item.uri for item in (*FIXED, *TEMPLATES))
     return ToolError("not_found", "No such resource.", param="uri", expected=expected)
 
 
@@ -127,7 +127,7 @@ def _only_segment(rest: str) -> str:
 
 
 def _json(value: object, *, untrusted: bool = False) -> Content:
-    return Content(json_type, compact(value), untrusted=untrusted)
+    return Content(JSON_TYPE, compact(value), untrusted=untrusted)
 
 
 async def _grant(call: Call) -> Resource:
@@ -159,7 +159,7 @@ async def _stream(call: Call, name: str) -> Resource:
     catalog, _ = await read_compact(call, {"stream": stream})
     if not catalog_rows(catalog):
         raise not_found()
-    return Resource((_json(stream_data(catalog)),), schema_ttl_ms)
+    return Resource((_json(stream_data(catalog)),), SCHEMA_TTL_MS)
 
 
 async def _record(call: Call, handle: str) -> Resource:
@@ -167,7 +167,7 @@ async def _record(call: Call, handle: str) -> Resource:
     response = await read(call, record.path, record.scope, {})
     content = _json(response.body, untrusted=True)
     size = len((content.text or "").encode())
-    if size > contract.record_resource_bytes:
+    if size > contract.RECORD_RESOURCE_BYTES:
         raise _too_large(size, record_url(call.provider_url, record))
     return Resource((content,))
 
@@ -226,9 +226,9 @@ def _too_large(size_bytes: int, url: str) -> ToolError:
     return ToolError("resource_too_large", "Too large for MCP; read it over REST.", members=members)
 
 
-readers: dict[str, Callable[[Call, str], Awaitable[Resource]]] = {
-    stream_prefix: _stream,
-    record_prefix: _record,
-    window_prefix: _window,
-    blob_prefix: _blob,
+READERS: dict[str, Callable[[Call, str], Awaitable[Resource]]] = {
+    STREAM_PREFIX: _stream,
+    RECORD_PREFIX: _record,
+    WINDOW_PREFIX: _window,
+    BLOB_PREFIX: _blob,
 }

@@ -8,45 +8,45 @@ import re
 import unicodedata
 
 from personal_server.mcp_adapter import contract
-from personal_server.rs_client.json_values import compact, lone_surrogate
+from personal_server.rs_client.json_values import LONE_SURROGATE, compact
 
-invisible = (
+INVISIBLE = (
     "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f"
     "\ufeff\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
-steering = re.compile(f"[{invisible}]")
-breaks = re.compile("[\u0085\u2028\u2029\n\r]")
-suspect = re.compile(f"[{invisible}\ufe00-\ufe0f]")
-white_space = re.compile(r"\s")
-joiners = "\u200c\u200d"
-joined_kinds = ("L", "M", "S")
+STEERING = re.compile(f"[{INVISIBLE}]")
+BREAKS = re.compile("[\u0085\u2028\u2029\n\r]")
+SUSPECT = re.compile(f"[{INVISIBLE}\ufe00-\ufe0f]")
+WHITE_SPACE = re.compile(r"\s")
+JOINERS = "\u200c\u200d"
+JOINED_KINDS = ("L", "M", "S")
 
 
 def is_unicode(text: str) -> bool:
     """Whether a text can be written as UTF-8."""
-    return lone_surrogate.search(text) is None
+    return LONE_SURROGATE.search(text) is None
 
 
 def has_steering(text: str) -> bool:
     """Whether a text holds characters that would be removed, or a line break."""
-    return bool(steering.search(text) or breaks.search(text))
+    return bool(STEERING.search(text) or BREAKS.search(text))
 
 
 def has_white_space(text: str) -> bool:
     """Whether a text is more than one word."""
-    return white_space.search(text) is not None
+    return WHITE_SPACE.search(text) is not None
 
 
 def clean(text: str) -> str:
     """The text without steering characters; joiners and selectors stay where they have a base."""
     if text.isascii() and text.isprintable():
         return text
-    return suspect.sub(lambda found: found[0] if _kept(text, found.start()) else "", text)
+    return SUSPECT.sub(lambda found: found[0] if _kept(text, found.start()) else "", text)
 
 
 def _kept(text: str, at: int) -> bool:
     char = text[at]
-    if char in joiners:
+    if char in JOINERS:
         return _is_joined(text, at - 1) and _is_joined(text, at + 1)
     return "\ufe00" <= char <= "\ufe0f" and _has_base(text, at - 1)
 
@@ -56,7 +56,7 @@ def _is_joined(text: str, at: int) -> bool:
         return False
     if "\ufe00" <= text[at] <= "\ufe0f":
         return _has_base(text, at - 1)
-    return unicodedata.category(text[at]).startswith(joined_kinds)
+    return unicodedata.category(text[at]).startswith(JOINED_KINDS)
 
 
 def _has_base(text: str, at: int) -> bool:
@@ -76,27 +76,27 @@ def one_line(text: str, limit_chars: int | None = None) -> str:
 
 def label(text: str) -> str:
     """A declared name or an owner's label, fit to stand outside the fence."""
-    return one_line(text, contract.label)
+    return one_line(text, contract.LABEL)
 
 
 def quoted(value: object) -> str:
     """A caller's value for a message: JSON, one line, short."""
     text = value if isinstance(value, str) else compact(value)
-    return one_line(text, contract.quoted_value)
+    return one_line(text, contract.QUOTED_VALUE)
 
 
 def clean_json(value: object) -> str:
     """Compact JSON on one line, steering characters removed."""
-    return breaks.sub(_escape, clean(compact(value)))
+    return BREAKS.sub(_escape, clean(compact(value)))
 
 
 def escaped_json(value: object) -> str:
     """Compact JSON on one line, steering characters escaped: it still parses to the value."""
     text = compact(value)
-    text = suspect.sub(
+    text = SUSPECT.sub(
         lambda found: found[0] if _kept(text, found.start()) else _escape(found), text
     )
-    return breaks.sub(_escape, text)
+    return BREAKS.sub(_escape, text)
 
 
 def _escape(found: re.Match[str]) -> str:

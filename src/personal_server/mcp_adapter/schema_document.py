@@ -26,9 +26,9 @@ from personal_server.rs_client.json_values import (
     objects_in,
 )
 
-range_order = ("gte", "gt", "lte", "lt")
-aggregation_order = ("count_distinct", "group_by", "group_by_time", "max", "min", "sum")
-legend = {
+RANGE_ORDER = ("gte", "gt", "lte", "lt")
+AGGREGATION_ORDER = ("count_distinct", "group_by", "group_by_time", "max", "min", "sum")
+LEGEND = {
     "t": "type",
     "role": "meaning",
     "eq": "exact filter",
@@ -40,12 +40,12 @@ legend = {
     "NAME=unusable:WHY": "declared but not usable",
     "declared": "projection only",
 }
-known_flags = frozenset({"t", "role", "eq", "r", "lex", "sem", "a", "g", "declared"})
-binary_types = frozenset({"blob", "binary"})
-binary_encodings = frozenset({"base64", "base64url"})
-reserved = re.compile(r"[;,\[\]{}=]|\s+")
+KNOWN_FLAGS = frozenset({"t", "role", "eq", "r", "lex", "sem", "a", "g", "declared"})
+BINARY_TYPES = frozenset({"blob", "binary"})
+BINARY_ENCODINGS = frozenset({"base64", "base64url"})
+RESERVED = re.compile(r"[;,\[\]{}=]|\s+")
 
-kept_members = (
+KEPT_MEMBERS = (
     "name",
     "display_name",
     "primary_key",
@@ -66,7 +66,7 @@ kept_members = (
     "reduced",
 )
 
-full_margin_chars = 1_500
+FULL_MARGIN_CHARS = 1_500
 """Room for what stands beside the document of `full_schema`."""
 
 
@@ -292,7 +292,7 @@ def _key(row: Json) -> tuple[str, ...]:
 
 
 def _compact_row(row: Json, *, scoped: bool) -> Json:
-    names = (*kept_members, "freshness") if scoped else kept_members
+    names = (*KEPT_MEMBERS, "freshness") if scoped else KEPT_MEMBERS
     found = {name: row[name] for name in names if name in row}
     label = as_text(as_object(row.get("display")).get("label"))
     if label and "display_name" not in found:
@@ -333,7 +333,7 @@ def full_schema(catalog: Json) -> tuple[Json, list[Json]]:
         data.pop("streams", None)
     data = each_row(data, _once)
     left_out: list[str] = []
-    while len(compact(data)) > contract.ceiling - full_margin_chars:
+    while len(compact(data)) > contract.CEILING - FULL_MARGIN_CHARS:
         name = _largest(data)
         if name is None:
             break
@@ -411,7 +411,7 @@ def _type(facts: Json, schema: Json) -> str | None:
 
 
 def _plain(value: str) -> str:
-    return reserved.sub("_", value)
+    return RESERVED.sub("_", value)
 
 
 def _usable(facts: Json) -> list[str]:
@@ -420,12 +420,12 @@ def _usable(facts: Json) -> list[str]:
         flags.append("eq")
     ranges = as_object(facts.get("range_filter"))
     if _is_usable(ranges):
-        named = [name for name in range_order if name in as_list(ranges.get("operators"))]
+        named = [name for name in RANGE_ORDER if name in as_list(ranges.get("operators"))]
         flags.append("r=" + "|".join(named))
     for short, name in (("lex", "lexical_search"), ("sem", "semantic_search")):
         flags += _search_flag(short, as_object(facts.get(name)))
     sums = as_object(facts.get("aggregation"))
-    kinds = [name for name in aggregation_order if _is_usable(sums.get(name))]
+    kinds = [name for name in AGGREGATION_ORDER if _is_usable(sums.get(name))]
     return [*flags, *(["a=" + "|".join(kinds)] if kinds else [])]
 
 
@@ -454,10 +454,10 @@ def aggregations_in(text: str) -> list[str]:
 
 def legend_for(texts: Iterable[str]) -> dict[str, str]:
     """The legend, with an entry for every flag of these texts that it does not know."""
-    found = dict(legend)
+    found = dict(LEGEND)
     for text in texts:
         for name, _ in split_flags(text):
-            if name not in known_flags:
+            if name not in KNOWN_FLAGS:
                 found.setdefault(name, "as stated by the server")
     return found
 
@@ -475,7 +475,7 @@ def binary_fields(row: Json) -> list[str]:
 
 def _is_binary(capability: object, schema: Json) -> bool:
     own = as_object(as_object(capability).get("schema")) or schema
-    if own.get("contentEncoding") in binary_encodings:
+    if own.get("contentEncoding") in BINARY_ENCODINGS:
         return True
     kinds = {
         kind
@@ -483,4 +483,4 @@ def _is_binary(capability: object, schema: Json) -> bool:
         if name == "t"
         for kind in value.split("|")
     }
-    return bool(kinds & binary_types)
+    return bool(kinds & BINARY_TYPES)

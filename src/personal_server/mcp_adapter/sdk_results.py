@@ -14,17 +14,17 @@ from personal_server.mcp_adapter.calls import Call, Link, Outcome
 from personal_server.mcp_adapter.contract import published_contract
 from personal_server.mcp_adapter.errors import ToolError
 from personal_server.mcp_adapter.faces.refusal import render_refusal
-from personal_server.mcp_adapter.prompts import Prompt, prompts
-from personal_server.mcp_adapter.resources import Content, Resource, fixed, templates
+from personal_server.mcp_adapter.prompts import PROMPTS, Prompt
+from personal_server.mcp_adapter.resources import FIXED, TEMPLATES, Content, Resource
 from personal_server.rs_client.json_values import Json, as_object
 
-ttl_ms = 300_000
+TTL_MS = 300_000
 """How long a client may keep a list."""
-prefix = "pdpp.dev/"
-resource_not_found = -32002
-handshake_eras = ("2024-", "2025-")
-our_failures = frozenset({"rs_timeout", "rs_unreachable", "rs_invalid_response", "internal_error"})
-without_origin = frozenset({"fetch"})
+PREFIX = "pdpp.dev/"
+RESOURCE_NOT_FOUND = -32002
+HANDSHAKE_ERAS = ("2024-", "2025-")
+OUR_FAILURES = frozenset({"rs_timeout", "rs_unreachable", "rs_invalid_response", "internal_error"})
+WITHOUT_ORIGIN = frozenset({"fetch"})
 """Tools whose results name neither request nor provider."""
 
 
@@ -44,13 +44,13 @@ def call_result(call: Call, outcome: Outcome) -> tuple[types.CallToolResult, tup
 
 def _meta(call: Call, outcome: Outcome) -> dict[str, Any]:
     meta: dict[str, Any] = {}
-    if call.tool not in without_origin:
+    if call.tool not in WITHOUT_ORIGIN:
         if outcome.request_id:
-            meta[f"{prefix}request_id"] = outcome.request_id
-        meta[f"{prefix}provider_url"] = call.provider_url
-    meta[f"{prefix}untrusted"] = [] if outcome.is_error else list(outcome.untrusted)
+            meta[f"{PREFIX}request_id"] = outcome.request_id
+        meta[f"{PREFIX}provider_url"] = call.provider_url
+    meta[f"{PREFIX}untrusted"] = [] if outcome.is_error else list(outcome.untrusted)
     text_chars, structured_chars = outcome.sizes
-    meta[f"{prefix}size"] = {"text_chars": text_chars, "structured_chars": structured_chars}
+    meta[f"{PREFIX}size"] = {"text_chars": text_chars, "structured_chars": structured_chars}
     return meta
 
 
@@ -74,10 +74,10 @@ def resource_result(uri: str, found: Resource) -> types.ReadResourceResult:
 
 
 def _contents(uri: str, item: Content) -> types.TextResourceContents | types.BlobResourceContents:
-    meta: dict[str, Any] = {f"{prefix}untrusted": True} if item.untrusted else {}
+    meta: dict[str, Any] = {f"{PREFIX}untrusted": True} if item.untrusted else {}
     for name, value in (("next_uri", item.next_uri), ("previous_uri", item.previous_uri)):
         if value is not None:
-            meta[f"{prefix}{name}"] = value
+            meta[f"{PREFIX}{name}"] = value
     if item.blob is not None:
         return types.BlobResourceContents(
             uri=uri, mime_type=item.mime_type, blob=item.blob, _meta=meta or None
@@ -93,10 +93,10 @@ def resource_error(uri: str, error: ToolError, protocol_version: str) -> MCPErro
     if as_object(body.get("next_call")).get("tool") not in published_contract().tools:
         body.pop("next_call", None)
     code = types.INVALID_PARAMS
-    if error.code in our_failures:
+    if error.code in OUR_FAILURES:
         code = types.INTERNAL_ERROR
-    elif protocol_version.startswith(handshake_eras):
-        code = resource_not_found
+    elif protocol_version.startswith(HANDSHAKE_ERAS):
+        code = RESOURCE_NOT_FOUND
     return MCPError(code, str(body["message"]), data={"uri": uri, "error": body})
 
 
@@ -114,7 +114,7 @@ def list_tools_result() -> types.ListToolsResult:
         )
         for tool in published_contract().tools.values()
     ]
-    return types.ListToolsResult(tools=tools, ttl_ms=ttl_ms, cache_scope="public")
+    return types.ListToolsResult(tools=tools, ttl_ms=TTL_MS, cache_scope="public")
 
 
 @cache
@@ -128,9 +128,9 @@ def list_resources_result() -> types.ListResourcesResult:
             description=item.description,
             mime_type=item.mime_type,
         )
-        for item in fixed
+        for item in FIXED
     ]
-    return types.ListResourcesResult(resources=resources, ttl_ms=ttl_ms, cache_scope="public")
+    return types.ListResourcesResult(resources=resources, ttl_ms=TTL_MS, cache_scope="public")
 
 
 @cache
@@ -144,10 +144,10 @@ def list_templates_result() -> types.ListResourceTemplatesResult:
             description=item.description,
             mime_type=item.mime_type,
         )
-        for item in templates
+        for item in TEMPLATES
     ]
     return types.ListResourceTemplatesResult(
-        resource_templates=listed, ttl_ms=ttl_ms, cache_scope="public"
+        resource_templates=listed, ttl_ms=TTL_MS, cache_scope="public"
     )
 
 
@@ -166,9 +166,9 @@ def list_prompts_result() -> types.ListPromptsResult:
                 for argument in prompt.arguments
             ],
         )
-        for prompt in prompts.values()
+        for prompt in PROMPTS.values()
     ]
-    return types.ListPromptsResult(prompts=listed, ttl_ms=ttl_ms, cache_scope="public")
+    return types.ListPromptsResult(prompts=listed, ttl_ms=TTL_MS, cache_scope="public")
 
 
 def prompt_result(prompt: Prompt, given: Mapping[str, str]) -> types.GetPromptResult:

@@ -27,7 +27,7 @@ from personal_server.mcp_adapter.contract import published_contract, replacement
 from personal_server.mcp_adapter.errors import NextCall, ToolError
 from personal_server.mcp_adapter.faces.refusal import render_refusal
 from personal_server.mcp_adapter.metrics import Counts, MeasuredPort
-from personal_server.mcp_adapter.prompts import UnusableArguments, complete, nothing, prompts
+from personal_server.mcp_adapter.prompts import NOTHING, PROMPTS, UnusableArguments, complete
 from personal_server.mcp_adapter.resources import Resource, read_resource
 from personal_server.mcp_adapter.safe_text import quoted
 from personal_server.mcp_adapter.sdk_results import call_result, resource_error, resource_result
@@ -41,11 +41,11 @@ from personal_server.rs_client.port import RsPort
 from personal_server.web.error_responses import log_failure
 from personal_server.web.requests import new_request_id
 
-openai_names = frozenset({"openai-mcp", "chatgpt"})
-openai_hosts = ("chatgpt.com", "openai.com")
-public_hint = CacheHint(ttl_ms=sdk_results.ttl_ms, scope="public")
-internal_message = "The adapter failed. The request id finds the log line."
-log = logging.getLogger("personal_server.mcp_adapter")
+OPENAI_NAMES = frozenset({"openai-mcp", "chatgpt"})
+OPENAI_HOSTS = ("chatgpt.com", "openai.com")
+PUBLIC_HINT = CacheHint(ttl_ms=sdk_results.TTL_MS, scope="public")
+INTERNAL_MESSAGE = "The adapter failed. The request id finds the log line."
+_log = logging.getLogger("personal_server.mcp_adapter")
 
 Context = ServerRequestContext[Any, Any]
 ToolFunction = Callable[[Call, Mapping[str, Any] | None], Awaitable[Outcome]]
@@ -86,7 +86,7 @@ personal_data = Offer(
         "fetch": fetch,
         "read_record_field": read_record_field,
     },
-    prompts={name: partial(sdk_results.prompt_result, prompt) for name, prompt in prompts.items()},
+    prompts={name: partial(sdk_results.prompt_result, prompt) for name, prompt in PROMPTS.items()},
     read_resource=read_resource,
 )
 """The one offer of this adapter, the same for every client, token and transport."""
@@ -127,7 +127,7 @@ class Run:
 
     def write_log_line(self, outcome: Outcome, sizes: tuple[int, int]) -> None:
         """One line for each call: sizes and codes, never arguments or records."""
-        log.info(
+        _log.info(
             "tool=%s route=%s status=%s outcome=%s rs_ms=%d ms=%d rows=%s text_chars=%d"
             " structured_chars=%d refits=%d request_id=%s client_id=%s grant_id=%s",
             self.tool,
@@ -190,7 +190,7 @@ class Adapter:
         """One resource; every failure is a JSON-RPC error with a typed refusal in `data`."""
         call, run = self.call_for(context, "resource")
         try:
-            with anyio.fail_after(contract.tool_seconds):
+            with anyio.fail_after(contract.TOOL_SECONDS):
                 found = await self.offer.read_resource(call, params.uri)
         except Exception as error:  # noqa: BLE001 - the one boundary: nothing untyped leaves
             refusal = refusal_of(error, run.caller)
@@ -230,8 +230,8 @@ class Adapter:
                 chosen=chosen or {},
             )
         except Exception as error:  # noqa: BLE001 - completing never fails a client
-            log.warning("completion failed kind=%s", type(error).__name__)
-            found = nothing
+            _log.warning("completion failed kind=%s", type(error).__name__)
+            found = NOTHING
         run.write_log_line(Outcome({}, "", rows=len(found.values)), (0, 0))
         more = found.total > len(found.values)
         completion = types.Completion(values=found.values, total=found.total, has_more=more)
@@ -252,7 +252,7 @@ async def guarded(
 ) -> Outcome:
     """Run a tool; a refusal, a deadline or a defect of ours becomes a typed outcome."""
     try:
-        with anyio.fail_after(contract.tool_seconds):
+        with anyio.fail_after(contract.TOOL_SECONDS):
             outcome = await function(call, arguments)
     except ToolError as error:
         return render_refusal(error)
@@ -267,11 +267,11 @@ async def guarded(
 def _defect(error: Exception, caller: Caller) -> ToolError:
     request_id = caller.request_id or new_request_id()
     log_failure(error, request_id)
-    return ToolError("internal_error", internal_message, members={"request_id": request_id})
+    return ToolError("internal_error", INTERNAL_MESSAGE, members={"request_id": request_id})
 
 
 def _within_ceiling(call: Call, outcome: Outcome) -> Outcome:
-    if max(outcome.sizes) <= contract.ceiling:
+    if max(outcome.sizes) <= contract.CEILING:
         return outcome
     message = "The result passes the limit whatever is cut; ask for less."
     return render_refusal(ToolError("result_too_large", message, members={"tool": call.tool}))
@@ -318,7 +318,7 @@ def build_server(
         title="Personal data",
         instructions=published_contract().instructions,
         icons=icons,
-        cache_hints={"server/discover": public_hint},
+        cache_hints={"server/discover": PUBLIC_HINT},
         get_tool_input_schema=no_header_parameters,
         on_list_tools=listing(offer.list_tools),
         on_call_tool=adapter.call_tool,
@@ -350,7 +350,7 @@ def is_openai(
     name: str | None, meta: Mapping[str, Any] | None, user_agent: str | None, client_id: str | None
 ) -> bool:
     """Whether any hint says that the client is OpenAI's."""
-    if name is not None and name.lower().split("/")[0] in openai_names:
+    if name is not None and name.lower().split("/")[0] in OPENAI_NAMES:
         return True
     if meta is not None and any(str(key).startswith("openai/") for key in meta):
         return True
@@ -364,4 +364,4 @@ def _is_openai_url(client_id: str) -> bool:
         host = urlsplit(client_id).hostname or ""
     except ValueError:
         return False
-    return any(host == known or host.endswith(f".{known}") for known in openai_hosts)
+    return any(host == known or host.endswith(f".{known}") for known in OPENAI_HOSTS)

@@ -27,7 +27,7 @@ from personal_server.domain.cursor import (
 from personal_server.domain.disclosure import Disclosed
 from personal_server.domain.envelope import Answer
 from personal_server.domain.record import Row
-from personal_server.domain.wire_objects import encode
+from personal_server.domain.wire_objects import ENCODE
 from personal_server.enforcement.authorize import authorize_changes
 from personal_server.enforcement.disclose import disclose_tombstone, discloser
 from personal_server.enforcement.plans import AuthorizedRead, ChangesPlan
@@ -166,7 +166,7 @@ def _disclosed_items(read: AuthorizedRead[ChangesPlan], items: Sequence[Change])
             record = disclosers[item.connection_id](item)
         else:
             record = disclose_tombstone(read.authority, sources[item.connection_id], item)
-        text = encode(record)
+        text = ENCODE(record)
         size_bytes += len(text) + 1
         if texts and size_bytes > MAX_PAGE_BYTES:
             break

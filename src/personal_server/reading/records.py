@@ -29,7 +29,7 @@ from personal_server.domain.disclosure import Disclosed
 from personal_server.domain.envelope import Answer, Counted, name_unavailable
 from personal_server.domain.record import Row, key_text
 from personal_server.domain.values import Comparable
-from personal_server.domain.wire_objects import encode
+from personal_server.domain.wire_objects import ENCODE
 from personal_server.enforcement.authority import ambiguous
 from personal_server.enforcement.authorize import authorize_record, authorize_records
 from personal_server.enforcement.disclose import (
@@ -269,7 +269,7 @@ def _disclosed_page(
         record = disclosers[row.connection_id](row)
         if read.expansions:
             record.expanded = expansions.by_parent[row.connection_id, row.key]
-        text = encode(record)
+        text = ENCODE(record)
         size_bytes += len(text) + 1
         if records and size_bytes > MAX_PAGE_BYTES:
             break

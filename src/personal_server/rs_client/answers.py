@@ -21,7 +21,7 @@ from personal_server.rs_client.json_values import (
 )
 from personal_server.rs_client.port import RsResponse
 
-row_paths = (
+ROW_PATHS = (
     ("data",),
     ("data", "data"),
     ("data", "results"),
@@ -105,7 +105,7 @@ def with_rows(body: Json, rows: list[Json]) -> Json:
 
 
 def _rows_path(body: Json) -> tuple[str, ...]:
-    return next((path for path in row_paths if is_list(_at(body, path))), row_paths[0])
+    return next((path for path in ROW_PATHS if is_list(_at(body, path))), ROW_PATHS[0])
 
 
 def _at(body: Json, path: tuple[str, ...]) -> object:

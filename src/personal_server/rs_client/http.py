@@ -27,14 +27,14 @@ from personal_server.rs_client.port import (
     RsUnreachable,
 )
 
-connect_seconds = 3.0
-read_seconds = 16.0
-blob_seconds = 30.0
-in_flight_reads = 4
-json_bytes = 32 * 1024 * 1024
-retry_statuses = frozenset({502, 503, 504})
-retry_pause_seconds = (0.2, 0.4)
-record_position = 4
+CONNECT_SECONDS = 3.0
+READ_SECONDS = 16.0
+BLOB_SECONDS = 30.0
+IN_FLIGHT_READS = 4
+JSON_BYTES = 32 * 1024 * 1024
+RETRY_STATUSES = frozenset({502, 503, 504})
+RETRY_PAUSE_SECONDS = (0.2, 0.4)
+RECORD_POSITION = 4
 """Where a record key stands in /v1/streams/{stream}/records/{key}."""
 
 
@@ -52,7 +52,7 @@ class RsClient:
     version: str
     encoding: str = "gzip"
     limiter: anyio.CapacityLimiter = field(
-        default_factory=lambda: anyio.CapacityLimiter(in_flight_reads)
+        default_factory=lambda: anyio.CapacityLimiter(IN_FLIGHT_READS)
     )
 
     def port(self, tool: str, request_id: str | None = None) -> "HttpRsPort":
@@ -81,7 +81,7 @@ class HttpRsPort:
         )
         self.reads += 1
         try:
-            with anyio.fail_after(read_seconds if max_bytes is None else blob_seconds):
+            with anyio.fail_after(READ_SECONDS if max_bytes is None else BLOB_SECONDS):
                 async with self.client.limiter:
                     return await self._with_bearer(target, max_bytes)
         except (TimeoutError, httpx2.TimeoutException) as error:
@@ -102,7 +102,7 @@ class HttpRsPort:
     async def _with_retry(self, target: str, token: str, max_bytes: int | None) -> RsResponse:
         try:
             response, has_retry_after = await self._send(target, token, max_bytes)
-            if response.status not in retry_statuses or has_retry_after:
+            if response.status not in RETRY_STATUSES or has_retry_after:
                 return response
         except (
             httpx2.ConnectError,
@@ -111,7 +111,7 @@ class HttpRsPort:
             httpx2.RemoteProtocolError,
         ):
             pass  # refused or reset: the one repeat below answers or fails
-        await anyio.sleep(random.uniform(*retry_pause_seconds))  # noqa: S311 - spreads repeats, hides nothing
+        await anyio.sleep(random.uniform(*RETRY_PAUSE_SECONDS))  # noqa: S311 - spreads repeats, hides nothing
         response, _ = await self._send(target, token, max_bytes)
         return response
 
@@ -152,7 +152,7 @@ async def _document(response: httpx2.Response) -> RsResponse:
     raw = bytearray()
     async for chunk in response.aiter_bytes():
         raw += chunk
-        if len(raw) > json_bytes:
+        if len(raw) > JSON_BYTES:
             raise RsInvalidResponse
     content_type = response.headers.get("content-type")
     body = _parsed(bytes(raw), content_type, response.status_code)
@@ -215,7 +215,7 @@ def _total_bytes(response: httpx2.Response) -> int | None:
 def network_client() -> httpx2.AsyncClient:
     """A client for the network: keep-alive, environment proxies, redirects not followed."""
     return httpx2.AsyncClient(
-        timeout=httpx2.Timeout(blob_seconds, connect=connect_seconds),
+        timeout=httpx2.Timeout(BLOB_SECONDS, connect=CONNECT_SECONDS),
         follow_redirects=False,
         trust_env=True,
     )
@@ -253,7 +253,7 @@ def _encode_segment(path: Path, position: int) -> str:
 
 
 def _is_record_key(path: Path, position: int) -> bool:
-    return position == record_position and path[1:2] == ("streams",) and path[3:4] == ("records",)
+    return position == RECORD_POSITION and path[1:2] == ("streams",) and path[3:4] == ("records",)
 
 
 def _escaped_key(key: str) -> str:

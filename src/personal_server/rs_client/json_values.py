@@ -6,11 +6,11 @@ from typing import Any, TypeGuard
 
 import orjson
 
-depth_limit = 96
+DEPTH_LIMIT = 96
 """Levels of nesting beyond which a body is refused; writers downstream recurse."""
 
-lone_surrogate = re.compile("[\ud800-\udfff]")
-least_rounded = 2.0**63
+LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+LEAST_ROUNDED = 2.0**63
 
 Json = dict[str, Any]
 
@@ -82,14 +82,14 @@ def _is_exact(value: object) -> bool:
     """
     exact = True
     level: list[Any] = [value]
-    for _ in range(depth_limit):
+    for _ in range(DEPTH_LIMIT):
         below: list[Any] = []
         for kind, item in zip(map(type, level), level, strict=True):
             if kind is dict:
                 below.extend(item.values())
             elif kind is list:
                 below.extend(item)
-            elif kind is float and abs(item) >= least_rounded:
+            elif kind is float and abs(item) >= LEAST_ROUNDED:
                 exact = False
         if not below:
             return exact
@@ -113,7 +113,7 @@ def _refuse(name: str) -> Any:
 
 def _mended(value: Any) -> Any:
     if isinstance(value, str):
-        return value if value.isascii() else lone_surrogate.sub("\ufffd", value)
+        return value if value.isascii() else LONE_SURROGATE.sub("\ufffd", value)
     if is_object(value):
         return {_mended(key): _mended(item) for key, item in value.items()}
     if is_list(value):

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from personal_server.mcp_adapter.arguments import encode_filter, operators, typed_filter
+from personal_server.mcp_adapter.arguments import OPERATORS, encode_filter, typed_filter
 from personal_server.mcp_adapter.errors import ToolError
 from personal_server.rs_client.json_values import as_object
 
@@ -12,7 +12,7 @@ texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
 names = st.text(
     st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="[]"), min_size=1, max_size=12
 )
-bounds = st.dictionaries(st.sampled_from(operators), texts | st.integers(), min_size=1)
+bounds = st.dictionaries(st.sampled_from(OPERATORS), texts | st.integers(), min_size=1)
 legal = st.dictionaries(
     names, texts | st.integers() | st.booleans() | bounds, min_size=1, max_size=8
 )

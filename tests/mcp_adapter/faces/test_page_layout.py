@@ -71,7 +71,7 @@ def eagerly(rows: Sequence[Json]) -> list[Block] | int:
         kept = room(120)
     if kept < len(rows):
         return max(kept, 1)
-    return at(next(preview for preview in contract.previews if room(preview) == len(rows)))
+    return at(next(preview for preview in contract.PREVIEWS if room(preview) == len(rows)))
 
 
 @settings(max_examples=80, deadline=None)

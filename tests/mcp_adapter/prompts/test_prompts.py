@@ -1,10 +1,10 @@
 import pytest
 
-from personal_server.mcp_adapter.prompts import UnusableArguments, prompts
+from personal_server.mcp_adapter.prompts import PROMPTS, UnusableArguments
 
 
 def test_there_are_four_prompts_with_their_arguments() -> None:
-    listed = {name: [a.name for a in prompt.arguments] for name, prompt in prompts.items()}
+    listed = {name: [a.name for a in prompt.arguments] for name, prompt in PROMPTS.items()}
     assert listed == {
         "what_is_shared": [],
         "answer_with_evidence": ["question", "stream", "connection_id"],
@@ -14,7 +14,7 @@ def test_there_are_four_prompts_with_their_arguments() -> None:
 
 
 def test_arguments_are_inserted_as_short_clean_json_strings() -> None:
-    text = prompts["timeline"].render({"topic": 'a "b"\n\u202ec' + "x" * 900, "since": "2026"})
+    text = PROMPTS["timeline"].render({"topic": 'a "b"\n\u202ec' + "x" * 900, "since": "2026"})
     assert 'topic: "a \\"b\\" cx' in text
     assert 'since: "2026"' in text
     assert len(text) < 1_200
@@ -28,6 +28,6 @@ def test_missing_and_unknown_arguments_are_named(
     given: dict[str, str], missing: list[str], unknown: list[str]
 ) -> None:
     with pytest.raises(UnusableArguments) as refused:
-        prompts["timeline"].render(given)
+        PROMPTS["timeline"].render(given)
     assert (refused.value.missing, refused.value.unknown) == (missing, unknown)
     assert all(name in refused.value.message for name in missing + unknown)

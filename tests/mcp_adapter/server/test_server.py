@@ -91,7 +91,7 @@ def behind(port: Waiting) -> Caller:
 async def test_a_call_that_takes_too_long_is_a_timeout_and_never_a_part(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("personal_server.mcp_adapter.contract.tool_seconds", 0.01)
+    monkeypatch.setattr("personal_server.mcp_adapter.contract.TOOL_SECONDS", 0.01)
     port = Waiting()
     call = Call("search", port, origin, draw_nonce)
     outcome = await guarded(personal_data.tools["search"], call, {"query": "x"}, behind(port))

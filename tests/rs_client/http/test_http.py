@@ -7,12 +7,12 @@ import httpx2
 import pytest
 
 from personal_server.rs_client.http import (
+    BLOB_SECONDS,
+    JSON_BYTES,
+    READ_SECONDS,
     RsClient,
-    blob_seconds,
     in_process_client,
-    json_bytes,
     network_client,
-    read_seconds,
 )
 from personal_server.rs_client.port import (
     FixedBearer,
@@ -119,7 +119,7 @@ async def test_a_refusal_that_is_not_json_keeps_its_status() -> None:
 
 
 async def test_a_body_over_the_cap_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("personal_server.rs_client.http.json_bytes", 1_000)
+    monkeypatch.setattr("personal_server.rs_client.http.JSON_BYTES", 1_000)
     rs = world()
     rs.script = lambda _: Answer(200, {"a": "x" * 2_000})
     with pytest.raises(RsInvalidResponse):
@@ -218,4 +218,4 @@ async def test_the_network_client_has_the_deadlines_and_proxies_of_its_place() -
         assert (http.timeout.connect, http.timeout.read) == (3.0, 30.0)
         assert http.trust_env
         assert not http.follow_redirects
-    assert (read_seconds, blob_seconds, json_bytes) == (16.0, 30.0, 32 * 1024 * 1024)
+    assert (READ_SECONDS, BLOB_SECONDS, JSON_BYTES) == (16.0, 30.0, 32 * 1024 * 1024)

@@ -8,7 +8,7 @@ from personal_server.mcp_adapter import contract
 from personal_server.mcp_adapter.calls import Call, Link
 from personal_server.mcp_adapter.errors import NextCall
 from personal_server.mcp_adapter.faces.record_identity import Holder, blob_url, record_url
-from personal_server.mcp_adapter.faces.truncation import Cut, everything
+from personal_server.mcp_adapter.faces.truncation import EVERYTHING, Cut
 from personal_server.mcp_adapter.handles import (
     BlobRef,
     WindowRef,
@@ -44,7 +44,7 @@ def _read(holder: Holder, cut: Cut) -> NextCall | None:
     if cut.kind == "text":
         arguments = {"id": holder.id, "field_path": cut.field_path, "offset_chars": _next(cut)}
         return NextCall("read_record_field", arguments)
-    if cut.json_chars > contract.json_read_limit or cut.field_path == everything:
+    if cut.json_chars > contract.JSON_READ_LIMIT or cut.field_path == EVERYTHING:
         return None
     return NextCall("fetch", {"id": holder.id, "fields": [cut.field_path]})
 
@@ -53,7 +53,7 @@ def _uri(holder: Holder, cut: Cut) -> str | None:
     if holder.record is None:
         return None
     if cut.kind == "text":
-        window = WindowRef(holder.record, cut.field_path, _next(cut), contract.window)
+        window = WindowRef(holder.record, cut.field_path, _next(cut), contract.WINDOW)
         return window_uri(window)
     return record_uri(holder.record)
 
@@ -66,11 +66,11 @@ def _binary(call: Call, holder: Holder, cut: Cut) -> Json:
     facts = cut.facts
     if facts is None:
         return {}
-    described: Json = {"mime_type": one_line(facts.mime_type, contract.label)}
+    described: Json = {"mime_type": one_line(facts.mime_type, contract.LABEL)}
     if facts.size_bytes is not None:
         described["size_bytes"] = facts.size_bytes
     if facts.digest:
-        described["digest"] = one_line(facts.digest, contract.label)
+        described["digest"] = one_line(facts.digest, contract.LABEL)
     connection = holder.record.connection_id if holder.record else None
     if facts.blob_id:
         described["blob_id"] = facts.blob_id
@@ -84,7 +84,7 @@ def _binary(call: Call, holder: Holder, cut: Cut) -> Json:
 
 def ladder_line(entry: Json) -> str:
     """The text line of one entry."""
-    name = one_line(entry["field_path"], contract.label)
+    name = one_line(entry["field_path"], contract.LABEL)
     if entry["kind"] == "binary":
         size = f"{entry['size_bytes']} bytes" if "size_bytes" in entry else "size unknown"
         parts = (
@@ -115,7 +115,7 @@ def links_of(call: Call, ladder: list[Json]) -> tuple[Link, ...]:
     found: list[Link] = []
     for entry in ladder:
         uri = as_text(entry.get("uri"))
-        if uri and len(uri) <= contract.link_uri and len(found) < contract.links:
+        if uri and len(uri) <= contract.LINK_URI and len(found) < contract.LINKS:
             name, mime_type = one_line(entry["field_path"], 80), as_text(entry.get("mime_type"))
             found.append(Link(name, uri, mime_type, as_count(entry.get("size_bytes"))))
     return tuple(found)

@@ -20,12 +20,12 @@ from personal_server.mcp_adapter.faces.record_identity import (
     record_title,
 )
 from personal_server.mcp_adapter.faces.truncation import (
+    EVERYTHING,
     Cut,
     Measure,
     Member,
     cut_members,
     cut_position,
-    everything,
     largest,
     members_of,
 )
@@ -42,11 +42,11 @@ from personal_server.rs_client.json_values import (
     objects_in,
 )
 
-text_names = ("text", "content", "body", "summary")
-wrapper_names = frozenset(
+TEXT_NAMES = ("text", "content", "body", "summary")
+WRAPPER_NAMES = frozenset(
     {"display_name", "connector_key", "connector_id", "emitted_at", "record_url"}
 )
-ladder_chars = 9_000
+LADDER_CHARS = 9_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class Document:
         """Members beside the payload that may name or date the record."""
         if not self.fields:
             return self.body
-        return {name: value for name, value in self.body.items() if name in wrapper_names}
+        return {name: value for name, value in self.body.items() if name in WRAPPER_NAMES}
 
     @property
     def record(self) -> RecordRef:
@@ -91,14 +91,14 @@ class Document:
 def render_document(call: Call, document: Document) -> Json:
     """The document with as much text as both faces hold."""
     whole = _Parts.of(call, document)
-    full = whole.at(contract.document_text)
+    full = whole.at(contract.DOCUMENT_TEXT)
     if _fits(full):
         return full
-    return whole.at(largest(contract.document_text, lambda chars: _fits(whole.at(chars))))
+    return whole.at(largest(contract.DOCUMENT_TEXT, lambda chars: _fits(whole.at(chars))))
 
 
 def _fits(structured: Json) -> bool:
-    return len(escaped_json(structured)) <= contract.ceiling - 200
+    return len(escaped_json(structured)) <= contract.CEILING - 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,7 @@ class _Parts:
         warnings = text.server_warnings(document.body)
         if warnings:
             metadata["warnings"] = warnings
-        metadata["notice"] = text.notice
+        metadata["notice"] = text.NOTICE
         title = record_title(wrapper, payload, record, document.id)
         return {
             "id": document.id,
@@ -177,16 +177,16 @@ class _Parts:
 
     def _ladder(self, cuts: list[Cut]) -> list[Json]:
         entries = [ladder_entry(self.call, self.holder, cut) for cut in cuts]
-        if len(compact(entries)) <= ladder_chars:
+        if len(compact(entries)) <= LADDER_CHARS:
             return entries
         total = len(self.document.payload)
-        rest = Cut(everything, "json", "omitted", max(total - len(cuts), 0), total, 1 << 30)
+        rest = Cut(EVERYTHING, "json", "omitted", max(total - len(cuts), 0), total, 1 << 30)
         return [*entries[:1], ladder_entry(self.call, self.holder, rest)]
 
 
 def _text_field(members: list[Member]) -> str | None:
     texts = {m.name for m in members if isinstance(m.value, str) and not m.note and m.value.strip()}
-    return next((name for name in text_names if name in texts), None)
+    return next((name for name in TEXT_NAMES if name in texts), None)
 
 
 def _is_missing(cut: Cut) -> bool:
@@ -196,13 +196,13 @@ def _is_missing(cut: Cut) -> bool:
 
 def _json_text(members: list[Member], limit_chars: int) -> tuple[str, list[Cut]]:
     """The payload as JSON, values cut until it fits; it stays valid JSON."""
-    for preview in (contract.document_text, *contract.previews, contract.shortest_preview):
+    for preview in (contract.DOCUMENT_TEXT, *contract.PREVIEWS, contract.SHORTEST_PREVIEW):
         shown, cuts = cut_members(members, Measure.of(preview))
         if len(compact(shown)) <= limit_chars:
             return compact(shown), cuts
 
     def first(kept: int) -> tuple[str, list[Cut]]:
-        shown, cuts = cut_members(members, Measure(contract.shortest_preview, 0, kept))
+        shown, cuts = cut_members(members, Measure(contract.SHORTEST_PREVIEW, 0, kept))
         return compact(shown), cuts
 
     return first(largest(len(members), lambda kept: len(first(kept)[0]) <= limit_chars))
@@ -210,10 +210,10 @@ def _json_text(members: list[Member], limit_chars: int) -> tuple[str, list[Cut]]
 
 def _fields(members: list[Member]) -> tuple[Json, list[Cut]]:
     """The other members, short, as many as fit."""
-    measure = Measure(contract.document_field, contract.document_field)
+    measure = Measure(contract.DOCUMENT_FIELD, contract.DOCUMENT_FIELD)
     shown: Json = {}
     cuts: list[Cut] = []
-    left = contract.document_fields
+    left = contract.DOCUMENT_FIELDS
     for member in members:
         short, notes = member.at(measure)
         size = len(compact(short)) + len(compact(member.name)) + 2
@@ -239,7 +239,7 @@ def _relation(call: Call, document: Document, relation: str, value: Any) -> Any:
     if not is_list(value.get("data")):
         return _child(call, document, relation, value)
     rows = objects_in(value["data"])
-    shown = [_child(call, document, relation, row) for row in rows[: contract.document_children]]
+    shown = [_child(call, document, relation, row) for row in rows[: contract.DOCUMENT_CHILDREN]]
     more = value.get("has_more") is True or len(rows) > len(shown)
     found: Json = {"data": shown, "has_more": more}
     total = as_count(value.get("total"))

@@ -24,12 +24,12 @@ from personal_server.mcp_adapter.safe_text import clean, clean_json, label
 from personal_server.rs_client.answers import connection_of
 from personal_server.rs_client.json_values import Json, as_count, as_object, as_text, compact
 
-largest_limit_chars = 16_384
-tool_name = "read_record_field"
-selector_names = ("offset_chars", "q", "before_chars", "after_chars")
+LARGEST_LIMIT_CHARS = 16_384
+TOOL_NAME = "read_record_field"
+SELECTOR_NAMES = ("offset_chars", "q", "before_chars", "after_chars")
 """Arguments that choose a window, as a cursor does."""
-untrusted = ("/window/text", "/window/match/q")
-envelope_chars = 2_000
+UNTRUSTED = ("/window/text", "/window/match/q")
+ENVELOPE_CHARS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Asked:
         given = self.arguments.get("limit_chars")
         if given is None and self.cursor is not None:
             return self.cursor.limit_chars
-        return min(int(given), largest_limit_chars) if given is not None else contract.window
+        return min(int(given), LARGEST_LIMIT_CHARS) if given is not None else contract.WINDOW
 
     @property
     def offset_chars(self) -> int:
@@ -62,7 +62,7 @@ class Asked:
 
     def restarted(self) -> Arguments:
         """The call that reads the same field from its start."""
-        return {**without(self.arguments, "cursor", *selector_names), "offset_chars": 0}
+        return {**without(self.arguments, "cursor", *SELECTOR_NAMES), "offset_chars": 0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,19 +103,19 @@ def render_window(call: Call, body: Json, request: Asked, request_id: str | None
     """Both faces of one window."""
     shown = _window(body, request)
     wanted = call.link_rule == "always" or (call.links_allowed and not shown.complete)
-    linked = wanted and len(shown.uri(shown.start)) <= contract.link_uri
+    linked = wanted and len(shown.uri(shown.start)) <= contract.LINK_URI
     structured = _structured(body, request, shown, linked=linked)
     face = _text(call, structured, shown)
     mime = as_text(structured["field"].get("mime_type")) or "text/plain"
     links = (Link(label(request.field_path), shown.uri(shown.start), mime),) if linked else ()
-    return Outcome(structured, face, links, untrusted, request_id, rows=1)
+    return Outcome(structured, face, links, UNTRUSTED, request_id, rows=1)
 
 
 def _window(body: Json, request: Asked) -> _Window:
     window, field = as_object(body.get("window")), as_object(body.get("field"))
     received: str = window["text"]
     start = as_count(window.get("start_chars"))
-    limit = min(as_count(window.get("limit_chars")) or request.limit_chars, largest_limit_chars)
+    limit = min(as_count(window.get("limit_chars")) or request.limit_chars, LARGEST_LIMIT_CHARS)
     size = as_count(field.get("size_chars"))
     kept = _fitting(received[:limit])
     begin = max(0, request.offset_chars if start is None else start)
@@ -141,7 +141,7 @@ def _follows(window: Json, end: int, size: int | None) -> bool:
 
 
 def _fitting(received: str) -> str:
-    room = contract.ceiling - envelope_chars * 4
+    room = contract.CEILING - ENVELOPE_CHARS * 4
     if len(compact(received)) <= room:
         return received
     kept = largest(len(received), lambda count: len(compact(received[:count])) <= room)
@@ -222,4 +222,4 @@ def _walk_line(head: Json, direction: str) -> str | None:
     if cursor is None:
         return None
     arguments = {"id": head["id"], "field_path": head["field_path"], "cursor": cursor}
-    return f"{direction}: {tool_name} {clean_json(arguments)}"
+    return f"{direction}: {TOOL_NAME} {clean_json(arguments)}"

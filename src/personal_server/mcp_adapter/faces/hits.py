@@ -17,11 +17,11 @@ from personal_server.mcp_adapter.calls import Call
 from personal_server.mcp_adapter.faces.content_ladder import ladder_entry, ladder_line
 from personal_server.mcp_adapter.faces.page_layout import Block
 from personal_server.mcp_adapter.faces.record_identity import (
+    IDENTITY_MEMBERS,
     Holder,
     Place,
     event_time,
     holder_of,
-    identity_members,
     record_address,
     record_title,
 )
@@ -52,12 +52,12 @@ from personal_server.rs_client.json_values import (
 )
 
 opening, closing = "<mark>", "</mark>"
-tag = re.compile(r"</?mark>")
-excerpt_members = ("evidence_excerpts", "match_windows", "field_windows", "matches")
+TAG = re.compile(r"</?mark>")
+EXCERPT_MEMBERS = ("evidence_excerpts", "match_windows", "field_windows", "matches")
 """Where servers put the passages that matched, ours first."""
-text_members = ("title", "snippet", *excerpt_members)
-named_members = (identity_members - {"expanded"}) | {
-    *text_members,
+TEXT_MEMBERS = ("title", "snippet", *EXCERPT_MEMBERS)
+NAMED_MEMBERS = (IDENTITY_MEMBERS - {"expanded"}) | {
+    *TEXT_MEMBERS,
     "data",
     "matched_fields",
     "score",
@@ -127,12 +127,12 @@ class HitItem:
     @cached_property
     def further(self) -> list[Member]:
         """Members that no rule names, as another server may send them; a lean hit has none."""
-        return members_of({name: v for name, v in self.hit.items() if name not in named_members})
+        return members_of({name: v for name, v in self.hit.items() if name not in NAMED_MEMBERS})
 
     def reach(self) -> int:
         """The preview length from which on nothing of it is cut."""
-        texts = (_longest(value) for name, value in self.hit.items() if name in text_members)
-        return max(contract.excerpt, reach_of(self.payload), reach_of(self.further), *texts)
+        texts = (_longest(value) for name, value in self.hit.items() if name in TEXT_MEMBERS)
+        return max(contract.EXCERPT, reach_of(self.payload), reach_of(self.further), *texts)
 
     def at(self, measure: Measure) -> Block:
         """The hit; excerpts are as long as the measure allows, in both faces."""
@@ -140,8 +140,8 @@ class HitItem:
         further, more_cuts = cut_members(self.further, measure)
         cuts += more_cuts
         ladder = [*self._read_on, *(ladder_entry(self.call, self.holder, cut) for cut in cuts)]
-        ladder = ladder[: contract.excerpts_per_hit]
-        limit = min(contract.excerpt, measure.preview)
+        ladder = ladder[: contract.EXCERPTS_PER_HIT]
+        limit = min(contract.EXCERPT, measure.preview)
         matches = [_match_line(excerpt, limit) for excerpt in self.excerpts]
         lines = (*self._head, *matches, *map(ladder_line, ladder))
         result = {**self._result, "content_ladder": ladder} if ladder else self._result
@@ -215,9 +215,9 @@ def _shown(hit: Json, further: Json, measure: Measure) -> Json:
     """The hit as sent, but for repaired tags and what had to be cut."""
     shown: Json = {}
     for name, value in hit.items():
-        if name in text_members:
+        if name in TEXT_MEMBERS:
             shown[name] = _text_member(value, measure)
-        elif name in named_members:
+        elif name in NAMED_MEMBERS:
             shown[name] = value
         elif name in further:
             shown[name] = further[name]
@@ -237,10 +237,10 @@ def _text_member(value: Any, measure: Measure) -> Any:
 
 def excerpts_of(hit: Json) -> list[Excerpt]:
     """At most two passages of a hit; none when the server sent none."""
-    for name in excerpt_members:
+    for name in EXCERPT_MEMBERS:
         found = [excerpt for item in objects_in(hit.get(name)) if (excerpt := _excerpt(item))]
         if found:
-            return found[: contract.excerpts_per_hit]
+            return found[: contract.EXCERPTS_PER_HIT]
     return _snippet(hit)
 
 
@@ -271,25 +271,25 @@ def _snippet(hit: Json) -> list[Excerpt]:
         return []
     plain = unescaped(text)
     field = first_text(as_object(snippet).get("field"), as_object(snippet).get("field_path"))
-    bare = tag.sub("", plain).strip("…")
+    bare = TAG.sub("", plain).strip("…")
     return [Excerpt(field, _readable(plain, bare), len(bare), 0, None, complete=False)]
 
 
 def is_balanced(text: str) -> bool:
     """Whether tags alternate, opening first, none left open."""
-    tags = tag.findall(text)
+    tags = TAG.findall(text)
     return tags == [opening, closing] * (len(tags) // 2)
 
 
 def repaired(text: str) -> str:
     """The text itself when its tags are balanced, else without any."""
-    return text if is_balanced(text) else tag.sub("", text)
+    return text if is_balanced(text) else TAG.sub("", text)
 
 
 def cut_marked(text: str, limit_chars: int) -> str:
     """At most limit_chars of visible text; tags do not count, none is split, none stays open."""
     text = repaired(text)
-    pieces = tag.split(text)
+    pieces = TAG.split(text)
     shown: list[str] = []
     left = limit_chars
     for position, piece in enumerate(pieces):
@@ -304,8 +304,8 @@ def cut_marked(text: str, limit_chars: int) -> str:
 
 def mark_ranges(text: str, start_chars: int, ranges: object) -> str:
     """An excerpt with its matches tagged; one whose own text holds a tag is left plain."""
-    if tag.search(text):
-        return tag.sub("", text)
+    if TAG.search(text):
+        return TAG.sub("", text)
     shown: list[str] = []
     at = 0
     for begin, end in _inside(as_list(ranges), start_chars, len(text)):
@@ -329,10 +329,10 @@ def _inside(ranges: Sequence[object], start_chars: int, size: int) -> list[tuple
 def unescaped(snippet: str) -> str:
     """A snippet's text: entities resolved outside its own tags, which stay only when balanced."""
     if not is_balanced(snippet):
-        return tag.sub("", html.unescape(tag.sub("", snippet)))
-    parts = [html.unescape(part) for part in tag.split(snippet)]
-    if any(tag.search(part) for part in parts):
-        return tag.sub("", "".join(parts))
+        return TAG.sub("", html.unescape(TAG.sub("", snippet)))
+    parts = [html.unescape(part) for part in TAG.split(snippet)]
+    if any(TAG.search(part) for part in parts):
+        return TAG.sub("", "".join(parts))
     return "".join(
         f"{opening}{part}{closing}" if position % 2 else part for position, part in enumerate(parts)
     )

@@ -15,16 +15,16 @@ from personal_server.mcp_adapter.faces.text import length
 from personal_server.mcp_adapter.faces.truncation import Measure, largest
 from personal_server.rs_client.json_values import Json, compact
 
-text_slack = 500
-structured_slack = 400
+TEXT_SLACK = 500
+STRUCTURED_SLACK = 400
 """Room for what is only known once the page is chosen: first id, a shortening warning."""
-presumed_cursor_chars = 400
+PRESUMED_CURSOR_CHARS = 400
 
-measures = tuple(Measure.of(preview) for preview in contract.previews)
-refit = Measure.of(contract.refit_preview)
-short = Measure.of(contract.short_preview)
-shortest = Measure.of(contract.shortest_preview)
-least = Measure(contract.shortest_preview, 0)
+MEASURES = tuple(Measure.of(preview) for preview in contract.PREVIEWS)
+REFIT = Measure.of(contract.REFIT_PREVIEW)
+SHORT = Measure.of(contract.SHORT_PREVIEW)
+SHORTEST = Measure.of(contract.SHORTEST_PREVIEW)
+LEAST = Measure(contract.SHORTEST_PREVIEW, 0)
 
 
 @dataclass(frozen=True)
@@ -91,16 +91,16 @@ class Frame:
         fitting = self._count(blocks(), 0)
         if fitting == total or self.has_cursor:
             return fitting
-        return self._count(blocks(), presumed_cursor_chars)
+        return self._count(blocks(), PRESUMED_CURSOR_CHARS)
 
     def _count(self, blocks: Iterable[Block], cursor_chars: int) -> int:
-        structured = self.structured_chars + structured_slack + 4 * cursor_chars
-        text = self.text_chars + text_slack + 2 * cursor_chars
+        structured = self.structured_chars + STRUCTURED_SLACK + 4 * cursor_chars
+        text = self.text_chars + TEXT_SLACK + 2 * cursor_chars
         count = 0
         for block in blocks:
             structured += block.structured_chars
             text += block.text_chars
-            if structured > contract.structured_aim or text > contract.text_aim:
+            if structured > contract.STRUCTURED_AIM or text > contract.TEXT_AIM:
                 break
             count += 1
         return count
@@ -175,22 +175,22 @@ class Fitting:
 def fit_page(fitting: Fitting) -> list[Block] | int:
     """All rows as blocks, or the number of rows (at least 1) that would fit."""
     total = len(fitting.rows)
-    kept = fitting.room(refit)
-    if kept < min(contract.refit_rows, total):
-        kept = fitting.room(short)
+    kept = fitting.room(REFIT)
+    if kept < min(contract.REFIT_ROWS, total):
+        kept = fitting.room(SHORT)
     if kept == total:
-        fitting_measures = (measure for measure in measures if fitting.room(measure) == total)
-        return list(fitting.at(next(fitting_measures, measures[-1])))
+        fitting_measures = (measure for measure in MEASURES if fitting.room(measure) == total)
+        return list(fitting.at(next(fitting_measures, MEASURES[-1])))
     return _one_large_row(fitting) if total == 1 else max(kept, 1)
 
 
 def _one_large_row(fitting: Fitting) -> list[Block]:
-    for measure in (shortest, least):
+    for measure in (SHORTEST, LEAST):
         if fitting.room(measure) == 1:
             return list(fitting.at(measure))
 
     def of(members: int) -> Measure:
-        return replace(least, members=members)
+        return replace(LEAST, members=members)
 
     kept = largest(fitting.members_of_first(), lambda members: fitting.room(of(members)) == 1)
     return list(fitting.at(of(kept)))

@@ -11,9 +11,9 @@ from personal_server.mcp_adapter import contract
 from personal_server.mcp_adapter.calls import Call
 from personal_server.mcp_adapter.faces.truncation import binary_facts
 from personal_server.mcp_adapter.handles import (
+    HANDLE_CHARS,
     RecordRef,
     format_id,
-    handle_chars,
     is_part,
     record_uri,
 )
@@ -21,9 +21,9 @@ from personal_server.mcp_adapter.safe_text import has_steering, has_white_space,
 from personal_server.rs_client.answers import connection_of, connector_key_of, record_key_of
 from personal_server.rs_client.json_values import Json, as_text, first_text, is_object
 
-title_names = ("title", "name", "subject", "summary")
-url_names = ("url", "source_url", "href")
-time_names = (
+TITLE_NAMES = ("title", "name", "subject", "summary")
+URL_NAMES = ("url", "source_url", "href")
+TIME_NAMES = (
     "sent_at",
     "authored_at",
     "created_at",
@@ -31,8 +31,8 @@ time_names = (
     "occurred_at",
     "updated_at",
 )
-longest_url = 2_000
-identity_members = frozenset(
+LONGEST_URL = 2_000
+IDENTITY_MEMBERS = frozenset(
     {
         "object",
         "id",
@@ -85,7 +85,7 @@ def holder_of(call: Call, row: Json, scope: Place) -> Holder:
         return _unidentified(call, row)
     record = RecordRef(connection_of(row) or scope.connection_id, stream, key)
     shown = format_id(record)
-    if len(shown) > handle_chars:
+    if len(shown) > HANDLE_CHARS:
         return _unidentified(call, row)
     return Holder(shown, record)
 
@@ -99,34 +99,34 @@ def payload_of(row: Json) -> Json:
     data = row.get("data")
     if is_object(data):
         return data
-    return {name: value for name, value in row.items() if name not in identity_members}
+    return {name: value for name, value in row.items() if name not in IDENTITY_MEMBERS}
 
 
 def record_title(wrapper: Json, payload: Json, record: RecordRef | None, shown_id: str) -> str:
     """The first title there is; else source, stream and time; else the id."""
-    candidates = (wrapper.get("title"), *(payload.get(name) for name in title_names))
+    candidates = (wrapper.get("title"), *(payload.get(name) for name in TITLE_NAMES))
     found = next((line for line in map(_line, candidates) if line), None)
     if found:
         return found
     connection = record.connection_id if record else None
     label = first_text(wrapper.get("display_name"), connector_key_of(wrapper), connection)
     parts = (label, record.stream if record else None, event_time(wrapper, payload))
-    made = " / ".join(one_line(part, contract.label) for part in parts if part)
-    return one_line(made or shown_id, contract.title)
+    made = " / ".join(one_line(part, contract.LABEL) for part in parts if part)
+    return one_line(made or shown_id, contract.TITLE)
 
 
 def _line(value: object) -> str:
     if not isinstance(value, str) or binary_facts(value) is not None:
         return ""
-    return one_line(value, contract.title)
+    return one_line(value, contract.TITLE)
 
 
 def event_time(wrapper: Json, payload: Json) -> str | None:
     """When it happened; only without such a time when it was taken in."""
-    for name in time_names:
+    for name in TIME_NAMES:
         found = first_text(wrapper.get(name), payload.get(name))
         if found:
-            return one_line(found, contract.label)
+            return one_line(found, contract.LABEL)
     return as_text(wrapper.get("emitted_at"))
 
 
@@ -134,7 +134,7 @@ def record_address(
     origin: str, wrapper: Json, payload: Json, record: RecordRef | None
 ) -> str | None:
     """The first usable address: the payload's own, the server's, one built from the parts."""
-    own = next((url for name in url_names if (url := safe_url(payload.get(name)))), None)
+    own = next((url for name in URL_NAMES if (url := safe_url(payload.get(name)))), None)
     if own:
         return own
     connection = record.connection_id if record else None
@@ -144,12 +144,12 @@ def record_address(
     if record is None:
         return None
     built = record_url(origin, record)
-    return built if len(built) <= longest_url or not origin else record_uri(record)
+    return built if len(built) <= LONGEST_URL or not origin else record_uri(record)
 
 
 def safe_url(value: object) -> str | None:
     """The value when it is a plain web address."""
-    if not isinstance(value, str) or not value or len(value) > longest_url:
+    if not isinstance(value, str) or not value or len(value) > LONGEST_URL:
         return None
     if has_steering(value) or has_white_space(value):
         return None

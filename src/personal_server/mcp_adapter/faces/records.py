@@ -10,10 +10,10 @@ from personal_server.mcp_adapter.calls import Call
 from personal_server.mcp_adapter.faces.content_ladder import ladder_entry, ladder_line
 from personal_server.mcp_adapter.faces.page_layout import Block
 from personal_server.mcp_adapter.faces.record_identity import (
+    IDENTITY_MEMBERS,
     Holder,
     Place,
     holder_of,
-    identity_members,
     payload_of,
 )
 from personal_server.mcp_adapter.faces.truncation import (
@@ -94,7 +94,7 @@ class RowItem:
 def _with_payload(row: Json, shown: Json) -> Json:
     if is_object(row.get("data")):
         return {**row, "data": shown}
-    kept = {name: value for name, value in row.items() if name in identity_members}
+    kept = {name: value for name, value in row.items() if name in IDENTITY_MEMBERS}
     return {**kept, **shown}
 
 

@@ -12,8 +12,8 @@ from personal_server.mcp_adapter.safe_text import clean_json, label, one_line
 from personal_server.rs_client.answers import connection_of, connector_key_of
 from personal_server.rs_client.json_values import Json, as_object, as_text, compact, objects_in
 
-message_chars = 600
-kept_members = (
+MESSAGE_CHARS = 600
+KEPT_MEMBERS = (
     "type",
     "code",
     "message",
@@ -25,17 +25,17 @@ kept_members = (
     "retry_with",
     "next_call",
 )
-candidate_limit = 12
+CANDIDATE_LIMIT = 12
 
 
 def render_refusal(error: ToolError) -> Outcome:
     """Both faces of one refusal, within their budgets."""
     body = _bounded(error.error)
     text = _text(body)
-    if len(text) > contract.error_text or len(compact(body)) > contract.error_structured:
-        body = {name: body[name] for name in kept_members if name in body}
+    if len(text) > contract.ERROR_TEXT or len(compact(body)) > contract.ERROR_STRUCTURED:
+        body = {name: body[name] for name in KEPT_MEMBERS if name in body}
         text = _text(body)
-    if len(text) > contract.error_text or len(compact(body)) > contract.error_structured:
+    if len(text) > contract.ERROR_TEXT or len(compact(body)) > contract.ERROR_STRUCTURED:
         body.pop("next_call", None)
         text = _text(body)
     return Outcome(structured={"error": body}, text=text, is_error=True)
@@ -43,28 +43,28 @@ def render_refusal(error: ToolError) -> Outcome:
 
 def _bounded(error: Json) -> Json:
     body = dict(error)
-    body["message"] = one_line(str(body.get("message", "")), message_chars)
+    body["message"] = one_line(str(body.get("message", "")), MESSAGE_CHARS)
     for name in ("code", "type", "param", "request_id", "guidance", "next_step"):
         if isinstance(body.get(name), str):
             body[name] = one_line(body[name], 200)
     for name in ("available_connections", "unavailable_connections"):
         if name in body:
-            body[name] = [_entry(row) for row in objects_in(body[name])[:candidate_limit]]
+            body[name] = [_entry(row) for row in objects_in(body[name])[:CANDIDATE_LIMIT]]
     return _smaller(body)
 
 
 def _smaller(body: Json) -> Json:
     """Drop what is only nice to have, in a fixed order, until the structure fits."""
-    if len(compact(body)) <= contract.error_structured:
+    if len(compact(body)) <= contract.ERROR_STRUCTURED:
         return body
     for name in ("available_connections", "unavailable_connections"):
         rows = objects_in(body.get(name))
         if rows:
             body[name] = [{k: v for k, v in row.items() if k != "display_name"} for row in rows]
     for name in sorted(body, key=lambda member: -len(compact(body[member]))):
-        if len(compact(body)) <= contract.error_structured:
+        if len(compact(body)) <= contract.ERROR_STRUCTURED:
             break
-        if name not in {*kept_members, "available_connections", "unavailable_connections"}:
+        if name not in {*KEPT_MEMBERS, "available_connections", "unavailable_connections"}:
             del body[name]
     return body
 

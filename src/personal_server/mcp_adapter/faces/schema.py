@@ -10,9 +10,9 @@ from personal_server.mcp_adapter import contract
 from personal_server.mcp_adapter.faces import text
 from personal_server.mcp_adapter.safe_text import clean_json, label, one_line
 from personal_server.mcp_adapter.schema_document import (
+    AGGREGATION_ORDER,
     CatalogRow,
     Connection,
-    aggregation_order,
     aggregations_in,
     all_connections,
     catalog_rows,
@@ -29,19 +29,19 @@ from personal_server.rs_client.json_values import (
     is_list,
 )
 
-use_line = (
+USE_LINE = (
     "use: schema with one stream for fields, filters, sort, count, expand, search modes and"
     " aggregations"
 )
-unstated = "not stated"
-least_row_chars = 700
+UNSTATED = "not stated"
+LEAST_ROW_CHARS = 700
 """What a row needs to be described at all."""
 
 
 def index_text(catalog: Json, closing: Sequence[str]) -> str:
     """Every granted stream name; what else there is room for."""
     few = len({row.name for row in catalog_rows(catalog)}) <= 24
-    aim = contract.schema_text_aim if few else contract.schema_text_limit
+    aim = contract.SCHEMA_TEXT_AIM if few else contract.SCHEMA_TEXT_LIMIT
     bare = ""
     for detail in (3, 2, 1, 0):
         bare = text.joined(
@@ -50,7 +50,7 @@ def index_text(catalog: Json, closing: Sequence[str]) -> str:
             _group_lines(catalog, sets=detail > 0),
             text.unavailable_lines(unavailable_in(catalog)),
             text.warning_lines(text.server_warnings(catalog)),
-            [use_line],
+            [USE_LINE],
             closing,
         )
         if len(bare) <= aim:
@@ -74,7 +74,7 @@ def _connection_lines(catalog: Json, detail: int) -> list[str]:
     found = list(all_connections(catalog).values())
     lines = [
         _connection_line(connection, key, labelled=detail > 2)
-        for connection, key in found[: contract.schema_connection_lines]
+        for connection, key in found[: contract.SCHEMA_CONNECTION_LINES]
     ]
     rest = len(found) - len(lines)
     return [*lines, f"connections: more={rest}"] if rest > 0 else lines
@@ -90,7 +90,7 @@ def _connection_line(connection: Connection, key: str | None, *, labelled: bool)
 def _group_lines(catalog: Json, *, sets: bool) -> list[str]:
     grouped: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for row in catalog_rows(catalog):
-        ids = tuple(c.connection_id for c in row.connections)[: contract.schema_connection_lines]
+        ids = tuple(c.connection_id for c in row.connections)[: contract.SCHEMA_CONNECTION_LINES]
         names = grouped.setdefault((row.connector_key or "source", ids if sets else ()), [])
         if row.name not in names:
             names.append(row.name)
@@ -131,10 +131,10 @@ def stream_text(
 
 
 def _rows(stream: str, rows: list[CatalogRow], taken_chars: int) -> list[str]:
-    room = contract.schema_text_limit - taken_chars
+    room = contract.SCHEMA_TEXT_LIMIT - taken_chars
     sources = _fitting([_source_line(row, n) for n, row in enumerate(rows, 1)], room)
-    room -= text.length(sources) + least_row_chars // 2
-    described = max(1, min(len(sources), room // least_row_chars))
+    room -= text.length(sources) + LEAST_ROW_CHARS // 2
+    described = max(1, min(len(sources), room // LEAST_ROW_CHARS))
     several = len(rows) > 1
     lines: list[str] = []
     for index, source in enumerate(sources):
@@ -151,7 +151,7 @@ def _rows(stream: str, rows: list[CatalogRow], taken_chars: int) -> list[str]:
 def _fitting(sources: list[str], room_chars: int) -> list[str]:
     """The sources named while one can still be described."""
     kept = len(sources)
-    while kept > 1 and text.length(sources[:kept]) > room_chars - 2 * least_row_chars:
+    while kept > 1 and text.length(sources[:kept]) > room_chars - 2 * LEAST_ROW_CHARS:
         kept -= 1
     return sources[:kept]
 
@@ -167,7 +167,7 @@ def _row_lines(row: CatalogRow, room_chars: int, more: str) -> list[str]:
     names = room_chars // 8
     views = _listed([_view(view) for view in as_list(row.row.get("views"))], names, ",")
     facts = [
-        f"projection: fields=any granted field; views={views if 'views' in row.row else unstated}",
+        f"projection: fields=any granted field; views={views if 'views' in row.row else UNSTATED}",
         *_sort_lines(row.row, names),
         f"count: {_stated(row.row.get('count'), names)}",
         f"expand: {_relations(row.row, names)}",
@@ -183,8 +183,8 @@ def _row_lines(row: CatalogRow, room_chars: int, more: str) -> list[str]:
 def _source_line(row: CatalogRow, number: int) -> str:
     facts = [text.fact("connector_key", label(row.connector_key))] if row.connector_key else []
     facts.append(text.fact("stream", label(row.name)))
-    shown = row.connections[: contract.schema_connection_lines]
-    names = " | ".join(_named(connection) for connection in shown) or unstated
+    shown = row.connections[: contract.SCHEMA_CONNECTION_LINES]
+    names = " | ".join(_named(connection) for connection in shown) or UNSTATED
     rest = len(row.connections) - len(shown)
     facts.append(f"connection_id={names}" + (f" | +{rest} more" if rest > 0 else ""))
     return f"source {number}: {'; '.join(facts)}"
@@ -202,7 +202,7 @@ def _flags(row: Json) -> dict[str, str]:
 
 def _fields_line(flags: dict[str, str], room_chars: int, more: str) -> str:
     if not flags:
-        return f"fields: {unstated}"
+        return f"fields: {UNSTATED}"
     shown: list[str] = []
     used = 0
     for name, value in flags.items():
@@ -222,7 +222,7 @@ def _view(view: object) -> str:
 def _sort_lines(row: Json, room_chars: int) -> list[str]:
     sort = as_object(row.get("sort"))
     if "sort" not in row:
-        return [f"sort: {unstated}"]
+        return [f"sort: {UNSTATED}"]
     default = as_text(sort.get("default"))
     line = f"sort: {_stated(sort.get('fields'), room_chars)}"
     return [line + (f"; default={label(default)}" if default else "")]
@@ -230,7 +230,7 @@ def _sort_lines(row: Json, room_chars: int) -> list[str]:
 
 def _stated(value: object, room_chars: int) -> str:
     if not is_list(value):
-        return unstated
+        return UNSTATED
     return _listed([label(str(item)) for item in value], room_chars, ", ")
 
 
@@ -248,7 +248,7 @@ def _listed(words: list[str], room_chars: int, glue: str = "; ") -> str:
 
 def _relations(row: Json, room_chars: int) -> str:
     if "expand_capabilities" not in row:
-        return unstated
+        return UNSTATED
     return _listed([_relation(item) for item in as_list(row["expand_capabilities"])], room_chars)
 
 
@@ -274,10 +274,10 @@ def _aggregations(row: Json, room_chars: int) -> str:
     share = 2 * room_chars // max(1, len(by_kind))
     parts += [
         f"{kind}={_listed(by_kind[kind], share, ',')}"
-        for kind in aggregation_order
+        for kind in AGGREGATION_ORDER
         if kind in by_kind
     ]
-    return "; ".join(parts) or ("none" if "aggregate" in row else unstated)
+    return "; ".join(parts) or ("none" if "aggregate" in row else UNSTATED)
 
 
 def _constraints(row: Json) -> list[str]:

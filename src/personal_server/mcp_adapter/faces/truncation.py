@@ -25,17 +25,17 @@ from personal_server.rs_client.json_values import (
     is_object,
 )
 
-least_chars = 256
-least_distinct = 8
-least_passage_chars = 64
-least_line_chars = 60
-base64_text = re.compile(r"[A-Za-z0-9+/_-]+={0,2}")
-data_url = re.compile(r"data:([^;,]*)(?:;[^;,]*)*;base64,")
-unknown_bytes = "application/octet-stream"
+LEAST_CHARS = 256
+LEAST_DISTINCT = 8
+LEAST_PASSAGE_CHARS = 64
+LEAST_LINE_CHARS = 60
+BASE64_TEXT = re.compile(r"[A-Za-z0-9+/_-]+={0,2}")
+DATA_URL = re.compile(r"data:([^;,]*)(?:;[^;,]*)*;base64,")
+UNKNOWN_BYTES = "application/octet-stream"
 
-everything = "*"
+EVERYTHING = "*"
 """The field path of a note that stands for many fields at once."""
-individual_notes = 12
+INDIVIDUAL_NOTES = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class Measure:
     @classmethod
     def of(cls, preview: int) -> "Measure":
         """The measure of one preview length."""
-        return cls(preview, max(preview, contract.compound_floor))
+        return cls(preview, max(preview, contract.COMPOUND_FLOOR))
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +161,7 @@ def _member(name: str, value: Any, declared: bool) -> Member:
     size = len(compact(value))
     if facts is None:
         return Member(name, value, size)
-    whole = facts.blob_id is not None and size <= contract.reference
+    whole = facts.blob_id is not None and size <= contract.REFERENCE
     return Member(name, value, 0 if whole else size, _binary(name, facts))
 
 
@@ -171,11 +171,11 @@ def _binary(name: str, facts: BinaryFacts) -> Cut:
 
 def _gathered(cuts: list[Cut], total: int) -> list[Cut]:
     omitted = [cut for cut in cuts if cut.status == "omitted"]
-    if len(omitted) <= individual_notes:
+    if len(omitted) <= INDIVIDUAL_NOTES:
         return cuts
     rest = [cut for cut in cuts if cut.status != "omitted"]
     size = sum(cut.json_chars for cut in omitted)
-    return [*rest, Cut(everything, "json", "omitted", total - len(omitted), total, size)]
+    return [*rest, Cut(EVERYTHING, "json", "omitted", total - len(omitted), total, size)]
 
 
 def _cut_text(member: Member, preview: int) -> tuple[str, Cut]:
@@ -235,36 +235,36 @@ def binary_facts(value: object, *, declared: bool = False) -> BinaryFacts | None
 
 def is_encoded_passage(text: str) -> bool:
     """Whether a passage is a stretch of encoded bytes rather than words."""
-    if len(text) < least_passage_chars or not base64_text.fullmatch(text):
+    if len(text) < LEAST_PASSAGE_CHARS or not BASE64_TEXT.fullmatch(text):
         return False
-    return len(set(text)) >= least_distinct
+    return len(set(text)) >= LEAST_DISTINCT
 
 
 def _text_facts(value: str, declared: bool) -> BinaryFacts | None:
-    prefix = data_url.match(value)
+    prefix = DATA_URL.match(value)
     if prefix:
-        return _inline(value[prefix.end() :], prefix[1] or unknown_bytes)
+        return _inline(value[prefix.end() :], prefix[1] or UNKNOWN_BYTES)
     if not value or not (declared or _looks_like_base64(value)):
         return None
     text = "".join(value.split())
-    if base64_text.fullmatch(text):
-        return _inline(text, unknown_bytes)
-    return BinaryFacts(unknown_bytes, None, None)
+    if BASE64_TEXT.fullmatch(text):
+        return _inline(text, UNKNOWN_BYTES)
+    return BinaryFacts(UNKNOWN_BYTES, None, None)
 
 
 def _looks_like_base64(value: str) -> bool:
-    if len(value) < least_chars:
+    if len(value) < LEAST_CHARS:
         return False
     encoded = _unwrapped(value)
-    if len(encoded) % 4 or not base64_text.fullmatch(encoded):
+    if len(encoded) % 4 or not BASE64_TEXT.fullmatch(encoded):
         return False
-    return len(set(encoded.rstrip("="))) >= least_distinct
+    return len(set(encoded.rstrip("="))) >= LEAST_DISTINCT
 
 
 def _unwrapped(value: str) -> str:
     """The value without the line breaks that mail puts into encoded bytes; other texts as is."""
     width = value.find("\n")
-    if width < least_line_chars or not base64_text.fullmatch(
+    if width < LEAST_LINE_CHARS or not BASE64_TEXT.fullmatch(
         value, 0, width - (value[width - 1] == "\r")
     ):
         return value
@@ -287,7 +287,7 @@ def _reference(value: Json) -> BinaryFacts:
     if digest and not digest.startswith("sha256:"):
         digest = f"sha256:{digest}"
     return BinaryFacts(
-        mime_type=as_text(value.get("mime_type")) or unknown_bytes,
+        mime_type=as_text(value.get("mime_type")) or UNKNOWN_BYTES,
         size_bytes=as_count(value.get("size_bytes")),
         digest=digest,
         blob_id=as_text(value.get("blob_id")),

@@ -32,7 +32,7 @@ from personal_server.rs_client.json_values import (
 )
 from personal_server.rs_client.port import Query
 
-plain_names = (
+PLAIN_NAMES = (
     "metric",
     "field",
     "group_by",
@@ -41,9 +41,9 @@ plain_names = (
     "time_zone",
     "connection_id",
 )
-grouping_names = ("group_by", "group_by_time", "granularity", "time_zone", "limit")
-untrusted = ("/data/groups/*/key", "/data/groups/*/value", "/data/value")
-iso_moment = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?)?")
+GROUPING_NAMES = ("group_by", "group_by_time", "granularity", "time_zone", "limit")
+UNTRUSTED = ("/data/groups/*/key", "/data/groups/*/value", "/data/value")
+ISO_MOMENT = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?)?")
 
 
 async def aggregate(call: Call, raw: Mapping[str, Any] | None) -> Outcome:
@@ -61,12 +61,12 @@ async def aggregate(call: Call, raw: Mapping[str, Any] | None) -> Outcome:
             break
         limit = max(1, min(groups - 1, int(groups * share * 0.9))) if reads == 2 else 1
         outcome = await _read(call, arguments, query, limit, reads)
-    if len(outcome.text) > contract.text_aim:
+    if len(outcome.text) > contract.TEXT_AIM:
         raise ToolError(
             "result_too_large",
             "The groups do not fit, however few are asked for; narrow with `filter`.",
             param="group_by",
-            next_call=legal_call("aggregate", without(arguments, *grouping_names), check_shape),
+            next_call=legal_call("aggregate", without(arguments, *GROUPING_NAMES), check_shape),
         )
     return outcome
 
@@ -82,7 +82,7 @@ async def _read(
 
 def _share_that_fits(outcome: Outcome) -> float:
     text_chars, structured_chars = outcome.sizes
-    return min(contract.text_aim / text_chars, contract.structured_aim / structured_chars)
+    return min(contract.TEXT_AIM / text_chars, contract.STRUCTURED_AIM / structured_chars)
 
 
 def check_shape(arguments: Arguments) -> Query:
@@ -91,7 +91,7 @@ def check_shape(arguments: Arguments) -> Query:
     Raises: ToolError invalid_arguments, invalid_filter.
     """
     _check_grouping(arguments)
-    return (*given_parameters(arguments, *plain_names), *filter_query(arguments))
+    return (*given_parameters(arguments, *PLAIN_NAMES), *filter_query(arguments))
 
 
 def _check_grouping(arguments: Arguments) -> None:
@@ -135,7 +135,7 @@ def _faces(
     structured: Json = {"data": body, "warnings": warnings}
     structured["next"] = [item.as_json() for item in following]
     if lines:
-        structured["notice"] = text.notice
+        structured["notice"] = text.NOTICE
     face = text.joined(
         [_head(arguments, body, value_fact)],
         text.note_lines(body, warnings),
@@ -143,7 +143,7 @@ def _faces(
         text.fenced(lines, call.nonce),
         text.next_lines(following),
     )
-    return Outcome(structured, face, (), untrusted, request_id, page_reads=reads)
+    return Outcome(structured, face, (), UNTRUSTED, request_id, page_reads=reads)
 
 
 def _payload(arguments: Arguments, body: Json) -> tuple[list[str], str | None]:
@@ -205,26 +205,26 @@ def _next_calls(arguments: Arguments, body: Json, limit: int | None) -> list[Nex
 def _is_plain_value(value: object) -> bool:
     """Whether a single value may stand outside the fence: a number, a moment, or nothing."""
     if isinstance(value, str):
-        return bool(iso_moment.fullmatch(value))
+        return bool(ISO_MOMENT.fullmatch(value))
     return value is None or isinstance(value, int | float)
 
 
 def _value_text(value: object) -> str:
     """A value as JSON, strings cut."""
     if isinstance(value, str):
-        if iso_moment.fullmatch(value):
+        if ISO_MOMENT.fullmatch(value):
             return value
         return clean_json(_cut(value))
-    return one_line(clean_json(value), contract.group_key)
+    return one_line(clean_json(value), contract.GROUP_KEY)
 
 
 def _cut(value: str) -> str:
     facts = binary_facts(value)
     if facts is not None:
         return facts.placeholder
-    if len(value) <= contract.group_key:
+    if len(value) <= contract.GROUP_KEY:
         return value
-    return value[: contract.group_key] + "…"
+    return value[: contract.GROUP_KEY] + "…"
 
 
 def _group_lines(body: Json, metric: str) -> list[str]:
@@ -243,7 +243,7 @@ def _group_lines(body: Json, metric: str) -> list[str]:
 def _line(group: Json, metric: str) -> str:
     key = _key(group.get("key"))
     start = as_text(group.get("start"))
-    moment = f"start {one_line(start, contract.label)}" if start else ""
+    moment = f"start {one_line(start, contract.LABEL)}" if start else ""
     if metric == "count":
         return f"key {key} = {_value_text(group.get('count'))}" + (f" ({moment})" if moment else "")
     notes = [f"records {_value_text(group.get('count'))}", *([moment] if moment else [])]

@@ -34,7 +34,7 @@ def encode_expand(arguments: Arguments) -> Query:
 
 
 def _relations(value: Any) -> list[str]:
-    if not is_list(value) or not 1 <= len(value) <= contract.list_argument:
+    if not is_list(value) or not 1 <= len(value) <= contract.LIST_ARGUMENT:
         raise _refused("expand", "`expand` must be a non-empty list of relation names.")
     for name in value:
         if not _is_relation(name) or "," in name:
@@ -43,7 +43,7 @@ def _relations(value: Any) -> list[str]:
 
 
 def _limits(value: Any, relations: list[str] | None) -> Query:
-    if not is_object(value) or not 1 <= len(value) <= contract.list_argument:
+    if not is_object(value) or not 1 <= len(value) <= contract.LIST_ARGUMENT:
         raise _refused("expand_limit", "`expand_limit` must be a non-empty object.")
     return tuple(_limit(name, number, relations) for name, number in value.items())
 
@@ -64,7 +64,7 @@ def _limit(name: str, number: Any, relations: list[str] | None) -> tuple[str, st
 
 
 def _is_relation(name: object) -> bool:
-    if not isinstance(name, str) or not name or len(name) > contract.string_argument:
+    if not isinstance(name, str) or not name or len(name) > contract.STRING_ARGUMENT:
         return False
     return not any(char in "[]" or ord(char) < 32 or "\ud800" <= char <= "\udfff" for char in name)
 

@@ -18,7 +18,7 @@ from personal_server.mcp_adapter.tools.expansion import encode_expand, pass_expa
 from personal_server.rs_client.json_values import as_object, objects_in
 from personal_server.rs_client.port import Query
 
-untrusted = ("/title", "/text", "/url", "/metadata/fields", "/metadata/expanded")
+UNTRUSTED = ("/title", "/text", "/url", "/metadata/fields", "/metadata/expanded")
 
 
 async def fetch(call: Call, raw: Mapping[str, Any] | None) -> Outcome:
@@ -37,7 +37,7 @@ async def fetch(call: Call, raw: Mapping[str, Any] | None) -> Outcome:
         structured=structured,
         text=escaped_json(structured),
         links=links_of(call, objects_in(structured["metadata"]["content_ladder"])),
-        untrusted=untrusted,
+        untrusted=UNTRUSTED,
         rows=1,
     )
 

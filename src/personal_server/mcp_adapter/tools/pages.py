@@ -23,7 +23,7 @@ from personal_server.rs_client.answers import (
 from personal_server.rs_client.json_values import Json, as_object
 from personal_server.rs_client.port import Path, Query
 
-no_cursor_advice = (
+NO_CURSOR_ADVICE = (
     "More exists, but the server gave no cursor: narrow with filter or connection_id."
 )
 
@@ -97,7 +97,7 @@ async def read_page(call: Call, arguments: Arguments, how: PageRead) -> Outcome:
     wanted = arguments.get("limit") or len(page.rows)
     fitting = Fitting(page.rows, how.renderer, how.frame(page))
     fitted = fit_page(fitting)
-    while isinstance(fitted, int) and reads < contract.page_reads:
+    while isinstance(fitted, int) and reads < contract.PAGE_READS:
         # when the rows changed under us, with room to spare
         limit = fitted if reads == 1 else max(1, fitted // 2)
         page = await _page(call, arguments, how, limit)
@@ -132,7 +132,7 @@ async def _page(call: Call, arguments: Arguments, how: PageRead, limit: int | No
 def page_of(body: Json, limit: int | None, request_id: str | None) -> Page:
     """Read an envelope, ours or a foreign one; never more rows than were asked for."""
     rows = rows_of(body)
-    allowed = limit or contract.list_argument
+    allowed = limit or contract.LIST_ARGUMENT
     cursor, more = next_cursor_of(body), has_more(body)
     warnings: list[Json] = []
     if len(rows) > allowed:
@@ -144,13 +144,13 @@ def page_of(body: Json, limit: int | None, request_id: str | None) -> Page:
     if page_member(body, "has_more") is None and cursor is not None:
         more = True
     if more and cursor is None:
-        warnings.append(_warning("no_cursor", no_cursor_advice))
+        warnings.append(_warning("no_cursor", NO_CURSOR_ADVICE))
     return Page(body, rows, more, cursor if more else None, warnings, request_id)
 
 
 def _prefix(page: Page, rows: int) -> Page:
     """Fewer rows, of a server that never sent a page that fits; no cursor leads on."""
-    advice = _warning("no_cursor", no_cursor_advice)
+    advice = _warning("no_cursor", NO_CURSOR_ADVICE)
     warnings = page.warnings if advice in page.warnings else [*page.warnings, advice]
     kept = page.rows[: min(rows, len(page.rows) - 1)]
     body = with_rows({**_without_cursor(page.body), "has_more": True}, kept)

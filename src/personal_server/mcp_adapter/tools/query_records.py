@@ -26,8 +26,8 @@ from personal_server.rs_client.answers import page_member
 from personal_server.rs_client.json_values import Json, as_text
 from personal_server.rs_client.port import Query
 
-plain_names = ("cursor", "view", "sort", "order", "count", "changes_since", "connection_id")
-untrusted = ("/data/data/*/data", "/data/data/*/expanded")
+PLAIN_NAMES = ("cursor", "view", "sort", "order", "count", "changes_since", "connection_id")
+UNTRUSTED = ("/data/data/*/data", "/data/data/*/expanded")
 
 
 async def query_records(call: Call, raw: Mapping[str, Any] | None) -> Outcome:
@@ -62,7 +62,7 @@ def check_shape(arguments: Arguments) -> Query:
         )
     conditions, relations = filter_query(arguments), encode_expand(arguments)
     fields = tuple(("fields", name) for name in arguments.get("fields", ()))
-    return (*given_parameters(arguments, *plain_names), *fields, *conditions, *relations)
+    return (*given_parameters(arguments, *PLAIN_NAMES), *fields, *conditions, *relations)
 
 
 def _render(call: Call, arguments: Arguments, shown: ShownPage) -> Outcome:
@@ -77,7 +77,7 @@ def _render(call: Call, arguments: Arguments, shown: ShownPage) -> Outcome:
             "content_ladder": ladder,
             "warnings": page.warnings,
             "next": [item.as_json() for item in following],
-            "notice": text.notice,
+            "notice": text.NOTICE,
         },
         text=text.joined(
             [text.head_line("query_records", arguments["stream"], facts, shown.first_id)],
@@ -87,7 +87,7 @@ def _render(call: Call, arguments: Arguments, shown: ShownPage) -> Outcome:
             text.next_lines(following),
         ),
         links=links_of(call, ladder),
-        untrusted=untrusted,
+        untrusted=UNTRUSTED,
         request_id=page.request_id,
         page_reads=shown.reads,
         rows=len(shown.blocks),

@@ -11,10 +11,10 @@ from personal_server.mcp_adapter.arguments import Arguments, parse_arguments, wi
 from personal_server.mcp_adapter.calls import Call, Outcome
 from personal_server.mcp_adapter.errors import NextCall, ToolError
 from personal_server.mcp_adapter.faces.field_window import (
+    SELECTOR_NAMES,
+    TOOL_NAME,
     Asked,
     render_window,
-    selector_names,
-    tool_name,
 )
 from personal_server.mcp_adapter.handles import (
     RecordRef,
@@ -30,7 +30,7 @@ from personal_server.rs_client.answers import error_of
 from personal_server.rs_client.json_values import Json, as_object, as_text, is_object
 from personal_server.rs_client.port import Query, RsResponse
 
-window_names = (*selector_names, "limit_chars")
+WINDOW_NAMES = (*SELECTOR_NAMES, "limit_chars")
 
 
 async def read_record_field(call: Call, raw: Mapping[str, Any] | None) -> Outcome:
@@ -38,7 +38,7 @@ async def read_record_field(call: Call, raw: Mapping[str, Any] | None) -> Outcom
 
     Raises: ToolError.
     """
-    arguments, (record, cursor) = parse_arguments(tool_name, raw, check_shape)
+    arguments, (record, cursor) = parse_arguments(TOOL_NAME, raw, check_shape)
     return await read_window(call, Asked(record, arguments, cursor))
 
 
@@ -56,7 +56,7 @@ async def read_window(call: Call, window: Asked) -> Outcome:
         raise ToolError(
             "rs_invalid_response",
             "The resource server gave no window.",
-            next_call=NextCall(tool_name, window.arguments),
+            next_call=NextCall(TOOL_NAME, window.arguments),
         )
     _check_digest(body, window)
     return render_window(call, body, window, response.request_id)
@@ -99,7 +99,7 @@ def _identity_error(param: str, message: str, *repairs: Arguments) -> ToolError:
 
 
 def _check_window(arguments: Arguments) -> None:
-    chosen = [name for name in selector_names if name in arguments]
+    chosen = [name for name in SELECTOR_NAMES if name in arguments]
     if "cursor" in arguments and chosen:
         message = (
             f"`cursor` continues by itself and excludes choosing a window: leave out {chosen[0]}."
@@ -130,18 +130,18 @@ def _cursor(arguments: Arguments, record: RecordRef) -> WindowCursor | None:
             "invalid_cursor",
             "This cursor is damaged, or belongs to another record or field.",
             param="cursor",
-            next_call=NextCall(tool_name, {**without(arguments, "cursor"), "offset_chars": offset}),
+            next_call=NextCall(TOOL_NAME, {**without(arguments, "cursor"), "offset_chars": offset}),
         )
     return cursor
 
 
 def _query(window: Asked) -> Query:
     """The parameters of the route; only what was given."""
-    chosen = {name: window.arguments[name] for name in window_names if name in window.arguments}
+    chosen = {name: window.arguments[name] for name in WINDOW_NAMES if name in window.arguments}
     if window.cursor is not None:
         chosen = {"limit_chars": window.cursor.limit_chars, **chosen}
         chosen["offset_chars"] = window.cursor.offset_chars
-    ordered = ((name, str(chosen[name])) for name in window_names if name in chosen)
+    ordered = ((name, str(chosen[name])) for name in WINDOW_NAMES if name in chosen)
     return (*window.record.scope, ("field", window.field_path), *ordered)
 
 
@@ -154,7 +154,7 @@ def _check_digest(body: Json, window: Asked) -> None:
             "stale_cursor",
             "The field has changed since this cursor was made; start again.",
             param="cursor",
-            next_call=NextCall(tool_name, window.restarted()),
+            next_call=NextCall(TOOL_NAME, window.restarted()),
         )
 
 
@@ -173,5 +173,5 @@ def _refused(call: Call, response: RsResponse, window: Asked) -> ToolError:
     if code == "field_not_found":
         return error.with_next(NextCall("fetch", {"id": format_id(window.record)}))
     if code == "query_not_found":
-        return error.with_next(NextCall(tool_name, window.restarted()))
+        return error.with_next(NextCall(TOOL_NAME, window.restarted()))
     return error

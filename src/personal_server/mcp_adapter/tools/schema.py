@@ -12,7 +12,7 @@ from personal_server.mcp_adapter.calls import Call, Outcome
 from personal_server.mcp_adapter.errors import NextCall, ToolError
 from personal_server.mcp_adapter.faces import text
 from personal_server.mcp_adapter.faces.schema import field_schema_lines, index_text, stream_text
-from personal_server.mcp_adapter.reads import answer, refusal, schema_path
+from personal_server.mcp_adapter.reads import SCHEMA_PATH, answer, refusal
 from personal_server.mcp_adapter.safe_text import quoted
 from personal_server.mcp_adapter.schema_document import (
     CatalogRow,
@@ -29,7 +29,7 @@ from personal_server.rs_client.answers import error_of
 from personal_server.rs_client.json_values import Json, as_object, compact, is_object
 from personal_server.rs_client.port import RsResponse
 
-index_members = (
+INDEX_MEMBERS = (
     "name",
     "display_name",
     "primary_key",
@@ -38,14 +38,14 @@ index_members = (
     "granted_connections",
     "reduced",
 )
-reductions = (
-    (index_members, contract.schema_structured_aim),
-    (("name", "granted_connections"), contract.ceiling),
-    (("name",), contract.ceiling),
+REDUCTIONS = (
+    (INDEX_MEMBERS, contract.SCHEMA_STRUCTURED_AIM),
+    (("name", "granted_connections"), contract.CEILING),
+    (("name",), contract.CEILING),
 )
-envelope_chars = 1_000
+ENVELOPE_CHARS = 1_000
 """Room for what stands beside `data`; as many bytes as characters."""
-shown_candidates = 12
+SHOWN_CANDIDATES = 12
 
 
 async def schema(call: Call, raw: Mapping[str, Any] | None) -> Outcome:
@@ -83,9 +83,9 @@ async def read_compact(call: Call, arguments: Arguments) -> tuple[Json, str | No
     Raises: ToolError.
     """
     scope = given_parameters(arguments, "stream", "connection_id")
-    response = await answer(call, schema_path, (("view", "compact"), *scope), arguments)
+    response = await answer(call, SCHEMA_PATH, (("view", "compact"), *scope), arguments)
     if response.status == 400 and error_of(response).get("param") in {None, "view"}:
-        response = await answer(call, schema_path, scope, arguments)
+        response = await answer(call, SCHEMA_PATH, scope, arguments)
     body = _body(call, response, arguments)
     scoped = scoped_to(without_alias(body), arguments.get("stream"), arguments.get("connection_id"))
     return compact_catalog(scoped, scoped="stream" in arguments), response.request_id
@@ -116,12 +116,12 @@ def index_data(catalog: Json) -> Json:
 
     Raises: ToolError result_too_large.
     """
-    for members, limit_chars in reductions:
+    for members, limit_chars in REDUCTIONS:
         found = _reduced(catalog, members)
         written = compact(found)
         if (
-            len(written) <= limit_chars - envelope_chars
-            and len(written.encode()) <= contract.schema_structured_bytes - envelope_chars
+            len(written) <= limit_chars - ENVELOPE_CHARS
+            and len(written.encode()) <= contract.SCHEMA_STRUCTURED_BYTES - ENVELOPE_CHARS
         ):
             return found
     first = next(iter(all_connections(catalog)), None)
@@ -144,7 +144,7 @@ def _stream(arguments: Arguments, catalog: Json, request_id: str | None) -> Outc
     following = [_query_call(arguments["stream"], rows)]
     face = stream_text(arguments["stream"], rows, catalog, text.next_lines(following))
     outcome = _outcome(stream_data(catalog), [], following, face, request_id, rows)
-    if outcome.sizes[1] > contract.ceiling:
+    if outcome.sizes[1] > contract.CEILING:
         raise _too_wide(arguments, rows)
     return outcome
 
@@ -191,7 +191,7 @@ def _not_found(arguments: Arguments, catalog: Json, request_id: str | None) -> O
 
 async def _full(call: Call, arguments: Arguments) -> Outcome:
     query = (("detail", "full"), *given_parameters(arguments, "stream", "connection_id"))
-    response = await answer(call, schema_path, query, arguments)
+    response = await answer(call, SCHEMA_PATH, query, arguments)
     body = without_alias(_body(call, response, arguments))
     scoped = scoped_to(body, arguments["stream"], arguments.get("connection_id"))
     rows = catalog_rows(scoped)
@@ -204,7 +204,7 @@ async def _full(call: Call, arguments: Arguments) -> Outcome:
     reserved = text.length(closing) + len("omitted=9999\n")
     projected = catalog_rows(compact_catalog(scoped, scoped=True))
     face = stream_text(arguments["stream"], projected, scoped, [], reserved)
-    room = contract.schema_text_limit - len(face) - 1 - reserved
+    room = contract.SCHEMA_TEXT_LIMIT - len(face) - 1 - reserved
     face = text.joined([face], field_schema_lines(rows, room), closing)
     return _outcome(data, warnings, following, face, response.request_id, rows)
 
@@ -218,7 +218,7 @@ def _refuse_several(arguments: Arguments, rows: list[CatalogRow]) -> None:
     if "connection_id" in arguments or len(found) <= 1:
         return
     candidates: list[Json] = []
-    for connection, row in list(found.values())[:shown_candidates]:
+    for connection, row in list(found.values())[:SHOWN_CANDIDATES]:
         entry: Json = {"connection_id": connection.connection_id}
         entry["connector_key"] = row.connector_key
         grant = connection.grant_id or row.connector.get("grant_id")

@@ -28,16 +28,16 @@ from personal_server.rs_client.answers import connection_of, connector_key_of, c
 from personal_server.rs_client.json_values import Json, as_object, as_text, objects_in
 from personal_server.rs_client.port import Query
 
-routes = {
+ROUTES = {
     "lexical": ("v1", "search"),
     "semantic": ("v1", "search", "semantic"),
     "hybrid": ("v1", "search", "hybrid"),
 }
-use_line = (
+USE_LINE = (
     'use: fetch {"id":"<id as shown>"}; add connection_id only for a hit that shows it'
     " on its own line"
 )
-untrusted = (
+UNTRUSTED = (
     "/data/data/*/title",
     "/data/data/*/snippet",
     "/data/data/*/evidence_excerpts",
@@ -58,9 +58,9 @@ async def search(call: Call, raw: Mapping[str, Any] | None) -> Outcome:
     def item(hit: Json, number: int) -> HitItem:
         return HitItem(call, hit, scope, str(number))
 
-    path = routes[arguments.get("mode", "lexical")]
+    path = ROUTES[arguments.get("mode", "lexical")]
     render = partial(_render, call, arguments)
-    return await read_page(call, arguments, PageRead(path, query, item, render, len(use_line)))
+    return await read_page(call, arguments, PageRead(path, query, item, render, len(USE_LINE)))
 
 
 def check_shape(arguments: Arguments) -> Query:
@@ -96,7 +96,7 @@ def _render(call: Call, arguments: Arguments, shown: ShownPage) -> Outcome:
         "results": [block.result for block in shown.blocks],
         "warnings": page.warnings,
         "next": [item.as_json() for item in following],
-        "notice": text.notice,
+        "notice": text.NOTICE,
     }
     if mix and not stated:
         structured["source_mix"] = mix
@@ -105,7 +105,7 @@ def _render(call: Call, arguments: Arguments, shown: ShownPage) -> Outcome:
         structured=structured,
         text=face,
         links=links_of(call, shown.ladder),
-        untrusted=untrusted,
+        untrusted=UNTRUSTED,
         request_id=page.request_id,
         page_reads=shown.reads,
         rows=len(shown.blocks),
@@ -122,7 +122,7 @@ def _text_face(call: Call, shown: ShownPage, following: list[NextCall], mix: lis
         text.recall_lines(body),
         text.freshness_lines(body),
         text.fenced(shown.lines, call.nonce),
-        [use_line] if shown.blocks else [],
+        [USE_LINE] if shown.blocks else [],
         text.next_lines(following),
     )
 

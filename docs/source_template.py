@@ -8,9 +8,9 @@ from datetime import date
 from functools import partial
 
 from personal_server.domain.source_item import Data, SourceItem, SourceRecord, stable_id
-from personal_server.sources.common.declaration import Stream, day, declaration, key, text, word
+from personal_server.sources.common.declaration import StreamForm, day, declaration, key, text, word
 from personal_server.sources.common.errors import BadRecord
-from personal_server.sources.common.export import Export, Member
+from personal_server.sources.common.export import Export, ExportMember
 from personal_server.sources.common.source import (
     Claim,
     beginning_at,
@@ -26,7 +26,7 @@ HEADER = b"Title,Date"
 
 # What the owner consents to, what an agent can ask. The kind of a field decides what can be done
 # with it: `text` is searched, `word` is grouped, times are filtered, sorted and bucketed.
-VIEWINGS = Stream(
+VIEWINGS = StreamForm(
     "viewings",
     "What you watched",
     "Title and day of every film and episode.",
@@ -58,7 +58,7 @@ class ViewingsSource:
         return beginning_at(start, without_repeats(each_member(export, _read_member)))
 
 
-def _read_member(member: Member) -> Iterator[SourceItem]:
+def _read_member(member: ExportMember) -> Iterator[SourceItem]:
     offset = 0
     with member.open() as stream:  # a damaged file ends here and is reported by `each_member`
         for line in stream:

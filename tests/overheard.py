@@ -98,12 +98,12 @@ def observe_applications() -> None:
     from personal_server.console import application as console  # noqa: PLC0415
     from personal_server.mcp_adapter.http import HostedApp  # noqa: PLC0415
     from personal_server.resource_server.application import ResourceServer  # noqa: PLC0415
-    from personal_server.web.application import Outermost  # noqa: PLC0415 (once secrets are observed)
+    from personal_server.web.application import Application  # noqa: PLC0415 (once secrets are observed)
 
     kinds: tuple[Any, ...] = (
-        Outermost,
-        authorization.Frame,
-        console.Frame,
+        Application,
+        authorization.AuthorizationApplication,
+        console.ConsoleApplication,
         HostedApp,
         ResourceServer,
     )

@@ -33,7 +33,7 @@ class InvalidSetting(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class LimitSettings:
     """Rates and quotas per grant.  Units: cost units, bytes, records; 0 switches a limit off.
 
     Source: docs/contract/resource-server.md 16.
@@ -75,7 +75,7 @@ class Settings:
     mcp_resource_links: str = "auto"
     mcp_max_blob_bytes: int = 5 * 1024**2
     log_level: str = "info"
-    limits: Limits = Limits()
+    limits: LimitSettings = LimitSettings()
 
     @property
     def is_loopback(self) -> bool:
@@ -92,7 +92,7 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True)
-class AdapterSettings:
+class StdioSettings:
     """What the stdio adapter reads from the environment; flags win over it.
 
     `owner_variables` names the owner credentials present there (never their values).
@@ -150,11 +150,11 @@ def from_env(environ: Mapping[str, str] = os.environ) -> Settings:  # noqa: TID2
     return settings
 
 
-def adapter_from_env(environ: Mapping[str, str] = os.environ) -> AdapterSettings:  # noqa: TID251
+def adapter_from_env(environ: Mapping[str, str] = os.environ) -> StdioSettings:  # noqa: TID251
     """Settings of the stdio adapter.  Raises: InvalidSetting."""
     read = _Reader(environ)
     owner = ("PDPP_OWNER_TOKEN", "PDPP_OWNER_SESSION_COOKIE")
-    return AdapterSettings(
+    return StdioSettings(
         provider_url=read.text("PDPP_PROVIDER_URL") or None,
         cache_root=Path(read.text("PDPP_CACHE_ROOT") or ".pdpp"),
         server_name=read.text("PDPP_MCP_SERVER_NAME") or "pdpp-mcp-server",
@@ -165,9 +165,9 @@ def adapter_from_env(environ: Mapping[str, str] = os.environ) -> AdapterSettings
     )
 
 
-def _limits(read: _Reader) -> Limits:
-    default = Limits()
-    return Limits(
+def _limits(read: _Reader) -> LimitSettings:
+    default = LimitSettings()
+    return LimitSettings(
         requests_per_second=read.integer(
             "PDPP_RATE_PER_SECOND", default.requests_per_second, 0, 10**6
         ),

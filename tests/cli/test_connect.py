@@ -10,12 +10,12 @@ import cyclopts
 import httpx2
 import pytest
 
-from personal_server.cli.connect import Surroundings, connect_command
+from personal_server.cli.connect import CommandContext, connect_command
 from personal_server.cli.doctor import doctor_command
 from personal_server.cli.exits import run_app
 from personal_server.cli.owner import add_owner_profile
 from personal_server.cli.status import add_cached_access
-from personal_server.rs_client.authorization_flows import Waiting
+from personal_server.rs_client.authorization_flows import PollWait
 from personal_server.rs_client.credential_cache import CredentialCache
 from tests.rs_client.provider import ORIGIN, PENDING, SERVER, FakeProvider, FakeTime
 
@@ -44,12 +44,12 @@ class Desk:
         self.visited.append(address)
 
     def run(self, *arguments: str) -> int:
-        around = Surroundings(
+        around = CommandContext(
             default_cache=lambda: self.folder / ".pdpp",
             exchange=lambda: self.provider.exchange,
             open_browser=self.browse,
             clock=lambda: self.now_ns,
-            waiting=Waiting(self.time.sleep, self.time.monotonic),
+            waiting=PollWait(self.time.sleep, self.time.monotonic),
         )
         app = cyclopts.App(name="pdpp")
         app.command(connect_command(around), name="connect")

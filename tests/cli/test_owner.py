@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from personal_server.granting.owner_sessions import Visitor
+from personal_server.granting.owner_sessions import Browser
 
 
 def test_a_printed_link_signs_in_once(terminal: Any) -> None:
@@ -12,7 +12,7 @@ def test_a_printed_link_signs_in_once(terminal: Any) -> None:
     link = terminal.out.strip()
     assert link.startswith("http://127.0.0.1:7662/owner/enter?t=pdpp_ol_")
     sign_in = terminal.house.store.sign_in
-    assert sign_in.session(sign_in.enter_by_link(link.partition("t=")[2], Visitor())) is not None
+    assert sign_in.session(sign_in.enter_by_link(link.partition("t=")[2], Browser())) is not None
 
 
 @pytest.mark.parametrize("name", ["localhost", "[::1]"])
@@ -32,7 +32,7 @@ def test_the_password_is_read_from_standard_input_without_a_terminal(terminal: A
     terminal.patch.setattr("sys.stdin.readline", lambda: "correct horse battery\n")
     assert terminal.run("owner", "password") == 0
     sign_in = terminal.house.store.sign_in
-    assert sign_in.enter_by_password("correct horse battery", Visitor())
+    assert sign_in.enter_by_password("correct horse battery", Browser())
     assert "correct" not in terminal.out + terminal.err
 
 
@@ -44,7 +44,7 @@ def test_a_short_password_is_usage(terminal: Any) -> None:
 
 def test_signing_out_ends_every_session_and_must_be_meant(terminal: Any) -> None:
     sign_in = terminal.house.store.sign_in
-    cookie = sign_in.enter_by_link(sign_in.make_link(), Visitor())
+    cookie = sign_in.enter_by_link(sign_in.make_link(), Browser())
     assert terminal.run("owner", "sign-out") == 64
     assert sign_in.session(cookie) is not None
     assert terminal.run("owner", "sign-out", "--all") == 0

@@ -15,11 +15,11 @@ from typing import Any
 
 import mcp_types as types
 
-from personal_server.mcp_adapter.calls import Call, Outcome
+from personal_server.mcp_adapter.calls import Outcome, ToolCall
 from personal_server.mcp_adapter.prompts import UnusableArguments
 from personal_server.mcp_adapter.resources import Content, Resource, not_found
 from personal_server.mcp_adapter.sdk_results import call_result
-from personal_server.mcp_adapter.server import Offer, PromptFunction, ToolFunction
+from personal_server.mcp_adapter.server import PromptFunction, ServerOffer, ToolFunction
 
 TTL_MS = 300_000
 NOTHING: dict[str, Any] = {"type": "object", "properties": {}}
@@ -96,14 +96,14 @@ BLOCKS: dict[str, list[types.ContentBlock]] = {
 def saying(text: str) -> ToolFunction:
     """A tool that always says the same."""
 
-    async def tool(call: Call, arguments: Mapping[str, Any] | None) -> Outcome:
+    async def tool(call: ToolCall, arguments: Mapping[str, Any] | None) -> Outcome:
         del call, arguments
         return Outcome({"said": text}, text)
 
     return tool
 
 
-async def failing(call: Call, arguments: Mapping[str, Any] | None) -> Outcome:
+async def failing(call: ToolCall, arguments: Mapping[str, Any] | None) -> Outcome:
     del call, arguments
     raise RuntimeError("This tool intentionally returns an error for testing")
 
@@ -120,7 +120,7 @@ TOOLS: dict[str, ToolFunction] = {
 }
 
 
-def render(call: Call, outcome: Outcome) -> tuple[types.CallToolResult, tuple[int, int]]:
+def render(call: ToolCall, outcome: Outcome) -> tuple[types.CallToolResult, tuple[int, int]]:
     """Our rendering, and the blocks of a fixture after its text."""
     result, sizes = call_result(call, outcome)
     result.content += BLOCKS.get(call.tool, [])
@@ -143,7 +143,7 @@ CONTENTS: dict[str, Content] = {
 TEMPLATE = "test://template/{id}/data"
 
 
-async def read_resource(call: Call, uri: str) -> Resource:
+async def read_resource(call: ToolCall, uri: str) -> Resource:
     del call
     before, after = TEMPLATE.split("{id}")
     if uri.startswith(before) and uri.endswith(after):
@@ -226,7 +226,7 @@ def list_prompts() -> types.ListPromptsResult:
     return types.ListPromptsResult(prompts=listed, ttl_ms=TTL_MS, cache_scope="public")
 
 
-FIXTURES = Offer(
+FIXTURES = ServerOffer(
     list_tools=list_tools,
     list_resources=list_resources,
     list_templates=list_templates,

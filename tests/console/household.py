@@ -17,9 +17,9 @@ from personal_server.granting.owner_sessions import OwnerSignIn
 from personal_server.reading.ports import ReadPorts, store_sealer
 from personal_server.sources.bank.reader import DECLARATION as BANK
 from personal_server.sources.mail.reader import DECLARATION as MAIL
-from personal_server.storage.authorization import ClientRow, R, RequestRow, Row
+from personal_server.storage.authorization import AuthorizationRow, ClientRow, R, RequestRow
 from personal_server.storage.catalog import KnownDeclarations
-from personal_server.storage.ports import Batch, RecordWrite, Run, RunStatus
+from personal_server.storage.ports import Batch, CollectionRun, RecordWrite, RunStatus
 from tests.console.browsing import CHEAP_HASHER, ORIGIN, SECOND, Browser, Clock
 from tests.oracle.authorization_memory import MemoryAuthorizationStore
 from tests.oracle.disclosure_memory import MemoryDisclosures
@@ -139,7 +139,7 @@ class Household:
             writer.insert(RequestRow(**{**facts, **members}))
         return f"/consent/ar_{number}"
 
-    def insert(self, *rows: Row) -> None:
+    def insert(self, *rows: AuthorizationRow) -> None:
         with self.authorization.write() as writer:
             for row in rows:
                 writer.insert(row)
@@ -164,7 +164,7 @@ class Household:
                 updated_at_ns=self.clock.now_ns,
             )
         )
-        run = Run("run_1", RunStatus.SUCCEEDED, self.clock.now_ns - DAY)
+        run = CollectionRun("run_1", RunStatus.SUCCEEDED, self.clock.now_ns - DAY)
         self.records.record_run(connection_id, run)
 
     def fill(self, connection_id: str, stream: str, records: Iterable[dict[str, Any]]) -> None:

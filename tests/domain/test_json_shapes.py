@@ -9,10 +9,10 @@ import pytest
 
 from personal_server.domain.json_shapes import (
     MAX_FINDINGS,
-    Findings,
     FirstFault,
     Members,
     ShapeFault,
+    ShapeFaults,
     items_at,
     text_at,
 )
@@ -49,7 +49,7 @@ FAULTS: list[tuple[Read, object, str]] = [
 def test_a_fault_is_gathered_or_raised_at_the_same_place(
     read: Read, value: object, path: str
 ) -> None:
-    findings = Findings()
+    findings = ShapeFaults()
     read(Members(value, "", findings))
     assert [entry["path"] for entry in findings.entries] == [path]
     with pytest.raises(ShapeFault) as caught:
@@ -69,7 +69,7 @@ def test_what_is_absent_reads_as_empty_and_is_no_fault() -> None:
 
 @pytest.mark.parametrize("value", [None, [], "x", 1])
 def test_what_is_no_object_is_one_fault_and_has_no_members(value: object) -> None:
-    findings = Findings()
+    findings = ShapeFaults()
     members = Members(value, "/a", findings)
     assert (members.present, members.text("b", required=True)) == (False, "")
     members.close()
@@ -89,7 +89,7 @@ def test_a_fault_of_its_own_word_says_that_word() -> None:
 
 
 def test_findings_are_bounded_and_names_in_pointers_too() -> None:
-    findings = Findings()
+    findings = ShapeFaults()
     Members({"x" * 300 + str(n): n for n in range(200)}, "", findings).close()
     assert len(findings.entries) == MAX_FINDINGS
     assert max(len(entry["path"]) for entry in findings.entries) == 201

@@ -20,7 +20,12 @@ from personal_server.granting.audit import Acting
 from personal_server.granting.codes import Redeeming, challenge_of
 from personal_server.granting.decisions import Granting
 from personal_server.granting.reviews import Review
-from personal_server.storage.authorization import AuthorizationStore, ClientRow, RequestRow, Row
+from personal_server.storage.authorization import (
+    AuthorizationRow,
+    AuthorizationStore,
+    ClientRow,
+    RequestRow,
+)
 from personal_server.storage.catalog import Catalog
 from personal_server.storage.sql.authorization import SCHEMA, SqlAuthorizationStore
 from personal_server.storage.sqlite.database import SqliteDatabase
@@ -69,7 +74,7 @@ class Bench:
     def redeeming(self) -> Redeeming:
         return Redeeming(self.store, self.clock, self.random)
 
-    def insert(self, *rows: Row) -> None:
+    def insert(self, *rows: AuthorizationRow) -> None:
         with self.store.write() as writer:
             for row in rows:
                 writer.insert(row)

@@ -7,14 +7,14 @@ import pytest
 from argon2 import PasswordHasher
 
 from personal_server.errors import InvalidRequest, SignInFailed, SignInLinkInvalid
-from personal_server.granting.owner_sessions import OwnerSignIn, Visitor
+from personal_server.granting.owner_sessions import Browser, OwnerSignIn
 from personal_server.storage.authorization import AuditRow, OwnerRow
 from tests.oracle.authorization_memory import MemoryAuthorizationStore
 
 SECOND = 1_000_000_000
 HOUR = 3_600 * SECOND
 CHEAP = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
-SOMEWHERE = Visitor("203.0.113.7", "A browser")
+SOMEWHERE = Browser("203.0.113.7", "A browser")
 PASSWORD = "correct horse battery"
 
 
@@ -140,7 +140,7 @@ def test_a_session_ends_after_seven_days_however_busy(door: Door) -> None:
 
 def test_sessions_are_listed_and_ended_by_reference(door: Door) -> None:
     first = door.sign_in.enter_by_link(door.sign_in.make_link(), SOMEWHERE)
-    second = door.sign_in.enter_by_link(door.sign_in.make_link(), Visitor())
+    second = door.sign_in.enter_by_link(door.sign_in.make_link(), Browser())
     assert len(door.sign_in.sessions()) == 2
     session = door.sign_in.session(second)
     assert session is not None

@@ -13,13 +13,13 @@ import pytest
 import personal_server
 from personal_server.granting.transitions import LIFECYCLES, revoke, transition
 from personal_server.storage.authorization import (
+    AuthorizationRow,
     CodeRow,
     FamilyRow,
     GrantRow,
     PackageRow,
     RefreshTokenRow,
     RequestRow,
-    Row,
     TokenRow,
 )
 from tests.granting.conftest import entry
@@ -29,7 +29,7 @@ WHERE: Any = {"client_id": "cli_1", "resource": "https://me.example", "scope": "
 ORIGIN = "https://me.example"
 
 # A row of every table that has states; requests are asked for, since they are long.
-ROWS: tuple[Row, ...] = (
+ROWS: tuple[AuthorizationRow, ...] = (
     CodeRow(
         **WHERE,
         code_hash=b"c" * 32,
@@ -77,7 +77,7 @@ CHANGES = [
 
 @pytest.mark.parametrize(("table", "state", "to"), CHANGES)
 def test_a_change_is_made_once_or_refused(
-    bench: Any, table: type[Row], state: str, to: str
+    bench: Any, table: type[AuthorizationRow], state: str, to: str
 ) -> None:
     life = LIFECYCLES[table]
     bench.ask([entry()]) if table is RequestRow else bench.insert(

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from personal_server.app.server import BehindTheDoor
+from personal_server.app.server import InProcessTransport
 from personal_server.errors import GrantRevoked
 from tests.journeys.hosts import Host, large, limit_chars, walk
 from tests.journeys.views import View, views
@@ -35,7 +35,7 @@ async def real(anyio_backend: str) -> Real:
 
 @asynccontextmanager
 async def host_of(real: Real, token: str, view: type[View]) -> AsyncGenerator[Host]:
-    behind = World(BehindTheDoor(real.living.app))
+    behind = World(InProcessTransport(real.living.app))
     async with memory_door(behind, settings_for("auto"), token) as door:
         yield Host(door, view)
 

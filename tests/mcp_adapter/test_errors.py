@@ -121,21 +121,21 @@ class Failing:
     [(RsTimeout, "rs_timeout"), (RsUnreachable, "rs_unreachable"), (KeyError, "internal_error")],
 )
 async def test_failures_of_the_port_are_typed(failure: type[Exception], code: str) -> None:
-    from personal_server.mcp_adapter.calls import Call  # noqa: PLC0415
+    from personal_server.mcp_adapter.calls import ToolCall  # noqa: PLC0415
     from personal_server.mcp_adapter.server import (  # noqa: PLC0415
-        Caller,
+        ClientRequest,
         draw_nonce,
         guarded,
         personal_data,
     )
 
     port = Failing(failure)
-    call = Call("search", port, "https://me.example", draw_nonce)
+    call = ToolCall("search", port, "https://me.example", draw_nonce)
 
     def open_port(name: str) -> Failing:
         return port
 
-    caller = Caller(open_port, "https://me.example", "req_9")
+    caller = ClientRequest(open_port, "https://me.example", "req_9")
     outcome = await guarded(personal_data.tools["search"], call, {"query": "x"}, caller)
     assert outcome.structured["error"]["code"] == code
 

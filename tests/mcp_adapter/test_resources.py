@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from personal_server.mcp_adapter.calls import AdapterSettings
+from personal_server.mcp_adapter.calls import AdapterOptions
 from personal_server.mcp_adapter.errors import ToolError
 from personal_server.mcp_adapter.handles import (
     BlobRef,
@@ -120,7 +120,7 @@ async def test_a_record_over_a_mebibyte_is_left_to_rest() -> None:
 
 async def test_a_file_over_the_cap_is_named_by_size_and_address_and_never_cut() -> None:
     rs = world()
-    call = replace(call_over(rs, "resource"), settings=AdapterSettings(max_blob_bytes=100))
+    call = replace(call_over(rs, "resource"), settings=AdapterOptions(max_blob_bytes=100))
     uri = blob_uri(BlobRef("cin_a", "blob_1"))
     with pytest.raises(ToolError) as refused:
         await read_resource(call, uri)

@@ -8,13 +8,13 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from personal_server.storage.authorization import AuditRow, R, Row
+from personal_server.storage.authorization import AuditRow, AuthorizationRow, R
 from personal_server.storage.tables import Assignment, ColumnCondition, Comparison, StoredColumn
 
-Tables = dict[type[Row], list[Row]]
+Tables = dict[type[AuthorizationRow], list[AuthorizationRow]]
 
 
-def meets(row: Row, where: Sequence[ColumnCondition[Any]]) -> bool:
+def meets(row: AuthorizationRow, where: Sequence[ColumnCondition[Any]]) -> bool:
     """Whether a row meets every condition."""
     return all(_holds(getattr(row, each.column.name), each) for each in where)
 
@@ -61,7 +61,7 @@ class MemoryTransaction:
         """How many rows meet the conditions."""
         return sum(meets(row, where) for row in self._of(table))
 
-    def insert(self, row: Row) -> None:
+    def insert(self, row: AuthorizationRow) -> None:
         """Add a row, once."""
         rows = self._of(type(row))
         if isinstance(row, AuditRow) and not row.event_id:
@@ -92,7 +92,9 @@ class MemoryTransaction:
         return self._tables.setdefault(table, [])  # pyright: ignore[reportReturnType]
 
 
-def _refuse_duplicate(rows: list[Row], row: Row, columns: tuple[str, ...]) -> None:
+def _refuse_duplicate(
+    rows: list[AuthorizationRow], row: AuthorizationRow, columns: tuple[str, ...]
+) -> None:
     values = {column: getattr(row, column) for column in columns}
     if None in values.values():
         return

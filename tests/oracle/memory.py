@@ -15,7 +15,7 @@ from typing import BinaryIO
 
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.declaration import Semantics, SourceDeclaration
-from personal_server.domain.record import Row
+from personal_server.domain.record import StoredRecord
 from personal_server.errors import (
     BodyTooLarge,
     ConnectionNotFound,
@@ -30,10 +30,10 @@ from personal_server.storage.ports import (
     Batch,
     BlobUpload,
     Collection,
+    CollectionRun,
     RankedHit,
     RecordWrite,
     Rejection,
-    Run,
     RunStatus,
     SealingKey,
     StoredDeclaration,
@@ -182,7 +182,7 @@ class MemoryStore:
             state.retained_from = max(state.retained_from, *old, 0)
 
     # Collectors -------------------------------------------------------------------------------
-    def record_run(self, connection_id: str, run: Run) -> None:
+    def record_run(self, connection_id: str, run: CollectionRun) -> None:
         """See the port."""
         with self._write() as state:
             _connection(state, connection_id)
@@ -310,7 +310,7 @@ def _connection(state: State, connection_id: str) -> Connection:
 
 def _write_one(state: State, place: Place, batch: Batch, write: RecordWrite) -> WriteOutcome:
     fixed = batch.stream.semantics is Semantics.APPEND_ONLY
-    old: Row | None = state.rows.get(place, {}).get(write.key)
+    old: StoredRecord | None = state.rows.get(place, {}).get(write.key)
     if fixed and write.data is None:
         return WriteOutcome.CONFLICT
     if write.data is None:

@@ -9,21 +9,21 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal
 
 from personal_server.domain.criteria import Metric
-from personal_server.domain.record import Row
+from personal_server.domain.record import StoredRecord
 from personal_server.domain.values import Comparable, comparable, exact_sum, render_sum
 from personal_server.enforcement.plans import AggregatePlan
 from personal_server.enforcement.rows import Aggregation, Group
 from personal_server.storage.calendar import Calendar
-from personal_server.storage.meaning import Tally, arrange, plain_value
+from personal_server.storage.meaning import GroupTally, arrange, plain_value
 
 Key = Comparable | None
 
 
-def aggregate(plan: AggregatePlan, rows: Sequence[Row]) -> Aggregation:
+def aggregate(plan: AggregatePlan, rows: Sequence[StoredRecord]) -> Aggregation:
     """`rows` are all matching rows, by (key, connection)."""
     if plan.grouping is None:
         return Aggregation(len(rows), value=_measure(plan, rows).value)
-    groups: dict[Key, list[Row]] = {}
+    groups: dict[Key, list[StoredRecord]] = {}
     key_of = _key_function(plan)
     for row in rows:
         groups.setdefault(key_of(row), []).append(row)
@@ -31,28 +31,28 @@ def aggregate(plan: AggregatePlan, rows: Sequence[Row]) -> Aggregation:
     return arrange(plan, len(rows), tallies)
 
 
-def _key_function(plan: AggregatePlan) -> Callable[[Row], Key]:
+def _key_function(plan: AggregatePlan) -> Callable[[StoredRecord], Key]:
     grouping = plan.grouping
     assert grouping is not None  # only called for grouped plans
     if grouping.granularity is None:
         return lambda row: comparable(row.data.get(grouping.field), grouping.kind)
     calendar = Calendar(grouping.time_zone, grouping.granularity)
 
-    def start(row: Row) -> Key:
+    def start(row: StoredRecord) -> Key:
         point = comparable(row.data.get(grouping.field), grouping.kind)
         return calendar.start(point, grouping.kind) if isinstance(point, int) else None
 
     return start
 
 
-def _tally(plan: AggregatePlan, key: Key, members: Sequence[Row]) -> Tally:
+def _tally(plan: AggregatePlan, key: Key, members: Sequence[StoredRecord]) -> GroupTally:
     measured = _measure(plan, members)
     grouping = plan.grouping
     assert grouping is not None  # only called for grouped plans
     shown: object = key
     if key is not None and grouping.granularity is None:
         shown = plain_value(key, members[0].data[grouping.field], grouping.kind)
-    return Tally(Group(shown, len(members), measured.value), measured.rank)
+    return GroupTally(Group(shown, len(members), measured.value), measured.rank)
 
 
 class _Measured:
@@ -63,7 +63,7 @@ class _Measured:
         self.rank = rank
 
 
-def _measure(plan: AggregatePlan, rows: Sequence[Row]) -> _Measured:
+def _measure(plan: AggregatePlan, rows: Sequence[StoredRecord]) -> _Measured:
     if plan.metric is Metric.COUNT:
         return _Measured(None if plan.grouping else len(rows), len(rows))
     name, kind = plan.field, plan.field_kind

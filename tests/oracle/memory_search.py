@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from personal_server.domain.criteria import Term
-from personal_server.domain.record import Row
+from personal_server.domain.record import StoredRecord
 from personal_server.domain.search_words import tokens
 from personal_server.domain.values import event_instant_ns
 from personal_server.enforcement.plans import Scope, SearchPlan
@@ -19,7 +19,7 @@ from personal_server.storage.meaning import (
 Words = Mapping[str, Sequence[str]]
 
 
-def search(plan: SearchPlan, visible: Mapping[int, Sequence[Row]]) -> Matches:
+def search(plan: SearchPlan, visible: Mapping[int, Sequence[StoredRecord]]) -> Matches:
     """`visible` holds the visible rows of each scope, by the scope's identity."""
     found: list[Candidate] = []
     truncated: set[tuple[str, str]] = set()
@@ -42,7 +42,7 @@ def search(plan: SearchPlan, visible: Mapping[int, Sequence[Row]]) -> Matches:
     return Matches(tuple(found), tuple(min(n, limit) for n in frequencies), frozenset(truncated))
 
 
-def recency(row: Row, scope: Scope) -> tuple[bool, int]:
+def recency(row: StoredRecord, scope: Scope) -> tuple[bool, int]:
     """How new a record is when only the newest are ranked.
 
     Records without an event time are the oldest where the stream has one that may be known.
@@ -54,7 +54,7 @@ def recency(row: Row, scope: Scope) -> tuple[bool, int]:
     return (own is not None, row.created.emitted_at_ns if own is None else own)
 
 
-def _own_event_time(row: Row, scope: Scope) -> int | None:
+def _own_event_time(row: StoredRecord, scope: Scope) -> int | None:
     """The instant of the event-time field, if that field is granted and has one."""
     name = scope.stream.event_time_field
     if name is None or name not in scope.fields:
@@ -75,7 +75,7 @@ def _matches(term: Term, words: Sequence[str]) -> bool:
     return same and list(words[:-1]) == head
 
 
-def _words(row: Row, scope: Scope) -> Words:
+def _words(row: StoredRecord, scope: Scope) -> Words:
     values = {name: row.data.get(name) for name in granted_lexical_fields(scope)}
     return {name: tokens(text) for name, text in values.items() if isinstance(text, str)}
 
@@ -84,7 +84,7 @@ def _total(term: Term, words: Words) -> int:
     return sum(occurrences(term, each) for each in words.values())
 
 
-def _candidate(row: Row, words: Words, scope: Scope, plan: SearchPlan) -> Candidate:
+def _candidate(row: StoredRecord, words: Words, scope: Scope, plan: SearchPlan) -> Candidate:
     title = words.get(scope.stream.title_field or "", ())
     counts = [_total(term, words) + occurrences(term, title) for term in plan.terms]
     own = _own_event_time(row, scope)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from personal_server.domain.connection import Connection
 from personal_server.domain.criteria import Condition
-from personal_server.domain.record import JsonObject, Row
+from personal_server.domain.record import JsonObject, StoredRecord
 from personal_server.domain.values import Comparable, ValueKind, comparable, order_key
 from personal_server.enforcement.plans import (
     AggregatePlan,
@@ -27,9 +27,9 @@ from personal_server.enforcement.rows import (
     Feed,
     FieldWindow,
     Matches,
-    Page,
     PlacedRow,
     Position,
+    RowPage,
     Span,
     Summary,
     WindowOutcome,
@@ -85,7 +85,7 @@ class MemorySnapshot:
     def collections(self) -> Mapping[str, Collection]:
         return self._state.collections
 
-    def page(self, plan: RecordsPlan) -> Page:
+    def page(self, plan: RecordsPlan) -> RowPage:
         placed = [
             PlacedRow(row, _position(row, plan))
             for row in self._matching(plan.scopes, plan.conditions)
@@ -100,7 +100,7 @@ class MemorySnapshot:
             valued = [each for each in valued if _follows(each.position, after, down=down)]
             empty = [each for each in empty if _follows(each.position, after, down=down)]
         rows = valued + empty
-        return Page(tuple(rows[: plan.limit]), len(rows) > plan.limit)
+        return RowPage(tuple(rows[: plan.limit]), len(rows) > plan.limit)
 
     def count(self, plan: RecordsPlan) -> int:
         return len(self._matching(plan.scopes, plan.conditions))
@@ -128,7 +128,7 @@ class MemorySnapshot:
         times = [latest_change(r.created, r.field_changes, fields).emitted_at_ns for r in rows]
         return Summary(len(rows), max(times, default=None))
 
-    def record(self, plan: RecordPlan) -> tuple[Row, ...]:
+    def record(self, plan: RecordPlan) -> tuple[StoredRecord, ...]:
         return tuple(row for row in self._matching(plan.scopes) if row.key == plan.key)
 
     def children(self, plan: ChildrenPlan) -> Mapping[str, Children]:
@@ -170,15 +170,17 @@ class MemorySnapshot:
                         found.append(_reference(row, name))
         return tuple(found)
 
-    def export(self, connection_id: str, stream: str) -> Iterator[Row]:
+    def export(self, connection_id: str, stream: str) -> Iterator[StoredRecord]:
         rows = self._state.rows.get((connection_id, stream), {})
         return iter([rows[key] for key in sorted(rows)])
 
-    def _visible(self, scope: Scope) -> list[Row]:
+    def _visible(self, scope: Scope) -> list[StoredRecord]:
         rows = self._state.rows.get((scope.connection_id, scope.stream.name), {})
         return [rows[key] for key in sorted(rows) if is_visible(key, rows[key].data, scope)]
 
-    def _matching(self, scopes: Iterable[Scope], conditions: Iterable[Condition] = ()) -> list[Row]:
+    def _matching(
+        self, scopes: Iterable[Scope], conditions: Iterable[Condition] = ()
+    ) -> list[StoredRecord]:
         """Visible records that satisfy all conditions, by (key, connection)."""
         rows = [row for scope in scopes for row in self._visible(scope)]
         kept = [row for row in rows if all(holds(condition, row.data) for condition in conditions)]
@@ -202,7 +204,7 @@ def _sort_value(data: JsonObject, field: str | None, kind: ValueKind | None) -> 
     return None if value is None else order_key(value)
 
 
-def _position(row: Row, plan: RecordsPlan) -> Position:
+def _position(row: StoredRecord, plan: RecordsPlan) -> Position:
     value = _sort_value(row.data, plan.order.field, plan.order.kind)
     return Position(value, row.key, row.connection_id)
 
@@ -220,7 +222,7 @@ def _sortable(position: Position) -> tuple[Comparable, str, str]:
     return (value, position.key, position.connection_id)
 
 
-def _is_child(row: Row, parent: str, plan: ChildrenPlan) -> bool:
+def _is_child(row: StoredRecord, parent: str, plan: ChildrenPlan) -> bool:
     if plan.foreign_key is None:
         return row.key == parent
     kind = plan.scope.stream.properties[plan.foreign_key].kind
@@ -253,7 +255,7 @@ def _window(connection_id: str, value: object, plan: FieldWindowPlan) -> FieldWi
     )
 
 
-def _reference(row: Row, field: str) -> BlobReference:
+def _reference(row: StoredRecord, field: str) -> BlobReference:
     reference = row.data[field]
     assert isinstance(reference, dict)  # blob_ids found an object here
     return BlobReference(row.connection_id, row.stream, row.key, field, dict(reference))  # type: ignore[arg-type]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from personal_server.domain.connection import Connection
-from personal_server.domain.record import FieldChange, JsonObject, Row
+from personal_server.domain.record import FieldChange, JsonObject, StoredRecord
 from personal_server.storage.meaning import changed_fields
 from personal_server.storage.ports import (
     BlobUpload,
@@ -47,7 +47,9 @@ class State:
     )
     blob_fields: dict[Place, tuple[str, ...]] = field(default_factory=dict[Place, tuple[str, ...]])
     connections: dict[str, Connection] = field(default_factory=dict[str, Connection])
-    rows: dict[Place, dict[str, Row]] = field(default_factory=dict[Place, dict[str, Row]])
+    rows: dict[Place, dict[str, StoredRecord]] = field(
+        default_factory=dict[Place, dict[str, StoredRecord]]
+    )
     history: tuple[Happened, ...] = ()
     collections: dict[str, Collection] = field(default_factory=dict[str, Collection])
     bookmarks: dict[str, StreamState] = field(default_factory=dict[str, StreamState])
@@ -90,7 +92,7 @@ class State:
             return False
         change = self._record(place, write, old.data if old else None, data, now_ns)
         fields: Mapping[str, FieldChange] = dict.fromkeys(changed, change)
-        self.rows[place][write.key] = Row(
+        self.rows[place][write.key] = StoredRecord(
             *place,
             key=write.key,
             data=dict(data),

@@ -25,11 +25,11 @@ from personal_server.granting.tokens import Issued, Refresh, Rotating
 from personal_server.granting.transitions import LIFECYCLES
 from personal_server.reading.tokens import TokenResolver
 from personal_server.storage.authorization import (
+    AuthorizationRow,
     AuthorizationStore,
     ClientRow,
     FamilyRow,
     GrantRow,
-    Row,
     TokenRow,
 )
 from personal_server.storage.sql.authorization import SCHEMA, SqlAuthorizationStore
@@ -41,9 +41,9 @@ CLIENT, OWNER = Acting("client"), Acting("owner")
 MINUTE, DAY = 60 * 10**9, 86_400 * 10**9
 
 
-def states(bench: Bench) -> dict[tuple[type[Row], object], str]:
+def states(bench: Bench) -> dict[tuple[type[AuthorizationRow], object], str]:
     """The state of every row that has one, in the words of the tables."""
-    found: dict[tuple[type[Row], object], str] = {}
+    found: dict[tuple[type[AuthorizationRow], object], str] = {}
     for table, life in LIFECYCLES.items():
         for row in bench.rows(table):
             told = getattr(row, life.column)
@@ -62,7 +62,7 @@ class Lives(RuleBasedStateMachine):
     @initialize()
     def begin(self) -> None:
         self.bench = make_bench(self.open_store())
-        self.seen: dict[tuple[type[Row], object], str] = {}
+        self.seen: dict[tuple[type[AuthorizationRow], object], str] = {}
         self.codes: list[str] = []
         self.issued: list[Issued] = []
         self.count = 0

@@ -3,7 +3,7 @@ import pytest
 
 from personal_server.domain.values import NANOSECONDS
 from personal_server.reading.freshness import CaptureTimes, Freshness, freshness_of, least_of
-from personal_server.storage.ports import Collection, Run, RunStatus
+from personal_server.storage.ports import Collection, CollectionRun, RunStatus
 from tests.resource_server.journal import DIARY, client, furnished, write
 
 SOURCE = client().sources[0]  # declared: at most 86 400 seconds old
@@ -12,7 +12,7 @@ HOUR_NS = 3_600 * NANOSECONDS
 
 
 def succeeded(at_ns: int) -> Collection:
-    return Collection(Run("r1", RunStatus.SUCCEEDED, at_ns), at_ns)
+    return Collection(CollectionRun("r1", RunStatus.SUCCEEDED, at_ns), at_ns)
 
 
 @pytest.mark.parametrize(
@@ -24,9 +24,21 @@ def succeeded(at_ns: int) -> Collection:
         (succeeded(NOW_NS - HOUR_NS), None, "current"),
         (succeeded(NOW_NS - 24 * HOUR_NS), None, "current"),
         (succeeded(NOW_NS - 25 * HOUR_NS), NOW_NS, "stale"),
-        (Collection(Run("r2", RunStatus.FAILED, NOW_NS), NOW_NS - HOUR_NS), None, "stale"),
-        (Collection(Run("r2", RunStatus.CANCELLED, NOW_NS), NOW_NS - HOUR_NS), None, "stale"),
-        (Collection(Run("r2", RunStatus.RUNNING, NOW_NS), NOW_NS - HOUR_NS), None, "current"),
+        (
+            Collection(CollectionRun("r2", RunStatus.FAILED, NOW_NS), NOW_NS - HOUR_NS),
+            None,
+            "stale",
+        ),
+        (
+            Collection(CollectionRun("r2", RunStatus.CANCELLED, NOW_NS), NOW_NS - HOUR_NS),
+            None,
+            "stale",
+        ),
+        (
+            Collection(CollectionRun("r2", RunStatus.RUNNING, NOW_NS), NOW_NS - HOUR_NS),
+            None,
+            "current",
+        ),
     ],
 )
 def test_freshness_follows_the_limit_and_the_last_attempt(

@@ -8,7 +8,7 @@ from typing import Any
 import jsonschema_rs
 
 from personal_server.mcp_adapter import contract
-from personal_server.mcp_adapter.calls import Call, Outcome
+from personal_server.mcp_adapter.calls import Outcome, ToolCall
 from personal_server.mcp_adapter.contract import published_contract
 from personal_server.mcp_adapter.faces.record_identity import IDENTITY_MEMBERS
 from personal_server.mcp_adapter.safe_text import clean, clean_json
@@ -54,7 +54,7 @@ def outside_payload(tool: str, structured: Json) -> Json:
     return bare
 
 
-def check(call: Call, outcome: Outcome) -> tuple[int, int]:
+def check(call: ToolCall, outcome: Outcome) -> tuple[int, int]:
     """Every rule at once; the sizes of both faces."""
     tool, structured = call.tool, outcome.structured
     validators[tool].validate(structured)
@@ -102,7 +102,7 @@ def check_places(tool: str, outcome: Outcome) -> None:
         assert all(line.startswith(words) for line in face.fenced), face.fenced
 
 
-def check_parity(call: Call, outcome: Outcome) -> None:
+def check_parity(call: ToolCall, outcome: Outcome) -> None:
     """What one face names, the other names too, in the same order."""
     tool, structured, face = call.tool, outcome.structured, Text(outcome.text)
     if outcome.is_error:

@@ -29,9 +29,9 @@ from personal_server.errors import (
     PersonalServerError,
     StorageUnavailable,
 )
-from personal_server.mcp_adapter.calls import AdapterSettings
+from personal_server.mcp_adapter.calls import AdapterOptions
 from personal_server.mcp_adapter.http import Admitted, HostedApp, HostedCredential, hosted_app
-from personal_server.mcp_adapter.server import Caller, build_server
+from personal_server.mcp_adapter.server import ClientRequest, build_server
 from personal_server.rs_client.http import RsClient, in_process_client
 from personal_server.rs_client.port import FixedBearer
 from tests.mcp_adapter.fake_rs import Request
@@ -136,8 +136,8 @@ class Door:
         return (await self.wire.request("resources/read", {"uri": uri}))["contents"]
 
 
-def settings_for(rule: str) -> AdapterSettings:
-    return AdapterSettings(rule)  # type: ignore[arg-type]
+def settings_for(rule: str) -> AdapterOptions:
+    return AdapterOptions(rule)  # type: ignore[arg-type]
 
 
 # memory --------------------------------------------------------------------------------------
@@ -155,12 +155,12 @@ class MemoryWire:
 
 @asynccontextmanager
 async def memory_door(
-    behind: World, settings: AdapterSettings, bearer: str = token
+    behind: World, settings: AdapterOptions, bearer: str = token
 ) -> AsyncGenerator[Door]:
     client = RsClient(in_process_client(behind), origin, FixedBearer(bearer), "0")
 
-    def callers(request: Any) -> Caller:
-        return Caller(lambda tool: client.port(tool, "req_memory"), origin, "req_memory")
+    def callers(request: Any) -> ClientRequest:
+        return ClientRequest(lambda tool: client.port(tool, "req_memory"), origin, "req_memory")
 
     server = build_server(callers, name="pdpp-mcp-server", version="0.1.0", settings=settings)
     async with Client(server, mode="legacy", raise_exceptions=False) as connected:
@@ -204,7 +204,7 @@ class Outer:
         await self.app({**scope, "state": place}, receive, send)
 
 
-def hosted(behind: Any, settings: AdapterSettings | None = None) -> HostedApp:
+def hosted(behind: Any, settings: AdapterOptions | None = None) -> HostedApp:
     http = in_process_client(behind)
 
     def open_port(credential: HostedCredential) -> Any:
@@ -268,7 +268,7 @@ def rpc_result(message: Json) -> Json:
 
 @asynccontextmanager
 async def http_door(
-    name: str, behind: Any, settings: AdapterSettings | None = None, bearer: str = token
+    name: str, behind: Any, settings: AdapterOptions | None = None, bearer: str = token
 ) -> AsyncGenerator[Door]:
     app = hosted(behind, settings)
     async with AsyncExitStack() as stack:

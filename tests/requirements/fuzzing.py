@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from personal_server.mcp_adapter.calls import AdapterSettings, Call, LinkRule, Outcome
+from personal_server.mcp_adapter.calls import AdapterOptions, LinkRule, Outcome, ToolCall
 from personal_server.mcp_adapter.contract import published_contract
 from personal_server.mcp_adapter.errors import ToolError
 from personal_server.mcp_adapter.resources import read_resource
-from personal_server.mcp_adapter.server import Caller, draw_nonce, guarded, personal_data
+from personal_server.mcp_adapter.server import ClientRequest, draw_nonce, guarded, personal_data
 from personal_server.rs_client.json_values import as_object, is_list, is_object
 from tests.mcp_adapter.legality import calls_in, insist_on_legal
 from tests.requirements.checks import check
@@ -138,7 +138,7 @@ class Session:
         offered = bool(self.offers) and draw.random() < 0.4
         tool, arguments = draw.choice(self.offers) if offered else self.made(draw)
         rule = draw.choice(rules)
-        call = Call(tool, port, origin, draw_nonce, draw.random() < 0.2, AdapterSettings(rule))
+        call = ToolCall(tool, port, origin, draw_nonce, draw.random() < 0.2, AdapterOptions(rule))
         outcome = await guarded(personal_data.tools[tool], call, arguments, _caller(port))
         sizes = check(call, outcome)
         assert len(port.paths) <= most_reads.get(tool, 1), (tool, port.paths)
@@ -195,7 +195,7 @@ class Session:
         for values in self.seen.values():
             del values[:-40]
 
-    async def read(self, draw: random.Random, call: Call) -> None:
+    async def read(self, draw: random.Random, call: ToolCall) -> None:
         """A resource is its contents or a typed refusal."""
         uri = draw.choice(self.uris)
         code = "ok"
@@ -209,11 +209,11 @@ class Session:
         self.tally.resources[code] += 1
 
 
-def _caller(port: HostilePort) -> Caller:
+def _caller(port: HostilePort) -> ClientRequest:
     def open_port(tool: str) -> HostilePort:
         return port
 
-    return Caller(open_port, origin, "req_fuzz")
+    return ClientRequest(open_port, origin, "req_fuzz")
 
 
 def ladders(value: Any) -> Iterator[Json]:

@@ -14,12 +14,12 @@ import orjson
 from personal_server.domain.grant import StreamGrant
 from personal_server.errors import InvalidToken
 from personal_server.mcp_adapter.http import Admitted, HostedCredential, hosted_app
-from personal_server.mcp_adapter.server import Offer, personal_data
+from personal_server.mcp_adapter.server import ServerOffer, personal_data
 from personal_server.rs_client.http import RsClient, in_process_client
 from personal_server.rs_client.port import FixedBearer
 from personal_server.settings import Settings
 from personal_server.storage.ports import DisclosureQuery
-from personal_server.web.application import Outermost
+from personal_server.web.application import Application
 from personal_server.web.limits import FailedBearers
 from personal_server.web.requests import origin_policy
 from tests.mcp_adapter.seed import long_body, photo
@@ -247,8 +247,8 @@ class Real:
 
 
 def outermost(
-    real: Real, settings: Settings | None = None, offer: Offer = personal_data
-) -> tuple[Outermost, Any]:
+    real: Real, settings: Settings | None = None, offer: ServerOffer = personal_data
+) -> tuple[Application, Any]:
     """The parts as the composition root puts them together."""
     policy = origin_policy(settings or Settings())
     http = in_process_client(real.living.app)
@@ -266,7 +266,7 @@ def outermost(
     )
     failed = FailedBearers(0, real.living.clock)
     parts = [(frozenset({"mcp"}), hosted)]
-    return Outermost(policy, parts, real.living.app, failed, hosted.run), hosted
+    return Application(policy, parts, real.living.app, failed, hosted.run), hosted
 
 
 @asynccontextmanager

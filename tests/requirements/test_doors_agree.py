@@ -11,7 +11,7 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from personal_server.app.server import BehindTheDoor
+from personal_server.app.server import InProcessTransport
 from personal_server.mcp_adapter.contract import published_contract
 from tests.mcp_adapter.loopback import LoopbackServer
 from tests.requirements.corpus import corpus, places, told
@@ -95,7 +95,7 @@ def check(answers: list[Any]) -> None:
 
 
 def behind(real: Real) -> World:
-    return World(BehindTheDoor(real.living.app))
+    return World(InProcessTransport(real.living.app))
 
 
 def real_memory(real: Real, token: str) -> Any:

@@ -14,7 +14,7 @@ from personal_server.domain.values import NANOSECONDS
 from personal_server.errors import InvalidToken, PersonalServerError
 from personal_server.reading.tokens import Identified
 from personal_server.resource_server.application import Bearer, Ports, ResourceServer
-from personal_server.resource_server.quotas import LimitRules, Limits
+from personal_server.resource_server.quotas import LimitRules, Quotas
 from personal_server.storage.ports import ReadSnapshot, RecordStore
 from personal_server.web.routing import Route, RouteTable
 from personal_server.web.workers import Capacity
@@ -95,7 +95,7 @@ class Bench:
     def app(self) -> ResourceServer:
         ports = Ports(
             self.identify,
-            Limits(self.rules, self.clock),
+            Quotas(self.rules, self.clock),
             self.log,
             self.clock,
             lambda n: b"\x5b" * n,

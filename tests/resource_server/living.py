@@ -29,7 +29,7 @@ from personal_server.resource_server.application import (
     route_table,
 )
 from personal_server.resource_server.openapi import openapi_document
-from personal_server.resource_server.quotas import LimitRules, Limits
+from personal_server.resource_server.quotas import LimitRules, Quotas
 from personal_server.storage.catalog import KnownDeclarations
 from personal_server.storage.ports import ReadSnapshot, RecordStore, SealingKey
 from personal_server.web.routing import Route, RouteTable
@@ -200,7 +200,7 @@ class Living:
 
     @cached_property
     def app(self) -> ResourceServer:
-        limits = Limits(self.rules, self.clock)
+        limits = Quotas(self.rules, self.clock)
         ports = Ports(
             self.identify, limits, self.recorder, self.clock, self.random_bytes, self.capacity
         )

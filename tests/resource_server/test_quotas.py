@@ -2,14 +2,14 @@ import pytest
 
 from personal_server.domain.values import DAY_NANOSECONDS, NANOSECONDS
 from personal_server.errors import QuotaExceeded, RateLimitExceeded
-from personal_server.resource_server.quotas import Amount, LimitRules, Limits, amounts_by_grant
+from personal_server.resource_server.quotas import Amount, LimitRules, Quotas, amounts_by_grant
 from tests.resource_server.conftest import OWNER, FakeClock, client_authority
 
 CLIENT = client_authority()
 
 
 def test_each_limit_can_be_switched_off() -> None:
-    limits = Limits(LimitRules(0, 0, 0, 0, 0), FakeClock())
+    limits = Quotas(LimitRules(0, 0, 0, 0, 0), FakeClock())
     for _ in range(1_000):
         limits.enter(CLIENT, 5)
     limits.disclose({"grt_1": Amount(10**9, 10**12)})
@@ -18,7 +18,7 @@ def test_each_limit_can_be_switched_off() -> None:
 
 def test_an_expensive_call_waits_for_as_much_as_it_costs() -> None:
     clock = FakeClock()
-    limits = Limits(LimitRules(units_per_second=2, burst=4, in_flight=0), clock)
+    limits = Quotas(LimitRules(units_per_second=2, burst=4, in_flight=0), clock)
     limits.enter(CLIENT, 4)
     with pytest.raises(RateLimitExceeded) as caught:
         limits.enter(CLIENT, 3)
@@ -28,7 +28,7 @@ def test_an_expensive_call_waits_for_as_much_as_it_costs() -> None:
 
 
 def test_the_owner_has_ten_times_as_much() -> None:
-    limits = Limits(LimitRules(units_per_second=1, burst=3), FakeClock())
+    limits = Quotas(LimitRules(units_per_second=1, burst=3), FakeClock())
     owner, client = limits.standing(OWNER), limits.standing(CLIENT)
     assert owner is not None
     assert client is not None
@@ -36,7 +36,7 @@ def test_the_owner_has_ten_times_as_much() -> None:
 
 
 def test_a_full_bucket_says_when_it_is_full_again() -> None:
-    limits = Limits(LimitRules(units_per_second=10, burst=100), FakeClock())
+    limits = Quotas(LimitRules(units_per_second=10, burst=100), FakeClock())
     limits.enter(CLIENT, 25)
     standing = limits.standing(CLIENT)
     assert standing is not None
@@ -44,7 +44,7 @@ def test_a_full_bucket_says_when_it_is_full_again() -> None:
 
 
 def test_leaving_makes_room() -> None:
-    limits = Limits(LimitRules(in_flight=1), FakeClock())
+    limits = Quotas(LimitRules(in_flight=1), FakeClock())
     limits.enter(CLIENT, 1)
     with pytest.raises(RateLimitExceeded) as caught:
         limits.enter(CLIENT, 1)
@@ -55,7 +55,7 @@ def test_leaving_makes_room() -> None:
 
 def test_quotas_count_per_grant_and_begin_anew_each_day() -> None:
     clock = FakeClock()
-    limits = Limits(LimitRules(records_per_day=10, bytes_per_day=100), clock)
+    limits = Quotas(LimitRules(records_per_day=10, bytes_per_day=100), clock)
     limits.disclose({"grt_1": Amount(10, 10), "grt_2": Amount(1, 10)})
     with pytest.raises(QuotaExceeded) as caught:
         limits.disclose({"grt_1": Amount(1, 1)})
@@ -71,7 +71,7 @@ def test_quotas_count_per_grant_and_begin_anew_each_day() -> None:
 
 
 def test_a_refused_answer_counts_for_no_grant_of_it() -> None:
-    limits = Limits(LimitRules(records_per_day=10), FakeClock())
+    limits = Quotas(LimitRules(records_per_day=10), FakeClock())
     with pytest.raises(QuotaExceeded):
         limits.disclose({"grt_1": Amount(10), "grt_2": Amount(11)})
     limits.disclose({"grt_1": Amount(10)})
@@ -81,7 +81,7 @@ def test_what_was_disclosed_before_a_restart_still_counts() -> None:
     def before(grant_id: str, since_ns: int) -> Amount:
         return Amount(9)
 
-    limits = Limits(LimitRules(records_per_day=10), FakeClock(), before)
+    limits = Quotas(LimitRules(records_per_day=10), FakeClock(), before)
     with pytest.raises(QuotaExceeded):
         limits.disclose({"grt_1": Amount(2)})
     limits.disclose({"grt_1": Amount(1)})

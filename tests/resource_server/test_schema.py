@@ -8,7 +8,7 @@ from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.declaration_document import parse_declaration
 from personal_server.domain.values import NANOSECONDS
 from personal_server.enforcement.authority import read_authority
-from personal_server.storage.ports import Run, RunStatus
+from personal_server.storage.ports import CollectionRun, RunStatus
 from tests.resource_server.door import NOW_NS, Door
 from tests.resource_server.journal import (
     BANK,
@@ -337,9 +337,11 @@ def test_freshness_follows_runs_and_the_declared_limit(door: Door) -> None:
         return door.get(target, client()).data[0]["freshness"]
 
     assert freshness()["status"] == "stale"
-    door.store.record_run(DIARY, Run("r1", RunStatus.SUCCEEDED, NOW_NS - 3_600 * NANOSECONDS))
+    door.store.record_run(
+        DIARY, CollectionRun("r1", RunStatus.SUCCEEDED, NOW_NS - 3_600 * NANOSECONDS)
+    )
     assert freshness()["status"] == "current"
-    door.store.record_run(DIARY, Run("r2", RunStatus.FAILED, NOW_NS))
+    door.store.record_run(DIARY, CollectionRun("r2", RunStatus.FAILED, NOW_NS))
     found = freshness()
     assert found["status"] == "stale"
     assert found["captured_at"] < found["last_attempted_at"]

@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl
 
 import httpx2
 
-from personal_server.rs_client.discovery import Exchange
+from personal_server.rs_client.discovery import ProviderExchange
 
 ORIGIN = "https://me.example"
 RESOURCE = "/.well-known/oauth-protected-resource"
@@ -37,8 +37,8 @@ class FakeProvider:
     down: bool = False
 
     @property
-    def exchange(self) -> Exchange:
-        return Exchange(httpx2.Client(transport=httpx2.MockTransport(self.handle)))
+    def exchange(self) -> ProviderExchange:
+        return ProviderExchange(httpx2.Client(transport=httpx2.MockTransport(self.handle)))
 
     def metadata(self) -> dict[str, Any]:
         return {

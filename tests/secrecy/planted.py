@@ -13,7 +13,7 @@ from argon2 import PasswordHasher
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from personal_server.authorization_server.application import EndpointRoute, Frame
+from personal_server.authorization_server.application import AuthorizationApplication, EndpointRoute
 from personal_server.consent.credentials import (
     ACCESS_TOKEN,
     new_secret,
@@ -86,7 +86,7 @@ async def test_in_a_page() -> None:
         return HTMLResponse(f"<p>{numbered(6)}</p>", 400)
 
     routes = [EndpointRoute("GET", "/page", page), EndpointRoute("GET", "/none", page, page=True)]
-    transport = httpx2.ASGITransport(Frame(routes, error))
+    transport = httpx2.ASGITransport(AuthorizationApplication(routes, error))
     async with httpx2.AsyncClient(transport=transport, base_url="https://me.example") as http:
         await http.get("/page")
         await http.get("/none?unknown=1")

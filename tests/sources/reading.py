@@ -10,8 +10,8 @@ import jsonschema_rs
 
 from personal_server.domain.source_item import Data, Skipped, SourceItem, SourceRecord
 from personal_server.sources.common.errors import ExportNotRecognized
-from personal_server.sources.common.export import Member, open_export
-from personal_server.sources.common.source import Source
+from personal_server.sources.common.export import ExportMember, open_export
+from personal_server.sources.common.source import SourceReader
 from personal_server.sources.registry import readings
 
 
@@ -25,7 +25,7 @@ def read_path(path: Path, start: int = 0) -> list[tuple[str, SourceItem]]:
         ]
 
 
-def checked(source: Source, items: Iterator[SourceItem]) -> Iterator[SourceItem]:
+def checked(source: SourceReader, items: Iterator[SourceItem]) -> Iterator[SourceItem]:
     """The items, each record valid by its schema, its key usable, its blobs what they say."""
     validators = {
         stream["name"]: jsonschema_rs.validator_for(stream["schema"], validate_formats=True)
@@ -83,6 +83,6 @@ def entries_of(path: Path) -> list[tuple[str, int, int]]:
     return found
 
 
-def within(position: int, member: Member) -> bool:
+def within(position: int, member: ExportMember) -> bool:
     """Whether a position lies in a member."""
     return member.offset <= position < member.end

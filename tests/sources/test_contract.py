@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from personal_server.domain.declaration_document import parse_declaration
 from personal_server.domain.source_item import Data, SourceItem, SourceRecord
 from personal_server.sources.common.export import open_export
-from personal_server.sources.common.source import Source
+from personal_server.sources.common.source import SourceReader
 from personal_server.sources.registry import SOURCES, reading_as, readings
 from tests.sources.reading import read_if_known, read_path
 from tests.sources.specimens import SPECIMENS
@@ -26,11 +26,11 @@ modest = settings(
 )
 
 
-def specimen(source: Source) -> Files:
+def specimen(source: SourceReader) -> Files:
     return SPECIMENS[source.connector_key]
 
 
-def fitted(source: Source, path: Path) -> Source:
+def fitted(source: SourceReader, path: Path) -> SourceReader:
     """The source as it reads this path; tables are read by a source made for them."""
     with open_export(path) as export:
         return reading_as(export, source).source
@@ -51,7 +51,7 @@ def facts(items: list[tuple[str, SourceItem]]) -> list[tuple[Any, ...]]:
 
 
 @every_source
-def test_it_recognizes_its_export_alone(source: Source, tmp_path: Path) -> None:
+def test_it_recognizes_its_export_alone(source: SourceReader, tmp_path: Path) -> None:
     path = as_folder(specimen(source), tmp_path)
     with open_export(path) as export:
         (reading,) = readings(export)
@@ -60,7 +60,7 @@ def test_it_recognizes_its_export_alone(source: Source, tmp_path: Path) -> None:
 
 @every_source
 def test_every_stream_that_it_declares_has_a_record_in_the_specimen(
-    source: Source, tmp_path: Path
+    source: SourceReader, tmp_path: Path
 ) -> None:
     path = as_folder(specimen(source), tmp_path)
     seen = {item.stream for item in records(read_path(path))}
@@ -68,12 +68,12 @@ def test_every_stream_that_it_declares_has_a_record_in_the_specimen(
 
 
 @every_source
-def test_every_record_fits_its_schema(source: Source, tmp_path: Path) -> None:
+def test_every_record_fits_its_schema(source: SourceReader, tmp_path: Path) -> None:
     read_path(as_folder(specimen(source), tmp_path))
 
 
 @every_source
-def test_a_zip_says_the_same_as_the_folder(source: Source, tmp_path: Path) -> None:
+def test_a_zip_says_the_same_as_the_folder(source: SourceReader, tmp_path: Path) -> None:
     folder = read_path(as_folder(specimen(source), tmp_path / "folder"))
     archive = read_path(as_zip(specimen(source), tmp_path / "export.zip"))
     assert [(i.stream, i.data) for i in records(folder)] == [
@@ -82,13 +82,13 @@ def test_a_zip_says_the_same_as_the_folder(source: Source, tmp_path: Path) -> No
 
 
 @every_source
-def test_reading_again_says_the_same(source: Source, tmp_path: Path) -> None:
+def test_reading_again_says_the_same(source: SourceReader, tmp_path: Path) -> None:
     path = as_zip(specimen(source), tmp_path / "export.zip")
     assert facts(read_path(path)) == facts(read_path(path))
 
 
 @every_source
-def test_reading_from_a_position_continues_there(source: Source, tmp_path: Path) -> None:
+def test_reading_from_a_position_continues_there(source: SourceReader, tmp_path: Path) -> None:
     path = as_zip(specimen(source), tmp_path / "export.zip")
     whole = facts(read_path(path))
     positions = [item.position for _, item in read_path(path)]
@@ -99,7 +99,7 @@ def test_reading_from_a_position_continues_there(source: Source, tmp_path: Path)
 
 
 @every_source
-def test_no_key_has_two_values_in_one_export(source: Source, tmp_path: Path) -> None:
+def test_no_key_has_two_values_in_one_export(source: SourceReader, tmp_path: Path) -> None:
     twice = {f"{copy}/{name}": body for copy in "ab" for name, body in specimen(source).items()}
     known: dict[tuple[str, str], Data] = {}
     for path in (as_folder(specimen(source), tmp_path / "1"), as_folder(twice, tmp_path / "2")):
@@ -111,7 +111,7 @@ def test_no_key_has_two_values_in_one_export(source: Source, tmp_path: Path) -> 
 @every_source
 @pytest.mark.parametrize("kept", [0.9, 0.5, 0.1])
 def test_a_truncated_file_is_reported_and_never_stops_the_others(
-    source: Source, kept: float, tmp_path: Path
+    source: SourceReader, kept: float, tmp_path: Path
 ) -> None:
     cut = {name: body[: int(len(body) * kept)] for name, body in specimen(source).items()}
     read_if_known(as_folder(cut, tmp_path))
@@ -121,7 +121,7 @@ def test_a_truncated_file_is_reported_and_never_stops_the_others(
 @modest
 @given(data=st.data())
 def test_no_damage_to_the_bytes_makes_it_fail(
-    source: Source, tmp_path: Path, data: st.DataObject
+    source: SourceReader, tmp_path: Path, data: st.DataObject
 ) -> None:
     files = dict(specimen(source))
     name = data.draw(st.sampled_from(sorted(files)))
@@ -135,7 +135,7 @@ def test_no_damage_to_the_bytes_makes_it_fail(
 
 @every_source
 def test_it_says_how_to_get_the_export_and_what_the_streams_are(
-    source: Source, tmp_path: Path
+    source: SourceReader, tmp_path: Path
 ) -> None:
     assert len(source.how_to_export) > 40
     path = as_folder(specimen(source), tmp_path)
@@ -145,6 +145,6 @@ def test_it_says_how_to_get_the_export_and_what_the_streams_are(
 
 
 @every_source
-def test_its_declaration_is_valid(source: Source, tmp_path: Path) -> None:
+def test_its_declaration_is_valid(source: SourceReader, tmp_path: Path) -> None:
     declared = parse_declaration(fitted(source, as_folder(specimen(source), tmp_path)).declaration)
     assert declared.connector_key.startswith(source.connector_key)

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from personal_server.domain.source_item import SourceItem, SourceRecord
 from personal_server.sources.common.errors import ExportError, ExportNotRecognized
 from personal_server.sources.common.export import open_export
-from personal_server.sources.common.source import Source
+from personal_server.sources.common.source import SourceReader
 from personal_server.sources.registry import SOURCES, readings
 from tests.sources import hostile
 from tests.sources.reading import checked, entries_of, read_if_known, read_path, skips_of, within
@@ -50,7 +50,7 @@ def test_every_source_has_a_specimen() -> None:
 @modest
 @given(data=st.data())
 def test_an_entry_that_cannot_be_decoded_costs_no_other(
-    source: Source, tmp_path: Path, data: st.DataObject
+    source: SourceReader, tmp_path: Path, data: st.DataObject
 ) -> None:
     path = as_folder(specimen(source), tmp_path)
     whole = read_path(path)
@@ -78,7 +78,7 @@ def offset_of(path: Path, name: str) -> int:
         return next(member.offset for member in export.members if member.name == name)
 
 
-def held_by_file(source: Source, path: Path) -> dict[str, Counter[str]]:
+def held_by_file(source: SourceReader, path: Path) -> dict[str, Counter[str]]:
     """How many records of each stream each file of the specimen gives."""
     with open_export(as_zip(specimen(source), path)) as export:
         return {
@@ -100,7 +100,7 @@ def streams_of(items: list[tuple[str, SourceItem]]) -> Counter[str]:
 
 
 @every_source
-def test_a_file_that_is_missing_costs_no_other(source: Source, tmp_path: Path) -> None:
+def test_a_file_that_is_missing_costs_no_other(source: SourceReader, tmp_path: Path) -> None:
     held = held_by_file(source, tmp_path / "whole.zip")
     for missing in held:
         rest = {name: body for name, body in specimen(source).items() if name != missing}
@@ -110,7 +110,7 @@ def test_a_file_that_is_missing_costs_no_other(source: Source, tmp_path: Path) -
 
 
 @every_source
-def test_a_mark_before_the_text_changes_nothing(source: Source, tmp_path: Path) -> None:
+def test_a_mark_before_the_text_changes_nothing(source: SourceReader, tmp_path: Path) -> None:
     marked = {
         name: body if body.startswith((b"\x89", b"\xff")) else BOM_UTF8 + body
         for name, body in specimen(source).items()
@@ -123,7 +123,7 @@ def test_a_mark_before_the_text_changes_nothing(source: Source, tmp_path: Path) 
 
 @every_source
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-32", "cp1252", "cp037"])
-def test_no_encoding_makes_it_fail(source: Source, encoding: str, tmp_path: Path) -> None:
+def test_no_encoding_makes_it_fail(source: SourceReader, encoding: str, tmp_path: Path) -> None:
     written = {
         name: body.decode("utf-8", "replace").encode(encoding, "replace")
         for name, body in specimen(source).items()
@@ -133,7 +133,9 @@ def test_no_encoding_makes_it_fail(source: Source, encoding: str, tmp_path: Path
 
 @every_source
 @pytest.mark.parametrize("zone", ["Pacific/Kiritimati", "America/St_Johns", "Africa/Abidjan"])
-def test_times_without_a_zone_are_read_in_any(source: Source, zone: str, tmp_path: Path) -> None:
+def test_times_without_a_zone_are_read_in_any(
+    source: SourceReader, zone: str, tmp_path: Path
+) -> None:
     path = as_folder(specimen(source), tmp_path)
     with open_export(path) as export:
         there = [
@@ -146,7 +148,7 @@ def test_times_without_a_zone_are_read_in_any(source: Source, zone: str, tmp_pat
 
 @every_source
 def test_entries_that_may_not_be_read_are_not_and_cost_no_other(
-    source: Source, tmp_path: Path
+    source: SourceReader, tmp_path: Path
 ) -> None:
     clean = read_path(as_zip(specimen(source), tmp_path / "clean.zip"))
     path = hostile.with_hostile_entries(specimen(source), tmp_path / "hostile.zip")
@@ -157,21 +159,21 @@ def test_entries_that_may_not_be_read_are_not_and_cost_no_other(
 @every_source
 @pytest.mark.parametrize("packed", [hostile.encrypted, hostile.of_unknown_packing])
 def test_an_archive_of_which_nothing_can_be_read_is_refused(
-    source: Source, packed: Packed, tmp_path: Path
+    source: SourceReader, packed: Packed, tmp_path: Path
 ) -> None:
     with pytest.raises(ExportNotRecognized):
         read_path(packed(specimen(source), tmp_path / "export.zip"))
 
 
 @every_source
-def test_bodies_shared_by_many_names_cost_no_other(source: Source, tmp_path: Path) -> None:
+def test_bodies_shared_by_many_names_cost_no_other(source: SourceReader, tmp_path: Path) -> None:
     shared = hostile.overlapping(specimen(source), tmp_path / "shared.zip", copies=20)
     single = hostile.overlapping(specimen(source), tmp_path / "single.zip", copies=0)
     assert known(read_if_known(shared)) == known(read_if_known(single))
 
 
 @every_source
-def test_a_zip_cut_anywhere_is_refused_by_name(source: Source, tmp_path: Path) -> None:
+def test_a_zip_cut_anywhere_is_refused_by_name(source: SourceReader, tmp_path: Path) -> None:
     whole = as_zip(specimen(source), tmp_path / "whole.zip").read_bytes()
     for kept in (4, 30, len(whole) // 3, len(whole) // 2, len(whole) - 30, len(whole) - 1):
         cut = tmp_path / "cut.zip"
@@ -183,7 +185,7 @@ def test_a_zip_cut_anywhere_is_refused_by_name(source: Source, tmp_path: Path) -
 
 
 @every_source
-def test_a_damaged_file_of_a_zip_costs_no_other(source: Source, tmp_path: Path) -> None:
+def test_a_damaged_file_of_a_zip_costs_no_other(source: SourceReader, tmp_path: Path) -> None:
     whole = tmp_path / "whole.zip"
     held = held_by_file(source, whole)
     with zipfile.ZipFile(whole) as archive:

@@ -14,7 +14,7 @@ from personal_server.domain.declaration_document import parse_declaration
 from personal_server.domain.source_item import Skipped, SourceRecord
 from personal_server.sources.common.errors import ExportNotRecognized
 from personal_server.sources.common.export import open_export
-from personal_server.sources.common.source import Source
+from personal_server.sources.common.source import SourceReader
 from tests.sources.reading import checked, read_path, records_of
 
 
@@ -96,7 +96,7 @@ def test_an_export_of_telegram_that_others_made() -> None:
 
 def test_the_template_keeps_the_contract(tmp_path: Path) -> None:
     facts = run_path("docs/source_template.py")
-    source: Source = facts["ViewingsSource"]()
+    source: SourceReader = facts["ViewingsSource"]()
     lines = ["Title,Date", "Emma: Part 1,2024-01-05", "Emma: Part 1,2024-01-05", "odd,soon"]
     (tmp_path / "export.csv").write_text("\n".join(lines))
     assert parse_declaration(source.declaration).connector_key == "viewings"

@@ -12,12 +12,12 @@ import pytest
 from personal_server.storage.authorization import (
     ROW_TYPES,
     AuditRow,
+    AuthorizationRow,
     AuthorizationStore,
     ClientRow,
     OwnerLinkRow,
     OwnerRow,
     RequestRow,
-    Row,
 )
 from personal_server.storage.sql.authorization import SCHEMA, SqlAuthorizationStore
 from personal_server.storage.sqlite.database import SqliteDatabase
@@ -62,7 +62,7 @@ REQUEST = RequestRow(
 
 
 @pytest.mark.parametrize("row", [CLIENT, REQUEST, link(1, 5)])
-def test_a_row_comes_back_as_it_was(store: AuthorizationStore, row: Row) -> None:
+def test_a_row_comes_back_as_it_was(store: AuthorizationStore, row: AuthorizationRow) -> None:
     with store.write() as writer:
         writer.insert(row)
     with store.read() as reader:
@@ -134,7 +134,7 @@ def test_a_failed_transaction_leaves_nothing(store: AuthorizationStore) -> None:
 def test_a_duplicate_key_or_unique_column_is_refused(store: AuthorizationStore) -> None:
     again = dataclasses.replace(CLIENT, client_id="cli_2")
 
-    def insert(row: Row) -> None:
+    def insert(row: AuthorizationRow) -> None:
         with store.write() as writer:
             writer.insert(row)
 
@@ -180,7 +180,7 @@ def test_two_subjects_share_a_file_and_see_nothing_of_each_other(tmp_path: Path)
 
 @pytest.mark.parametrize("table", ROW_TYPES, ids=lambda row: row.table.name)
 def test_each_table_is_keyed_by_subject_and_has_the_columns_of_its_row(
-    table: type[Row], tmp_path: Path
+    table: type[AuthorizationRow], tmp_path: Path
 ) -> None:
     database = SqliteDatabase(tmp_path / "pdpp.db", [SCHEMA])
     with database.read() as session:

@@ -7,7 +7,7 @@ import pytest
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from personal_server.settings import from_env
-from personal_server.web.application import Outermost
+from personal_server.web.application import Application
 from personal_server.web.limits import FailedBearers
 from personal_server.web.requests import origin_policy
 
@@ -27,8 +27,8 @@ def echoing(name: str, status: int = 200) -> ASGIApp:
     return app
 
 
-def outermost(allowed: int = 3, status: int = 200, now: int = 10**18) -> Outermost:
-    return Outermost(
+def outermost(allowed: int = 3, status: int = 200, now: int = 10**18) -> Application:
+    return Application(
         origin_policy(from_env({})),
         [
             (frozenset({"mcp"}), echoing("mcp")),
@@ -143,7 +143,7 @@ async def test_what_the_parts_need_lives_as_long_as_the_server() -> None:
         events.append(str(message["type"]))
 
     limits = FailedBearers(1, lambda: 0)
-    app = Outermost(origin_policy(from_env({})), [], echoing("rs"), limits, lifetime)
+    app = Application(origin_policy(from_env({})), [], echoing("rs"), limits, lifetime)
     await app({"type": "lifespan"}, receive, send)
     assert events == [
         "open",

@@ -55,12 +55,11 @@ from personal_server.resource_server.application import (
     resource_server,
 )
 from personal_server.resource_server.openapi import Beside
-from personal_server.resource_server.quotas import LimitRules, Limits, totals_in
+from personal_server.resource_server.quotas import LimitRules, Quotas, totals_in
 from personal_server.rs_client.http import RsClient, in_process_client
 from personal_server.rs_client.port import FixedBearer, RsPort
-from personal_server.settings import ConfigurationFile, Settings
-from personal_server.settings import Limits as LimitSettings
-from personal_server.web.application import Outermost
+from personal_server.settings import ConfigurationFile, LimitSettings, Settings
+from personal_server.web.application import Application
 from personal_server.web.guarded_fetch import GuardedFetch
 from personal_server.web.limits import FailedBearers
 from personal_server.web.requests import origin_policy
@@ -102,7 +101,7 @@ def _each(value: object) -> list[object]:
 # Source: docs/contract/mcp-adapter.md 3.2, 3.3.
 
 
-class BehindTheDoor:
+class InProcessTransport:
     """An inner application, told the origin that its in-process caller wrote into `Host`.
 
     Shapes: `token_states` is what is known of bearers already, by token.
@@ -191,7 +190,7 @@ def compose(
     hosted = _hosted(settings, resolver, origins, v1)
     console = console_app(_console_parts(settings, stores, sign_in))
     authorization = _authorization(settings, stores, sign_in, origins, fetch)
-    app = Outermost(
+    app = Application(
         policy,
         [
             (frozenset({"mcp"}), hosted),
@@ -229,7 +228,7 @@ def _resource_server(
             SECURITY_SCHEMES,
         ),
     )
-    limits = Limits(_rules(settings.limits), stores.clock, totals_in(stores.disclosures))
+    limits = Quotas(_rules(settings.limits), stores.clock, totals_in(stores.disclosures))
     return resource_server(
         parts, Ports(identify, limits, recorder, stores.clock, stores.random_bytes)
     )
@@ -294,7 +293,7 @@ def _hosted(
     v1: ASGIApp,
 ) -> HostedApp:
     def open_port(credential: HostedCredential) -> RsPort:
-        client = in_process_client(BehindTheDoor(v1, {credential.token: credential.state}))
+        client = in_process_client(InProcessTransport(v1, {credential.token: credential.state}))
         bearer = FixedBearer(credential.token)
         rs = RsClient(client, credential.origin, bearer, VERSION, encoding="identity")
         return rs.port(credential.tool, credential.request_id)

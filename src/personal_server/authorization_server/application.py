@@ -12,7 +12,11 @@ from personal_server.authorization_server.client_authentication import Clients
 from personal_server.authorization_server.client_metadata import Documents
 from personal_server.authorization_server.configuration import Configuration
 from personal_server.authorization_server.device import DeviceAuthorizing
-from personal_server.authorization_server.endpoint_requests import Call, parse_form, parse_query
+from personal_server.authorization_server.endpoint_requests import (
+    EndpointRequest,
+    parse_form,
+    parse_query,
+)
 from personal_server.authorization_server.grants import Grants, OwnerSession
 from personal_server.authorization_server.introspection import Introspecting
 from personal_server.authorization_server.metadata import Metadata
@@ -36,18 +40,18 @@ from personal_server.web.application import Exchange, Surface
 from personal_server.web.bodies import FORM, JSON
 from personal_server.web.error_responses import ErrorPage, json_error, oauth_error, plain_page
 from personal_server.web.guarded_fetch import GuardedFetch
-from personal_server.web.limits import Limits
+from personal_server.web.limits import RateLimits
 from personal_server.web.requests import IncomingRequest, prefers_json
 from personal_server.web.responses import NO_STORE
 from personal_server.web.routing import BodyRule, RouteDeclaration, RouteTable
 
 # The OAuth endpoints on the frame: what a call is to them, and how their errors look.
 #
-# Rule: an endpoint is a coroutine from a `Call` to a response; it raises typed errors and never
-# translates them.
+# Rule: an endpoint is a coroutine from an `EndpointRequest` to a response; it raises typed errors
+# and never translates them.
 
 
-EndpointHandler = Callable[[Call], Awaitable[Response]]
+EndpointHandler = Callable[[EndpointRequest], Awaitable[Response]]
 SEGMENTS = frozenset({"oauth", "introspect", "grants", "grant-packages"})
 WELL_KNOWN = frozenset({".well-known/oauth-authorization-server"})
 FORM_BODY = BodyRule((FORM,), 128 * 1024)
@@ -62,7 +66,7 @@ class EndpointRoute(RouteDeclaration):
     page: bool = field(default=False, kw_only=True)
 
 
-class Frame(Surface[EndpointRoute, None]):
+class AuthorizationApplication(Surface[EndpointRoute, None]):
     """The application of the endpoints; each judges for itself who calls."""
 
     def __init__(self, routes: Sequence[EndpointRoute], error_page: ErrorPage = plain_page) -> None:
@@ -80,7 +84,7 @@ class Frame(Surface[EndpointRoute, None]):
     async def answer(self, exchange: Exchange[EndpointRoute, None]) -> Response:
         """Let the endpoint answer."""
         route, request = exchange.route, exchange.request
-        call = Call(request, exchange.path, body=exchange.body)
+        call = EndpointRequest(request, exchange.path, body=exchange.body)
         if route.open_query:
             parameters, resources, repeated = parse_query(request.raw_query)
             call = replace(call, parameters=parameters, resources=resources, repeated=repeated)
@@ -140,14 +144,14 @@ class AuthorizationParts:
     error_page: ErrorPage = plain_page
 
 
-def authorization_app(parts: AuthorizationParts) -> Frame:
+def authorization_app(parts: AuthorizationParts) -> AuthorizationApplication:
     """The ASGI application of `SEGMENTS` and `WELL_KNOWN`."""
-    return Frame(_routes(parts), parts.error_page)
+    return AuthorizationApplication(_routes(parts), parts.error_page)
 
 
 def _routes(parts: AuthorizationParts) -> list[EndpointRoute]:
     store, configuration, clock = parts.store, parts.configuration, parts.clock
-    limits = Limits(clock)
+    limits = RateLimits(clock)
     documents = Documents(store, configuration, limits, clock, parts.fetch)
     clients = Clients(store, configuration, documents, clock, parts.random_bytes)
     requesting = Requesting(store, clock, parts.random_bytes)

@@ -11,7 +11,7 @@ from starlette.responses import RedirectResponse, Response
 
 from personal_server.authorization_server.client_authentication import Clients
 from personal_server.authorization_server.configuration import Configuration
-from personal_server.authorization_server.endpoint_requests import Call
+from personal_server.authorization_server.endpoint_requests import EndpointRequest
 from personal_server.consent.authorization_requests import (
     CODE_PARAMETERS,
     CodeRequest,
@@ -30,7 +30,7 @@ from personal_server.errors import (
 from personal_server.granting.decisions import refusal_parameters
 from personal_server.granting.pending_requests import PUSHED_NS, Asking, Requesting
 from personal_server.storage.authorization import ClientRow
-from personal_server.web.limits import Limits
+from personal_server.web.limits import RateLimits
 from personal_server.web.responses import NO_STORE, answer
 
 PUSHED_SECONDS = PUSHED_NS // NANOSECONDS
@@ -46,14 +46,14 @@ class Authorizing:
         clients: Clients,
         requesting: Requesting,
         configuration: Configuration,
-        limits: Limits,
+        limits: RateLimits,
     ) -> None:
         self._clients = clients
         self._requesting = requesting
         self._configuration = configuration
         self._limits = limits
 
-    async def get(self, call: Call) -> Response:
+    async def get(self, call: EndpointRequest) -> Response:
         """Store a pending request and show it to the owner.
 
         Raises: InvalidClient, InvalidRequestUri, InvalidRedirectUri, RequestClosed (as pages).
@@ -81,7 +81,7 @@ class Authorizing:
             return _see_other(with_parameters(redirect_uri, answered))
         return _see_other(f"/consent/{handle}")
 
-    async def push(self, call: Call) -> Response:
+    async def push(self, call: EndpointRequest) -> Response:
         """Store a pushed request."""
         self._limits.authorization.take(call.address)
         caller = await self._clients.authenticate(call)
@@ -98,7 +98,7 @@ class Authorizing:
         )
         return answer({"request_uri": uri, "expires_in": PUSHED_SECONDS}, 201)
 
-    async def _ask(self, call: Call, client: ClientRow, redirect_uri: str) -> str:
+    async def _ask(self, call: EndpointRequest, client: ClientRow, redirect_uri: str) -> str:
         asking = Asking(client, call.origin)
         request = self._parse(call)
         try:
@@ -108,7 +108,7 @@ class Authorizing:
         except RateLimitExceeded as full:
             raise TemporarilyUnavailable(full.message) from None
 
-    def _parse(self, call: Call) -> CodeRequest:
+    def _parse(self, call: EndpointRequest) -> CodeRequest:
         repeated = call.repeated & _KNOWN
         if repeated:
             raise BadRequest("A parameter is given twice.", param=min(repeated))
@@ -117,7 +117,7 @@ class Authorizing:
         )
 
 
-def _redirect_uri(client: ClientRow, call: Call) -> str:
+def _redirect_uri(client: ClientRow, call: EndpointRequest) -> str:
     uri = call.parameters.get("redirect_uri")
     if uri is None or not matches(client.redirect_uris, uri):
         raise InvalidRedirectUri(

@@ -22,7 +22,7 @@ from personal_server.authorization_server.client_assertions import (
 )
 from personal_server.authorization_server.client_metadata import Documents
 from personal_server.authorization_server.configuration import Configuration
-from personal_server.authorization_server.endpoint_requests import Call
+from personal_server.authorization_server.endpoint_requests import EndpointRequest
 from personal_server.consent.client_documents import NONE, PRIVATE_KEY_JWT, ClientDocument
 from personal_server.consent.client_registration import DOCUMENT, GRANT_TYPES
 from personal_server.consent.credentials import CLIENT_REFERENCE, RandomBytes, new_id, secret_hash
@@ -38,7 +38,7 @@ from personal_server.storage.tables import Assignment
 
 
 @dataclass(frozen=True, slots=True)
-class Caller:
+class AuthenticatedClient:
     """A client, and how it proved itself just now."""
 
     client: ClientRow
@@ -62,12 +62,14 @@ class Clients:
         self._clock = clock
         self._random_bytes = random_bytes
 
-    async def find(self, client_id: str, call: Call) -> ClientRow:
+    async def find(self, client_id: str, call: EndpointRequest) -> ClientRow:
         """The client of a new authorization.  Raises: InvalidClient."""
         row, _ = await self._known(client_id, call, stale=False)
         return row
 
-    async def authenticate(self, call: Call, *, stale: bool = False) -> Caller:
+    async def authenticate(
+        self, call: EndpointRequest, *, stale: bool = False
+    ) -> AuthenticatedClient:
         """The client that calls an endpoint.
 
         `stale` lets an older document do (refresh, revocation).
@@ -87,15 +89,17 @@ class Clients:
             await self._note_refusal(client_id, refused, call.acting())
             raise InvalidClient(refused.message, param=refused.param) from None
 
-    async def _without_assertion(self, client_id: str, call: Call, *, stale: bool) -> Caller:
+    async def _without_assertion(
+        self, client_id: str, call: EndpointRequest, *, stale: bool
+    ) -> AuthenticatedClient:
         row, _ = await self._known(client_id, call, stale=stale)
         if row.auth_method != NONE:
             raise refusal("missing")
-        return Caller(row, NONE)
+        return AuthenticatedClient(row, NONE)
 
     async def _with_assertion(
-        self, client_id: str | None, assertion: str, call: Call, *, stale: bool
-    ) -> Caller:
+        self, client_id: str | None, assertion: str, call: EndpointRequest, *, stale: bool
+    ) -> AuthenticatedClient:
         if call.parameters.get("client_assertion_type") != ASSERTION_TYPE:
             raise refusal("type")
         _, claims = peek(assertion)
@@ -110,7 +114,7 @@ class Clients:
         audiences = {call.origin, endpoint, f"{call.origin}/oauth/token"}
         jti, expires_at_ns = check_claims(claims, named, audiences, self._clock())
         await anyio.to_thread.run_sync(self._use_once, named, jti, expires_at_ns)
-        return Caller(row, PRIVATE_KEY_JWT)
+        return AuthenticatedClient(row, PRIVATE_KEY_JWT)
 
     async def _verify(self, assertion: str, document: ClientDocument) -> None:
         try:
@@ -121,7 +125,7 @@ class Clients:
             verify_signature(assertion, keys, document.signing_alg)
 
     async def _known(
-        self, client_id: str, call: Call, *, stale: bool
+        self, client_id: str, call: EndpointRequest, *, stale: bool
     ) -> tuple[ClientRow, ClientDocument | None]:
         document = None
         if client_id.startswith("https://"):

@@ -26,7 +26,7 @@ from personal_server.errors import InvalidClient, RateLimitExceeded
 from personal_server.granting.audit import METADATA_CHANGED, SERVER, Subject, audit
 from personal_server.storage.authorization import AuthorizationStore, ClientDocumentRow
 from personal_server.web.guarded_fetch import MAX_DOCUMENT, MAX_KEYS, GuardedFetch
-from personal_server.web.limits import Limits
+from personal_server.web.limits import RateLimits
 
 LEAST_SECONDS, MOST_SECONDS = 300, 86_400
 STALE_NS = DAY_NANOSECONDS
@@ -41,7 +41,7 @@ class Documents:
         self,
         store: AuthorizationStore,
         configuration: Configuration,
-        limits: Limits,
+        limits: RateLimits,
         clock: Callable[[], int],
         fetch: GuardedFetch,
     ) -> None:

@@ -7,19 +7,19 @@ from starlette.responses import Response
 
 from personal_server.authorization_server.client_authentication import Clients
 from personal_server.authorization_server.configuration import Configuration
-from personal_server.authorization_server.endpoint_requests import Call
+from personal_server.authorization_server.endpoint_requests import EndpointRequest
 from personal_server.consent.authorization_requests import (
     MCP_PATH,
     QUERY_PATH,
     SCOPE_OWNER,
-    Wanted,
+    RequestedAccess,
     parse_wanted,
 )
 from personal_server.consent.client_registration import DEVICE_CODE, OWNER_PROFILE
 from personal_server.errors import BadRequest, InvalidTarget, UnauthorizedClient
 from personal_server.granting.pending_requests import Asking, Requesting
 from personal_server.storage.authorization import ClientRow
-from personal_server.web.limits import Limits
+from personal_server.web.limits import RateLimits
 from personal_server.web.responses import answer
 
 
@@ -31,14 +31,14 @@ class DeviceAuthorizing:
         clients: Clients,
         requesting: Requesting,
         configuration: Configuration,
-        limits: Limits,
+        limits: RateLimits,
     ) -> None:
         self._clients = clients
         self._requesting = requesting
         self._configuration = configuration
         self._limits = limits
 
-    async def post(self, call: Call) -> Response:
+    async def post(self, call: EndpointRequest) -> Response:
         """Give a device its codes."""
         self._limits.authorization.take(call.address)
         caller = await self._clients.authenticate(call)
@@ -58,7 +58,7 @@ class DeviceAuthorizing:
             }
         )
 
-    def _wanted(self, call: Call, client: ClientRow) -> Wanted:
+    def _wanted(self, call: EndpointRequest, client: ClientRow) -> RequestedAccess:
         owner = SCOPE_OWNER in call.parameters.get("scope", "").split()
         if DEVICE_CODE not in client.grant_types or (
             owner and OWNER_PROFILE not in client.grant_types

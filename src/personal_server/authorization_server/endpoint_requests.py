@@ -20,7 +20,7 @@ MAX_FIELDS = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class EndpointRequest:
     """A call as endpoints see it.
 
     Shapes: `path` holds the decoded variable segments; `parameters` those of the form or, for GET,

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 import anyio.to_thread
 from starlette.responses import Response
 
-from personal_server.authorization_server.endpoint_requests import Call
+from personal_server.authorization_server.endpoint_requests import EndpointRequest
 from personal_server.consent import lifecycle
 from personal_server.domain.envelope import render_unavailable
 from personal_server.domain.grant import MemberGrant, render_stream_grant
@@ -24,7 +24,7 @@ from personal_server.errors import (
 )
 from personal_server.granting.audit import Acting
 from personal_server.granting.revocations import Ended, end_grant, end_package
-from personal_server.reading.tokens import Judged, judge, resolved
+from personal_server.reading.tokens import JudgedToken, judge, resolved
 from personal_server.storage.authorization import AuthorizationReader, AuthorizationStore, ClientRow
 from personal_server.storage.catalog import Catalogs
 from personal_server.web.requests import IncomingRequest, sent_bearer
@@ -69,7 +69,7 @@ class Grants:
         self._clock = clock
         self._owner_session = owner_session
 
-    async def current(self, call: Call) -> Response:
+    async def current(self, call: EndpointRequest) -> Response:
         """What the presented token stands for, also when a person or the agreed end closed it."""
         token = bearer_of(call.request)
         if token is None:
@@ -79,15 +79,15 @@ class Grants:
             raise InvalidToken("The access token is not valid.")
         return answer(body)
 
-    async def end_grant(self, call: Call) -> Response:
+    async def end_grant(self, call: EndpointRequest) -> Response:
         """End one grant."""
         return await self._end(call, call.path["grant_id"], "grant")
 
-    async def end_package(self, call: Call) -> Response:
+    async def end_package(self, call: EndpointRequest) -> Response:
         """End one package."""
         return await self._end(call, call.path["package_id"], "package")
 
-    async def _end(self, call: Call, held_id: str, kind: str) -> Response:
+    async def _end(self, call: EndpointRequest, held_id: str, kind: str) -> Response:
         token = bearer_of(call.request)
         if token is None:
             if not await anyio.to_thread.run_sync(self._owner_session, call.request):
@@ -117,7 +117,7 @@ class Grants:
             raise NotFound("There is no such grant or package.")
         return _render_ended(ended)
 
-    def _judged(self, token: str) -> Judged | None:
+    def _judged(self, token: str) -> JudgedToken | None:
         with self._store.read() as reader:
             return judge(reader, token, self._clock())
 
@@ -137,13 +137,13 @@ class Grants:
         }
 
 
-def may_end(judged: Judged) -> bool:
+def may_end(judged: JudgedToken) -> bool:
     """Whether a token may end what it stands for: while it is good, or after that has ended."""
     return judged.usable or judged.standing != lifecycle.ACTIVE
 
 
 def unavailable_members(
-    subject_id: str, judged: Judged, catalogs: Catalogs
+    subject_id: str, judged: JudgedToken, catalogs: Catalogs
 ) -> Mapping[str, object]:
     """`unavailable_connections` of a token, as the resource server tells them."""
     catalog = catalogs()
@@ -152,7 +152,7 @@ def unavailable_members(
     return render_unavailable(authority.unavailable)
 
 
-def _access(judged: Judged, client_name: str) -> dict[str, object]:
+def _access(judged: JudgedToken, client_name: str) -> dict[str, object]:
     row = judged.row
     body: dict[str, object] = {
         "object": "access",

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import anyio.to_thread
 from starlette.responses import Response
 
-from personal_server.authorization_server.endpoint_requests import Call
+from personal_server.authorization_server.endpoint_requests import EndpointRequest
 from personal_server.authorization_server.grants import unavailable_members
 from personal_server.consent import lifecycle
 from personal_server.consent.credentials import secret_hash
@@ -21,11 +21,11 @@ from personal_server.domain.grant import ACTIVE, Grant
 from personal_server.domain.values import NANOSECONDS
 from personal_server.errors import AuthenticationRequired
 from personal_server.granting.audit import audit
-from personal_server.reading.tokens import Judged, judge
+from personal_server.reading.tokens import JudgedToken, judge
 from personal_server.storage.authorization import AuthorizationStore, IntrospectionClientRow
 from personal_server.storage.catalog import Catalogs
 from personal_server.web.error_responses import json_error
-from personal_server.web.limits import Limits
+from personal_server.web.limits import RateLimits
 from personal_server.web.responses import answer
 
 REALM = 'Basic realm="introspection"'
@@ -38,7 +38,7 @@ class Introspecting:
         self,
         store: AuthorizationStore,
         catalogs: Catalogs,
-        limits: Limits,
+        limits: RateLimits,
         clock: Callable[[], int],
     ) -> None:
         self._store = store
@@ -46,7 +46,7 @@ class Introspecting:
         self._limits = limits
         self._clock = clock
 
-    async def post(self, call: Call) -> Response:
+    async def post(self, call: EndpointRequest) -> Response:
         """What a token stands for, or that it is not active."""
         caller_id = await anyio.to_thread.run_sync(self._caller, call)
         if caller_id is None:
@@ -58,7 +58,7 @@ class Introspecting:
         token = call.needed("token")
         return answer(await anyio.to_thread.run_sync(self._introspect, token))
 
-    def _caller(self, call: Call) -> str | None:
+    def _caller(self, call: EndpointRequest) -> str | None:
         name, secret = _basic(call.request.headers.get("authorization", ""))
         with self._store.read() as reader:
             row = reader.get(
@@ -85,7 +85,7 @@ class Introspecting:
             return {"active": False}
         return self._active(judged)
 
-    def _active(self, judged: Judged) -> dict[str, object]:
+    def _active(self, judged: JudgedToken) -> dict[str, object]:
         row, subject_id = judged.row, self._store.subject_id
         body: dict[str, object] = {
             "active": True,
@@ -132,7 +132,7 @@ class Introspecting:
         }
 
 
-def _members(judged: Judged) -> list[dict[str, object]]:
+def _members(judged: JudgedToken) -> list[dict[str, object]]:
     return [
         {
             **_of_grant(member.grant),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from starlette.responses import Response
 
 from personal_server.authorization_server.configuration import Configuration
-from personal_server.authorization_server.endpoint_requests import Call
+from personal_server.authorization_server.endpoint_requests import EndpointRequest
 from personal_server.consent.client_registration import GRANT_TYPES
 from personal_server.consent.selections import DATA_ACCESS
 from personal_server.web.responses import DOCUMENT, answer
@@ -98,6 +98,6 @@ class Metadata:
     def __init__(self, configuration: Configuration) -> None:
         self._configuration = configuration
 
-    async def get(self, call: Call) -> Response:
+    async def get(self, call: EndpointRequest) -> Response:
         """The document of the origin that was asked."""
         return answer(server_metadata(call.origin, self._configuration), headers=DOCUMENT)

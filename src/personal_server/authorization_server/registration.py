@@ -9,14 +9,14 @@ import orjson
 from starlette.responses import Response
 
 from personal_server.authorization_server.configuration import Configuration
-from personal_server.authorization_server.endpoint_requests import Call
+from personal_server.authorization_server.endpoint_requests import EndpointRequest
 from personal_server.consent.client_registration import register
 from personal_server.consent.credentials import RandomBytes
 from personal_server.domain.values import NANOSECONDS
 from personal_server.errors import InvalidClientMetadata
 from personal_server.granting.clients import register_client
 from personal_server.storage.authorization import AuthorizationStore
-from personal_server.web.limits import Limits
+from personal_server.web.limits import RateLimits
 from personal_server.web.responses import answer
 
 
@@ -27,7 +27,7 @@ class Registering:
         self,
         store: AuthorizationStore,
         configuration: Configuration,
-        limits: Limits,
+        limits: RateLimits,
         clock: Callable[[], int],
         random_bytes: RandomBytes,
     ) -> None:
@@ -37,7 +37,7 @@ class Registering:
         self._clock = clock
         self._random_bytes = random_bytes
 
-    async def post(self, call: Call) -> Response:
+    async def post(self, call: EndpointRequest) -> Response:
         """Register a public client."""
         self._limits.registration.take(call.address)
         self._limits.registration_all.take("all")

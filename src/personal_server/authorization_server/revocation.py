@@ -8,7 +8,7 @@ import anyio.to_thread
 from starlette.responses import Response
 
 from personal_server.authorization_server.client_authentication import Clients
-from personal_server.authorization_server.endpoint_requests import Call
+from personal_server.authorization_server.endpoint_requests import EndpointRequest
 from personal_server.granting.revocations import disconnect
 from personal_server.storage.authorization import AuthorizationStore
 from personal_server.web.responses import answer
@@ -24,7 +24,7 @@ class Revoking:
         self._store = store
         self._clock = clock
 
-    async def post(self, call: Call) -> Response:
+    async def post(self, call: EndpointRequest) -> Response:
         """End the client's own token; the answer is the same for every token."""
         token = call.needed("token")
         caller = await self._clients.authenticate(call, stale=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import anyio.to_thread
 from starlette.responses import Response
 
-from personal_server.authorization_server.client_authentication import Caller, Clients
+from personal_server.authorization_server.client_authentication import AuthenticatedClient, Clients
 from personal_server.authorization_server.configuration import Configuration
-from personal_server.authorization_server.endpoint_requests import Call
+from personal_server.authorization_server.endpoint_requests import EndpointRequest
 from personal_server.consent.authorization_requests import canonical_resource
 from personal_server.consent.client_registration import (
     AUTHORIZATION_CODE,
@@ -24,7 +24,7 @@ from personal_server.errors import (
 )
 from personal_server.granting.codes import Redeeming, Redemption
 from personal_server.granting.tokens import Issued, Refresh, Rotating
-from personal_server.web.limits import Limits
+from personal_server.web.limits import RateLimits
 from personal_server.web.responses import answer
 
 
@@ -37,7 +37,7 @@ class TokenEndpoint:
         redeeming: Redeeming,
         rotating: Rotating,
         configuration: Configuration,
-        limits: Limits,
+        limits: RateLimits,
     ) -> None:
         self._clients = clients
         self._redeeming = redeeming
@@ -45,7 +45,7 @@ class TokenEndpoint:
         self._configuration = configuration
         self._limits = limits
 
-    async def post(self, call: Call) -> Response:
+    async def post(self, call: EndpointRequest) -> Response:
         """Give tokens for a code, a device code or a refresh token."""
         key = (call.parameters.get("client_id"), call.address)
         self._limits.token_failures.check(key)
@@ -57,7 +57,7 @@ class TokenEndpoint:
             self._limits.token_failures.spend(key)
             raise
 
-    async def _issue(self, call: Call) -> Issued:
+    async def _issue(self, call: EndpointRequest) -> Issued:
         grant_type = call.needed("grant_type")
         flows = {
             AUTHORIZATION_CODE: self._from_code,
@@ -70,7 +70,7 @@ class TokenEndpoint:
         caller = await self._clients.authenticate(call, stale=grant_type == REFRESH_TOKEN)
         return await flow(call, caller)
 
-    async def _from_code(self, call: Call, caller: Caller) -> Issued:
+    async def _from_code(self, call: EndpointRequest, caller: AuthenticatedClient) -> Issued:
         asked = Redemption(
             client_id=caller.client.client_id,
             code=call.needed("code"),
@@ -81,7 +81,9 @@ class TokenEndpoint:
         )
         return await anyio.to_thread.run_sync(self._redeeming.redeem_code, asked, call.acting())
 
-    async def _from_refresh_token(self, call: Call, caller: Caller) -> Issued:
+    async def _from_refresh_token(
+        self, call: EndpointRequest, caller: AuthenticatedClient
+    ) -> Issued:
         if "authorization_details" in call.parameters:
             raise BadRequest(
                 "A refresh cannot change what was granted.", param="authorization_details"
@@ -94,7 +96,7 @@ class TokenEndpoint:
         )
         return await anyio.to_thread.run_sync(self._rotating.rotate, asked, call.acting())
 
-    async def _from_device_code(self, call: Call, caller: Caller) -> Issued:
+    async def _from_device_code(self, call: EndpointRequest, caller: AuthenticatedClient) -> Issued:
         if DEVICE_CODE not in caller.client.grant_types:
             raise UnauthorizedClient("This app may not use the device flow.")
         asked = Redemption(
@@ -107,7 +109,7 @@ class TokenEndpoint:
             self._redeeming.redeem_device_code, asked, call.acting()
         )
 
-    def _resource(self, call: Call) -> str | None:
+    def _resource(self, call: EndpointRequest) -> str | None:
         return canonical_resource(call.resources, call.origin, self._configuration.origins)
 
 

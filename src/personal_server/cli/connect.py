@@ -28,7 +28,7 @@ from personal_server.rs_client.authorization_flows import (
     SCOPE,
     ClientForgotten,
     DeviceOffer,
-    Waiting,
+    PollWait,
     ask_for_device,
     code_request,
     listening,
@@ -49,7 +49,12 @@ from personal_server.rs_client.credentials import (
     credential_members,
     normalize_provider_url,
 )
-from personal_server.rs_client.discovery import Exchange, Provider, discover, network_exchange
+from personal_server.rs_client.discovery import (
+    Provider,
+    ProviderExchange,
+    discover,
+    network_exchange,
+)
 from personal_server.rs_client.refresh import CachedCredential, HttpTokenEndpoint
 
 CacheRoot = Annotated[Path | None, Parameter(name="--cache-root")]
@@ -57,14 +62,14 @@ LOOPBACK_SECONDS = 900.0
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class CommandContext:
     """What these commands touch outside: the network, the browser, the clocks, the cache."""
 
     default_cache: Callable[[], Path] = default_cache
-    exchange: Callable[[], Exchange] = network_exchange
+    exchange: Callable[[], ProviderExchange] = network_exchange
     open_browser: Callable[[str], object] = webbrowser.open
     clock: Callable[[], int] = time.time_ns
-    waiting: Waiting = field(default_factory=lambda: Waiting(time.sleep, time.monotonic))
+    waiting: PollWait = field(default_factory=lambda: PollWait(time.sleep, time.monotonic))
 
     def cache(self, root: Path | None) -> CredentialCache:
         """The credential cache, with warnings on standard error."""
@@ -104,7 +109,7 @@ class ConnectFlags:
     timeout: Annotated[float | None, Parameter(validator=cyclopts.validators.Number(gt=0))] = None
 
 
-def connect_command(around: Surroundings) -> Callable[..., None]:
+def connect_command(around: CommandContext) -> Callable[..., None]:
     """The command `pdpp connect`."""
 
     def connect(
@@ -162,7 +167,7 @@ class ConnectOptions:
     loopback: bool
     open_browser: Callable[[str], object] | None
     client_name: str | None
-    waiting: Waiting
+    waiting: PollWait
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +218,7 @@ class Connected:
 
 
 def _connect(
-    exchange: Exchange,
+    exchange: ProviderExchange,
     cache: CredentialCache,
     origin: str,
     options: ConnectOptions,
@@ -246,7 +251,11 @@ def _known_client(cache: CredentialCache, origin: str, name: str) -> str | None:
 
 
 def _obtained(
-    exchange: Exchange, provider: Provider, name: str, known: str | None, options: ConnectOptions
+    exchange: ProviderExchange,
+    provider: Provider,
+    name: str,
+    known: str | None,
+    options: ConnectOptions,
 ) -> tuple[str, Mapping[str, object]]:
     """Client id and token response; a client that the server forgot is registered anew."""
     obtain = _by_loopback if options.loopback else _by_device
@@ -260,7 +269,7 @@ def _obtained(
 
 
 def _by_device(
-    exchange: Exchange, provider: Provider, client_id: str, options: ConnectOptions
+    exchange: ProviderExchange, provider: Provider, client_id: str, options: ConnectOptions
 ) -> Mapping[str, object]:
     offer = ask_for_device(exchange, provider, client_id, options.details)
     show_offer(offer, options.open_browser)
@@ -279,7 +288,7 @@ def show_offer(offer: DeviceOffer, open_browser: Callable[[str], object] | None)
 
 
 def _by_loopback(
-    exchange: Exchange, provider: Provider, client_id: str, options: ConnectOptions
+    exchange: ProviderExchange, provider: Provider, client_id: str, options: ConnectOptions
 ) -> Mapping[str, object]:
     details = None if options.details is None else json.dumps(options.details, ensure_ascii=False)
     with listening() as listener:
@@ -340,7 +349,7 @@ def _document(
     )
 
 
-def _token_kind(exchange: Exchange, provider: Provider, token: str) -> str:
+def _token_kind(exchange: ProviderExchange, provider: Provider, token: str) -> str:
     """The kind of a token that reads.
 
     Raises: OwnerTokenRefused, TokenRejected, MetadataFailure, ProviderUnavailable.
@@ -365,7 +374,7 @@ def _token_kind(exchange: Exchange, provider: Provider, token: str) -> str:
 
 
 def _connected(
-    exchange: Exchange,
+    exchange: ProviderExchange,
     provider: Provider,
     document: Document,
     kind: str,
@@ -389,4 +398,4 @@ def _connected(
     )
 
 
-connect = connect_command(Surroundings())
+connect = connect_command(CommandContext())

@@ -23,11 +23,11 @@ from cyclopts import Parameter
 from rich.console import Console
 from rich.text import Text
 
-from personal_server.cli.connect import Surroundings, show_offer
+from personal_server.cli.connect import CommandContext, show_offer
 from personal_server.cli.exits import print_json
 from personal_server.cli.tables import console, plain
 from personal_server.rs_client.authorization_flows import (
-    Waiting,
+    PollWait,
     ask_for_device,
     poll_device,
     register,
@@ -37,9 +37,9 @@ from personal_server.rs_client.credentials import CredentialError, normalize_pro
 from personal_server.rs_client.discovery import (
     RESOURCE_PATH,
     SERVER_PATH,
-    Exchange,
+    JsonResponse,
     Provider,
-    Reply,
+    ProviderExchange,
     discover,
 )
 
@@ -105,7 +105,7 @@ HOSTS = (
 )
 
 
-def doctor_command(around: Surroundings) -> Callable[..., int]:
+def doctor_command(around: CommandContext) -> Callable[..., int]:
     """The command `pdpp doctor`."""
 
     def doctor(
@@ -150,9 +150,9 @@ def doctor_command(around: Surroundings) -> Callable[..., int]:
 
 
 def _findings(
-    exchange: Exchange,
+    exchange: ProviderExchange,
     origin: str,
-    waiting: Waiting,
+    waiting: PollWait,
     open_browser: Callable[[str], object] | None,
     *,
     with_access: bool,
@@ -175,7 +175,7 @@ def _findings(
         )
 
 
-def _without_access(exchange: Exchange, origin: str) -> Iterator[Finding]:
+def _without_access(exchange: ProviderExchange, origin: str) -> Iterator[Finding]:
     yield from _gather("Challenge", lambda: _check_challenge(exchange, origin))
     yield from _gather("Metadata of /mcp", lambda: _check_mcp_metadata(exchange, origin))
     yield from _gather("Metadata", lambda: _check_metadata(exchange, origin))
@@ -188,7 +188,7 @@ def _without_access(exchange: Exchange, origin: str) -> Iterator[Finding]:
         yield from _gather(host.name, lambda host=host: _check_host(exchange, provider, host))
 
 
-def _check_reachable(exchange: Exchange, origin: str) -> Iterator[Finding]:
+def _check_reachable(exchange: ProviderExchange, origin: str) -> Iterator[Finding]:
     reply = exchange.get(f"{origin}/healthz")
     yield _judged(
         "Reachable",
@@ -198,7 +198,7 @@ def _check_reachable(exchange: Exchange, origin: str) -> Iterator[Finding]:
     )
 
 
-def _check_challenge(exchange: Exchange, origin: str) -> Iterator[Finding]:
+def _check_challenge(exchange: ProviderExchange, origin: str) -> Iterator[Finding]:
     reply = exchange.ask("POST", f"{origin}/mcp", body={})
     if reply.status == 421:
         yield Finding(
@@ -218,7 +218,7 @@ def _check_challenge(exchange: Exchange, origin: str) -> Iterator[Finding]:
     )
 
 
-def _check_mcp_metadata(exchange: Exchange, origin: str) -> Iterator[Finding]:
+def _check_mcp_metadata(exchange: ProviderExchange, origin: str) -> Iterator[Finding]:
     reply = exchange.get(f"{origin}{RESOURCE_PATH}/mcp")
     yield _judged(
         "Metadata of /mcp",
@@ -234,7 +234,7 @@ def _check_mcp_metadata(exchange: Exchange, origin: str) -> Iterator[Finding]:
     )
 
 
-def _check_metadata(exchange: Exchange, origin: str) -> Iterator[Finding]:
+def _check_metadata(exchange: ProviderExchange, origin: str) -> Iterator[Finding]:
     provider = discover(exchange, origin)
     yield _good("Metadata", f"issuer {provider.issuer}")
     metadata = exchange.get(provider.issuer + SERVER_PATH)
@@ -247,7 +247,7 @@ def _check_metadata(exchange: Exchange, origin: str) -> Iterator[Finding]:
     yield from _check_documents(metadata)
 
 
-def _check_documents(metadata: Reply) -> Iterator[Finding]:
+def _check_documents(metadata: JsonResponse) -> Iterator[Finding]:
     """What hosts with client metadata documents look for before they use one."""
     methods = cast("list[object]", metadata.body.get("token_endpoint_auth_methods_supported") or [])
     yield _judged(
@@ -259,7 +259,7 @@ def _check_documents(metadata: Reply) -> Iterator[Finding]:
     )
 
 
-def _check_cors(exchange: Exchange, origin: str) -> Iterator[Finding]:
+def _check_cors(exchange: ProviderExchange, origin: str) -> Iterator[Finding]:
     headers = {
         "Origin": BROWSER_HOST,
         "Access-Control-Request-Method": "POST",
@@ -278,11 +278,11 @@ def _check_cors(exchange: Exchange, origin: str) -> Iterator[Finding]:
         )
 
 
-def _allows(reply: Reply) -> bool:
+def _allows(reply: JsonResponse) -> bool:
     return reply.ok and "access-control-allow-origin" in reply.headers
 
 
-def _check_host(exchange: Exchange, provider: Provider, host: Host) -> Iterator[Finding]:
+def _check_host(exchange: ProviderExchange, provider: Provider, host: Host) -> Iterator[Finding]:
     """Register as this host does, then open the authorization page as it does."""
     if provider.registration is None:
         yield Finding(
@@ -340,15 +340,15 @@ def _page(provider: Provider, host: Host, client_id: str) -> str:
     return f"{provider.authorization}?{urlencode(parameters)}"
 
 
-def _leads_to_consent(page: Reply) -> bool:
+def _leads_to_consent(page: JsonResponse) -> bool:
     """Whether an answer sends the browser to a consent page."""
     return page.status == 303 and "/consent/" in page.headers.get("location", "")
 
 
 def _check_with_access(
-    exchange: Exchange,
+    exchange: ProviderExchange,
     origin: str,
-    waiting: Waiting,
+    waiting: PollWait,
     open_browser: Callable[[str], object] | None,
 ) -> Iterator[Finding]:
     provider = discover(exchange, origin)
@@ -361,7 +361,7 @@ def _check_with_access(
 
 
 def _check_access(
-    exchange: Exchange, provider: Provider, client_id: str, tokens: Mapping[str, object]
+    exchange: ProviderExchange, provider: Provider, client_id: str, tokens: Mapping[str, object]
 ) -> Iterator[Finding]:
     """Everything with a token, in the order in which hosts do it."""
     token = str(tokens["access_token"])
@@ -381,7 +381,7 @@ def _check_access(
     yield _after_revocation(exchange, provider, str(renewed["access_token"]))
 
 
-def _check_tools(exchange: Exchange, provider: Provider, token: str) -> Iterator[Finding]:
+def _check_tools(exchange: ProviderExchange, provider: Provider, token: str) -> Iterator[Finding]:
     start = {
         "protocolVersion": PROTOCOL,
         "capabilities": {},
@@ -405,7 +405,7 @@ def _check_tools(exchange: Exchange, provider: Provider, token: str) -> Iterator
 
 
 def _check_refresh(
-    exchange: Exchange, provider: Provider, client_id: str, tokens: Mapping[str, object]
+    exchange: ProviderExchange, provider: Provider, client_id: str, tokens: Mapping[str, object]
 ) -> Generator[Finding, None, Mapping[str, object]]:
     refresh = tokens.get("refresh_token")
     if not isinstance(refresh, str):
@@ -420,7 +420,7 @@ def _check_refresh(
     return reply.body
 
 
-def _after_revocation(exchange: Exchange, provider: Provider, token: str) -> Finding:
+def _after_revocation(exchange: ProviderExchange, provider: Provider, token: str) -> Finding:
     reply = _call(exchange, provider, token, "tools/list", {})
     return _judged(
         "Revoked token",
@@ -430,7 +430,9 @@ def _after_revocation(exchange: Exchange, provider: Provider, token: str) -> Fin
     )
 
 
-def _call(exchange: Exchange, provider: Provider, token: str, method: str, params: object) -> Reply:
+def _call(
+    exchange: ProviderExchange, provider: Provider, token: str, method: str, params: object
+) -> JsonResponse:
     body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
     headers = {
         "Authorization": f"Bearer {token}",
@@ -442,7 +444,7 @@ def _call(exchange: Exchange, provider: Provider, token: str, method: str, param
     return exchange.ask("POST", f"{provider.origin}/mcp", headers=headers, body=body)
 
 
-def _tool_names(reply: Reply) -> tuple[str, ...]:
+def _tool_names(reply: JsonResponse) -> tuple[str, ...]:
     result = reply.body.get("result")
     tools = cast("dict[str, object]", result).get("tools") if isinstance(result, dict) else None
     listed: list[dict[str, object]] = json.loads(json.dumps(tools or []))
@@ -483,4 +485,4 @@ def _print_finding(finding: Finding, out: Console) -> None:
         out.print(Text.assemble("    ", plain(finding.mend)), soft_wrap=True)
 
 
-doctor = doctor_command(Surroundings())
+doctor = doctor_command(CommandContext())

@@ -21,9 +21,9 @@ import cyclopts
 from personal_server.errors import PersonalServerError
 from personal_server.rs_client.credentials import CredentialError
 from personal_server.settings import (
-    AdapterSettings,
     InvalidSetting,
     Settings,
+    StdioSettings,
     adapter_from_env,
     from_env,
 )
@@ -172,7 +172,7 @@ def settings_or_exit() -> Settings:
     return _usable(from_env)
 
 
-def adapter_settings_or_exit() -> AdapterSettings:
+def adapter_settings_or_exit() -> StdioSettings:
     """The adapter's settings.  Raises: CommandError (`config`)."""
     return _usable(adapter_from_env)
 

@@ -30,7 +30,7 @@ from personal_server.domain.authority import TimeConstraint
 from personal_server.domain.grant import StreamGrant, render_stream_grant
 from personal_server.domain.values import instant_text
 from personal_server.granting.audit import Acting
-from personal_server.granting.holdings import Held, HeldGrant, list_held, show_held
+from personal_server.granting.holdings import HeldGrant, Holding, list_held, show_held
 from personal_server.granting.local_grants import LocalRequest
 from personal_server.granting.reviews import Review
 from personal_server.granting.revocations import end_access
@@ -257,7 +257,7 @@ def _print_granted(issued: Issued, request: LocalRequest, path: Path, *, as_json
     out.print(f"End it with: pdpp grant revoke {held_id}")
 
 
-def _found(held: Held | None) -> Held:
+def _found(held: Holding | None) -> Holding:
     if held is None:
         raise _unknown()
     return held
@@ -337,7 +337,7 @@ def _window_words(window: TimeConstraint | None) -> str:
     return f"{window.field}{since}{until}"
 
 
-def _print_held_list(held: Sequence[Held], out: Console) -> None:
+def _print_held_list(held: Sequence[Holding], out: Console) -> None:
     """One line each."""
     if not held:
         out.print("Nobody has access.")
@@ -345,7 +345,7 @@ def _print_held_list(held: Sequence[Held], out: Console) -> None:
     out.print(table(COLUMNS, (_line(one) for one in held)))
 
 
-def _line(held: Held) -> tuple[object, ...]:
+def _line(held: Holding) -> tuple[object, ...]:
     streams = [name for grant in held.grants for name in _streams(grant)]
     return (
         held.id,
@@ -362,7 +362,7 @@ def _streams(grant: HeldGrant) -> list[str]:
     return [f"{grant.connector_key}/{stream.name}" for stream in grant.grant.streams]
 
 
-def _print_held(held: Held, out: Console) -> None:
+def _print_held(held: Holding, out: Console) -> None:
     """Everything about one."""
     facts = {
         "id": held.id,
@@ -387,7 +387,7 @@ def _print_grant(held: HeldGrant, out: Console) -> None:
         print_facts(_stream_facts(stream, {}), out, "    ")
 
 
-def _held_json(held: Held) -> dict[str, object]:
+def _held_json(held: Holding) -> dict[str, object]:
     """One grant or package; no token, no code."""
     return {
         "id": held.id,

@@ -32,7 +32,7 @@ from personal_server.cli.sources import known_source
 from personal_server.cli.store import ImportOpener, open_imports
 from personal_server.cli.tables import console, indented, plain, table, words
 from personal_server.collecting.declarations import declare
-from personal_server.collecting.imports import ImportRun, Tally, connection_for, survey
+from personal_server.collecting.imports import ImportRun, ImportTally, connection_for, survey
 from personal_server.domain.declaration_document import parse_declaration
 from personal_server.domain.source_item import Data, Skipped
 from personal_server.errors import PersonalServerError
@@ -98,7 +98,7 @@ def import_command(open_ports: ImportOpener) -> Callable[..., int]:
                 "Nothing to import was named.",
                 "Run `pdpp import PATH`, see `pdpp sources`.",
             )
-        options = Wanted(as_, Guidance(key, time, title), _zone(time_zone), connection)
+        options = ImportOptions(as_, Guidance(key, time, title), _zone(time_zone), connection)
         opener = None if dry_run else open_ports
         done = import_paths(archives_first(paths), options, opener, as_json=json)
         if json:
@@ -127,7 +127,7 @@ def archives_first(paths: Sequence[Path]) -> Iterator[Path]:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ImportOptions:
     """How exports are to be read, and into which account."""
 
     connector_key: str | None
@@ -144,13 +144,13 @@ class Wanted:
 
 
 def import_paths(
-    paths: Iterable[Path], options: Wanted, open_ports: ImportOpener | None, *, as_json: bool
-) -> Done:
+    paths: Iterable[Path], options: ImportOptions, open_ports: ImportOpener | None, *, as_json: bool
+) -> ImportReport:
     """Import all paths; without ports, only read and check them.
 
     Raises: CommandError for options that fit no path; StorageUnavailable.
     """
-    done = Done()
+    done = ImportReport()
     if options.connector_key is not None:
         known_source(options.connector_key)
     for path in paths:
@@ -163,9 +163,9 @@ class _Path:
     """The import of one path."""
 
     path: Path
-    options: Wanted
+    options: ImportOptions
     open_ports: ImportOpener | None
-    done: Done
+    done: ImportReport
     as_json: bool
 
     def run(self) -> None:
@@ -217,7 +217,9 @@ class _Path:
         target = {"connection_id": connection.connection_id, "name": connection.display_name}
         return self._finished(reading, tally, target, run.receipt)
 
-    def _finished(self, reading: Reading, tally: Tally, target: Data | None, receipt: Data) -> Data:
+    def _finished(
+        self, reading: Reading, tally: ImportTally, target: Data | None, receipt: Data
+    ) -> Data:
         refused, stored = reading.export.refused, target is not None
         if not self.as_json:
             print_tally(tally, refused, target, console(), stored=stored)
@@ -232,7 +234,7 @@ def _heading(reading: Reading) -> str:
     return reading.why if reading.why.startswith(title) else f"{title} ({reading.why})"
 
 
-def _run_through(run: ImportRun, export: Export) -> Tally:
+def _run_through(run: ImportRun, export: Export) -> ImportTally:
     def percent() -> int:
         return run.place * 100 // max(1, export.total_bytes)
 
@@ -266,7 +268,7 @@ def progress(export: Export, start: int = 0) -> Generator[ShowPlace]:
 
 
 @dataclass(frozen=True, slots=True)
-class Unread:
+class UnreadFiles:
     """The files of a path that nobody read: unknown, unreadable, zips further down, UTF-16."""
 
     path: Path
@@ -291,11 +293,11 @@ class Unread:
 
 
 @dataclass(slots=True)
-class Done:
+class ImportReport:
     """What became of all paths."""
 
     reports: list[Data] = field(default_factory=list[Data])
-    unread: list[Unread] = field(default_factory=list[Unread])
+    unread: list[UnreadFiles] = field(default_factory=list[UnreadFiles])
     failures: list[tuple[Path, Failure]] = field(default_factory=list[tuple[Path, Failure]])
 
     @property
@@ -321,7 +323,7 @@ def _failure_json(path: Path, failure: Failure) -> Data:
     return facts | ({"next_step": failure.next_step} if failure.next_step else {})
 
 
-def unread_of(export: Export, readers: Sequence[Export]) -> Unread:
+def unread_of(export: Export, readers: Sequence[Export]) -> UnreadFiles:
     """What is left when every reader has its part."""
     named = export.path.is_dir()
     sorts: dict[str, list[str]] = {}
@@ -337,10 +339,10 @@ def unread_of(export: Export, readers: Sequence[Export]) -> Unread:
             sort = "wide" if is_wide(member) else "unknown"
         sorts.setdefault(sort, []).append(member.name)
     sorts.pop("", None)
-    return Unread(export.path, **{sort: tuple(names) for sort, names in sorts.items()})
+    return UnreadFiles(export.path, **{sort: tuple(names) for sort, names in sorts.items()})
 
 
-def print_unread(rest: Unread, out: Console) -> None:
+def print_unread(rest: UnreadFiles, out: Console) -> None:
     """A line for each sort of file that was left, with what to do about it."""
     for names, what in (
         (rest.unknown, "that no source knows"),
@@ -356,7 +358,12 @@ def print_unread(rest: Unread, out: Console) -> None:
 
 
 def print_tally(
-    tally: Tally, refused: Sequence[Skipped], target: Data | None, out: Console, *, stored: bool
+    tally: ImportTally,
+    refused: Sequence[Skipped],
+    target: Data | None,
+    out: Console,
+    *,
+    stored: bool,
 ) -> None:
     """One line per stream, then what was passed over and why."""
     if target is not None:
@@ -381,7 +388,7 @@ def print_tally(
             indented(f"{each.where}: {each.reason}", 4, out)
 
 
-def tally_json(tally: Tally, refused: Sequence[Skipped], *, stored: bool) -> Data:
+def tally_json(tally: ImportTally, refused: Sequence[Skipped], *, stored: bool) -> Data:
     """The same for programs."""
     streams: Data = {}
     for name, each in tally.streams.items():
@@ -400,7 +407,9 @@ def tally_json(tally: Tally, refused: Sequence[Skipped], *, stored: bool) -> Dat
     return {"streams": streams, "span": span, "skipped": skipped, "unfinished": unfinished}
 
 
-def _skipped(tally: Tally, refused: Sequence[Skipped]) -> list[tuple[str, int, list[Skipped]]]:
+def _skipped(
+    tally: ImportTally, refused: Sequence[Skipped]
+) -> list[tuple[str, int, list[Skipped]]]:
     counts = dict(tally.skipped_count)
     for each in refused:
         counts[each.code] = counts.get(each.code, 0) + 1

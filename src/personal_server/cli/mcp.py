@@ -31,7 +31,7 @@ from personal_server.rs_client.credentials import (
     normalize_provider_url,
 )
 from personal_server.rs_client.refresh import CachedBearer, CachedCredential, NetworkTokenEndpoint
-from personal_server.settings import AdapterSettings, InvalidSetting, adapter_from_env
+from personal_server.settings import InvalidSetting, StdioSettings, adapter_from_env
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -73,7 +73,7 @@ def mcp_server(
     return 0
 
 
-def _settings() -> AdapterSettings:
+def _settings() -> StdioSettings:
     try:
         return adapter_from_env()
     except InvalidSetting as error:
@@ -142,7 +142,7 @@ def _serve(
     source: WatchedBearer,
     provider_url: str,
     server_name: str,
-    settings: AdapterSettings,
+    settings: StdioSettings,
     *,
     kind_known: bool,
 ) -> None:

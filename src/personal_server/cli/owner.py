@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import cyclopts
 from cyclopts import Parameter
 
-from personal_server.cli.connect import Surroundings, show_offer
+from personal_server.cli.connect import CommandContext, show_offer
 from personal_server.cli.exits import CommandError, print_json
 from personal_server.cli.store import StoreOpener, open_store
 from personal_server.cli.tables import console, words
@@ -115,7 +115,7 @@ def _read_password() -> str:
     return first
 
 
-def add_owner_profile(app: cyclopts.App, around: Surroundings, home: Path) -> None:
+def add_owner_profile(app: cyclopts.App, around: CommandContext, home: Path) -> None:
     """Add both commands to `pdpp owner`; `home` is the directory of `owners/`."""
 
     @app.command
@@ -174,4 +174,4 @@ def _cache(home: Path) -> CredentialCache:
 
 
 owner = owner_app(open_store)
-add_owner_profile(owner, Surroundings(), Path.home() / ".pdpp")
+add_owner_profile(owner, CommandContext(), Path.home() / ".pdpp")

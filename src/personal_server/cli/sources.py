@@ -12,7 +12,7 @@ from rich.text import Text
 from personal_server.cli.exits import CommandError, print_json
 from personal_server.cli.tables import console, indented, table
 from personal_server.domain.source_item import Data
-from personal_server.sources.common.source import Source
+from personal_server.sources.common.source import SourceReader
 from personal_server.sources.registry import SOURCES, source_named
 
 FROM_COLUMNS = "made from your columns"
@@ -39,7 +39,7 @@ def sources(
         print_source(chosen[0], console())
 
 
-def known_source(key: str) -> Source:
+def known_source(key: str) -> SourceReader:
     """The source of that key.  Raises: CommandError (`usage`)."""
     source = source_named(key)
     if source is None:
@@ -63,7 +63,7 @@ def print_sources(out: Console) -> None:
     out.print("`pdpp sources KEY` shows all fields of one, `pdpp import PATH` imports.")
 
 
-def print_source(source: Source, out: Console) -> None:
+def print_source(source: SourceReader, out: Console) -> None:
     """One source with the way to its export and every field of its streams."""
     _print_head(source, out)
     indented(f"How to get it: {source.how_to_export}", 2, out)
@@ -81,13 +81,13 @@ def print_source(source: Source, out: Console) -> None:
         indented(f"Streams: {FROM_COLUMNS}", 2, out)
 
 
-def _print_head(source: Source, out: Console) -> None:
+def _print_head(source: SourceReader, out: Console) -> None:
     display = source.declaration["display"]
     out.print(Text.assemble((source.connector_key, "bold"), "  ", display["name"]))
     indented(display["detail"], 2, out)
 
 
-def source_json(source: Source, *, fields: bool = False) -> Data:
+def source_json(source: SourceReader, *, fields: bool = False) -> Data:
     """One source for programs."""
     display = source.declaration["display"]
     streams: list[Data] = []

@@ -17,7 +17,7 @@ from cyclopts import Parameter
 from rich.console import Console
 from rich.text import Text
 
-from personal_server.cli.connect import CacheRoot, Surroundings
+from personal_server.cli.connect import CacheRoot, CommandContext
 from personal_server.cli.exits import CommandError, failure_of, print_json
 from personal_server.cli.tables import console, plain, print_facts, words
 from personal_server.rs_client.authorization_flows import revoke
@@ -30,10 +30,10 @@ from personal_server.rs_client.credentials import (
     connect_hint,
     normalize_provider_url,
 )
-from personal_server.rs_client.discovery import Exchange, discover, unavailable
+from personal_server.rs_client.discovery import ProviderExchange, discover, unavailable
 
 
-def add_cached_access(app: cyclopts.App, around: Surroundings) -> None:
+def add_cached_access(app: cyclopts.App, around: CommandContext) -> None:
     """Add the three commands."""
 
     @app.command
@@ -109,7 +109,7 @@ def add_cached_access(app: cyclopts.App, around: Surroundings) -> None:
             words().print(f"Disconnected from {origin}.")
 
 
-def _give_back(exchange: Exchange, credential: Credential) -> None:
+def _give_back(exchange: ProviderExchange, credential: Credential) -> None:
     """Revoke it; a server that cannot be asked need not keep anybody from forgetting it."""
     origin = credential.provider_url.rstrip("/")
     token = credential.refresh_token or credential.access_token
@@ -121,7 +121,7 @@ def _give_back(exchange: Exchange, credential: Credential) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class AccessStatus:
     """What a cached credential stands for; `failure` where it could not be asked."""
 
     provider_url: str
@@ -184,26 +184,26 @@ def _window(bound: object) -> str:
     return " ".join(filter(None, parts))
 
 
-def _read_standing(around: Surroundings, root: Path | None, origin: str) -> Standing:
+def _read_standing(around: CommandContext, root: Path | None, origin: str) -> AccessStatus:
     try:
         credential = around.credential(root, origin).current()
         reply = around.exchange().get(f"{origin}/grants/current", credential.access_token)
     except CredentialError as error:
-        return Standing(origin, failure=error)
+        return AccessStatus(origin, failure=error)
     if reply.status == 401:
         rejected = TokenRejected(
             "The server no longer accepts this credential.", connect_hint(origin)
         )
-        return Standing(origin, failure=rejected)
+        return AccessStatus(origin, failure=rejected)
     if reply.status == 429 or reply.status >= 500:
-        return Standing(origin, failure=unavailable(f"The server answered {reply.status}."))
+        return AccessStatus(origin, failure=unavailable(f"The server answered {reply.status}."))
     if not reply.ok:
         code = reply.error or "unavailable"
         failure = CommandError(code, f"The server answered {reply.status}.", "Try again later.")
-        return Standing(origin, failure=failure)
-    return Standing(origin, reply.body)
+        return AccessStatus(origin, failure=failure)
+    return AccessStatus(origin, reply.body)
 
 
 _commands = cyclopts.App()
-add_cached_access(_commands, Surroundings())
+add_cached_access(_commands, CommandContext())
 status, token, disconnect = (_commands[name] for name in ("status", "token", "disconnect"))

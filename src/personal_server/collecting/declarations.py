@@ -13,7 +13,7 @@ from itertools import islice
 
 from personal_server.domain.declaration import SourceDeclaration, Stream
 from personal_server.domain.declaration_document import parse_declaration, render_declaration
-from personal_server.domain.record import Row, canonical_key
+from personal_server.domain.record import StoredRecord, canonical_key
 from personal_server.errors import DeclarationConflict, DeclarationIncompatible
 from personal_server.storage.ports import ReadSnapshot, RecordStore, StoredDeclaration
 
@@ -43,9 +43,9 @@ def declare(store: RecordStore, content: bytes | Mapping[str, object], now_ns: i
     return Accepted(declaration, is_new)
 
 
-def _held(snapshot: ReadSnapshot, connector_key: str) -> dict[str, Row]:
+def _held(snapshot: ReadSnapshot, connector_key: str) -> dict[str, StoredRecord]:
     """Streams of a source that hold records, with one of them."""
-    found: dict[str, Row] = {}
+    found: dict[str, StoredRecord] = {}
     for held in snapshot.stored_streams():
         if held.connector_key == connector_key and held.record_count:
             for row in islice(snapshot.export(held.connection_id, held.stream), 1):
@@ -72,7 +72,7 @@ def _refuse_conflict(
 
 
 def _refuse_incompatible(
-    declaration: SourceDeclaration, known: SourceDeclaration, held: Mapping[str, Row]
+    declaration: SourceDeclaration, known: SourceDeclaration, held: Mapping[str, StoredRecord]
 ) -> None:
     for name, row in sorted(held.items()):
         before, after = known.streams.get(name), declaration.streams.get(name)
@@ -83,7 +83,7 @@ def _refuse_incompatible(
             )
 
 
-def _compatible(before: Stream | None, after: Stream, row: Row) -> bool:
+def _compatible(before: Stream | None, after: Stream, row: StoredRecord) -> bool:
     """A stream that comes back after it was dropped is judged by the keys that are stored."""
     if before is not None:
         return before.primary_key == after.primary_key and before.semantics is after.semantics

@@ -21,7 +21,7 @@ from personal_server.domain.declaration import SourceDeclaration
 from personal_server.domain.source_item import Data, Skipped, SourceBlob, SourceItem, SourceRecord
 from personal_server.domain.values import instant_text
 from personal_server.errors import AmbiguousConnection, ConnectionNotWritable
-from personal_server.storage.ports import RecordStore, Run, RunStatus
+from personal_server.storage.ports import CollectionRun, RecordStore, RunStatus
 
 BATCH_RECORDS = 2_000
 BATCH_BYTES = 16 * 1024 * 1024
@@ -118,14 +118,14 @@ class ImportRun:
         self._declaration = declaration
         self._run_id = ports.new_id()
         self._emitted_at = reading.captured_at.isoformat()
-        self.tally = Tally()
+        self.tally = ImportTally()
         self.receipt: Data = {}
         self._fingerprint = reading.fingerprint
         stream = next(iter(declaration.streams))
         self._memory = ImportMemory(ports.store, connection.connection_id, stream)
         self.start = self.place = self._memory.place(self._fingerprint)
 
-    def run(self, show_place: Callable[[int], None]) -> Tally:
+    def run(self, show_place: Callable[[int], None]) -> ImportTally:
         """Read to the end; `show_place` gets the place reached after each batch."""
         before = self._record_counts()
         self._record(RunStatus.RUNNING)
@@ -213,7 +213,7 @@ class ImportRun:
             }
 
     def _record(self, status: RunStatus) -> None:
-        run = Run(self._run_id, status, self._ports.clock())
+        run = CollectionRun(self._run_id, status, self._ports.clock())
         self._ports.store.record_run(self._connection_id, run)
 
     def _receipt(self, now_ns: int) -> Data:
@@ -231,9 +231,9 @@ class ImportRun:
 
 def survey(
     reading: ReadableExport, declaration: SourceDeclaration, show_place: Callable[[int], None]
-) -> Tally:
+) -> ImportTally:
     """Read and check everything, store nothing: what an import would bring."""
-    tally = Tally()
+    tally = ImportTally()
     emitted_at = reading.captured_at.isoformat()
     checkers = {name: LineChecker(stream) for name, stream in declaration.streams.items()}
     for item in reading.items():
@@ -298,7 +298,7 @@ class StreamTally:
 
 
 @dataclass(slots=True)
-class Tally:
+class ImportTally:
     """What an import did."""
 
     streams: dict[str, StreamTally] = field(default_factory=dict[str, StreamTally])

@@ -78,7 +78,7 @@ def ingest(
     run_id: str | None = None,
 ) -> IngestResult:
     """Check and commit the lines of one call."""
-    call = _Call(LineChecker(stream), new_receipt_id)
+    call = _IngestCall(LineChecker(stream), new_receipt_id)
 
     def receipts(outcomes: Sequence[WriteOutcome]) -> list[Rejection]:
         call.refuse_conflicts(outcomes)
@@ -92,7 +92,7 @@ def ingest(
     return call.result(store.commit(batch))
 
 
-class _Call:
+class _IngestCall:
     """The bookkeeping of one call."""
 
     def __init__(self, checker: LineChecker, new_receipt_id: Callable[[], str]) -> None:

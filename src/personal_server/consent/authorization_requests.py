@@ -49,7 +49,7 @@ _DEFAULT_PORT = {"http": ":80", "https": ":443"}
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class RequestedAccess:
     """What every flow asks for: where it may be used, which scopes, which selection.
 
     `details` is `None` for a picker request.
@@ -65,7 +65,7 @@ class Wanted:
 class CodeRequest:
     """A request of the code flow that passed all checks."""
 
-    wanted: Wanted
+    wanted: RequestedAccess
     state: str | None
     code_challenge: str
 
@@ -110,7 +110,7 @@ def parse_wanted(
     origins: Collection[str],
     *,
     default: str,
-) -> Wanted:
+) -> RequestedAccess:
     """Resource, scopes and selection of any flow.
 
     Raises: InvalidTarget, InvalidAuthorizationDetails, BadRequest.
@@ -119,7 +119,7 @@ def parse_wanted(
     details = parameters.get("authorization_details")
     if details is not None:
         parse_selections(details)
-    return Wanted(
+    return RequestedAccess(
         resource=resource,
         scope=_scope(parameters.get("scope", "")),
         details=None if details is None else orjson.loads(details),

@@ -13,14 +13,14 @@ from starlette.responses import Response
 
 from personal_server.consent.credentials import token_reference
 from personal_server.console.disclosures import DisclosureLine, disclosure_lines
-from personal_server.console.pages import Pages
-from personal_server.console.session import PageRoute, Visit, acting
+from personal_server.console.pages import Templates
+from personal_server.console.session import PageRequest, PageRoute, acting
 from personal_server.console.words import day_of, field_words, laid_open, trust_mark
 from personal_server.domain.authority import TimeConstraint
 from personal_server.domain.disclosure import SERVED
 from personal_server.domain.grant import Grant
 from personal_server.errors import NotFound
-from personal_server.granting.holdings import Held, HeldGrant, list_held, show_held
+from personal_server.granting.holdings import HeldGrant, Holding, list_held, show_held
 from personal_server.granting.revocations import end_access
 from personal_server.storage.authorization import (
     AuditRow,
@@ -109,7 +109,7 @@ class GivenSource:
 class HeldView:
     """A grant or package with everything named."""
 
-    held: Held
+    held: Holding
     trust_kind: str
     trust: str
     ended_because: str | None
@@ -121,7 +121,7 @@ class HeldView:
         return ", ".join(dict.fromkeys(source.name for source in self.sources))
 
 
-def held_view(held: Held, catalog: Catalog) -> HeldView:
+def held_view(held: Holding, catalog: Catalog) -> HeldView:
     """The view of a holding."""
     kind, trust = trust_mark(held.registration, held.client_id)
     return HeldView(
@@ -189,7 +189,7 @@ class AccessPages:
     authorization: AuthorizationStore
     disclosures: DisclosureStore
     catalogs: Catalogs
-    pages: Pages
+    pages: Templates
     clock: Callable[[], int]
 
     def routes(self) -> tuple[PageRoute, ...]:
@@ -200,7 +200,7 @@ class AccessPages:
             PageRoute("POST", "/owner/access/{id}/revoke", self.revoke),
         )
 
-    def show_all(self, visit: Visit) -> Response:
+    def show_all(self, visit: PageRequest) -> Response:
         """Everybody who has, or had, access."""
         with self.authorization.read() as reader:
             held = list_held(reader, self.clock())
@@ -212,12 +212,12 @@ class AccessPages:
         shown = {"active": active, "ended": ended, "last_reads": reads}
         return self.pages.show(visit, "access.html", shown)
 
-    def _last_read(self, held: Held) -> DisclosureLine | None:
+    def _last_read(self, held: Holding) -> DisclosureLine | None:
         """What it was given last."""
         query = DisclosureQuery(limit=1, equal=(_held_by(held), ("outcome", SERVED)))
         return next(iter(disclosure_lines(self.disclosures.disclosures(query), {})), None)
 
-    def show_one(self, visit: Visit) -> Response:
+    def show_one(self, visit: PageRequest) -> Response:
         """One grant or package.  Raises: NotFound."""
         held_id = visit.path["id"]
         with self.authorization.read() as reader:
@@ -240,7 +240,7 @@ class AccessPages:
             },
         )
 
-    def revoke(self, visit: Visit) -> Response:
+    def revoke(self, visit: PageRequest) -> Response:
         """End it; the next request of the app finds it closed.  Raises: NotFound."""
         held_id = visit.path["id"]
         with self.authorization.write() as writer:
@@ -250,12 +250,12 @@ class AccessPages:
         return self.pages.go(visit, f"/owner/access/{held_id}")
 
 
-def _held_by(held: Held) -> tuple[str, str]:
+def _held_by(held: Holding) -> tuple[str, str]:
     """The condition on disclosures that were made under it."""
     return ("package_id" if held.kind == "mcp_package" else "grant_id", held.id)
 
 
-def _found(held: Held | None) -> Held:
+def _found(held: Holding | None) -> Holding:
     if held is None:
         raise _unknown()
     return held
@@ -265,7 +265,7 @@ def _unknown() -> NotFound:
     return NotFound("There is no such access.", next_step="See the list of who has access.")
 
 
-def _tokens(reader: AuthorizationReader, held: Held) -> list[TokenView]:
+def _tokens(reader: AuthorizationReader, held: Holding) -> list[TokenView]:
     if held.kind == "mcp_package":
         rows = reader.rows(TokenRow, TokenRow.package_id.equals(held.id))
     else:
@@ -283,7 +283,7 @@ def _tokens(reader: AuthorizationReader, held: Held) -> list[TokenView]:
     return sorted(views, key=lambda view: view.issued_at_ns, reverse=True)
 
 
-def _events(reader: AuthorizationReader, held: Held) -> list[tuple[int, str]]:
+def _events(reader: AuthorizationReader, held: Holding) -> list[tuple[int, str]]:
     rows = {row.event_id: row for row in reader.rows(AuditRow, AuditRow.package_id.equals(held.id))}
     for grant in held.grants:
         rows |= {

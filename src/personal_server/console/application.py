@@ -14,15 +14,15 @@ from personal_server.console.consent_page import ConsentPages
 from personal_server.console.device import DevicePages, UserCodeThrottle
 from personal_server.console.disclosures import RecordsPages
 from personal_server.console.home import HomePage
-from personal_server.console.pages import ICON, STYLESHEET, STYLESHEET_NAME, Pages
+from personal_server.console.pages import ICON, STYLESHEET, STYLESHEET_NAME, Templates
 from personal_server.console.session import (
+    PageRequest,
     PageRoute,
-    Visit,
+    anonymous_request,
     check_csrf,
     entry_cookie,
     next_cookie,
     session_cookie,
-    stranger,
 )
 from personal_server.console.sign_in import SignInPages, SignInThrottle
 from personal_server.errors import InvalidRequest, OwnerSessionRequired, PersonalServerError
@@ -48,26 +48,26 @@ from personal_server.web.routing import RouteTable
 SEGMENTS = frozenset({"consent", "device", "owner", "assets", "icon.svg"})
 
 
-class Frame(Surface[PageRoute, Visit]):
+class ConsoleApplication(Surface[PageRoute, PageRequest]):
     """The application of the pages."""
 
-    def __init__(self, sign_in: OwnerSignIn, pages: Pages, routes: Sequence[PageRoute]) -> None:
+    def __init__(self, sign_in: OwnerSignIn, pages: Templates, routes: Sequence[PageRoute]) -> None:
         super().__init__(RouteTable(routes, "There is no such page."))
         self._sign_in = sign_in
         self._pages = pages
 
-    async def identify(self, exchange: Exchange[PageRoute, Visit]) -> None:
+    async def identify(self, exchange: Exchange[PageRoute, PageRequest]) -> None:
         """Find the session of a visit."""
         exchange.caller = await self.readers.run(self._visit, exchange)
         if exchange.query_refusal is not None:  # a page repeats no words of a link
             param = (exchange.query_refusal.param or "")[:80] or None
             exchange.query_refusal = InvalidRequest("This page takes no such query.", param=param)
 
-    def _visit(self, exchange: Exchange[PageRoute, Visit]) -> Visit:
+    def _visit(self, exchange: Exchange[PageRoute, PageRequest]) -> PageRequest:
         request = exchange.request
         cookie = request.cookies.get(session_cookie(request.origin))
         return replace(
-            stranger(request),
+            anonymous_request(request),
             query={name: str(value) for name, value in exchange.parameters.scalars.items()},
             path=exchange.path,
             cookie=cookie,
@@ -76,7 +76,7 @@ class Frame(Surface[PageRoute, Visit]):
             entry_next=request.cookies.get(next_cookie(request.origin)),
         )
 
-    async def answer(self, exchange: Exchange[PageRoute, Visit]) -> Response:
+    async def answer(self, exchange: Exchange[PageRoute, PageRequest]) -> Response:
         """Let the page answer, for the owner or where it is open to all."""
         route, request = exchange.route, exchange.request
         visit = exchange.identified
@@ -89,18 +89,20 @@ class Frame(Surface[PageRoute, Visit]):
         workers = self.readers if route.method == "GET" else self.writers
         return await workers.run(route.endpoint, visit)
 
-    def _to_sign_in(self, request: IncomingRequest, visit: Visit) -> Response:
+    def _to_sign_in(self, request: IncomingRequest, visit: PageRequest) -> Response:
         if prefers_json(request.accept):
             raise OwnerSessionRequired("Sign in as the owner first.")
         return self._pages.go(visit, f"/owner/login?next={quote(visit.target, safe='')}")
 
-    def refuse(self, exchange: Exchange[PageRoute, Visit], error: PersonalServerError) -> Response:
+    def refuse(
+        self, exchange: Exchange[PageRoute, PageRequest], error: PersonalServerError
+    ) -> Response:
         """A page, or JSON where a program asks."""
         as_json = prefers_json(exchange.request.accept)
-        return self._pages.failure(stranger(exchange.request), error, as_json=as_json)
+        return self._pages.failure(anonymous_request(exchange.request), error, as_json=as_json)
 
 
-def _form(exchange: Exchange[PageRoute, Visit]) -> Form:
+def _form(exchange: Exchange[PageRoute, PageRequest]) -> Form:
     sent = exchange.request.headers.get("content-type", "").partition(";")[0].strip().lower()
     return form_fields(exchange.body) if sent == FORM else ()
 
@@ -122,13 +124,13 @@ _STYLESHEET_HEADERS = {
 }
 
 
-def icon(visit: Visit) -> Response:
+def icon(visit: PageRequest) -> Response:
     """`/icon.svg`."""
     del visit
     return Response(ICON, 200, _ICON_HEADERS, "image/svg+xml")
 
 
-def stylesheet(visit: Visit) -> Response:
+def stylesheet(visit: PageRequest) -> Response:
     """The one stylesheet, under a name that changes with its content."""
     del visit
     return Response(STYLESHEET, 200, _STYLESHEET_HEADERS, "text/css")
@@ -153,9 +155,9 @@ class ConsoleParts:
     sign_in: OwnerSignIn
 
 
-def console_app(parts: ConsoleParts) -> Frame:
+def console_app(parts: ConsoleParts) -> ConsoleApplication:
     """The ASGI application of `SEGMENTS`."""
-    pages, clock, store = Pages(parts.server_name), parts.reads.clock, parts.authorization
+    pages, clock, store = Templates(parts.server_name), parts.reads.clock, parts.authorization
     catalogs = StoredCatalogs(parts.reads.store, parts.declarations)
     granting = Granting(store, catalogs, clock, parts.random_bytes)
     requesting = Requesting(store, clock, parts.random_bytes)
@@ -171,7 +173,7 @@ def console_app(parts: ConsoleParts) -> Frame:
         *ClientPages(store, pages, clock).routes(),
         *RecordsPages(store, log, reads, catalogs, pages, clock).routes(),
     )
-    return Frame(parts.sign_in, pages, routes)
+    return ConsoleApplication(parts.sign_in, pages, routes)
 
 
 # What the console lends to the authorization server: the owner's session and the error page.
@@ -190,7 +192,7 @@ def owner_session(sign_in: OwnerSignIn) -> Callable[[IncomingRequest], bool]:
         session = None if cookie is None else sign_in.session(cookie)
         if session is None:
             return False
-        visit = replace(stranger(request), session=session)
+        visit = replace(anonymous_request(request), session=session)
         check_csrf(request, visit)
         return True
 
@@ -199,9 +201,9 @@ def owner_session(sign_in: OwnerSignIn) -> Callable[[IncomingRequest], bool]:
 
 def error_page(server_name: str) -> Callable[[IncomingRequest, PersonalServerError], Response]:
     """The page of an error that may not be redirected."""
-    pages = Pages(server_name)
+    pages = Templates(server_name)
 
     def page(request: IncomingRequest, error: PersonalServerError) -> Response:
-        return pages.failure(stranger(request), error, as_json=False)
+        return pages.failure(anonymous_request(request), error, as_json=False)
 
     return page

@@ -13,8 +13,8 @@ from typing import cast
 from starlette.responses import Response
 
 from personal_server.consent.client_registration import PRE_REGISTERED
-from personal_server.console.pages import Pages
-from personal_server.console.session import PageRoute, Visit, acting
+from personal_server.console.pages import Templates
+from personal_server.console.session import PageRequest, PageRoute, acting
 from personal_server.console.words import trust_mark
 from personal_server.errors import NotFound
 from personal_server.granting.audit import METADATA_CHANGED
@@ -63,7 +63,7 @@ class ClientPages:
     """`/owner/clients`."""
 
     authorization: AuthorizationStore
-    pages: Pages
+    pages: Templates
     clock: Callable[[], int]
 
     def routes(self) -> tuple[PageRoute, ...]:
@@ -75,7 +75,7 @@ class ClientPages:
             PageRoute("POST", "/owner/clients/{ref}/unblock", self.unblock),
         )
 
-    def show(self, visit: Visit) -> Response:
+    def show(self, visit: PageRequest) -> Response:
         """Every app that asked or holds something, the latest first."""
         with self.authorization.read() as reader:
             rows = reader.rows(ClientRow, order=ClientRow.registered_at_ns, descending=True)
@@ -100,7 +100,7 @@ class ClientPages:
         }
         return self.pages.show(visit, "clients.html", values)
 
-    def end_access(self, visit: Visit) -> Response:
+    def end_access(self, visit: PageRequest) -> Response:
         """End everything an app holds.  Raises: NotFound."""
         with self.authorization.write() as writer:
             row = writer.get(ClientRow, ClientRow.client_ref.equals(visit.path["ref"]))
@@ -109,19 +109,19 @@ class ClientPages:
             end_client_access(writer, row.client_id, "owner", acting(visit), self.clock())
         return self.pages.go(visit, "/owner/clients")
 
-    def block(self, visit: Visit) -> Response:
+    def block(self, visit: PageRequest) -> Response:
         """Refuse an app from now on.  Raises: NotFound."""
         with self.authorization.write() as writer:
             found = block_client(writer, visit.path["ref"], acting(visit), self.clock())
         return self._done(visit, found)
 
-    def unblock(self, visit: Visit) -> Response:
+    def unblock(self, visit: PageRequest) -> Response:
         """Let an app ask again.  Raises: NotFound."""
         with self.authorization.write() as writer:
             found = unblock_client(writer, visit.path["ref"], acting(visit), self.clock())
         return self._done(visit, found)
 
-    def _done(self, visit: Visit, found: bool) -> Response:
+    def _done(self, visit: PageRequest, found: bool) -> Response:
         if not found:
             raise _unknown()
         return self.pages.go(visit, "/owner/clients")

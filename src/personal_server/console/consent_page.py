@@ -19,8 +19,8 @@ from personal_server.consent.selections import CONTINUOUS
 from personal_server.console.consent_changes import Differences, SourceStream, differences_of
 from personal_server.console.consent_view import consent_view
 from personal_server.console.consent_words import SINGLE_ENDS
-from personal_server.console.pages import Pages, form_target
-from personal_server.console.session import PageRoute, Visit, acting
+from personal_server.console.pages import Templates, form_target
+from personal_server.console.session import PageRequest, PageRoute, acting
 from personal_server.domain.grant import StreamGrant
 from personal_server.domain.values import DAY_NANOSECONDS, instant_text
 from personal_server.errors import (
@@ -32,7 +32,7 @@ from personal_server.errors import (
     ReviewStale,
 )
 from personal_server.granting.decisions import Decided, Granting
-from personal_server.granting.holdings import Held
+from personal_server.granting.holdings import Holding
 from personal_server.granting.owner_sessions import Clock
 from personal_server.granting.reviews import Review
 from personal_server.reading.preview import EvidenceReader
@@ -60,7 +60,7 @@ class ConsentPages:
 
     granting: Granting
     evidence: EvidenceReader
-    pages: Pages
+    pages: Templates
     clock: Clock
 
     def routes(self) -> tuple[PageRoute, ...]:
@@ -70,7 +70,7 @@ class ConsentPages:
             PageRoute("POST", "/consent/{handle}", self.decide),
         )
 
-    def show(self, visit: Visit) -> Response:
+    def show(self, visit: PageRequest) -> Response:
         """The request as it was asked, or filled in like an earlier grant.
 
         Raises: NotFound, RequestClosed.
@@ -82,7 +82,7 @@ class ConsentPages:
             review = self._preview(visit, choices, review)
         return self._page(visit, review)
 
-    def decide(self, visit: Visit) -> Response:
+    def decide(self, visit: PageRequest) -> Response:
         """Preview, allow or deny; a form that cannot be meant shows the request again.
 
         Raises: InvalidRequest, NotFound, RequestClosed, ApprovalConflict.
@@ -92,7 +92,7 @@ class ConsentPages:
         except NotANarrowing as error:
             return self._page(visit, self._as_far_as_possible(visit), _note(error))
 
-    def _as_far_as_possible(self, visit: Visit) -> Review:
+    def _as_far_as_possible(self, visit: PageRequest) -> Review:
         """The posted choices without their times, which people mistype; else the request anew."""
         handle = visit.path["handle"]
         try:
@@ -101,7 +101,7 @@ class ConsentPages:
         except NotANarrowing:
             return self.granting.view(handle, acting(visit))
 
-    def _decide(self, visit: Visit) -> Response:
+    def _decide(self, visit: PageRequest) -> Response:
         for shortcut in ("quick", "view"):
             if visit.value(shortcut) is not None:
                 return self._shortcut(visit, shortcut)
@@ -117,7 +117,7 @@ class ConsentPages:
             case _:
                 raise InvalidRequest("Choose one of the buttons of the page.", param="action")
 
-    def _shortcut(self, visit: Visit, shortcut: str) -> Response:
+    def _shortcut(self, visit: PageRequest, shortcut: str) -> Response:
         handle, value = visit.path["handle"], visit.value(shortcut) or ""
         choices = posted_choices(visit.form)
         review = self.granting.preview(handle, choices, acting(visit))
@@ -127,13 +127,13 @@ class ConsentPages:
             filled = with_view(review, value)
         return self._page(visit, self.granting.preview(handle, filled, acting(visit)))
 
-    def _preview(self, visit: Visit, choices: Choices, otherwise: Review) -> Review:
+    def _preview(self, visit: PageRequest, choices: Choices, otherwise: Review) -> Review:
         try:
             return self.granting.preview(visit.path["handle"], choices, acting(visit))
         except NotANarrowing:
             return otherwise  # an earlier grant that does not fit this request fills in nothing
 
-    def _approve(self, visit: Visit, choices: Choices) -> Response:
+    def _approve(self, visit: PageRequest, choices: Choices) -> Response:
         if leaves_all_out(visit.form, choices):
             return self._deny(visit)
         revision = visit.value("review") or ""
@@ -146,11 +146,11 @@ class ConsentPages:
             return self._again(visit, choices, error)
         return self._decided(visit, decided, allowed=True)
 
-    def _deny(self, visit: Visit) -> Response:
+    def _deny(self, visit: PageRequest) -> Response:
         decided = self.granting.deny(visit.path["handle"], acting(visit))
         return self._decided(visit, decided, allowed=False)
 
-    def _again(self, visit: Visit, choices: Choices, error: PersonalServerError) -> Response:
+    def _again(self, visit: PageRequest, choices: Choices, error: PersonalServerError) -> Response:
         """The page of what would be decided now, with what is different marked.
 
         Choices that what changed has made impossible give way to those of the request.
@@ -162,7 +162,7 @@ class ConsentPages:
             review = self.granting.view(handle, acting(visit))
         return self._page(visit, review, _note(error, differences_of(review)))
 
-    def _page(self, visit: Visit, review: Review, note: Note | None = None) -> Response:
+    def _page(self, visit: PageRequest, review: Review, note: Note | None = None) -> Response:
         figures = self.evidence.gather(review.prospective()) if review.terms.entries else {}
         changed = frozenset[SourceStream]() if note is None else note.differences.changed
         redirect = None if review.request is None else review.request.redirect_uri
@@ -179,7 +179,7 @@ class ConsentPages:
             target=form_target(redirect),
         )
 
-    def _decided(self, visit: Visit, decided: Decided, *, allowed: bool) -> Response:
+    def _decided(self, visit: PageRequest, decided: Decided, *, allowed: bool) -> Response:
         if decided.redirect_to is not None:
             return self.pages.go(visit, decided.redirect_to)
         return self.pages.show(visit, "decided.html", {"allowed": allowed, "as_owner": False})
@@ -247,7 +247,7 @@ def with_view(review: Review, name: str) -> Choices:
     return _each_stream(review, cut, only=index)
 
 
-def like_earlier(review: Review, held: Held) -> Choices:
+def like_earlier(review: Review, held: Holding) -> Choices:
     """The choices of an earlier grant, as far as this request has them."""
     earlier = {
         (held_grant.grant.source.id, stream.name): stream

@@ -28,7 +28,7 @@ from personal_server.console.words import (
 )
 from personal_server.domain.declaration import Property
 from personal_server.domain.grant import StreamGrant
-from personal_server.granting.holdings import Held
+from personal_server.granting.holdings import Holding
 from personal_server.granting.reviews import Review
 from personal_server.reading.preview import Evidence, Place
 
@@ -204,7 +204,7 @@ class FieldView:
 class EarlierView:
     """What the app holds already."""
 
-    held: Held
+    held: Holding
     sources: tuple[str, ...]
     ending: bool
 
@@ -488,7 +488,7 @@ def _synced(found: list[Evidence]) -> str | None:
     return None if at is None else day_of(at)
 
 
-def _earlier(review: Review, held: Held) -> EarlierView:
+def _earlier(review: Review, held: Holding) -> EarlierView:
     names = {o.selection.source_id: source_name(o) for o in review.offers}
     sources = [
         names.get(grant.grant.source.id, grant.connector_key)

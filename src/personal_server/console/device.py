@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from starlette.responses import Response
 
 from personal_server.consent.credentials import USER_CODE_LENGTH, normal_user_code, shown_user_code
-from personal_server.console.pages import Pages
-from personal_server.console.session import PageRoute, Visit, acting
+from personal_server.console.pages import Templates
+from personal_server.console.session import PageRequest, PageRoute, acting
 from personal_server.console.words import shown
 from personal_server.domain.values import NANOSECONDS
 from personal_server.errors import InvalidRequest, InvalidUserCode, NotFound, RequestClosed
@@ -33,7 +33,7 @@ class DevicePages:
     authorization: AuthorizationStore
     requesting: Requesting
     granting: Granting
-    pages: Pages
+    pages: Templates
     throttle: UserCodeThrottle
     clock: Callable[[], int]
 
@@ -46,11 +46,11 @@ class DevicePages:
             PageRoute("POST", "/device/{handle}", self.decide_owner),
         )
 
-    def show(self, visit: Visit) -> Response:
+    def show(self, visit: PageRequest) -> Response:
         """The form, filled in from the address but never sent by itself."""
         return self._form(visit, visit.query.get("user_code", ""))
 
-    def enter(self, visit: Visit) -> Response:
+    def enter(self, visit: PageRequest) -> Response:
         """Go to the request of a right code.  Raises: RateLimitExceeded."""
         session = visit.owner().reference
         self.throttle.check(session)
@@ -63,11 +63,11 @@ class DevicePages:
         place = "device" if row.flow == OWNER_DEVICE else "consent"
         return self.pages.go(visit, f"/{place}/{row.request_id}")
 
-    def show_owner(self, visit: Visit) -> Response:
+    def show_owner(self, visit: PageRequest) -> Response:
         """What it means to let a device act as the owner.  Raises: NotFound, RequestClosed."""
         return self._owner_page(visit)
 
-    def decide_owner(self, visit: Visit) -> Response:
+    def decide_owner(self, visit: PageRequest) -> Response:
         """Allow or deny it.  Raises: NotFound, RequestClosed, ApprovalConflict, InvalidRequest."""
         handle = visit.path["handle"]
         row = self._owner_request(handle)
@@ -85,7 +85,9 @@ class DevicePages:
             case _:
                 raise InvalidRequest("Choose one of the buttons of the page.", param="action")
 
-    def _form(self, visit: Visit, typed: str, error: InvalidUserCode | None = None) -> Response:
+    def _form(
+        self, visit: PageRequest, typed: str, error: InvalidUserCode | None = None
+    ) -> Response:
         code = normal_user_code(shown(typed, 40))
         whole = len(code) == USER_CODE_LENGTH
         return self.pages.show(
@@ -100,7 +102,7 @@ class DevicePages:
             status=200 if error is None else error.status,
         )
 
-    def _owner_page(self, visit: Visit, *, unticked: bool = False) -> Response:
+    def _owner_page(self, visit: PageRequest, *, unticked: bool = False) -> Response:
         row = self._owner_request(visit.path["handle"])
         with self.authorization.read() as reader:
             client = reader.get(ClientRow, ClientRow.client_id.equals(row.client_id))
@@ -126,7 +128,7 @@ class DevicePages:
             raise RequestClosed("This request is closed. Start again from the device.")
         return row
 
-    def _is_fresh(self, visit: Visit) -> bool:
+    def _is_fresh(self, visit: PageRequest) -> bool:
         signed_in = visit.owner().signed_in_at_ns
         return self.clock() - signed_in <= FRESH_SECONDS * NANOSECONDS
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from starlette.responses import Response
 
-from personal_server.console.pages import Pages
-from personal_server.console.session import PageRoute, Visit
+from personal_server.console.pages import Templates
+from personal_server.console.session import PageRequest, PageRoute
 from personal_server.console.sources import source_views
 from personal_server.console.words import day_of, field_words
 from personal_server.domain.disclosure import DENIED, DisclosureEntry
@@ -139,7 +139,7 @@ class RecordsPages:
     disclosures: DisclosureStore
     reads: ReadPorts
     catalogs: Catalogs
-    pages: Pages
+    pages: Templates
     clock: Callable[[], int]
 
     def routes(self) -> tuple[PageRoute, ...]:
@@ -149,7 +149,7 @@ class RecordsPages:
             PageRoute("GET", "/owner/disclosures", self.show_disclosures, frozenset({"before"})),
         )
 
-    def show_sources(self, visit: Visit) -> Response:
+    def show_sources(self, visit: PageRequest) -> Response:
         """What is stored, per connection."""
         catalog = self.catalogs()
         with self.reads.snapshot(None) as snapshot:
@@ -159,7 +159,7 @@ class RecordsPages:
         views = source_views(catalog, stored, collections, held)
         return self.pages.show(visit, "sources.html", {"sources": views})
 
-    def show_disclosures(self, visit: Visit) -> Response:
+    def show_disclosures(self, visit: PageRequest) -> Response:
         """Who read what, when.  Raises: InvalidRequest."""
         before = _number(visit.query.get("before"))
         found = self.disclosures.disclosures(DisclosureQuery(limit=PAGE_LINES + 1, below=before))

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from starlette.responses import Response
 
 from personal_server.consent.selections import parse_stored
-from personal_server.console.pages import Pages
-from personal_server.console.session import PageRoute, Visit
+from personal_server.console.pages import Templates
+from personal_server.console.session import PageRequest, PageRoute
 from personal_server.domain.disclosure import SERVED
 from personal_server.domain.hosts import host_connections
 from personal_server.domain.values import DAY_NANOSECONDS
@@ -25,7 +25,7 @@ SHOWN_REQUESTS = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class WaitingRequest:
     """A request that waits for the owner."""
 
     request: RequestRow
@@ -42,7 +42,7 @@ class HomePage:
     reads: ReadPorts
     catalogs: Catalogs
     sign_in: OwnerSignIn
-    pages: Pages
+    pages: Templates
     clock: Callable[[], int]
 
     def routes(self) -> tuple[PageRoute, ...]:
@@ -52,7 +52,7 @@ class HomePage:
             PageRoute("GET", "/owner", self.show),
         )
 
-    def show(self, visit: Visit) -> Response:
+    def show(self, visit: PageRequest) -> Response:
         """The overview."""
         now_ns = self.clock()
         query = DisclosureQuery(
@@ -79,7 +79,7 @@ class HomePage:
             },
         )
 
-    def _waiting(self, now_ns: int) -> list[Waiting]:
+    def _waiting(self, now_ns: int) -> list[WaitingRequest]:
         """Requests of browsers, and of devices whose code was entered here."""
         catalog = self.catalogs()
         with self.authorization.read() as reader:
@@ -96,7 +96,7 @@ class HomePage:
                 for row in shown
             }
         return [
-            Waiting(row, client.name or client.client_id, _wants(row, catalog))
+            WaitingRequest(row, client.name or client.client_id, _wants(row, catalog))
             for row in shown[:SHOWN_REQUESTS]
             if (client := names[row.client_id]) is not None and client.blocked_at_ns is None
         ]

@@ -15,7 +15,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from personal_server.console import words
-from personal_server.console.session import Visit
+from personal_server.console.session import PageRequest
 from personal_server.errors import PersonalServerError
 from personal_server.web.error_responses import error_headers, json_error
 from personal_server.web.responses import NO_STORE, page_headers
@@ -99,7 +99,7 @@ def form_target(redirect_uri: str | None) -> str | None:
     return f"{parts.scheme}:"
 
 
-class Pages:
+class Templates:
     """Renders pages for one server."""
 
     def __init__(self, server_name: str) -> None:
@@ -107,7 +107,7 @@ class Pages:
 
     def show(
         self,
-        visit: Visit,
+        visit: PageRequest,
         template: str,
         values: Mapping[str, object],
         *,
@@ -125,17 +125,17 @@ class Pages:
         )
         return HTMLResponse(body, status, console_headers(visit.origin, target))
 
-    def go(self, visit: Visit, location: str) -> Response:
+    def go(self, visit: PageRequest, location: str) -> Response:
         """Send the browser on with 303, so that a reload repeats nothing."""
         return RedirectResponse(location, 303, console_headers(visit.origin))
 
-    def failure(self, visit: Visit, error: PersonalServerError, *, as_json: bool) -> Response:
+    def failure(self, visit: PageRequest, error: PersonalServerError, *, as_json: bool) -> Response:
         """An error as a page, or in the server family."""
         response = self._json(visit, error) if as_json else self._page(visit, error)
         response.headers.update(error_headers(error))
         return response
 
-    def _page(self, visit: Visit, error: PersonalServerError) -> Response:
+    def _page(self, visit: PageRequest, error: PersonalServerError) -> Response:
         return self.show(
             visit,
             "failure.html",
@@ -150,7 +150,7 @@ class Pages:
             status=error.status,
         )
 
-    def _json(self, visit: Visit, error: PersonalServerError) -> Response:
+    def _json(self, visit: PageRequest, error: PersonalServerError) -> Response:
         error.members.pop("back_to_app", None)  # a link of the page, no member of the wire
         response = json_error(error, visit.request_id)
         response.headers.update(console_headers(visit.origin))

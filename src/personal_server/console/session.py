@@ -17,7 +17,7 @@ from starlette.responses import Response
 
 from personal_server.errors import CsrfFailed, InvalidRequest, OwnerSessionRequired
 from personal_server.granting.audit import Acting
-from personal_server.granting.owner_sessions import SignedIn, Visitor
+from personal_server.granting.owner_sessions import Browser, SignedIn
 from personal_server.web.bodies import Form
 from personal_server.web.parameters import Parameter
 from personal_server.web.requests import IncomingRequest
@@ -30,13 +30,13 @@ OWNER_HOME = "/owner/"
 
 
 @dataclass(frozen=True, slots=True)
-class Visit:
+class PageRequest:
     """What a page may know.  `path` holds the parameters of the route, `query` the known ones."""
 
     method: str
     origin: str
     request_id: str
-    visitor: Visitor
+    visitor: Browser
     path: Mapping[str, str]
     query: Mapping[str, str]
     target: str
@@ -60,7 +60,7 @@ class Visit:
         return found[0] if found else None
 
 
-def acting(visit: Visit) -> Acting:
+def acting(visit: PageRequest) -> Acting:
     """The owner of this visit, as the audit trail names them."""
     return Acting("owner", visit.request_id, visit.visitor.address)
 
@@ -105,7 +105,7 @@ def safe_next(target: str | None) -> str:
     return OWNER_HOME
 
 
-def check_csrf(request: IncomingRequest, visit: Visit) -> None:
+def check_csrf(request: IncomingRequest, visit: PageRequest) -> None:
     """The form's secret is the session's, and the browser says that the page was ours.
 
     Source: docs/contract/authorization-server.md 13.3.  Raises: CsrfFailed.
@@ -144,7 +144,7 @@ class PageRoute(RouteDeclaration):
     `query` names its parameters; `open_to_all` pages are reached without a session.
     """
 
-    endpoint: Callable[[Visit], Response]
+    endpoint: Callable[[PageRequest], Response]
     query: frozenset[str] = frozenset()
     open_to_all: bool = False
 
@@ -157,14 +157,14 @@ class PageRoute(RouteDeclaration):
         RouteDeclaration.__post_init__(self)
 
 
-def stranger(request: IncomingRequest) -> Visit:
+def anonymous_request(request: IncomingRequest) -> PageRequest:
     """A visit of which nothing is known but the request."""
     query = request.url.query
-    return Visit(
+    return PageRequest(
         method=request.method,
         origin=request.origin,
         request_id=request.request_id,
-        visitor=Visitor(request.client_address, request.headers.get("user-agent")),
+        visitor=Browser(request.client_address, request.headers.get("user-agent")),
         path={},
         query={},
         target=request.url.path + (f"?{query}" if query and request.method != "POST" else ""),

@@ -13,11 +13,11 @@ from urllib.parse import quote, unquote
 
 from starlette.responses import Response
 
-from personal_server.console.pages import Pages
+from personal_server.console.pages import Templates
 from personal_server.console.session import (
     OWNER_HOME,
+    PageRequest,
     PageRoute,
-    Visit,
     cookie_attributes,
     entry_cookie,
     next_cookie,
@@ -68,7 +68,7 @@ class SignInPages:
     """The pages of 13.1 and the sign-ins of 13.5."""
 
     sign_in: OwnerSignIn
-    pages: Pages
+    pages: Templates
     throttle: SignInThrottle
 
     def routes(self) -> tuple[PageRoute, ...]:
@@ -85,11 +85,11 @@ class SignInPages:
             PageRoute("POST", "/owner/sign-ins/{reference}/end", self.end_sign_in),
         )
 
-    def login(self, visit: Visit) -> Response:
+    def login(self, visit: PageRequest) -> Response:
         """The form for the password, and how to get a link."""
         return self._login(visit, safe_next(visit.query.get("next")))
 
-    def log_in(self, visit: Visit) -> Response:
+    def log_in(self, visit: PageRequest) -> Response:
         """Open a session by password.  Raises: RateLimitExceeded."""
         address = visit.visitor.address or "unknown"
         destination = safe_next(visit.value("next"))
@@ -101,7 +101,7 @@ class SignInPages:
             return self._login(visit, destination, error)
         return self._entered(visit, cookie, destination)
 
-    def enter(self, visit: Visit) -> Response:
+    def enter(self, visit: PageRequest) -> Response:
         """A button, nothing else."""
         return self._with_entry_secret(
             visit,
@@ -111,12 +111,12 @@ class SignInPages:
             destination=safe_next(visit.query.get("next")),
         )
 
-    def spend_link(self, visit: Visit) -> Response:
+    def spend_link(self, visit: PageRequest) -> Response:
         """Spend the link and open a session.  Raises: SignInLinkInvalid."""
         cookie = self.sign_in.enter_by_link(visit.value("t") or "", visit.visitor)
         return self._entered(visit, cookie, safe_next(visit.value("next")))
 
-    def log_out(self, visit: Visit) -> Response:
+    def log_out(self, visit: PageRequest) -> Response:
         """End this session."""
         if visit.cookie is not None:
             self.sign_in.sign_out(visit.cookie)
@@ -126,20 +126,22 @@ class SignInPages:
         response.delete_cookie(session_cookie(visit.origin), **cookie_attributes(visit.origin))
         return response
 
-    def sign_ins(self, visit: Visit) -> Response:
+    def sign_ins(self, visit: PageRequest) -> Response:
         """Every live session."""
         sessions = self.sign_in.sessions()
         return self.pages.show(
             visit, "sign_ins.html", {"sessions": sessions, "current": visit.owner().reference}
         )
 
-    def end_sign_in(self, visit: Visit) -> Response:
+    def end_sign_in(self, visit: PageRequest) -> Response:
         """End one session.  Raises: NotFound."""
         if not self.sign_in.end_session(visit.path["reference"]):
             raise NotFound("That sign-in has ended already.")
         return self.pages.go(visit, "/owner/sign-ins")
 
-    def _login(self, visit: Visit, destination: str, error: SignInFailed | None = None) -> Response:
+    def _login(
+        self, visit: PageRequest, destination: str, error: SignInFailed | None = None
+    ) -> Response:
         if visit.session is not None and error is None:
             return self.pages.go(visit, destination)
         response = self._with_entry_secret(
@@ -160,7 +162,7 @@ class SignInPages:
         return response
 
     def _with_entry_secret(
-        self, visit: Visit, template: str, status: int, **values: object
+        self, visit: PageRequest, template: str, status: int, **values: object
     ) -> Response:
         """A page with a form before sign-in."""
         csrf = visit.entry_csrf if visit.session is None else visit.session.csrf
@@ -174,7 +176,7 @@ class SignInPages:
             )
         return response
 
-    def _entered(self, visit: Visit, cookie: str, destination: str) -> Response:
+    def _entered(self, visit: PageRequest, cookie: str, destination: str) -> Response:
         if visit.cookie is not None:
             self.sign_in.sign_out(visit.cookie)
         if destination == OWNER_HOME and visit.entry_next is not None:

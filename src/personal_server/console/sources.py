@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.declaration import SourceDeclaration
-from personal_server.granting.holdings import Held
+from personal_server.granting.holdings import Holding
 from personal_server.storage.catalog import Catalog
 from personal_server.storage.ports import Collection, StoredStream
 
@@ -58,7 +58,7 @@ def source_views(
     catalog: Catalog,
     stored: Sequence[StoredStream],
     collections: Mapping[str, Collection],
-    held: Sequence[Held],
+    held: Sequence[Holding],
 ) -> list[SourceCountView]:
     """Every source that has a connection, by name."""
     views: list[SourceCountView] = []
@@ -77,7 +77,7 @@ def _account(
     declaration: SourceDeclaration,
     stored: Sequence[StoredStream],
     collections: Mapping[str, Collection],
-    held: Sequence[Held],
+    held: Sequence[Holding],
 ) -> AccountView:
     kind, status = STATUS_WORDS[connection.status]
     collection = collections.get(connection.connection_id, Collection())
@@ -102,7 +102,7 @@ def _label(declaration: SourceDeclaration, name: str) -> str:
     return name if stream is None else stream.label
 
 
-def _reads(held: Held, connection_id: str) -> bool:
+def _reads(held: Holding, connection_id: str) -> bool:
     return held.status == "active" and any(
         connection_id in stream.instance_ids
         for grant in held.grants

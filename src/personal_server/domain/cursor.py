@@ -46,7 +46,7 @@ class Sealer(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class CursorPlace:
     """The content of a token.
 
     Shapes: `request` and `sources` are digests of what the token is bound to; `position` is a
@@ -58,14 +58,16 @@ class Place:
     position: tuple[object, ...]
 
 
-def seal_place(sealer: Sealer, use: TokenUse, place: Place) -> str:
+def seal_place(sealer: Sealer, use: TokenUse, place: CursorPlace) -> str:
     """A token for a place."""
     content = [place.request, place.sources, list(place.position)]
     text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
     return sealer.seal(use, text.encode())
 
 
-def open_place(sealer: Sealer, use: TokenUse, token: str, request: str, *, param: str) -> Place:
+def open_place(
+    sealer: Sealer, use: TokenUse, token: str, request: str, *, param: str
+) -> CursorPlace:
     """The place of a token made for the same request.
 
     Raises: InvalidCursor for anything malformed, forged, of another use, holder or request.
@@ -76,7 +78,7 @@ def open_place(sealer: Sealer, use: TokenUse, token: str, request: str, *, param
     bound, sources, position = cast("tuple[str, str, list[object]]", json.loads(content))
     if bound != request:
         raise _not_ours(param)
-    return Place(bound, sources, tuple(position))
+    return CursorPlace(bound, sources, tuple(position))
 
 
 def request_digest(holder: str, route: str, asked: Iterable[object]) -> str:

@@ -28,7 +28,7 @@ from personal_server.domain.declaration import (
     Stream,
     View,
 )
-from personal_server.domain.json_shapes import Findings, Members
+from personal_server.domain.json_shapes import Members, ShapeFaults
 from personal_server.domain.stream_schema import read_properties
 from personal_server.domain.values import ValueKind
 from personal_server.errors import InvalidDeclaration
@@ -104,7 +104,7 @@ def parse_declaration(content: bytes | Mapping[str, object]) -> SourceDeclaratio
     Raises: InvalidDeclaration, with `errors` [{path, message}] (at most 100).
     """
     raw = _document(content)
-    findings = Findings()
+    findings = ShapeFaults()
     members = Members(raw, "", findings)
     source_kind, source_id = _source(members)
     version = _version(members)

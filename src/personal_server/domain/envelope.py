@@ -85,7 +85,7 @@ def skipped(connection_id: str, stream: str, reason: str) -> Warning:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ReadResult:
     """What an operation hands to the surface: rendered data and what is said about it.
 
     Shapes: `data` is a list of wire items for lists, the members of a single object otherwise;

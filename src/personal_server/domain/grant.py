@@ -191,7 +191,7 @@ def bound_ns(text: str) -> int | None:
 
 # The stored form of a grant, member by member.  What is not exactly this shape is never repaired;
 # the grant is then unusable (`grant_invalid`) and can only be ended.
-class _Named(msgspec.Struct, forbid_unknown_fields=True):
+class _NamedMembers(msgspec.Struct, forbid_unknown_fields=True):
     id: Text
 
 
@@ -227,7 +227,7 @@ class _StoredGrant(msgspec.Struct, forbid_unknown_fields=True):
     version: Text
     grant_id: Text
     issued_at: Text
-    subject: _Named
+    subject: _NamedMembers
     client: _StoredClient
     source: _StoredSource
     source_declaration: _StoredVersion

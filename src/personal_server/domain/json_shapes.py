@@ -1,7 +1,7 @@
 """Reading a closed JSON object member by member: the one strict reader of documents.
 
 Rule: nothing is coerced and no member is overlooked; what has another shape is a fault with its
-place (a JSON Pointer) and one sentence that quotes declared names only.  `Findings` gathers the
+place (a JSON Pointer) and one sentence that quotes declared names only.  `ShapeFaults` gathers the
 faults of a document for the author who mends it; `FirstFault` ends reading at the first.
 """
 
@@ -28,7 +28,7 @@ class ShapeFault(Exception):
         self.sentence = sentence
 
 
-class Findings:
+class ShapeFaults:
     """The faults of one document, at most 100 of them."""
 
     def __init__(self) -> None:
@@ -48,7 +48,7 @@ class Findings:
         return bool(self.entries)
 
 
-class FirstFault(Findings):
+class FirstFault(ShapeFaults):
     """Raises the first fault as `ShapeFault`."""
 
     def add(self, path: str, message: str, reason: str = MALFORMED) -> None:
@@ -67,7 +67,7 @@ class Members:
         `present`, an array has no items; so readers go on without asking.
     """
 
-    def __init__(self, value: object, path: str, findings: Findings) -> None:
+    def __init__(self, value: object, path: str, findings: ShapeFaults) -> None:
         self.path = path
         self.findings = findings
         self._asked: set[str] = set()
@@ -189,7 +189,7 @@ def pointer(name: str) -> str:
     return "/" + name[:200].replace("~", "~0").replace("/", "~1")
 
 
-def text_at(value: object, path: str, findings: Findings, limit: int) -> str:
+def text_at(value: object, path: str, findings: ShapeFaults, limit: int) -> str:
     """A string of 1 to `limit` characters, or an empty one with a fault."""
     if isinstance(value, str) and 1 <= len(value) <= limit:
         return value
@@ -197,7 +197,7 @@ def text_at(value: object, path: str, findings: Findings, limit: int) -> str:
     return ""
 
 
-def items_at(value: object, path: str, findings: Findings) -> list[tuple[str, object]]:
+def items_at(value: object, path: str, findings: ShapeFaults) -> list[tuple[str, object]]:
     """The elements of an array, each with its path."""
     if not isinstance(value, list):
         findings.expected(path, "an array")

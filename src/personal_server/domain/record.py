@@ -60,7 +60,7 @@ class FieldChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class StoredRecord:
     """A record as a backend hands it to `disclose`: whole, with what dates its fields.
 
     `created` dates the write that created the record; `field_changes` holds only the fields that

@@ -140,7 +140,7 @@ def _add_member(
 
 
 @dataclass(frozen=True, slots=True)
-class _Named:
+class _NamedStream:
     """A stream grant with its lists as sets, made once for all its connections."""
 
     stream: StreamGrant
@@ -148,10 +148,10 @@ class _Named:
     resources: frozenset[str] | None
 
 
-def _named(grant: Grant) -> Iterator[tuple[_Named, str]]:
+def _named(grant: Grant) -> Iterator[tuple[_NamedStream, str]]:
     for stream in grant.streams:
         resources = None if stream.resources is None else frozenset(stream.resources)
-        named = _Named(stream, frozenset(stream.fields), resources)
+        named = _NamedStream(stream, frozenset(stream.fields), resources)
         for connection_id in stream.instance_ids:
             yield named, connection_id
 
@@ -159,7 +159,7 @@ def _named(grant: Grant) -> Iterator[tuple[_Named, str]]:
 def _readable(
     member: MemberGrant,
     grant: Grant,
-    named: _Named,
+    named: _NamedStream,
     connection: Connection | None,
     declarations: Declarations,
 ) -> ReadableSource | str:
@@ -195,7 +195,7 @@ def _is_well_formed(named: StreamGrant, stream: Stream, fields: tuple[str, ...])
 
 
 def _source(
-    named: _Named | None,
+    named: _NamedStream | None,
     connection: Connection,
     declaration: SourceDeclaration,
     stream: Stream,

@@ -47,7 +47,7 @@ from personal_server.enforcement.queries import (
     AggregateQuery,
     BlobQuery,
     ChangesQuery,
-    Cut,
+    FieldSelection,
     FieldWindowQuery,
     RecordQuery,
     RecordsQuery,
@@ -235,7 +235,7 @@ def _span_field(sources: Sources) -> str | None:
     return name if all(name in source.fields for source in sources) else None
 
 
-def _shown(sources: Sources, cut: Cut) -> Shown:
+def _shown(sources: Sources, cut: FieldSelection) -> Shown:
     fields = shown_fields(sources, cut)
     return {source.connection_id: names for source, names in zip(sources, fields, strict=True)}
 

@@ -15,7 +15,7 @@ import msgspec
 
 from personal_server.domain.authority import ReadableSource, ReadAuthority, TokenKind
 from personal_server.domain.criteria import Term
-from personal_server.domain.record import Row, TombstoneRow, key_segment
+from personal_server.domain.record import StoredRecord, TombstoneRow, key_segment
 from personal_server.domain.values import render_instant
 from personal_server.domain.wire_objects import (
     AnyObject,
@@ -95,7 +95,7 @@ class Tombstone(WireObject, kw_only=True, tag_field="object", tag="record"):
 
 Child = Annotated[Record | None, msgspec.Meta()]
 Expanded = Child | ChildList
-Discloser = Callable[[Row], Record]
+Discloser = Callable[[StoredRecord], Record]
 
 
 def identity(authority: ReadAuthority, source: ReadableSource) -> dict[str, Any]:
@@ -128,7 +128,7 @@ def discloser(
     blobs = tuple(name for name in source.declared.blob_fields if name in names)
     where = identity(authority, source)
 
-    def disclose(row: Row) -> Record:
+    def disclose(row: StoredRecord) -> Record:
         stored = row.data
         data = {name: stored[name] for name in names if name in stored}
         for name in blobs:
@@ -161,7 +161,7 @@ def disclose_tombstone(
     )
 
 
-def granted_emitted_at_ns(row: Row, granted: frozenset[str]) -> int:
+def granted_emitted_at_ns(row: StoredRecord, granted: frozenset[str]) -> int:
     """`emitted_at` of the write that last changed a granted field, or created the record."""
     latest = row.created
     for name, change in row.field_changes.items():
@@ -170,7 +170,7 @@ def granted_emitted_at_ns(row: Row, granted: frozenset[str]) -> int:
     return latest.emitted_at_ns
 
 
-def granted_value(row: Row, source: ReadableSource, name: str | None) -> object:
+def granted_value(row: StoredRecord, source: ReadableSource, name: str | None) -> object:
     """One stored value, `None` unless its field is granted."""
     return row.data.get(name) if name is not None and name in source.fields else None
 
@@ -232,7 +232,7 @@ class SearchResult(WireObject, kw_only=True, tag_field="object", tag="search_res
 def disclose_hit(
     authority: ReadAuthority,
     source: ReadableSource,
-    row: Row,
+    row: StoredRecord,
     terms: Sequence[Term],
     score: float,
 ) -> SearchResult | None:
@@ -264,7 +264,7 @@ def disclose_hit(
 
 
 def matches_in(
-    source: ReadableSource, row: Row, terms: Sequence[Term]
+    source: ReadableSource, row: StoredRecord, terms: Sequence[Term]
 ) -> list[FieldMatches] | None:
     """The matches by field, strongest first, if every term matches somewhere."""
     found: list[FieldMatches] = []

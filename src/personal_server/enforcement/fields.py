@@ -22,7 +22,7 @@ from personal_server.domain.values import (
     day_number,
     instant_ns,
 )
-from personal_server.enforcement.queries import Cut, FilterText
+from personal_server.enforcement.queries import FieldSelection, FilterText
 from personal_server.errors import (
     FieldNotGranted,
     InvalidFilter,
@@ -64,13 +64,13 @@ def near(name: str, names: Iterable[str]) -> list[str] | None:
     return get_close_matches(name, list(names), n=MAX_SUGGESTIONS) or None
 
 
-def check_cut(cut: Cut) -> None:
+def check_cut(cut: FieldSelection) -> None:
     """`fields` and `view` exclude each other.  Raises: InvalidRequest."""
     if cut.view is not None and cut.fields:
         raise InvalidRequest("'fields' and 'view' exclude each other; send one.", param="view")
 
 
-def shown_fields(sources: Sources, cut: Cut) -> tuple[tuple[str, ...], ...]:
+def shown_fields(sources: Sources, cut: FieldSelection) -> tuple[tuple[str, ...], ...]:
     """Per source the fields of `data`, in schema order.
 
     Source: docs/contract/resource-server.md 7.4.

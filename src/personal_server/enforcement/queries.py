@@ -43,7 +43,7 @@ class FilterText:
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class FieldSelection:
     """`fields` or `view`: what of `data` is shown.  Both empty: all granted fields."""
 
     fields: tuple[str, ...] = ()
@@ -69,7 +69,7 @@ class RecordsQuery:
     order: str | None = None
     sort: str | None = None
     filters: tuple[FilterText, ...] = ()
-    cut: Cut = Cut()
+    cut: FieldSelection = FieldSelection()
     expand: Expand = Expand()
     count: bool = False
     window: bool = False
@@ -84,7 +84,7 @@ class ChangesQuery:
     limit: int = DEFAULT_LIMIT
     cursor: str | None = None
     changes_since: str | None = None
-    cut: Cut = Cut()
+    cut: FieldSelection = FieldSelection()
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class RecordQuery:
     stream: str
     key: str
     selectors: Selectors = Selectors()
-    cut: Cut = Cut()
+    cut: FieldSelection = FieldSelection()
     expand: Expand = Expand()
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
-from personal_server.domain.record import Row, TombstoneRow
+from personal_server.domain.record import StoredRecord, TombstoneRow
 from personal_server.domain.values import Comparable
 
 
@@ -23,12 +23,12 @@ class Position:
 class PlacedRow:
     """A row and its place in the order of the page."""
 
-    row: Row
+    row: StoredRecord
     position: Position
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class RowPage:
     """Rows in order; `more` says whether others follow."""
 
     rows: tuple[PlacedRow, ...]
@@ -56,7 +56,7 @@ class Summary:
 class Children:
     """The children of one parent value."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[StoredRecord, ...]
     more: bool
 
 
@@ -142,7 +142,7 @@ class Change:
     """One item of a feed: a visible record, or the tombstone of one that left."""
 
     sequence: int
-    item: Row | TombstoneRow
+    item: StoredRecord | TombstoneRow
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ class HeldGrant:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class Holding:
     """A grant or package of a client.  `kind` is `client` or `mcp_package` like its token's.
 
     Units: `*_ns` UTC nanoseconds; `expires_at_ns` `None` for no end.
@@ -75,7 +75,7 @@ _STATUS = {
 
 def list_held(
     reader: AuthorizationReader, now_ns: int, *, client_id: str | None = None
-) -> tuple[Held, ...]:
+) -> tuple[Holding, ...]:
     """All grants and packages, newest first; members stand in their package only."""
     of_grants = [] if client_id is None else [GrantRow.client_id.equals(client_id)]
     of_packages = [] if client_id is None else [PackageRow.client_id.equals(client_id)]
@@ -86,7 +86,7 @@ def list_held(
     return tuple(sorted(held, key=lambda found: (-found.issued_at_ns, found.id)))
 
 
-def show_held(reader: AuthorizationReader, held_id: str, now_ns: int) -> Held | None:
+def show_held(reader: AuthorizationReader, held_id: str, now_ns: int) -> Holding | None:
     """The grant or package of that id; a member grant is shown alone."""
     package = reader.get(PackageRow, PackageRow.package_id.equals(held_id))
     if package is not None:
@@ -95,15 +95,15 @@ def show_held(reader: AuthorizationReader, held_id: str, now_ns: int) -> Held | 
     return None if grant is None else _of_grant(reader, grant, now_ns)
 
 
-def active_held(reader: AuthorizationReader, client_id: str, now_ns: int) -> tuple[Held, ...]:
+def active_held(reader: AuthorizationReader, client_id: str, now_ns: int) -> tuple[Holding, ...]:
     """What a client holds now."""
     held = list_held(reader, now_ns, client_id=client_id)
     return tuple(found for found in held if found.standing == lifecycle.ACTIVE)
 
 
-def _of_grant(reader: AuthorizationReader, row: GrantRow, now_ns: int) -> Held:
+def _of_grant(reader: AuthorizationReader, row: GrantRow, now_ns: int) -> Holding:
     name, registration = _client(reader, row.client_id)
-    return Held(
+    return Holding(
         id=row.grant_id,
         kind="client",
         client_id=row.client_id,
@@ -123,11 +123,11 @@ def _of_grant(reader: AuthorizationReader, row: GrantRow, now_ns: int) -> Held:
     )
 
 
-def _of_package(reader: AuthorizationReader, row: PackageRow, now_ns: int) -> Held:
+def _of_package(reader: AuthorizationReader, row: PackageRow, now_ns: int) -> Holding:
     name, registration = _client(reader, row.client_id)
     members = package_grant_rows(reader, row)
     standings = [grant_standing(member, now_ns) for member in members]
-    return Held(
+    return Holding(
         id=row.package_id,
         kind="mcp_package",
         client_id=row.client_id,

@@ -28,7 +28,7 @@ from personal_server.granting.audit import Acting, Subject, audit
 from personal_server.granting.codes import consume
 from personal_server.granting.decisions import issue_grants
 from personal_server.granting.holdings import active_held
-from personal_server.granting.reviews import Asked, Review, all_choices, facts_of, review_of
+from personal_server.granting.reviews import Review, ReviewRequest, all_choices, facts_of, review_of
 from personal_server.granting.tokens import Entitlement, Issued, mint
 from personal_server.storage.authorization import AuthorizationReader, AuthorizationStore, ClientRow
 from personal_server.storage.catalog import Catalogs
@@ -126,7 +126,7 @@ class LocalGranting:
     ) -> Review:
         facts = RequestFacts(request_id, asked.origin, self._store.subject_id, asked.origin)
         display = {"name": client.name}
-        request = Asked(facts, client, display, asked.selections, opened_at_ns)
+        request = ReviewRequest(facts, client, display, asked.selections, opened_at_ns)
         catalog = self._catalogs()
         earlier = active_held(reader, client.client_id, self._clock())
         first = review_of(request, catalog, Choices(mode=asked.mode, expiry=asked.expiry))

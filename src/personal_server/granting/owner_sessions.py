@@ -47,7 +47,7 @@ Clock = Callable[[], int]
 
 
 @dataclass(frozen=True, slots=True)
-class Visitor:
+class Browser:
     """From where a browser comes, as far as it says."""
 
     address: str | None = None
@@ -93,7 +93,7 @@ class OwnerSignIn:
             _note(writer, "owner.link_created", now_ns, actor="local_cli")
         return secret
 
-    def enter_by_link(self, secret: str, visitor: Visitor) -> str:
+    def enter_by_link(self, secret: str, visitor: Browser) -> str:
         """Spend a link; the value of a new session's cookie.  Raises: SignInLinkInvalid."""
         now_ns = self.clock()
         with self.store.write() as writer:
@@ -108,7 +108,7 @@ class OwnerSignIn:
                 return self._open(writer, visitor, now_ns, "link")
         raise SignInLinkInvalid("This sign-in link is used or too old. Make a new one.")
 
-    def enter_by_password(self, password: str, visitor: Visitor) -> str:
+    def enter_by_password(self, password: str, visitor: Browser) -> str:
         """The value of a new session's cookie.  Raises: SignInFailed."""
         now_ns = self.clock()
         with self.store.read() as reader:
@@ -220,7 +220,7 @@ class OwnerSignIn:
         except (VerificationError, InvalidHashError):
             return False
 
-    def _open(self, writer: AuthorizationWriter, visitor: Visitor, now_ns: int, how: str) -> str:
+    def _open(self, writer: AuthorizationWriter, visitor: Browser, now_ns: int, how: str) -> str:
         cookie = base64url(self.random_bytes(SECRET_BYTES))
         agent = visitor.user_agent
         writer.insert(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from personal_server.consent.authorization_requests import SCOPE_OWNER, CodeRequest, Wanted
+from personal_server.consent.authorization_requests import SCOPE_OWNER, CodeRequest, RequestedAccess
 from personal_server.consent.credentials import (
     DEVICE_CODE,
     REQUEST,
@@ -117,7 +117,9 @@ class Requesting:
                 writer.change(RequestRow, to, RequestRow.request_id.equals(row.request_id))
         return row.request_id
 
-    def ask_for_device(self, asking: Asking, wanted: Wanted, acting: Acting) -> DeviceCodes:
+    def ask_for_device(
+        self, asking: Asking, wanted: RequestedAccess, acting: Acting
+    ) -> DeviceCodes:
         """The codes of a new device request.  Raises: RateLimitExceeded."""
         now_ns = self._clock()
         device_code = new_secret(DEVICE_CODE, self._random_bytes)
@@ -196,7 +198,7 @@ class Requesting:
         )
 
     def _row(
-        self, asking: Asking, wanted: Wanted, flow: str, now_ns: int, ttl_ns: int
+        self, asking: Asking, wanted: RequestedAccess, flow: str, now_ns: int, ttl_ns: int
     ) -> RequestRow:
         return RequestRow(
             request_id=new_id(REQUEST, self._random_bytes),

@@ -26,13 +26,13 @@ from personal_server.consent.selections import Selection, parse_stored
 from personal_server.consent.terms import Missing, Terms, grant_of, narrow
 from personal_server.domain.grant import ACTIVE, MemberGrant, Resolved
 from personal_server.errors import InvalidAuthorizationDetails, NotANarrowing
-from personal_server.granting.holdings import Held
+from personal_server.granting.holdings import Holding
 from personal_server.storage.authorization import ClientRow, RequestRow
 from personal_server.storage.catalog import Catalog
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ReviewRequest:
     """A request with all that is needed to review it.
 
     `opened_at_ns` is when it was first opened: ends count from there.
@@ -69,14 +69,14 @@ class Review:
         client holds now.
     """
 
-    asked: Asked
+    asked: ReviewRequest
     request: RequestRow | None
     offers: tuple[EntryOffer | Ungrantable, ...]
     choices: Choices
     terms: Terms
     artifact: Artifact | None
     revision: str | None
-    earlier: tuple[Held, ...] = ()
+    earlier: tuple[Holding, ...] = ()
 
     @property
     def missing(self) -> tuple[Missing, ...]:
@@ -133,9 +133,9 @@ class Review:
         )
 
 
-def asked_of(subject_id: str, row: RequestRow, client: ClientRow) -> Asked:
+def asked_of(subject_id: str, row: RequestRow, client: ClientRow) -> ReviewRequest:
     """A stored request as it is reviewed; it has been opened."""
-    return Asked(
+    return ReviewRequest(
         facts=RequestFacts(row.request_id, row.origin, subject_id, row.resource),
         client=client,
         display=client_display(client.client_id, client.name, client.display, row.display),
@@ -179,11 +179,11 @@ def all_choices(offers: Sequence[EntryOffer | Ungrantable]) -> Choices:
 
 
 def review_of(
-    asked: Asked,
+    asked: ReviewRequest,
     catalog: Catalog,
     choices: Choices | None,
     *,
-    earlier: tuple[Held, ...] = (),
+    earlier: tuple[Holding, ...] = (),
     request: RequestRow | None = None,
 ) -> Review:
     """The review of a request under these choices (`None`: what is first ticked).

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from personal_server.consent import lifecycle
 from personal_server.consent.lifecycle import Lifecycle
 from personal_server.storage.authorization import (
+    AuthorizationRow,
     AuthorizationWriter,
     CodeRow,
     FamilyRow,
@@ -18,12 +19,11 @@ from personal_server.storage.authorization import (
     R,
     RefreshTokenRow,
     RequestRow,
-    Row,
     TokenRow,
 )
 from personal_server.storage.tables import Assignment, ColumnCondition
 
-LIFECYCLES: Mapping[type[Row], Lifecycle] = {
+LIFECYCLES: Mapping[type[AuthorizationRow], Lifecycle] = {
     RequestRow: lifecycle.REQUEST,
     CodeRow: lifecycle.CODE,
     RefreshTokenRow: lifecycle.REFRESH_TOKEN,

@@ -13,7 +13,7 @@ LinkRule = Literal["auto", "always", "never"]
 
 
 @dataclass(frozen=True, slots=True)
-class AdapterSettings:
+class AdapterOptions:
     """The two tuning variables of the adapter."""
 
     link_rule: LinkRule = "auto"
@@ -21,7 +21,7 @@ class AdapterSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ToolCall:
     """Everything one call may use.
 
     Shapes: provider_url is the public origin; openai chooses a format and nothing else.
@@ -32,7 +32,7 @@ class Call:
     provider_url: str
     nonce: Callable[[], str]
     openai: bool = False
-    settings: AdapterSettings = field(default_factory=AdapterSettings)
+    settings: AdapterOptions = field(default_factory=AdapterOptions)
 
     @property
     def link_rule(self) -> LinkRule:
@@ -76,7 +76,7 @@ class Outcome:
         return len(self.text), len(compact(self.structured))
 
 
-def adapter_settings(link_rule: str, max_blob_bytes: int) -> AdapterSettings:
+def adapter_settings(link_rule: str, max_blob_bytes: int) -> AdapterOptions:
     """Settings from words already checked; anything unknown counts as `auto`."""
     rules: dict[str, LinkRule] = {"auto": "auto", "always": "always", "never": "never"}
-    return AdapterSettings(rules.get(link_rule, "auto"), max_blob_bytes)
+    return AdapterOptions(rules.get(link_rule, "auto"), max_blob_bytes)

@@ -26,9 +26,14 @@ from personal_server.errors import (
     NotPermitted,
     PersonalServerError,
 )
-from personal_server.mcp_adapter.calls import AdapterSettings
+from personal_server.mcp_adapter.calls import AdapterOptions
 from personal_server.mcp_adapter.metrics import Counts, telling
-from personal_server.mcp_adapter.server import Caller, Offer, build_server, personal_data
+from personal_server.mcp_adapter.server import (
+    ClientRequest,
+    ServerOffer,
+    build_server,
+    personal_data,
+)
 from personal_server.rs_client.port import RsPort
 from personal_server.web.application import Exchange, Surface
 from personal_server.web.error_responses import json_error
@@ -265,13 +270,13 @@ def hosted_app(
     origins: Sequence[str],
     version: str,
     allowed_origins: Sequence[str] = (),
-    settings: AdapterSettings | None = None,
-    offer: Offer = personal_data,
+    settings: AdapterOptions | None = None,
+    offer: ServerOffer = personal_data,
 ) -> HostedApp:
     """The application: one server for each origin, all built here."""
     counts = Counts()
 
-    def callers(request: Any) -> Caller:
+    def callers(request: Any) -> ClientRequest:
         return _caller(request, open_port)
 
     def manager(origin: str) -> StreamableHTTPSessionManager:
@@ -296,9 +301,9 @@ def hosted_app(
     return HostedApp(managers, admission, allowed_origins, counts)
 
 
-def _caller(request: Request, open_port: OpenPort) -> Caller:
+def _caller(request: Request, open_port: OpenPort) -> ClientRequest:
     credential: HostedCredential = request.scope["state"][STATE_KEY]
-    return Caller(
+    return ClientRequest(
         open_port=lambda tool: open_port(replace(credential, tool=tool)),
         provider_url=credential.origin,
         request_id=credential.request_id,

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from personal_server.mcp_adapter import contract
-from personal_server.mcp_adapter.calls import Call
+from personal_server.mcp_adapter.calls import ToolCall
 from personal_server.mcp_adapter.reads import read_catalog
 from personal_server.mcp_adapter.safe_text import one_line
 from personal_server.mcp_adapter.schema_document import (
@@ -22,7 +22,7 @@ from personal_server.rs_client.json_values import Json, as_object, compact
 
 
 @dataclass(frozen=True, slots=True)
-class Argument:
+class PromptArgument:
     """One argument of a prompt."""
 
     name: str
@@ -37,7 +37,7 @@ class Prompt:
     name: str
     title: str
     description: str
-    arguments: tuple[Argument, ...]
+    arguments: tuple[PromptArgument, ...]
     words: str
 
     def render(self, given: Mapping[str, str]) -> str:
@@ -80,8 +80,8 @@ def _inserted(value: str) -> str:
     return compact(one_line(value)[: contract.PROMPT_ARGUMENT])
 
 
-STREAM = Argument("stream", "Stream to look in; see schema.")
-CONNECTION = Argument("connection_id", "One configured source; see schema.")
+STREAM = PromptArgument("stream", "Stream to look in; see schema.")
+CONNECTION = PromptArgument("connection_id", "One configured source; see schema.")
 STREAM_TEMPLATE = "pdpp://stream/{name}"
 STATE_GAPS = "Say plainly what was not covered: partial results, unavailable sources, cut text."
 
@@ -100,7 +100,7 @@ PROMPTS: dict[str, Prompt] = {
             "answer_with_evidence",
             "Answer with evidence",
             "Answers a question from the shared records, with citations.",
-            (Argument("question", "What to find out.", required=True), STREAM, CONNECTION),
+            (PromptArgument("question", "What to find out.", required=True), STREAM, CONNECTION),
             "Answer the question below from the shared records. Search first, read what matters"
             " with `fetch` or `read_record_field`, and give the id and url of every record the"
             f" answer rests on. {STATE_GAPS}",
@@ -110,11 +110,11 @@ PROMPTS: dict[str, Prompt] = {
             "Timeline",
             "Orders what happened around a topic by time.",
             (
-                Argument("topic", "What the timeline is about.", required=True),
+                PromptArgument("topic", "What the timeline is about.", required=True),
                 STREAM,
                 CONNECTION,
-                Argument("since", "First day, such as 2026-01-01."),
-                Argument("until", "Day after the last one."),
+                PromptArgument("since", "First day, such as 2026-01-01."),
+                PromptArgument("until", "Day after the last one."),
             ),
             "Make a timeline of the topic below. Find dated records with `search` and"
             " `query_records`, order them by the time they happened, not by the time they were"
@@ -125,9 +125,9 @@ PROMPTS: dict[str, Prompt] = {
             "Stream overview",
             "Counts, time range and a few samples of one stream.",
             (
-                Argument("stream", "Stream to describe; see schema.", required=True),
+                PromptArgument("stream", "Stream to describe; see schema.", required=True),
                 CONNECTION,
-                Argument("field", "Field to group by."),
+                PromptArgument("field", "Field to group by."),
             ),
             "Describe the stream below: call `schema` for its fields, `aggregate` for counts and"
             " the time range (and groups of the field, if one is given), then show a few records"
@@ -149,7 +149,7 @@ NOTHING = Completions([], 0)
 
 
 async def complete(
-    call: Call,
+    call: ToolCall,
     *,
     prompt: str | None,
     uri: str | None,

@@ -9,7 +9,7 @@ import anyio
 
 from personal_server.mcp_adapter import contract
 from personal_server.mcp_adapter.arguments import EXPECTED_FILTER, Arguments, legal_call, without
-from personal_server.mcp_adapter.calls import Call
+from personal_server.mcp_adapter.calls import ToolCall
 from personal_server.mcp_adapter.errors import NextCall, ToolError
 from personal_server.mcp_adapter.handles import parse_id
 from personal_server.mcp_adapter.safe_text import label
@@ -44,7 +44,7 @@ LARGEST_LIMIT = 100
 NAMED_VALUES = 12
 
 
-async def read(call: Call, path: Path, query: Query, arguments: Arguments) -> RsResponse:
+async def read(call: ToolCall, path: Path, query: Query, arguments: Arguments) -> RsResponse:
     """Read one JSON object.
 
     Raises: ToolError, for every status but success and for every failure of the port.
@@ -58,7 +58,7 @@ async def read(call: Call, path: Path, query: Query, arguments: Arguments) -> Rs
 
 
 async def answer(
-    call: Call, path: Path, query: Query, arguments: Arguments, *, max_bytes: int | None = None
+    call: ToolCall, path: Path, query: Query, arguments: Arguments, *, max_bytes: int | None = None
 ) -> RsResponse:
     """Read, whatever the status.
 
@@ -74,7 +74,7 @@ async def answer(
         raise _failure("rs_unreachable", call, arguments) from None
 
 
-async def read_catalog(call: Call, query: Query) -> Json | None:
+async def read_catalog(call: ToolCall, query: Query) -> Json | None:
     """The compact schema for a check of ours, live; None when it cannot be had in time."""
     try:
         with anyio.move_on_after(contract.ASIDE_SECONDS):
@@ -94,11 +94,11 @@ async def get_schema(port: RsPort, query: Query = ()) -> RsResponse:
     return await port.get(SCHEMA_PATH, query) if response.status == 400 else response
 
 
-def _failure(code: str, call: Call, arguments: Arguments) -> ToolError:
+def _failure(code: str, call: ToolCall, arguments: Arguments) -> ToolError:
     return ToolError(code, FAILURE_MESSAGES[code], next_call=NextCall(call.tool, arguments))
 
 
-def refusal(call: Call, response: RsResponse, arguments: Arguments) -> ToolError:
+def refusal(call: ToolCall, response: RsResponse, arguments: Arguments) -> ToolError:
     """The server's own refusal, with its code and a hint."""
     error = error_of(response)
     code = str(error["code"])
@@ -122,7 +122,7 @@ def refusal(call: Call, response: RsResponse, arguments: Arguments) -> ToolError
     return ToolError(code, message, members=members, next_call=following)
 
 
-def _advice(call: Call, code: str, status: int) -> str:
+def _advice(call: ToolCall, code: str, status: int) -> str:
     if code in NEVER_RETRIED:
         return MORE_ACCESS
     if code in ENDED_CODES or code == "connection_not_found":

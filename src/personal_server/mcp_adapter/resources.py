@@ -11,9 +11,9 @@ from urllib.parse import unquote
 
 from personal_server.mcp_adapter import contract
 from personal_server.mcp_adapter.arguments import without
-from personal_server.mcp_adapter.calls import Call
+from personal_server.mcp_adapter.calls import ToolCall
 from personal_server.mcp_adapter.errors import ToolError
-from personal_server.mcp_adapter.faces.field_window import Asked
+from personal_server.mcp_adapter.faces.field_window import WindowRequest
 from personal_server.mcp_adapter.faces.record_identity import blob_url, record_url
 from personal_server.mcp_adapter.handles import (
     BLOB_PREFIX,
@@ -33,7 +33,7 @@ from personal_server.mcp_adapter.handles import (
 )
 from personal_server.mcp_adapter.reads import answer, read, refusal
 from personal_server.mcp_adapter.schema_document import (
-    Connection,
+    ConnectionLabel,
     all_connections,
     catalog_rows,
     unavailable_in,
@@ -68,7 +68,7 @@ class Resource:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListedResource:
     """A resource or template as it is listed."""
 
     uri: str
@@ -79,26 +79,28 @@ class Listed:
 
 
 FIXED = (
-    Listed(
+    ListedResource(
         "pdpp://schema", "schema", "Granted data", "Index of what this access covers.", JSON_TYPE
     ),
-    Listed("pdpp://grant", "grant", "This access", "Terms of this access and its end.", JSON_TYPE),
+    ListedResource(
+        "pdpp://grant", "grant", "This access", "Terms of this access and its end.", JSON_TYPE
+    ),
 )
 TEMPLATES = (
-    Listed("pdpp://stream/{name}", "stream", "Stream", "Fields and abilities.", JSON_TYPE),
-    Listed("pdpp://record/{handle}", "record", "Record", "One record as JSON.", JSON_TYPE),
-    Listed(
+    ListedResource("pdpp://stream/{name}", "stream", "Stream", "Fields and abilities.", JSON_TYPE),
+    ListedResource("pdpp://record/{handle}", "record", "Record", "One record as JSON.", JSON_TYPE),
+    ListedResource(
         "pdpp://field-window/{handle}",
         "field-window",
         "Part of a field",
         "One bounded window of a text field.",
         "text/plain",
     ),
-    Listed("pdpp://blob/{handle}", "blob", "File", "Bytes of one file.", None),
+    ListedResource("pdpp://blob/{handle}", "blob", "File", "Bytes of one file.", None),
 )
 
 
-async def read_resource(call: Call, uri: str) -> Resource:
+async def read_resource(call: ToolCall, uri: str) -> Resource:
     """Read one URI.
 
     Raises: ToolError.
@@ -130,7 +132,7 @@ def _json(value: object, *, untrusted: bool = False) -> Content:
     return Content(JSON_TYPE, compact(value), untrusted=untrusted)
 
 
-async def _grant(call: Call) -> Resource:
+async def _grant(call: ToolCall) -> Resource:
     catalog, _ = await read_compact(call, {})
     bearer = as_object(catalog.get("bearer"))
     manage = as_text(bearer.get("manage_url")) or ""
@@ -147,12 +149,12 @@ async def _grant(call: Call) -> Resource:
     return Resource((_json(found),))
 
 
-def _connection(connection: Connection, connector_key: str | None) -> Json:
+def _connection(connection: ConnectionLabel, connector_key: str | None) -> Json:
     entry: Json = {"connection_id": connection.connection_id, "connector_key": connector_key}
     return {**entry, "display_name": connection.display_name} if connection.display_name else entry
 
 
-async def _stream(call: Call, name: str) -> Resource:
+async def _stream(call: ToolCall, name: str) -> Resource:
     stream = unquote(name)
     if not is_part(stream) or unquote(stream) != stream:
         raise ToolError("invalid_id", "This URI is malformed.", param="uri")
@@ -162,7 +164,7 @@ async def _stream(call: Call, name: str) -> Resource:
     return Resource((_json(stream_data(catalog)),), SCHEMA_TTL_MS)
 
 
-async def _record(call: Call, handle: str) -> Resource:
+async def _record(call: ToolCall, handle: str) -> Resource:
     record = parse_record_handle(handle)
     response = await read(call, record.path, record.scope, {})
     content = _json(response.body, untrusted=True)
@@ -172,13 +174,13 @@ async def _record(call: Call, handle: str) -> Resource:
     return Resource((content,))
 
 
-async def _window(call: Call, handle: str) -> Resource:
+async def _window(call: ToolCall, handle: str) -> Resource:
     window = parse_window_handle(handle)
     key = field_key(window.record, window.field_path)
     digest = short_digest(window.digest)
     cursor = WindowCursor(key, window.offset_chars, window.limit_chars, digest)
     arguments = {"id": format_id(window.record), "field_path": window.field_path}
-    outcome = await read_window(call, Asked(window.record, arguments, cursor))
+    outcome = await read_window(call, WindowRequest(window.record, arguments, cursor))
     record, field = outcome.structured["record"], outcome.structured["field"]
     shown = outcome.structured["window"]
     following, before = _neighbours(outcome.structured, window)
@@ -208,7 +210,7 @@ def _neighbours(structured: Json, window: WindowRef) -> tuple[str | None, str | 
     return following, at(before) if shown["previous_cursor"] else None
 
 
-async def _blob(call: Call, handle: str) -> Resource:
+async def _blob(call: ToolCall, handle: str) -> Resource:
     blob = parse_blob_handle(handle)
     path, scope = ("v1", "blobs", blob.blob_id), connection_scope(blob.connection_id)
     response = await answer(call, path, scope, {}, max_bytes=call.settings.max_blob_bytes)
@@ -226,7 +228,7 @@ def _too_large(size_bytes: int, url: str) -> ToolError:
     return ToolError("resource_too_large", "Too large for MCP; read it over REST.", members=members)
 
 
-READERS: dict[str, Callable[[Call, str], Awaitable[Resource]]] = {
+READERS: dict[str, Callable[[ToolCall, str], Awaitable[Resource]]] = {
     STREAM_PREFIX: _stream,
     RECORD_PREFIX: _record,
     WINDOW_PREFIX: _window,

@@ -71,7 +71,7 @@ FULL_MARGIN_CHARS = 1_500
 
 
 @dataclass(frozen=True, slots=True)
-class Connection:
+class ConnectionLabel:
     """One configured account."""
 
     connection_id: str
@@ -86,7 +86,7 @@ class CatalogRow:
     row: Json
     connector: Json
     connector_key: str | None
-    connections: tuple[Connection, ...]
+    connections: tuple[ConnectionLabel, ...]
 
     @property
     def name(self) -> str:
@@ -108,16 +108,18 @@ def _row(row: Json, connector: Json) -> CatalogRow:
     return CatalogRow(row, connector, key, own)
 
 
-def connections_in(holder: Json) -> tuple[Connection, ...]:
+def connections_in(holder: Json) -> tuple[ConnectionLabel, ...]:
     """The connections a row or connector lists, in either spelling."""
     listed = [
-        Connection(connection, as_text(item.get("display_name")), as_text(item.get("grant_id")))
+        ConnectionLabel(
+            connection, as_text(item.get("display_name")), as_text(item.get("grant_id"))
+        )
         for item in objects_in(holder.get("granted_connections"))
         if (connection := connection_of(item))
     ]
     if not listed and (single := connection_of(holder)):
         label, grant = as_text(holder.get("display_name")), as_text(holder.get("grant_id"))
-        return (Connection(single, label, grant),)
+        return (ConnectionLabel(single, label, grant),)
     return tuple(listed)
 
 
@@ -137,9 +139,9 @@ def covers(row: CatalogRow, connection_id: str) -> bool:
     return not row.connections or any(c.connection_id == connection_id for c in row.connections)
 
 
-def all_connections(catalog: Json) -> dict[str, tuple[Connection, str | None]]:
+def all_connections(catalog: Json) -> dict[str, tuple[ConnectionLabel, str | None]]:
     """Every connection once, with its connector's key, in order of appearance."""
-    found: dict[str, tuple[Connection, str | None]] = {}
+    found: dict[str, tuple[ConnectionLabel, str | None]] = {}
     for connector in objects_in(catalog.get("connectors")):
         for connection in connections_in(connector):
             found.setdefault(connection.connection_id, (connection, connector_key_of(connector)))

@@ -10,7 +10,7 @@ from typing import Any
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
-from personal_server.mcp_adapter.calls import Call, Link, Outcome
+from personal_server.mcp_adapter.calls import Link, Outcome, ToolCall
 from personal_server.mcp_adapter.contract import published_contract
 from personal_server.mcp_adapter.errors import ToolError
 from personal_server.mcp_adapter.faces.refusal import render_refusal
@@ -28,7 +28,7 @@ WITHOUT_ORIGIN = frozenset({"fetch"})
 """Tools whose results name neither request nor provider."""
 
 
-def call_result(call: Call, outcome: Outcome) -> tuple[types.CallToolResult, tuple[int, int]]:
+def call_result(call: ToolCall, outcome: Outcome) -> tuple[types.CallToolResult, tuple[int, int]]:
     """The result, and the characters of both faces."""
     blocks: list[types.ContentBlock] = [types.TextContent(text=outcome.text)]
     if not outcome.is_error and not (call.openai and call.tool == "search"):
@@ -42,7 +42,7 @@ def call_result(call: Call, outcome: Outcome) -> tuple[types.CallToolResult, tup
     return result, outcome.sizes
 
 
-def _meta(call: Call, outcome: Outcome) -> dict[str, Any]:
+def _meta(call: ToolCall, outcome: Outcome) -> dict[str, Any]:
     meta: dict[str, Any] = {}
     if call.tool not in WITHOUT_ORIGIN:
         if outcome.request_id:

@@ -22,7 +22,7 @@ from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
 from personal_server.mcp_adapter import contract, sdk_results
-from personal_server.mcp_adapter.calls import AdapterSettings, Call, Outcome
+from personal_server.mcp_adapter.calls import AdapterOptions, Outcome, ToolCall
 from personal_server.mcp_adapter.contract import published_contract, replacement_of
 from personal_server.mcp_adapter.errors import NextCall, ToolError
 from personal_server.mcp_adapter.faces.refusal import render_refusal
@@ -48,15 +48,15 @@ INTERNAL_MESSAGE = "The adapter failed. The request id finds the log line."
 _log = logging.getLogger("personal_server.mcp_adapter")
 
 Context = ServerRequestContext[Any, Any]
-ToolFunction = Callable[[Call, Mapping[str, Any] | None], Awaitable[Outcome]]
+ToolFunction = Callable[[ToolCall, Mapping[str, Any] | None], Awaitable[Outcome]]
 PromptFunction = Callable[[Mapping[str, str]], types.GetPromptResult]
-ResourceReader = Callable[[Call, str], Awaitable[Resource]]
+ResourceReader = Callable[[ToolCall, str], Awaitable[Resource]]
 Listed = TypeVar("Listed")
-Rendering = Callable[[Call, Outcome], tuple[types.CallToolResult, tuple[int, int]]]
+Rendering = Callable[[ToolCall, Outcome], tuple[types.CallToolResult, tuple[int, int]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class ServerOffer:
     """What a server offers: its lists, and what answers each name in them.
 
     Shapes: a tool returns an outcome, which `render` makes a result with the sizes of its faces.
@@ -73,7 +73,7 @@ class Offer:
     render: Rendering = call_result
 
 
-personal_data = Offer(
+personal_data = ServerOffer(
     list_tools=sdk_results.list_tools_result,
     list_resources=sdk_results.list_resources_result,
     list_templates=sdk_results.list_templates_result,
@@ -93,7 +93,7 @@ personal_data = Offer(
 
 
 @dataclass(frozen=True, slots=True)
-class Caller:
+class ClientRequest:
     """What one request brings: a way to open ports, and which client sent it.
 
     Shapes: provider_url is the public origin of the request; client_id is the token's, if known.
@@ -110,17 +110,17 @@ class Caller:
 class Callers(Protocol):
     """Finds the caller of a request; the transport knows it."""
 
-    def __call__(self, request: Any) -> Caller:
+    def __call__(self, request: Any) -> ClientRequest:
         """Given a Starlette request, or None on stdio."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class ToolRun:
     """One request while it is served: its caller, what it read, when it began."""
 
     tool: str
-    caller: Caller
+    caller: ClientRequest
     port: MeasuredPort
     counts: Counts
     started: float = field(default_factory=perf_counter)
@@ -150,15 +150,15 @@ class Adapter:
     """The handlers of one server."""
 
     callers: Callers
-    settings: AdapterSettings = field(default_factory=AdapterSettings)
-    offer: Offer = personal_data
+    settings: AdapterOptions = field(default_factory=AdapterOptions)
+    offer: ServerOffer = personal_data
     counts: Counts = field(default_factory=Counts)
 
-    def call_for(self, context: Context, tool: str) -> tuple[Call, Run]:
+    def call_for(self, context: Context, tool: str) -> tuple[ToolCall, ToolRun]:
         """The call of one request, bound to one tool."""
         caller = self.callers(context.request)
         port = MeasuredPort(caller.open_port(tool))
-        call = Call(
+        call = ToolCall(
             tool=tool,
             port=port,
             provider_url=caller.provider_url,
@@ -168,7 +168,7 @@ class Adapter:
             ),
             settings=self.settings,
         )
-        return call, Run(tool, caller, port, self.counts)
+        return call, ToolRun(tool, caller, port, self.counts)
 
     async def call_tool(
         self, context: Context, params: types.CallToolRequestParams
@@ -238,7 +238,7 @@ class Adapter:
         return types.CompleteResult(completion=completion)
 
 
-def refusal_of(error: Exception, caller: Caller) -> ToolError:
+def refusal_of(error: Exception, caller: ClientRequest) -> ToolError:
     """What a failure is to the client."""
     if isinstance(error, ToolError):
         return error
@@ -248,7 +248,10 @@ def refusal_of(error: Exception, caller: Caller) -> ToolError:
 
 
 async def guarded(
-    function: ToolFunction, call: Call, arguments: Mapping[str, Any] | None, caller: Caller
+    function: ToolFunction,
+    call: ToolCall,
+    arguments: Mapping[str, Any] | None,
+    caller: ClientRequest,
 ) -> Outcome:
     """Run a tool; a refusal, a deadline or a defect of ours becomes a typed outcome."""
     try:
@@ -264,13 +267,13 @@ async def guarded(
     return _within_ceiling(call, outcome)
 
 
-def _defect(error: Exception, caller: Caller) -> ToolError:
+def _defect(error: Exception, caller: ClientRequest) -> ToolError:
     request_id = caller.request_id or new_request_id()
     log_failure(error, request_id)
     return ToolError("internal_error", INTERNAL_MESSAGE, members={"request_id": request_id})
 
 
-def _within_ceiling(call: Call, outcome: Outcome) -> Outcome:
+def _within_ceiling(call: ToolCall, outcome: Outcome) -> Outcome:
     if max(outcome.sizes) <= contract.CEILING:
         return outcome
     message = "The result passes the limit whatever is cut; ask for less."
@@ -303,12 +306,12 @@ def build_server(
     name: str,
     version: str,
     icon_url: str | None = None,
-    settings: AdapterSettings | None = None,
-    offer: Offer = personal_data,
+    settings: AdapterOptions | None = None,
+    offer: ServerOffer = personal_data,
     counts: Counts | None = None,
 ) -> Server[dict[str, Any]]:
     """The server of one origin (hosted) or one process (stdio)."""
-    adapter = Adapter(callers, settings or AdapterSettings(), offer, counts or Counts())
+    adapter = Adapter(callers, settings or AdapterOptions(), offer, counts or Counts())
     icons = None
     if icon_url is not None:
         icons = [types.Icon(src=icon_url, mime_type="image/svg+xml", sizes=["any"])]

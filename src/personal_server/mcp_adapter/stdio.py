@@ -11,10 +11,10 @@ from typing import Any
 import anyio
 from mcp.server.stdio import stdio_server
 
-from personal_server.mcp_adapter.calls import AdapterSettings
+from personal_server.mcp_adapter.calls import AdapterOptions
 from personal_server.mcp_adapter.metrics import Counts, telling
 from personal_server.mcp_adapter.reads import get_schema
-from personal_server.mcp_adapter.server import Caller, build_server
+from personal_server.mcp_adapter.server import ClientRequest, build_server
 from personal_server.rs_client.json_values import as_object, as_text
 from personal_server.rs_client.port import Path, Query, RsPort, RsResponse
 from personal_server.web.requests import new_request_id
@@ -76,15 +76,15 @@ async def serve_stdio(
     version: str,
     kind_known: bool,
     refuse_owner: Callable[[], None],
-    settings: AdapterSettings | None = None,
+    settings: AdapterOptions | None = None,
 ) -> None:
     """Serve until the input ends; refuse_owner ends the process."""
     check = KindCheck(kind_known, refuse_owner)
 
-    def callers(request: Any) -> Caller:
+    def callers(request: Any) -> ClientRequest:
         del request
         request_id = new_request_id()
-        return Caller(
+        return ClientRequest(
             open_port=lambda tool: CheckedPort(open_port(tool, request_id), check),
             provider_url=provider_url,
             request_id=request_id,

@@ -14,7 +14,7 @@ import msgspec
 from personal_server.domain.authority import ReadAuthority
 from personal_server.domain.criteria import Granularity, Grouping, Metric
 from personal_server.domain.disclosure import Disclosed
-from personal_server.domain.envelope import Answer
+from personal_server.domain.envelope import ReadResult
 from personal_server.domain.values import NANOSECONDS
 from personal_server.domain.wire_objects import (
     ConnectionId,
@@ -79,7 +79,7 @@ def read_aggregate(
     snapshot: ReadSnapshot,
     authority: ReadAuthority,
     query: AggregateQuery,
-) -> Answer:
+) -> ReadResult:
     """The aggregate.  Raises: what `authorize_aggregate` raises, QueryTimeout."""
     read = authorize_aggregate(authority, query)
     found = snapshot.aggregate(read.plan)
@@ -88,7 +88,7 @@ def read_aggregate(
     if freshness is not None:
         meta["freshness"] = freshness
     used = _used_fields(read.plan)
-    return Answer(
+    return ReadResult(
         data=_aggregation(read, found),
         meta=meta,
         disclosed=[Disclosed(source, used, 0) for source in read.sources],

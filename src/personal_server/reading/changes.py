@@ -16,7 +16,7 @@ import msgspec
 
 from personal_server.domain.authority import ReadAuthority
 from personal_server.domain.cursor import (
-    Place,
+    CursorPlace,
     Sealer,
     TokenUse,
     open_place,
@@ -25,8 +25,8 @@ from personal_server.domain.cursor import (
     seal_place,
 )
 from personal_server.domain.disclosure import Disclosed
-from personal_server.domain.envelope import Answer
-from personal_server.domain.record import Row
+from personal_server.domain.envelope import ReadResult
+from personal_server.domain.record import StoredRecord
 from personal_server.domain.wire_objects import ENCODE
 from personal_server.enforcement.authorize import authorize_changes
 from personal_server.enforcement.disclose import disclose_tombstone, discloser
@@ -56,7 +56,7 @@ def follow(
     snapshot: ReadSnapshot,
     authority: ReadAuthority,
     query: ChangesQuery,
-) -> Answer:
+) -> ReadResult:
     """A page of a change feed.
 
     Raises: what `authorize_changes` raises, InvalidCursor, CursorExpired, QueryTimeout.
@@ -72,7 +72,7 @@ def follow(
     shown = found.items[: len(items)]
     last = shown[-1].sequence if shown else feed.after
     cursor = _seal_cursor(ports, read, feed, epoch, last) if more else None
-    return Answer(
+    return ReadResult(
         data=items,
         next_cursor=cursor,
         next_changes_since=None if more else _seal_bookmark(ports, read, epoch, feed.horizon),
@@ -162,7 +162,7 @@ def _disclosed_items(read: AuthorizedRead[ChangesPlan], items: Sequence[Change])
     size_bytes = 0
     for change in items:
         item = change.item
-        if isinstance(item, Row):
+        if isinstance(item, StoredRecord):
             record = disclosers[item.connection_id](item)
         else:
             record = disclose_tombstone(read.authority, sources[item.connection_id], item)
@@ -191,14 +191,14 @@ def _seal_cursor(
     ports: ReadPorts, read: AuthorizedRead[ChangesPlan], feed: _Feed, epoch: str, after: int
 ) -> str:
     position = (epoch, feed.since, feed.horizon, after, feed.start)
-    place = Place(_request(read), projection_digest(read.sources), position)
+    place = CursorPlace(_request(read), projection_digest(read.sources), position)
     return seal_place(ports.sealer, TokenUse.FEED, place)
 
 
 def _seal_bookmark(
     ports: ReadPorts, read: AuthorizedRead[ChangesPlan], epoch: str, horizon: int
 ) -> str:
-    place = Place(_request(read), projection_digest(read.sources), (epoch, horizon))
+    place = CursorPlace(_request(read), projection_digest(read.sources), (epoch, horizon))
     return seal_place(ports.sealer, TokenUse.BOOKMARK, place)
 
 

@@ -47,7 +47,7 @@ class DisclosureLog(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ServedCall:
     """The facts of a request that an entry names.  `tool` is the `PDPP-Tool` header as sent."""
 
     authority: ReadAuthority
@@ -59,7 +59,7 @@ class Call:
 
 
 def served_entries(
-    call: Call, disclosed: Sequence[Disclosed], size_bytes: int, new_id: EntryId
+    call: ServedCall, disclosed: Sequence[Disclosed], size_bytes: int, new_id: EntryId
 ) -> list[DisclosureEntry]:
     """One entry per source that contributed; the bytes sent are shared out by records.
 
@@ -83,7 +83,7 @@ def served_entries(
     ]
 
 
-def denied_entry(call: Call, error: PersonalServerError, new_id: EntryId) -> DisclosureEntry:
+def denied_entry(call: ServedCall, error: PersonalServerError, new_id: EntryId) -> DisclosureEntry:
     """The entry of a refusal.  A stream is named only if the grants name it."""
     authority = call.authority
     named = call.stream if call.stream in authority.granted_streams else None
@@ -109,7 +109,9 @@ def shared_out(total: int, weights: Sequence[int]) -> list[int]:
     return parts
 
 
-def _entry(call: Call, disclosure_id: str, outcome: Outcome, **members: object) -> DisclosureEntry:
+def _entry(
+    call: ServedCall, disclosure_id: str, outcome: Outcome, **members: object
+) -> DisclosureEntry:
     authority = call.authority
     tool = call.tool if call.tool and _TOOL.match(call.tool) else None
     return DisclosureEntry(

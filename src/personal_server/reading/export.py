@@ -19,7 +19,7 @@ import msgspec
 import orjson
 
 from personal_server.domain.connection import Connection
-from personal_server.domain.record import Row
+from personal_server.domain.record import StoredRecord
 from personal_server.domain.values import NANOSECONDS, render_instant
 from personal_server.reading.disclosure_log import ShownDisclosure
 from personal_server.storage.authorization import AuthorizationStore, GrantRow
@@ -209,13 +209,13 @@ def _connection(connection: Connection) -> dict[str, object]:
     }
 
 
-def _ingest_line(row: Row) -> dict[str, object]:
+def _ingest_line(row: StoredRecord) -> dict[str, object]:
     changes = [row.created, *row.field_changes.values()]
     newest = max(changes, key=lambda change: change.sequence)
     return {"key": row.key, "data": row.data, "emitted_at": render_instant(newest.emitted_at_ns)}
 
 
-def _noted(row: Row, referenced: dict[str, None]) -> dict[str, object]:
+def _noted(row: StoredRecord, referenced: dict[str, None]) -> dict[str, object]:
     """The line of a row; the blobs it references are noted."""
     for value in row.data.values():
         if isinstance(value, dict):

@@ -11,7 +11,7 @@ from typing import Literal
 
 from personal_server.domain.authority import ReadableSource, ReadAuthority
 from personal_server.domain.disclosure import Disclosed
-from personal_server.domain.envelope import Answer
+from personal_server.domain.envelope import ReadResult
 from personal_server.domain.wire_objects import (
     ConnectionId,
     Count,
@@ -74,7 +74,7 @@ class ShownFieldWindow(WireObject, kw_only=True, tag_field="object", tag="field_
 
 def read_field_window(
     snapshot: ReadSnapshot, authority: ReadAuthority, query: FieldWindowQuery, url: str
-) -> Answer:
+) -> ReadResult:
     """One window.
 
     Raises: what `authorize_field_window` raises, NotFound, AmbiguousConnection, FieldNotFound,
@@ -92,7 +92,7 @@ def read_field_window(
         field=_field(source, query.field, window),
         window=_window(read, window),
     )
-    return Answer(data=shown, disclosed=[Disclosed(source, (query.field,), 1)])
+    return ReadResult(data=shown, disclosed=[Disclosed(source, (query.field,), 1)])
 
 
 def _the_one(

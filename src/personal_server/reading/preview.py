@@ -15,7 +15,7 @@ from typing import Final, cast
 import msgspec
 
 from personal_server.domain.authority import ReadableSource, ReadAuthority
-from personal_server.domain.envelope import Answer
+from personal_server.domain.envelope import ReadResult
 from personal_server.domain.grant import Resolved
 from personal_server.enforcement.authority import read_authority
 from personal_server.enforcement.queries import RecordsQuery, Selectors
@@ -106,7 +106,7 @@ class EvidenceReader:
         limit: int,
         *,
         figures: bool,
-    ) -> Answer:
+    ) -> ReadResult:
         query = RecordsQuery(
             stream=source.stream,
             selectors=Selectors(connection_id=source.connection_id),
@@ -118,7 +118,7 @@ class EvidenceReader:
             return read_records(self.ports, snapshot, authority, query)
 
 
-def _exact(answer: Answer) -> Evidence:
+def _exact(answer: ReadResult) -> Evidence:
     window = cast("Mapping[str, str | None]", answer.meta.get("window") or {})
     return Evidence(
         count=0 if answer.count is None else answer.count.value,
@@ -128,7 +128,7 @@ def _exact(answer: Answer) -> Evidence:
     )
 
 
-def _rough(answer: Answer) -> Evidence:
+def _rough(answer: ReadResult) -> Evidence:
     return Evidence(
         count=len(cast("list[object]", answer.data)),
         at_least=answer.next_cursor is not None,
@@ -136,7 +136,7 @@ def _rough(answer: Answer) -> Evidence:
     )
 
 
-def _samples(answer: Answer) -> tuple[Mapping[str, object], ...]:
+def _samples(answer: ReadResult) -> tuple[Mapping[str, object], ...]:
     records = cast("list[object]", answer.data)[:SAMPLE_RECORDS]
     parsed: list[dict[str, object]] = msgspec.json.decode(msgspec.json.encode(records))
     return tuple(cast("dict[str, object]", record.get("data") or {}) for record in parsed)

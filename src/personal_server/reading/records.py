@@ -17,7 +17,7 @@ import msgspec
 
 from personal_server.domain.authority import ReadableSource, ReadAuthority
 from personal_server.domain.cursor import (
-    Place,
+    CursorPlace,
     TokenUse,
     open_place,
     request_digest,
@@ -26,8 +26,8 @@ from personal_server.domain.cursor import (
     sources_digest,
 )
 from personal_server.domain.disclosure import Disclosed
-from personal_server.domain.envelope import Answer, Counted, name_unavailable
-from personal_server.domain.record import Row, key_text
+from personal_server.domain.envelope import Counted, ReadResult, name_unavailable
+from personal_server.domain.record import StoredRecord, key_text
 from personal_server.domain.values import Comparable
 from personal_server.domain.wire_objects import ENCODE
 from personal_server.enforcement.authority import ambiguous
@@ -42,7 +42,7 @@ from personal_server.enforcement.disclose import (
 from personal_server.enforcement.expansion import AllowedExpansion
 from personal_server.enforcement.plans import AuthorizedRead, RecordsPlan, Shown, children_plan
 from personal_server.enforcement.queries import RecordQuery, RecordsQuery, Selectors
-from personal_server.enforcement.rows import Children, Page, Position
+from personal_server.enforcement.rows import Children, Position, RowPage
 from personal_server.errors import NotFound
 from personal_server.reading.freshness import least_fresh
 from personal_server.reading.ports import ReadPorts
@@ -73,7 +73,7 @@ class Expansions:
         if children:
             self._children.setdefault(parent, []).append((source, children))
 
-    def disclosed(self, shown: Iterable[Row]) -> list[Disclosed]:
+    def disclosed(self, shown: Iterable[StoredRecord]) -> list[Disclosed]:
         """The sources that children of the shown rows came from."""
         counts: Counter[Parent] = Counter()
         sources: dict[Parent, ReadableSource] = {}
@@ -88,11 +88,11 @@ def expand(
     snapshot: ReadSnapshot,
     authority: ReadAuthority,
     expansions: Sequence[AllowedExpansion],
-    rows: Sequence[Row],
+    rows: Sequence[StoredRecord],
 ) -> Expansions:
     """The expansions of some rows."""
     result = Expansions({(row.connection_id, row.key): {} for row in rows})
-    by_connection: dict[str, list[Row]] = {}
+    by_connection: dict[str, list[StoredRecord]] = {}
     for row in rows:
         by_connection.setdefault(row.connection_id, []).append(row)
     for expansion in expansions:
@@ -105,7 +105,9 @@ def expand(
     return result
 
 
-def _leave_empty(result: Expansions, expansion: AllowedExpansion, parents: list[Row]) -> None:
+def _leave_empty(
+    result: Expansions, expansion: AllowedExpansion, parents: list[StoredRecord]
+) -> None:
     for row in parents:
         empty = _child_list([], None) if expansion.is_list else None
         result.by_parent[row.connection_id, row.key][expansion.name] = empty
@@ -116,7 +118,7 @@ def _expand_one(
     authority: ReadAuthority,
     expansion: AllowedExpansion,
     child: ReadableSource,
-    parents: list[Row],
+    parents: list[StoredRecord],
     result: Expansions,
 ) -> None:
     values = {row.key: _joining_value(expansion, row) for row in parents}
@@ -135,7 +137,7 @@ def _expand_one(
         result.by_parent[row.connection_id, row.key][expansion.name] = rendered
 
 
-def _joining_value(expansion: AllowedExpansion, row: Row) -> str | None:
+def _joining_value(expansion: AllowedExpansion, row: StoredRecord) -> str | None:
     """What joins the two sides: this record's key, or the key it holds."""
     relation = expansion.declared.relationship
     if relation.foreign_key_on == "target":
@@ -164,7 +166,7 @@ def read_records(
     snapshot: ReadSnapshot,
     authority: ReadAuthority,
     query: RecordsQuery,
-) -> Answer:
+) -> ReadResult:
     """A page of records.
 
     Raises: what `authorize_records` raises, InvalidCursor, QueryTimeout.
@@ -179,7 +181,7 @@ def read_records(
     meta |= unavailable_meta(authority, query.selectors)
     records = _disclosed_page(read, page, expansions)
     following = page.more or len(records) < len(page.rows)
-    return Answer(
+    return ReadResult(
         data=records,
         next_cursor=_cursor(ports, read, page, len(records)) if following else None,
         count=count,
@@ -191,7 +193,7 @@ def read_records(
     )
 
 
-def read_record(snapshot: ReadSnapshot, authority: ReadAuthority, query: RecordQuery) -> Answer:
+def read_record(snapshot: ReadSnapshot, authority: ReadAuthority, query: RecordQuery) -> ReadResult:
     """One record.
 
     Raises: what `authorize_record` raises, NotFound, AmbiguousConnection.
@@ -205,12 +207,12 @@ def read_record(snapshot: ReadSnapshot, authority: ReadAuthority, query: RecordQ
     if read.expansions:
         record.expanded = expansions.by_parent[row.connection_id, row.key]
     disclosed = [Disclosed(source, shown, 1), *expansions.disclosed([row])]
-    return Answer(data=record, warnings=read.warnings, disclosed=disclosed)
+    return ReadResult(data=record, warnings=read.warnings, disclosed=disclosed)
 
 
 def the_one(
-    authority: ReadAuthority, sources: Sequence[ReadableSource], rows: Sequence[Row]
-) -> Row:
+    authority: ReadAuthority, sources: Sequence[ReadableSource], rows: Sequence[StoredRecord]
+) -> StoredRecord:
     """The only visible row with a key.
 
     Raises: NotFound (hidden and absent alike), AmbiguousConnection naming exactly the holders.
@@ -258,7 +260,7 @@ def _figures(
 
 
 def _disclosed_page(
-    read: AuthorizedRead[RecordsPlan], page: Page, expansions: Expansions
+    read: AuthorizedRead[RecordsPlan], page: RowPage, expansions: Expansions
 ) -> list[object]:
     """The records that fit into a body, each already JSON; at least one."""
     disclosers = _disclosers(read)
@@ -286,7 +288,7 @@ def _disclosers(read: AuthorizedRead[RecordsPlan]) -> dict[str, Discloser]:
 
 def _page_disclosed(
     read: AuthorizedRead[RecordsPlan],
-    page: Page,
+    page: RowPage,
     shown_count: int,
     expansions: Expansions,
     *,
@@ -327,10 +329,10 @@ def _comparable(value: object) -> Comparable | None:
     return value if isinstance(value, bool | int | float | str) else None
 
 
-def _cursor(ports: ReadPorts, read: AuthorizedRead[RecordsPlan], page: Page, shown: int) -> str:
+def _cursor(ports: ReadPorts, read: AuthorizedRead[RecordsPlan], page: RowPage, shown: int) -> str:
     """A cursor right after the last record shown."""
     position = page.rows[shown - 1].position
-    place = Place(
+    place = CursorPlace(
         _request(read),
         sources_digest(read.sources),
         (position.value, position.key, position.connection_id),

@@ -14,7 +14,7 @@ from typing import cast
 from personal_server.domain.authority import ReadableSource, ReadAuthority, TokenKind
 from personal_server.domain.criteria import Condition, Term
 from personal_server.domain.cursor import (
-    Place,
+    CursorPlace,
     TokenUse,
     open_place,
     request_digest,
@@ -23,8 +23,8 @@ from personal_server.domain.cursor import (
     sources_digest,
 )
 from personal_server.domain.disclosure import Disclosed
-from personal_server.domain.envelope import Answer, Counted, Warning
-from personal_server.domain.record import Row
+from personal_server.domain.envelope import Counted, ReadResult, Warning
+from personal_server.domain.record import StoredRecord
 from personal_server.domain.search_words import parse_terms
 from personal_server.domain.values import NANOSECONDS
 from personal_server.enforcement.authorize import authorize_search
@@ -61,7 +61,7 @@ TOO_SLOW = (
 
 
 @dataclass(frozen=True, slots=True)
-class Findings:
+class SearchCoverage:
     """What is known of the whole search: it stands in the cursor, so that all pages agree.
 
     `lost` names the (connection, stream) pairs that were left out for lack of time.
@@ -105,7 +105,7 @@ class Findings:
 
 
 def source_mix(
-    read: AuthorizedSearch, shown: Sequence[ReadableSource], findings: Findings
+    read: AuthorizedSearch, shown: Sequence[ReadableSource], findings: SearchCoverage
 ) -> dict[str, object]:
     """`source_mix`, or `package` for package tokens."""
     counts = Counter(source.connection_id for source in shown)
@@ -144,7 +144,7 @@ KEPT_NS = 15 * 60 * NANOSECONDS
 RANKING_SHARE = 2 / 3
 
 _Position = tuple[str, int, int, int, int, list[tuple[str, str]]]
-"""Of a cursor, which is sealed: ranking id, first hit, and the figures of `Findings`."""
+"""Of a cursor, which is sealed: ranking id, first hit, and the figures of `SearchCoverage`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,13 +152,13 @@ class _Turn:
     """Where a page begins in which ranking; `ranking_id` is `None` on a first page."""
 
     hits: Sequence[RankedHit]
-    findings: Findings
+    findings: SearchCoverage
     ranking_id: str | None = None
     begin: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class _Shown:
+class _ShownHits:
     """The hits of a page, their sources, and how far the ranking was read."""
 
     hits: list[SearchResult]
@@ -171,7 +171,7 @@ def search(
     snapshot: ReadSnapshot,
     authority: ReadAuthority,
     query: SearchQuery,
-) -> Answer:
+) -> ReadResult:
     """A page of hits.
 
     Raises: what `authorize_search` raises, InvalidCursor, CursorExpired, QueryTimeout.
@@ -187,7 +187,7 @@ def search(
     meta = turn.findings.meta() | source_mix(read, shown.sources, turn.findings)
     if freshness is not None:
         meta["freshness"] = freshness
-    return Answer(
+    return ReadResult(
         data=shown.hits,
         next_cursor=_next_cursor(ports, read, turn, shown.end),
         count=turn.findings.count(),
@@ -210,7 +210,7 @@ def _begun(snapshot: ReadSnapshot, read: AuthorizedSearch, limit: int) -> _Turn:
     candidates = [candidate for part in parts for candidate in part.candidates]
     ranked = rank(candidates, _frequencies(parts))
     ordered = first_page_first(ranked, limit)
-    findings = Findings(
+    findings = SearchCoverage(
         ranked_count=len(ranked),
         truncated_sources=sum(len(part.truncated) for part in parts),
         searched_sources=len(read.sources) - len(lost),
@@ -246,7 +246,9 @@ def _continued(
             param="cursor",
             recovery={"cursor": None},
         )
-    findings = Findings(ranked, truncated, searched, tuple((each[0], each[1]) for each in lost))
+    findings = SearchCoverage(
+        ranked, truncated, searched, tuple((each[0], each[1]) for each in lost)
+    )
     return _Turn(hits, findings, ranking_id, begin)
 
 
@@ -256,7 +258,7 @@ def _show(
     terms: Sequence[Term],
     turn: _Turn,
     limit: int,
-) -> _Shown:
+) -> _ShownHits:
     """Hits from where the page begins; records no longer visible or matching are passed over."""
     sources = {source.order: source for source in read.sources}
     conditions = {
@@ -264,7 +266,7 @@ def _show(
         for plan in read.plan
         for scope in plan.scopes
     }
-    shown = _Shown([], [], turn.begin)
+    shown = _ShownHits([], [], turn.begin)
     at = turn.begin
     while at < len(turn.hits) and len(shown.hits) < limit:
         kept = turn.hits[at]
@@ -278,12 +280,12 @@ def _show(
         if hit is not None:
             shown.hits.append(hit)
             shown.sources.append(source)
-    return _Shown(shown.hits, shown.sources, at)
+    return _ShownHits(shown.hits, shown.sources, at)
 
 
 def _matching(
     snapshot: ReadSnapshot, source: ReadableSource, key: str, conditions: Sequence[Condition]
-) -> Row | None:
+) -> StoredRecord | None:
     """The record of a hit, while it is visible and meets the conditions."""
     rows = snapshot.record(hit_plan(source, key))
     return rows[0] if rows and all(holds(each, rows[0].data) for each in conditions) else None
@@ -307,7 +309,7 @@ def _next_cursor(ports: ReadPorts, read: AuthorizedSearch, turn: _Turn, end: int
         findings.searched_sources,
         findings.lost,
     )
-    place = Place(_request(read), sources_digest(read.sources), position)
+    place = CursorPlace(_request(read), sources_digest(read.sources), position)
     return seal_place(ports.sealer, TokenUse.SEARCH, place)
 
 

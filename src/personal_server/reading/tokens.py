@@ -44,7 +44,7 @@ _ENDED: dict[str, tuple[type[PersonalServerError], str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedToken:
     """A token's row, what it stands for, and how that stands.
 
     Shapes: `standing` is one of `consent.lifecycle` (`active` … `disconnected`); `usable` is
@@ -131,7 +131,7 @@ class TokenResolver:
                 )
 
 
-def judge(reader: AuthorizationReader, token: str, now_ns: int) -> Judged | None:
+def judge(reader: AuthorizationReader, token: str, now_ns: int) -> JudgedToken | None:
     """The row of a token and how everything behind it stands; `None` if there is no such row."""
     row = reader.get(TokenRow, TokenRow.token_hash.equals(secret_hash(token)))
     if row is None:
@@ -145,17 +145,17 @@ def judge(reader: AuthorizationReader, token: str, now_ns: int) -> Judged | None
         standing = lifecycle.package_standing(
             reason, [grant_standing(grant, now_ns) for grant in grant_rows]
         )
-        return Judged(row, standing, usable, members, grant_rows)
+        return JudgedToken(row, standing, usable, members, grant_rows)
     if row.grant_id is not None:
         grant_row = reader.get(GrantRow, GrantRow.grant_id.equals(row.grant_id))
         if grant_row is None:
-            return Judged(row, lifecycle.INVALID, usable, (), ())
+            return JudgedToken(row, lifecycle.INVALID, usable, (), ())
         standing = grant_standing(grant_row, now_ns)
-        return Judged(row, standing, usable, (member_grant(grant_row, now_ns),), (grant_row,))
-    return Judged(row, lifecycle.ACTIVE, usable, (), ())
+        return JudgedToken(row, standing, usable, (member_grant(grant_row, now_ns),), (grant_row,))
+    return JudgedToken(row, lifecycle.ACTIVE, usable, (), ())
 
 
-def resolved(subject_id: str, judged: Judged) -> Resolved:
+def resolved(subject_id: str, judged: JudgedToken) -> Resolved:
     """What a judged token hands on to the resource server.
 
     Source: docs/contract/authorization-server.md 11.3.

@@ -16,8 +16,8 @@ from starlette.responses import Response
 from personal_server.domain.authority import ReadAuthority, TokenKind
 from personal_server.errors import NotFound, NotPermitted, PersonalServerError
 from personal_server.reading.disclosure_log import (
-    Call,
     DisclosureLog,
+    ServedCall,
     ShownDisclosure,
     denied_entry,
     every_disclosure,
@@ -32,9 +32,9 @@ from personal_server.resource_server.connections import OwnerConnections
 from personal_server.resource_server.declarations import Declarations
 from personal_server.resource_server.disclosures import Disclosures
 from personal_server.resource_server.discovery import Discovery
-from personal_server.resource_server.export import Export
+from personal_server.resource_server.export import ExportRoutes
 from personal_server.resource_server.openapi import Beside, openapi_document
-from personal_server.resource_server.quotas import Amount, Limits, amounts_by_grant
+from personal_server.resource_server.quotas import Amount, Quotas, amounts_by_grant
 from personal_server.resource_server.reads import read_routes
 from personal_server.resource_server.writes import CollectorState, Deletes, Ingest
 from personal_server.storage.catalog import KnownDeclarations
@@ -64,7 +64,7 @@ class Ports:
     """What this surface needs from outside.  `clock` is UTC nanoseconds."""
 
     identify: Identify
-    limits: Limits
+    limits: Quotas
     log: DisclosureLog
     clock: Callable[[], int]
     random_bytes: Callable[[int], bytes]
@@ -204,8 +204,8 @@ def _request(exchange: Reading, snapshot: ReadSnapshot | None = None) -> Request
     )
 
 
-def _facts(exchange: Reading) -> Call:
-    return Call(
+def _facts(exchange: Reading) -> ServedCall:
+    return ServedCall(
         exchange.caller or _NOBODY,
         "" if exchange.found is None else exchange.found.name,
         exchange.request.request_id,
@@ -309,7 +309,7 @@ def route_table(parts: Parts) -> RouteTable[Route]:
             *Declarations(reads, declarations).routes(),
             *OwnerConnections(reads).routes(),
             *Disclosures(parts.disclosures, reads.sealer, parts.flush).routes(),
-            *Export(reads, enclosures).routes(),
+            *ExportRoutes(reads, enclosures).routes(),
             *routes(),
         ]
     )

@@ -47,9 +47,9 @@ from personal_server.resource_server.envelopes import (
 from personal_server.storage.ports import (
     READ_DEADLINE_SECONDS,
     Collection,
+    CollectionRun,
     ReadSnapshot,
     Rejection,
-    Run,
     RunStatus,
 )
 from personal_server.web.bodies import json_body, parse_body
@@ -152,7 +152,7 @@ class RejectionList(ListOf[ShownRejection]):
 
 
 @dataclass(frozen=True, slots=True)
-class _Shown:
+class _ConnectionContext:
     """What connection rows are drawn from, in one snapshot."""
 
     connections: Sequence[Connection]
@@ -292,7 +292,7 @@ class OwnerConnections:
             raise InvalidRequest("'at' is an RFC 3339 time with offset.", param="at")
         if not 1 <= len(report.run_id) <= 128:
             raise InvalidRequest("'run_id' has 1 to 128 characters.", param="run_id")
-        run = Run(report.run_id, report.status, at_ns)
+        run = CollectionRun(report.run_id, report.status, at_ns)
         self._ports.store.record_run(request.path["id"], run)
         return self._row(request, request.path["id"], 202)
 
@@ -329,7 +329,7 @@ class OwnerConnections:
             row = _connection_row(self._shown(snapshot, request.authority), connection)
         return Reply(completed(SingleConnection, request, row), status=status)
 
-    def _shown(self, snapshot: ReadSnapshot, authority: ReadAuthority) -> _Shown:
+    def _shown(self, snapshot: ReadSnapshot, authority: ReadAuthority) -> _ConnectionContext:
         counts: dict[str, int] = {}
         for stored in snapshot.stored_streams():
             counts[stored.connection_id] = counts.get(stored.connection_id, 0) + stored.record_count
@@ -342,7 +342,7 @@ class OwnerConnections:
             return connection_freshness(snapshot, times, sources, collections.get(cid), now_ns)
 
         kinds = {d.connector_key: d.source_kind for d in snapshot.declarations()}
-        return _Shown(snapshot.connections(), kinds, counts, collections, freshness)
+        return _ConnectionContext(snapshot.connections(), kinds, counts, collections, freshness)
 
 
 _WORDS = {
@@ -360,7 +360,7 @@ def _known(snapshot: ReadSnapshot, connection_id: str) -> Connection:
     raise ConnectionNotFound("No such connection.", param="id")
 
 
-def _connection_row(shown: _Shown, connection: Connection) -> ShownConnection:
+def _connection_row(shown: _ConnectionContext, connection: Connection) -> ShownConnection:
     collection = shown.collections.get(connection.connection_id)
     revoked_ns = connection.revoked_at_ns
     kind = shown.source_kinds.get(connection.connector_key, "connector")
@@ -382,7 +382,7 @@ def _connection_row(shown: _Shown, connection: Connection) -> ShownConnection:
     )
 
 
-def _run(run: Run | None) -> ShownRun | None:
+def _run(run: CollectionRun | None) -> ShownRun | None:
     if run is None:
         return None
     return ShownRun(run_id=run.run_id, status=run.status, at=render_instant(run.at_ns))

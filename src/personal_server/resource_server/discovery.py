@@ -15,7 +15,7 @@ import msgspec
 from personal_server.domain.disclosure import TokenName
 from personal_server.domain.wire_objects import Address, AnyObject, WireObject, Word
 from personal_server.enforcement.queries import DEFAULT_LIMIT, MAX_LIMIT
-from personal_server.resource_server.documentation import Pages
+from personal_server.resource_server.documentation import DocumentationPages
 from personal_server.web.requests import Request, prefers_html
 from personal_server.web.responses import Reply, page_headers
 from personal_server.web.routing import Caching, Route, Tokens
@@ -204,7 +204,7 @@ class Discovery:
     def __init__(self, server_name: str, document: Document) -> None:
         self._name = server_name
         self._document = document
-        self._pages = Pages(server_name)
+        self._pages = DocumentationPages(server_name)
 
     def routes(self) -> tuple[Route, ...]:
         """Every public route of docs/contract/resource-server.md 5."""

@@ -15,7 +15,7 @@ from personal_server.domain.hosts import host_connections, mcp_url
 METHODS = ("get", "post", "put", "patch", "delete")
 
 
-class Pages:
+class DocumentationPages:
     """Renders the pages of one server."""
 
     def __init__(self, server_name: str) -> None:

@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar, cast
 import msgspec
 
 from personal_server.domain.cursor import (
-    Place,
+    CursorPlace,
     Sealer,
     TokenUse,
     open_place,
@@ -195,7 +195,7 @@ def page_start(request: Request, sealer: Sealer) -> object | None:
 
 def cursor_after(request: Request, sealer: Sealer, position: object) -> str:
     """The cursor of the page that follows a position."""
-    place = Place(_asked(request), "", (position,))
+    place = CursorPlace(_asked(request), "", (position,))
     return seal_place(sealer, TokenUse.LIST, place)
 
 

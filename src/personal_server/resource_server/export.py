@@ -33,7 +33,7 @@ AT_ONCE = 2  # each holds a snapshot open as long as its caller reads
 MEDIA_TYPES = {"ndjson": "application/x-ndjson", "tar": "application/x-tar"}
 
 
-class Export:
+class ExportRoutes:
     """The route of one store."""
 
     def __init__(self, ports: ReadPorts, enclosures: Enclosures) -> None:

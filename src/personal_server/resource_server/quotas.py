@@ -15,7 +15,7 @@ from personal_server.domain.authority import ReadAuthority, TokenKind
 from personal_server.domain.values import DAY_NANOSECONDS, NANOSECONDS
 from personal_server.errors import QuotaExceeded, RateLimitExceeded
 from personal_server.storage.ports import DisclosureStore
-from personal_server.web.limits import Bucket, Standing
+from personal_server.web.limits import Bucket, RateStatus
 
 OWNER_FACTOR = 10
 
@@ -50,7 +50,7 @@ DayTotals = Callable[[str, int], Amount]
 
 
 @dataclass(slots=True)
-class Limits:
+class Quotas:
     """The counters of one process."""
 
     rules: LimitRules
@@ -94,14 +94,14 @@ class Limits:
             if not self._in_flight[authority.holder]:
                 del self._in_flight[authority.holder]
 
-    def standing(self, authority: ReadAuthority) -> Standing | None:
+    def standing(self, authority: ReadAuthority) -> RateStatus | None:
         """The present state of the holder's bucket; `None` while the limit is switched off."""
         if not self._limits_requests:
             return None
         bucket = self._units[_factor(authority)]
         remaining = bucket.left(authority.holder)
         missing = bucket.capacity - remaining
-        return Standing(bucket.capacity, remaining, -(-missing // bucket.refill))
+        return RateStatus(bucket.capacity, remaining, -(-missing // bucket.refill))
 
     def disclose(self, amounts: Mapping[str, Amount]) -> None:
         """Enter what an answer would disclose, by grant; all of it or nothing.

@@ -17,8 +17,8 @@ from personal_server.enforcement.queries import (
     MAX_LIMIT,
     MAX_MATCH_CHARS,
     MAX_WINDOW_CHARS,
-    Cut,
     Expand,
+    FieldSelection,
     FilterText,
     Selectors,
 )
@@ -154,9 +154,9 @@ def selectors_of(parameters: Parameters) -> Selectors:
     return Selectors(parameters.text("connection_id"), parameters.text("connector_id"))
 
 
-def cut_of(parameters: Parameters) -> Cut:
+def cut_of(parameters: Parameters) -> FieldSelection:
     """What of the data is shown."""
-    return Cut(parameters.names("fields"), parameters.text("view"))
+    return FieldSelection(parameters.names("fields"), parameters.text("view"))
 
 
 def expand_of(parameters: Parameters) -> Expand:

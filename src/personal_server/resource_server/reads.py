@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import ClassVar, cast
 
-from personal_server.domain.envelope import UNCOUNTED, Answer
+from personal_server.domain.envelope import UNCOUNTED, ReadResult
 from personal_server.domain.wire_objects import WireObject, Word
 from personal_server.enforcement.disclose import Record, SearchResult, Tombstone
 from personal_server.enforcement.queries import (
@@ -235,7 +235,7 @@ class RecordRoutes:
         return object_reply(SingleFieldWindow, request, answer)
 
 
-def record_list(request: Request, answer: Answer) -> Reply:
+def record_list(request: Request, answer: ReadResult) -> Reply:
     """A page of records, each already JSON."""
     body = RecordList(
         url=request.raw_path,
@@ -251,7 +251,7 @@ def record_list(request: Request, answer: Answer) -> Reply:
     return Reply(body, disclosed=answer.disclosed)
 
 
-def object_reply(shape: type[WireObject], request: Request, answer: Answer) -> Reply:
+def object_reply(shape: type[WireObject], request: Request, answer: ReadResult) -> Reply:
     """An answer as a flat object."""
     part = cast("WireObject", answer.data)
     body = completed(shape, request, part, warnings=answer.warnings, meta=answer.meta)

@@ -27,7 +27,12 @@ from personal_server.rs_client.credentials import (
     MetadataFailure,
     ProviderUnavailable,
 )
-from personal_server.rs_client.discovery import Exchange, Provider, Reply, unavailable
+from personal_server.rs_client.discovery import (
+    JsonResponse,
+    Provider,
+    ProviderExchange,
+    unavailable,
+)
 
 DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 REDIRECT = "http://127.0.0.1/callback"
@@ -63,7 +68,7 @@ class DeviceOffer:
     interval: float
 
 
-def register(exchange: Exchange, provider: Provider, name: str) -> str:
+def register(exchange: ProviderExchange, provider: Provider, name: str) -> str:
     """The client id of a fresh registration; the built-in client where registration is off.
 
     Raises: ConnectNotSupported, ProviderUnavailable.
@@ -91,7 +96,7 @@ def register(exchange: Exchange, provider: Provider, name: str) -> str:
 
 
 def ask_for_device(
-    exchange: Exchange, provider: Provider, client_id: str, details: Details | None
+    exchange: ProviderExchange, provider: Provider, client_id: str, details: Details | None
 ) -> DeviceOffer:
     """Begin a grant-scoped device authorization.
 
@@ -103,13 +108,13 @@ def ask_for_device(
     return _begin_device(exchange, provider, form)
 
 
-def ask_as_owner(exchange: Exchange, provider: Provider) -> DeviceOffer:
+def ask_as_owner(exchange: ProviderExchange, provider: Provider) -> DeviceOffer:
     """Begin the owner profile.  Raises: as `ask_for_device`."""
     return _begin_device(exchange, provider, {"client_id": OWNER_CLIENT, "scope": OWNER_SCOPE})
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class PollWait:
     """How polling passes the time.  Units: seconds."""
 
     sleep: Callable[[float], None]
@@ -118,7 +123,11 @@ class Waiting:
 
 
 def poll_device(
-    exchange: Exchange, provider: Provider, client_id: str, offer: DeviceOffer, waiting: Waiting
+    exchange: ProviderExchange,
+    provider: Provider,
+    client_id: str,
+    offer: DeviceOffer,
+    waiting: PollWait,
 ) -> Mapping[str, object]:
     """The token response, once the owner has decided.
 
@@ -158,7 +167,7 @@ def _too_late() -> ApprovalExpired:
 
 
 def push_request(
-    exchange: Exchange, provider: Provider, parameters: Mapping[str, str]
+    exchange: ProviderExchange, provider: Provider, parameters: Mapping[str, str]
 ) -> dict[str, str]:
     """What the browser carries: a pushed request's handle, or all parameters without PAR.
 
@@ -174,7 +183,7 @@ def push_request(
 
 
 def redeem_code(
-    exchange: Exchange, provider: Provider, form: Mapping[str, str]
+    exchange: ProviderExchange, provider: Provider, form: Mapping[str, str]
 ) -> Mapping[str, object]:
     """The token response for an authorization code.  Raises: RequestRefused."""
     reply = exchange.post_form(provider.token, {"grant_type": "authorization_code", **form})
@@ -183,7 +192,7 @@ def redeem_code(
     return tokens_of(reply)
 
 
-def revoke(exchange: Exchange, provider: Provider, client_id: str, token: str) -> None:
+def revoke(exchange: ProviderExchange, provider: Provider, client_id: str, token: str) -> None:
     """Give a token back (RFC 7009).  Raises: ConnectNotSupported, ProviderUnavailable."""
     if provider.revocation is None:
         raise ConnectNotSupported(
@@ -195,7 +204,7 @@ def revoke(exchange: Exchange, provider: Provider, client_id: str, token: str) -
         raise _refused(reply, "The server did not take the token back")
 
 
-def tokens_of(reply: Reply) -> Mapping[str, object]:
+def tokens_of(reply: JsonResponse) -> Mapping[str, object]:
     """A token response that has a token.  Raises: MetadataFailure."""
     if reply.text("access_token") is None:
         raise MetadataFailure("The server's token answer has no token.", "Check its version.")
@@ -210,7 +219,9 @@ def denied() -> ApprovalDenied:
     )
 
 
-def _begin_device(exchange: Exchange, provider: Provider, form: Mapping[str, str]) -> DeviceOffer:
+def _begin_device(
+    exchange: ProviderExchange, provider: Provider, form: Mapping[str, str]
+) -> DeviceOffer:
     if provider.device_authorization is None:
         raise ConnectNotSupported(
             "The server has no device authorization.", "Connect with --loopback."
@@ -230,13 +241,13 @@ def _begin_device(exchange: Exchange, provider: Provider, form: Mapping[str, str
     )
 
 
-def _seconds(reply: Reply, name: str, default: float) -> float:
+def _seconds(reply: JsonResponse, name: str, default: float) -> float:
     value = reply.body.get(name)
     usable = isinstance(value, int | float) and not isinstance(value, bool) and value > 0
     return float(value) if usable else default  # type: ignore[arg-type]
 
 
-def _refused(reply: Reply, what: str) -> RequestRefused | ProviderUnavailable:
+def _refused(reply: JsonResponse, what: str) -> RequestRefused | ProviderUnavailable:
     if reply.status == 429 or reply.status >= 500:
         return unavailable(f"{what}: it is busy or broken (status {reply.status}).")
     reason, param = reply.text("reason"), reply.text("param")
@@ -300,7 +311,7 @@ def listening() -> Generator[Listener]:
 
 
 @dataclass(frozen=True, slots=True)
-class CodeRequest:
+class ClientCodeRequest:
     """The parameters of one authorization request and the secrets that guard its answer."""
 
     parameters: dict[str, str] = field(repr=False)
@@ -339,7 +350,7 @@ def code_request(
     scope: str,
     details: str | None,
     random_bytes: Callable[[int], bytes],
-) -> CodeRequest:
+) -> ClientCodeRequest:
     """A request with a fresh state and S256 challenge."""
     verifier, state = _secret(random_bytes), _secret(random_bytes)
     challenge = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest())
@@ -355,7 +366,7 @@ def code_request(
     }
     if details is not None:
         parameters["authorization_details"] = details
-    return CodeRequest(parameters, verifier, state)
+    return ClientCodeRequest(parameters, verifier, state)
 
 
 def _secret(random_bytes: Callable[[int], bytes]) -> str:

@@ -43,7 +43,7 @@ class Provider:
     public_clients: tuple[str, ...] = ()
 
 
-def discover(exchange: Exchange, origin: str) -> Provider:
+def discover(exchange: ProviderExchange, origin: str) -> Provider:
     """The endpoints behind an origin.  Raises: MetadataFailure, ProviderUnavailable."""
     resource = _document(exchange.get(origin + RESOURCE_PATH), "protected-resource")
     if resource.text("resource") != origin:
@@ -63,7 +63,7 @@ def discover(exchange: Exchange, origin: str) -> Provider:
     return _provider(origin, issuer, metadata)
 
 
-def _provider(origin: str, issuer: str, metadata: Reply) -> Provider:
+def _provider(origin: str, issuer: str, metadata: JsonResponse) -> Provider:
     def endpoint(name: str) -> str | None:
         url = metadata.text(name)
         if url is not None and _origin(url) != _origin(issuer):
@@ -93,7 +93,7 @@ def _provider(origin: str, issuer: str, metadata: Reply) -> Provider:
     )
 
 
-def _document(reply: Reply, what: str) -> Reply:
+def _document(reply: JsonResponse, what: str) -> JsonResponse:
     if not reply.ok or not reply.body:
         raise MetadataFailure(
             f"The server has no readable {what} metadata (it answered {reply.status}).",
@@ -108,7 +108,7 @@ def _origin(url: str) -> tuple[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class JsonResponse:
     """Status, JSON object (empty without one) and headers by lower-case name."""
 
     status: int
@@ -134,20 +134,20 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
+class ProviderExchange:
     """Asks over one HTTP client.  Every method raises ProviderUnavailable and nothing else."""
 
     http: httpx2.Client
 
-    def get(self, url: str, bearer: str | None = None) -> Reply:
+    def get(self, url: str, bearer: str | None = None) -> JsonResponse:
         """Read a document."""
         return self.ask("GET", url, headers={"Accept": "application/json", **_bearer(bearer)})
 
-    def post_form(self, url: str, form: Mapping[str, str]) -> Reply:
+    def post_form(self, url: str, form: Mapping[str, str]) -> JsonResponse:
         """Post a form."""
         return self._send(self.http.build_request("POST", url, data=dict(form)))
 
-    def post_json(self, url: str, body: object, bearer: str | None = None) -> Reply:
+    def post_json(self, url: str, body: object, bearer: str | None = None) -> JsonResponse:
         """Post a JSON document."""
         accept = {"Accept": "application/json, text/event-stream"}
         return self.ask("POST", url, headers={**accept, **_bearer(bearer)}, body=body)
@@ -159,12 +159,12 @@ class Exchange:
         *,
         headers: Mapping[str, str] | None = None,
         body: object = None,
-    ) -> Reply:
+    ) -> JsonResponse:
         """Any request; `body` is sent as JSON unless it is `None`."""
         request = self.http.build_request(method, url, headers=dict(headers or {}), json=body)
         return self._send(request)
 
-    def _send(self, request: httpx2.Request) -> Reply:
+    def _send(self, request: httpx2.Request) -> JsonResponse:
         try:
             response = self.http.send(request, follow_redirects=False)
         except (httpx2.HTTPError, httpx2.InvalidURL):
@@ -174,18 +174,18 @@ class Exchange:
         except ValueError:
             value = None
         headers = {name.lower(): text for name, text in response.headers.items()}
-        return Reply(response.status_code, as_object(value), headers)
+        return JsonResponse(response.status_code, as_object(value), headers)
 
 
 def _bearer(token: str | None) -> dict[str, str]:
     return {} if token is None else {"Authorization": f"Bearer {token}"}
 
 
-def network_exchange() -> Exchange:
+def network_exchange() -> ProviderExchange:
     """Over the network; a device's owner is shown who asks, so it says what it is."""
     headers = {"User-Agent": f"pdpp ({platform.system() or 'unknown system'})"}
     client = httpx2.Client(timeout=HTTP_SECONDS, follow_redirects=False, headers=headers)
-    return Exchange(client)
+    return ProviderExchange(client)
 
 
 def unavailable(message: str) -> ProviderUnavailable:

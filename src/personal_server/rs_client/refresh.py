@@ -25,7 +25,7 @@ from personal_server.rs_client.credentials import (
 )
 from personal_server.rs_client.discovery import (
     SERVER_PATH,
-    Exchange,
+    ProviderExchange,
     network_exchange,
     unavailable,
 )
@@ -33,7 +33,7 @@ from personal_server.rs_client.discovery import (
 LEAST_SECONDS = 60.0
 
 
-class TokenEndpoint(Protocol):
+class ClientTokenEndpoint(Protocol):
     """Where a refresh token becomes a new pair."""
 
     def refresh(self, credential: Credential) -> Document:
@@ -45,7 +45,7 @@ class TokenEndpoint(Protocol):
 class HttpTokenEndpoint:
     """The token endpoint that the issuer's metadata names, over HTTP."""
 
-    exchange: Exchange
+    exchange: ProviderExchange
 
     def refresh(self, credential: Credential) -> Document:
         """RFC 6749 section 6.  Raises: CredentialExpired, ProviderUnavailable, MetadataFailure."""
@@ -99,7 +99,7 @@ class CachedCredential:
 
     cache: CredentialCache
     provider_url: str
-    endpoint: TokenEndpoint
+    endpoint: ClientTokenEndpoint
     clock: Callable[[], int]
 
     def load(self) -> Credential:

@@ -24,7 +24,7 @@ from personal_server.sources.common.conversations import (
     created,
 )
 from personal_server.sources.common.declaration import declaration
-from personal_server.sources.common.export import Export, Member
+from personal_server.sources.common.export import Export, ExportMember
 from personal_server.sources.common.json_stream import Element, json_elements
 from personal_server.sources.common.source import (
     Claim,
@@ -79,14 +79,14 @@ def _asset_id(name: str) -> str | None:
     return found.group(1) if found else None
 
 
-def _conversation_items(element: Element, files: dict[str, Member]) -> Iterator[SourceItem]:
+def _conversation_items(element: Element, files: dict[str, ExportMember]) -> Iterator[SourceItem]:
     return _Conversation(element, files).items()
 
 
 class _Conversation:
     """One conversation on its way to records."""
 
-    def __init__(self, element: Element, files: dict[str, Member]) -> None:
+    def __init__(self, element: Element, files: dict[str, ExportMember]) -> None:
         value = self._value = element.value
         self._position = element.position
         self._files = files

@@ -17,7 +17,7 @@ from personal_server.sources.common.conversations import (
     created,
 )
 from personal_server.sources.common.declaration import (
-    Stream,
+    StreamForm,
     declaration,
     key,
     moment,
@@ -26,7 +26,7 @@ from personal_server.sources.common.declaration import (
     text,
 )
 from personal_server.sources.common.errors import BadRecord, MemberDamaged
-from personal_server.sources.common.export import Export, Member
+from personal_server.sources.common.export import Export, ExportMember
 from personal_server.sources.common.json_stream import (
     LARGEST_LINE_BYTES,
     Element,
@@ -50,7 +50,7 @@ _BEGINNING = re.compile(rb"^\s*\[?\s*\{\s*\"uuid\"\s*:")
 _CONVERSATION = re.compile(rb"^\s*\[?\s*\{.*\"chat_messages\"\s*:", re.DOTALL)
 _PROJECT = re.compile(rb"^\s*\[?\s*\{.*\"prompt_template\"\s*:", re.DOTALL)
 _MEMORIES = re.compile(rb"^\s*\[?\s*\{.*\"conversations_memory\"\s*:", re.DOTALL)
-PROJECTS = Stream(
+PROJECTS = StreamForm(
     "projects",
     "Your projects",
     "Name, description and instructions of each project.",
@@ -68,7 +68,7 @@ PROJECTS = Stream(
         "conversations": ("conversations", "project_id"),
     },
 )
-DOCUMENTS = Stream(
+DOCUMENTS = StreamForm(
     "documents",
     "Documents in your projects",
     "Name and text of every document given to a project.",
@@ -83,7 +83,7 @@ DOCUMENTS = Stream(
     parents={"project": ("projects", "project_id")},
     semantic=["text"],
 )
-MEMORIES = Stream(
+MEMORIES = StreamForm(
     "memories",
     "What the assistant remembers of you",
     "Notes the assistant keeps about you and your projects.",
@@ -133,7 +133,7 @@ def _may_be_claude(head: bytes) -> bool:
     return _kind(head) is not None or bool(_BEGINNING.match(head))
 
 
-def _beginning(member: Member) -> bytes:
+def _beginning(member: ExportMember) -> bytes:
     """As much of a file as tells what it is: a summary may stand before the messages."""
     try:
         head = member.head()
@@ -148,13 +148,13 @@ def _kind(head: bytes) -> str | None:
     return next((kind for kind, pattern in kinds.items() if pattern.match(head)), None)
 
 
-def _read_member(member: Member) -> Iterator[SourceItem]:
+def _read_member(member: ExportMember) -> Iterator[SourceItem]:
     head = _beginning(member)
     builds = {"conversations": _conversation, "projects": _project}
     return each_element(_elements(member, head), builds.get(_kind(head) or "", _memories))
 
 
-def _elements(member: Member, head: bytes) -> Iterable[Element | Skipped]:
+def _elements(member: ExportMember, head: bytes) -> Iterable[Element | Skipped]:
     """One array, one object in a file of its own, or one object on each line."""
     if head.lstrip().startswith(b"["):
         return json_elements(member)

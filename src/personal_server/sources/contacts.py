@@ -23,7 +23,7 @@ from personal_server.domain.source_item import (
 )
 from personal_server.sources.common.components import cut_components
 from personal_server.sources.common.declaration import (
-    Stream,
+    StreamForm,
     blob,
     declaration,
     integer,
@@ -35,7 +35,7 @@ from personal_server.sources.common.declaration import (
     word,
 )
 from personal_server.sources.common.errors import BadRecord
-from personal_server.sources.common.export import Export, Member
+from personal_server.sources.common.export import Export, ExportMember
 from personal_server.sources.common.source import (
     Claim,
     beginning_at,
@@ -53,7 +53,7 @@ _NO_SEPARATOR = "\0"
 _ESCAPABLE = '\\;,:nN"'
 _DAY = re.compile(r"(\d{4}|-)-?(0[1-9]|1[0-2])-?([0-3]\d)(?:T.*)?$")
 _VCARD = re.compile(rb"^\s*(\xef\xbb\xbf)?BEGIN:VCARD", re.IGNORECASE)
-CONTACTS = Stream(
+CONTACTS = StreamForm(
     "contacts",
     "Your contacts",
     "Names, addresses, numbers, birthdays and notes of the people you know.",
@@ -103,7 +103,7 @@ class ContactsSource:
         return beginning_at(start, without_repeats(each_member(export, _read_member)))
 
 
-def _read_member(member: Member) -> Iterator[SourceItem]:
+def _read_member(member: ExportMember) -> Iterator[SourceItem]:
     with member.open() as stream:
         for piece in cut_components(stream, frozenset({"VCARD"})):
             where, position = member.where(piece.offset), member.offset + piece.offset
@@ -148,10 +148,10 @@ def _contact(raw: bytes, position: int) -> Iterator[SourceRecord]:
 class _Card:
     """The properties of one card, asked by name."""
 
-    def __init__(self, card: list[Property]) -> None:
+    def __init__(self, card: list[CardProperty]) -> None:
         self._card = card
 
-    def all(self, name: str) -> list[Property]:
+    def all(self, name: str) -> list[CardProperty]:
         return [each for each in self._card if each.name == name and each.value.strip()]
 
     def texts(self, name: str) -> list[str]:
@@ -165,7 +165,7 @@ class _Card:
         return [or_none(part) for each in self.all(name)[:1] for part in each.parts]
 
 
-def _with_photo(record: SourceRecord, photos: list[Property]) -> SourceRecord:
+def _with_photo(record: SourceRecord, photos: list[CardProperty]) -> SourceRecord:
     for photo in photos:
         content = photo.binary
         if content and len(content) <= LARGEST_BLOB_BYTES:
@@ -174,7 +174,7 @@ def _with_photo(record: SourceRecord, photos: list[Property]) -> SourceRecord:
     return record
 
 
-def _birthday(written: list[Property]) -> Data:
+def _birthday(written: list[CardProperty]) -> Data:
     """A day, if it is written as one; Apple writes a year that is to be left out as 1604."""
     text = written[0].text.strip() if written else None
     found = _DAY.match(text or "")
@@ -194,7 +194,7 @@ def _instant(value: str | None) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Property:
+class CardProperty:
     """One property: its name without group, its parameters, its value with its escapes."""
 
     name: str
@@ -241,14 +241,14 @@ class Property:
         return [each.replace("\r\n", "\n") for each in found]
 
 
-def properties(raw: bytes) -> list[Property]:
+def properties(raw: bytes) -> list[CardProperty]:
     """The properties of a card in their order; lines that are none are passed over.
 
     Raises: BadRecord, if a value is not in the encoding that it names.
     """
     # Taken before vobject's behaviour for cards is applied, which cuts a note at its first comma
     # and takes every encoding for base64.
-    found: list[Property] = []
+    found: list[CardProperty] = []
     quoted = b"quoted-printable" in raw.lower()
     for logical, number in getLogicalLines(StringIO(decoded(raw), newline=None), allowQP=quoted):
         try:
@@ -260,5 +260,5 @@ def properties(raw: bytes) -> list[Property]:
         parameters = {name: values[0] for name, values in line.params.items() if values}
         if any(each.upper() in ("B", "BASE64") for each in line.singletonparams):
             parameters["ENCODING"] = "B"
-        found.append(Property(line.name, printable(line.value), parameters))
+        found.append(CardProperty(line.name, printable(line.value), parameters))
     return found

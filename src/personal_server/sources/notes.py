@@ -15,7 +15,7 @@ from personal_server.domain.source_item import Data, SourceItem, SourceRecord, s
 from personal_server.sources.common import json_values
 from personal_server.sources.common.attachments import is_media, kind_of, with_file
 from personal_server.sources.common.declaration import (
-    Stream,
+    StreamForm,
     blob,
     declaration,
     integer,
@@ -26,7 +26,7 @@ from personal_server.sources.common.declaration import (
     word,
 )
 from personal_server.sources.common.errors import BadRecord
-from personal_server.sources.common.export import Export, Member
+from personal_server.sources.common.export import Export, ExportMember
 from personal_server.sources.common.source import (
     Claim,
     beginning_at,
@@ -47,7 +47,7 @@ _WIKI_LINK = re.compile(r"\[\[([^\]|#^\n]+)")
 _LINK = re.compile(r"\]\((?!\w+:)([^)\s#]+\.\w+)\)")
 _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
 
-NOTES = Stream(
+NOTES = StreamForm(
     "notes",
     "Your notes",
     "Title, text, tags and links of every note.",
@@ -69,7 +69,7 @@ NOTES = Stream(
     semantic=["title", "body"],
 )
 
-FILES = Stream(
+FILES = StreamForm(
     "files",
     "Pictures and documents among your notes",
     "Name, kind and content of each file.",
@@ -110,14 +110,14 @@ class NotesSource:
         return beginning_at(start, each_member(export, _read_member))
 
 
-def _read_member(member: Member) -> Iterator[SourceItem]:
+def _read_member(member: ExportMember) -> Iterator[SourceItem]:
     if member.suffix in _SUFFIXES:
         yield from one_record(member.name, member.offset, lambda: [_note(member)])
     else:
         yield from with_file(_file(member), member)
 
 
-def _note(member: Member) -> SourceRecord:
+def _note(member: ExportMember) -> SourceRecord:
     if member.size_bytes > LARGEST_NOTE_BYTES:
         raise BadRecord("too_large", "the note is over 8 MB")
     with member.open() as stream:
@@ -142,7 +142,7 @@ def _note(member: Member) -> SourceRecord:
     return SourceRecord("notes", data, member.offset)
 
 
-def _file(member: Member) -> SourceRecord:
+def _file(member: ExportMember) -> SourceRecord:
     data: Data = {
         "id": stable_id("file", member.name),
         "filename": one_line(printable(PurePosixPath(member.name).name), 255),
@@ -153,7 +153,7 @@ def _file(member: Member) -> SourceRecord:
     return SourceRecord("files", data, member.offset)
 
 
-def _placed(member: Member) -> Data:
+def _placed(member: ExportMember) -> Data:
     path = PurePosixPath(member.name)
     return {
         "path": printable(member.name),

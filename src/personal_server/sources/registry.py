@@ -13,8 +13,8 @@ from personal_server.sources.calendar.reader import CalendarSource
 from personal_server.sources.chatgpt import ChatGptSource
 from personal_server.sources.claude import ClaudeSource
 from personal_server.sources.common.errors import ExportNotRecognized, MemberDamaged
-from personal_server.sources.common.export import Export, Member, file_facts
-from personal_server.sources.common.source import Claim, Source
+from personal_server.sources.common.export import Export, ExportMember, file_facts
+from personal_server.sources.common.source import Claim, SourceReader
 from personal_server.sources.contacts import ContactsSource
 from personal_server.sources.google.reader import GoogleSource
 from personal_server.sources.mail import MailSource
@@ -26,7 +26,7 @@ from personal_server.sources.telegram import TelegramSource
 from personal_server.sources.whatsapp import WhatsAppSource
 
 # The surest first: where two claim one file, the first of them reads it.
-SOURCES: tuple[Source, ...] = (
+SOURCES: tuple[SourceReader, ...] = (
     MailSource(),
     BankSource(),
     ChatGptSource(),
@@ -51,7 +51,7 @@ _WIDE = (BOM_UTF16_LE, BOM_UTF16_BE)
 class Reading:
     """A source, and the part of an export that it reads."""
 
-    source: Source
+    source: SourceReader
     export: Export
     why: str
 
@@ -74,7 +74,7 @@ class Reading:
         return file_facts(self.export)
 
 
-def source_named(connector_key: str) -> Source | None:
+def source_named(connector_key: str) -> SourceReader | None:
     """The source of that key."""
     return next((each for each in SOURCES if each.connector_key == connector_key), None)
 
@@ -99,7 +99,7 @@ def readings(export: Export, guidance: Guidance = UNGUIDED) -> tuple[Reading, ..
     return tuple(chosen)
 
 
-def reading_as(export: Export, source: Source, guidance: Guidance = UNGUIDED) -> Reading:
+def reading_as(export: Export, source: SourceReader, guidance: Guidance = UNGUIDED) -> Reading:
     """Let one source read what it claims, or everything if it claims nothing by itself.
 
     Raises: ExportNotRecognized, if there is nothing to read.
@@ -110,7 +110,7 @@ def reading_as(export: Export, source: Source, guidance: Guidance = UNGUIDED) ->
     return _reading(source, export.only(found.members), found.why, guidance)
 
 
-def _reading(source: Source, export: Export, why: str, guidance: Guidance) -> Reading:
+def _reading(source: SourceReader, export: Export, why: str, guidance: Guidance) -> Reading:
     """A table is read by a source made for it, whose guess stands for the reason."""
     if not isinstance(source, TableSource):
         return Reading(source, export, why)
@@ -119,12 +119,12 @@ def _reading(source: Source, export: Export, why: str, guidance: Guidance) -> Re
     return Reading(fitted, export, guess.why if guess else why)
 
 
-def is_wide(member: Member) -> bool:
+def is_wide(member: ExportMember) -> bool:
     """Whether a file is written in UTF-16, which no source reads."""
     return _head(member).startswith(_WIDE)
 
 
-def is_readable(member: Member) -> bool:
+def is_readable(member: ExportMember) -> bool:
     """Whether its first bytes can be had at all."""
     return bool(_head(member))
 
@@ -156,7 +156,7 @@ def _unrecognized(export: Export) -> ExportNotRecognized:
     return ExportNotRecognized(sentence, next_step)
 
 
-def _head(member: Member) -> bytes:
+def _head(member: ExportMember) -> bytes:
     try:
         return member.head()
     except MemberDamaged:

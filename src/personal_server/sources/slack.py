@@ -12,7 +12,7 @@ from typing import cast
 from personal_server.domain.source_item import Data, SourceItem, SourceRecord
 from personal_server.sources.common import json_values
 from personal_server.sources.common.declaration import (
-    Stream,
+    StreamForm,
     declaration,
     flag,
     integer,
@@ -25,7 +25,7 @@ from personal_server.sources.common.declaration import (
     word,
 )
 from personal_server.sources.common.errors import BadRecord, MemberDamaged
-from personal_server.sources.common.export import Export, Member
+from personal_server.sources.common.export import Export, ExportMember
 from personal_server.sources.common.json_stream import Element, json_elements
 from personal_server.sources.common.source import (
     Claim,
@@ -48,7 +48,7 @@ _INDEXES = {
 }
 _PEOPLE = frozenset({"users.json", "org_users.json"})
 _MARK = re.compile(r"<([@#!]?)([^<>|]*)(?:\|([^<>]*))?>")
-CHANNELS = Stream(
+CHANNELS = StreamForm(
     "channels",
     "Channels of the workspace",
     "Name, purpose and members of every channel and conversation.",
@@ -65,7 +65,7 @@ CHANNELS = Stream(
     ],
     children={"messages": ("messages", "channel_id")},
 )
-PEOPLE = Stream(
+PEOPLE = StreamForm(
     "people",
     "People of the workspace",
     "Names, titles and mail addresses of the workspace's people.",
@@ -82,7 +82,7 @@ PEOPLE = Stream(
     ],
     views={"names": ("Names only", ["id", "name"])},
 )
-MESSAGES = Stream(
+MESSAGES = StreamForm(
     "messages",
     "What was written in Slack",
     "Text, author, time and thread of every message.",
@@ -109,7 +109,7 @@ MESSAGES = Stream(
     parents={"channel": ("channels", "channel_id"), "author": ("people", "author_id")},
     semantic=["text"],
 )
-FILES = Stream(
+FILES = StreamForm(
     "files",
     "Files shared in Slack",
     "Names and kinds of files; Slack's export does not contain the files themselves.",
@@ -162,20 +162,20 @@ class SlackSource:
         return beginning_at(start, without_repeats(items))
 
 
-def _parent(member: Member) -> str:
+def _parent(member: ExportMember) -> str:
     return str(PurePosixPath(member.name).parent)
 
 
-def _root(member: Member) -> str:
+def _root(member: ExportMember) -> str:
     return str(PurePosixPath(member.name).parent.parent)
 
 
-def _is_day(member: Member, roots: set[str]) -> bool:
+def _is_day(member: ExportMember, roots: set[str]) -> bool:
     """A day beside others; the first message of one may be longer than what was looked at."""
     return _root(member) in roots and bool(_DATED.search(member.name))
 
 
-def _is_index(member: Member) -> bool:
+def _is_index(member: ExportMember) -> bool:
     name = PurePosixPath(member.name).name
     return name in _INDEXES or name in _PEOPLE
 
@@ -189,7 +189,7 @@ class _Workspace:
     channels: dict[str, str] = field(default_factory=dict[str, str])
     members: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
 
-    def learn(self, member: Member) -> None:
+    def learn(self, member: ExportMember) -> None:
         """Read an index ahead of the messages that need it; its faults are reported later."""
         try:
             found = [each.value for each in json_elements(member) if isinstance(each, Element)]
@@ -223,7 +223,7 @@ def _shown_name(person: Data) -> str | None:
     )
 
 
-def _read_member(member: Member, workspaces: dict[str, _Workspace]) -> Iterator[SourceItem]:
+def _read_member(member: ExportMember, workspaces: dict[str, _Workspace]) -> Iterator[SourceItem]:
     name = PurePosixPath(member.name).name
     index = _is_index(member)
     workspace = workspaces.get(_parent(member) if index else _root(member), _Workspace())

@@ -17,7 +17,7 @@ from personal_server.domain.source_item import Data, Json, Skipped, SourceItem, 
 from personal_server.sources.common import json_values
 from personal_server.sources.common.attachments import FILES, kind_of, with_file
 from personal_server.sources.common.declaration import (
-    Stream,
+    StreamForm,
     declaration,
     flag,
     integer,
@@ -29,7 +29,7 @@ from personal_server.sources.common.declaration import (
     word,
 )
 from personal_server.sources.common.errors import BadRecord
-from personal_server.sources.common.export import Export, Member
+from personal_server.sources.common.export import Export, ExportMember
 from personal_server.sources.common.json_stream import Element, json_elements, parse_object
 from personal_server.sources.common.source import (
     Claim,
@@ -55,7 +55,7 @@ _FACTS = re.compile(
 )
 _OTHERS = (".json", ".html", ".css", ".js", ".vcf", ".vcard", ".zip")
 
-CHATS = Stream(
+CHATS = StreamForm(
     "chats",
     "Your chats",
     "Name and kind of each chat, group and channel.",
@@ -69,7 +69,7 @@ CHATS = Stream(
     children={"messages": ("messages", "chat_id")},
 )
 
-MESSAGES = Stream(
+MESSAGES = StreamForm(
     "messages",
     "Your messages on Telegram",
     "Text, author and time of every message.",
@@ -138,7 +138,7 @@ def is_telegram(head: bytes) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Chat:
+class _TelegramChat:
     """What stands before the messages of a chat, and what its messages need."""
 
     id: str
@@ -148,7 +148,7 @@ class _Chat:
     root: PurePosixPath
 
 
-def _read_member(member: Member, export: Export) -> Iterator[SourceItem]:
+def _read_member(member: ExportMember, export: Export) -> Iterator[SourceItem]:
     root = PurePosixPath(member.name).parent
     chat, lead, began = _chat_of(b"", export, root), b"", False
     for element in json_elements(member, "messages", deep=True):
@@ -165,7 +165,7 @@ def _read_member(member: Member, export: Export) -> Iterator[SourceItem]:
             yield item
 
 
-def _chat_of(lead: bytes, export: Export, root: PurePosixPath) -> _Chat:
+def _chat_of(lead: bytes, export: Export, root: PurePosixPath) -> _TelegramChat:
     """The chat whose members stand before its messages; an unknown one if they cannot be read."""
     found = _FACTS.search(lead)
     try:
@@ -174,7 +174,7 @@ def _chat_of(lead: bytes, export: Export, root: PurePosixPath) -> _Chat:
         facts = {}
     own = json_values.whole(facts, "id")
     name = json_values.line(facts, "name")
-    return _Chat(
+    return _TelegramChat(
         str(own) if own is not None else f"named {name or 'Chat'}",
         name,
         json_values.line(facts, "type"),
@@ -183,12 +183,12 @@ def _chat_of(lead: bytes, export: Export, root: PurePosixPath) -> _Chat:
     )
 
 
-def _chat_record(chat: _Chat, first: SourceRecord) -> SourceRecord:
+def _chat_record(chat: _TelegramChat, first: SourceRecord) -> SourceRecord:
     data: Data = {"id": chat.id, "name": chat.name, "kind": chat.kind}
     return SourceRecord("chats", data | {"began_at": first.data["sent_at"]}, first.position)
 
 
-def _message_items(element: Element, chat: _Chat) -> Iterator[SourceItem]:
+def _message_items(element: Element, chat: _TelegramChat) -> Iterator[SourceItem]:
     value = element.value
     own = json_values.whole(value, "id")
     if own is None:
@@ -257,7 +257,7 @@ def _kind(value: Data, *, notice: bool) -> str:
 
 
 def _file(
-    value: Data, path: str, message: Data, position: int, chat: _Chat
+    value: Data, path: str, message: Data, position: int, chat: _TelegramChat
 ) -> Iterator[SourceItem]:
     """The file of a message; a path in parentheses says why there is none.
 

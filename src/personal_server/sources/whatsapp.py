@@ -14,7 +14,7 @@ from pathlib import PurePosixPath
 from personal_server.domain.source_item import Data, SourceItem, SourceRecord, stable_id
 from personal_server.sources.common.attachments import FILES, is_media, kind_of, with_file
 from personal_server.sources.common.declaration import (
-    Stream,
+    StreamForm,
     declaration,
     integer,
     key,
@@ -25,7 +25,7 @@ from personal_server.sources.common.declaration import (
     word,
 )
 from personal_server.sources.common.errors import BadRecord
-from personal_server.sources.common.export import Export, Member
+from personal_server.sources.common.export import Export, ExportMember
 from personal_server.sources.common.source import (
     Claim,
     beginning_at,
@@ -61,7 +61,7 @@ _ATTACHED = re.compile(r"^<[^:<>]{2,40}: ([^<>\n]+\.\w{1,5})>", re.MULTILINE)
 _FILE_THEN_WORD = re.compile(r"^(\S[^\n]*?\.\w{2,5}) \([^()\n]{3,40}\)(?=\n|$)")
 _BY_THE_PROGRAM = "\u200e"
 _LEFT_OUT = re.compile(r"^<[^<>\n]{3,50}>$")
-CHATS = Stream(
+CHATS = StreamForm(
     "chats",
     "Your chats",
     "Name and people of each chat.",
@@ -76,7 +76,7 @@ CHATS = Stream(
     time_field="began_at",
     children={"messages": ("messages", "chat_id")},
 )
-MESSAGES = Stream(
+MESSAGES = StreamForm(
     "messages",
     "Your chat messages",
     "Text, author and time of every message.",
@@ -127,7 +127,7 @@ class WhatsAppSource:
     def read(self, export: Export, start: int = 0) -> Iterator[SourceItem]:
         """Yield each chat, then its messages with their files."""
         chats = export.only(m for m in export.members if m.suffix in (".txt", ""))
-        items = each_member(chats, lambda member: _Chat(member, export).items())
+        items = each_member(chats, lambda member: _WhatsAppChat(member, export).items())
         return beginning_at(start, without_repeats(items))
 
 
@@ -140,7 +140,7 @@ def looks_like_chat(head: bytes) -> bool:
     return any(_AUTHOR.match(_clean(line).split(" ", 2)[-1]) for line in begun)
 
 
-def _chat_name(member: Member, export: Export) -> str:
+def _chat_name(member: ExportMember, export: Export) -> str:
     path = PurePosixPath(member.name)
     outer = path.parent.name or export.path.stem
     name = outer if path.stem in ("_chat", "chat") else path.stem
@@ -148,7 +148,7 @@ def _chat_name(member: Member, export: Export) -> str:
 
 
 @dataclass(slots=True)
-class _Facts:
+class _ChatSurvey:
     """What only the whole chat tells: the order of its dates, and who writes."""
 
     order: str
@@ -156,10 +156,10 @@ class _Facts:
     count: int
 
 
-class _Chat:
+class _WhatsAppChat:
     """One chat on its way to records."""
 
-    def __init__(self, member: Member, export: Export) -> None:
+    def __init__(self, member: ExportMember, export: Export) -> None:
         self._member = member
         self._name = _chat_name(member, export)
         self._id = stable_id("chat", self._name)
@@ -188,7 +188,7 @@ class _Chat:
                     yield self._chat(facts, item)
                 yield item
 
-    def _survey(self) -> _Facts:
+    def _survey(self) -> _ChatSurvey:
         people: dict[str, None] = {}
         dates: list[tuple[int, int, int]] = []
         count, american, separator = 0, False, "/"
@@ -200,9 +200,9 @@ class _Chat:
                 dates.append(entry.date)
             american |= entry.stamp.rstrip("-] ").endswith(("AM", "PM"))
             separator = entry.separator
-        return _Facts(date_order(dates, separator, american=american), list(people), count)
+        return _ChatSurvey(date_order(dates, separator, american=american), list(people), count)
 
-    def _chat(self, facts: _Facts, first: SourceRecord) -> SourceRecord:
+    def _chat(self, facts: _ChatSurvey, first: SourceRecord) -> SourceRecord:
         data: Data = {
             "id": self._id,
             "name": self._name,
@@ -213,7 +213,7 @@ class _Chat:
         }
         return SourceRecord("chats", data, first.position)
 
-    def _records(self, entry: Entry, order: str, number: int) -> Iterator[SourceItem]:
+    def _records(self, entry: ChatEntry, order: str, number: int) -> Iterator[SourceItem]:
         position = self._member.offset + entry.offset
         local = _local(entry, order)
         sent_at = rendered(local, self._zone)
@@ -242,7 +242,7 @@ class _Chat:
             yield from with_file(SourceRecord("files", data, position), self._files.get(filename))
 
 
-def _local(entry: Entry, order: str) -> datetime:
+def _local(entry: ChatEntry, order: str) -> datetime:
     """The time by the phone's clock. Raises: BadRecord."""
     parts = dict(zip(order, entry.date, strict=True))
     year = parts["y"] + (2000 if parts["y"] < 100 else 0)
@@ -292,7 +292,7 @@ def _steps_back(order: str, dates: Sequence[tuple[int, int, int]]) -> int:
 
 
 @dataclass(slots=True)
-class Entry:
+class ChatEntry:
     """One message or notice; the date still as three numbers.
 
     Units: `offset` in bytes from the start of the file.
@@ -323,9 +323,9 @@ class Entry:
         return "notice" if self.author is None or self.by_program else "message"
 
 
-def read_entries(member: Member) -> Iterator[Entry]:
+def read_entries(member: ExportMember) -> Iterator[ChatEntry]:
     """The messages and notices of a chat in their order."""
-    current: Entry | None = None
+    current: ChatEntry | None = None
     offset = 0
     with member.open() as stream:
         while raw := stream.readline(LONGEST_LINE_BYTES):
@@ -344,11 +344,11 @@ def read_entries(member: Member) -> Iterator[Entry]:
         yield current
 
 
-def _entry(header: re.Match[str], offset: int) -> Entry:
+def _entry(header: re.Match[str], offset: int) -> ChatEntry:
     first, separator, second, third, hour, minute, seconds = header.group(1, 2, 3, 4, 6, 7, 8)
     rest = header["rest"]
     author = _AUTHOR.match(rest)
-    return Entry(
+    return ChatEntry(
         offset,
         header.string[: header.start("rest")],
         (int(first), int(second), int(third)),

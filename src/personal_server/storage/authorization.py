@@ -26,13 +26,13 @@ from personal_server.storage.tables import (
 JsonObject = dict[str, object]
 
 
-class Row(StoredRow):
+class AuthorizationRow(StoredRow):
     """A row of one subject, who leads every key and condition."""
 
     by_subject = True
 
 
-class OwnerRow(Row, table="owner"):
+class OwnerRow(AuthorizationRow, table="owner"):
     """The owner's password; the table has at most one row a subject."""
 
     password_hash: Cell[str | None] = column(default=None)
@@ -40,7 +40,7 @@ class OwnerRow(Row, table="owner"):
     password_changed_at_ns: Cell[int | None] = column(default=None)
 
 
-class OwnerLinkRow(Row, table="owner_links"):
+class OwnerLinkRow(AuthorizationRow, table="owner_links"):
     """A sign-in link, good once."""
 
     link_hash: Cell[bytes] = column(key=True)
@@ -48,7 +48,7 @@ class OwnerLinkRow(Row, table="owner_links"):
     used_at_ns: Cell[int | None] = column(default=None)
 
 
-class OwnerSessionRow(Row, table="owner_sessions"):
+class OwnerSessionRow(AuthorizationRow, table="owner_sessions"):
     """A signed-in browser."""
 
     session_hash: Cell[bytes] = column(key=True)
@@ -61,7 +61,7 @@ class OwnerSessionRow(Row, table="owner_sessions"):
     ended_at_ns: Cell[int | None] = column(default=None)
 
 
-class ClientRow(Row, table="clients"):
+class ClientRow(AuthorizationRow, table="clients"):
     """A client: who asks, never what it may do.
 
     `display` holds name, uri, logo_uri, policy_uri, tos_uri as registered.
@@ -81,7 +81,7 @@ class ClientRow(Row, table="clients"):
     blocked_at_ns: Cell[int | None] = column(default=None)
 
 
-class ClientDocumentRow(Row, table="client_documents"):
+class ClientDocumentRow(AuthorizationRow, table="client_documents"):
     """A fetched document or key set."""
 
     url: Cell[str] = column(key=True)
@@ -91,14 +91,14 @@ class ClientDocumentRow(Row, table="client_documents"):
     fresh_until_ns: Cell[int]
 
 
-class AssertionIdRow(Row, table="assertion_ids"):
+class AssertionIdRow(AuthorizationRow, table="assertion_ids"):
     """A client assertion that was used."""
 
     jti_hash: Cell[bytes] = column(key=True)
     expires_at_ns: Cell[int]
 
 
-class IntrospectionClientRow(Row, table="introspection_clients"):
+class IntrospectionClientRow(AuthorizationRow, table="introspection_clients"):
     """A resource server that runs apart."""
 
     caller_id: Cell[str] = column(key=True)
@@ -108,7 +108,7 @@ class IntrospectionClientRow(Row, table="introspection_clients"):
     ended_at_ns: Cell[int | None] = column(default=None)
 
 
-class RequestRow(Row, table="auth_requests"):
+class RequestRow(AuthorizationRow, table="auth_requests"):
     """An authorization request, from arrival to redemption.
 
     `details` is the selection as sent, or the picker's once opened; `origin` is where it was
@@ -149,7 +149,7 @@ class RequestRow(Row, table="auth_requests"):
     package_id: Cell[str | None] = column(default=None)
 
 
-class ReviewArtifactRow(Row, table="review_artifacts"):
+class ReviewArtifactRow(AuthorizationRow, table="review_artifacts"):
     """What the owner decided on, byte for byte."""
 
     revision: Cell[str] = column(key=True)
@@ -159,7 +159,7 @@ class ReviewArtifactRow(Row, table="review_artifacts"):
     channel: Cell[str]
 
 
-class CodeRow(Row, table="auth_codes"):
+class CodeRow(AuthorizationRow, table="auth_codes"):
     """An authorization code."""
 
     code_hash: Cell[bytes] = column(key=True)
@@ -178,7 +178,7 @@ class CodeRow(Row, table="auth_codes"):
     family_id: Cell[str | None] = column(default=None)
 
 
-class GrantRow(Row, table="grants"):
+class GrantRow(AuthorizationRow, table="grants"):
     """A grant's bytes and, beside them, its state."""
 
     grant_id: Cell[str] = column(key=True)
@@ -194,7 +194,7 @@ class GrantRow(Row, table="grants"):
     revision: Cell[str] = column(indexed=True)
 
 
-class PackageRow(Row, table="grant_packages"):
+class PackageRow(AuthorizationRow, table="grant_packages"):
     """Grants approved in one decision."""
 
     package_id: Cell[str] = column(key=True)
@@ -205,7 +205,7 @@ class PackageRow(Row, table="grant_packages"):
     revision: Cell[str]
 
 
-class PackageMemberRow(Row, table="grant_package_members"):
+class PackageMemberRow(AuthorizationRow, table="grant_package_members"):
     """The place of a grant in its package."""
 
     package_id: Cell[str] = column(key=True)
@@ -213,7 +213,7 @@ class PackageMemberRow(Row, table="grant_package_members"):
     grant_id: Cell[str] = column(unique=True)
 
 
-class FamilyRow(Row, table="token_families"):
+class FamilyRow(AuthorizationRow, table="token_families"):
     """All tokens of one redemption; `auth_floor` is how its client must prove itself."""
 
     family_id: Cell[str] = column(key=True)
@@ -233,7 +233,7 @@ class FamilyRow(Row, table="token_families"):
     reason: Cell[str | None] = column(default=None)
 
 
-class RefreshTokenRow(Row, table="refresh_tokens"):
+class RefreshTokenRow(AuthorizationRow, table="refresh_tokens"):
     """A refresh token; superseded ones stay to be recognised."""
 
     token_hash: Cell[bytes] = column(key=True)
@@ -243,7 +243,7 @@ class RefreshTokenRow(Row, table="refresh_tokens"):
     overlap_used_at_ns: Cell[int | None] = column(default=None)
 
 
-class TokenRow(Row, table="tokens"):
+class TokenRow(AuthorizationRow, table="tokens"):
     """An access token: exactly one of grant, package, owner stands behind it."""
 
     token_hash: Cell[bytes] = column(key=True)
@@ -262,7 +262,7 @@ class TokenRow(Row, table="tokens"):
     last_used_at_ns: Cell[int | None] = column(default=None)
 
 
-class AuditRow(Row, table="audit_events"):
+class AuditRow(AuthorizationRow, table="audit_events"):
     """One thing that happened.  `event_id` 0 lets the store number it."""
 
     event_id: Cell[int] = column(default=0, key=True)
@@ -277,7 +277,7 @@ class AuditRow(Row, table="audit_events"):
     detail: Cell[JsonObject] = column(default_factory=dict[str, object])
 
 
-ROW_TYPES: tuple[type[Row], ...] = (
+ROW_TYPES: tuple[type[AuthorizationRow], ...] = (
     OwnerRow,
     OwnerLinkRow,
     OwnerSessionRow,
@@ -298,7 +298,7 @@ ROW_TYPES: tuple[type[Row], ...] = (
 )
 
 
-R = TypeVar("R", bound=Row)
+R = TypeVar("R", bound=AuthorizationRow)
 
 
 class AuthorizationReader(Protocol):
@@ -327,7 +327,7 @@ class AuthorizationReader(Protocol):
 class AuthorizationWriter(AuthorizationReader, Protocol):
     """A transaction: all of it or nothing, alone while it lasts."""
 
-    def insert(self, row: Row) -> None:
+    def insert(self, row: AuthorizationRow) -> None:
         """Add a row; a duplicate key is a defect and raises."""
         ...
 

@@ -152,14 +152,14 @@ def stored_text(value: object) -> str:
 
 # Groups: their order, and what is said of those not returned (docs/contract/resource-server.md 10)
 @dataclass(frozen=True, slots=True)
-class Tally:
+class GroupTally:
     """A group, and the exact number it is ranked by (`None`: null)."""
 
     group: Group
     rank: Any
 
 
-def arrange(plan: AggregatePlan, record_count: int, tallies: Sequence[Tally]) -> Aggregation:
+def arrange(plan: AggregatePlan, record_count: int, tallies: Sequence[GroupTally]) -> Aggregation:
     """Put all groups in order, keep what is returned, and sum up the rest."""
     timed = plan.grouping is not None and plan.grouping.granularity is not None
     kept = _newest(plan, tallies) if timed else sorted(tallies, key=_place(plan))[: plan.limit]
@@ -199,13 +199,13 @@ def plain_value(point: Comparable, stored: object, kind: ValueKind) -> object:
     return int(point) if is_whole else point
 
 
-def _newest(plan: AggregatePlan, tallies: Sequence[Tally]) -> list[Tally]:
+def _newest(plan: AggregatePlan, tallies: Sequence[GroupTally]) -> list[GroupTally]:
     """The newest buckets ascending, then the null group, which does not count."""
     buckets = sorted((t for t in tallies if t.group.key is not None), key=_start)
     return buckets[-plan.limit :] + [t for t in tallies if t.group.key is None]
 
 
-def _start(tally: Tally) -> Any:
+def _start(tally: GroupTally) -> Any:
     return tally.group.key
 
 
@@ -213,7 +213,7 @@ def _place(plan: AggregatePlan) -> Any:
     """By rank (descending, `min` ascending, nulls last), then key text, the null group last."""
     sign = 1 if plan.metric is Metric.MIN else -1
 
-    def place(tally: Tally) -> tuple[bool, Any, bool, bytes]:
+    def place(tally: GroupTally) -> tuple[bool, Any, bool, bytes]:
         key, rank = tally.group.key, tally.rank
         return (rank is None, 0 if rank is None else sign * rank, key is None, orjson.dumps(key))
 

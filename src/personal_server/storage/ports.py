@@ -18,7 +18,7 @@ from typing import BinaryIO, Protocol
 from personal_server.domain.connection import Connection
 from personal_server.domain.declaration import SourceDeclaration, Stream
 from personal_server.domain.disclosure import DisclosureEntry
-from personal_server.domain.record import JsonObject, Row
+from personal_server.domain.record import JsonObject, StoredRecord
 from personal_server.enforcement.plans import (
     AggregatePlan,
     BlobPlan,
@@ -37,7 +37,7 @@ from personal_server.enforcement.rows import (
     Feed,
     FieldWindow,
     Matches,
-    Page,
+    RowPage,
     Span,
     Summary,
 )
@@ -78,7 +78,7 @@ class RunStatus(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class CollectionRun:
     """The latest word about one collection run of a connection."""
 
     run_id: str
@@ -90,7 +90,7 @@ class Run:
 class Collection:
     """What freshness is made of: the newest run, and the end of the last successful one."""
 
-    last_run: Run | None = None
+    last_run: CollectionRun | None = None
     last_succeeded_at_ns: int | None = None
 
 
@@ -205,11 +205,11 @@ class ReadSnapshot(CatalogReads, Protocol):
 
     # Rows by place, key and relation.
 
-    def page(self, plan: RecordsPlan) -> Page:
+    def page(self, plan: RecordsPlan) -> RowPage:
         """The rows after a position, in order."""
         ...
 
-    def record(self, plan: RecordPlan) -> tuple[Row, ...]:
+    def record(self, plan: RecordPlan) -> tuple[StoredRecord, ...]:
         """The visible rows with a key, by connection."""
         ...
 
@@ -274,7 +274,7 @@ class ReadSnapshot(CatalogReads, Protocol):
         """References of visible records to a blob uploaded for their connection, in order."""
         ...
 
-    def export(self, connection_id: str, stream: str) -> Iterator[Row]:
+    def export(self, connection_id: str, stream: str) -> Iterator[StoredRecord]:
         """Every stored row of a stream by key, declared today or not.  The owner's export only."""
         ...
 
@@ -362,7 +362,7 @@ class RecordWriter(Protocol):
 class CollectorStore(Protocol):
     """What collectors leave beside records."""
 
-    def record_run(self, connection_id: str, run: Run) -> None:
+    def record_run(self, connection_id: str, run: CollectionRun) -> None:
         """Store the newest word about a run.  Raises ConnectionNotFound."""
         ...
 

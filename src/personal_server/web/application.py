@@ -286,7 +286,7 @@ def unchanged(response: Response) -> Response:
 Lifetime = Callable[[], AbstractAsyncContextManager[None]]
 
 
-class Outermost:
+class Application:
     """One ASGI application of several parts, chosen by the first path segment."""
 
     def __init__(

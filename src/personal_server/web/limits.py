@@ -76,7 +76,7 @@ class Bucket:
             self._levels = {k: v for k, v in self._levels.items() if self._level(k) < self.capacity}
 
 
-class Limits:
+class RateLimits:
     """The limits of the OAuth endpoints."""
 
     def __init__(self, clock: Callable[[], int]) -> None:
@@ -90,7 +90,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class RateStatus:
     """What a holder has left: the `RateLimit-*` headers.  Units: cost units, seconds."""
 
     limit: int

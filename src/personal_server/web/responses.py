@@ -20,7 +20,7 @@ from starlette.types import Message, Receive, Send
 
 from personal_server.domain.disclosure import Disclosed
 from personal_server.errors import RangeNotSatisfiable
-from personal_server.web.limits import Standing
+from personal_server.web.limits import RateStatus
 from personal_server.web.requests import PDPP_VERSION, weights
 from personal_server.web.workers import Workers
 
@@ -69,7 +69,7 @@ def page_headers(**directives: str) -> dict[str, str]:
     }
 
 
-def rate_headers(standing: Standing | None) -> Mapping[str, str]:
+def rate_headers(standing: RateStatus | None) -> Mapping[str, str]:
     """What the caller has left; nothing while nothing is limited.
 
     Source: docs/contract/resource-server.md 16.

@@ -2,7 +2,7 @@ import httpx2
 import pytest
 from starlette.types import Receive, Scope, Send
 
-from personal_server.app.server import BehindTheDoor, TokenAdmission
+from personal_server.app.server import InProcessTransport, TokenAdmission
 from personal_server.errors import InvalidToken
 from personal_server.reading.tokens import TokenResolver
 from tests.oracle.authorization_memory import MemoryAuthorizationStore
@@ -17,7 +17,7 @@ async def test_the_inner_application_is_told_where_and_as_whom_its_caller_was_ad
         await send({"type": "http.response.start", "status": 204, "headers": []})
         await send({"type": "http.response.body", "body": b""})
 
-    transport = httpx2.ASGITransport(app=BehindTheDoor(inner, {"pdpp_at_1": "known"}))
+    transport = httpx2.ASGITransport(app=InProcessTransport(inner, {"pdpp_at_1": "known"}))
     async with httpx2.AsyncClient(transport=transport) as http:
         await http.get("https://me.example:8443/v1")
     known = {"pdpp_at_1": "known"}

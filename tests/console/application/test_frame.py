@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from personal_server.console.application import SEGMENTS, Frame
-from personal_server.console.pages import Pages
+from personal_server.console.application import SEGMENTS, ConsoleApplication
+from personal_server.console.pages import Templates
 from personal_server.console.session import PageRoute
 from personal_server.errors import StorageUnavailable
 from tests.console.browsing import Browser
@@ -23,7 +23,9 @@ def failing(error: Exception) -> Any:
 
 def browser_of(house: Household, error: Exception) -> Browser:
     routes = [PageRoute("GET", "/owner/x", failing(error), open_to_all=True)]
-    return replace(house.browser(), app=Frame(house.sign_in, Pages("Ada's server"), routes))
+    return replace(
+        house.browser(), app=ConsoleApplication(house.sign_in, Templates("Ada's server"), routes)
+    )
 
 
 def test_a_defect_is_a_page_that_tells_nothing_and_a_log_line_that_tells_where(

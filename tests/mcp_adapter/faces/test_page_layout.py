@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from personal_server.mcp_adapter import contract
-from personal_server.mcp_adapter.faces.page_layout import Block, Fitting, Frame, fit_page
+from personal_server.mcp_adapter.faces.page_layout import Block, Fitting, PageHead, fit_page
 from personal_server.mcp_adapter.faces.truncation import Measure
 
 Json = dict[str, Any]
-frame = Frame(500, 100)
+frame = PageHead(500, 100)
 
 
 @dataclass(slots=True)

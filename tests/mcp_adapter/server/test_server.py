@@ -6,10 +6,10 @@ import jsonschema_rs
 import pytest
 from mcp.client import Client
 
-from personal_server.mcp_adapter.calls import Call, Outcome
+from personal_server.mcp_adapter.calls import Outcome, ToolCall
 from personal_server.mcp_adapter.contract import published_contract
 from personal_server.mcp_adapter.server import (
-    Caller,
+    ClientRequest,
     build_server,
     draw_nonce,
     guarded,
@@ -37,8 +37,10 @@ calls: list[tuple[str, Mapping[str, Any]]] = [
 
 async def ask(rs: FakeRs, tool: str, arguments: Mapping[str, Any] | None) -> Outcome:
     client = RsClient(in_process_client(rs), origin, FixedBearer("tok"), "0")
-    call = Call(tool, client.port(tool, "req_1"), origin, draw_nonce)
-    return await guarded(personal_data.tools[tool], call, arguments, Caller(client.port, origin))
+    call = ToolCall(tool, client.port(tool, "req_1"), origin, draw_nonce)
+    return await guarded(
+        personal_data.tools[tool], call, arguments, ClientRequest(client.port, origin)
+    )
 
 
 @pytest.mark.anyio
@@ -54,12 +56,12 @@ async def test_every_tool_answers_within_its_schema(
 
 @pytest.mark.anyio
 async def test_a_defect_is_a_typed_error_without_its_text() -> None:
-    async def broken(call: Call, arguments: Mapping[str, Any] | None) -> Outcome:
+    async def broken(call: ToolCall, arguments: Mapping[str, Any] | None) -> Outcome:
         raise RuntimeError("secret words")
 
     client = RsClient(in_process_client(world()), origin, FixedBearer("tok"), "0")
-    call = Call("schema", client.port("schema"), origin, draw_nonce)
-    outcome = await guarded(broken, call, {}, Caller(client.port, origin, "req_7"))
+    call = ToolCall("schema", client.port("schema"), origin, draw_nonce)
+    outcome = await guarded(broken, call, {}, ClientRequest(client.port, origin, "req_7"))
     assert outcome.structured["error"]["code"] == "internal_error"
     assert outcome.structured["error"]["request_id"] == "req_7"
     assert "secret words" not in outcome.text
@@ -80,11 +82,11 @@ class Waiting:
         raise AssertionError
 
 
-def behind(port: Waiting) -> Caller:
+def behind(port: Waiting) -> ClientRequest:
     def open_port(tool: str) -> Waiting:
         return port
 
-    return Caller(open_port, origin, "req_1")
+    return ClientRequest(open_port, origin, "req_1")
 
 
 @pytest.mark.anyio
@@ -93,7 +95,7 @@ async def test_a_call_that_takes_too_long_is_a_timeout_and_never_a_part(
 ) -> None:
     monkeypatch.setattr("personal_server.mcp_adapter.contract.TOOL_SECONDS", 0.01)
     port = Waiting()
-    call = Call("search", port, origin, draw_nonce)
+    call = ToolCall("search", port, origin, draw_nonce)
     outcome = await guarded(personal_data.tools["search"], call, {"query": "x"}, behind(port))
     assert outcome.structured["error"]["code"] == "rs_timeout"
     assert outcome.structured["error"]["next_call"]["arguments"] == {"query": "x"}
@@ -104,7 +106,7 @@ async def test_a_call_that_takes_too_long_is_a_timeout_and_never_a_part(
 async def test_cancelling_a_call_cancels_its_read() -> None:
     port = Waiting()
 
-    def callers(request: Any) -> Caller:
+    def callers(request: Any) -> ClientRequest:
         return behind(port)
 
     server = build_server(callers, name="pdpp-mcp-server", version="0")

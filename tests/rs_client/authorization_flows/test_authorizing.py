@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from personal_server.rs_client.authorization_flows import (
+    PollWait,
     RequestRefused,
-    Waiting,
     ask_as_owner,
     ask_for_device,
     poll_device,
@@ -36,7 +36,7 @@ def poll(provider: FakeProvider, time: FakeTime, timeout: float | None = None) -
     exchange = provider.exchange
     found = discover(exchange, ORIGIN)
     offer = ask_for_device(exchange, found, "cli_1", None)
-    waiting = Waiting(time.sleep, time.monotonic, timeout)
+    waiting = PollWait(time.sleep, time.monotonic, timeout)
     return poll_device(exchange, found, "cli_1", offer, waiting)
 
 

@@ -7,7 +7,7 @@ import httpx2
 import pytest
 
 from personal_server.rs_client.authorization_flows import (
-    CodeRequest,
+    ClientCodeRequest,
     RequestRefused,
     code_request,
     listening,
@@ -19,7 +19,7 @@ from tests.rs_client.provider import ORIGIN, FakeProvider
 FOUND = discover(FakeProvider().exchange, ORIGIN)
 
 
-def request() -> CodeRequest:
+def request() -> ClientCodeRequest:
     return code_request(
         "cli_1", "http://127.0.0.1:1/callback", ORIGIN, "s", "[]", secrets.token_bytes
     )

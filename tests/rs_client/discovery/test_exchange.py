@@ -4,11 +4,11 @@ import httpx2
 import pytest
 
 from personal_server.rs_client.credentials import ProviderUnavailable
-from personal_server.rs_client.discovery import Exchange, Reply, network_exchange
+from personal_server.rs_client.discovery import JsonResponse, ProviderExchange, network_exchange
 
 
-def exchange(response: httpx2.Response) -> Exchange:
-    return Exchange(httpx2.Client(transport=httpx2.MockTransport(lambda _: response)))
+def exchange(response: httpx2.Response) -> ProviderExchange:
+    return ProviderExchange(httpx2.Client(transport=httpx2.MockTransport(lambda _: response)))
 
 
 def test_anything_but_a_json_object_is_an_empty_body() -> None:
@@ -31,7 +31,7 @@ def test_redirects_are_not_followed() -> None:
 def test_the_code_of_an_error_is_found_in_both_families(
     body: dict[str, object], code: str | None
 ) -> None:
-    assert Reply(400, body, {}).error == code
+    assert JsonResponse(400, body, {}).error == code
 
 
 def test_an_address_that_cannot_be_reached_is_unavailable() -> None:
@@ -39,7 +39,9 @@ def test_an_address_that_cannot_be_reached_is_unavailable() -> None:
         raise httpx2.ConnectError("pdpp_at_secret")
 
     with pytest.raises(ProviderUnavailable) as caught:
-        Exchange(httpx2.Client(transport=httpx2.MockTransport(fail))).get("https://me.example")
+        ProviderExchange(httpx2.Client(transport=httpx2.MockTransport(fail))).get(
+            "https://me.example"
+        )
     assert "secret" not in str(caught.value)
 
 

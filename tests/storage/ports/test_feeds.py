@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from personal_server.domain.authority import TimeConstraint
-from personal_server.domain.record import Row
+from personal_server.domain.record import StoredRecord
 from personal_server.domain.values import instant_ns
 from personal_server.enforcement.plans import ChangesPlan, RecordsPlan, Scope
 from personal_server.storage.ports import RecordStore
@@ -30,7 +30,7 @@ def test_a_feed_tells_each_record_once_at_its_last_change(store: RecordStore) ->
     found = feed(store, since)
     assert told(found) == [("n2", False), ("n1", False), ("n3", True)]
     row = found.items[1].item
-    assert isinstance(row, Row)
+    assert isinstance(row, StoredRecord)
     assert row.data["words"] == 2
 
 
@@ -130,7 +130,7 @@ def _follow(
             found = snapshot.changes(ChangesPlan((mine,), since, reached, after, 2))
         for change in found.items:
             after = change.sequence
-            if isinstance(change.item, Row):
+            if isinstance(change.item, StoredRecord):
                 held[change.item.key] = _shown(change.item)
             else:
                 held.pop(change.item.key, None)
@@ -142,5 +142,5 @@ def _follow(
     return reached
 
 
-def _shown(row: Row) -> dict[str, object]:
+def _shown(row: StoredRecord) -> dict[str, object]:
     return {name: row.data.get(name) for name in ("id", "at", "words")}

@@ -16,7 +16,14 @@ from personal_server.errors import (
     InvalidState,
     NotFound,
 )
-from personal_server.storage.ports import Batch, RankedHit, RecordStore, Rejection, Run, RunStatus
+from personal_server.storage.ports import (
+    Batch,
+    CollectionRun,
+    RankedHit,
+    RecordStore,
+    Rejection,
+    RunStatus,
+)
 from tests.storage.ports.asking import A, feed, receive, search, told
 from tests.storage.worlds import (
     DECLARED,
@@ -94,12 +101,12 @@ def test_a_revoked_connection_takes_no_records_and_keeps_what_it_has(store: Reco
 
 
 def test_runs_remember_the_last_success(store: RecordStore) -> None:
-    store.record_run("cin_a", Run("r1", RunStatus.SUCCEEDED, 10))
-    store.record_run("cin_a", Run("r2", RunStatus.FAILED, 20))
+    store.record_run("cin_a", CollectionRun("r1", RunStatus.SUCCEEDED, 10))
+    store.record_run("cin_a", CollectionRun("r2", RunStatus.FAILED, 20))
     with store.snapshot() as snapshot:
         found = dict(snapshot.collections())
     assert list(found) == ["cin_a"]
-    assert found["cin_a"].last_run == Run("r2", RunStatus.FAILED, 20)
+    assert found["cin_a"].last_run == CollectionRun("r2", RunStatus.FAILED, 20)
     assert found["cin_a"].last_succeeded_at_ns == 10
 
 

@@ -5,10 +5,10 @@ permissions.
 """
 
 from personal_server.mcp_adapter import contract
-from personal_server.mcp_adapter.calls import Call, Link
+from personal_server.mcp_adapter.calls import Link, ToolCall
 from personal_server.mcp_adapter.errors import NextCall
 from personal_server.mcp_adapter.faces.record_identity import Holder, blob_url, record_url
-from personal_server.mcp_adapter.faces.truncation import EVERYTHING, Cut
+from personal_server.mcp_adapter.faces.truncation import EVERYTHING, Truncation
 from personal_server.mcp_adapter.handles import (
     BlobRef,
     WindowRef,
@@ -20,7 +20,7 @@ from personal_server.mcp_adapter.safe_text import clean_json, one_line
 from personal_server.rs_client.json_values import Json, as_count, as_object, as_text
 
 
-def ladder_entry(call: Call, holder: Holder, cut: Cut) -> Json:
+def ladder_entry(call: ToolCall, holder: Holder, cut: Truncation) -> Json:
     """The structured entry of one cut."""
     entry: Json = {"id": holder.id, "field_path": cut.field_path, "kind": cut.kind}
     entry["status"] = cut.status
@@ -38,7 +38,7 @@ def ladder_entry(call: Call, holder: Holder, cut: Cut) -> Json:
     return entry
 
 
-def _read(holder: Holder, cut: Cut) -> NextCall | None:
+def _read(holder: Holder, cut: Truncation) -> NextCall | None:
     if holder.record is None:
         return None
     if cut.kind == "text":
@@ -49,7 +49,7 @@ def _read(holder: Holder, cut: Cut) -> NextCall | None:
     return NextCall("fetch", {"id": holder.id, "fields": [cut.field_path]})
 
 
-def _uri(holder: Holder, cut: Cut) -> str | None:
+def _uri(holder: Holder, cut: Truncation) -> str | None:
     if holder.record is None:
         return None
     if cut.kind == "text":
@@ -58,11 +58,11 @@ def _uri(holder: Holder, cut: Cut) -> str | None:
     return record_uri(holder.record)
 
 
-def _next(cut: Cut) -> int:
+def _next(cut: Truncation) -> int:
     return cut.shown if cut.next_chars is None else cut.next_chars
 
 
-def _binary(call: Call, holder: Holder, cut: Cut) -> Json:
+def _binary(call: ToolCall, holder: Holder, cut: Truncation) -> Json:
     facts = cut.facts
     if facts is None:
         return {}
@@ -108,7 +108,7 @@ def _amount(entry: Json) -> str:
     return f"{entry['shown_items']}/{entry['total_items']} items"
 
 
-def links_of(call: Call, ladder: list[Json]) -> tuple[Link, ...]:
+def links_of(call: ToolCall, ladder: list[Json]) -> tuple[Link, ...]:
     """Resource links for the first cut values, when this caller gets any."""
     if not call.links_allowed:
         return ()

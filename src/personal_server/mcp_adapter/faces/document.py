@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from personal_server.mcp_adapter import contract
-from personal_server.mcp_adapter.calls import Call
+from personal_server.mcp_adapter.calls import ToolCall
 from personal_server.mcp_adapter.faces import text
 from personal_server.mcp_adapter.faces.content_ladder import ladder_entry
 from personal_server.mcp_adapter.faces.record_identity import (
     Holder,
-    Place,
+    RecordPlace,
     holder_of,
     payload_of,
     record_address,
@@ -21,9 +21,9 @@ from personal_server.mcp_adapter.faces.record_identity import (
 )
 from personal_server.mcp_adapter.faces.truncation import (
     EVERYTHING,
-    Cut,
     Measure,
-    Member,
+    PayloadMember,
+    Truncation,
     cut_members,
     cut_position,
     largest,
@@ -88,7 +88,7 @@ class Document:
         )
 
 
-def render_document(call: Call, document: Document) -> Json:
+def render_document(call: ToolCall, document: Document) -> Json:
     """The document with as much text as both faces hold."""
     whole = _Parts.of(call, document)
     full = whole.at(contract.DOCUMENT_TEXT)
@@ -105,17 +105,17 @@ def _fits(structured: Json) -> bool:
 class _Parts:
     """Everything but the text, made once; the text is cut to measure."""
 
-    call: Call
+    call: ToolCall
     document: Document
     holder: Holder
-    members: list[Member]
+    members: list[PayloadMember]
     text_field: str | None
     fields: Json
-    cuts: tuple[Cut, ...]
+    cuts: tuple[Truncation, ...]
     expanded: Json
 
     @classmethod
-    def of(cls, call: Call, document: Document) -> "_Parts":
+    def of(cls, call: ToolCall, document: Document) -> "_Parts":
         members = members_of(document.payload, document.binary_fields)
         field = _text_field(members)
         fields, cuts = _fields([m for m in members if m.name != field] if field else [])
@@ -164,7 +164,7 @@ class _Parts:
                 found[name] = self.document.body[name]
         return found
 
-    def _text(self, limit_chars: int) -> tuple[str, list[Cut], int]:
+    def _text(self, limit_chars: int) -> tuple[str, list[Truncation], int]:
         if self.text_field is None:
             total = len(compact(self.document.payload))
             return *_json_text(self.members, limit_chars), total
@@ -172,47 +172,47 @@ class _Parts:
         if len(value) <= limit_chars:
             return value, [], len(value)
         shown = value[: cut_position(value, limit_chars)] if limit_chars else ""
-        cut = Cut(self.text_field, "text", "truncated", len(shown), len(value))
+        cut = Truncation(self.text_field, "text", "truncated", len(shown), len(value))
         return shown, [cut], len(value)
 
-    def _ladder(self, cuts: list[Cut]) -> list[Json]:
+    def _ladder(self, cuts: list[Truncation]) -> list[Json]:
         entries = [ladder_entry(self.call, self.holder, cut) for cut in cuts]
         if len(compact(entries)) <= LADDER_CHARS:
             return entries
         total = len(self.document.payload)
-        rest = Cut(EVERYTHING, "json", "omitted", max(total - len(cuts), 0), total, 1 << 30)
+        rest = Truncation(EVERYTHING, "json", "omitted", max(total - len(cuts), 0), total, 1 << 30)
         return [*entries[:1], ladder_entry(self.call, self.holder, rest)]
 
 
-def _text_field(members: list[Member]) -> str | None:
+def _text_field(members: list[PayloadMember]) -> str | None:
     texts = {m.name for m in members if isinstance(m.value, str) and not m.note and m.value.strip()}
     return next((name for name in TEXT_NAMES if name in texts), None)
 
 
-def _is_missing(cut: Cut) -> bool:
+def _is_missing(cut: Truncation) -> bool:
     """Whether a cut left something out; a reference to bytes is whole."""
     return cut.facts is None or cut.facts.blob_id is None
 
 
-def _json_text(members: list[Member], limit_chars: int) -> tuple[str, list[Cut]]:
+def _json_text(members: list[PayloadMember], limit_chars: int) -> tuple[str, list[Truncation]]:
     """The payload as JSON, values cut until it fits; it stays valid JSON."""
     for preview in (contract.DOCUMENT_TEXT, *contract.PREVIEWS, contract.SHORTEST_PREVIEW):
         shown, cuts = cut_members(members, Measure.of(preview))
         if len(compact(shown)) <= limit_chars:
             return compact(shown), cuts
 
-    def first(kept: int) -> tuple[str, list[Cut]]:
+    def first(kept: int) -> tuple[str, list[Truncation]]:
         shown, cuts = cut_members(members, Measure(contract.SHORTEST_PREVIEW, 0, kept))
         return compact(shown), cuts
 
     return first(largest(len(members), lambda kept: len(first(kept)[0]) <= limit_chars))
 
 
-def _fields(members: list[Member]) -> tuple[Json, list[Cut]]:
+def _fields(members: list[PayloadMember]) -> tuple[Json, list[Truncation]]:
     """The other members, short, as many as fit."""
     measure = Measure(contract.DOCUMENT_FIELD, contract.DOCUMENT_FIELD)
     shown: Json = {}
-    cuts: list[Cut] = []
+    cuts: list[Truncation] = []
     left = contract.DOCUMENT_FIELDS
     for member in members:
         short, notes = member.at(measure)
@@ -226,14 +226,14 @@ def _fields(members: list[Member]) -> tuple[Json, list[Cut]]:
     return shown, cuts
 
 
-def _expanded(call: Call, document: Document) -> Json:
+def _expanded(call: ToolCall, document: Document) -> Json:
     expanded = document.body.get("expanded")
     if not is_object(expanded):
         return {}
     return {name: _relation(call, document, name, value) for name, value in expanded.items()}
 
 
-def _relation(call: Call, document: Document, relation: str, value: Any) -> Any:
+def _relation(call: ToolCall, document: Document, relation: str, value: Any) -> Any:
     if not is_object(value):
         return value
     if not is_list(value.get("data")):
@@ -246,8 +246,8 @@ def _relation(call: Call, document: Document, relation: str, value: Any) -> Any:
     return {**found, "total": total} if total is not None else found
 
 
-def _child(call: Call, document: Document, relation: str, row: Json) -> Json:
-    scope = Place(as_text(row.get("stream")) or relation, document.record.connection_id)
+def _child(call: ToolCall, document: Document, relation: str, row: Json) -> Json:
+    scope = RecordPlace(as_text(row.get("stream")) or relation, document.record.connection_id)
     holder = holder_of(call, row, scope)
     payload = payload_of(row)
     address = record_address(call.provider_url, row, payload, holder.record)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from personal_server.mcp_adapter import contract
 from personal_server.mcp_adapter.arguments import Arguments, without
-from personal_server.mcp_adapter.calls import Call, Link, Outcome
+from personal_server.mcp_adapter.calls import Link, Outcome, ToolCall
 from personal_server.mcp_adapter.faces import text
 from personal_server.mcp_adapter.faces.truncation import cut_position, largest
 from personal_server.mcp_adapter.handles import (
@@ -33,7 +33,7 @@ ENVELOPE_CHARS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class WindowRequest:
     """One requested window: the record, the arguments as given, and the cursor among them."""
 
     record: RecordRef
@@ -66,7 +66,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class _Window:
+class _ShownWindow:
     """One window as it is shown."""
 
     record: RecordRef
@@ -99,7 +99,9 @@ class _Window:
         return window_uri(window)
 
 
-def render_window(call: Call, body: Json, request: Asked, request_id: str | None) -> Outcome:
+def render_window(
+    call: ToolCall, body: Json, request: WindowRequest, request_id: str | None
+) -> Outcome:
     """Both faces of one window."""
     shown = _window(body, request)
     wanted = call.link_rule == "always" or (call.links_allowed and not shown.complete)
@@ -111,7 +113,7 @@ def render_window(call: Call, body: Json, request: Asked, request_id: str | None
     return Outcome(structured, face, links, UNTRUSTED, request_id, rows=1)
 
 
-def _window(body: Json, request: Asked) -> _Window:
+def _window(body: Json, request: WindowRequest) -> _ShownWindow:
     window, field = as_object(body.get("window")), as_object(body.get("field"))
     received: str = window["text"]
     start = as_count(window.get("start_chars"))
@@ -127,7 +129,7 @@ def _window(body: Json, request: Asked) -> _Window:
         request.record.record_id,
     )
     digest = as_text(field.get("digest"))
-    return _Window(record, request.field_path, kept, begin, limit, size, follows, digest)
+    return _ShownWindow(record, request.field_path, kept, begin, limit, size, follows, digest)
 
 
 def _follows(window: Json, end: int, size: int | None) -> bool:
@@ -148,7 +150,7 @@ def _fitting(received: str) -> str:
     return received[: cut_position(received, kept)]
 
 
-def _structured(body: Json, request: Asked, shown: _Window, *, linked: bool) -> Json:
+def _structured(body: Json, request: WindowRequest, shown: _ShownWindow, *, linked: bool) -> Json:
     window: Json = {
         "text": shown.text,
         "start_chars": shown.start,
@@ -181,7 +183,7 @@ def _structured(body: Json, request: Asked, shown: _Window, *, linked: bool) -> 
     return structured
 
 
-def _field(field: Json, request: Asked) -> Json:
+def _field(field: Json, request: WindowRequest) -> Json:
     found: Json = {"path": request.field_path, "text_like": field.get("text_like") is not False}
     if as_text(field.get("mime_type")):
         found["mime_type"] = field["mime_type"]
@@ -192,14 +194,14 @@ def _field(field: Json, request: Asked) -> Json:
     return found
 
 
-def _match(window: Json, request: Asked) -> Json | None:
+def _match(window: Json, request: WindowRequest) -> Json | None:
     begin, end = as_count(window.get("match_start_chars")), as_count(window.get("match_end_chars"))
     if "q" not in request.arguments or begin is None or end is None:
         return None
     return {"q": request.arguments["q"], "start_chars": begin, "end_chars": end}
 
 
-def _text(call: Call, structured: Json, shown: _Window) -> str:
+def _text(call: ToolCall, structured: Json, shown: _ShownWindow) -> str:
     visible = clean(shown.text)
     window = structured["window"]
     head: Json = {"id": structured["record"]["id"], "field_path": shown.field_path}

@@ -13,13 +13,13 @@ from functools import cached_property
 from typing import Any
 
 from personal_server.mcp_adapter import contract
-from personal_server.mcp_adapter.calls import Call
+from personal_server.mcp_adapter.calls import ToolCall
 from personal_server.mcp_adapter.faces.content_ladder import ladder_entry, ladder_line
 from personal_server.mcp_adapter.faces.page_layout import Block
 from personal_server.mcp_adapter.faces.record_identity import (
     IDENTITY_MEMBERS,
     Holder,
-    Place,
+    RecordPlace,
     event_time,
     holder_of,
     record_address,
@@ -27,9 +27,9 @@ from personal_server.mcp_adapter.faces.record_identity import (
 )
 from personal_server.mcp_adapter.faces.text import fact
 from personal_server.mcp_adapter.faces.truncation import (
-    Cut,
     Measure,
-    Member,
+    PayloadMember,
+    Truncation,
     cut_members,
     cut_position,
     is_encoded_passage,
@@ -68,7 +68,7 @@ NAMED_MEMBERS = (IDENTITY_MEMBERS - {"expanded"}) | {
 
 
 @dataclass(frozen=True, slots=True)
-class Excerpt:
+class RenderedExcerpt:
     """One passage that matched; marked holds balanced tags or none.
 
     Units: start_chars and total_chars are offsets in the whole value; shown_chars of the passage.
@@ -81,11 +81,11 @@ class Excerpt:
     total_chars: int | None
     complete: bool
 
-    def as_cut(self) -> Cut | None:
+    def as_cut(self) -> Truncation | None:
         """The note of an excerpt that is not known to be complete; it is read from its start."""
         if self.complete or not self.field_path:
             return None
-        return Cut(
+        return Truncation(
             self.field_path,
             "text",
             "truncated",
@@ -99,9 +99,9 @@ class Excerpt:
 class HitItem:
     """One hit of a page; what does not depend on a measure is worked out once."""
 
-    call: Call
+    call: ToolCall
     hit: Json
-    scope: Place
+    scope: RecordPlace
     number: str
 
     @cached_property
@@ -110,12 +110,12 @@ class HitItem:
         return holder_of(self.call, self.hit, self.scope)
 
     @cached_property
-    def excerpts(self) -> list[Excerpt]:
+    def excerpts(self) -> list[RenderedExcerpt]:
         """The passages that matched."""
         return excerpts_of(self.hit)
 
     @cached_property
-    def payload(self) -> list[Member]:
+    def payload(self) -> list[PayloadMember]:
         """The members of the record, when a server sends them with its hits."""
         return members_of(as_object(self.hit.get("data")))
 
@@ -125,7 +125,7 @@ class HitItem:
         return max(len(self.payload), len(self.further))
 
     @cached_property
-    def further(self) -> list[Member]:
+    def further(self) -> list[PayloadMember]:
         """Members that no rule names, as another server may send them; a lean hit has none."""
         return members_of({name: v for name, v in self.hit.items() if name not in NAMED_MEMBERS})
 
@@ -204,7 +204,7 @@ def _source_line(hit: Json, result: Json) -> str:
     return f"source: {'; '.join(fact(name, label(value)) for name, value in stated if value)}"
 
 
-def _match_line(excerpt: Excerpt, limit_chars: int) -> str:
+def _match_line(excerpt: RenderedExcerpt, limit_chars: int) -> str:
     shown = one_line(cut_marked(excerpt.marked, limit_chars))
     name = label(excerpt.field_path) if excerpt.field_path else "text"
     mark = "" if excerpt.complete else " (cut)"
@@ -235,7 +235,7 @@ def _text_member(value: Any, measure: Measure) -> Any:
     return value
 
 
-def excerpts_of(hit: Json) -> list[Excerpt]:
+def excerpts_of(hit: Json) -> list[RenderedExcerpt]:
     """At most two passages of a hit; none when the server sent none."""
     for name in EXCERPT_MEMBERS:
         found = [excerpt for item in objects_in(hit.get(name)) if (excerpt := _excerpt(item))]
@@ -244,13 +244,13 @@ def excerpts_of(hit: Json) -> list[Excerpt]:
     return _snippet(hit)
 
 
-def _excerpt(item: Json) -> Excerpt | None:
+def _excerpt(item: Json) -> RenderedExcerpt | None:
     text = first_text(item.get("preview_text"), item.get("text"), item.get("snippet"))
     if text is None:
         return None
     start = as_count(item.get("start_chars")) or 0
     complete = item.get("truncated") is False or item.get("complete") is True
-    return Excerpt(
+    return RenderedExcerpt(
         field_path=first_text(item.get("field_path"), item.get("field")),
         marked=_readable(mark_ranges(text, start, item.get("match_ranges")), text),
         shown_chars=len(text),
@@ -264,7 +264,7 @@ def _readable(marked: str, text: str) -> str:
     return "[binary]" if is_encoded_passage(text) else marked
 
 
-def _snippet(hit: Json) -> list[Excerpt]:
+def _snippet(hit: Json) -> list[RenderedExcerpt]:
     snippet = hit.get("snippet")
     text = as_text(snippet) or as_text(as_object(snippet).get("text"))
     if text is None:
@@ -272,7 +272,7 @@ def _snippet(hit: Json) -> list[Excerpt]:
     plain = unescaped(text)
     field = first_text(as_object(snippet).get("field"), as_object(snippet).get("field_path"))
     bare = TAG.sub("", plain).strip("…")
-    return [Excerpt(field, _readable(plain, bare), len(bare), 0, None, complete=False)]
+    return [RenderedExcerpt(field, _readable(plain, bare), len(bare), 0, None, complete=False)]
 
 
 def is_balanced(text: str) -> bool:

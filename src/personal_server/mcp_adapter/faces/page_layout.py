@@ -76,7 +76,7 @@ Renderer = Callable[[Json, int], Item]
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class PageHead:
     """Characters of both faces before any row stands in them.
 
     Shapes: has_cursor says whether a cursor is already counted; a shorter page will have one.
@@ -139,11 +139,11 @@ class Fitting:
 
     rows: Sequence[Json]
     renderer: Renderer
-    frame: Frame
+    frame: PageHead
     known: Sequence[Rendering] = ()
     renderings: list[Rendering] = field(default_factory=list[Rendering])
 
-    def again(self, rows: Sequence[Json], frame: Frame) -> "Fitting":
+    def again(self, rows: Sequence[Json], frame: PageHead) -> "Fitting":
         """Another response to the same query; what was rendered for this one is used again."""
         return Fitting(rows, self.renderer, frame, self.renderings)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from urllib.parse import parse_qsl, quote, urlsplit
 
 from personal_server.mcp_adapter import contract
-from personal_server.mcp_adapter.calls import Call
+from personal_server.mcp_adapter.calls import ToolCall
 from personal_server.mcp_adapter.faces.truncation import binary_facts
 from personal_server.mcp_adapter.handles import (
     HANDLE_CHARS,
@@ -58,7 +58,7 @@ IDENTITY_MEMBERS = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RecordPlace:
     """What the request says about rows that do not say it themselves.
 
     Shapes: binary_fields are the fields whose declaration says bytes, where a schema was at hand.
@@ -77,7 +77,7 @@ class Holder:
     record: RecordRef | None
 
 
-def holder_of(call: Call, row: Json, scope: Place) -> Holder:
+def holder_of(call: ToolCall, row: Json, scope: RecordPlace) -> Holder:
     """The record a row is, and its id as shown."""
     key = record_key_of(row)
     stream = as_text(row.get("stream")) or scope.stream
@@ -90,7 +90,7 @@ def holder_of(call: Call, row: Json, scope: Place) -> Holder:
     return Holder(shown, record)
 
 
-def _unidentified(call: Call, row: Json) -> Holder:
+def _unidentified(call: ToolCall, row: Json) -> Holder:
     return Holder(record_address(call.provider_url, row, {}, None) or "unidentified", None)
 
 

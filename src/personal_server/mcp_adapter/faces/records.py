@@ -6,20 +6,20 @@ Source: docs/contract/mcp-adapter.md 7.1, 8.1, 10.2.3.
 from dataclasses import dataclass
 from functools import cached_property
 
-from personal_server.mcp_adapter.calls import Call
+from personal_server.mcp_adapter.calls import ToolCall
 from personal_server.mcp_adapter.faces.content_ladder import ladder_entry, ladder_line
 from personal_server.mcp_adapter.faces.page_layout import Block
 from personal_server.mcp_adapter.faces.record_identity import (
     IDENTITY_MEMBERS,
     Holder,
-    Place,
+    RecordPlace,
     holder_of,
     payload_of,
 )
 from personal_server.mcp_adapter.faces.truncation import (
-    Cut,
     Measure,
-    Member,
+    PayloadMember,
+    Truncation,
     cut_members,
     members_of,
     reach_of,
@@ -42,9 +42,9 @@ class RowItem:
     Shapes: number is its place on the page, of a related record below its parent's (`2.1`).
     """
 
-    call: Call
+    call: ToolCall
     row: Json
-    scope: Place
+    scope: RecordPlace
     number: str
 
     @cached_property
@@ -53,7 +53,7 @@ class RowItem:
         return holder_of(self.call, self.row, self.scope)
 
     @cached_property
-    def payload(self) -> list[Member]:
+    def payload(self) -> list[PayloadMember]:
         """The members of the record's own payload."""
         return members_of(payload_of(self.row), self.scope.binary_fields)
 
@@ -134,7 +134,7 @@ class Relation:
             RowItem(
                 parent.call,
                 row,
-                Place(as_text(row.get("stream")) or name, connection),
+                RecordPlace(as_text(row.get("stream")) or name, connection),
                 f"{parent.number}.{count}",
             )
             for count, row in enumerate(rows, number + 1)
@@ -153,7 +153,7 @@ class Relation:
         ladder = [entry for block in blocks for entry in block.ladder]
         if len(blocks) < len(self.items):
             path = f"expanded.{self.name}"
-            cut = Cut(path, "json", "truncated", len(blocks), len(self.items), 1 << 30)
+            cut = Truncation(path, "json", "truncated", len(blocks), len(self.items), 1 << 30)
             entry = ladder_entry(self.parent.call, self.parent.holder, cut)
             ladder.append(entry)
             lines.append(ladder_line(entry))

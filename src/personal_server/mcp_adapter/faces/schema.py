@@ -12,7 +12,7 @@ from personal_server.mcp_adapter.safe_text import clean_json, label, one_line
 from personal_server.mcp_adapter.schema_document import (
     AGGREGATION_ORDER,
     CatalogRow,
-    Connection,
+    ConnectionLabel,
     aggregations_in,
     all_connections,
     catalog_rows,
@@ -80,7 +80,7 @@ def _connection_lines(catalog: Json, detail: int) -> list[str]:
     return [*lines, f"connections: more={rest}"] if rest > 0 else lines
 
 
-def _connection_line(connection: Connection, key: str | None, *, labelled: bool) -> str:
+def _connection_line(connection: ConnectionLabel, key: str | None, *, labelled: bool) -> str:
     facts = [text.fact("connector_key", label(key))] if key else []
     if labelled and connection.display_name:
         facts.append(text.fact("label", label(connection.display_name)))
@@ -190,7 +190,7 @@ def _source_line(row: CatalogRow, number: int) -> str:
     return f"source {number}: {'; '.join(facts)}"
 
 
-def _named(connection: Connection) -> str:
+def _named(connection: ConnectionLabel) -> str:
     name = connection.display_name
     return label(connection.connection_id) + (f' "{label(name)}"' if name else "")
 

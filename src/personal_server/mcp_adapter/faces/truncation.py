@@ -55,7 +55,7 @@ class BinaryFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class Truncation:
     """One value shown in part, or not at all.
 
     Units: shown and total are characters for text, items or members for JSON; json_chars is the
@@ -92,7 +92,7 @@ class Measure:
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class PayloadMember:
     """One member of a payload, looked at once: what it holds does not depend on any measure.
 
     Shapes: value has its inline bytes replaced; note says what bytes it holds.
@@ -102,9 +102,9 @@ class Member:
     name: str
     value: Any
     size: int = 0
-    note: Cut | None = None
+    note: Truncation | None = None
 
-    def at(self, measure: Measure) -> tuple[Any, list[Cut]]:
+    def at(self, measure: Measure) -> tuple[Any, list[Truncation]]:
         """The value as it is shown, and the notes of what is missing."""
         notes = [] if self.note is None else [self.note]
         is_text = isinstance(self.value, str)
@@ -115,25 +115,27 @@ class Member:
         )
         return shown, [*notes, cut]
 
-    def left_out(self) -> Cut:
+    def left_out(self) -> Truncation:
         """The note of a member that is not shown at all."""
         if self.note is not None:
             return self.note
         if isinstance(self.value, str):
-            return Cut(self.name, "text", "omitted", 0, self.size, self.size)
+            return Truncation(self.name, "text", "omitted", 0, self.size, self.size)
         items = len(self.value) if is_list(self.value) or is_object(self.value) else 1
-        return Cut(self.name, "json", "omitted", 0, items, len(compact(self.value)))
+        return Truncation(self.name, "json", "omitted", 0, items, len(compact(self.value)))
 
 
-def members_of(payload: Json, declared: frozenset[str] = frozenset()) -> list[Member]:
+def members_of(payload: Json, declared: frozenset[str] = frozenset()) -> list[PayloadMember]:
     """The members of a payload; declared names the fields whose declaration says bytes."""
     return [_member(name, value, name in declared) for name, value in payload.items()]
 
 
-def cut_members(members: Sequence[Member], measure: Measure) -> tuple[Json, list[Cut]]:
+def cut_members(
+    members: Sequence[PayloadMember], measure: Measure
+) -> tuple[Json, list[Truncation]]:
     """The members as they are shown, and the notes of their cuts in order."""
     shown: Json = {}
-    cuts: list[Cut] = []
+    cuts: list[Truncation] = []
     kept = len(members) if measure.members is None else measure.members
     for member in members[:kept]:
         shown[member.name], notes = member.at(measure)
@@ -142,50 +144,50 @@ def cut_members(members: Sequence[Member], measure: Measure) -> tuple[Json, list
     return shown, _gathered(cuts, len(members))
 
 
-def reach_of(members: Sequence[Member]) -> int:
+def reach_of(members: Sequence[PayloadMember]) -> int:
     """The preview length from which on nothing of these members is cut."""
     return max((member.size for member in members), default=0)
 
 
-def _member(name: str, value: Any, declared: bool) -> Member:
+def _member(name: str, value: Any, declared: bool) -> PayloadMember:
     if isinstance(value, str):
         facts = binary_facts(value, declared=declared)
         if facts is None:
-            return Member(name, value, len(value))
-        return Member(name, facts.placeholder, note=_binary(name, facts))
+            return PayloadMember(name, value, len(value))
+        return PayloadMember(name, facts.placeholder, note=_binary(name, facts))
     if not value or not (is_list(value) or is_object(value)):
-        return Member(name, value)
+        return PayloadMember(name, value)
     facts = binary_facts(value)
     if facts is None:
         value, facts = _without_inline_bytes(value)
     size = len(compact(value))
     if facts is None:
-        return Member(name, value, size)
+        return PayloadMember(name, value, size)
     whole = facts.blob_id is not None and size <= contract.REFERENCE
-    return Member(name, value, 0 if whole else size, _binary(name, facts))
+    return PayloadMember(name, value, 0 if whole else size, _binary(name, facts))
 
 
-def _binary(name: str, facts: BinaryFacts) -> Cut:
-    return Cut(name, "binary", "binary", facts=facts)
+def _binary(name: str, facts: BinaryFacts) -> Truncation:
+    return Truncation(name, "binary", "binary", facts=facts)
 
 
-def _gathered(cuts: list[Cut], total: int) -> list[Cut]:
+def _gathered(cuts: list[Truncation], total: int) -> list[Truncation]:
     omitted = [cut for cut in cuts if cut.status == "omitted"]
     if len(omitted) <= INDIVIDUAL_NOTES:
         return cuts
     rest = [cut for cut in cuts if cut.status != "omitted"]
     size = sum(cut.json_chars for cut in omitted)
-    return [*rest, Cut(EVERYTHING, "json", "omitted", total - len(omitted), total, size)]
+    return [*rest, Truncation(EVERYTHING, "json", "omitted", total - len(omitted), total, size)]
 
 
-def _cut_text(member: Member, preview: int) -> tuple[str, Cut]:
+def _cut_text(member: PayloadMember, preview: int) -> tuple[str, Truncation]:
     value: str = member.value
     shown = value[: cut_position(value, preview)]
-    cut = Cut(member.name, "text", "truncated", len(shown), len(value), len(value))
+    cut = Truncation(member.name, "text", "truncated", len(shown), len(value), len(value))
     return shown + "…", cut
 
 
-def _cut_compound(member: Member, limit_chars: int) -> tuple[Any, Cut]:
+def _cut_compound(member: PayloadMember, limit_chars: int) -> tuple[Any, Truncation]:
     value: Any = member.value
     if is_object(value):
         sizes = (len(compact(key)) + len(compact(item)) + 2 for key, item in value.items())
@@ -198,7 +200,7 @@ def _cut_compound(member: Member, limit_chars: int) -> tuple[Any, Cut]:
             break
         kept += 1
     shown = dict(islice(value.items(), kept)) if is_object(value) else as_list(value)[:kept]
-    return shown, Cut(member.name, "json", "truncated", kept, len(value), member.size)
+    return shown, Truncation(member.name, "json", "truncated", kept, len(value), member.size)
 
 
 def cut_position(text: str, limit_chars: int) -> int:

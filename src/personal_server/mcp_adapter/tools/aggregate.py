@@ -16,7 +16,7 @@ from personal_server.mcp_adapter.arguments import (
     parse_arguments,
     without,
 )
-from personal_server.mcp_adapter.calls import Call, Outcome
+from personal_server.mcp_adapter.calls import Outcome, ToolCall
 from personal_server.mcp_adapter.errors import NextCall, ToolError
 from personal_server.mcp_adapter.faces import text
 from personal_server.mcp_adapter.faces.truncation import binary_facts
@@ -46,7 +46,7 @@ UNTRUSTED = ("/data/groups/*/key", "/data/groups/*/value", "/data/value")
 ISO_MOMENT = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?)?")
 
 
-async def aggregate(call: Call, raw: Mapping[str, Any] | None) -> Outcome:
+async def aggregate(call: ToolCall, raw: Mapping[str, Any] | None) -> Outcome:
     """Check, read and render; a list of groups that does not fit is asked for again, shorter.
 
     Raises: ToolError.
@@ -72,7 +72,7 @@ async def aggregate(call: Call, raw: Mapping[str, Any] | None) -> Outcome:
 
 
 async def _read(
-    call: Call, arguments: Arguments, query: Query, limit: int | None, reads: int
+    call: ToolCall, arguments: Arguments, query: Query, limit: int | None, reads: int
 ) -> Outcome:
     path = ("v1", "streams", arguments["stream"], "aggregate")
     scope = (("limit", str(limit)),) if limit is not None else ()
@@ -119,7 +119,7 @@ def _refused(arguments: Arguments, param: str, message: str, *dropped: str) -> T
 
 
 def _faces(
-    call: Call,
+    call: ToolCall,
     arguments: Arguments,
     body: Json,
     limit: int | None,

@@ -8,7 +8,7 @@ from typing import Any
 
 from personal_server.mcp_adapter import contract
 from personal_server.mcp_adapter.arguments import Arguments, without
-from personal_server.mcp_adapter.calls import Call
+from personal_server.mcp_adapter.calls import ToolCall
 from personal_server.mcp_adapter.errors import NextCall, ToolError
 from personal_server.mcp_adapter.handles import connection_scope
 from personal_server.mcp_adapter.reads import read_catalog
@@ -80,7 +80,7 @@ def _refused(param: str, message: str) -> ToolError:
 
 
 async def pass_expand_gate(
-    call: Call, arguments: Arguments, stream: str, connection_id: str | None
+    call: ToolCall, arguments: Arguments, stream: str, connection_id: str | None
 ) -> frozenset[str]:
     """Let a call with `expand` or `expand_limit` pass unless the stream lists no relation.
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from personal_server.mcp_adapter.arguments import Arguments, parse_arguments, without
-from personal_server.mcp_adapter.calls import Call, Outcome
+from personal_server.mcp_adapter.calls import Outcome, ToolCall
 from personal_server.mcp_adapter.errors import ToolError
 from personal_server.mcp_adapter.faces.content_ladder import links_of
 from personal_server.mcp_adapter.faces.document import Document, render_document
@@ -21,7 +21,7 @@ from personal_server.rs_client.port import Query
 UNTRUSTED = ("/title", "/text", "/url", "/metadata/fields", "/metadata/expanded")
 
 
-async def fetch(call: Call, raw: Mapping[str, Any] | None) -> Outcome:
+async def fetch(call: ToolCall, raw: Mapping[str, Any] | None) -> Outcome:
     """Check, read and render.
 
     Raises: ToolError.

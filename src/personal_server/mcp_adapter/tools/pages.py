@@ -9,9 +9,15 @@ from dataclasses import dataclass, replace
 
 from personal_server.mcp_adapter import contract
 from personal_server.mcp_adapter.arguments import Arguments
-from personal_server.mcp_adapter.calls import Call, Outcome
+from personal_server.mcp_adapter.calls import Outcome, ToolCall
 from personal_server.mcp_adapter.errors import ToolError
-from personal_server.mcp_adapter.faces.page_layout import Block, Fitting, Frame, Renderer, fit_page
+from personal_server.mcp_adapter.faces.page_layout import (
+    Block,
+    Fitting,
+    PageHead,
+    Renderer,
+    fit_page,
+)
 from personal_server.mcp_adapter.reads import read
 from personal_server.rs_client.answers import (
     has_more,
@@ -29,7 +35,7 @@ NO_CURSOR_ADVICE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class RecordPage:
     """One response, its rows within the limit, and what is to be known about it."""
 
     body: Json
@@ -44,7 +50,7 @@ class Page:
 class ShownPage:
     """A page and its blocks."""
 
-    page: Page
+    page: RecordPage
     blocks: list[Block]
     reads: int
 
@@ -82,13 +88,13 @@ class PageRead:
     render: Callable[[ShownPage], Outcome]
     closing_chars: int = 0
 
-    def frame(self, page: Page) -> Frame:
+    def frame(self, page: RecordPage) -> PageHead:
         """How long both faces of a page are before any row stands in them."""
         text_chars, structured_chars = self.render(ShownPage(page, [], 1)).sizes
-        return Frame(structured_chars, text_chars + self.closing_chars, page.cursor is not None)
+        return PageHead(structured_chars, text_chars + self.closing_chars, page.cursor is not None)
 
 
-async def read_page(call: Call, arguments: Arguments, how: PageRead) -> Outcome:
+async def read_page(call: ToolCall, arguments: Arguments, how: PageRead) -> Outcome:
     """Read, fit and render a page in at most three reads.
 
     Raises: ToolError.
@@ -114,7 +120,7 @@ async def read_page(call: Call, arguments: Arguments, how: PageRead) -> Outcome:
     return how.render(ShownPage(page, fitted, reads))
 
 
-async def _first(call: Call, arguments: Arguments, how: PageRead) -> tuple[Page, int]:
+async def _first(call: ToolCall, arguments: Arguments, how: PageRead) -> tuple[RecordPage, int]:
     try:
         return await _page(call, arguments, how, arguments.get("limit")), 1
     except ToolError as error:
@@ -123,13 +129,15 @@ async def _first(call: Call, arguments: Arguments, how: PageRead) -> tuple[Page,
     return await _page(call, arguments, how, 1), 2
 
 
-async def _page(call: Call, arguments: Arguments, how: PageRead, limit: int | None) -> Page:
+async def _page(
+    call: ToolCall, arguments: Arguments, how: PageRead, limit: int | None
+) -> RecordPage:
     query = how.query if limit is None else (*how.query, ("limit", str(limit)))
     response = await read(call, how.path, query, arguments)
     return page_of(as_object(response.body), limit, response.request_id)
 
 
-def page_of(body: Json, limit: int | None, request_id: str | None) -> Page:
+def page_of(body: Json, limit: int | None, request_id: str | None) -> RecordPage:
     """Read an envelope, ours or a foreign one; never more rows than were asked for."""
     rows = rows_of(body)
     allowed = limit or contract.LIST_ARGUMENT
@@ -145,16 +153,16 @@ def page_of(body: Json, limit: int | None, request_id: str | None) -> Page:
         more = True
     if more and cursor is None:
         warnings.append(_warning("no_cursor", NO_CURSOR_ADVICE))
-    return Page(body, rows, more, cursor if more else None, warnings, request_id)
+    return RecordPage(body, rows, more, cursor if more else None, warnings, request_id)
 
 
-def _prefix(page: Page, rows: int) -> Page:
+def _prefix(page: RecordPage, rows: int) -> RecordPage:
     """Fewer rows, of a server that never sent a page that fits; no cursor leads on."""
     advice = _warning("no_cursor", NO_CURSOR_ADVICE)
     warnings = page.warnings if advice in page.warnings else [*page.warnings, advice]
     kept = page.rows[: min(rows, len(page.rows) - 1)]
     body = with_rows({**_without_cursor(page.body), "has_more": True}, kept)
-    return Page(body, kept, True, None, warnings, page.request_id)
+    return RecordPage(body, kept, True, None, warnings, page.request_id)
 
 
 def _without_cursor(body: Json) -> Json:

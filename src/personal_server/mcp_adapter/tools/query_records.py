@@ -14,14 +14,14 @@ from personal_server.mcp_adapter.arguments import (
     parse_arguments,
     without,
 )
-from personal_server.mcp_adapter.calls import Call, Outcome
+from personal_server.mcp_adapter.calls import Outcome, ToolCall
 from personal_server.mcp_adapter.errors import NextCall, ToolError
 from personal_server.mcp_adapter.faces import text
 from personal_server.mcp_adapter.faces.content_ladder import links_of
-from personal_server.mcp_adapter.faces.record_identity import Place
+from personal_server.mcp_adapter.faces.record_identity import RecordPlace
 from personal_server.mcp_adapter.faces.records import RowItem
 from personal_server.mcp_adapter.tools.expansion import encode_expand, pass_expand_gate
-from personal_server.mcp_adapter.tools.pages import Page, PageRead, ShownPage, read_page
+from personal_server.mcp_adapter.tools.pages import PageRead, RecordPage, ShownPage, read_page
 from personal_server.rs_client.answers import page_member
 from personal_server.rs_client.json_values import Json, as_text
 from personal_server.rs_client.port import Query
@@ -30,7 +30,7 @@ PLAIN_NAMES = ("cursor", "view", "sort", "order", "count", "changes_since", "con
 UNTRUSTED = ("/data/data/*/data", "/data/data/*/expanded")
 
 
-async def query_records(call: Call, raw: Mapping[str, Any] | None) -> Outcome:
+async def query_records(call: ToolCall, raw: Mapping[str, Any] | None) -> Outcome:
     """Check, read and render.
 
     Raises: ToolError.
@@ -38,7 +38,7 @@ async def query_records(call: Call, raw: Mapping[str, Any] | None) -> Outcome:
     arguments, query = parse_arguments("query_records", raw, check_shape)
     stream, connection = arguments["stream"], arguments.get("connection_id")
     declared = await pass_expand_gate(call, arguments, stream, connection)
-    scope = Place(stream, connection, declared)
+    scope = RecordPlace(stream, connection, declared)
 
     def item(row: Json, number: int) -> RowItem:
         return RowItem(call, row, scope, str(number))
@@ -65,7 +65,7 @@ def check_shape(arguments: Arguments) -> Query:
     return (*given_parameters(arguments, *PLAIN_NAMES), *fields, *conditions, *relations)
 
 
-def _render(call: Call, arguments: Arguments, shown: ShownPage) -> Outcome:
+def _render(call: ToolCall, arguments: Arguments, shown: ShownPage) -> Outcome:
     page, body = shown.page, shown.page.body
     following = _next_calls(arguments, page)
     facts = [f"records={len(shown.blocks)}", *text.page_facts(body, page.more, page.cursor)]
@@ -94,7 +94,7 @@ def _render(call: Call, arguments: Arguments, shown: ShownPage) -> Outcome:
     )
 
 
-def _next_calls(arguments: Arguments, page: Page) -> list[NextCall]:
+def _next_calls(arguments: Arguments, page: RecordPage) -> list[NextCall]:
     """The next page, or the call that resumes a change feed."""
     if page.cursor is not None:
         return [NextCall("query_records", {**arguments, "cursor": page.cursor}, "next page")]

@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from personal_server.mcp_adapter.arguments import Arguments, parse_arguments, without
-from personal_server.mcp_adapter.calls import Call, Outcome
+from personal_server.mcp_adapter.calls import Outcome, ToolCall
 from personal_server.mcp_adapter.errors import NextCall, ToolError
 from personal_server.mcp_adapter.faces.field_window import (
     SELECTOR_NAMES,
     TOOL_NAME,
-    Asked,
+    WindowRequest,
     render_window,
 )
 from personal_server.mcp_adapter.handles import (
@@ -33,16 +33,16 @@ from personal_server.rs_client.port import Query, RsResponse
 WINDOW_NAMES = (*SELECTOR_NAMES, "limit_chars")
 
 
-async def read_record_field(call: Call, raw: Mapping[str, Any] | None) -> Outcome:
+async def read_record_field(call: ToolCall, raw: Mapping[str, Any] | None) -> Outcome:
     """Check, read and render.
 
     Raises: ToolError.
     """
     arguments, (record, cursor) = parse_arguments(TOOL_NAME, raw, check_shape)
-    return await read_window(call, Asked(record, arguments, cursor))
+    return await read_window(call, WindowRequest(record, arguments, cursor))
 
 
-async def read_window(call: Call, window: Asked) -> Outcome:
+async def read_window(call: ToolCall, window: WindowRequest) -> Outcome:
     """Read one window, for the tool and for the resource alike.
 
     Raises: ToolError.
@@ -135,7 +135,7 @@ def _cursor(arguments: Arguments, record: RecordRef) -> WindowCursor | None:
     return cursor
 
 
-def _query(window: Asked) -> Query:
+def _query(window: WindowRequest) -> Query:
     """The parameters of the route; only what was given."""
     chosen = {name: window.arguments[name] for name in WINDOW_NAMES if name in window.arguments}
     if window.cursor is not None:
@@ -145,7 +145,7 @@ def _query(window: Asked) -> Query:
     return (*window.record.scope, ("field", window.field_path), *ordered)
 
 
-def _check_digest(body: Json, window: Asked) -> None:
+def _check_digest(body: Json, window: WindowRequest) -> None:
     digest = short_digest(as_text(as_object(body.get("field")).get("digest")))
     if window.cursor is None or not window.cursor.digest or not digest:
         return
@@ -158,7 +158,7 @@ def _check_digest(body: Json, window: Asked) -> None:
         )
 
 
-def _refused(call: Call, response: RsResponse, window: Asked) -> ToolError:
+def _refused(call: ToolCall, response: RsResponse, window: WindowRequest) -> ToolError:
     code = str(error_of(response)["code"])
     one_field = {"id": format_id(window.record), "fields": [window.field_path]}
     if response.status in {404, 405} and code.startswith("http_"):

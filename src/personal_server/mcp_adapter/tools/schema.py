@@ -8,7 +8,7 @@ from typing import Any
 
 from personal_server.mcp_adapter import contract
 from personal_server.mcp_adapter.arguments import Arguments, given_parameters, parse_arguments
-from personal_server.mcp_adapter.calls import Call, Outcome
+from personal_server.mcp_adapter.calls import Outcome, ToolCall
 from personal_server.mcp_adapter.errors import NextCall, ToolError
 from personal_server.mcp_adapter.faces import text
 from personal_server.mcp_adapter.faces.schema import field_schema_lines, index_text, stream_text
@@ -48,7 +48,7 @@ ENVELOPE_CHARS = 1_000
 SHOWN_CANDIDATES = 12
 
 
-async def schema(call: Call, raw: Mapping[str, Any] | None) -> Outcome:
+async def schema(call: ToolCall, raw: Mapping[str, Any] | None) -> Outcome:
     """Check, read and render.
 
     Raises: ToolError.
@@ -77,7 +77,7 @@ def check_shape(arguments: Arguments) -> None:
         )
 
 
-async def read_compact(call: Call, arguments: Arguments) -> tuple[Json, str | None]:
+async def read_compact(call: ToolCall, arguments: Arguments) -> tuple[Json, str | None]:
     """The compact catalog, made here when the server does not make it, scoped as asked.
 
     Raises: ToolError.
@@ -91,7 +91,7 @@ async def read_compact(call: Call, arguments: Arguments) -> tuple[Json, str | No
     return compact_catalog(scoped, scoped="stream" in arguments), response.request_id
 
 
-def _body(call: Call, response: RsResponse, arguments: Arguments) -> Json:
+def _body(call: ToolCall, response: RsResponse, arguments: Arguments) -> Json:
     if not response.ok:
         raise refusal(call, response, arguments)
     if not is_object(response.body):
@@ -189,7 +189,7 @@ def _not_found(arguments: Arguments, catalog: Json, request_id: str | None) -> O
     return _outcome(stream_data(catalog), [warning], following, face, request_id, [])
 
 
-async def _full(call: Call, arguments: Arguments) -> Outcome:
+async def _full(call: ToolCall, arguments: Arguments) -> Outcome:
     query = (("detail", "full"), *given_parameters(arguments, "stream", "connection_id"))
     response = await answer(call, SCHEMA_PATH, query, arguments)
     body = without_alias(_body(call, response, arguments))

@@ -16,14 +16,14 @@ from personal_server.mcp_adapter.arguments import (
     parse_arguments,
     without,
 )
-from personal_server.mcp_adapter.calls import Call, Outcome
+from personal_server.mcp_adapter.calls import Outcome, ToolCall
 from personal_server.mcp_adapter.errors import NextCall, ToolError
 from personal_server.mcp_adapter.faces import text
 from personal_server.mcp_adapter.faces.content_ladder import links_of
 from personal_server.mcp_adapter.faces.hits import HitItem
-from personal_server.mcp_adapter.faces.record_identity import Place
+from personal_server.mcp_adapter.faces.record_identity import RecordPlace
 from personal_server.mcp_adapter.safe_text import escaped_json
-from personal_server.mcp_adapter.tools.pages import Page, PageRead, ShownPage, read_page
+from personal_server.mcp_adapter.tools.pages import PageRead, RecordPage, ShownPage, read_page
 from personal_server.rs_client.answers import connection_of, connector_key_of, count_of, meta_of
 from personal_server.rs_client.json_values import Json, as_object, as_text, objects_in
 from personal_server.rs_client.port import Query
@@ -46,14 +46,14 @@ UNTRUSTED = (
 )
 
 
-async def search(call: Call, raw: Mapping[str, Any] | None) -> Outcome:
+async def search(call: ToolCall, raw: Mapping[str, Any] | None) -> Outcome:
     """Check, read and render.
 
     Raises: ToolError.
     """
     arguments, query = parse_arguments("search", raw, check_shape)
     streams = arguments.get("streams", ())
-    scope = Place(streams[0] if len(streams) == 1 else "", arguments.get("connection_id"))
+    scope = RecordPlace(streams[0] if len(streams) == 1 else "", arguments.get("connection_id"))
 
     def item(hit: Json, number: int) -> HitItem:
         return HitItem(call, hit, scope, str(number))
@@ -84,7 +84,7 @@ def check_shape(arguments: Arguments) -> Query:
     return (("q", words), *streams, *plain, *conditions)
 
 
-def _render(call: Call, arguments: Arguments, shown: ShownPage) -> Outcome:
+def _render(call: ToolCall, arguments: Arguments, shown: ShownPage) -> Outcome:
     page = shown.page
     following: list[NextCall] = []
     if page.cursor is not None:
@@ -112,7 +112,7 @@ def _render(call: Call, arguments: Arguments, shown: ShownPage) -> Outcome:
     )
 
 
-def _text_face(call: Call, shown: ShownPage, following: list[NextCall], mix: list[Json]) -> str:
+def _text_face(call: ToolCall, shown: ShownPage, following: list[NextCall], mix: list[Json]) -> str:
     page, body = shown.page, shown.page.body
     facts = [f"hits={len(shown.blocks)}", *text.page_facts(body, page.more, page.cursor)]
     return text.joined(
@@ -149,13 +149,13 @@ def _json_face(shown: ShownPage, following: list[NextCall]) -> str:
     return escaped_json(body)
 
 
-def _stated_mix(page: Page) -> list[Json]:
+def _stated_mix(page: RecordPage) -> list[Json]:
     meta = meta_of(page.body)
     package = as_object(meta.get("package"))
     return objects_in(meta.get("source_mix")) or objects_in(package.get("source_mix"))
 
 
-def _counted_mix(page: Page) -> list[Json]:
+def _counted_mix(page: RecordPage) -> list[Json]:
     """From which connections the hits come, when there are several."""
     hits = {connection_of(hit): hit for hit in page.rows}
     counted = Counter(connection_of(hit) for hit in page.rows)

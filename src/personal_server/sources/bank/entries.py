@@ -10,7 +10,7 @@ from ofxparse.mcc import codes
 from ofxparse.ofxparse import Account, AccountType, InvestmentAccount
 
 from personal_server.domain.source_item import Data, stable_id
-from personal_server.sources.bank.ofx import Balance, Entry, line_or_none
+from personal_server.sources.bank.ofx import Balance, OfxEntry, line_or_none
 from personal_server.sources.common.errors import BadRecord
 from personal_server.sources.common.times import rendered
 
@@ -47,7 +47,7 @@ def account_data(account: Account, institution: str | None, currency: str | None
     }
 
 
-def transaction_data(entry: Entry, account_id: str, currency: str | None) -> Data:
+def transaction_data(entry: OfxEntry, account_id: str, currency: str | None) -> Data:
     """One payment. Raises: BadRecord."""
     posted = _required_moment(entry, "dtposted")
     posted_on = posted.date().isoformat()
@@ -93,7 +93,7 @@ def balance_data(balance: Balance, account_id: str, currency: str | None) -> Dat
     }
 
 
-def security_data(entry: Entry) -> Data:
+def security_data(entry: OfxEntry) -> Data:
     """One security. Raises: BadRecord."""
     code = entry.text("uniqueid")
     return {
@@ -105,7 +105,7 @@ def security_data(entry: Entry) -> Data:
     }
 
 
-def trade_data(entry: Entry, account_id: str, currency: str | None) -> Data:
+def trade_data(entry: OfxEntry, account_id: str, currency: str | None) -> Data:
     """One trade. Raises: BadRecord."""
     traded_on = _required_moment(entry, "dttrade").date().isoformat()
     amount, own_id = _amount(entry, "total"), entry.text("fitid")
@@ -128,7 +128,7 @@ def trade_data(entry: Entry, account_id: str, currency: str | None) -> Data:
     }
 
 
-def holding_data(entry: Entry, account_id: str, currency: str | None) -> Data:
+def holding_data(entry: OfxEntry, account_id: str, currency: str | None) -> Data:
     """One position. Raises: BadRecord."""
     as_of = _required_moment(entry, "dtpriceasof").date().isoformat()
     units = _amount(entry, "units")
@@ -155,7 +155,7 @@ def _money(name: str, amount: Decimal | None, currency: str | None) -> Data:
 
 
 def _money_abroad(
-    name: str, amount: Decimal | None, entry: Entry, account_currency: str | None
+    name: str, amount: Decimal | None, entry: OfxEntry, account_currency: str | None
 ) -> Data:
     """An amount of an entry in the currency that the entry names, else in the account's.
 
@@ -173,7 +173,7 @@ def _money_abroad(
     }
 
 
-def _code_in(currency: Entry | None) -> str | None:
+def _code_in(currency: OfxEntry | None) -> str | None:
     return (_code(currency.text("cursym")) or _code(currency.own)) if currency else None
 
 
@@ -183,12 +183,12 @@ def _code(text: str | None) -> str | None:
     return code if _CODE.fullmatch(code) else None
 
 
-def _amount(entry: Entry, name: str) -> Decimal | None:
+def _amount(entry: OfxEntry, name: str) -> Decimal | None:
     amount = entry.amount(name)
     return None if amount is None else _in_range(amount)
 
 
-def _required_amount(entry: Entry, name: str) -> Decimal:
+def _required_amount(entry: OfxEntry, name: str) -> Decimal:
     amount = _amount(entry, name)
     if amount is None:
         raise BadRecord("bad_amount", "its amount is missing or not a number")
@@ -201,7 +201,7 @@ def _in_range(amount: Decimal) -> Decimal:
     return amount
 
 
-def _number(entry: Entry, name: str) -> int | float | None:
+def _number(entry: OfxEntry, name: str) -> int | float | None:
     amount = _amount(entry, name)
     return None if amount is None else _as_number(amount)
 
@@ -215,14 +215,14 @@ def _digits(amount: Decimal | None) -> str:
     return str(amount if amount is None else amount.normalize())
 
 
-def _required_moment(entry: Entry, name: str) -> datetime:
+def _required_moment(entry: OfxEntry, name: str) -> datetime:
     moment = entry.moment(name)
     if moment is None:
         raise BadRecord("bad_date", "its date is missing or does not exist")
     return moment
 
 
-def _day(entry: Entry, name: str) -> str | None:
+def _day(entry: OfxEntry, name: str) -> str | None:
     """A day that may be left out, or be written so that nobody can read it."""
     try:
         moment = entry.moment(name)

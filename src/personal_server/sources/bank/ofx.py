@@ -1,8 +1,8 @@
 """The seam to `ofxparse`: its parser finds the accounts and leaves each entry whole.
 
 The library's own entries drop what a statement says of one payment: its currency, its reference
-number, the extended name, the bank's clock. So its parser is made to keep the elements, and `Entry`
-reads them with the library's own amounts and dates.
+number, the extended name, the bank's clock. So its parser is made to keep the elements, and
+`OfxEntry` reads them with the library's own amounts and dates.
 """
 
 from __future__ import annotations
@@ -43,19 +43,19 @@ _CLOCK_DIGITS = 14
 _ZONE = re.compile(r"\[\s*([-+]?\d{1,2}(?:\.\d{1,2})?)\s*(?::[^\]]*)?\]?$")
 
 
-class Entry:
+class OfxEntry:
     """One part of a statement (a payment, a trade, a balance …), asked by the names OFX gives."""
 
     def __init__(self, element: Tag) -> None:
         self._element = element
 
     @cached_property
-    def _parts(self) -> dict[str, Entry]:
+    def _parts(self) -> dict[str, OfxEntry]:
         """The first part of each name, at any depth, found in one walk."""
-        found: dict[str, Entry] = {}
+        found: dict[str, OfxEntry] = {}
         for each in self._element.find_all(True):
             if each.name not in found:
-                found[each.name] = Entry(each)
+                found[each.name] = OfxEntry(each)
         return found
 
     @property
@@ -69,13 +69,13 @@ class Entry:
         first = next(iter(self._element.contents), None)
         return line_or_none(str(first)) if isinstance(first, NavigableString) else None
 
-    def inner(self, name: str) -> Entry | None:
+    def inner(self, name: str) -> OfxEntry | None:
         """The first part of that name, at any depth."""
         return self._parts.get(name)
 
-    def all(self, *names: str) -> list[Entry]:
+    def all(self, *names: str) -> list[OfxEntry]:
         """All parts of these names, in the order of the names."""
-        return [Entry(each) for name in names for each in self._element.find_all(name)]
+        return [OfxEntry(each) for name in names for each in self._element.find_all(name)]
 
     def text(self, *names: str) -> str | None:
         """The first of these parts that says something."""
@@ -123,18 +123,18 @@ class Balance:
     """One balance: the part of the statement that holds it, and where that says how much."""
 
     kind: str
-    entry: Entry
+    entry: OfxEntry
     amount_name: str = "balamt"
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class BankStatement:
     """What one account's statement lists."""
 
     currency: str | None = None
-    payments: list[Entry] = field(default_factory=list[Entry])
-    trades: list[Entry] = field(default_factory=list[Entry])
-    positions: list[Entry] = field(default_factory=list[Entry])
+    payments: list[OfxEntry] = field(default_factory=list[OfxEntry])
+    trades: list[OfxEntry] = field(default_factory=list[OfxEntry])
+    positions: list[OfxEntry] = field(default_factory=list[OfxEntry])
     balances: list[Balance] = field(default_factory=list[Balance])
 
 
@@ -145,19 +145,19 @@ class StatementParser(OfxParser):
     custom_date_format = None
 
     @classmethod
-    def parseStatement(cls, stmt_ofx: Tag) -> Statement:  # noqa: N802 (the library's name)
+    def parseStatement(cls, stmt_ofx: Tag) -> BankStatement:  # noqa: N802 (the library's name)
         """The payments and balances of a bank account or a card."""
-        whole = Entry(stmt_ofx)
+        whole = OfxEntry(stmt_ofx)
         kinds = (("booked", "ledgerbal"), ("available", "availbal"))
         balances = [Balance(k, part) for k, name in kinds if (part := whole.inner(name))]
-        return Statement(whole.text("curdef"), whole.all("stmttrn"), balances=balances)
+        return BankStatement(whole.text("curdef"), whole.all("stmttrn"), balances=balances)
 
     @classmethod
-    def parseInvestmentStatement(cls, invstmtrs_ofx: Tag) -> Statement:  # noqa: N802
+    def parseInvestmentStatement(cls, invstmtrs_ofx: Tag) -> BankStatement:  # noqa: N802
         """The trades, positions, payments and cash of an account with a broker."""
-        whole = Entry(invstmtrs_ofx)
+        whole = OfxEntry(invstmtrs_ofx)
         cash = [Balance("cash", whole, "availcash")] if whole.text("availcash") else []
-        return Statement(
+        return BankStatement(
             whole.text("curdef"),
             [entry for each_list in whole.all("invbanktran") for entry in each_list.all("stmttrn")],
             whole.all(*InvestmentTransaction.AGGREGATE_TYPES),
@@ -167,22 +167,22 @@ class StatementParser(OfxParser):
 
 
 @dataclass(frozen=True, slots=True)
-class File:
+class StatementFile:
     """One file: each account's kind and element, and the securities."""
 
     institution: str | None
     accounts: list[tuple[int, Tag]]
-    securities: list[Entry]
+    securities: list[OfxEntry]
 
 
-def parse_file(text: str) -> File:
+def parse_file(text: str) -> StatementFile:
     """What the library's tree of a file holds. Raises: whatever the library raises."""
     tree: BeautifulSoup = soup_maker(io.StringIO(_closed(text[max(text.find("<"), 0) :])))
-    whole = Entry(tree)
+    whole = OfxEntry(tree)
     accounts = [(kind, each) for kind, name in _LISTINGS for each in tree.find_all(name)]
     bank = whole.inner("fi")
     securities = [each for each_list in whole.all("seclist") for each in each_list.all("secinfo")]
-    return File(bank.text("org") if bank else None, accounts, securities)
+    return StatementFile(bank.text("org") if bank else None, accounts, securities)
 
 
 def _closed(text: str) -> str:

@@ -20,10 +20,16 @@ from personal_server.sources.bank.entries import (
     trade_data,
     transaction_data,
 )
-from personal_server.sources.bank.ofx import Entry, File, Statement, parse_account, parse_file
+from personal_server.sources.bank.ofx import (
+    BankStatement,
+    OfxEntry,
+    StatementFile,
+    parse_account,
+    parse_file,
+)
 from personal_server.sources.common.declaration import (
     Field,
-    Stream,
+    StreamForm,
     day,
     declaration,
     integer,
@@ -36,7 +42,7 @@ from personal_server.sources.common.declaration import (
     word,
 )
 from personal_server.sources.common.errors import BadRecord, MemberDamaged
-from personal_server.sources.common.export import Export, Member
+from personal_server.sources.common.export import Export, ExportMember
 from personal_server.sources.common.source import (
     Claim,
     beginning_at,
@@ -52,7 +58,7 @@ LARGEST_STATEMENT_BYTES = 8 * 1024 * 1024
 _OFX = re.compile(
     rb"^\s*(\xef\xbb\xbf)?(OFXHEADER\s*:|<\?xml[^>]*>\s*<\?OFX|<\?OFX|<OFX>)", re.IGNORECASE
 )
-Build = Callable[[Entry, str, str | None], Data]
+Build = Callable[[OfxEntry, str, str | None], Data]
 
 
 def _money(name: str, about: str) -> list[Field]:
@@ -76,7 +82,7 @@ def _money_abroad(name: str, about: str) -> list[Field]:
     ]
 
 
-ACCOUNTS = Stream(
+ACCOUNTS = StreamForm(
     "accounts",
     "Your accounts",
     "Bank, kind, currency and number of each account.",
@@ -99,7 +105,7 @@ ACCOUNTS = Stream(
     },
 )
 
-TRANSACTIONS = Stream(
+TRANSACTIONS = StreamForm(
     "transactions",
     "Your payments",
     "Date, amount, the other party and the purpose of every payment in or out.",
@@ -133,7 +139,7 @@ TRANSACTIONS = Stream(
     semantic=["payee"],
 )
 
-BALANCES = Stream(
+BALANCES = StreamForm(
     "balances",
     "Your account balances",
     "What each account held on a day.",
@@ -148,7 +154,7 @@ BALANCES = Stream(
     parents={"account": ("accounts", "account_id")},
 )
 
-SECURITIES = Stream(
+SECURITIES = StreamForm(
     "securities",
     "Securities you hold or traded",
     "Name and ticker of each.",
@@ -165,7 +171,7 @@ SECURITIES = Stream(
     },
 )
 
-TRADES = Stream(
+TRADES = StreamForm(
     "trades",
     "Your trades",
     "Purchases, sales and income of securities.",
@@ -189,7 +195,7 @@ TRADES = Stream(
     parents={"account": ("accounts", "account_id"), "security": ("securities", "security_id")},
 )
 
-HOLDINGS = Stream(
+HOLDINGS = StreamForm(
     "holdings",
     "Securities you hold",
     "How much of each security an account held on a day, and its value.",
@@ -235,7 +241,7 @@ class BankSource:
         return beginning_at(start, without_repeats(each_member(export, _read_member)))
 
 
-def _read_member(member: Member) -> Iterator[SourceItem]:
+def _read_member(member: ExportMember) -> Iterator[SourceItem]:
     with member.open() as stream:
         content = stream.read(LARGEST_STATEMENT_BYTES + 1)
     if len(content) > LARGEST_STATEMENT_BYTES:
@@ -243,7 +249,7 @@ def _read_member(member: Member) -> Iterator[SourceItem]:
     return _Statements(member).items(_parsed(content))
 
 
-def _parsed(content: bytes) -> File:
+def _parsed(content: bytes) -> StatementFile:
     """What the library makes of a file. Raises: MemberDamaged, for whatever the library raises."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -256,17 +262,17 @@ def _parsed(content: bytes) -> File:
 class _Statements:
     """One file's accounts, and which ids its entries have used."""
 
-    def __init__(self, member: Member) -> None:
+    def __init__(self, member: ExportMember) -> None:
         self._member = member
         self._accounts: set[str] = set()
         self._used: dict[str, list[Data]] = {}
 
-    def items(self, file: File) -> Iterator[SourceItem]:
+    def items(self, file: StatementFile) -> Iterator[SourceItem]:
         """Accounts with their entries, then the securities; a word if there was nothing at all."""
         for kind, element in file.accounts:
             try:
                 account = parse_account(kind, element)
-                statement = cast("Statement", account.statement)
+                statement = cast("BankStatement", account.statement)
                 data = account_data(account, file.institution, statement.currency)
             except BadRecord as bad:
                 yield self._skipped(bad.code, bad.reason)
@@ -278,12 +284,12 @@ class _Statements:
             reason = "it holds no account; the bank may have answered with an error"
             yield self._skipped("empty_statement", reason)
 
-    def _account(self, data: Data, statement: Statement) -> Iterator[SourceItem]:
+    def _account(self, data: Data, statement: BankStatement) -> Iterator[SourceItem]:
         own, currency = data["id"], data["currency"]
         if currency or own not in self._accounts:
             yield SourceRecord("accounts", data, self._member.offset)
         self._accounts.add(own)
-        listed: list[tuple[str, Build, list[Entry]]] = [
+        listed: list[tuple[str, Build, list[OfxEntry]]] = [
             ("trades", trade_data, statement.trades),
             ("transactions", transaction_data, statement.payments),
             ("holdings", holding_data, statement.positions),

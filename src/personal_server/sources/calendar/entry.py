@@ -35,7 +35,7 @@ _CYCLE_YEARS = 400
 _ALARM = re.compile(r"^BEGIN:VALARM\s.*?^END:VALARM\s*", re.DOTALL | re.MULTILINE | re.IGNORECASE)
 
 
-class Entry:
+class CalendarEntry:
     """One event or task, asked for its properties."""
 
     def __init__(self, component: Component, calendar: str, zone_of: ZoneOf) -> None:

@@ -14,11 +14,11 @@ from zoneinfo import ZoneInfo
 from icalendar import Event, Timezone, Todo
 
 from personal_server.domain.source_item import Data, Skipped, SourceItem, SourceRecord
-from personal_server.sources.calendar.entry import FAULTS, Entry, parsed
-from personal_server.sources.common.components import Piece, cut_components
+from personal_server.sources.calendar.entry import FAULTS, CalendarEntry, parsed
+from personal_server.sources.common.components import Component, cut_components
 from personal_server.sources.common.declaration import (
     Field,
-    Stream,
+    StreamForm,
     day,
     declaration,
     flag,
@@ -32,7 +32,7 @@ from personal_server.sources.common.declaration import (
     word,
 )
 from personal_server.sources.common.errors import BadRecord
-from personal_server.sources.common.export import Export, Member
+from personal_server.sources.common.export import Export, ExportMember
 from personal_server.sources.common.source import (
     MOST_REMEMBERED,
     Claim,
@@ -71,7 +71,7 @@ def _shared() -> list[Field]:
     ]
 
 
-EVENTS = Stream(
+EVENTS = StreamForm(
     "events",
     "Your calendar events",
     "Title, time, place and people of every event.",
@@ -95,7 +95,7 @@ EVENTS = Stream(
     views={"busy": ("When you were busy, without titles", ["id", "starts_at", "ends_at"])},
     semantic=["title", "description"],
 )
-TASKS = Stream(
+TASKS = StreamForm(
     "tasks",
     "Your tasks",
     "Title, due time and state of every task.",
@@ -108,7 +108,7 @@ TASKS = Stream(
     ],
     time_field="due_at",
 )
-AGENDA = Stream(
+AGENDA = StreamForm(
     "agenda",
     "Your calendar, day by day",
     "Every event at each time it takes place: repeating ones spelled out, a year ahead.",
@@ -159,7 +159,7 @@ class CalendarSource:
 class _Calendar:
     """One file on its way to records: its name, and the zones it defines."""
 
-    def __init__(self, member: Member, zone: tzinfo, last: date) -> None:
+    def __init__(self, member: ExportMember, zone: tzinfo, last: date) -> None:
         self._member = member
         self._name = PurePosixPath(member.name).stem
         self._zone = zone
@@ -209,7 +209,7 @@ class _Calendar:
             case _:
                 pass
 
-    def _component(self, piece: Piece) -> Iterator[SourceItem]:
+    def _component(self, piece: Component) -> Iterator[SourceItem]:
         where, position = self._member.where(piece.offset), self._member.offset + piece.offset
         if piece.raw is None:
             yield Skipped(where, "truncated", "the file ends in the middle of this entry", position)
@@ -248,8 +248,8 @@ class _Calendar:
     def _task(self, raw: bytes, position: int) -> Iterator[SourceItem]:
         yield SourceRecord("tasks", self._entry(Todo, raw).task(), position)
 
-    def _entry(self, kind: type[Event] | type[Todo], raw: bytes) -> Entry:
-        return Entry(parsed(kind, raw), self._name, self._zone_of)
+    def _entry(self, kind: type[Event] | type[Todo], raw: bytes) -> CalendarEntry:
+        return CalendarEntry(parsed(kind, raw), self._name, self._zone_of)
 
     def _zone_of(self, name: str | None) -> tzinfo:
         """The zone of that name: one defined here, one everybody knows, else the calendar's."""

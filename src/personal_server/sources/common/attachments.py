@@ -14,7 +14,7 @@ from personal_server.domain.source_item import (
     blob_of_stream,
 )
 from personal_server.sources.common.declaration import (
-    Stream,
+    StreamForm,
     blob,
     integer,
     key,
@@ -24,7 +24,7 @@ from personal_server.sources.common.declaration import (
     word,
 )
 from personal_server.sources.common.errors import MemberDamaged
-from personal_server.sources.common.export import Member
+from personal_server.sources.common.export import ExportMember
 
 _NEWER = {
     ".docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
@@ -48,7 +48,7 @@ for _ending, _kind in _NEWER.items():
     _KINDS.add_type(_kind, _ending)
 UNKNOWN_KIND = "application/octet-stream"
 # The files of chats: the same stream whichever program they were sent with.
-FILES = Stream(
+FILES = StreamForm(
     "files",
     "Pictures and files in your chats",
     "Name, kind and content of the media that was exported.",
@@ -76,7 +76,7 @@ def is_media(name: str) -> bool:
     return (kind_of(name) or "").startswith(("image/", "video/", "audio/", "application/pdf"))
 
 
-def with_file(record: SourceRecord, member: Member | None) -> Iterator[SourceItem]:
+def with_file(record: SourceRecord, member: ExportMember | None) -> Iterator[SourceItem]:
     """The record with the member's bytes in `blob_ref`; without them, and a report, if they fail.
 
     Shapes: the record has `filename`, `mime_type` and `size_bytes`.

@@ -11,7 +11,7 @@ LARGEST_COMPONENT_BYTES = 64 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class Component:
     """A component with everything inside it, or (without a name) one line outside of any.
 
     Units: `offset` in bytes from the start of the file. `raw` is None for one that is too large or
@@ -23,7 +23,7 @@ class Piece:
     raw: bytes | None
 
 
-def cut_components(stream: BinaryIO, kinds: frozenset[str]) -> Iterator[Piece]:
+def cut_components(stream: BinaryIO, kinds: frozenset[str]) -> Iterator[Component]:
     """The components of these kinds, and the lines outside of them, in their order."""
     offset, begin, name, depth = 0, 0, "", 0
     lines: list[bytes] = []
@@ -39,12 +39,12 @@ def cut_components(stream: BinaryIO, kinds: frozenset[str]) -> Iterator[Piece]:
                 lines.append(line)
             depth += (head == "BEGIN") - (head == "END")
             if depth == 0 or (head == "END" and label == name):
-                yield Piece(
+                yield Component(
                     begin, name, b"".join(lines) if size <= LARGEST_COMPONENT_BYTES else None
                 )
                 name = ""
         else:
-            yield Piece(offset, "", line)
+            yield Component(offset, "", line)
         offset += len(line)
     if name:
-        yield Piece(begin, name, None)
+        yield Component(begin, name, None)

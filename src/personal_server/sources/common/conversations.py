@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from personal_server.domain.source_item import Data
 from personal_server.sources.common.declaration import (
-    Stream,
+    StreamForm,
     blob,
     flag,
     integer,
@@ -17,7 +17,7 @@ from personal_server.sources.common.declaration import (
     word,
 )
 
-CONVERSATIONS = Stream(
+CONVERSATIONS = StreamForm(
     "conversations",
     "Your conversations with the assistant",
     "Title, time and length of each conversation.",
@@ -38,7 +38,7 @@ CONVERSATIONS = Stream(
     semantic=["title"],
 )
 
-MESSAGES = Stream(
+MESSAGES = StreamForm(
     "messages",
     "What you and the assistant wrote",
     "Text, author and time of every message, also of versions that were replaced.",
@@ -69,7 +69,7 @@ MESSAGES = Stream(
     semantic=["text"],
 )
 
-ATTACHMENTS = Stream(
+ATTACHMENTS = StreamForm(
     "attachments",
     "Files in your conversations",
     "Files and pictures you gave the assistant, and pictures it made.",

@@ -118,7 +118,7 @@ def _kind(json_type: str, about: str, never_null: bool = False) -> Data:
 
 
 @dataclass(frozen=True, slots=True)
-class Stream:
+class StreamForm:
     """One kind of record: its words for the consent page, its fields, and how it hangs together.
 
     Shapes: `children` maps a relation's name to (stream, foreign key there); `parents` to (stream,
@@ -213,7 +213,7 @@ def declaration(
     connector_key: str,
     name: str,
     detail: str,
-    streams: Sequence[Stream],
+    streams: Sequence[StreamForm],
     presets: Callable[[], list[Data]] | None = None,
 ) -> Data:
     """The whole declaration; its version is the digest of what it says."""

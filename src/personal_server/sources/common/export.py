@@ -52,7 +52,7 @@ _PACKED = (b"\x1f\x8b", b"7z\xbc\xaf\x27\x1c", b"Rar!", b"BZh", b"\xfd7zXZ")
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class ExportMember:
     """One file of an export.
 
     Units: `offset` is where this member begins if all members are laid end to end, in bytes.
@@ -140,7 +140,7 @@ class Export:
     """
 
     path: Path
-    members: tuple[Member, ...]
+    members: tuple[ExportMember, ...]
     captured_at: datetime
     refused: tuple[Skipped, ...] = ()
     zone: tzinfo = UTC
@@ -160,17 +160,17 @@ class Export:
             digest.update(repr(facts).encode())
         return digest.hexdigest()[:32]
 
-    def only(self, members: Iterable[Member]) -> Export:
+    def only(self, members: Iterable[ExportMember]) -> Export:
         """The same export narrowed to some members; positions keep their meaning."""
         kept = frozenset(member.name for member in members)
         return replace(self, members=tuple(m for m in self.members if m.name in kept))
 
-    def without(self, readers: Iterable[Export]) -> tuple[Member, ...]:
+    def without(self, readers: Iterable[Export]) -> tuple[ExportMember, ...]:
         """The members that none of these narrowed exports holds."""
         read = {member.name for reader in readers for member in reader.members}
         return tuple(member for member in self.members if member.name not in read)
 
-    def member(self, name: str) -> Member | None:
+    def member(self, name: str) -> ExportMember | None:
         """The member of exactly that name."""
         return next((member for member in self.members if member.name == name), None)
 
@@ -227,18 +227,20 @@ def _unreadable() -> ExportUnreadable:
 
 def _single_file(path: Path) -> Export:
     modified_at = _modified_at(path)
-    member = Member(printable(path.name), path.stat().st_size, 0, _file_opener(path), modified_at)
+    member = ExportMember(
+        printable(path.name), path.stat().st_size, 0, _file_opener(path), modified_at
+    )
     return Export(path, (member,), modified_at)
 
 
 def _folder(path: Path) -> Export:
-    members: list[Member] = []
+    members: list[ExportMember] = []
     refused: list[Skipped] = []
     offset = 0
     for file in _regular_files(path, refused):
         size = file.stat().st_size
         name = printable(file.relative_to(path).as_posix())
-        members.append(Member(name, size, offset, _file_opener(file), _modified_at(file)))
+        members.append(ExportMember(name, size, offset, _file_opener(file), _modified_at(file)))
         offset += size
     captured_at = max((member.modified_at for member in members), default=_modified_at(path))
     return Export(path, tuple(members), captured_at, tuple(refused))
@@ -280,12 +282,12 @@ def _archive(path: Path) -> Export:
     except BaseException:
         archive.close()
         raise
-    members: list[Member] = []
+    members: list[ExportMember] = []
     offset = 0
     for entry in sorted(entries, key=lambda entry: entry.filename):
         size, opener = entry.file_size, partial(archive.open, entry)
         name, made_at = entry.filename, _entry_date(entry)
-        members.append(Member(name, size, offset, cast("Opener", opener), made_at))
+        members.append(ExportMember(name, size, offset, cast("Opener", opener), made_at))
         offset += size
     captured_at = max((member.modified_at for member in members), default=_modified_at(path))
     return Export(path, tuple(members), captured_at, refused, archive=archive)

@@ -18,7 +18,7 @@ import orjson
 
 from personal_server.domain.source_item import Data, Json, Skipped
 from personal_server.sources.common.errors import BadRecord
-from personal_server.sources.common.export import Member
+from personal_server.sources.common.export import ExportMember
 from personal_server.sources.common.text import decoded
 
 CHUNK_BYTES = 1024 * 1024
@@ -57,7 +57,9 @@ class Element:
     lead: bytes = b""
 
 
-def json_elements(member: Member, *keys: str, deep: bool = False) -> Iterator[Element | Skipped]:
+def json_elements(
+    member: ExportMember, *keys: str, deep: bool = False
+) -> Iterator[Element | Skipped]:
     """The objects of the outermost array, or of the arrays under these keys of an outer object.
 
     `deep`: also of arrays under these keys of objects further inside.
@@ -71,7 +73,7 @@ def json_elements(member: Member, *keys: str, deep: bool = False) -> Iterator[El
                 yield Skipped(where, cut.fault, _FAULTS[cut.fault], position)
 
 
-def json_lines(member: Member) -> Iterator[Element | Skipped]:
+def json_lines(member: ExportMember) -> Iterator[Element | Skipped]:
     """The objects of a file with one object on each line."""
     offset = 0
     with member.open() as stream:
@@ -96,7 +98,7 @@ def parse_object(raw: bytes) -> Data:
 
 
 def _parsed(
-    raw: bytes, member: Member, offset: int, key: str = "", lead: bytes = b""
+    raw: bytes, member: ExportMember, offset: int, key: str = "", lead: bytes = b""
 ) -> Element | Skipped:
     where, position = member.where(offset), member.offset + offset
     try:
@@ -106,7 +108,7 @@ def _parsed(
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class RawElement:
     """One object of the array; `key` names the array within an outer object, if there is one.
 
     Units: `offset` in bytes from the start of the file. `raw` is None for one that was given up,
@@ -120,7 +122,9 @@ class Cut:
     lead: bytes = b""
 
 
-def cut_array(stream: BinaryIO, keys: frozenset[bytes], *, deep: bool = False) -> Iterator[Cut]:
+def cut_array(
+    stream: BinaryIO, keys: frozenset[bytes], *, deep: bool = False
+) -> Iterator[RawElement]:
     """The objects of the outermost array, or of the arrays under these keys of an outer object.
 
     `deep`: also of arrays under these keys of objects further inside.
@@ -151,7 +155,7 @@ class _Cutter:
         self._lost = False  # whether the next beginning is being looked for
         self._damaged = False
 
-    def cuts(self) -> Iterator[Cut]:
+    def cuts(self) -> Iterator[RawElement]:
         while self._refill():
             yield from self._scan()
             if len(self._buffer) > LARGEST_ELEMENT_BYTES:
@@ -160,7 +164,7 @@ class _Cutter:
             yield from self._give_up("", self._begin + 1)
             yield from self._scan()
         if self._open and not self._damaged:
-            yield Cut(self._offset + len(self._buffer), self._key, None, "truncated")
+            yield RawElement(self._offset + len(self._buffer), self._key, None, "truncated")
 
     def _refill(self) -> bool:
         """Forget what is not needed, and read on by as much as is still unfinished."""
@@ -176,7 +180,7 @@ class _Cutter:
         self._buffer += chunk
         return bool(chunk)
 
-    def _scan(self) -> Iterator[Cut]:
+    def _scan(self) -> Iterator[RawElement]:
         """The objects that end in the part that was read."""
         if self._lost:
             self._seek(self._at)
@@ -226,7 +230,7 @@ class _Cutter:
             at -= 1
         return max(at, 0)
 
-    def _step(self, bracket: bytes, at: int) -> Cut | None:
+    def _step(self, bracket: bytes, at: int) -> RawElement | None:
         """Open or close a bracket. Returns: the object that it ends, if it does."""
         if bracket in b"{[":
             if bracket == b"{" and self._within and len(self._open) == self._within:
@@ -240,7 +244,7 @@ class _Cutter:
             self._learn()
             begin, self._begin = self._begin, -1
             raw = self._buffer[begin : at + 1]
-            return Cut(self._offset + begin, self._key, raw, lead=self._lead)
+            return RawElement(self._offset + begin, self._key, raw, lead=self._lead)
         if len(self._open) < self._within:
             self._within = 0
         return None
@@ -263,7 +267,7 @@ class _Cutter:
                 rest = rb"\s*" + _SCALAR + rb"\s*,\s*" + second if second else b""
                 self._beginnings.add(rb"\{\s*" + first + rb"\s*:" + rest)
 
-    def _give_up(self, fault: str, start: int) -> Iterator[Cut]:
+    def _give_up(self, fault: str, start: int) -> Iterator[RawElement]:
         """Leave the current object, if there is one, and look for the next that begins alike."""
         begin, was_damaged = self._begin, self._damaged
         if begin >= 0 and not self._beginnings:
@@ -272,7 +276,7 @@ class _Cutter:
         if begin >= 0 or not was_damaged:
             offset = self._offset + (begin if begin >= 0 else start - 1)
             ended = "truncated" if self._lost else "bad_record"
-            yield Cut(offset, self._key, None, fault or ended)
+            yield RawElement(offset, self._key, None, fault or ended)
 
     def _seek(self, start: int) -> None:
         found = None

@@ -11,7 +11,7 @@ import orjson
 
 from personal_server.domain.source_item import Data, Skipped, SourceItem
 from personal_server.sources.common.errors import BadRecord, MemberDamaged
-from personal_server.sources.common.export import Export, Member
+from personal_server.sources.common.export import Export, ExportMember
 from personal_server.sources.common.json_stream import Element
 
 MOST_REMEMBERED = 1_000_000
@@ -21,11 +21,11 @@ MOST_REMEMBERED = 1_000_000
 class Claim:
     """What a source says of an export: these members are mine, for this reason."""
 
-    members: tuple[Member, ...]
+    members: tuple[ExportMember, ...]
     why: str
 
 
-class Source(Protocol):
+class SourceReader(Protocol):
     """A reader of one kind of export.
 
     `declaration` is the source declaration of docs/contract/resource-server.md 17. `read`
@@ -57,13 +57,15 @@ class Source(Protocol):
         ...
 
 
-def claim(members: Iterable[Member], why: str) -> Claim | None:
+def claim(members: Iterable[ExportMember], why: str) -> Claim | None:
     """A claim, unless there is nothing to claim."""
     mine = tuple(members)
     return Claim(mine, why) if mine else None
 
 
-def matching(export: Export, test: Callable[[bytes], object], *suffixes: str) -> Iterator[Member]:
+def matching(
+    export: Export, test: Callable[[bytes], object], *suffixes: str
+) -> Iterator[ExportMember]:
     """The members whose first bytes pass a test; suffixes, if given, only narrow the search."""
     for member in export.members:
         if member.size_bytes and (not suffixes or member.suffix in suffixes):
@@ -76,7 +78,7 @@ def matching(export: Export, test: Callable[[bytes], object], *suffixes: str) ->
 
 
 def each_member(
-    export: Export, read_member: Callable[[Member], Iterator[SourceItem]]
+    export: Export, read_member: Callable[[ExportMember], Iterator[SourceItem]]
 ) -> Iterator[SourceItem]:
     """Read one member after the other; report a damaged one and go on with the next."""
     for member in export.members:

@@ -16,7 +16,7 @@ from selectolax.lexbor import LexborHTMLParser
 from personal_server.domain.source_item import Data, Skipped, SourceItem, SourceRecord, stable_id
 from personal_server.sources.common import json_values
 from personal_server.sources.common.errors import BadRecord, MemberDamaged
-from personal_server.sources.common.export import Member
+from personal_server.sources.common.export import ExportMember
 from personal_server.sources.common.html_text import html_to_text
 from personal_server.sources.common.json_stream import Element
 from personal_server.sources.common.source import one_record
@@ -65,7 +65,7 @@ def activity_records(element: Element) -> Iterator[SourceItem]:
     )
 
 
-def is_page(member: Member) -> bool:
+def is_page(member: ExportMember) -> bool:
     """Whether cells of activity follow the style sheet, which is long."""
     try:
         return _CELL in member.head(LONGEST_STYLE_BYTES)
@@ -73,7 +73,7 @@ def is_page(member: Member) -> bool:
         return False
 
 
-def read_activity_page(member: Member) -> Iterator[SourceItem]:
+def read_activity_page(member: ExportMember) -> Iterator[SourceItem]:
     """The entries of an HTML page, cut at their cells while it streams by."""
     for offset, cell in _cells(member):
         position = member.offset + offset
@@ -81,7 +81,7 @@ def read_activity_page(member: Member) -> Iterator[SourceItem]:
         yield from one_record(member.where(offset), position, build)
 
 
-def _cells(member: Member) -> Iterator[tuple[int, bytes]]:
+def _cells(member: ExportMember) -> Iterator[tuple[int, bytes]]:
     buffer, offset, started = b"", 0, False
     with member.open() as stream:
         while chunk := stream.read(CHUNK_BYTES):

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from personal_server.domain.source_item import Data, SourceItem
 from personal_server.sources.common.declaration import (
     Field,
-    Stream,
+    StreamForm,
     declaration,
     integer,
     key,
@@ -22,7 +22,7 @@ from personal_server.sources.common.declaration import (
     text,
     word,
 )
-from personal_server.sources.common.export import Export, Member
+from personal_server.sources.common.export import Export, ExportMember
 from personal_server.sources.common.json_stream import Element, json_elements
 from personal_server.sources.common.source import (
     Claim,
@@ -90,7 +90,7 @@ def _span() -> list[Field]:
     ]
 
 
-WATCHES = Stream(
+WATCHES = StreamForm(
     "youtube_watches",
     "Videos you watched on YouTube",
     "Title, channel and time of every video.",
@@ -102,7 +102,7 @@ WATCHES = Stream(
     time_field="occurred_at",
 )
 
-SEARCHES = Stream(
+SEARCHES = StreamForm(
     "youtube_searches",
     "What you searched on YouTube",
     "Words and time of every search.",
@@ -110,7 +110,7 @@ SEARCHES = Stream(
     time_field="occurred_at",
 )
 
-ACTIVITY = Stream(
+ACTIVITY = StreamForm(
     "activity",
     "What you did in Google's products",
     "Searches, pages and other activity, with product and time.",
@@ -123,7 +123,7 @@ ACTIVITY = Stream(
     time_field="occurred_at",
 )
 
-VISITS = Stream(
+VISITS = StreamForm(
     "browser_visits",
     "Web pages you visited in Chrome",
     "Title, address and time of every visit.",
@@ -139,7 +139,7 @@ VISITS = Stream(
     views={"sites": ("Sites and times only", ["id", "visited_at", "host"])},
 )
 
-POINTS = Stream(
+POINTS = StreamForm(
     "location_points",
     "Where you have been, point by point",
     "Coordinates and time of every observation of your phone.",
@@ -154,7 +154,7 @@ POINTS = Stream(
     time_field="observed_at",
 )
 
-PLACES = Stream(
+PLACES = StreamForm(
     "location_visits",
     "Places you visited",
     "Place, time and length of every stay.",
@@ -171,7 +171,7 @@ PLACES = Stream(
     views={"names": ("Without coordinates", ["id", "started_at", "place_name"])},
 )
 
-TRIPS = Stream(
+TRIPS = StreamForm(
     "location_trips",
     "Ways you went",
     "Time, length and means of every movement between places.",
@@ -227,7 +227,7 @@ def _kind(head: bytes) -> str | None:
     return next((kind for kind, pattern in _KINDS.items() if pattern.match(head)), None)
 
 
-def _read_member(member: Member) -> Iterator[SourceItem]:
+def _read_member(member: ExportMember) -> Iterator[SourceItem]:
     head = member.head()
     kind = _kind(head)
     if kind == "page" or _is_html(head):

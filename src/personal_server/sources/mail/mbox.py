@@ -37,12 +37,12 @@ def split_mbox(
     stream: BinaryIO, offset: int = 0, largest_bytes: int = LARGEST_MESSAGE_BYTES
 ) -> Iterator[RawMessage]:
     """The messages of an mbox from a separator on; `offset` is where the stream stands."""
-    window = _Window(stream, offset, largest_bytes)
+    window = _Stretch(stream, offset, largest_bytes)
     while (message := window.next_message()) is not None:
         yield message
 
 
-class _Window:
+class _Stretch:
     """A stretch of the file that grows until it holds one whole message."""
 
     def __init__(self, stream: BinaryIO, offset: int, largest_bytes: int) -> None:

@@ -19,7 +19,7 @@ from personal_server.domain.source_item import (
     stable_id,
 )
 from personal_server.sources.common.declaration import (
-    Stream,
+    StreamForm,
     blob,
     declaration,
     flag,
@@ -32,7 +32,7 @@ from personal_server.sources.common.declaration import (
     text,
     word,
 )
-from personal_server.sources.common.export import Export, Member
+from personal_server.sources.common.export import Export, ExportMember
 from personal_server.sources.common.source import (
     MOST_REMEMBERED,
     Claim,
@@ -62,7 +62,7 @@ _HEADER_LINE = re.compile(rb"^[!-9;-~]+:")
 _BLANK_LINE = re.compile(rb"\n\r?\n")
 _IDENTIFYING = ("message-id", "date", "from", "to", "cc", "subject")
 _MAILDIR = frozenset({"cur", "new", "tmp"})
-MESSAGES = Stream(
+MESSAGES = StreamForm(
     "messages",
     "Your e-mails",
     "Sender, recipients, date, subject, text and labels of every message.",
@@ -101,7 +101,7 @@ MESSAGES = Stream(
     children={"attachments": ("attachments", "message_id")},
     semantic=["subject", "body"],
 )
-ATTACHMENTS = Stream(
+ATTACHMENTS = StreamForm(
     "attachments",
     "Files attached to your e-mails",
     "Name, type, size and content of every attached file.",
@@ -173,7 +173,7 @@ def _without_repeats(items: Iterator[SourceItem]) -> Iterator[SourceItem]:
             yield item
 
 
-def _read_member(member: Member, begin: int = 0) -> Iterator[SourceItem]:
+def _read_member(member: ExportMember, begin: int = 0) -> Iterator[SourceItem]:
     begin = max(0, begin)
     if SEPARATOR.match(member.head()):
         with member.open(begin) as stream:
@@ -187,7 +187,7 @@ def _read_member(member: Member, begin: int = 0) -> Iterator[SourceItem]:
     yield from _read_message(RawMessage(member.offset, b"", raw), member)
 
 
-def _read_message(message: RawMessage, member: Member) -> Iterator[SourceItem]:
+def _read_message(message: RawMessage, member: ExportMember) -> Iterator[SourceItem]:
     raw, position = message.raw, message.offset
     where = member.where(position - member.offset)
     if raw is None:

@@ -65,7 +65,7 @@ _UNNAMED = re.compile(r"[^A-Za-z0-9_-]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class TableColumn:
     """One column: its name in the file, its name as a field, its type, its roles."""
 
     source_name: str
@@ -96,7 +96,7 @@ class Survey:
             if name in self._columns or len(self._columns) < MOST_COLUMNS:
                 self._columns.setdefault(name, _Statistics()).add(value)
 
-    def columns(self) -> tuple[Column, ...]:
+    def columns(self) -> tuple[TableColumn, ...]:
         """The columns in their order, with one key, one time and one title at most."""
         names = field_names(self._columns)
         key = next(
@@ -108,7 +108,7 @@ class Survey:
         title = next((n for n in texts if n.lower() in _TITLE_NAMES), next(iter(texts), None))
         time = next(iter(whole or timed), None)
         return tuple(
-            Column(
+            TableColumn(
                 name,
                 names[name],
                 column.spelling,

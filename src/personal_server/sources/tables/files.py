@@ -14,7 +14,7 @@ from typing import BinaryIO
 
 from personal_server.domain.source_item import Data, Json, Skipped
 from personal_server.sources.common.errors import BadRecord, ExportUnreadable
-from personal_server.sources.common.export import HEAD_BYTES, Export, Member
+from personal_server.sources.common.export import HEAD_BYTES, Export, ExportMember
 from personal_server.sources.common.json_stream import Element, json_lines
 from personal_server.sources.common.text import decoded
 
@@ -26,7 +26,7 @@ MOST_LINES_BEFORE = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TableRow:
     """One row: its cells by column, and where it begins."""
 
     position: int
@@ -39,7 +39,7 @@ class Table:
     """One table of a file; `key` is the primary key that the file itself declares."""
 
     name: str
-    member: Member
+    member: ExportMember
     kind: str
     path: Path
     key: str | None = None
@@ -50,7 +50,7 @@ class Table:
         """The name of its stream."""
         return slug(self.name).replace("-", "_")
 
-    def rows(self) -> Iterator[Row | Skipped]:
+    def rows(self) -> Iterator[TableRow | Skipped]:
         """All rows in their order."""
         match self.kind:
             case "jsonl":
@@ -130,7 +130,7 @@ def _is_header(cells: list[str]) -> bool:
     return len(names) > 1 and named and len(set(names)) == len(names)
 
 
-def _csv_rows(member: Member) -> Iterator[Row | Skipped]:
+def _csv_rows(member: ExportMember) -> Iterator[TableRow | Skipped]:
     """Rows after a header, which banks put words before; cells beyond it are a fault of the row."""
     dialect = _dialect_of(member.head()) or _Dialect(",", [])
     csv.field_size_limit(LONGEST_CELL_CHARS)
@@ -156,11 +156,13 @@ def _csv_rows(member: Member) -> Iterator[Row | Skipped]:
                 yield _csv_row(member, begin, header, cells)
 
 
-def _csv_row(member: Member, begin: int, header: list[str], cells: list[str]) -> Row | Skipped:
+def _csv_row(
+    member: ExportMember, begin: int, header: list[str], cells: list[str]
+) -> TableRow | Skipped:
     where, position = member.where(begin), member.offset + begin
     if len(cells) > len(header):
         return Skipped(where, "bad_record", "the row has more cells than the header", position)
-    return Row(position, where, dict(zip(header, cells, strict=False)))
+    return TableRow(position, where, dict(zip(header, cells, strict=False)))
 
 
 class _Lines:
@@ -181,10 +183,10 @@ class _Lines:
         return decoded(raw)
 
 
-def _json_rows(member: Member) -> Iterator[Row | Skipped]:
+def _json_rows(member: ExportMember) -> Iterator[TableRow | Skipped]:
     for element in json_lines(member):
         is_row = isinstance(element, Element)
-        yield Row(element.position, element.where, element.value) if is_row else element
+        yield TableRow(element.position, element.where, element.value) if is_row else element
 
 
 def _opened(path: Path) -> sqlite3.Connection:
@@ -194,7 +196,7 @@ def _opened(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def _sqlite_tables(path: Path, member: Member) -> Iterator[Table]:
+def _sqlite_tables(path: Path, member: ExportMember) -> Iterator[Table]:
     try:
         with closing(_opened(path)) as database:
             names = [
@@ -217,7 +219,7 @@ def _sqlite_tables(path: Path, member: Member) -> Iterator[Table]:
         ) from None
 
 
-def _row_count(database: sqlite3.Connection, name: str, member: Member) -> int:
+def _row_count(database: sqlite3.Connection, name: str, member: ExportMember) -> int:
     """How many rows a table has; of a damaged one, at most as many as the file has bytes."""
     try:
         counted = database.execute(f"SELECT count(*) FROM {_quoted(name)}")  # noqa: S608  # quoted
@@ -226,7 +228,7 @@ def _row_count(database: sqlite3.Connection, name: str, member: Member) -> int:
         return member.size_bytes
 
 
-def _sqlite_rows(table: Table) -> Iterator[Row | Skipped]:
+def _sqlite_rows(table: Table) -> Iterator[TableRow | Skipped]:
     """Rows in the order of the table; each counts as a byte of the file, so positions rise."""
     position = table.member.offset + table.rows_before
     try:
@@ -235,7 +237,7 @@ def _sqlite_rows(table: Table) -> Iterator[Row | Skipped]:
             names = [str(column[0]) for column in rows.description]
             for number, cells in enumerate(rows, 1):
                 values: Data = {n: _cell(c) for n, c in zip(names, cells, strict=True)}
-                yield Row(position, f"{table.name}, row {number}", values)
+                yield TableRow(position, f"{table.name}, row {number}", values)
                 position += 1
     except sqlite3.Error:
         yield Skipped(table.name, "damaged_file", "the rest cannot be read", position)

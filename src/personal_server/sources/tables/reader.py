@@ -23,7 +23,7 @@ from personal_server.domain.source_item import (
 )
 from personal_server.sources.common.declaration import (
     Field,
-    Stream,
+    StreamForm,
     day,
     declaration,
     flag,
@@ -39,7 +39,7 @@ from personal_server.sources.common.errors import BadRecord
 from personal_server.sources.common.export import Export
 from personal_server.sources.common.source import (
     Claim,
-    Source,
+    SourceReader,
     beginning_at,
     claim,
     matching,
@@ -47,8 +47,8 @@ from personal_server.sources.common.source import (
     without_repeats,
 )
 from personal_server.sources.common.text import one_line
-from personal_server.sources.tables.columns import Column, Survey, typed
-from personal_server.sources.tables.files import Row, Table, looks_like_table, slug, tables_of
+from personal_server.sources.tables.columns import Survey, TableColumn, typed
+from personal_server.sources.tables.files import Table, TableRow, looks_like_table, slug, tables_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class TableSource:
         """Read as the columns say."""
         return self.fitted(export).read(export, start)
 
-    def fitted(self, export: Export, guidance: Guidance = Guidance()) -> Source:
+    def fitted(self, export: Export, guidance: Guidance = Guidance()) -> SourceReader:
         """The source of this very table, with its own declaration."""
         return FittedTable(export, guidance)
 
@@ -122,7 +122,7 @@ class _Fit:
     """One table with the roles of its columns."""
 
     table: Table
-    columns: tuple[Column, ...]
+    columns: tuple[TableColumn, ...]
     key: str | None
     time: str | None
 
@@ -143,7 +143,7 @@ class _Fit:
                 build = partial(self._records, row, zone)
                 yield from one_record(row.where, row.position, build)
 
-    def _records(self, row: Row, zone: tzinfo) -> list[SourceItem]:
+    def _records(self, row: TableRow, zone: tzinfo) -> list[SourceItem]:
         data: Data = {}
         for column in self.columns:
             value = typed(row.values.get(column.source_name), column.spelling, zone)
@@ -152,7 +152,7 @@ class _Fit:
         data[KEY_FIELD] = self._key(row, data)
         return [SourceRecord(self.table.stream, data, row.position)]
 
-    def _key(self, row: Row, data: Data) -> str:
+    def _key(self, row: TableRow, data: Data) -> str:
         value: Json = data.get(self.key) if self.key else None
         if self.key is None:
             return stable_id("row", repr(sorted((str(k), str(v)) for k, v in row.values.items())))
@@ -166,7 +166,7 @@ def _fit(table: Table, guidance: Guidance) -> _Fit:
     """Read a table once and give its columns their roles. Raises: BadRecord."""
     survey = Survey()
     for row in table.rows():
-        if isinstance(row, Row):
+        if isinstance(row, TableRow):
             survey.add(row.values)
     columns = survey.columns()
     named_key = _column_named(columns, guidance.key or table.key)
@@ -183,7 +183,7 @@ def _fit(table: Table, guidance: Guidance) -> _Fit:
     return _Fit(table, columns, key, time)
 
 
-def _column_named(columns: tuple[Column, ...], name: str | None) -> str | None:
+def _column_named(columns: tuple[TableColumn, ...], name: str | None) -> str | None:
     """The column of that name. Raises: BadRecord."""
     if name is None:
         return None
@@ -194,10 +194,10 @@ def _column_named(columns: tuple[Column, ...], name: str | None) -> str | None:
     return found
 
 
-def stream_of(table: Table, columns: tuple[Column, ...], time: str | None) -> Stream:
+def stream_of(table: Table, columns: tuple[TableColumn, ...], time: str | None) -> StreamForm:
     """A stream with a field for each column and an `id` for the record."""
     fields = [_field(column, is_event=column.name == time) for column in columns]
-    return Stream(
+    return StreamForm(
         table.stream,
         f"Rows of {table.name}"[:200],
         "All columns: " + ", ".join(column.source_name for column in columns)[:900],
@@ -206,7 +206,7 @@ def stream_of(table: Table, columns: tuple[Column, ...], time: str | None) -> St
     )
 
 
-def _field(column: Column, *, is_event: bool) -> Field:
+def _field(column: TableColumn, *, is_event: bool) -> Field:
     about = f"Column {column.source_name}"
     if column.kind in _MAKERS:
         return _MAKERS[column.kind](column, about, is_event)
@@ -215,7 +215,7 @@ def _field(column: Column, *, is_event: bool) -> Field:
     return text(column.name, about, title=column.is_title)
 
 
-_MAKERS: dict[str, Callable[[Column, str, bool], Field]] = {
+_MAKERS: dict[str, Callable[[TableColumn, str, bool], Field]] = {
     "boolean": lambda column, about, _: flag(column.name, about),
     "integer": lambda column, about, _: integer(column.name, about, summed=True),
     "number": lambda column, about, _: number(column.name, about, summed=True),

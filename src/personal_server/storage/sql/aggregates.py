@@ -30,11 +30,11 @@ from personal_server.domain.values import (
 from personal_server.enforcement.plans import AggregatePlan
 from personal_server.enforcement.rows import Aggregation, Group
 from personal_server.storage.calendar import Calendar
-from personal_server.storage.meaning import Tally, arrange, newest, plain_value
+from personal_server.storage.meaning import GroupTally, arrange, newest, plain_value
 from personal_server.storage.sql.compiler import Where
 from personal_server.storage.sql.figures import count_place, extreme
 from personal_server.storage.sql.layout import Column
-from personal_server.storage.sql.source_tables import Place, Reader
+from personal_server.storage.sql.source_tables import Reader, ScopedSource
 
 # Measures: counts, exact sums, extremes, distinct values -----------------------------------------
 _SCALE = 10_000
@@ -121,13 +121,13 @@ _USUAL_DAYS = {
 class Segment:
     """Lines of one source, and how they fall into groups: `key_of` turns `sql` into the key."""
 
-    place: Place
+    place: ScopedSource
     sql: str
     where: Where
     key_of: Callable[[Any], Key] = lambda found: found
 
 
-def value_of(reader: Reader, place: Place, column: Column) -> str:
+def value_of(reader: Reader, place: ScopedSource, column: Column) -> str:
     """The value of a column as it is equal: long strings are looked up whole."""
     name = f"r.{column.name}"
     if column.kind is not ValueKind.STRING:
@@ -138,7 +138,7 @@ def value_of(reader: Reader, place: Place, column: Column) -> str:
 
 
 def segments(
-    reader: Reader, place: Place, where: Where, count: int, grouping: Grouping
+    reader: Reader, place: ScopedSource, where: Where, count: int, grouping: Grouping
 ) -> Iterator[Segment]:
     """All matching lines of a source, `count` of them, each in one segment."""
     column = place.compiler.layout.column(grouping.field, grouping.kind)
@@ -157,7 +157,7 @@ class _Timed:
     """Lines of a source by the time buckets of a column."""
 
     def __init__(
-        self, reader: Reader, place: Place, column: Column, where: Where, calendar: Calendar
+        self, reader: Reader, place: ScopedSource, column: Column, where: Where, calendar: Calendar
     ) -> None:
         self._reader = reader
         self._place = place
@@ -253,7 +253,7 @@ def aggregate(reader: Reader, plan: AggregatePlan) -> Aggregation:
 class _Aggregate:
     """One aggregate of one snapshot."""
 
-    def __init__(self, reader: Reader, plan: AggregatePlan, places: Sequence[Place]) -> None:
+    def __init__(self, reader: Reader, plan: AggregatePlan, places: Sequence[ScopedSource]) -> None:
         self._reader = reader
         self._plan = plan
         self._places = places
@@ -284,7 +284,7 @@ class _Aggregate:
         shown = self._shown_keys(grouping, parts, figures)
         by_shown: dict[Any, Key] = {shown[key]: key for key in figures}
         tallies = [
-            Tally(Group(shown[key], each.count, self._rank(each)), self._rank(each))
+            GroupTally(Group(shown[key], each.count, self._rank(each)), self._rank(each))
             for key, each in figures.items()
         ]
         answer = arrange(self._plan, total, tallies)
@@ -361,7 +361,7 @@ class _Aggregate:
         sql = f"SELECT count(*) FROM ({' UNION '.join(parts)})"  # noqa: S608
         return self._reader.session.value(sql, params)
 
-    def _measured_column(self, place: Place) -> Column | None:
+    def _measured_column(self, place: ScopedSource) -> Column | None:
         return place.compiler.layout.column(self._plan.field, self._plan.field_kind)
 
     def _lines(
@@ -428,7 +428,7 @@ class _Aggregate:
         return {key: None if key is None else firsts[key][2] for key in figures}
 
     def _stored(
-        self, place: Place, keys: Sequence[str], field: str
+        self, place: ScopedSource, keys: Sequence[str], field: str
     ) -> list[tuple[str, str, object]]:
         """(key, connection, stored value) of records."""
         listed = self._reader.session.dialect.values("?")

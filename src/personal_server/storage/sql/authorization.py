@@ -10,7 +10,13 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from personal_server.storage.authorization import ROW_TYPES, AuditRow, R, RequestRow, Row
+from personal_server.storage.authorization import (
+    ROW_TYPES,
+    AuditRow,
+    AuthorizationRow,
+    R,
+    RequestRow,
+)
 from personal_server.storage.sql.dialect import Value
 from personal_server.storage.sql.driver import Database, Session
 from personal_server.storage.sql.fixed_tables import SchemaModule
@@ -100,7 +106,7 @@ class SqlAuthorizationTransaction:
         sql = f"SELECT count(*) FROM {table.table} WHERE {SUBJECT} = ?{condition}"  # noqa: S608
         return int(self._session.value(sql, values))
 
-    def insert(self, row: Row) -> None:
+    def insert(self, row: AuthorizationRow) -> None:
         """Add a row, once."""
         if isinstance(row, AuditRow) and not row.event_id:
             row = dataclasses.replace(row, event_id=self._next_event())

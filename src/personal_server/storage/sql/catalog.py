@@ -25,7 +25,7 @@ from personal_server.storage.sql.fixed_tables import (
 )
 from personal_server.storage.sql.layout import Column, Layout, adapted, create_index, layouts
 from personal_server.storage.sql.source_tables import (
-    Source,
+    SourceTables,
     StorePart,
     all_sources,
     make_tables,
@@ -212,7 +212,7 @@ class CatalogPart(StorePart):
                     _renew(session, source, layout)
 
 
-def _renew(session: Session, source: Source, layout: Layout) -> None:
+def _renew(session: Session, source: SourceTables, layout: Layout) -> None:
     target = adapted(source.layout, layout)
     if target is None:
         rebuild(session, source, layout)
@@ -237,7 +237,7 @@ def stored_connection(line: Line) -> Connection:
 # A declaration that stores a stream another way: further columns and indexes, or new tables.
 
 
-def rebuild(session: Session, source: Source, layout: Layout) -> None:
+def rebuild(session: Session, source: SourceTables, layout: Layout) -> None:
     """Move all records of a source into tables of another layout."""
     number = make_tables(session, layout)
     session.run(_FORGET_REFERENCES, (source.source,))
@@ -263,7 +263,7 @@ def rebuild(session: Session, source: Source, layout: Layout) -> None:
     session.run(_MOVE_SOURCE, (number, layout.render(), source.source))
 
 
-def alter(session: Session, source: Source, layout: Layout) -> None:
+def alter(session: Session, source: SourceTables, layout: Layout) -> None:
     """Give the tables of a source the columns and indexes of an adapted layout."""
     number, old = source.tables, source.layout
     known = {column.name for column in old.columns}

@@ -25,7 +25,7 @@ from personal_server.enforcement.rows import Change, Feed
 from personal_server.storage.meaning import latest_change
 from personal_server.storage.sql.compiler import Where
 from personal_server.storage.sql.fixed_tables import ChangeRow
-from personal_server.storage.sql.source_tables import Place, Reader, parse_changes
+from personal_server.storage.sql.source_tables import Reader, ScopedSource, parse_changes
 from personal_server.storage.sql.statements import listed, select
 
 WALKED_AT_ONCE = 200
@@ -78,7 +78,7 @@ class _SourceFeed:
     such a scope gets living records and no tombstones.
     """
 
-    def __init__(self, reader: Reader, place: Place, plan: ChangesPlan) -> None:
+    def __init__(self, reader: Reader, place: ScopedSource, plan: ChangesPlan) -> None:
         self._session = reader.session
         self._place = place
         self._scope = place.scope

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import orjson
 
-from personal_server.storage.ports import Rejection, Run, RunStatus, StreamState
+from personal_server.storage.ports import CollectionRun, Rejection, RunStatus, StreamState
 from personal_server.storage.sql.driver import Session
 from personal_server.storage.sql.fixed_tables import (
     BookmarkRow,
@@ -60,7 +60,7 @@ _REJECTIONS = (
 class CollectorsPart(StorePart):
     """Collectors' things of a subject."""
 
-    def record_run(self, connection_id: str, run: Run) -> None:
+    def record_run(self, connection_id: str, run: CollectionRun) -> None:
         """The end of the last success stays, whatever the newer word is."""
         row = RunRow(
             subject_id=self.subject_id,

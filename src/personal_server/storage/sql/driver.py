@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeVar
 from personal_server.storage.sql.dialect import Dialect, Value
 
 Line = tuple[Any, ...]
-Found = TypeVar("Found")
+T = TypeVar("T")
 
 
 class Session(Protocol):
@@ -48,7 +48,7 @@ class Session(Protocol):
         """How many lines the last statement wrote."""
         ...
 
-    def attempt(self, timeout_seconds: float, read: Callable[[], Found]) -> Found | None:
+    def attempt(self, timeout_seconds: float, read: Callable[[], T]) -> T | None:
         """What reads find that have less time than the rest; `None` when it was too little."""
         ...
 

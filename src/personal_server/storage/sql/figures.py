@@ -14,7 +14,7 @@ from personal_server.enforcement.rows import Span, Summary
 from personal_server.storage.meaning import latest_change, stored_text
 from personal_server.storage.sql.compiler import Where
 from personal_server.storage.sql.layout import Column
-from personal_server.storage.sql.source_tables import Place, Reader, parse_changes
+from personal_server.storage.sql.source_tables import Reader, ScopedSource, parse_changes
 
 WALKED_AT_ONCE = 200
 
@@ -24,7 +24,7 @@ def count(reader: Reader, plan: RecordsPlan) -> int:
     return sum(count_place(reader, each, plan.conditions) for each in reader.places(plan.scopes))
 
 
-def count_place(reader: Reader, place: Place, conditions: Sequence[Condition]) -> int:
+def count_place(reader: Reader, place: ScopedSource, conditions: Sequence[Condition]) -> int:
     """How many of one source; a whole source has its number at hand."""
     if place.is_whole and not conditions:
         return place.source.records
@@ -48,14 +48,14 @@ def span(reader: Reader, plan: RecordsPlan) -> Span:
 
 def stored_extreme(
     reader: Reader,
-    places: Sequence[Place],
+    places: Sequence[ScopedSource],
     field: str,
     conditions: Sequence[Condition],
     *,
     highest: bool,
 ) -> object:
     """The stored value of the extreme record: of equal ones the first by (key, connection)."""
-    found: list[tuple[Any, Place, Column]] = []
+    found: list[tuple[Any, ScopedSource, Column]] = []
     for place in places:
         column = place.compiler.layout.column(field)
         if column is not None:
@@ -73,7 +73,9 @@ def stored_extreme(
     return data[field]
 
 
-def extreme(reader: Reader, place: Place, column: Column, where: Where, *, highest: bool) -> object:
+def extreme(
+    reader: Reader, place: ScopedSource, column: Column, where: Where, *, highest: bool
+) -> object:
     """The lowest or highest comparable of a column."""
     name = f"r.{column.name}"
     present = where & Where((f"{name} IS NOT NULL",))
@@ -81,7 +83,7 @@ def extreme(reader: Reader, place: Place, column: Column, where: Where, *, highe
     return reader.value(place.compiler.select(name, present, tail))
 
 
-def _first_with(reader: Reader, place: Place, where: Where) -> tuple[str, str, str]:
+def _first_with(reader: Reader, place: ScopedSource, where: Where) -> tuple[str, str, str]:
     """(key, connection, text) of the first record by key."""
     statement = place.compiler.rows(where, " ORDER BY r.k LIMIT 1")
     line = reader.lines(statement)[0]
@@ -96,7 +98,7 @@ def summary(reader: Reader, scope: Scope) -> Summary:
     return Summary(0, None)
 
 
-def _newest(reader: Reader, place: Place) -> int | None:
+def _newest(reader: Reader, place: ScopedSource) -> int | None:
     """Lines by their newest date of any field; the walk ends where none can be newer."""
     newest: int | None = None
     where = place.visible()

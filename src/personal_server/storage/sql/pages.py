@@ -6,30 +6,30 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from personal_server.domain.criteria import Condition, Operator, Order
-from personal_server.domain.record import Row
+from personal_server.domain.record import StoredRecord
 from personal_server.domain.values import Comparable, ValueKind
 from personal_server.enforcement.plans import ChildrenPlan, FieldWindowPlan, RecordPlan, RecordsPlan
 from personal_server.enforcement.rows import (
     Children,
     FieldWindow,
-    Page,
     PlacedRow,
     Position,
+    RowPage,
     WindowOutcome,
 )
 from personal_server.storage.meaning import foreign_value
 from personal_server.storage.sql.compiler import Where
 from personal_server.storage.sql.layout import Column
-from personal_server.storage.sql.source_tables import Place, Reader
+from personal_server.storage.sql.source_tables import Reader, ScopedSource
 
 # An index that narrows to fewer lines than this is walked, and its lines are sorted.
 FEW = 1_000
 
 # (value, key, id) of a line.
-Spot = tuple[Any, str, int]
+PagePosition = tuple[Any, str, int]
 
 
-def page(reader: Reader, plan: RecordsPlan) -> Page:
+def page(reader: Reader, plan: RecordsPlan) -> RowPage:
     """The best of each source, merged; texts are read for the rows of the page only."""
     spots = [
         (spot, place)
@@ -44,12 +44,12 @@ def page(reader: Reader, plan: RecordsPlan) -> Page:
         PlacedRow(rows[place.source.source, spot[2]], _position(spot, place, plan.order))
         for spot, place in kept
     ]
-    return Page(tuple(placed), len(spots) > plan.limit)
+    return RowPage(tuple(placed), len(spots) > plan.limit)
 
 
-def record(reader: Reader, plan: RecordPlan) -> tuple[Row, ...]:
+def record(reader: Reader, plan: RecordPlan) -> tuple[StoredRecord, ...]:
     """The visible record with that key of each source."""
-    found: list[Row] = []
+    found: list[StoredRecord] = []
     for place in reader.places(plan.scopes):
         found += reader.rows(place, place.visible() & _with_key(plan.key))
     return tuple(found)
@@ -138,7 +138,7 @@ def _with_key(key: str) -> Where:
     return Where(("r.k = ?",), (key,))
 
 
-def _child_of(parent: str, place: Place, plan: ChildrenPlan) -> Where | None:
+def _child_of(parent: str, place: ScopedSource, plan: ChildrenPlan) -> Where | None:
     if plan.foreign_key is None:
         return _with_key(parent)
     column = place.compiler.layout.column(plan.foreign_key)
@@ -150,22 +150,22 @@ def _child_of(parent: str, place: Place, plan: ChildrenPlan) -> Where | None:
     return place.compiler.equal(column, value)
 
 
-def _page_spots(reader: Reader, place: Place, plan: RecordsPlan) -> list[Spot]:
+def _page_spots(reader: Reader, place: ScopedSource, plan: RecordsPlan) -> list[PagePosition]:
     where = place.matching(plan.conditions)
     return _spots(reader, place, where, plan.order, plan.limit, plan.conditions, plan.after)
 
 
 def _spots(
     reader: Reader,
-    place: Place,
+    place: ScopedSource,
     where: Where,
     order: Order,
     limit: int,
     conditions: Sequence[Condition] = (),
     after: Position | None = None,
-) -> list[Spot]:
+) -> list[PagePosition]:
     """Up to limit + 1 places of a source, in order."""
-    found: list[Spot] = []
+    found: list[PagePosition] = []
     connection_id, wanted = place.source.connection_id, limit + 1
     driver = _driver(reader, place, order, conditions)
     for statement in place.compiler.walk(where, order, after, connection_id, wanted, driver):
@@ -175,7 +175,7 @@ def _spots(
 
 
 def _driver(
-    reader: Reader, place: Place, order: Order, conditions: Sequence[Condition]
+    reader: Reader, place: ScopedSource, order: Order, conditions: Sequence[Condition]
 ) -> Column | None:
     """The column whose index is walked: one that narrows to few lines, else one in order.
 
@@ -200,7 +200,9 @@ def _driver(
     return sorted_by if sorted_by is not None and sorted_by.indexed else None
 
 
-def _merged(spots: list[tuple[Spot, Place]], order: Order) -> list[tuple[Spot, Place]]:
+def _merged(
+    spots: list[tuple[PagePosition, ScopedSource]], order: Order
+) -> list[tuple[PagePosition, ScopedSource]]:
     down = order.descending
     spots.sort(key=lambda each: (each[0][1], each[1].source.connection_id), reverse=down)
     valued = [each for each in spots if each[0][0] is not None]
@@ -208,12 +210,14 @@ def _merged(spots: list[tuple[Spot, Place]], order: Order) -> list[tuple[Spot, P
     return valued + [each for each in spots if each[0][0] is None]
 
 
-def _whole(reader: Reader, kept: list[tuple[Spot, Place]]) -> dict[tuple[int, int], Row]:
+def _whole(
+    reader: Reader, kept: list[tuple[PagePosition, ScopedSource]]
+) -> dict[tuple[int, int], StoredRecord]:
     """Rows by (source, id)."""
-    wanted: dict[int, tuple[Place, list[int]]] = {}
+    wanted: dict[int, tuple[ScopedSource, list[int]]] = {}
     for spot, place in kept:
         wanted.setdefault(place.source.source, (place, []))[1].append(spot[2])
-    found: dict[tuple[int, int], Row] = {}
+    found: dict[tuple[int, int], StoredRecord] = {}
     for source, (place, ids) in wanted.items():
         statement = place.compiler.rows(place.compiler.with_ids(ids))
         for line in reader.lines(statement):
@@ -221,7 +225,7 @@ def _whole(reader: Reader, kept: list[tuple[Spot, Place]]) -> dict[tuple[int, in
     return found
 
 
-def _position(spot: Spot, place: Place, order: Order) -> Position:
+def _position(spot: PagePosition, place: ScopedSource, order: Order) -> Position:
     value: Comparable | None = spot[0]
     if order.kind is ValueKind.BOOLEAN and value is not None:
         value = bool(value)

@@ -11,7 +11,7 @@ import orjson
 
 from personal_server.domain.connection import ConnectionStatus
 from personal_server.domain.criteria import Condition
-from personal_server.domain.record import FieldChange, Row
+from personal_server.domain.record import FieldChange, StoredRecord
 from personal_server.enforcement.plans import Scope
 from personal_server.errors import ConnectionNotFound, ConnectionNotWritable
 from personal_server.storage.sql.compiler import Compiler, Statement, Where
@@ -61,7 +61,7 @@ _FIND_CONNECTION = select(
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SourceTables:
     """One (connection, stream) with its tables `r<tables>`, `h<tables>`, `f<tables>`."""
 
     source: int
@@ -74,7 +74,7 @@ class Source:
 
 def find_source(
     session: Session, subject_id: str, connection_id: str, stream: str
-) -> Source | None:
+) -> SourceTables | None:
     """The source, if anything was ever stored there."""
     line = session.first(_FIND, (subject_id, connection_id, stream))
     return None if line is None else _source(line)
@@ -82,7 +82,7 @@ def find_source(
 
 def all_sources(
     session: Session, subject_id: str, connection_id: str | None = None
-) -> list[Source]:
+) -> list[SourceTables]:
     """All sources, of one connection if asked, by (connection, stream)."""
     lines = session.rows(_FIND_ALL, (subject_id, connection_id))
     return [_source(line) for line in lines]
@@ -90,7 +90,7 @@ def all_sources(
 
 def add_source(
     session: Session, subject_id: str, connection_id: str, stream: str, layout: Layout
-) -> Source:
+) -> SourceTables:
     """Make the tables of a source that has none."""
     number = make_tables(session, layout)
     session.run(_ADD, (subject_id, connection_id, stream, number, layout.render()))
@@ -113,15 +113,15 @@ def make_tables(session: Session, layout: Layout) -> int:
     return number
 
 
-def remove_tables(session: Session, source: Source) -> None:
+def remove_tables(session: Session, source: SourceTables) -> None:
     """Drop the records of a source with everything made from them."""
     for statement in drop_tables(source.layout, source.tables):
         session.run(statement)
 
 
-def _source(line: Line) -> Source:
+def _source(line: Line) -> SourceTables:
     source, connection_id, stream, tables, records, layout = line
-    return Source(source, connection_id, stream, tables, records, _layout(layout))
+    return SourceTables(source, connection_id, stream, tables, records, _layout(layout))
 
 
 @lru_cache(maxsize=512)
@@ -130,11 +130,11 @@ def _layout(text: str) -> Layout:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ScopedSource:
     """A scope with the source that holds its records."""
 
     scope: Scope
-    source: Source
+    source: SourceTables
     compiler: Compiler
 
     def visible(self) -> Where:
@@ -150,15 +150,15 @@ class Place:
         """Whether every stored record is visible."""
         return self.scope.window is None and self.scope.resources is None
 
-    def row(self, line: Line) -> Row:
+    def row(self, line: Line) -> StoredRecord:
         """A record from a line of `Compiler.rows`."""
         return whole_row(self.source, line)
 
 
-def whole_row(source: Source, line: Line) -> Row:
+def whole_row(source: SourceTables, line: Line) -> StoredRecord:
     """A record of a source from a line of `Compiler.rows`."""
     _, key, created, created_at, changes, text = line
-    return Row(
+    return StoredRecord(
         source.connection_id,
         source.stream,
         key,
@@ -174,18 +174,18 @@ class Reader:
     def __init__(self, session: Session, subject_id: str) -> None:
         self.session = session
         self.subject_id = subject_id
-        self._places: dict[tuple[str, str], tuple[Source, Compiler] | None] = {}
+        self._places: dict[tuple[str, str], tuple[SourceTables, Compiler] | None] = {}
 
-    def places(self, scopes: Iterable[Scope]) -> list[Place]:
+    def places(self, scopes: Iterable[Scope]) -> list[ScopedSource]:
         """The scopes that hold anything, by connection."""
-        found: list[Place] = []
+        found: list[ScopedSource] = []
         for scope in scopes:
             known = self._place(scope)
             if known is not None:
-                found.append(Place(scope, *known))
+                found.append(ScopedSource(scope, *known))
         return sorted(found, key=lambda place: (place.source.connection_id, place.source.stream))
 
-    def rows(self, place: Place, where: Where, tail: str = "") -> list[Row]:
+    def rows(self, place: ScopedSource, where: Where, tail: str = "") -> list[StoredRecord]:
         """Whole records."""
         return [place.row(line) for line in self.lines(place.compiler.rows(where, tail))]
 
@@ -197,7 +197,7 @@ class Reader:
         """The first value of a statement."""
         return self.session.value(statement.sql, statement.params)
 
-    def _place(self, scope: Scope) -> tuple[Source, Compiler] | None:
+    def _place(self, scope: Scope) -> tuple[SourceTables, Compiler] | None:
         key = (scope.connection_id, scope.stream.name)
         if key not in self._places:
             source = find_source(self.session, self.subject_id, *key)

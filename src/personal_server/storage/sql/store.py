@@ -11,15 +11,15 @@ from typing import Protocol
 import orjson
 
 from personal_server.domain.connection import Connection
-from personal_server.domain.record import Row
+from personal_server.domain.record import StoredRecord
 from personal_server.domain.values import NANOSECONDS
 from personal_server.enforcement.plans import SearchPlan
 from personal_server.enforcement.rows import Matches
 from personal_server.storage.ports import (
     READ_DEADLINE_SECONDS,
     Collection,
+    CollectionRun,
     RankedHit,
-    Run,
     RunStatus,
     SealingKey,
     StoredDeclaration,
@@ -180,7 +180,7 @@ class SqlSnapshot(Reader):
         """A line per connection holds both."""
         lines = self.session.rows(_RUNS, (self.subject_id,))
         return {
-            connection_id: Collection(Run(run_id, RunStatus(status), at), succeeded_at)
+            connection_id: Collection(CollectionRun(run_id, RunStatus(status), at), succeeded_at)
             for connection_id, run_id, status, at, succeeded_at in lines
         }
 
@@ -189,7 +189,7 @@ class SqlSnapshot(Reader):
         text = self.session.value(_FIND_RANKING, (self.subject_id, ranking_id, now_ns))
         return None if text is None else tuple(RankedHit(*hit) for hit in orjson.loads(text))
 
-    def export(self, connection_id: str, stream: str) -> Iterator[Row]:
+    def export(self, connection_id: str, stream: str) -> Iterator[StoredRecord]:
         """Rows are read while they are written out."""
         source = find_source(self.session, self.subject_id, connection_id, stream)
         if source is None:

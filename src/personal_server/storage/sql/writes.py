@@ -42,7 +42,7 @@ from personal_server.storage.sql.fixed_tables import (
 )
 from personal_server.storage.sql.layout import Layout, layout_of
 from personal_server.storage.sql.source_tables import (
-    Source,
+    SourceTables,
     StorePart,
     add_source,
     all_sources,
@@ -247,7 +247,7 @@ class RecordsPart(StorePart):
         if receipts:
             session.run(_FORGET_REJECTIONS, (*place, KEPT_REJECTIONS))
 
-    def _existing(self, session: Session, connection_id: str, stream: str) -> Source | None:
+    def _existing(self, session: Session, connection_id: str, stream: str) -> SourceTables | None:
         require(session, self.subject_id, connection_id)
         return find_source(session, self.subject_id, connection_id, stream)
 
@@ -305,7 +305,7 @@ class Stored:
 class SourceWriter:
     """Writes to one source inside an open write transaction; `close` ends them."""
 
-    def __init__(self, session: Session, source: Source, now_ns: int) -> None:
+    def __init__(self, session: Session, source: SourceTables, now_ns: int) -> None:
         self._session = session
         self._source = source
         self._now_ns = now_ns
@@ -319,7 +319,7 @@ class SourceWriter:
         self.released: set[str] = set()
         self._compose(source)
 
-    def _compose(self, source: Source) -> None:
+    def _compose(self, source: SourceTables) -> None:
         number = source.tables
         self._find = f"SELECT id, cs, ce, e, fc FROM r{number} WHERE k = ?"  # noqa: S608
         self._text = f"SELECT data FROM h{number} WHERE id = ?"  # noqa: S608
@@ -519,7 +519,7 @@ class SourceWriter:
             pending.clear()
 
 
-def prune(session: Session, sources: Sequence[Source], before_ns: int) -> None:
+def prune(session: Session, sources: Sequence[SourceTables], before_ns: int) -> None:
     """Forget what was written before, and remember up to which number."""
     reached = 0
     for source in sources:
@@ -530,7 +530,7 @@ def prune(session: Session, sources: Sequence[Source], before_ns: int) -> None:
     session.run(_RETAIN_FROM, (reached,))
 
 
-def _prune(session: Session, source: Source, last: int) -> None:
+def _prune(session: Session, source: SourceTables, last: int) -> None:
     number = source.tables
     changes, change = ChangeRow.table, ChangeRow.sequence
     session.run(

@@ -27,7 +27,7 @@ from personal_server.enforcement.plans import SearchPlan
 from personal_server.enforcement.rows import Matches
 from personal_server.errors import QueryTimeout, StorageUnavailable
 from personal_server.storage.sql.dialect import Dialect, Value
-from personal_server.storage.sql.driver import Found, Line
+from personal_server.storage.sql.driver import Line, T
 from personal_server.storage.sql.fixed_tables import SchemaModule
 from personal_server.storage.sql.source_tables import Reader
 from personal_server.storage.sqlite.dialect import DIALECT, register
@@ -109,7 +109,7 @@ class SqliteSession:
         """Interrupt statements from that many seconds after now (`None`: never)."""
         self._end_at(math.inf if timeout_seconds is None else self._monotonic() + timeout_seconds)
 
-    def attempt(self, timeout_seconds: float, read: Callable[[], Found]) -> Found | None:
+    def attempt(self, timeout_seconds: float, read: Callable[[], T]) -> T | None:
         """What reads find that have less time than the rest; `None` when it was too little."""
         end = self._end
         self._end_at(min(end, self._monotonic() + timeout_seconds))

@@ -18,7 +18,7 @@ from personal_server.enforcement.rows import Candidate, Matches
 from personal_server.storage.meaning import granted_lexical_fields, latest_change
 from personal_server.storage.sql.compiler import Where
 from personal_server.storage.sql.driver import Line
-from personal_server.storage.sql.source_tables import Place, Reader, parse_changes
+from personal_server.storage.sql.source_tables import Reader, ScopedSource, parse_changes
 from personal_server.storage.sql.written_rows import WIDEST_PROBE, place_in_time
 
 
@@ -54,7 +54,7 @@ class _Finds(NamedTuple):
 class _Part:
     """The search of one source."""
 
-    def __init__(self, reader: Reader, found: Place, plan: SearchPlan) -> None:
+    def __init__(self, reader: Reader, found: ScopedSource, plan: SearchPlan) -> None:
         self.place = found
         self._reader = reader
         self._plan = plan

@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from personal_server.mcp_adapter.faces.truncation import (
-    Cut,
     Measure,
+    Truncation,
     cut_members,
     cut_position,
     members_of,
@@ -23,7 +23,9 @@ values: st.SearchStrategy[Any] = st.recursive(
 )
 
 
-def cut_payload(payload: dict[str, Any], measure: Measure) -> tuple[dict[str, Any], list[Cut]]:
+def cut_payload(
+    payload: dict[str, Any], measure: Measure
+) -> tuple[dict[str, Any], list[Truncation]]:
     return cut_members(members_of(payload), measure)
 
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from personal_server.sources.common import json_stream
-from personal_server.sources.common.json_stream import Cut, cut_array
+from personal_server.sources.common.json_stream import RawElement, cut_array
 
 THINGS = [
     {"id": str(n), "name": f"thing {n}", "parts": [{"id": "p", "of": {"x": [n, 1.5, None]}}]}
@@ -14,11 +14,11 @@ THINGS = [
 ]
 
 
-def cuts(content: bytes, *keys: bytes) -> list[Cut]:
+def cuts(content: bytes, *keys: bytes) -> list[RawElement]:
     return list(cut_array(io.BytesIO(content), frozenset(keys)))
 
 
-def survivors(found: list[Cut]) -> list[str]:
+def survivors(found: list[RawElement]) -> list[str]:
     """The ids of the objects that are whole."""
     ids: list[str] = []
     for cut in found:
@@ -29,7 +29,7 @@ def survivors(found: list[Cut]) -> list[str]:
     return ids
 
 
-def faults(found: list[Cut]) -> list[str]:
+def faults(found: list[RawElement]) -> list[str]:
     return [cut.fault for cut in found if cut.raw is None]
 
 

@@ -175,6 +175,9 @@ class Fitting:
 def fit_page(fitting: Fitting) -> list[Block] | int:
     """All rows as blocks, or the number of rows (at least 1) that would fit."""
     total = len(fitting.rows)
+    # A few rows fit whole most of the time, and then there is nothing to look for.
+    if total <= contract.REFIT_ROWS and fitting.room(MEASURES[0]) == total:
+        return list(fitting.at(MEASURES[0]))
     kept = fitting.room(REFIT)
     if kept < min(contract.REFIT_ROWS, total):
         kept = fitting.room(SHORT)

@@ -238,15 +238,9 @@ def _unavailable_order(entry: Unavailable) -> tuple[str, str, str]:
 
 # Which of the authority's sources a request is about, and when that is ambiguous.
 #
-# Rule: the authority alone decides; nothing outside it can be told apart from nothing at all.
-# Source: docs/contract/resource-server.md 4.5, 4.7.
-
-
-# Ambiguity: which connections a caller may choose from, said from the authority alone.
-#
-# Rule: no store is asked and no connection is probed; at most 12 are named.
-# Source: docs/contract/resource-server.md 4.6.
-
+# Rule: the authority alone decides, no store is asked and no connection is probed; nothing outside
+# it can be told apart from nothing at all, and at most 12 connections are named.
+# Source: docs/contract/resource-server.md 4.5, 4.6, 4.7.
 
 HINT = "GET /v1/schema?view=compact lists every connection."
 

@@ -67,7 +67,6 @@ class Settings:
     dynamic_registration: bool = True
     client_metadata_documents: bool = True
     extra_redirect_schemes: tuple[str, ...] = ("cursor", "vscode", "vscode-insiders", "windsurf")
-    refresh_overlap_seconds: int = 0
     owner_password_file: Path | None = None
     change_history_days: int = 180
     disclosure_log_days: int = 400
@@ -131,7 +130,6 @@ def from_env(environ: Mapping[str, str] = os.environ) -> Settings:  # noqa: TID2
         extra_redirect_schemes=tuple(
             read.each("PDPP_EXTRA_REDIRECT_SCHEMES", str.lower, Settings().extra_redirect_schemes)
         ),
-        refresh_overlap_seconds=read.integer("PDPP_REFRESH_OVERLAP_SECONDS", 0, 0, 30),
         owner_password_file=Path(password_file) if password_file else None,
         change_history_days=read.integer("PDPP_CHANGE_HISTORY_DAYS", 180, 0, 36_500),
         disclosure_log_days=read.integer("PDPP_DISCLOSURE_LOG_DAYS", 400, 1, 36_500),

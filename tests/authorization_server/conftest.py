@@ -30,6 +30,7 @@ from personal_server.granting.codes import challenge_of
 from personal_server.granting.decisions import Granting
 from personal_server.granting.pending_requests import Requesting
 from personal_server.granting.reviews import Review
+from personal_server.reading.tokens import TokenUses
 from personal_server.storage.authorization import AuditRow, AuthorizationStore, R
 from personal_server.storage.catalog import Catalog
 from personal_server.storage.sql.authorization import SCHEMA, SqlAuthorizationStore
@@ -118,6 +119,7 @@ class Server:
             catalogs=lambda: self.catalog,
             clock=self.clock,
             random_bytes=self.bytes_of,
+            uses=TokenUses(self.store),
             configuration=self.configuration,
             fetch=self.web.fetch,
         )

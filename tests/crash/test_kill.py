@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import secrets
 import subprocess
 import sys
 import textwrap
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from personal_server.domain.criteria import Term
 from personal_server.enforcement.plans import ChangesPlan, RecordsPlan, SearchPlan
+from personal_server.granting.audit import Acting
+from personal_server.granting.codes import Redemption
+from personal_server.granting.tokens import Refresh, Rotating
+from personal_server.reading.tokens import TokenUses
 from personal_server.storage.ports import StoredDeclaration
+from personal_server.storage.sql.authorization import SCHEMA, SqlAuthorizationStore
 from personal_server.storage.sql.store import SqlRecordStore
+from personal_server.storage.sqlite.database import SqliteDatabase
+from tests.granting.conftest import VERIFIER, entry, make_bench
 from tests.storage.conftest import sqlite_store
 from tests.storage.worlds import declaration, furnish, note, order, scope, write
 
@@ -47,6 +58,19 @@ query = {**NOTES["query"], "search": {"lexical_fields": ["body"]}}
 changed = declaration("2", [{**NOTES, "query": query}, FILES])
 with sqlite_store(Path(sys.argv[1])) as store:
     store.put_declaration(changed, orjson.dumps(changed.raw), 5)
+"""
+ROTATES = """
+import secrets, sys
+from pathlib import Path
+from personal_server.granting.audit import Acting
+from personal_server.granting.tokens import Refresh
+from tests.crash.test_kill import rotation
+with rotation(Path(sys.argv[1])) as rotating:
+    token = Path(sys.argv[1], "token").read_text()
+    Path(sys.argv[1], "token").unlink()
+    rotating.rotate(Refresh("cli_1", token, "none"), Acting("client"))
+    print("rotated", flush=True)
+    sys.stdin.read()
 """
 A = scope("cin_a")
 
@@ -109,3 +133,31 @@ def test_a_killed_declaration_leaves_the_old_one(tmp_path: Path) -> None:
 def _declarations(store: SqlRecordStore) -> tuple[StoredDeclaration, ...]:
     with store.snapshot() as snapshot:
         return snapshot.declarations()
+
+
+@contextmanager
+def rotation(directory: Path) -> Generator[Rotating]:
+    """What answers refreshes, on the store of a directory."""
+    database = SqliteDatabase(directory / "pdpp.db", [SCHEMA])
+    store = SqlAuthorizationStore(database, "own_1")
+    try:
+        yield Rotating(store, time.time_ns, secrets.token_bytes, TokenUses(store).flush)
+    finally:
+        database.close()
+
+
+def test_a_kill_between_rotation_and_answer_costs_no_consent(tmp_path: Path) -> None:
+    database = SqliteDatabase(tmp_path / "pdpp.db", [SCHEMA])
+    bench = make_bench(SqlAuthorizationStore(database, "own_1"))
+    bench.now_ns = time.time_ns()
+    code = bench.allow(bench.ask([entry()]))
+    redeemed = Redemption("cli_1", code, "none", verifier=VERIFIER)
+    token = bench.redeeming.redeem_code(redeemed, Acting("client")).refresh_token or ""
+    database.close()
+    for _ in range(3):
+        (tmp_path / "token").write_text(token)
+        assert killed_after(ROTATES, tmp_path, 1) == ["rotated\n"]
+        with rotation(tmp_path) as rotating:
+            issued = rotating.rotate(Refresh("cli_1", token, "none"), Acting("client"))
+        assert issued.refresh_token not in (None, token)
+        token = issued.refresh_token or ""

@@ -29,7 +29,6 @@ def test_another_port_moves_the_default_origin() -> None:
         ("PDPP_BIND", "me.example:80"),
         ("PDPP_TRUSTED_PROXIES", "10.0.0.0/99"),
         ("PDPP_TRUSTED_HOSTS", "me.example/path"),
-        ("PDPP_REFRESH_OVERLAP_SECONDS", "31"),
         ("PDPP_MCP_RESOURCE_LINKS", "sometimes"),
         ("PDPP_DCR", "yes"),
         ("PDPP_DATABASE_URL", "postgresql:///records"),

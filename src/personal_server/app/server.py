@@ -47,7 +47,7 @@ from personal_server.mcp_adapter.http import (
 )
 from personal_server.reading.disclosure_log import DisclosureRecorder
 from personal_server.reading.export import stored_grants
-from personal_server.reading.tokens import Identifier, TokenResolver
+from personal_server.reading.tokens import Identifier, TokenResolver, TokenUses
 from personal_server.resource_server.application import (
     Parts,
     Ports,
@@ -189,7 +189,7 @@ def compose(
     v1 = _resource_server(settings, stores, resolver, recorder, origins)
     hosted = _hosted(settings, resolver, origins, v1)
     console = console_app(_console_parts(settings, stores, sign_in))
-    authorization = _authorization(settings, stores, sign_in, origins, fetch)
+    authorization = _authorization(settings, stores, sign_in, resolver.uses, origins, fetch)
     app = Application(
         policy,
         [
@@ -238,6 +238,7 @@ def _authorization(
     settings: Settings,
     stores: Stores,
     sign_in: OwnerSignIn,
+    uses: TokenUses,
     origins: tuple[str, ...],
     fetch: GuardedFetch,
 ) -> ASGIApp:
@@ -246,7 +247,6 @@ def _authorization(
         dynamic_registration=settings.dynamic_registration,
         client_metadata_documents=settings.client_metadata_documents,
         redirect_schemes=settings.extra_redirect_schemes,
-        refresh_overlap_seconds=settings.refresh_overlap_seconds,
         pre_registered=(*BUILT_IN, *configured_clients(stores.configuration)),
     )
     keep_pre_registered(stores.authorization, configuration, stores.clock(), stores.random_bytes)
@@ -256,6 +256,7 @@ def _authorization(
             stores.catalogs,
             stores.clock,
             stores.random_bytes,
+            uses,
             configuration,
             fetch,
             owner_session=owner_session(sign_in),
@@ -318,7 +319,7 @@ async def _lifetime(
 ) -> AsyncGenerator[None, None]:
     retention = Retention(settings.change_history_days, settings.disclosure_log_days)
     async with hosted.run(), anyio.create_task_group() as tasks:
-        tasks.start_soon(keep_sweeping, stores.authorization, resolver.flush_uses, stores.clock)
+        tasks.start_soon(keep_sweeping, stores.authorization, resolver.uses.flush, stores.clock)
         tasks.start_soon(
             keep_forgetting, stores.records, stores.disclosures, retention, stores.clock
         )

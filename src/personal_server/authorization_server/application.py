@@ -34,6 +34,7 @@ from personal_server.errors import (
 from personal_server.granting.codes import Redeeming
 from personal_server.granting.pending_requests import Requesting
 from personal_server.granting.tokens import Rotating
+from personal_server.reading.tokens import TokenUses
 from personal_server.storage.authorization import AuthorizationStore
 from personal_server.storage.catalog import Catalogs
 from personal_server.web.application import Exchange, Surface
@@ -138,6 +139,7 @@ class AuthorizationParts:
     catalogs: Catalogs
     clock: Callable[[], int]
     random_bytes: RandomBytes
+    uses: TokenUses
     configuration: Configuration = field(default_factory=Configuration)
     fetch: GuardedFetch = field(default_factory=GuardedFetch)
     owner_session: OwnerSession = no_owner_session
@@ -156,15 +158,14 @@ def _routes(parts: AuthorizationParts) -> list[EndpointRoute]:
     clients = Clients(store, configuration, documents, clock, parts.random_bytes)
     requesting = Requesting(store, clock, parts.random_bytes)
     redeeming = Redeeming(store, clock, parts.random_bytes)
-    overlap = configuration.refresh_overlap_seconds
-    rotating = Rotating(store, clock, parts.random_bytes, overlap)
+    rotating = Rotating(store, clock, parts.random_bytes, parts.uses.flush)
     authorizing = Authorizing(clients, requesting, configuration, limits)
     registering = Registering(store, configuration, limits, clock, parts.random_bytes)
     devices = DeviceAuthorizing(clients, requesting, configuration, limits)
     tokens = TokenEndpoint(clients, redeeming, rotating, configuration, limits)
     revoking = Revoking(clients, store, clock)
-    introspecting = Introspecting(store, parts.catalogs, limits, clock)
-    grants = Grants(store, parts.catalogs, clock, parts.owner_session)
+    introspecting = Introspecting(store, parts.catalogs, parts.uses, limits, clock)
+    grants = Grants(store, parts.catalogs, parts.uses, clock, parts.owner_session)
     metadata = Metadata(configuration)
     routes = [
         EndpointRoute("GET", "/.well-known/oauth-authorization-server", metadata.get, cors=True),

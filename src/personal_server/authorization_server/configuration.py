@@ -38,14 +38,13 @@ BUILT_IN = (
 class Configuration:
     """Switches and lists.
 
-    Shapes: `origins` are all origins this server answers for; `refresh_overlap_seconds` 0 to 30.
+    Shapes: `origins` are all origins this server answers for.
     """
 
     origins: tuple[str, ...] = ()
     dynamic_registration: bool = True
     client_metadata_documents: bool = True
     redirect_schemes: tuple[str, ...] = DEFAULT_SCHEMES
-    refresh_overlap_seconds: int = 0
     pre_registered: tuple[PreRegistered, ...] = BUILT_IN
 
 

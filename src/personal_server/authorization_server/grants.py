@@ -24,7 +24,7 @@ from personal_server.errors import (
 )
 from personal_server.granting.audit import Acting
 from personal_server.granting.revocations import Ended, end_grant, end_package
-from personal_server.reading.tokens import JudgedToken, judge, resolved
+from personal_server.reading.tokens import JudgedToken, TokenUses, judge, resolved
 from personal_server.storage.authorization import AuthorizationReader, AuthorizationStore, ClientRow
 from personal_server.storage.catalog import Catalogs
 from personal_server.web.requests import IncomingRequest, sent_bearer
@@ -61,11 +61,13 @@ class Grants:
         self,
         store: AuthorizationStore,
         catalogs: Catalogs,
+        uses: TokenUses,
         clock: Callable[[], int],
         owner_session: OwnerSession,
     ) -> None:
         self._store = store
         self._catalogs = catalogs
+        self._uses = uses
         self._clock = clock
         self._owner_session = owner_session
 
@@ -122,8 +124,9 @@ class Grants:
             return judge(reader, token, self._clock())
 
     def _current(self, token: str) -> dict[str, object] | None:
+        now_ns = self._clock()
         with self._store.read() as reader:
-            judged = judge(reader, token, self._clock())
+            judged = judge(reader, token, now_ns)
             if judged is None or judged.standing == lifecycle.DISCONNECTED:
                 return None
             if judged.standing == lifecycle.ACTIVE and not judged.usable:
@@ -131,6 +134,7 @@ class Grants:
             if judged.row.kind == "owner":
                 raise NotPermitted("This answers client tokens; the owner has pages for it.")
             name = _client_name(reader, judged.row.client_id)
+        self._uses.note(judged.row.token_hash, now_ns)
         return {
             **_access(judged, name),
             **unavailable_members(self._store.subject_id, judged, self._catalogs),

@@ -21,7 +21,7 @@ from personal_server.domain.grant import ACTIVE, Grant
 from personal_server.domain.values import NANOSECONDS
 from personal_server.errors import AuthenticationRequired
 from personal_server.granting.audit import audit
-from personal_server.reading.tokens import JudgedToken, judge
+from personal_server.reading.tokens import JudgedToken, TokenUses, judge
 from personal_server.storage.authorization import AuthorizationStore, IntrospectionClientRow
 from personal_server.storage.catalog import Catalogs
 from personal_server.web.error_responses import json_error
@@ -38,11 +38,13 @@ class Introspecting:
         self,
         store: AuthorizationStore,
         catalogs: Catalogs,
+        uses: TokenUses,
         limits: RateLimits,
         clock: Callable[[], int],
     ) -> None:
         self._store = store
         self._catalogs = catalogs
+        self._uses = uses
         self._limits = limits
         self._clock = clock
 
@@ -75,14 +77,16 @@ class Introspecting:
         return None
 
     def _introspect(self, token: str) -> dict[str, object]:
+        now_ns = self._clock()
         with self._store.read() as reader:
-            judged = judge(reader, token, self._clock())
+            judged = judge(reader, token, now_ns)
         if judged is None or judged.standing == lifecycle.DISCONNECTED:
             return {"active": False}
         if judged.standing != lifecycle.ACTIVE:
             return {"active": False, "inactive_reason": judged.standing}
         if not judged.usable:
             return {"active": False}
+        self._uses.note(judged.row.token_hash, now_ns)
         return self._active(judged)
 
     def _active(self, judged: JudgedToken) -> dict[str, object]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import hmac
 from collections.abc import Callable
 from typing import Final
 
@@ -40,6 +41,15 @@ def new_id(prefix: str, random_bytes: RandomBytes) -> str:
 def new_secret(prefix: str, random_bytes: RandomBytes) -> str:
     """A secret of 256 random bits."""
     return prefix + base64url(random_bytes(SECRET_BYTES))
+
+
+def derived_secret(prefix: str, secret: str, salt: bytes) -> str:
+    """The secret that follows from another: who brings that one and knows the salt can repeat it.
+
+    The store keeps the salt and the hash of either secret, so that it alone cannot.
+    """
+    digest = hmac.new(secret.encode(), salt + prefix.encode(), hashlib.sha256).digest()
+    return prefix + base64url(digest)
 
 
 def new_user_code(random_bytes: RandomBytes) -> str:

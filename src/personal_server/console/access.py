@@ -60,7 +60,7 @@ EVENTS = {
     "token.issued": "A token was issued",
     "token.revoked": "A token was given back",
     "refresh.rotated": "The token was renewed",
-    "refresh.overlap": "The token was renewed twice at once",
+    "refresh.repeated": "The answer to a renewal was given again",
     "refresh.reused": "An old refresh token was presented",
     "refresh.wrong_client": "Another app presented its refresh token",
 }

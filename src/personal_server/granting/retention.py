@@ -21,6 +21,7 @@ from personal_server.errors import StorageUnavailable
 from personal_server.granting.audit import SERVER, Subject, audit
 from personal_server.granting.clients import purge_clients
 from personal_server.granting.revocations import end_decided, end_family
+from personal_server.granting.tokens import FAMILY_IDLE_NS
 from personal_server.granting.transitions import close_request, transition
 from personal_server.storage.authorization import (
     AssertionIdRow,
@@ -189,9 +190,14 @@ def _forget(writer: AuthorizationWriter, now_ns: int) -> None:
 
 def _forget_tokens(writer: AuthorizationWriter, now_ns: int) -> None:
     long_ago = now_ns - KEPT_TOKENS_NS
-    writer.delete(TokenRow, TokenRow.expires_at_ns.at_most(long_ago))
+    # What nobody used yet may still be collected with the token before it, until the family is
+    # idle for too long.
+    too_late = now_ns - FAMILY_IDLE_NS
+    used = TokenRow.last_used_at_ns.above(0)
+    writer.delete(TokenRow, TokenRow.expires_at_ns.at_most(long_ago), used)
+    writer.delete(TokenRow, TokenRow.expires_at_ns.at_most(too_late))
     writer.delete(TokenRow, TokenRow.revoked_at_ns.at_most(long_ago))
-    writer.delete(RefreshTokenRow, RefreshTokenRow.superseded_at_ns.at_most(long_ago))
+    writer.delete(RefreshTokenRow, RefreshTokenRow.superseded_at_ns.at_most(too_late))
     for family in writer.rows(FamilyRow, FamilyRow.revoked_at_ns.at_most(long_ago)):
         writer.delete(RefreshTokenRow, RefreshTokenRow.family_id.equals(family.family_id))
     for family in writer.rows(FamilyRow, FamilyRow.absolute_end_ns.at_most(long_ago)):

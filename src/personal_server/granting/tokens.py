@@ -1,8 +1,9 @@
 """Access and refresh tokens: minted, rotated, and the grants they stand for.
 
 Rule: a token exists in clear in the value returned here and nowhere else; the store gets its
-hash.  A refresh token comes with everything continuous and never with single use.
-Source: docs/contract/authorization-server.md 5.4, 9, 10.1; docs/decisions.md C15.
+hash.  A refresh token comes with everything continuous and never with single use; what supersedes
+it follows from it, so that an answer that was lost can be given again.
+Source: docs/contract/authorization-server.md 5.4, 9, 10.1; docs/decisions.md C15, C29.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from personal_server.consent.credentials import (
     ACCESS_TOKEN,
     FAMILY,
     REFRESH_TOKEN,
+    SECRET_BYTES,
     RandomBytes,
+    derived_secret,
     new_id,
     new_secret,
     secret_hash,
@@ -37,13 +40,17 @@ from personal_server.storage.authorization import (
     FamilyRow,
     GrantRow,
     PackageRow,
+    R,
     RefreshTokenRow,
     TokenRow,
 )
 from personal_server.storage.grants import grant_standing, package_grant_rows, readable_grant
+from personal_server.storage.tables import ColumnCondition, StoredColumn
 
 ACCESS_TOKEN_NS = 3_600 * NANOSECONDS
 FAMILY_IDLE_NS = 90 * DAY_NANOSECONDS
+REPEAT_NS = 60 * NANOSECONDS
+"""How long after a rotation its answer is given again, whatever became of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +91,14 @@ class Issued:
 
 
 @dataclass(frozen=True, slots=True)
+class TokenPair:
+    """An access token with its refresh token, in clear; for single use there is none."""
+
+    access_token: str = field(repr=False)
+    refresh_token: str | None = field(repr=False, default=None)
+
+
+@dataclass(frozen=True, slots=True)
 class Refresh:
     """A client with a refresh token; `auth_method` is how it proved itself just now."""
 
@@ -97,8 +112,9 @@ def mint(
     writer: AuthorizationWriter, entitled: Entitlement, random_bytes: RandomBytes, now_ns: int
 ) -> Issued:
     """The first tokens of an entitlement, with a family if it is continuous."""
+    access_token = new_secret(ACCESS_TOKEN, random_bytes)
     if entitled.access_mode != CONTINUOUS:
-        return _mint_pair(writer, entitled, None, 0, random_bytes, now_ns)
+        return _mint_pair(writer, entitled, TokenPair(access_token), None, 0, now_ns)
     owner = entitled.kind == "owner"
     family = FamilyRow(
         family_id=new_id(FAMILY, random_bytes),
@@ -115,11 +131,12 @@ def mint(
         absolute_end_ns=now_ns + FAMILY_IDLE_NS if owner else entitled.expires_at_ns,
     )
     writer.insert(family)
-    return _mint_pair(writer, entitled, family.family_id, 1, random_bytes, now_ns)
+    pair = TokenPair(access_token, new_secret(REFRESH_TOKEN, random_bytes))
+    return _mint_pair(writer, entitled, pair, family.family_id, 1, now_ns)
 
 
-def mint_next(
-    writer: AuthorizationWriter, family: FamilyRow, random_bytes: RandomBytes, now_ns: int
+def _mint_next(
+    writer: AuthorizationWriter, family: FamilyRow, pair: TokenPair, now_ns: int
 ) -> Issued:
     """The next pair of a family; it counts a generation on and starts its idle time again."""
     generation = family.generation + 1
@@ -132,7 +149,12 @@ def mint_next(
         ],
         FamilyRow.family_id.equals(family.family_id),
     )
-    entitled = Entitlement(
+    return _mint_pair(writer, _lasting(family), pair, family.family_id, generation, now_ns)
+
+
+def _lasting(family: FamilyRow) -> Entitlement:
+    """What a family's tokens are minted for."""
+    return Entitlement(
         kind=family.kind,
         client_id=family.client_id,
         origin=family.origin,
@@ -143,16 +165,17 @@ def mint_next(
         expires_at_ns=family.absolute_end_ns,
         auth_floor=family.auth_floor,
     )
-    return _mint_pair(writer, entitled, family.family_id, generation, random_bytes, now_ns)
 
 
 class Rotating:
     """Turns refresh tokens into the next pair.
 
-    The conditional update of the presented token decides; a superseded token that comes again ends
-    the family, its tokens and the grant, whoever brought it.
+    The conditional update of the presented token decides.  A superseded token that comes again gets
+    the pair that superseded it while nobody used that, and for `REPEAT_NS` in any case: an answer
+    may be lost, and two sessions of one host may share a credential.  Otherwise it ends the family,
+    its tokens and the grant, whoever brought it.
     Source: docs/contract/authorization-server.md 9.2; docs/decisions.md C29.
-    Units: `overlap_seconds`, 0 to 30: how long the token just superseded may come once more.
+    `note_uses` writes down which access tokens were used until now.
     """
 
     def __init__(
@@ -160,15 +183,16 @@ class Rotating:
         store: AuthorizationStore,
         clock: Callable[[], int],
         random_bytes: RandomBytes,
-        overlap_seconds: int = 0,
+        note_uses: Callable[[], None],
     ) -> None:
         self._store = store
         self._clock = clock
         self._random_bytes = random_bytes
-        self._overlap_ns = overlap_seconds * NANOSECONDS
+        self._note_uses = note_uses
 
     def rotate(self, asked: Refresh, acting: Acting) -> Issued:
         """The next pair.  Raises: InvalidGrantCode, InvalidClient, InvalidTarget."""
+        self._note_uses()
         with self._store.write() as writer:
             answer = self._rotate(writer, asked, acting, self._clock())
         if isinstance(answer, OAuthRefusal):
@@ -191,7 +215,9 @@ class Rotating:
         if family.auth_floor != "none" and asked.auth_method != family.auth_floor:
             return InvalidClient("This client refreshes with an assertion.")
         again = row.superseded_at_ns is not None
-        if again and not self._overlaps(row, family, now_ns):
+        salt = row.salt if again else self._random_bytes(SECRET_BYTES)
+        pair = None if salt is None else _successor(asked.refresh_token, salt)
+        if pair is None or (again and not _may_repeat(writer, row, pair, now_ns)):
             end_family(writer, family, "refresh_reuse", acting, now_ns)
             audit(writer, "refresh.reused", acting, now_ns, subject)
             return InvalidGrantCode(
@@ -205,28 +231,20 @@ class Rotating:
         rows = held_rows(writer, family.grant_id, family.package_id, now_ns)
         if family.kind != "owner" and not rows:
             return refused
-        used = _use_overlap if again else _supersede
-        if not used(writer, token_hash, now_ns):
-            return refused
-        issued = mint_next(writer, family, self._random_bytes, now_ns)
+        if again:
+            issued = _repeat(writer, family, pair, now_ns)
+        else:
+            _supersede(writer, token_hash, salt, now_ns)
+            issued = _mint_next(writer, family, pair, now_ns)
         writer.change(
             ClientRow,
             [ClientRow.last_used_at_ns.to(now_ns)],
             ClientRow.client_id.equals(family.client_id),
         )
-        event = "refresh.overlap" if again else "refresh.rotated"
-        audit(writer, event, acting, now_ns, subject, generation=family.generation + 1)
+        event = "refresh.repeated" if again else "refresh.rotated"
+        audit(writer, event, acting, now_ns, subject, generation=row.generation + 1)
         return dataclasses.replace(
             issued, grant_ids=tuple(row.grant_id for row in rows), details=details_of(rows)
-        )
-
-    def _overlaps(self, row: RefreshTokenRow, family: FamilyRow, now_ns: int) -> bool:
-        return (
-            row.superseded_at_ns is not None
-            and row.overlap_used_at_ns is None
-            and row.generation == family.generation - 1
-            and now_ns <= row.superseded_at_ns + self._overlap_ns
-            and self._overlap_ns > 0
         )
 
     def _ended(
@@ -264,23 +282,55 @@ def details_of(rows: Sequence[GrantRow]) -> tuple[dict[str, object], ...]:
     return tuple(render_details(grant) for grant in grants if grant is not None)
 
 
+def _successor(refresh_token: str, salt: bytes) -> TokenPair:
+    """The pair that supersedes a refresh token."""
+    access_token = derived_secret(ACCESS_TOKEN, refresh_token, salt)
+    return TokenPair(access_token, derived_secret(REFRESH_TOKEN, refresh_token, salt))
+
+
+def _may_repeat(
+    reader: AuthorizationReader, row: RefreshTokenRow, pair: TokenPair, now_ns: int
+) -> bool:
+    """Whether the pair that superseded a token may be given again."""
+    if row.superseded_at_ns is not None and now_ns <= row.superseded_at_ns + REPEAT_NS:
+        return True
+    next_row = reader.get(RefreshTokenRow, _hashed(RefreshTokenRow.token_hash, pair.refresh_token))
+    access = reader.get(TokenRow, _hashed(TokenRow.token_hash, pair.access_token))
+    if next_row is None or access is None:
+        return False
+    return (next_row.superseded_at_ns, access.last_used_at_ns, access.revoked_at_ns) == (None,) * 3
+
+
+def _repeat(writer: AuthorizationWriter, family: FamilyRow, pair: TokenPair, now_ns: int) -> Issued:
+    """A pair given again; an access token that nobody used before its end begins anew."""
+    is_access = _hashed(TokenRow.token_hash, pair.access_token)
+    access = writer.get(TokenRow, is_access)
+    if access is None:
+        raise LookupError("The access token of a pair is gone before the pair.")
+    expires_at_ns = access.expires_at_ns
+    if expires_at_ns <= now_ns:
+        expires_at_ns = _access_end(_lasting(family), now_ns)
+        to = [TokenRow.issued_at_ns.to(now_ns), TokenRow.expires_at_ns.to(expires_at_ns)]
+        writer.change(TokenRow, to, is_access)
+    return _issued(_lasting(family), pair, family.family_id, expires_at_ns, now_ns)
+
+
+def _hashed(column: StoredColumn[R, bytes], secret: str | None) -> ColumnCondition[R]:
+    return column.equals(secret_hash(secret or ""))
+
+
 def _mint_pair(
     writer: AuthorizationWriter,
     entitled: Entitlement,
+    pair: TokenPair,
     family_id: str | None,
     generation: int,
-    random_bytes: RandomBytes,
     now_ns: int,
 ) -> Issued:
-    access_token = new_secret(ACCESS_TOKEN, random_bytes)
-    refresh_token = None if family_id is None else new_secret(REFRESH_TOKEN, random_bytes)
-    expires_at_ns = _access_end(entitled, now_ns)
-    scope = entitled.scope
-    if refresh_token is None:
-        scope = " ".join(word for word in scope.split() if word != SCOPE_OFFLINE)
+    issued = _issued(entitled, pair, family_id, _access_end(entitled, now_ns), now_ns)
     writer.insert(
         TokenRow(
-            token_hash=secret_hash(access_token),
+            token_hash=secret_hash(pair.access_token),
             kind=entitled.kind,
             client_id=entitled.client_id,
             grant_id=entitled.grant_id,
@@ -288,20 +338,31 @@ def _mint_pair(
             family_id=family_id,
             origin=entitled.origin,
             resource=entitled.resource,
-            scope=scope,
+            scope=issued.scope,
             issued_at_ns=now_ns,
-            expires_at_ns=expires_at_ns,
+            expires_at_ns=issued.expires_at_ns,
         )
     )
-    if refresh_token is not None and family_id is not None:
+    if pair.refresh_token is not None and family_id is not None:
         writer.insert(
             RefreshTokenRow(
-                token_hash=secret_hash(refresh_token), family_id=family_id, generation=generation
+                token_hash=secret_hash(pair.refresh_token),
+                family_id=family_id,
+                generation=generation,
             )
         )
+    return issued
+
+
+def _issued(
+    entitled: Entitlement, pair: TokenPair, family_id: str | None, expires_at_ns: int, now_ns: int
+) -> Issued:
+    scope = entitled.scope
+    if pair.refresh_token is None:
+        scope = " ".join(word for word in scope.split() if word != SCOPE_OFFLINE)
     return Issued(
-        access_token=access_token,
-        refresh_token=refresh_token,
+        access_token=pair.access_token,
+        refresh_token=pair.refresh_token,
         expires_in_seconds=(expires_at_ns - now_ns) // NANOSECONDS,
         expires_at_ns=expires_at_ns,
         kind=entitled.kind,
@@ -322,22 +383,15 @@ def _access_end(entitled: Entitlement, now_ns: int) -> int:
     return longest if end is None else min(longest, end)
 
 
-def _supersede(writer: AuthorizationWriter, token_hash: bytes, now_ns: int) -> int:
-    return transition(
+def _supersede(
+    writer: AuthorizationWriter, token_hash: bytes, salt: bytes | None, now_ns: int
+) -> None:
+    transition(
         writer,
         RefreshTokenRow,
         "current",
         "superseded",
         now_ns,
         RefreshTokenRow.token_hash.equals(token_hash),
-    )
-
-
-def _use_overlap(writer: AuthorizationWriter, token_hash: bytes, now_ns: int) -> int:
-    to = [RefreshTokenRow.overlap_used_at_ns.to(now_ns)]
-    return writer.change(
-        RefreshTokenRow,
-        to,
-        RefreshTokenRow.token_hash.equals(token_hash),
-        RefreshTokenRow.overlap_used_at_ns.equals(None),
+        columns=[RefreshTokenRow.salt.to(salt)],
     )

@@ -71,17 +71,38 @@ class TokenState:
     refusal: PersonalServerError | None = None
 
 
-class TokenResolver:
-    """Asks the store, each time.
+class TokenUses:
+    """When tokens were last used: noted in memory, so that no read waits for a writer."""
 
-    When a token was last used is noted in memory, so that no read waits for a writer, and goes
-    to the store with `flush_uses`.
-    """
+    def __init__(self, store: AuthorizationStore) -> None:
+        self._store = store
+        self._used: dict[bytes, int] = {}
+
+    def note(self, token_hash: bytes, now_ns: int) -> None:
+        """A token was just used."""
+        self._used[token_hash] = now_ns
+
+    def flush(self) -> None:
+        """Write what was noted."""
+        used, self._used = self._used, {}
+        if not used:
+            return
+        with self._store.write() as writer:
+            for token_hash, used_at_ns in used.items():
+                writer.change(
+                    TokenRow,
+                    [TokenRow.last_used_at_ns.to(used_at_ns)],
+                    TokenRow.token_hash.equals(token_hash),
+                )
+
+
+class TokenResolver:
+    """Asks the store, each time, and notes each use."""
 
     def __init__(self, store: AuthorizationStore, clock: Clock) -> None:
         self._store = store
         self._clock = clock
-        self._uses: dict[bytes, int] = {}
+        self.uses = TokenUses(store)
 
     def resolve(self, token: str) -> Resolved:
         """What a good token stands for.
@@ -114,21 +135,8 @@ class TokenResolver:
             return TokenState(found, error(message))
         if not judged.usable or judged.standing != lifecycle.ACTIVE:
             raise InvalidToken("The access token is not valid.")
-        self._uses[judged.row.token_hash] = now_ns
+        self.uses.note(judged.row.token_hash, now_ns)
         return TokenState(found)
-
-    def flush_uses(self) -> None:
-        """Write when tokens were last used."""
-        uses, self._uses = self._uses, {}
-        if not uses:
-            return
-        with self._store.write() as writer:
-            for token_hash, used_at_ns in uses.items():
-                writer.change(
-                    TokenRow,
-                    [TokenRow.last_used_at_ns.to(used_at_ns)],
-                    TokenRow.token_hash.equals(token_hash),
-                )
 
 
 def judge(reader: AuthorizationReader, token: str, now_ns: int) -> JudgedToken | None:

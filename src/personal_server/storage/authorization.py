@@ -234,13 +234,16 @@ class FamilyRow(AuthorizationRow, table="token_families"):
 
 
 class RefreshTokenRow(AuthorizationRow, table="refresh_tokens"):
-    """A refresh token; superseded ones stay to be recognised."""
+    """A refresh token; superseded ones stay to be recognised.
+
+    `salt` makes the pair that superseded it, together with the token itself.
+    """
 
     token_hash: Cell[bytes] = column(key=True)
     family_id: Cell[str] = column(indexed=True)
     generation: Cell[int]
     superseded_at_ns: Cell[int | None] = column(default=None)
-    overlap_used_at_ns: Cell[int | None] = column(default=None)
+    salt: Cell[bytes | None] = column(default=None, since=3)
 
 
 class TokenRow(AuthorizationRow, table="tokens"):

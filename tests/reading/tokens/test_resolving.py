@@ -199,7 +199,7 @@ def test_when_a_token_was_used_is_written_apart_from_reading() -> None:
     found.resolve(TOKEN)
     with store.read() as reader:
         assert reader.rows(TokenRow)[0].last_used_at_ns is None
-    found.flush_uses()
-    found.flush_uses()
+    found.uses.flush()
+    found.uses.flush()
     with store.read() as reader:
         assert reader.rows(TokenRow)[0].last_used_at_ns == NOW + 1

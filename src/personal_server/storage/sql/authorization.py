@@ -15,6 +15,7 @@ from personal_server.storage.authorization import (
     AuditRow,
     AuthorizationRow,
     R,
+    RefreshTokenRow,
     RequestRow,
 )
 from personal_server.storage.sql.dialect import Value
@@ -45,7 +46,12 @@ def _add_shown_artifacts(session: Session) -> None:
     )
 
 
-SCHEMA = SchemaModule("authorization", (FIRST_TABLES, _add_shown_artifacts))
+def _add_salts(session: Session) -> None:
+    """What superseded a token before has no salt and cannot be given again."""
+    session.run(add_column(RefreshTokenRow, RefreshTokenRow.salt, session.dialect))
+
+
+SCHEMA = SchemaModule("authorization", (FIRST_TABLES, _add_shown_artifacts, _add_salts))
 
 
 class SqlAuthorizationStore:

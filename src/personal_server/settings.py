@@ -11,6 +11,7 @@ import os
 import re
 import tomllib
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
@@ -266,7 +267,8 @@ def _parse_network(text: str) -> Network:
 
 # `config.toml` in the data directory: who the owner is, and the clients set up by hand.
 #
-# Rule: the subject id is made once with the store and never changes.
+# Rule: the subject id is made once with the store and never changes; the database says it too, and
+# `upkeep.identity` holds the two together.
 # Source: docs/contract/authorization-server.md 0, 3.
 
 
@@ -281,17 +283,25 @@ class ConfigurationFile:
     clients: tuple[dict[str, Any], ...] = ()
 
 
-def load_configuration(data_dir: Path, random_bytes: Callable[[int], bytes]) -> ConfigurationFile:
-    """Read the file; the first start writes it.  Raises: StorageUnavailable."""
-    path = data_dir / "config.toml"
+def configuration_path(data_dir: Path) -> Path:
+    """Where the file lies."""
+    return data_dir / "config.toml"
+
+
+def new_subject_id(random_bytes: Callable[[int], bytes]) -> str:
+    """The id of an owner who begins."""
+    token = base64.urlsafe_b64encode(random_bytes(SUBJECT_BYTES)).rstrip(b"=").decode("ascii")
+    return f"own_{token}"
+
+
+def read_configuration(data_dir: Path) -> ConfigurationFile | None:
+    """What the file says, `None` where there is none.  Raises: StorageUnavailable."""
     try:
-        _make_private(data_dir)
-        _write_once(path, random_bytes)
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        content = tomllib.loads(configuration_path(data_dir).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
     except OSError:
-        raise StorageUnavailable(
-            "The data directory cannot be used. Check that PDPP_DATA_DIR is yours and writable."
-        ) from None
+        raise _unusable() from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError):
         raise StorageUnavailable(
             "config.toml in the data directory is not TOML; mend it."
@@ -302,21 +312,25 @@ def load_configuration(data_dir: Path, random_bytes: Callable[[int], bytes]) -> 
     return ConfigurationFile(subject_id, tuple(content.get("clients", ())))
 
 
-def _make_private(folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-
-
-def _write_once(path: Path, random_bytes: Callable[[int], bytes]) -> None:
-    """The file appears whole or not at all, and only one process makes it."""
-    if path.exists():
-        return
-    token = base64.urlsafe_b64encode(random_bytes(SUBJECT_BYTES)).rstrip(b"=").decode("ascii")
+def write_configuration(data_dir: Path, subject_id: str) -> ConfigurationFile:
+    """Write the file where there is none: whole or not at all.  Raises: StorageUnavailable."""
+    path = configuration_path(data_dir)
     scratch = path.with_name(f".config-{os.getpid()}.toml")
-    scratch.write_text(f'subject_id = "own_{token}"\n', encoding="utf-8")
-    scratch.chmod(0o600)
     try:
-        os.link(scratch, path)
-    except FileExistsError:
-        return
-    finally:
-        scratch.unlink()
+        data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+        try:
+            scratch.write_text(f'subject_id = "{subject_id}"\n', encoding="utf-8")
+            scratch.chmod(0o600)
+            with suppress(FileExistsError):  # another process was first, with the same owner
+                os.link(scratch, path)
+        finally:
+            scratch.unlink(missing_ok=True)
+    except OSError:
+        raise _unusable() from None
+    return ConfigurationFile(subject_id)
+
+
+def _unusable() -> StorageUnavailable:
+    return StorageUnavailable(
+        "The data directory cannot be used. Check that PDPP_DATA_DIR is yours and writable."
+    )

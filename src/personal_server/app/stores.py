@@ -13,14 +13,23 @@ from personal_server.granting.owner_sessions import OwnerSignIn
 from personal_server.reading.ports import ReadPorts, store_sealer
 from personal_server.reading.preview import EvidenceReader
 from personal_server.reading.tokens import OneState, OpenState
-from personal_server.settings import FORWARDED, ConfigurationFile, Settings, load_configuration
+from personal_server.settings import (
+    FORWARDED,
+    ConfigurationFile,
+    Settings,
+    new_subject_id,
+    read_configuration,
+    write_configuration,
+)
 from personal_server.storage.authorization import AuthorizationStore
 from personal_server.storage.catalog import Catalogs, KnownDeclarations, StoredCatalogs
 from personal_server.storage.ports import DisclosureStore, RecordStore
 from personal_server.storage.sql import authorization, disclosures
 from personal_server.storage.sql.fixed_tables import SCHEMA
 from personal_server.storage.sql.store import SqlRecordStore, SqlSnapshot
+from personal_server.storage.sql.upkeep import SqlUpkeepStore
 from personal_server.storage.sqlite.database import SqliteDatabase
+from personal_server.upkeep.identity import DataMismatch, require_database, settle_owner
 
 # The store as commands of the owner use it, beside a running server or without one.
 #
@@ -65,6 +74,7 @@ class OwnerStore:
         return OwnerSignIn(self.authorization, self.clock, self.random_bytes)
 
 
+MODULES = (SCHEMA, authorization.SCHEMA, disclosures.SCHEMA)
 Clock = Callable[[], int]
 RandomBytes = Callable[[int], bytes]
 
@@ -99,13 +109,18 @@ def open_stores(
 ) -> Generator[Stores, None, None]:
     """Open, migrate if need be, and close again.
 
-    Raises: DatabaseInUse for a second server, DatabaseTooNew, StorageUnavailable.
+    Raises: DatabaseInUse for a second server, DatabaseTooNew, DataMismatch, StorageUnavailable.
     """
-    configuration = load_configuration(settings.data_dir, random_bytes)
-    subject_id = configuration.subject_id
-    modules = [SCHEMA, authorization.SCHEMA, disclosures.SCHEMA]
-    database = SqliteDatabase(settings.database_path, modules, serving=serving)
+    configuration = read_configuration(settings.data_dir)
+    configured = configuration and configuration.subject_id
+    require_database(settings.database_path, configured)
+    database = SqliteDatabase(settings.database_path, MODULES, serving=serving)
     try:
+        subject_id = settle_owner(
+            SqlUpkeepStore(database), configured, lambda: new_subject_id(random_bytes)
+        )
+        if configuration is None:
+            configuration = write_configuration(settings.data_dir, subject_id)
         records = SqlRecordStore(database, subject_id, settings.data_dir / "blobs")
         sealer = store_sealer(records, random_bytes, clock())
         yield Stores(
@@ -149,6 +164,27 @@ def open_owner_store(settings: Settings) -> Generator[OwnerStore, None, None]:
             declarations=stores.declarations,
             random_bytes=stores.random_bytes,
         )
+
+
+def write_lost_configuration(settings: Settings) -> None:
+    """Write the `config.toml` that a database has lost.
+
+    Raises: DataMismatch, DatabaseTooNew, StorageUnavailable.
+    """
+    if read_configuration(settings.data_dir) is not None:
+        raise DataMismatch(
+            "There is a config.toml already.",
+            next_step="Move it away first, if it does not belong to the database beside it.",
+        )
+    require_database(settings.database_path, "the owner of what was here")
+    database = SqliteDatabase(settings.database_path, MODULES)
+    try:
+        owner = SqlUpkeepStore(database).owner()
+    finally:
+        database.close()
+    if owner is None:
+        raise DataMismatch("The database names no owner; `pdpp serve` begins anew with it.")
+    write_configuration(settings.data_dir, owner)
 
 
 def command_origin(settings: Settings) -> str:

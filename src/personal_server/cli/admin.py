@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import cyclopts
 
-from personal_server.cli.exits import print_json
+from personal_server.app.stores import write_lost_configuration
+from personal_server.cli.exits import print_json, settings_or_exit
 from personal_server.cli.store import StoreOpener, open_store
 from personal_server.cli.tables import console, words
 from personal_server.granting.clients import add_introspection_client
@@ -39,6 +40,12 @@ def admin_app(open_store: StoreOpener) -> cyclopts.App:
             return
         words().print("Copy these now; the secret is not shown again.")
         console().print(f"{made.caller_id}\n{made.secret}", soft_wrap=True)
+
+    @app.command(name="write-config")
+    def write_config() -> None:
+        """Write the config.toml that the database in PDPP_DATA_DIR has lost."""
+        write_lost_configuration(settings_or_exit())
+        words().print("Written. Clients that you had set up by hand are not in it.")
 
     return app
 

@@ -230,7 +230,7 @@ class SqlRecordStore(RecordsPart, CatalogPart, CollectorsPart, BlobsPart, Server
 def _found(database: Database, random_bytes: Callable[[int], bytes]) -> None:
     """Give a new store its epoch and counters."""
     with database.read() as session:
-        if session.value(f"SELECT count(*) FROM {StoreRow.table}"):  # noqa: S608
+        if session.value(_FIND_FACT, ("epoch",)) is not None:
             return
     with database.write() as session:
         _begin(session, random_bytes(8).hex())

@@ -150,7 +150,7 @@ class SqliteDatabase:
         self._idle: queue.LifoQueue[SqliteSession | None] = queue.LifoQueue()
         for _ in range(readers):
             self._idle.put(None)
-        _make_private(path)
+        self._place = _make_private(path)
         self._claimed = _claim(path) if serving else None
         try:
             self._writer = self._open(WRITER_CACHE_KIB)
@@ -164,12 +164,14 @@ class SqliteDatabase:
     @contextmanager
     def write(self) -> Generator[SqliteSession, None, None]:
         """One write transaction: committed when the block ends, undone when it raises."""
+        self._require_place()
         with self._write_lock, translated(), _transaction(self._writer, "BEGIN IMMEDIATE"):
             yield self._writer
 
     @contextmanager
     def write_soon(self) -> Generator[SqliteSession, None, None]:
         """A write that a power cut may undo: it does not wait for the disk."""
+        self._require_place()
         with self._write_lock, translated():
             self._writer.pragma("synchronous", "normal")
             try:
@@ -184,6 +186,7 @@ class SqliteDatabase:
 
         While others read an older state, the journal keeps what they see until they are done.
         """
+        self._require_place()
         with self._write_lock, translated():
             self._writer.pragma("secure_delete", True)
             try:
@@ -248,10 +251,27 @@ class SqliteDatabase:
             os.close(self._claimed)
             self._claimed = None
 
+    def _require_place(self) -> None:
+        """What is written to a file that was moved is lost with its journal, which has its name."""
+        try:
+            is_in_place = _place_of(self.path) == self._place
+        except OSError:
+            is_in_place = False
+        if not is_in_place:
+            raise StorageUnavailable(
+                "The database was moved or replaced while it was in use. Stop the server, put the"
+                " file back beside its -wal file, and start again."
+            )
+
     def _open(self, cache_kib: int, *, reader: bool = False) -> SqliteSession:
+        self._require_place()
         with translated():
             connection = SqliteSession(
-                apsw.Connection(str(self.path), statementcachesize=STATEMENT_CACHE),
+                apsw.Connection(
+                    str(self.path),
+                    flags=apsw.SQLITE_OPEN_READWRITE,  # never a new file in the place of one
+                    statementcachesize=STATEMENT_CACHE,
+                ),
                 self._monotonic,
             )
             connection.driver.set_busy_timeout(BUSY_MS)
@@ -312,17 +332,23 @@ def _transaction(connection: SqliteSession, begin: str) -> Generator[None, None,
         raise
 
 
-def _make_private(path: Path) -> None:
-    """The file is 0600 in a 0700 directory: no other account reads these records."""
+def _make_private(path: Path) -> tuple[int, int]:
+    """The file is 0600 in a 0700 directory: no other account reads these records; which it is."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         path.parent.chmod(0o700)
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
         path.chmod(0o600)
+        return _place_of(path)
     except OSError as error:
         raise StorageUnavailable(
             "The data directory cannot be used. Check that it is yours and writable."
         ) from error
+
+
+def _place_of(path: Path) -> tuple[int, int]:
+    found = path.stat()
+    return (found.st_dev, found.st_ino)
 
 
 def _claim(path: Path) -> int:

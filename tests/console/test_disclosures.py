@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from personal_server.domain.disclosure import DENIED
+from personal_server.sources.bank.reader import DECLARATION as BANK
 from tests.cli.test_disclosures import entry
 from tests.console.browsing import Browser, allow, words
 from tests.console.household import DAY, Household, mail_request
@@ -48,3 +49,15 @@ def test_older_disclosures_are_a_page_further(house: Household, browser: Browser
 
 def test_an_empty_log_says_so(browser: Browser) -> None:
     assert "Nothing has been read yet." in words(browser.get("/owner/disclosures"))
+
+
+def test_sources_tell_what_their_description_says_otherwise(
+    house: Household, browser: Browser
+) -> None:
+    streams = [{**BANK["streams"][0], "semantics": "append"}, *BANK["streams"][1:]]
+    house.declare(
+        {**BANK, "declaration_version": "2", "streams": streams, "profiles": ["https://x.example"]}
+    )
+    text = words(browser.get("/owner/sources"))
+    assert "/streams/0/semantics Read as append_only." in text
+    assert "Kept, and not interpreted: /profiles" in text

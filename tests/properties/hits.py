@@ -90,7 +90,7 @@ def _ranked(reader: Reader, sources: list[Source], ask: Ask) -> list[Found]:
 def _hit_place(hit: Found) -> tuple[Any, ...]:
     row = hit.row
     text = row.data.get(DATED.get(row.source.stream, ""))
-    at = moment(text) if text is not None else None
+    at = moment(text)
     when = row.emitted_s * 10**9 if at is None else at
     return (hit.score, -when, row.source.connection, row.source.stream, row.key)
 

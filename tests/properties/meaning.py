@@ -44,8 +44,10 @@ def day(text: str) -> date | None:
         return None
 
 
-def moment(text: str) -> int | None:
-    """The instant of a time; a date counts as 00:00:00Z."""
+def moment(text: str | None) -> int | None:
+    """The instant of a time; a date counts as 00:00:00Z, and nothing has none."""
+    if text is None:
+        return None
     return nanoseconds(f"{text}T00:00:00Z" if day(text) else text)
 
 

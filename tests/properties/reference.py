@@ -164,7 +164,7 @@ class Reader:
             if source.resources is not None and key not in source.resources:
                 continue
             if source.since is not None or source.until is not None:
-                at = moment(stored.data[source.raw["consent_time_field"]])
+                at = moment(stored.data.get(source.raw["consent_time_field"]))
                 if at is None or (source.since is not None and at < source.since):
                     continue
                 if source.until is not None and at >= source.until:

@@ -125,12 +125,12 @@ STREAM_VISITS: Json = {
         "properties": {
             "place": {"type": "string"},
             "number": {"type": "integer"},
-            "day": {"type": "string", "format": "date", "x_pdpp_role": "event-time"},
+            "day": {"type": ["string", "null"], "format": "date", "x_pdpp_role": "event-time"},
             "title": {"type": ["string", "null"]},
             "cost": {"type": ["number", "null"]},
             "pinned": {"type": ["boolean", "null"]},
         },
-        "required": ["place", "number", "day"],
+        "required": ["place", "number"],
     },
     "query": {
         "range_filters": {"day": ["gte", "gt", "lte", "lt"], "number": ["gte", "lt"]},

@@ -4,7 +4,6 @@ import jsonschema_rs
 import orjson
 import pytest
 
-from personal_server.domain import declaration_document
 from personal_server.resource_server.declarations import DECLARATION_BODY
 from tests.resource_server.living import JOURNAL, Living
 
@@ -117,29 +116,28 @@ def test_the_manifest_spelling_fits() -> None:
 
 
 @pytest.mark.parametrize(
-    "changes", [{"colour": 1}, {"streams": []}, {"connector_key": "No"}, {"protocol_version": "9"}]
+    "changes", [{"streams": []}, {"connector_key": "No"}, {"protocol_version": "9"}]
 )
 def test_anything_else_does_not(changes: dict[str, Any]) -> None:
     assert not BODY.is_valid(journal(**changes))
 
 
-def test_streams_are_closed_too() -> None:
+@pytest.mark.parametrize("member", ["query", "display"])
+def test_what_decides_about_reads_is_closed(member: str) -> None:
     stream = journal()["streams"][0]
-    assert not BODY.is_valid(journal(streams=[{**stream, "colour": 1}]))
+    changed = {**stream, member: {**stream[member], "colour": 1}}
+    assert not BODY.is_valid(journal(streams=[changed]))
 
 
-@pytest.mark.parametrize(
-    ("path", "kept"),
-    [
-        ((), declaration_document.COLLECTION_MEMBERS),
-        (("streams", "items"), declaration_document.STREAM_COLLECTION_MEMBERS),
-        (("capabilities", "properties", "refresh_policy"), declaration_document.REFRESH_MEMBERS),
-    ],
-)
-def test_what_the_parser_keeps_uninterpreted_may_be_anything(
-    path: tuple[str, ...], kept: frozenset[str]
-) -> None:
-    schema: Any = DECLARATION_BODY if not path else DECLARATION_BODY["properties"]
-    for step in path:
-        schema = schema[step]
-    assert kept <= {name for name, member in schema["properties"].items() if member == {}}
+@pytest.mark.anyio
+async def test_the_answer_says_what_was_kept_and_what_was_adapted(living: Living) -> None:
+    stream = {**journal()["streams"][0], "semantics": "append", "compaction": {"class": "x"}}
+    others = journal()["streams"][1:]
+    sent = journal(streams=[stream, *others], profiles=["x"])
+    assert BODY.is_valid(sent)
+    async with living.client() as owner:
+        accepted = (await owner.post(ROOT, json=sent)).json()
+        fetched = (await owner.get(f"{ROOT}/journal")).json()
+    assert accepted["kept"] == fetched["kept"] == ["/streams/0/compaction", "/profiles"]
+    assert [each["path"] for each in accepted["adapted"]] == ["/streams/0/semantics"]
+    assert accepted["declaration"] == sent

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from personal_server.domain.connection import Connection, ConnectionStatus
-from personal_server.domain.declaration import SourceDeclaration
+from personal_server.domain.declaration import Adaptation, SourceDeclaration
 from personal_server.granting.holdings import Holding
 from personal_server.storage.catalog import Catalog
 from personal_server.storage.ports import Collection, StoredStream
@@ -52,6 +52,8 @@ class SourceCountView:
     name: str
     detail: str | None
     accounts: tuple[AccountView, ...]
+    adapted: tuple[Adaptation, ...]
+    kept: tuple[str, ...]
 
 
 def source_views(
@@ -67,7 +69,13 @@ def source_views(
         if accounts:
             shown = tuple(_account(c, declaration, stored, collections, held) for c in accounts)
             views.append(
-                SourceCountView(declaration.display_name, declaration.display_detail, shown)
+                SourceCountView(
+                    name=declaration.display_name,
+                    detail=declaration.display_detail,
+                    accounts=shown,
+                    adapted=declaration.adapted,
+                    kept=declaration.kept,
+                )
             )
     return sorted(views, key=lambda view: view.name)
 

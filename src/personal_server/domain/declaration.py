@@ -1,7 +1,7 @@
 """Source declarations: what a source ships about its streams, as values.
 
 Rule: a declaration that exists is valid (docs/contract/resource-server.md 17);
-`declaration_parsing` is the only maker.  Declarations are not personal data.
+`declaration_document` is the only maker.  Declarations are not personal data.
 """
 
 from __future__ import annotations
@@ -175,12 +175,21 @@ class Stream:
         return next((p.name for p in self.properties.values() if p.role == role), None)
 
 
+@dataclass(frozen=True, slots=True)
+class Adaptation:
+    """What is read otherwise than it was written: where (a JSON Pointer), and how."""
+
+    path: str
+    message: str
+
+
 @dataclass(frozen=True)
 class SourceDeclaration:
     """The versioned description of a source.
 
     Shapes: `raw` is the accepted JSON object; `digest` is `sha256:<hex>` over its minimal JSON
-        text (member order kept), so that white space is no other content.
+        text (member order kept), so that white space is no other content; `kept` are the places of
+        members that are stored and not interpreted.
     """
 
     source_kind: str
@@ -194,3 +203,5 @@ class SourceDeclaration:
     display_detail: str | None = None
     publisher_id: str | None = None
     maximum_staleness_seconds: int | None = None
+    kept: tuple[str, ...] = ()
+    adapted: tuple[Adaptation, ...] = ()

@@ -1,8 +1,9 @@
 """Source declarations: from the JSON a connector ships to a valid value, or all its faults.
 
-Rule: the only maker of `SourceDeclaration`.  Closed at every level except inside `schema` and
-`extensions`; members about collection are kept, not interpreted; the connector-manifest spelling is
-a second way to write the same thing.
+Rule: the only maker of `SourceDeclaration`.  What decides about reads (`query`, `views`,
+`relationships`, presets) is closed; other members that nobody knows are kept, not interpreted, and
+named to the author; the connector-manifest spelling is a second way to write the same thing, and
+what it says otherwise is adapted and told.
 Source: docs/contract/resource-server.md 17.
 """
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import cast
@@ -18,6 +20,7 @@ import orjson
 
 from personal_server.domain.declaration import (
     RANGE_OPERATORS,
+    Adaptation,
     Aggregations,
     Cardinality,
     Expansion,
@@ -41,47 +44,7 @@ MAX_CHILDREN = 50
 CONNECTOR_KEY = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 ABSOLUTE_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s\x00-\x1f<>\"{}|\\^`]+")
 STREAM_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,127}")
-COLLECTION_MEMBERS = frozenset(
-    {
-        "setup",
-        "runtime_requirements",
-        "coverage_strategy",
-        "freshness_strategy",
-        "manifest_uri",
-        "description",
-        "collection",
-        "runtime",
-        "auth",
-        "schedule",
-    }
-)
-REFRESH_MEMBERS = frozenset(
-    {
-        "recommended_mode",
-        "recommended_interval_seconds",
-        "minimum_interval_seconds",
-        "interaction_posture",
-        "rate_limit_sensitivity",
-        "bot_detection_sensitivity",
-        "background_safe",
-        "assisted_after_owner_auth",
-        "rationale",
-    }
-)
-STREAM_COLLECTION_MEMBERS = frozenset(
-    {
-        "description",
-        "incremental",
-        "required",
-        "state_stream",
-        "coverage_strategy",
-        "coverage_policy",
-        "freshness_strategy",
-        "runtime_requirements",
-        "setup",
-        "extensions",
-    }
-)
+MANIFEST_APPEND = "append"
 TIMES = frozenset({ValueKind.DATE, ValueKind.INSTANT})
 NUMBERS = frozenset({ValueKind.INTEGER, ValueKind.NUMBER})
 SCALARS = frozenset(ValueKind)
@@ -113,12 +76,12 @@ def parse_declaration(content: bytes | Mapping[str, object]) -> SourceDeclaratio
     members.choice("protocol_version", [PROTOCOL_VERSION], required=True)
     publisher = members.object("publisher")
     publisher_id = publisher.text("id", required=True) or None
-    publisher.close({"name", "uri"})
+    publisher.keep_rest()
     staleness = _staleness(members.object("capabilities"))
     streams = _streams(members)
     _presets(members, streams)
     members.object("extensions")
-    members.close(COLLECTION_MEMBERS)
+    members.keep_rest()
     if findings:
         raise InvalidDeclaration("The source declaration has faults.", errors=findings.entries)
     return SourceDeclaration(
@@ -133,6 +96,8 @@ def parse_declaration(content: bytes | Mapping[str, object]) -> SourceDeclaratio
         digest=digest_of(raw),
         publisher_id=publisher_id,
         maximum_staleness_seconds=staleness,
+        kept=tuple(findings.kept),
+        adapted=tuple(Adaptation(each["path"], each["message"]) for each in findings.adapted),
     )
 
 
@@ -179,7 +144,7 @@ def _unreadable(message: str) -> InvalidDeclaration:
 
 
 def _source(members: Members) -> tuple[str, str]:
-    manifest_id = members.text("connector_id", limit=2_048, pattern=ABSOLUTE_URI)
+    manifest_id = _manifest_id(members)
     source = members.object("source", required=not manifest_id)
     if not source.present:
         return "connector", manifest_id
@@ -189,6 +154,17 @@ def _source(members: Members) -> tuple[str, str]:
     if manifest_id and source_id and manifest_id != source_id:
         members.fault("connector_id", "Differs from source.id.")
     return kind, source_id
+
+
+def _manifest_id(members: Members) -> str:
+    """The id in the manifest spelling: `connector_id`, or the URI beside a short one."""
+    short = members.value("connector_id")
+    if isinstance(short, str) and short == members.value("connector_key"):
+        uri = members.text("manifest_uri", limit=2_048, pattern=ABSOLUTE_URI)
+        if uri:
+            members.adapt("connector_id", "The source is known by manifest_uri.")
+        return uri
+    return members.text("connector_id", limit=2_048, pattern=ABSOLUTE_URI)
 
 
 def _version(members: Members) -> str:
@@ -212,9 +188,9 @@ def _display(members: Members) -> tuple[str, str]:
 
 def _staleness(capabilities: Members) -> int | None:
     policy = capabilities.object("refresh_policy")
-    capabilities.close({"human_interaction", "public_listing"})
+    capabilities.keep_rest()
     seconds = policy.integer("maximum_staleness_seconds", 1, 10 * 366 * 86_400)
-    policy.close(REFRESH_MEMBERS)
+    policy.keep_rest()
     return seconds
 
 
@@ -233,8 +209,9 @@ def _streams(members: Members) -> dict[str, Stream]:
         read.append((item, stream))
     for item, stream in read:
         if stream is not None:
-            _check_relationships(item, stream, streams)
-            streams[stream.name] = replace(stream, expansions=_expansions(item, stream, streams))
+            sided = _with_sides(item, stream, streams)
+            _check_relationships(item, sided, streams)
+            streams[stream.name] = replace(sided, expansions=_expansions(item, sided, streams))
     return streams
 
 
@@ -242,18 +219,15 @@ def _stream(members: Members) -> Stream | None:
     """A stream without its expansions (they need the other streams), or `None` if it has faults."""
     before = len(members.findings.entries)
     name = members.text("name", required=True, limit=128, pattern=STREAM_NAME)
-    semantics = members.choice("semantics", [s.value for s in Semantics], required=True)
-    display = members.object("display", required=True)
-    label = display.text("label", required=True)
-    detail = display.text("detail") or None
-    display.close()
+    semantics = _semantics(members)
+    label, detail = _stream_display(members, name)
     schema = members.object("schema", required=True)
     properties = read_properties(schema) if schema.present else {}
-    required = _required(schema, properties)
-    keys = _primary_key(members, properties, required)
+    keys = _primary_key(members, properties)
+    required = _required(members, schema, properties, keys)
     selection = members.object("selection", required=True)
     selectable_fields, selectable_resources = selection.flag("fields"), selection.flag("resources")
-    selection.close()
+    selection.keep_rest()
     parsed = {
         "cursor_field": _cursor_field(members, properties),
         "consent_time_field": _consent_time_field(members, properties),
@@ -261,7 +235,7 @@ def _stream(members: Members) -> Stream | None:
         "relationships": _relationships(members),
         **_query(members, properties),
     }
-    members.close(STREAM_COLLECTION_MEMBERS)
+    members.keep_rest()
     if len(members.findings.entries) != before or not name or not properties:
         return None
     return Stream(
@@ -279,25 +253,50 @@ def _stream(members: Members) -> Stream | None:
     )
 
 
-def _required(schema: Members, properties: Properties) -> tuple[str, ...]:
-    named = schema.raw.get("required")
-    wanted = cast("list[object]", named) if isinstance(named, list) else []
-    return tuple(name for name in properties if name in wanted)
+def _semantics(members: Members) -> str:
+    allowed = [each.value for each in Semantics]
+    if members.raw.get("semantics") == MANIFEST_APPEND:
+        members.value("semantics")
+        members.adapt("semantics", "Read as append_only.")
+        return Semantics.APPEND_ONLY.value
+    return members.choice("semantics", allowed, required=True)
 
 
-def _primary_key(
-    members: Members, properties: Properties, required: tuple[str, ...]
-) -> tuple[str, ...]:
+def _stream_display(members: Members, name: str) -> tuple[str, str | None]:
+    display = members.object("display")
+    if not display.present:
+        if not members.has("display") and name:
+            members.adapt("display", "Named after the stream.")
+        return name.replace("_", " ").capitalize(), None
+    label = display.text("label", required=True)
+    detail = display.text("detail") or None
+    display.close()
+    return label, detail
+
+
+def _primary_key(members: Members, properties: Properties) -> tuple[str, ...]:
     names = members.names("primary_key", required=True)
     if members.has("primary_key") and not 1 <= len(names) <= MAX_KEY_FIELDS:
         members.fault("primary_key", f"Expected 1 to {MAX_KEY_FIELDS} property names.")
     for name in names if properties else ():
         found = properties.get(name)
-        if found is None or name not in required:
-            members.fault("primary_key", "Names a property that is not declared as required.")
+        if found is None:
+            members.fault("primary_key", "Names a property that is not declared.")
         elif found.kind not in _KEY_KINDS or found.nullable:
             members.fault("primary_key", f"{name} is not a string, integer or boolean.")
     return names
+
+
+def _required(
+    members: Members, schema: Members, properties: Properties, keys: tuple[str, ...]
+) -> tuple[str, ...]:
+    """What every record has: what the schema requires, and its key."""
+    named = schema.raw.get("required")
+    wanted = cast("list[object]", named) if isinstance(named, list) else []
+    for name in keys:
+        if name in properties and name not in wanted:
+            members.adapt("primary_key", f"{name} is required, since it is part of the key.")
+    return tuple(name for name in properties if name in wanted or name in keys)
 
 
 def _cursor_field(members: Members, properties: Properties) -> str | None:
@@ -308,12 +307,17 @@ def _cursor_field(members: Members, properties: Properties) -> str | None:
 
 
 def _consent_time_field(members: Members, properties: Properties) -> str | None:
+    """The field that time constraints are about; a record without a value lies outside each."""
     name = members.text("consent_time_field", limit=128)
     if not name or not properties:
         return name or None
-    found = properties.get(name)
-    if found is None or found.kind not in TIMES or found.nullable:
-        members.fault("consent_time_field", "Expected a declared, non-null date or date-time.")
+    kind = properties[name].kind if name in properties else None
+    if kind in TIMES:
+        return name
+    if kind is ValueKind.INTEGER:  # seconds since an epoch that no one declares
+        members.adapt("consent_time_field", "A number is no time: no limit in time is possible.")
+        return None
+    members.fault("consent_time_field", "Expected a declared date or date-time.")
     return name
 
 
@@ -339,7 +343,7 @@ def _relationships(members: Members) -> tuple[Relationship, ...]:
         stream = relation.text("stream", required=True, limit=128)
         key = relation.text("foreign_key", required=True, limit=128)
         cardinality = relation.choice("cardinality", [c.value for c in Cardinality], required=True)
-        side = relation.choice("foreign_key_on", ["target", "self"]) or "target"
+        side = relation.choice("foreign_key_on", ["target", "self"])
         relation.close({"description"})
         if name in {r.name for r in found}:
             relation.fault("name", "Given twice.")
@@ -402,6 +406,26 @@ def _declared_fields(
     return names
 
 
+def _with_sides(item: Members, stream: Stream, streams: Mapping[str, Stream]) -> Stream:
+    """The stream with the side of each foreign key.
+
+    A manifest that does not name the side means the related stream, or, if that one does not
+    declare the key, its own record.
+    """
+    sided: list[Relationship] = []
+    for relation in stream.relationships:
+        side, target = relation.foreign_key_on, streams.get(relation.stream)
+        if not side:
+            to_one = relation.cardinality is Cardinality.HAS_ONE
+            elsewhere = target is not None and relation.foreign_key not in target.properties
+            own = to_one and elsewhere and relation.foreign_key in stream.properties
+            side = "self" if own else "target"
+            if own:
+                item.adapt("relationships", f"{relation.name}: the key is read from this stream.")
+        sided.append(replace(relation, foreign_key_on=side))
+    return replace(stream, relationships=tuple(sided))
+
+
 def _check_relationships(item: Members, stream: Stream, streams: Mapping[str, Stream]) -> None:
     """The foreign key is a declared scalar of the side that holds it.
 
@@ -426,7 +450,7 @@ def _expansions(
     for entry in query.objects("expand"):
         name = entry.text("name", required=True)
         default = entry.integer("default_limit", 1, MAX_CHILDREN)
-        most = entry.integer("max_limit", 1, MAX_CHILDREN)
+        most = _max_children(entry)
         entry.close()
         relation = relations.get(name)
         if relation is None or name in {e.relationship.name for e in found}:
@@ -441,6 +465,14 @@ def _expansions(
             entry.fault("default_limit", "Above max_limit.")
         found.append(Expansion(relation, min(default or 10, most), most))
     return tuple(found)
+
+
+def _max_children(entry: Members) -> int | None:
+    most = entry.integer("max_limit", 1, sys.maxsize)
+    if most is None or most <= MAX_CHILDREN:
+        return most
+    entry.adapt("max_limit", f"Taken as {MAX_CHILDREN}, the most that an expansion shows here.")
+    return MAX_CHILDREN
 
 
 def _has_simple_key(relation: Relationship, stream: Stream, streams: Mapping[str, Stream]) -> bool:

@@ -7,11 +7,14 @@ faults of a document for the author who mends it; `FirstFault` ends reading at t
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import cast
 
 MAX_FINDINGS = 100
+MISSPELT = 0.85
+"""From this likeness on (of `difflib`), a name that nobody asked for is a known one misspelt."""
 MALFORMED = "malformed"
 """The reason of every fault that needs no word of its own."""
 
@@ -29,10 +32,20 @@ class ShapeFault(Exception):
 
 
 class ShapeFaults:
-    """The faults of one document, at most 100 of them."""
+    """The faults of one document, at most 100 of them, and what its author is told beside them.
+
+    Shapes: `kept` are the places of members that are stored and not interpreted; `adapted` says
+        what is read otherwise than it was written.
+    """
 
     def __init__(self) -> None:
         self.entries: list[dict[str, str]] = []
+        self.kept: list[str] = []
+        self.adapted: list[dict[str, str]] = []
+
+    def adapt(self, path: str, message: str) -> None:
+        """Note what is read otherwise than it was written."""
+        self.adapted.append({"path": path, "message": message})
 
     def add(self, path: str, message: str, reason: str = MALFORMED) -> None:
         """Note one fault; `reason` is for readers that tell one."""
@@ -176,6 +189,21 @@ class Members:
         for name in self.raw:
             if name not in self._asked and name not in kept:
                 self.fault(name, "Unknown member.")
+
+    def keep_rest(self) -> None:
+        """Note the members that nobody asked for as kept; a misspelt one is a fault."""
+        for name in self.raw:
+            if name in self._asked:
+                continue
+            meant = difflib.get_close_matches(name, self._asked, n=1, cutoff=MISSPELT)
+            if meant:
+                self.fault(name, f"Unknown member; {meant[0]} is known.")
+            else:
+                self.findings.kept.append(self._at(name))
+
+    def adapt(self, name: str, message: str) -> None:
+        """Note that a member is read otherwise than it was written."""
+        self.findings.adapt(self._at(name), message)
 
     def _at(self, name: str) -> str:
         return self.path + pointer(name) if name else self.path

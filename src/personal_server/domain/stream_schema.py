@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import cast
 
 import jsonschema_rs
@@ -51,8 +52,7 @@ def read_properties(schema: Members) -> dict[str, Property]:
         if PROPERTY_NAME.fullmatch(name) is None:
             schema.fault("properties", f"A property name does not match {PROPERTY_NAME.pattern}.")
         found[name] = _property(name, sub, raw)
-    _check_roles(schema, found)
-    return found
+    return _with_single_roles(schema, found)
 
 
 def value_types(schema: Mapping[str, object]) -> tuple[str, ...]:
@@ -156,7 +156,13 @@ def _word(value: object) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-def _check_roles(schema: Members, properties: Mapping[str, Property]) -> None:
-    for role in SINGLE_ROLES:
-        if sum(p.role == role for p in properties.values()) > 1:
-            schema.fault("properties", f"At most one property has the role {role}.")
+def _with_single_roles(schema: Members, found: dict[str, Property]) -> dict[str, Property]:
+    """The properties, where of several with a role that one may have the first keeps it."""
+    held: set[str] = set()
+    for name, each in found.items():
+        if each.role in held:
+            schema.adapt("properties", f"{name}: the role {each.role} is another property's.")
+            found[name] = replace(each, role=None)
+        elif each.role in SINGLE_ROLES:
+            held.add(each.role)
+    return found

@@ -54,7 +54,7 @@ INLINE = frozenset(
     }
 )
 UPLOAD = (
-    CONNECTION_TARGET,
+    *CONNECTION_TARGET,
     Parameter("stream", "The stream of the record.", required=True),
     Parameter("record_key", "The key of the record that references the blob.", required=True),
     Parameter("json_path", "Where in the record: a JSON Pointer.", default="/blob_ref"),

@@ -74,14 +74,23 @@ class DeclarationList(ListOf[DeclarationSummary]):
     component: ClassVar = "DeclarationList"
 
 
+class ShownAdaptation(WireObject):
+    """What is read otherwise than it was written."""
+
+    path: str
+    message: str
+
+
 class ShownDeclaration(WireObject, tag_field="object", tag="source_declaration"):
-    """One declaration, as it was sent."""
+    """One declaration, as it was sent, and what became of it."""
 
     component: ClassVar = "Declaration"
 
     connector_key: Word
     declaration_version: Word
     digest: Digest
+    kept: Sequence[str]
+    adapted: Sequence[ShownAdaptation]
     declaration: RawObject
     links: SelfLink
     meta: Meta
@@ -89,8 +98,8 @@ class ShownDeclaration(WireObject, tag_field="object", tag="source_declaration")
 
 # What is sent to declare a source.  Source: docs/contract/resource-server.md 17.
 #
-# Rule: it says less than the parser checks (declared names, unique ids) and never more; a member of
-# any kind is kept and not interpreted.
+# Rule: it says less than the parser checks (declared names, unique ids) and never more; what a
+# struct `takes_more` of is kept and not interpreted.
 
 
 Name = Annotated[str, msgspec.Meta(pattern=f"^{declaration_document.STREAM_NAME.pattern}$")]
@@ -124,7 +133,7 @@ class SentExpansion(WireObject):
 
     name: Name
     default_limit: ChildCount | None = None
-    max_limit: ChildCount | None = None
+    max_limit: Annotated[int, msgspec.Meta(ge=1)] | None = None
 
 
 class SentSearch(WireObject):
@@ -165,6 +174,8 @@ class SentLabel(WireObject):
 class SentSelection(WireObject):
     """What a client may choose from a stream."""
 
+    takes_more: ClassVar = True
+
     fields: bool | None = None
     resources: bool | None = None
 
@@ -172,53 +183,38 @@ class SentSelection(WireObject):
 class SentStream(WireObject, kw_only=True):
     """A stream of a source."""
 
+    takes_more: ClassVar = True
+
     name: Name
-    semantics: Semantics
-    display: SentLabel
+    semantics: Literal[Semantics.MUTABLE, Semantics.APPEND_ONLY, "append"]
     schema: AnyObject
     primary_key: Annotated[
         Sequence[Name],
         msgspec.Meta(min_length=1, max_length=declaration_document.MAX_KEY_FIELDS),
     ]
     selection: SentSelection
+    display: SentLabel | None = None
     cursor_field: Name | None = None
     consent_time_field: Name | None = None
     views: Sequence[SentView] | None = None
     relationships: Sequence[SentRelationship] | None = None
     query: SentQuery | None = None
-    description: Any = None
-    incremental: Any = None
-    required: Any = None
-    state_stream: Any = None
-    coverage_strategy: Any = None
-    coverage_policy: Any = None
-    freshness_strategy: Any = None
-    runtime_requirements: Any = None
-    setup: Any = None
-    extensions: Any = None
 
 
 class SentRefreshPolicy(WireObject):
     """How often a source is collected."""
 
+    takes_more: ClassVar = True
+
     maximum_staleness_seconds: Annotated[int, msgspec.Meta(ge=1)] | None = None
-    recommended_mode: Any = None
-    recommended_interval_seconds: Any = None
-    minimum_interval_seconds: Any = None
-    interaction_posture: Any = None
-    rate_limit_sensitivity: Any = None
-    bot_detection_sensitivity: Any = None
-    background_safe: Any = None
-    assisted_after_owner_auth: Any = None
-    rationale: Any = None
 
 
 class SentCapabilities(WireObject):
     """What a source can do."""
 
+    takes_more: ClassVar = True
+
     refresh_policy: SentRefreshPolicy | None = None
-    human_interaction: Any = None
-    public_listing: Any = None
 
 
 class SentName(WireObject):
@@ -231,13 +227,15 @@ class SentName(WireObject):
 class SentPublisher(WireObject):
     """Who publishes a source."""
 
+    takes_more: ClassVar = True
+
     id: str
-    name: Any = None
-    uri: Any = None
 
 
 class SentDeclaration(WireObject, kw_only=True):
     """A source and its streams."""
+
+    takes_more: ClassVar = True
 
     protocol_version: Annotated[
         Any, msgspec.Meta(extra_json_schema={"const": declaration_document.PROTOCOL_VERSION})
@@ -256,16 +254,6 @@ class SentDeclaration(WireObject, kw_only=True):
     capabilities: SentCapabilities | None = None
     selection_presets: Sequence[AnyObject] | None = None
     extensions: AnyObject | None = None
-    setup: Any = None
-    runtime_requirements: Any = None
-    coverage_strategy: Any = None
-    freshness_strategy: Any = None
-    manifest_uri: Any = None
-    description: Any = None
-    collection: Any = None
-    runtime: Any = None
-    auth: Any = None
-    schedule: Any = None
 
 
 DECLARATION_BODY: JsonSchema = {
@@ -330,7 +318,7 @@ class Declarations:
         stored = self._ports.store.declaration(declared.connector_key, declared.version)
         if stored is None:
             raise NotFound("The declaration was deleted meanwhile.", param="connector_key")
-        return _reply(request, stored, 201 if accepted.is_new else 200)
+        return self._reply(request, stored, 201 if accepted.is_new else 200)
 
     def get(self, request: Request) -> Reply:
         """`GET /v1/owner/declarations/{connector_key}`."""
@@ -338,13 +326,27 @@ class Declarations:
         stored = self._ports.store.declaration(request.path["connector_key"], version)
         if stored is None:
             raise _unknown()
-        return _reply(request, stored, 200)
+        return self._reply(request, stored, 200)
 
     def forget(self, request: Request) -> Reply:
         """`DELETE /v1/owner/declarations/{connector_key}`."""
         if not self._ports.store.delete_declaration(request.path["connector_key"]):
             raise _unknown()
         return Reply(status=204)
+
+    def _reply(self, request: Request, stored: StoredDeclaration, status: int) -> Reply:
+        read = self._known.one(stored)
+        body = ShownDeclaration(
+            connector_key=stored.connector_key,
+            declaration_version=stored.version,
+            digest=stored.digest,
+            kept=read.kept,
+            adapted=[ShownAdaptation(each.path, each.message) for each in read.adapted],
+            declaration=msgspec.Raw(stored.raw),
+            links=SelfLink(request.self_link),
+            meta=meta_of(request),
+        )
+        return Reply(body, status=status)
 
     def _summary(self, stored: StoredDeclaration, connection_count: int) -> DeclarationSummary:
         return DeclarationSummary(
@@ -380,15 +382,3 @@ def _one(
 
 def _unknown() -> NotFound:
     return NotFound("No such declaration here.", param="connector_key")
-
-
-def _reply(request: Request, stored: StoredDeclaration, status: int) -> Reply:
-    body = ShownDeclaration(
-        connector_key=stored.connector_key,
-        declaration_version=stored.version,
-        digest=stored.digest,
-        declaration=msgspec.Raw(stored.raw),
-        links=SelfLink(request.self_link),
-        meta=meta_of(request),
-    )
-    return Reply(body, status=status)

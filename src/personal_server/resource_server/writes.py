@@ -48,9 +48,17 @@ from personal_server.web.routing import BodyRule, Route, owner
 # Source: docs/contract/resource-server.md 13.
 
 
-CONNECTION_TARGET = Parameter("connection_id", "The connection.", empty_is_absent=True)
+CONNECTION_TARGET = (
+    Parameter("connection_id", "The connection.", empty_is_absent=True),
+    Parameter(
+        "connector_instance_id",
+        "Deprecated spelling of `connection_id`.",
+        empty_is_absent=True,
+        alias_of="connection_id",
+    ),
+)
 TARGET = (
-    CONNECTION_TARGET,
+    *CONNECTION_TARGET,
     Parameter(
         "connector_id",
         "Instead: a connector with exactly one connection that is not revoked.",
@@ -340,7 +348,7 @@ class CollectorState:
                     "A collector's bookmarks.",
                     "13.2",
                     answer=ShownState,
-                    parameters=(CONNECTION_TARGET,),
+                    parameters=CONNECTION_TARGET,
                     errors=TARGET_ERRORS,
                 )
             ),
@@ -352,7 +360,7 @@ class CollectorState:
                     "Replaces bookmarks per stream.",
                     "13.2",
                     answer=ShownState,
-                    parameters=(CONNECTION_TARGET,),
+                    parameters=CONNECTION_TARGET,
                     body=json_body(
                         StateChange,
                         {"state": {"entries": {"since": "2026-03-14"}}},

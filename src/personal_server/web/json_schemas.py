@@ -1,6 +1,7 @@
 """Structs as JSON Schemas: what an answer is encoded from is also what is published of it.
 
-Rule: every object is closed; a struct with a `component` name is described once and referred to.
+Rule: an object is closed unless its struct says that it `takes_more`; a struct with a `component`
+name is described once and referred to.
 """
 
 from __future__ import annotations
@@ -50,13 +51,13 @@ class Components:
     def _struct(self, shape: Any, struct: type[msgspec.Struct]) -> JsonSchema:
         name = component_name(struct)
         if name is None:
-            return self._closed(shape, struct)
+            return self._members(shape, struct)
         if name not in self.schemas:
             self.schemas[name] = {}  # it may refer to itself
-            self.schemas[name] = self._closed(shape, struct)
+            self.schemas[name] = self._members(shape, struct)
         return {"$ref": f"#/components/schemas/{name}"}
 
-    def _closed(self, shape: Any, struct: type[msgspec.Struct]) -> JsonSchema:
+    def _members(self, shape: Any, struct: type[msgspec.Struct]) -> JsonSchema:
         properties: dict[str, JsonSchema] = {}
         required: list[str] = []
         config = struct.__struct_config__
@@ -72,7 +73,7 @@ class Components:
             "type": "object",
             "properties": properties,
             "required": required,
-            "additionalProperties": False,
+            "additionalProperties": bool(vars(struct).get("takes_more", False)),
             **({} if example is None else {"examples": [example]}),
         }
 

@@ -21,6 +21,7 @@ from personal_server.console.session import (
     anonymous_request,
     check_csrf,
     entry_cookie,
+    known_cookie,
     next_cookie,
     session_cookie,
 )
@@ -74,6 +75,9 @@ class ConsoleApplication(Surface[PageRoute, PageRequest]):
             session=None if cookie is None else self._sign_in.session(cookie),
             entry_csrf=request.cookies.get(entry_cookie(request.origin)),
             entry_next=request.cookies.get(next_cookie(request.origin)),
+            known_browser=self._sign_in.recognized(
+                request.cookies.get(known_cookie(request.origin))
+            ),
         )
 
     async def answer(self, exchange: Exchange[PageRoute, PageRequest]) -> Response:

@@ -31,7 +31,11 @@ OWNER_HOME = "/owner/"
 
 @dataclass(frozen=True, slots=True)
 class PageRequest:
-    """What a page may know.  `path` holds the parameters of the route, `query` the known ones."""
+    """What a page may know.
+
+    Shapes: `path` holds the parameters of the route, `query` the known ones; `known_browser` tells
+    browsers apart that signed in before.
+    """
 
     method: str
     origin: str
@@ -45,6 +49,7 @@ class PageRequest:
     cookie: str | None = field(default=None, repr=False)
     entry_csrf: str | None = field(default=None, repr=False)
     entry_next: str | None = None
+    known_browser: str | None = field(default=None, repr=False)
 
     def owner(self) -> SignedIn:
         """The session of the owner.  Raises: OwnerSessionRequired."""
@@ -78,6 +83,11 @@ def entry_cookie(origin: str) -> str:
 def next_cookie(origin: str) -> str:
     """The name of the cookie that remembers where a visitor was going before sign-in."""
     return _cookie_name(origin, "next")
+
+
+def known_cookie(origin: str) -> str:
+    """The name of the cookie of a browser that signed in before."""
+    return _cookie_name(origin, "known")
 
 
 class CookieAttributes(TypedDict):

@@ -7,6 +7,7 @@ own carries the form secret.  Source: docs/contract/authorization-server.md 13.
 from __future__ import annotations
 
 import secrets
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import quote, unquote
@@ -20,6 +21,7 @@ from personal_server.console.session import (
     PageRoute,
     cookie_attributes,
     entry_cookie,
+    known_cookie,
     next_cookie,
     safe_next,
     session_cookie,
@@ -37,30 +39,50 @@ from personal_server.web.limits import refuse_until as _refuse_until
 
 
 class SignInThrottle:
-    """From the 5th failure in 15 minutes a delay doubling from 1 s to 15 min; 60 an hour in all."""
+    """From the 5th failure in 15 minutes a delay doubling from 1 s to 15 min; 60 an hour in all.
+
+    An attempt counts as failed before its password is looked at, so that many at once are no way
+    around, and is forgiven if the password is right.  A browser that signed in before counts by
+    itself and waits a minute at most: what others try never keeps it out.
+    """
 
     def __init__(self, clock: Callable[[], int]) -> None:
         self._clock = clock
         self._each = Failures(clock, 15 * MINUTE_NS, 64)
         self._all = Failures(clock, 60 * MINUTE_NS, 60)
+        self._lock = threading.Lock()
 
-    def check(self, address: str) -> None:
-        """Raise: RateLimitExceeded."""
-        each, everyone = self._each.recent(address), self._all.recent(ALL)
-        until = 0
-        if len(each) >= 5:
-            until = each[-1] + min(2 ** (len(each) - 5) * NANOSECONDS, 15 * MINUTE_NS)
-        if len(everyone) >= 60:
-            until = max(until, everyone[0] + 60 * MINUTE_NS)
-        _refuse_until(until, self._clock())
+    def attempt(self, address: str, known_browser: str | None = None) -> None:
+        """Count one more.  Raises: RateLimitExceeded."""
+        each = known_browser or address
+        longest_ns = MINUTE_NS if known_browser else 15 * MINUTE_NS
+        with self._lock:
+            until = self._until(each, longest_ns)
+            if known_browser is None:
+                everyone = self._all.recent(ALL)
+                if len(everyone) >= 60:
+                    until = max(until, everyone[0] + 60 * MINUTE_NS)
+            _refuse_until(until, self._clock())
+            self._each.add(each)
+            if known_browser is None:
+                self._all.add(ALL)
 
-    def failed(self, address: str) -> None:
-        """Count a failure."""
-        self._each.add(address)
-        self._all.add(ALL)
+    def forgive(self, address: str, known_browser: str | None = None) -> None:
+        """The attempt was the owner's."""
+        with self._lock:
+            self._each.forgive(known_browser or address)
+            if known_browser is None:
+                self._all.forgive(ALL)
+
+    def _until(self, key: str, longest_ns: int) -> int:
+        failed = self._each.recent(key)
+        if len(failed) < 5:
+            return 0
+        return failed[-1] + min(2 ** (len(failed) - 5) * NANOSECONDS, longest_ns)
 
 
 _CSRF_BYTES = 32
+REMEMBERED_SECONDS = 400 * 86_400
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +115,13 @@ class SignInPages:
         """Open a session by password.  Raises: RateLimitExceeded."""
         address = visit.visitor.address or "unknown"
         destination = safe_next(visit.value("next"))
-        self.throttle.check(address)
+        known = visit.known_browser
+        self.throttle.attempt(address, known)
         try:
             cookie = self.sign_in.enter_by_password(visit.value("password") or "", visit.visitor)
         except SignInFailed as error:
-            self.throttle.failed(address)
             return self._login(visit, destination, error)
+        self.throttle.forgive(address, known)
         return self._entered(visit, cookie, destination)
 
     def enter(self, visit: PageRequest) -> Response:
@@ -189,6 +212,10 @@ class SignInPages:
             max_age=ABSOLUTE_SECONDS,
             **attributes,
         )
+        known = self.sign_in.remembrance()
+        if known is not None:
+            name = known_cookie(visit.origin)
+            response.set_cookie(name, known, max_age=REMEMBERED_SECONDS, **attributes)
         response.delete_cookie(next_cookie(visit.origin), **attributes)
         response.delete_cookie(entry_cookie(visit.origin), **attributes)
         return response

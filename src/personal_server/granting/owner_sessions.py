@@ -1,12 +1,16 @@
 """Who is the owner: sign-in links, the password, and the sessions that follow.
 
 Rule: a link opens one session, once; a session is a row, so that ending it bites on the next
-request; nothing here is known to the store in clear.
+request; nothing here is known to the store in clear.  One password is hashed at a time, since each
+hash takes 64 MiB.
 Source: docs/contract/authorization-server.md 13.1, 13.2.
 """
 
 from __future__ import annotations
 
+import hashlib
+import hmac
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
@@ -80,6 +84,7 @@ class OwnerSignIn:
     clock: Clock
     random_bytes: RandomBytes
     hasher: PasswordHasher = field(default_factory=PasswordHasher)
+    _hashing: threading.Lock = field(default_factory=threading.Lock, compare=False)
 
     def make_link(self) -> str:
         """A fresh link secret, good once and for ten minutes."""
@@ -118,7 +123,7 @@ class OwnerSignIn:
             with self.store.write() as writer:
                 _note(writer, "owner.sign_in_failed", now_ns, address=visitor.address)
             raise SignInFailed("That is not the password of this server.")
-        renewed = self.hasher.hash(password) if self.hasher.check_needs_rehash(stored) else None
+        renewed = self._hashed(password) if self.hasher.check_needs_rehash(stored) else None
         with self.store.write() as writer:
             if renewed is not None:
                 writer.change(
@@ -141,7 +146,7 @@ class OwnerSignIn:
                 f"A password has {MIN_PASSWORD_CHARS} to {MAX_PASSWORD_CHARS} characters.",
                 param="password",
             )
-        hashed = self.hasher.hash(password)
+        hashed = self._hashed(password)
         now_ns = self.clock()
         with self.store.write() as writer:
             to = [OwnerRow.password_hash.to(hashed), OwnerRow.password_changed_at_ns.to(now_ns)]
@@ -153,6 +158,29 @@ class OwnerSignIn:
                 )
             _end_all(writer, now_ns)
             _note(writer, "owner.password_changed", now_ns)
+
+    def remembrance(self) -> str | None:
+        """What a browser keeps to be known again, until the password changes; none without one.
+
+        It opens nothing.
+        """
+        key = self._remembering_key()
+        name = base64url(self.random_bytes(SECRET_BYTES))
+        return None if key is None else f"{name}.{_sealed(key, name)}"
+
+    def recognized(self, remembrance: str | None) -> str | None:
+        """The name of the browser that keeps this, if it signed in before."""
+        key = self._remembering_key() if remembrance else None
+        if key is None or remembrance is None:
+            return None
+        name, _, seal = remembrance.partition(".")
+        fits = hmac.compare_digest(seal.encode(), _sealed(key, name).encode())
+        return name if fits else None
+
+    def _remembering_key(self) -> bytes | None:
+        with self.store.read() as reader:
+            row = reader.get(OwnerRow)
+        return None if row is None or row.password_hash is None else row.password_hash.encode()
 
     def session(self, cookie: str) -> SignedIn | None:
         """The live session behind a cookie; its use counts against idleness."""
@@ -216,9 +244,14 @@ class OwnerSignIn:
         if len(password) > MAX_PASSWORD_CHARS:
             return False
         try:
-            return self.hasher.verify(stored, password)
+            with self._hashing:
+                return self.hasher.verify(stored, password)
         except (VerificationError, InvalidHashError):
             return False
+
+    def _hashed(self, password: str) -> str:
+        with self._hashing:
+            return self.hasher.hash(password)
 
     def _open(self, writer: AuthorizationWriter, visitor: Browser, now_ns: int, how: str) -> str:
         cookie = base64url(self.random_bytes(SECRET_BYTES))
@@ -236,6 +269,10 @@ class OwnerSignIn:
         )
         _note(writer, "owner.signed_in", now_ns, address=visitor.address, by=how)
         return cookie
+
+
+def _sealed(key: bytes, name: str) -> str:
+    return base64url(hmac.new(key, f"browser {name}".encode(), hashlib.sha256).digest())
 
 
 def _alive(row: OwnerSessionRow, now_ns: int) -> bool:

@@ -121,6 +121,14 @@ class Failures:
                 self._forget()
             self._at[key] = recent
 
+    def forgive(self, key: str) -> None:
+        """Take back the newest."""
+        with self._lock:
+            recent = self._recent(key)[:-1]
+            self._at.pop(key, None)
+            if recent:
+                self._at[key] = recent
+
     def _recent(self, key: str) -> list[int]:
         oldest = self.clock() - self.window_ns
         return [at for at in self._at.get(key, ()) if at > oldest]

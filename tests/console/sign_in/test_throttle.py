@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from personal_server.console.device import UserCodeThrottle
@@ -9,42 +11,65 @@ from personal_server.web.limits import MINUTE_NS
 from tests.console.browsing import SECOND, Clock
 
 
-def wait_of(throttle: SignInThrottle | UserCodeThrottle, key: str) -> object:
+def wait_of(act: Callable[..., None], *key: str) -> object:
     try:
-        throttle.check(key)
+        act(*key)
     except RateLimitExceeded as error:
         return error.members["retry_after_seconds"]
     return 0
 
 
-def test_the_delay_doubles_from_one_second_to_fifteen_minutes() -> None:
-    clock = Clock()
-    throttle = SignInThrottle(clock)
+def delays(throttle: SignInThrottle, clock: Clock, *key: str) -> list[object]:
+    """How long each of 16 wrong tries has to wait for the one before."""
     waits: list[object] = []
     for _ in range(16):
-        throttle.failed("a")
-        waits.append(wait_of(throttle, "a"))
-    assert waits == [0, 0, 0, 0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 900, 900]
-    assert wait_of(throttle, "b") == 0
+        wait = wait_of(throttle.attempt, *key)
+        if isinstance(wait, int) and wait:
+            clock.now_ns += wait * SECOND
+            throttle.attempt(*key)
+        waits.append(wait)
+    return waits
+
+
+def test_the_delay_doubles_from_one_second_up() -> None:
+    clock = Clock()
+    throttle = SignInThrottle(clock)
+    assert delays(throttle, clock, "a")[:14] == [0] * 5 + [1, 2, 4, 8, 16, 32, 64, 128, 256]
+    assert wait_of(throttle.attempt, "b") == 0
+
+
+def test_a_browser_that_signed_in_before_waits_a_minute_at_most() -> None:
+    clock = Clock()
+    waits = delays(SignInThrottle(clock), clock, "a", "known")
+    assert waits == [0] * 5 + [1, 2, 4, 8, 16, 32, 60, 60, 60, 60, 60]
 
 
 def test_failures_are_forgotten_after_fifteen_minutes() -> None:
     clock = Clock()
     throttle = SignInThrottle(clock)
     for _ in range(5):
-        throttle.failed("a")
+        throttle.attempt("a")
     clock.now_ns += 15 * MINUTE_NS
-    throttle.check("a")
+    throttle.attempt("a")
 
 
-def test_sixty_failures_an_hour_stop_everybody() -> None:
+def test_sixty_failures_an_hour_stop_everybody_but_browsers_that_signed_in_before() -> None:
     clock = Clock()
     throttle = SignInThrottle(clock)
     for number in range(60):
-        throttle.failed(str(number))
-    assert wait_of(throttle, "new") == 3_600
+        throttle.attempt(str(number))
+    assert wait_of(throttle.attempt, "new") == 3_600
+    assert wait_of(throttle.attempt, "new", "known") == 0
     clock.now_ns += 3_600 * SECOND
-    throttle.check("new")
+    throttle.attempt("new")
+
+
+def test_a_right_password_is_no_failure() -> None:
+    throttle = SignInThrottle(Clock())
+    for _ in range(100):
+        throttle.attempt("a")
+        throttle.forgive("a")
+    throttle.attempt("a")
 
 
 def test_five_wrong_codes_in_ten_minutes_stop_a_session_and_twenty_an_hour_all() -> None:
@@ -58,4 +83,4 @@ def test_five_wrong_codes_in_ten_minutes_stop_a_session_and_twenty_an_hour_all()
     throttle.check("s2")
     for number in range(15):
         throttle.failed(f"t{number}")
-    assert wait_of(throttle, "s2") == 3_600
+    assert wait_of(throttle.check, "s2") == 3_600

@@ -33,7 +33,7 @@ from personal_server.granting.reviews import Review
 from personal_server.reading.tokens import TokenUses
 from personal_server.storage.authorization import AuditRow, AuthorizationStore, R
 from personal_server.storage.catalog import Catalog
-from personal_server.storage.sql.authorization import SCHEMA, SqlAuthorizationStore
+from personal_server.storage.sql.authorization import SqlAuthorizationStore
 from personal_server.storage.sqlite.database import SqliteDatabase
 from personal_server.storage.tables import Assignment, ColumnCondition
 from personal_server.web.guarded_fetch import GuardedFetch
@@ -266,7 +266,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Authorizat
     if request.param == "memory":
         yield MemoryAuthorizationStore("own_1")
         return
-    database = SqliteDatabase(tmp_path / "pdpp.db", [SCHEMA])
+    database = SqliteDatabase(tmp_path / "pdpp.db")
     yield SqlAuthorizationStore(database, "own_1")
     database.close()
 

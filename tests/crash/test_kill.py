@@ -20,7 +20,7 @@ from personal_server.granting.codes import Redemption
 from personal_server.granting.tokens import Refresh, Rotating
 from personal_server.reading.tokens import TokenUses
 from personal_server.storage.ports import StoredDeclaration
-from personal_server.storage.sql.authorization import SCHEMA, SqlAuthorizationStore
+from personal_server.storage.sql.authorization import SqlAuthorizationStore
 from personal_server.storage.sql.store import SqlRecordStore
 from personal_server.storage.sqlite.database import SqliteDatabase
 from tests.granting.conftest import VERIFIER, entry, make_bench
@@ -138,7 +138,7 @@ def _declarations(store: SqlRecordStore) -> tuple[StoredDeclaration, ...]:
 @contextmanager
 def rotation(directory: Path) -> Generator[Rotating]:
     """What answers refreshes, on the store of a directory."""
-    database = SqliteDatabase(directory / "pdpp.db", [SCHEMA])
+    database = SqliteDatabase(directory / "pdpp.db")
     store = SqlAuthorizationStore(database, "own_1")
     try:
         yield Rotating(store, time.time_ns, secrets.token_bytes, TokenUses(store).flush)
@@ -147,7 +147,7 @@ def rotation(directory: Path) -> Generator[Rotating]:
 
 
 def test_a_kill_between_rotation_and_answer_costs_no_consent(tmp_path: Path) -> None:
-    database = SqliteDatabase(tmp_path / "pdpp.db", [SCHEMA])
+    database = SqliteDatabase(tmp_path / "pdpp.db")
     bench = make_bench(SqlAuthorizationStore(database, "own_1"))
     bench.now_ns = time.time_ns()
     code = bench.allow(bench.ask([entry()]))

@@ -27,7 +27,7 @@ from personal_server.storage.authorization import (
     RequestRow,
 )
 from personal_server.storage.catalog import Catalog
-from personal_server.storage.sql.authorization import SCHEMA, SqlAuthorizationStore
+from personal_server.storage.sql.authorization import SqlAuthorizationStore
 from personal_server.storage.sqlite.database import SqliteDatabase
 from tests.oracle.authorization_memory import MemoryAuthorizationStore
 
@@ -182,7 +182,7 @@ def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
     if request.param == "memory":
         yield make_bench(MemoryAuthorizationStore("own_1"))
         return
-    database = SqliteDatabase(tmp_path / "pdpp.db", [SCHEMA])
+    database = SqliteDatabase(tmp_path / "pdpp.db")
     yield make_bench(SqlAuthorizationStore(database, "own_1"))
     database.close()
 

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from personal_server.storage.ports import RecordStore
-from personal_server.storage.sql.fixed_tables import SCHEMA
 from personal_server.storage.sql.store import SqlRecordStore
 from personal_server.storage.sqlite.database import SqliteDatabase
 from tests.oracle.memory import MemoryStore
@@ -21,7 +20,7 @@ def open_store(kind: str, directory: Path) -> Generator[RecordStore, None, None]
     if kind == "memory":
         yield MemoryStore()
         return
-    database = SqliteDatabase(directory / "records.db", [SCHEMA])
+    database = SqliteDatabase(directory / "records.db")
     try:
         yield SqlRecordStore(database, "owner", directory / "blobs")
     finally:

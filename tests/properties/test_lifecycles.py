@@ -32,7 +32,7 @@ from personal_server.storage.authorization import (
     GrantRow,
     TokenRow,
 )
-from personal_server.storage.sql.authorization import SCHEMA, SqlAuthorizationStore
+from personal_server.storage.sql.authorization import SqlAuthorizationStore
 from personal_server.storage.sqlite.database import SqliteDatabase
 from tests.granting.conftest import NOTES, Bench, entry, make_bench
 from tests.oracle.authorization_memory import MemoryAuthorizationStore
@@ -182,7 +182,7 @@ class LivesInAFile(Lives):
 
     def open_store(self) -> AuthorizationStore:
         self.folder = TemporaryDirectory()
-        self.database = SqliteDatabase(Path(self.folder.name) / "pdpp.db", [SCHEMA])
+        self.database = SqliteDatabase(Path(self.folder.name) / "pdpp.db")
         return SqlAuthorizationStore(self.database, "own_1")
 
     def teardown(self) -> None:

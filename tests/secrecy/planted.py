@@ -22,11 +22,11 @@ from personal_server.consent.credentials import (
     shown_user_code,
 )
 from personal_server.storage.authorization import AuditRow
-from personal_server.storage.sql.authorization import SCHEMA, SqlAuthorizationStore
-from personal_server.storage.sql.fixed_tables import SchemaModule
+from personal_server.storage.sql.authorization import SqlAuthorizationStore
+from personal_server.storage.sql.schema import Step, known_steps
 from personal_server.storage.sqlite.database import SqliteDatabase
 
-RECORDS = SchemaModule("records", ("CREATE TABLE h1 (id INTEGER PRIMARY KEY, data TEXT)",))
+RECORDS = Step("999_records", "CREATE TABLE h1 (id INTEGER PRIMARY KEY, data TEXT)")
 
 
 def numbered(number: int) -> str:
@@ -52,7 +52,7 @@ def test_on_standard_error() -> None:
 
 
 def test_in_a_table_written_by_another_process(tmp_path: Path) -> None:
-    database = SqliteDatabase(tmp_path / "planted.db", [SCHEMA, RECORDS])
+    database = SqliteDatabase(tmp_path / "planted.db", [*known_steps(), RECORDS])
     store = SqlAuthorizationStore(database, "own_1")
     with store.write() as writer:
         code = new_user_code(lambda size: bytes(range(size)))

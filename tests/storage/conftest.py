@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from personal_server.storage.ports import RecordStore
-from personal_server.storage.sql.fixed_tables import SCHEMA
 from personal_server.storage.sql.store import SqlRecordStore
 from personal_server.storage.sqlite.database import SqliteDatabase
 from tests.oracle.memory import MemoryStore
@@ -18,7 +17,7 @@ from tests.storage.worlds import furnish
 
 @contextmanager
 def sqlite_store(directory: Path) -> Generator[SqlRecordStore, None, None]:
-    database = SqliteDatabase(directory / "data" / "records.db", [SCHEMA])
+    database = SqliteDatabase(directory / "data" / "records.db")
     try:
         yield SqlRecordStore(database, "owner", directory / "data" / "blobs")
     finally:

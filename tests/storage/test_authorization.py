@@ -19,7 +19,7 @@ from personal_server.storage.authorization import (
     OwnerRow,
     RequestRow,
 )
-from personal_server.storage.sql.authorization import SCHEMA, SqlAuthorizationStore
+from personal_server.storage.sql.authorization import SqlAuthorizationStore
 from personal_server.storage.sqlite.database import SqliteDatabase
 from tests.oracle.authorization_memory import MemoryAuthorizationStore
 
@@ -29,7 +29,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Authorizat
     if request.param == "memory":
         yield MemoryAuthorizationStore("own_1")
         return
-    database = SqliteDatabase(tmp_path / "pdpp.db", [SCHEMA])
+    database = SqliteDatabase(tmp_path / "pdpp.db")
     yield SqlAuthorizationStore(database, "own_1")
     database.close()
 
@@ -164,7 +164,7 @@ def test_delete_removes_what_meets_the_conditions(store: AuthorizationStore) -> 
 
 
 def test_two_subjects_share_a_file_and_see_nothing_of_each_other(tmp_path: Path) -> None:
-    database = SqliteDatabase(tmp_path / "pdpp.db", [SCHEMA])
+    database = SqliteDatabase(tmp_path / "pdpp.db")
     one = SqlAuthorizationStore(database, "own_1")
     two = SqlAuthorizationStore(database, "own_2")
     for store in (one, two):
@@ -182,7 +182,7 @@ def test_two_subjects_share_a_file_and_see_nothing_of_each_other(tmp_path: Path)
 def test_each_table_is_keyed_by_subject_and_has_the_columns_of_its_row(
     table: type[AuthorizationRow], tmp_path: Path
 ) -> None:
-    database = SqliteDatabase(tmp_path / "pdpp.db", [SCHEMA])
+    database = SqliteDatabase(tmp_path / "pdpp.db")
     with database.read() as session:
         info = session.rows("SELECT name, pk FROM pragma_table_info(?)", [table.table.name])
     database.close()

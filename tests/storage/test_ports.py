@@ -8,7 +8,7 @@ import pytest
 
 from personal_server.domain.disclosure import DENIED, SERVED, DisclosureEntry
 from personal_server.storage.ports import DisclosureQuery, DisclosureStore
-from personal_server.storage.sql.disclosures import SCHEMA, SqlDisclosures
+from personal_server.storage.sql.disclosures import SqlDisclosures
 from personal_server.storage.sqlite.database import SqliteDatabase
 from tests.oracle.disclosure_memory import MemoryDisclosures
 
@@ -42,7 +42,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Disclosure
     if request.param == "memory":
         yield MemoryDisclosures()
         return
-    database = SqliteDatabase(tmp_path / "store" / "db.sqlite3", [SCHEMA])
+    database = SqliteDatabase(tmp_path / "store" / "db.sqlite3")
     yield SqlDisclosures(database, "sub_1")
     database.close()
 

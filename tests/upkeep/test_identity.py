@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from personal_server.app.stores import MODULES, open_stores, write_lost_configuration
+from personal_server.app.stores import open_stores, write_lost_configuration
 from personal_server.collecting.declarations import declare
 from personal_server.errors import StorageUnavailable
 from personal_server.settings import Settings
@@ -67,7 +67,7 @@ def test_a_configuration_of_another_owner_is_refused(filled: Settings) -> None:
 
 
 def test_a_file_from_before_owners_were_written_says_it_by_its_keys(filled: Settings) -> None:
-    database = SqliteDatabase(filled.database_path, MODULES)
+    database = SqliteDatabase(filled.database_path)
     with database.write() as session:
         session.run("DELETE FROM store WHERE name = 'subject_id'")
     database.close()

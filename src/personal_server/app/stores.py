@@ -25,7 +25,6 @@ from personal_server.storage.authorization import AuthorizationStore
 from personal_server.storage.catalog import Catalogs, KnownDeclarations, StoredCatalogs
 from personal_server.storage.ports import DisclosureStore, RecordStore
 from personal_server.storage.sql import authorization, disclosures
-from personal_server.storage.sql.fixed_tables import SCHEMA
 from personal_server.storage.sql.store import SqlRecordStore, SqlSnapshot
 from personal_server.storage.sql.upkeep import SqlUpkeepStore
 from personal_server.storage.sqlite.database import SqliteDatabase
@@ -74,7 +73,6 @@ class OwnerStore:
         return OwnerSignIn(self.authorization, self.clock, self.random_bytes)
 
 
-MODULES = (SCHEMA, authorization.SCHEMA, disclosures.SCHEMA)
 Clock = Callable[[], int]
 RandomBytes = Callable[[int], bytes]
 
@@ -109,12 +107,13 @@ def open_stores(
 ) -> Generator[Stores, None, None]:
     """Open, migrate if need be, and close again.
 
-    Raises: DatabaseInUse for a second server, DatabaseTooNew, DataMismatch, StorageUnavailable.
+    Raises: DatabaseInUse for a second server, DatabaseTooNew, DatabaseTooOld, DataMismatch,
+        StorageUnavailable.
     """
     configuration = read_configuration(settings.data_dir)
     configured = configuration and configuration.subject_id
     require_database(settings.database_path, configured)
-    database = SqliteDatabase(settings.database_path, MODULES, serving=serving)
+    database = SqliteDatabase(settings.database_path, serving=serving)
     try:
         subject_id = settle_owner(
             SqlUpkeepStore(database), configured, lambda: new_subject_id(random_bytes)
@@ -177,7 +176,7 @@ def write_lost_configuration(settings: Settings) -> None:
             next_step="Move it away first, if it does not belong to the database beside it.",
         )
     require_database(settings.database_path, "the owner of what was here")
-    database = SqliteDatabase(settings.database_path, MODULES)
+    database = SqliteDatabase(settings.database_path)
     try:
         owner = SqlUpkeepStore(database).owner()
     finally:

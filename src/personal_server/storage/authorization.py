@@ -132,7 +132,7 @@ class RequestRow(AuthorizationRow, table="auth_requests"):
     user_code_hash: Cell[bytes | None] = column(default=None, unique=True)
     status: Cell[str] = column(default="pending")
     revision: Cell[str | None] = column(default=None)
-    shown: Cell[JsonObject | None] = column(default=None, since=2)
+    shown: Cell[JsonObject | None] = column(default=None)
     facts: Cell[str | None] = column(default=None)
     created_at_ns: Cell[int]
     opened_at_ns: Cell[int | None] = column(default=None)
@@ -243,7 +243,7 @@ class RefreshTokenRow(AuthorizationRow, table="refresh_tokens"):
     family_id: Cell[str] = column(indexed=True)
     generation: Cell[int]
     superseded_at_ns: Cell[int | None] = column(default=None)
-    salt: Cell[bytes | None] = column(default=None, since=3)
+    salt: Cell[bytes | None] = column(default=None)
 
 
 class TokenRow(AuthorizationRow, table="tokens"):

@@ -87,7 +87,6 @@ class StoredColumn(Generic[R, T]):
         self.numbered: bool = options.get("numbered", False)
         self.unique: bool | str = options.get("unique", False)
         self.indexed: bool = options.get("indexed", False)
-        self.since: int = options.get("since", 1)
 
     def __str__(self) -> str:
         return self.name
@@ -159,7 +158,6 @@ def column(
     numbered: bool = False,
     unique: bool | str = False,
     indexed: bool = False,
-    since: int = 1,
 ) -> Cell[T]: ...
 @overload
 def column(
@@ -169,7 +167,6 @@ def column(
     numbered: bool = False,
     unique: bool | str = False,
     indexed: bool = False,
-    since: int = 1,
 ) -> Cell[T]: ...
 @overload
 def column(
@@ -178,14 +175,12 @@ def column(
     numbered: bool = False,
     unique: bool | str = False,
     indexed: bool = False,
-    since: int = 1,
 ) -> Cell[Any]: ...
 def column(**options: Any) -> Any:
     """What stands beside a field of a row class.
 
     `key`: of the primary key, in the order of the fields; `numbered`: the key, which the database
-    counts; `unique`: alone, or together with those of the same word; `since`: the version of its
-    schema module that brought the column.
+    counts; `unique`: alone, or together with those of the same word.
     """
     names = ("default", "default_factory")
     defaults = {name: options.pop(name) for name in names if name in options}

@@ -30,10 +30,10 @@ from personal_server.errors import OAuthRefusal
 from personal_server.granting.audit import Acting
 from personal_server.granting.codes import Redeeming, Redemption
 from personal_server.granting.tokens import Refresh, Rotating
-from personal_server.storage.sql.authorization import SCHEMA, SqlAuthorizationStore
+from personal_server.storage.sql.authorization import SqlAuthorizationStore
 from personal_server.storage.sqlite.database import SqliteDatabase
 
-store = SqlAuthorizationStore(SqliteDatabase(Path(sys.argv[1]), [SCHEMA]), "own_1")
+store = SqlAuthorizationStore(SqliteDatabase(Path(sys.argv[1])), "own_1")
 clock = lambda: int(sys.argv[2])
 redeeming = Redeeming(store, clock, secrets.token_bytes)
 rotating = Rotating(store, clock, secrets.token_bytes, lambda: None)

@@ -5,7 +5,6 @@ from urllib.parse import quote
 import pytest
 
 from personal_server.domain.values import NANOSECONDS
-from personal_server.storage.sql.fixed_tables import SCHEMA
 from personal_server.storage.sql.store import SqlRecordStore
 from personal_server.storage.sqlite.database import SqliteDatabase
 from tests.resource_server.door import Door
@@ -59,7 +58,7 @@ def test_all_terms_must_match_within_one_record(door: Door, text: str, keys: lis
 
 @pytest.mark.timeout(60)
 def test_a_later_page_is_read_from_the_state_that_is_open(tmp_path: Path) -> None:
-    database = SqliteDatabase(tmp_path / "records.db", [SCHEMA], readers=1)
+    database = SqliteDatabase(tmp_path / "records.db", readers=1)
     door = Door(furnished(SqlRecordStore(database, "owner", tmp_path / "blobs")))
     first = door.get("/v1/search?q=rain&limit=1", client())
     cursor = quote(first.body["next_cursor"])

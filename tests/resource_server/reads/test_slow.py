@@ -7,7 +7,6 @@ from urllib.parse import quote
 
 import pytest
 
-from personal_server.storage.sql.fixed_tables import SCHEMA
 from personal_server.storage.sql.store import SqlRecordStore
 from personal_server.storage.sqlite import database as sqlite
 from personal_server.storage.sqlite.database import SqliteDatabase
@@ -34,7 +33,7 @@ def door(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Door]:
     """A store whose clock runs a second at each look: long reads are slow, short ones not."""
     monkeypatch.setattr(sqlite, "PROGRESS_STEPS", 1_000)
     seconds = count()
-    database = SqliteDatabase(tmp_path / "records.db", [SCHEMA], monotonic=lambda: next(seconds))
+    database = SqliteDatabase(tmp_path / "records.db", monotonic=lambda: next(seconds))
     store = SqlRecordStore(database, "owner", tmp_path / "blobs")
     furnished(store)
     write(store, LETTERS, "entries", MANY)

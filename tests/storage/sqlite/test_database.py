@@ -1,19 +1,23 @@
 from __future__ import annotations
 
+import sqlite3
 import stat
 import subprocess
 import sys
 import textwrap
+from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from personal_server.errors import QueryTimeout, StorageUnavailable
 from personal_server.storage.sql.driver import Session
-from personal_server.storage.sql.fixed_tables import SchemaModule
-from personal_server.storage.sqlite.database import DatabaseInUse, DatabaseTooNew, SqliteDatabase
+from personal_server.storage.sql.schema import DatabaseTooNew, DatabaseTooOld, Step
+from personal_server.storage.sqlite.database import DatabaseInUse, SqliteDatabase
 
-NOTES = SchemaModule("notes", ("CREATE TABLE note (text TEXT)",))
+NOTES = Step("001_notes", "CREATE TABLE note (text TEXT)")
+OTHER = Step("002_other", "CREATE TABLE other (x); INSERT INTO other VALUES (7)")
 ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
 
 
@@ -84,23 +88,76 @@ def test_a_second_server_is_refused_and_commands_are_let_in_beside_the_first(
     SqliteDatabase(tmp_path / "a.db", [NOTES], serving=True).close()
 
 
-def test_a_file_of_a_newer_version_is_refused(tmp_path: Path) -> None:
-    newer = SchemaModule("notes", (*NOTES.migrations, "CREATE TABLE other (x)"))
-    SqliteDatabase(tmp_path / "a.db", [newer]).close()
-    with pytest.raises(DatabaseTooNew):
+def test_a_file_of_a_newer_version_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+    SqliteDatabase(tmp_path / "a.db", [NOTES, OTHER]).close()
+    for steps in ([NOTES], []):
+        with pytest.raises(DatabaseTooNew):
+            SqliteDatabase(tmp_path / "a.db", steps)
+    SqliteDatabase(tmp_path / "a.db", [NOTES, OTHER]).close()
+
+
+def test_a_file_of_version_numbers_before_the_first_release_is_refused(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "a.db")) as driver:
+        driver.execute("CREATE TABLE schema_version (module, version)")
+        driver.execute("INSERT INTO schema_version VALUES ('authorization', 1)")
+        driver.commit()
+    with pytest.raises(DatabaseTooOld):
         SqliteDatabase(tmp_path / "a.db", [NOTES])
-    with pytest.raises(DatabaseTooNew):
-        SqliteDatabase(tmp_path / "a.db", [])
-    SqliteDatabase(tmp_path / "a.db", [newer]).close()
 
 
-def test_modules_migrate_on_their_own(tmp_path: Path) -> None:
+def test_steps_are_taken_once_in_the_order_of_their_names(tmp_path: Path) -> None:
     SqliteDatabase(tmp_path / "a.db", [NOTES]).close()
-    other = SchemaModule("other", ("CREATE TABLE other (x)", "INSERT INTO other VALUES (7)"))
-    database = SqliteDatabase(tmp_path / "a.db", [NOTES, other])
+    more = Step("003_more", "UPDATE other SET x = x + 1")
+    for _ in range(2):
+        database = SqliteDatabase(tmp_path / "a.db", [NOTES, OTHER, more])
+        with database.read() as session:
+            assert session.rows("SELECT x FROM other") == [(8,)]
+        database.close()
+
+
+def test_a_step_that_came_later_with_an_earlier_name_is_taken_too(tmp_path: Path) -> None:
+    SqliteDatabase(tmp_path / "a.db", [NOTES, Step("003_more", "CREATE TABLE more (x)")]).close()
+    database = SqliteDatabase(
+        tmp_path / "a.db", [NOTES, OTHER, Step("003_more", "CREATE TABLE more (x)")]
+    )
     with database.read() as session:
         assert session.value("SELECT x FROM other") == 7
     database.close()
+
+
+def test_what_must_happen_before_a_migration_happens_before_it_and_not_otherwise(
+    tmp_path: Path,
+) -> None:
+    seen: list[tuple[list[str], list[object]]] = []
+
+    def look(steps: Sequence[str]) -> None:
+        with closing(sqlite3.connect(tmp_path / "a.db")) as driver:
+            tables = [name for (name,) in driver.execute("SELECT name FROM sqlite_schema")]
+        seen.append((list(steps), [name for name in tables if name in ("note", "other")]))
+
+    SqliteDatabase(tmp_path / "a.db", [NOTES], before_migration=look).close()
+    assert seen == []
+    for _ in range(2):
+        SqliteDatabase(tmp_path / "a.db", [NOTES, OTHER], before_migration=look).close()
+    assert seen == [(["002_other"], ["note"])]
+
+
+def test_a_migration_that_could_not_be_prepared_does_not_happen(tmp_path: Path) -> None:
+    def fail(steps: Sequence[str]) -> None:
+        raise StorageUnavailable("as if the backup had failed")
+
+    SqliteDatabase(tmp_path / "a.db", [NOTES]).close()
+    with pytest.raises(StorageUnavailable):
+        SqliteDatabase(tmp_path / "a.db", [NOTES, OTHER], before_migration=fail)
+    SqliteDatabase(tmp_path / "a.db", [NOTES]).close()
+
+
+def test_a_file_on_which_a_server_works_is_not_migrated_by_a_command(tmp_path: Path) -> None:
+    server = SqliteDatabase(tmp_path / "a.db", [NOTES], serving=True)
+    with pytest.raises(DatabaseInUse):
+        SqliteDatabase(tmp_path / "a.db", [NOTES, OTHER])
+    server.close()
+    SqliteDatabase(tmp_path / "a.db", [NOTES, OTHER]).close()
 
 
 def test_a_file_that_is_no_database_is_storage_unavailable(tmp_path: Path) -> None:
@@ -128,12 +185,17 @@ def test_a_killed_migration_leaves_the_old_version(tmp_path: Path) -> None:
         """
         import os, signal, sys
         from pathlib import Path
-        from personal_server.storage.sqlite.database import SqliteDatabase, SchemaModule
-        def die(session):
-            session.run("INSERT INTO other VALUES (1)")
-            os.kill(os.getpid(), signal.SIGKILL)
-        steps = ("CREATE TABLE note (text TEXT)", "CREATE TABLE other (x)", die)
-        SqliteDatabase(Path(sys.argv[1]), [SchemaModule("notes", steps)])
+        from personal_server.storage.sql.schema import Step
+        from personal_server.storage.sqlite import database
+        class Database(database.SqliteDatabase):
+            def _open(self, *sizes, **how):
+                session = super()._open(*sizes, **how)
+                kill = lambda: os.kill(os.getpid(), signal.SIGKILL)
+                session.driver.create_scalar_function("die", kill, 0)
+                return session
+        steps = [Step("001_notes", "CREATE TABLE note (text TEXT)"),
+                 Step("002_other", "CREATE TABLE other (x); INSERT INTO other VALUES (die())")]
+        Database(Path(sys.argv[1]), steps)
         """
     )
     done = subprocess.run([sys.executable, "-c", script, str(tmp_path / "a.db")], check=False)

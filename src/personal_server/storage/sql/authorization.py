@@ -11,20 +11,14 @@ from contextlib import contextmanager
 from typing import Any
 
 from personal_server.storage.authorization import (
-    ROW_TYPES,
     AuditRow,
     AuthorizationRow,
     R,
-    RefreshTokenRow,
-    RequestRow,
 )
 from personal_server.storage.sql.dialect import Value
 from personal_server.storage.sql.driver import Database, Session
-from personal_server.storage.sql.fixed_tables import SchemaModule
 from personal_server.storage.sql.statements import (
     SUBJECT,
-    add_column,
-    created,
     delete,
     insert,
     row_from,
@@ -34,24 +28,6 @@ from personal_server.storage.sql.statements import (
     values_of,
 )
 from personal_server.storage.tables import Assignment, ColumnCondition, Comparison, StoredColumn
-
-FIRST_TABLES = created(*ROW_TYPES)
-
-
-def _add_shown_artifacts(session: Session) -> None:
-    """The artifact shown last stands beside the request; pages shown before are shown anew."""
-    session.run(add_column(RequestRow, RequestRow.shown, session.dialect))
-    session.run(
-        f"UPDATE {RequestRow.table} SET {RequestRow.revision} = NULL, {RequestRow.facts} = NULL"  # noqa: S608
-    )
-
-
-def _add_salts(session: Session) -> None:
-    """What superseded a token before has no salt and cannot be given again."""
-    session.run(add_column(RefreshTokenRow, RefreshTokenRow.salt, session.dialect))
-
-
-SCHEMA = SchemaModule("authorization", (FIRST_TABLES, _add_shown_artifacts, _add_salts))
 
 
 class SqlAuthorizationStore:

@@ -19,6 +19,11 @@ class Dialect(Protocol):
         """What stands behind the name of a key that the database counts."""
         ...
 
+    @property
+    def find_table(self) -> str:
+        """The statement that gives a line for the table of a name."""
+        ...
+
     def column_type(self, kind: ColumnKind) -> str:
         """The type of a column."""
         ...

@@ -8,13 +8,10 @@ from typing import Any
 from personal_server.domain.disclosure import SERVED, DisclosureEntry
 from personal_server.storage.ports import DisclosureQuery
 from personal_server.storage.sql.dialect import Value
-from personal_server.storage.sql.driver import Database, Session
-from personal_server.storage.sql.fixed_tables import SchemaModule
+from personal_server.storage.sql.driver import Database
 from personal_server.storage.sql.statements import (
     SUBJECT,
-    created,
     delete,
-    index_on,
     insert,
     row_from,
     select,
@@ -48,15 +45,6 @@ class DisclosureRow(StoredRow, table="disclosures"):
     size_bytes: Cell[int]
 
 
-def _create(session: Session) -> None:
-    created(DisclosureRow)(session)
-    session.run(index_on(DisclosureRow, "disclosures_by_time", DisclosureRow.at_ns))
-    session.run(
-        index_on(DisclosureRow, "disclosures_by_grant", DisclosureRow.grant_id, DisclosureRow.at_ns)
-    )
-
-
-SCHEMA = SchemaModule("disclosures", (_create,))
 _ENTRY = DisclosureRow.table.names[1:]
 
 

@@ -1,4 +1,4 @@
-"""The fixed tables of records, and how tables come into being.
+"""The fixed tables of records.
 
 Tables that hold the records themselves are made per source (`layout`).
 
@@ -8,22 +8,7 @@ Rule: what the owner has is keyed by `subject_id` first; `source` is the number 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-
-from personal_server.storage.sql.driver import Session
-from personal_server.storage.sql.statements import created, index_on
 from personal_server.storage.tables import Cell, StoredRow, column
-
-Migration = str | Callable[[Session], None]
-
-
-@dataclass(frozen=True, slots=True)
-class SchemaModule:
-    """The tables of one part of the program: migration i brings version i to i + 1."""
-
-    name: str
-    migrations: Sequence[Migration]
 
 
 class StoreRow(StoredRow, table="store"):
@@ -196,41 +181,3 @@ class ErasedRow(StoredRow, table="erased", rowid=True):
     """A source whose word index still holds words of erased records."""
 
     source: Cell[int] = column(key=True)
-
-
-SCHEMA = SchemaModule(
-    "records",
-    (
-        created(StoreRow),
-        created(DeclarationRow),
-        created(LayoutRow),
-        created(ConnectionRow),
-        created(RunRow),
-        created(BookmarkRow),
-        created(RejectionRow),
-        index_on(
-            RejectionRow,
-            "rejections_place",
-            RejectionRow.subject_id,
-            RejectionRow.connection_id,
-            RejectionRow.number,
-        ),
-        created(SourceRow),
-        created(ChangeRow),
-        created(GoneRow),
-        created(BlobUploadRow),
-        index_on(BlobUploadRow, "blob_uploads_blob", BlobUploadRow.blob_id),
-        created(BlobReferenceRow),
-        index_on(
-            BlobReferenceRow,
-            "blob_references_blob",
-            BlobReferenceRow.blob_id,
-            BlobReferenceRow.source,
-            BlobReferenceRow.key,
-            BlobReferenceRow.field,
-        ),
-        created(SealingKeyRow),
-        created(RankingRow),
-        created(ErasedRow),
-    ),
-)

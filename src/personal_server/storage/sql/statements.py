@@ -14,71 +14,13 @@ from typing import Any, TypeVar
 
 import orjson
 
-from personal_server.storage.sql.dialect import Dialect, Value
-from personal_server.storage.sql.driver import Line, Session
+from personal_server.storage.sql.dialect import Value
+from personal_server.storage.sql.driver import Line
 from personal_server.storage.tables import ColumnKind, StoredColumn, StoredRow, StoredTable
 
 R = TypeVar("R", bound=StoredRow)
 Columns = Sequence[StoredColumn[R, Any]]
 SUBJECT = "subject_id"
-
-
-# Tables ---------------------------------------------------------------------------------------
-def created(*tables: type[StoredRow]) -> Callable[[Session], None]:
-    """The migration that makes tables as they were in the first version, with their indexes."""
-
-    def create(session: Session) -> None:
-        for table in tables:
-            for statement in create_table(table.table, session.dialect):
-                session.run(statement)
-
-    return create
-
-
-@cache
-def create_table(table: StoredTable, dialect: Dialect) -> tuple[str, ...]:
-    """The statements that make a table of the first version and its indexes of one column."""
-    first = [each for each in table.columns if each.since == 1]
-    led = [SUBJECT] if table.by_subject else []
-    parts = [f"{SUBJECT} {dialect.column_type(ColumnKind.TEXT)} NOT NULL"] if led else []
-    parts += [_column(each, table, dialect) for each in first]
-    if not _is_inline(table):
-        parts.append(f"PRIMARY KEY ({', '.join([*led, *table.key])})")
-    parts += [f"UNIQUE ({', '.join([*led, *together])})" for together in table.unique]
-    columns = ",\n    ".join(parts)
-    made = [f"CREATE TABLE {table} (\n    {columns}\n){dialect.table_options(rowid=table.rowid)}"]
-    made += [
-        f"CREATE INDEX {table}_by_{each} ON {table} ({', '.join([*led, each.name])})"
-        for each in first
-        if each.indexed
-    ]
-    return tuple(made)
-
-
-def index_on(table: type[R], name: str, *columns: StoredColumn[R, Any]) -> str:
-    """The statement that makes an index over several columns."""
-    led = f"{SUBJECT}, " if table.by_subject else ""
-    return f"CREATE INDEX {name} ON {table.table} ({led}{listed(columns)})"
-
-
-def add_column(table: type[R], column: StoredColumn[R, Any], dialect: Dialect) -> str:
-    """The statement that brings a column which a later version has."""
-    return f"ALTER TABLE {table.table} ADD COLUMN {_column(column, table.table, dialect)}"
-
-
-def _column(column: StoredColumn[Any, Any], table: StoredTable, dialect: Dialect) -> str:
-    if column.numbered:
-        return f"{column} {dialect.numbered_key}"
-    declared = f"{column} {dialect.column_type(column.kind)}"
-    if _is_inline(table) and column.key:
-        return f"{declared} PRIMARY KEY"
-    # a key is not null by itself; tables led by the subject say so too
-    is_bare = column.optional or (column.key and not table.by_subject)
-    return declared if is_bare else f"{declared} NOT NULL"
-
-
-def _is_inline(table: StoredTable) -> bool:
-    return len(table.key) == 1 and not table.by_subject
 
 
 # Statements -----------------------------------------------------------------------------------
@@ -105,9 +47,7 @@ def insert(table: type[StoredRow]) -> str:
     columns = [each for each in table.table.columns if not each.numbered]
     led = [SUBJECT] if table.by_subject else []
     named = [*led, *(each.name for each in columns)]
-    is_whole = len(named) == len(table.table.columns)
-    names = "" if is_whole else f" ({', '.join(named)})"
-    return f"INSERT INTO {table.table}{names} VALUES ({', '.join('?' * len(named))})"  # noqa: S608
+    return f"INSERT INTO {table.table} ({', '.join(named)}) VALUES ({', '.join('?' * len(named))})"  # noqa: S608
 
 
 def update(table: type[R], columns: Columns[R], *equal: StoredColumn[R, Any]) -> str:

@@ -2,10 +2,10 @@
 
 Rule: one *server* per file; commands of the owner (import, grant, link) open it beside the server,
 so nothing that another process may write is remembered between transactions.  One writer at a
-time, readers on their own connections (WAL).  Tables come from numbered migrations of schema
-modules; a file that knows more than we do is refused.
+time, readers on their own connections (WAL).  Tables come from steps (`storage/sql/schema`), which
+an existing file takes while no server works on it.
 
-Raises: DatabaseInUse, DatabaseTooNew, StorageUnavailable, QueryTimeout.
+Raises: DatabaseInUse, DatabaseTooNew, DatabaseTooOld, StorageUnavailable, QueryTimeout.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,13 @@ from personal_server.enforcement.rows import Matches
 from personal_server.errors import QueryTimeout, StorageUnavailable
 from personal_server.storage.sql.dialect import Dialect, Value
 from personal_server.storage.sql.driver import Line, T
-from personal_server.storage.sql.fixed_tables import SchemaModule
+from personal_server.storage.sql.schema import (
+    BeforeMigration,
+    Step,
+    known_steps,
+    missing_steps,
+    take_steps,
+)
 from personal_server.storage.sql.source_tables import Reader
 from personal_server.storage.sqlite.dialect import DIALECT, register
 from personal_server.storage.sqlite.search import search
@@ -45,10 +51,6 @@ PAGES_MERGED = 500
 
 class DatabaseInUse(StorageUnavailable):
     """Another server works on this file."""
-
-
-class DatabaseTooNew(StorageUnavailable):
-    """The file was written by a newer version of this program."""
 
 
 class SqliteSession:
@@ -132,14 +134,15 @@ class SqliteDatabase:
     """An open SQLite file.
 
     `readers` bounds how many reads run at once, further ones wait; `serving` claims the file for
-    the one server.
+    the one server; `before_migration` runs when an existing file is about to take steps.
     """
 
     def __init__(
         self,
         path: Path,
-        modules: Sequence[SchemaModule],
+        steps: Sequence[Step] | None = None,
         *,
+        before_migration: BeforeMigration = lambda _: None,
         readers: int = 8,
         serving: bool = False,
         monotonic: Callable[[], float] = time.monotonic,
@@ -156,7 +159,7 @@ class SqliteDatabase:
             self._writer = self._open(WRITER_CACHE_KIB)
             with translated():
                 self._writer.pragma("journal_mode", "wal")
-            _migrate(self._writer, modules)
+            self._migrate(known_steps() if steps is None else steps, before_migration)
         except BaseException:
             self._release()
             raise
@@ -222,7 +225,7 @@ class SqliteDatabase:
     def _merge(self, index: str, pages: int) -> bool:
         """One step; a negative number begins to merge everything.  Whether it did work."""
         with self.erase() as session:
-            if session.first("SELECT 1 FROM sqlite_schema WHERE name = ?", (index,)) is None:
+            if session.first(session.dialect.find_table, (index,)) is None:
                 return False
             before = session.total_changed
             session.run(f"INSERT INTO {index} ({index}, rank) VALUES ('merge', ?)", (pages,))  # noqa: S608
@@ -245,6 +248,29 @@ class SqliteDatabase:
                 reader.driver.close()
         self._writer.driver.close()
         self._release()
+
+    def _migrate(self, steps: Sequence[Step], before: BeforeMigration) -> None:
+        """Take every missing step, all in one transaction."""
+        with translated(), _transaction(self._writer, "BEGIN"):
+            missing = missing_steps(self._writer, steps)
+        if not missing.steps:
+            return
+        with nullcontext() if missing.is_new else self._unserved():
+            if not missing.is_new:
+                before([step.name for step in missing.steps])
+            with self.write() as session:
+                # what another process took while this one waited is not taken twice
+                take_steps(session, steps)
+
+    @contextmanager
+    def _unserved(self) -> Generator[None, None, None]:
+        """While no other server works on the file: its tables are not changed under one."""
+        claimed = _claim(self.path) if self._claimed is None else None
+        try:
+            yield
+        finally:
+            if claimed is not None:
+                os.close(claimed)
 
     def _release(self) -> None:
         if self._claimed is not None:
@@ -365,34 +391,3 @@ def _claim(path: Path) -> int:
             "Another server already works on this data directory. Stop it, or choose another."
         ) from error
     return descriptor
-
-
-def _migrate(connection: SqliteSession, modules: Sequence[SchemaModule]) -> None:
-    """Bring every module to its newest version, all in one transaction."""
-    with translated(), _transaction(connection, "BEGIN IMMEDIATE"):
-        connection.run(
-            "CREATE TABLE IF NOT EXISTS schema_version"
-            " (module TEXT PRIMARY KEY, version INTEGER NOT NULL) STRICT, WITHOUT ROWID"
-        )
-        rows = connection.run("SELECT module, version FROM schema_version")
-        versions = {str(name): int(str(version)) for name, version in rows}
-        known = {module.name: len(module.migrations) for module in modules}
-        if any(version > known.get(name, 0) for name, version in versions.items()):
-            raise DatabaseTooNew(
-                "This database was written by a newer version of pdpp. Install that version."
-            )
-        for module in modules:
-            _apply(connection, module, versions.get(module.name, 0))
-
-
-def _apply(connection: SqliteSession, module: SchemaModule, version: int) -> None:
-    for migration in module.migrations[version:]:
-        if isinstance(migration, str):
-            connection.run(migration)
-        else:
-            migration(connection)
-    connection.run(
-        "INSERT INTO schema_version VALUES (?, ?)"
-        " ON CONFLICT (module) DO UPDATE SET version = excluded.version",
-        (module.name, len(module.migrations)),
-    )

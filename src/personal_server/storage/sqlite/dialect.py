@@ -27,6 +27,7 @@ class SqliteDialect:
     """Field names are `[A-Za-z0-9_-]`, so that they stand in a JSON path without escapes."""
 
     numbered_key = "INTEGER PRIMARY KEY AUTOINCREMENT"
+    find_table = "SELECT 1 FROM sqlite_schema WHERE name = ?"
 
     def column_type(self, kind: ColumnKind) -> str:
         """One of the types that STRICT tables know."""

@@ -4,7 +4,14 @@ from collections.abc import Generator
 import pytest
 import structlog
 
-from personal_server.web.logs import CHATTY, configure_logging, mask_secrets
+from personal_server.web.logs import (
+    CHATTY,
+    REPEATS,
+    WINDOW_SECONDS,
+    RepeatLimit,
+    configure_logging,
+    mask_secrets,
+)
 
 SECRETS = [f"pdpp_{kind}_{'x' * 43}" for kind in ("at", "rt", "ac", "dc", "ol", "is")] + [
     "urn:ietf:params:oauth:request_uri:" + "y" * 43
@@ -47,3 +54,27 @@ def test_the_http_clients_lines_with_whole_urls_are_silenced(
     configure_logging("debug")
     logging.getLogger("httpx2").info("GET http://127.0.0.1/v1/search?q=marker")
     assert "marker" not in capsys.readouterr().err
+
+
+def test_an_exception_is_one_line_without_its_text(capsys: pytest.CaptureFixture[str]) -> None:
+    configure_logging("info")
+    try:
+        raise ValueError("my secret")
+    except ValueError:
+        logging.getLogger("some.library").exception("it\nfailed")
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "ValueError" in line
+    assert "test_logs.py" in line
+    assert "secret" not in line
+
+
+def test_what_repeats_is_said_a_few_times_a_minute_and_then_counted() -> None:
+    now = 0.0
+    limit = RepeatLimit(lambda: now)
+    record = logging.LogRecord("x", logging.ERROR, "here.py", 7, "again", None, None)
+    other = logging.LogRecord("x", logging.ERROR, "here.py", 8, "other", None, None)
+    assert sum(limit.filter(record) for _ in range(1_000)) == REPEATS
+    assert limit.filter(other)
+    now = WINDOW_SECONDS
+    assert limit.filter(record)
+    assert f"{1_000 - REPEATS} more" in record.getMessage()

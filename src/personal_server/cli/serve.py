@@ -7,10 +7,10 @@ import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 
-import uvicorn
 from rich.console import Console
 from rich.markup import escape
 
+from personal_server.app.http_server import HttpServer, stop_before_serving
 from personal_server.app.server import Server, open_server
 from personal_server.cli.exits import CommandError, settings_or_exit
 from personal_server.domain.hosts import host_connections, mcp_url
@@ -18,31 +18,17 @@ from personal_server.granting.owner_sessions import OwnerSignIn
 from personal_server.settings import Settings
 from personal_server.web.logs import configure_logging
 
-LARGEST_HEAD_BYTES = 64 * 1024
-CLOSING_SECONDS = 5
-IDLE_SECONDS = 75
-
 
 def serve() -> None:
-    """Serve your records at PDPP_BIND until interrupted."""
+    """Serve your records at PDPP_BIND until a signal (Ctrl-C, SIGTERM, SIGHUP) stops it."""
+    stop_before_serving()
     settings = settings_or_exit()
     configure_logging(settings.log_level)
     with listening(settings) as listener, open_server(settings) as server:
         require_password(server.sign_in, settings)
         listener.listen()  # from here on callers wait instead of being refused
         greet(server, settings, Console(stderr=True, highlight=False))
-        config = uvicorn.Config(
-            server.app,
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            proxy_headers=False,
-            lifespan="on",
-            h11_max_incomplete_event_size=LARGEST_HEAD_BYTES,
-            timeout_keep_alive=IDLE_SECONDS,
-            timeout_graceful_shutdown=CLOSING_SECONDS,
-        )
-        uvicorn.Server(config).run(sockets=[listener])
+        HttpServer(server.app).serve_on(listener)
 
 
 def require_password(sign_in: OwnerSignIn, settings: Settings) -> None:

@@ -6,6 +6,7 @@ judged; it never holds query texts, filter values, keys or contents.
 
 from __future__ import annotations
 
+import logging
 import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -138,6 +139,7 @@ def _entry(
 # Source: docs/contract/resource-server.md 14.3.
 
 
+_log = logging.getLogger(__name__)
 GATHER_SECONDS = 0.25
 TOLERATED_NS = 10 * NANOSECONDS
 
@@ -193,21 +195,31 @@ class DisclosureRecorder:
                 return True
             try:
                 self._store.append_disclosures(entries)
-            except PersonalServerError:
+            except Exception as error:  # noqa: BLE001 (whatever it was, the entries are kept)
                 with self._entries_lock:
                     self._waiting[:0] = entries
-                self._failing_since_ns = self._failing_since_ns or self._clock()
+                self._note_failure(error)
                 return False
+            if self._failing_since_ns is not None:
+                _log.warning("the disclosure log is written again")
             self._failing_since_ns = None
             return True
 
+    def _note_failure(self, error: Exception) -> None:
+        if self._failing_since_ns is None:
+            self._failing_since_ns = self._clock()
+            code = error.code if isinstance(error, PersonalServerError) else "internal_error"
+            kind = type(error).__name__
+            _log.error("the disclosure log cannot be written: %s (%s)", code, kind)
+
     def close(self) -> None:
-        """Write what waits and end the thread."""
+        """Write what waits and end the thread; what cannot be written even now is told."""
         self._closing.set()
         self._wake.set()
         if self._thread is not None:
             self._thread.join()
-        self.flush()
+        if not self.flush():
+            _log.error("%d entries of the disclosure log are lost", len(self._waiting))
 
     def _write_until_closed(self) -> None:
         while not self._closing.is_set():

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import html
 import logging
-import traceback
 from collections.abc import Callable, Mapping
-from pathlib import Path
 
 import orjson
 from starlette.responses import HTMLResponse, Response
@@ -21,6 +19,7 @@ from personal_server.errors import (
     InternalError,
     PersonalServerError,
 )
+from personal_server.web.logs import places_of
 from personal_server.web.requests import IncomingRequest, challenge, metadata_url
 from personal_server.web.responses import JSON_TYPE, NO_STORE, UnsatisfiableRange, page_headers
 
@@ -28,7 +27,6 @@ RETRY_SECONDS = 1
 NEXT_STEP = (
     "Authorize this client at the server named in resource_metadata, then repeat the request."
 )
-PLACES = 4
 
 ErrorPage = Callable[[IncomingRequest, PersonalServerError], Response]
 
@@ -45,9 +43,7 @@ def translate(error: Exception, request_id: str) -> PersonalServerError:
 
 def log_failure(error: BaseException, request_id: str) -> None:
     """Where it failed and which kind; never its text."""
-    frames = traceback.extract_tb(error.__traceback__)[-PLACES:]
-    places = " < ".join(f"{Path(f.filename).name}:{f.lineno}" for f in reversed(frames))
-    _log.error("defect %s in %s at %s", type(error).__name__, request_id, places)
+    _log.error("defect %s in %s at %s", type(error).__name__, request_id, places_of(error))
 
 
 def json_error(

@@ -1,7 +1,9 @@
 """Logs: structured lines on standard error, without secrets or record text.
 
 Rule: nothing is ever printed to standard output; any string of a secret's form is masked, and the
-HTTP client's own logger, which prints whole URLs, is silenced.
+HTTP client's own logger, which prints whole URLs, is silenced.  An exception is its type and its
+places, never its text, which may quote what it failed on; and whatever happens again and again is
+said so often and then counted, so that nobody fills a disk from outside.
 """
 
 from __future__ import annotations
@@ -9,7 +11,11 @@ from __future__ import annotations
 import logging
 import re
 import sys
-from collections.abc import MutableMapping
+import threading
+import time
+import traceback
+from collections.abc import Callable, MutableMapping
+from pathlib import Path
 from typing import Any
 
 import structlog
@@ -28,6 +34,17 @@ def mask_secrets(text: str) -> str:
     return _SECRET.sub("[secret]", text)
 
 
+PLACES = 4
+REPEATS = 10
+WINDOW_SECONDS = 60.0
+
+
+def places_of(error: BaseException) -> str:
+    """The innermost files and lines an error went through."""
+    frames = traceback.extract_tb(error.__traceback__)[-PLACES:]
+    return " < ".join(f"{Path(f.filename).name}:{f.lineno}" for f in reversed(frames))
+
+
 def _masking(_: object, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
     return {k: mask_secrets(v) if isinstance(v, str) else v for k, v in event.items()}
 
@@ -40,12 +57,48 @@ class _MaskingFilter(logging.Filter):
         return True
 
 
+class RepeatLimit(logging.Filter):
+    """Lets so many lines of one place in the code through in a minute, then counts the others."""
+
+    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._monotonic = monotonic
+        self._begun: dict[tuple[str, int], float] = {}
+        self._seen: dict[tuple[str, int], int] = {}
+        self._lock = threading.Lock()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether a line is written; the first of a new minute says how many were not."""
+        place, now = (record.pathname, record.lineno), self._monotonic()
+        with self._lock:
+            if now - self._begun.get(place, -WINDOW_SECONDS) >= WINDOW_SECONDS:
+                left_out = self._seen.get(place, 0) - REPEATS
+                self._begun[place], self._seen[place] = now, 0
+                if left_out > 0:
+                    record.msg = f"{record.getMessage()} ({left_out} more of these since)"
+                    record.args = None
+            self._seen[place] += 1
+            return self._seen[place] <= REPEATS
+
+
+class _OneLine(logging.Formatter):
+    """A line for each record, its exception included."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The message; of an exception its type and its places."""
+        line = " ".join(record.getMessage().split())
+        error = record.exc_info[1] if record.exc_info else None
+        return f"{line} ({type(error).__name__} at {places_of(error)})" if error else line
+
+
 def configure_logging(level: str) -> None:
     """Send every log line of the process to standard error, at `level` or above."""
     threshold = logging.getLevelNamesMapping()[level.upper()]
     handler = logging.StreamHandler(sys.stderr)
+    handler.addFilter(RepeatLimit())
     handler.addFilter(_MaskingFilter())
-    logging.basicConfig(level=threshold, handlers=[handler], format="%(message)s", force=True)
+    handler.setFormatter(_OneLine())
+    logging.basicConfig(level=threshold, handlers=[handler], force=True)
     for chatty in CHATTY:
         logging.getLogger(chatty).setLevel(max(threshold, logging.WARNING))
     structlog.configure(

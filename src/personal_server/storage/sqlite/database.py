@@ -11,6 +11,7 @@ Raises: DatabaseInUse, DatabaseTooNew, DatabaseTooOld, StorageUnavailable, Query
 from __future__ import annotations
 
 import fcntl
+import logging
 import math
 import os
 import queue
@@ -39,6 +40,7 @@ from personal_server.storage.sql.source_tables import Reader
 from personal_server.storage.sqlite.dialect import DIALECT, register
 from personal_server.storage.sqlite.search import search
 
+_log = logging.getLogger(__name__)
 PROGRESS_STEPS = 20_000
 BUSY_MS = 5_000
 STATEMENT_CACHE = 400
@@ -241,11 +243,16 @@ class SqliteDatabase:
             self._writer.pragma(name, value)
 
     def close(self) -> None:
-        """Close every connection.  Call when no read or write is under way."""
+        """Close every connection.  Call when no read or write is under way.
+
+        A server leaves everything in the one file, whoever else has it open.
+        """
         while not self._idle.empty():
             reader = self._idle.get_nowait()
             if reader is not None:
                 reader.driver.close()
+        if self._claimed is not None:
+            self._leave_one_file()
         self._writer.driver.close()
         self._release()
 
@@ -271,6 +278,14 @@ class SqliteDatabase:
         finally:
             if claimed is not None:
                 os.close(claimed)
+
+    def _leave_one_file(self) -> None:
+        try:
+            (busy, *_), *_ = self._writer.rows("PRAGMA wal_checkpoint(TRUNCATE)")
+        except apsw.Error as error:
+            busy = type(error).__name__
+        if busy:
+            _log.warning("the newest writes stay in the journal beside the database: %s", busy)
 
     def _release(self) -> None:
         if self._claimed is not None:

@@ -1,0 +1,62 @@
+"""The process as an HTTP server: how it listens, and how it stops.
+
+Rule: SIGTERM, SIGHUP and SIGINT are one orderly stop. Requests in flight end or are ended within
+seconds, then everything that is open is closed by whoever opened it; a signal that comes meanwhile
+changes nothing.
+"""
+
+from __future__ import annotations
+
+import signal
+import socket
+from collections.abc import Generator
+from contextlib import contextmanager
+
+import uvicorn
+from starlette.types import ASGIApp
+
+LARGEST_HEAD_BYTES = 64 * 1024
+CLOSING_SECONDS = 5
+IDLE_SECONDS = 75
+STOPPING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+class HttpServer(uvicorn.Server):
+    """A server that returns after a signal, where uvicorn would raise the signal once more and so
+    keep everybody else from closing what they opened.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        super().__init__(
+            uvicorn.Config(
+                app,
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                proxy_headers=False,
+                lifespan="on",
+                http="h11",
+                h11_max_incomplete_event_size=LARGEST_HEAD_BYTES,
+                timeout_keep_alive=IDLE_SECONDS,
+                timeout_graceful_shutdown=CLOSING_SECONDS,
+            )
+        )
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        """Let signals stop the server, from now until the end of the process."""
+        for number in STOPPING:
+            if signal.getsignal(number) is not signal.SIG_IGN:  # as `nohup` starts us
+                signal.signal(number, self.handle_exit)
+        yield
+
+    def serve_on(self, listener: socket.socket) -> None:
+        """Serve until a signal."""
+        self.run(sockets=[listener])
+
+
+def stop_before_serving() -> None:
+    """Let a signal that comes before anything is served end the process by way of its blocks."""
+    for number in STOPPING:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler)

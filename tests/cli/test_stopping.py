@@ -1,0 +1,61 @@
+"""How a server stops: what was answered is kept, and one file holds everything."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from personal_server.app.stores import open_owner_store
+from personal_server.storage.ports import DisclosureQuery
+from tests.cli.served import PAYMENTS, ServedProcess, served_process
+
+READS = 5
+HALF = (
+    "POST /oauth/revoke HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n"
+    "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 8\r\n\r\ntoke"
+)
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Generator[ServedProcess]:
+    with served_process(tmp_path) as process:
+        yield process
+
+
+def logged(process: ServedProcess) -> int:
+    """How many entries of the disclosure log a copy of the database alone holds."""
+    with open_owner_store(process.copied_database()) as store:
+        return len(store.disclosures.disclosures(DisclosureQuery(100)))
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_every_answered_read_is_in_the_one_file_after_a_signal(
+    served: ServedProcess, number: signal.Signals
+) -> None:
+    for _ in range(READS):
+        assert served.get(PAYMENTS, served.client_token).status_code == 200
+    assert served.stop(number) == 0
+    journal = Path(f"{served.settings.database_path}-wal")
+    assert not journal.exists() or journal.stat().st_size == 0
+    assert logged(served) == READS
+    assert "Traceback" not in served.log
+
+
+def test_a_request_in_flight_is_answered_and_one_that_never_ends_holds_up_nothing(
+    served: ServedProcess,
+) -> None:
+    half = HALF.format(port=served.port).encode()
+    with served.connect() as caller, served.connect() as staller:
+        caller.sendall(half)
+        staller.sendall(half)
+        assert served.get(PAYMENTS, served.client_token).status_code == 200
+        served.process.send_signal(signal.SIGTERM)
+        caller.sendall(b"n=xy")
+        answer = caller.recv(4096)
+        assert answer.startswith(b"HTTP/1.1 4")  # it names no client; that it is answered counts
+        assert served.stop() == 0
+    assert logged(served) == 1
+    assert "Traceback" not in served.log

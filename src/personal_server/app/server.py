@@ -12,6 +12,7 @@ import anyio
 import anyio.to_thread
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from personal_server.app.background import BackgroundTasks
 from personal_server.app.stores import Stores, command_origin, open_stores
 from personal_server.authorization_server.application import SEGMENTS as AUTHORIZATION_SEGMENTS
 from personal_server.authorization_server.application import (
@@ -37,7 +38,13 @@ from personal_server.errors import (
     StorageUnavailable,
 )
 from personal_server.granting.owner_sessions import OwnerSignIn
-from personal_server.granting.retention import Retention, keep_forgetting, keep_sweeping
+from personal_server.granting.retention import (
+    FORGET_SECONDS,
+    SWEEP_SECONDS,
+    Retention,
+    forget,
+    sweep,
+)
 from personal_server.mcp_adapter.calls import adapter_settings
 from personal_server.mcp_adapter.http import (
     Admitted,
@@ -61,6 +68,7 @@ from personal_server.rs_client.port import FixedBearer, RsPort
 from personal_server.settings import ConfigurationFile, LimitSettings, Settings
 from personal_server.web.application import Application
 from personal_server.web.guarded_fetch import GuardedFetch
+from personal_server.web.health import Health
 from personal_server.web.limits import FailedBearers
 from personal_server.web.requests import origin_policy
 
@@ -146,6 +154,7 @@ class TokenAdmission:
 
 
 VERSION = version("pdpp-personal-server")
+FLUSH_SECONDS = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +199,9 @@ def compose(
     hosted = _hosted(settings, resolver, origins, v1)
     console = console_app(_console_parts(settings, stores, sign_in))
     authorization = _authorization(settings, stores, sign_in, resolver.uses, origins, fetch)
+    background = _background(settings, stores, resolver)
+    health = Health()
+    health.register(background.faults)
     app = Application(
         policy,
         [
@@ -199,7 +211,8 @@ def compose(
         ],
         v1,
         FailedBearers(settings.limits.failed_tokens_per_minute, stores.clock),
-        lambda: _lifetime(hosted, settings, stores, resolver),
+        lambda: _lifetime(hosted, background),
+        health,
     )
     return Server(app, command_origin(settings), stores, sign_in)
 
@@ -310,18 +323,23 @@ def _hosted(
     )
 
 
-@asynccontextmanager
-async def _lifetime(
-    hosted: HostedApp,
-    settings: Settings,
-    stores: Stores,
-    resolver: TokenResolver,
-) -> AsyncGenerator[None, None]:
+def _background(settings: Settings, stores: Stores, resolver: TokenResolver) -> BackgroundTasks:
+    """What the server does by itself."""
     retention = Retention(settings.change_history_days, settings.disclosure_log_days)
-    async with hosted.run(), anyio.create_task_group() as tasks:
-        tasks.start_soon(keep_sweeping, stores.authorization, resolver.uses.flush, stores.clock)
-        tasks.start_soon(
-            keep_forgetting, stores.records, stores.disclosures, retention, stores.clock
-        )
+    background = BackgroundTasks(stores.clock)
+    background.register("uses", FLUSH_SECONDS, resolver.uses.flush, at_stop=True)
+    background.register(
+        "sweeping", SWEEP_SECONDS, lambda: sweep(stores.authorization, stores.clock())
+    )
+    background.register(
+        "forgetting",
+        FORGET_SECONDS,
+        lambda: forget(stores.records, stores.disclosures, retention, stores.clock()),
+    )
+    return background
+
+
+@asynccontextmanager
+async def _lifetime(hosted: HostedApp, background: BackgroundTasks) -> AsyncGenerator[None, None]:
+    async with hosted.run(), background.running():
         yield
-        tasks.cancel_scope.cancel()

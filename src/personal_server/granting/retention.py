@@ -10,14 +10,9 @@ Source: docs/contract/authorization-server.md 11.1, 18 (sweep); docs/contract/re
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable
 from dataclasses import dataclass
 
-import anyio.to_thread
-
 from personal_server.domain.values import DAY_NANOSECONDS, NANOSECONDS
-from personal_server.errors import StorageUnavailable
 from personal_server.granting.audit import SERVER, Subject, audit
 from personal_server.granting.clients import purge_clients
 from personal_server.granting.revocations import end_decided, end_family
@@ -39,14 +34,11 @@ from personal_server.storage.authorization import (
 from personal_server.storage.ports import DisclosureStore, RecordStore
 
 SWEEP_SECONDS = 600
-FLUSH_SECONDS = 60
 FORGET_SECONDS = 3_600
 KEPT_NS = DAY_NANOSECONDS
 KEPT_TOKENS_NS = 30 * DAY_NANOSECONDS
 SESSION_NS = 7 * DAY_NANOSECONDS
 UNREFERENCED_BLOB_NS = DAY_NANOSECONDS
-_log = logging.getLogger("personal_server.sweeping")
-_FORGETTING_LOG = logging.getLogger("personal_server.forgetting")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,25 +47,6 @@ class Retention:
 
     history_days: int = 180
     disclosure_days: int = 400
-
-
-async def keep_sweeping(
-    store: AuthorizationStore, flush_uses: Callable[[], None], clock: Callable[[], int]
-) -> None:
-    """Sweep now, then every ten minutes until cancelled, and note the use of tokens each minute.
-
-    What cannot be written now is told and done the next time.
-    """
-    minute = 0
-    while True:
-        try:
-            await anyio.to_thread.run_sync(flush_uses)
-            if minute % (SWEEP_SECONDS // FLUSH_SECONDS) == 0:
-                await anyio.to_thread.run_sync(sweep, store, clock())
-        except StorageUnavailable as error:
-            _log.warning("sweep postponed: %s", error.code)
-        minute += 1
-        await anyio.sleep(FLUSH_SECONDS)
 
 
 def sweep(store: AuthorizationStore, now_ns: int) -> None:
@@ -87,21 +60,6 @@ def sweep(store: AuthorizationStore, now_ns: int) -> None:
         _forget(writer, now_ns)
         _forget_tokens(writer, now_ns)
         purge_clients(writer, now_ns)
-
-
-async def keep_forgetting(
-    records: RecordStore,
-    disclosures: DisclosureStore,
-    retention: Retention,
-    clock: Callable[[], int],
-) -> None:
-    """Forget now, then every hour until cancelled; what fails is told and repeated."""
-    while True:
-        try:
-            await anyio.to_thread.run_sync(forget, records, disclosures, retention, clock())
-        except StorageUnavailable as error:
-            _FORGETTING_LOG.warning("forgetting postponed: %s", error.code)
-        await anyio.sleep(FORGET_SECONDS)
 
 
 def forget(

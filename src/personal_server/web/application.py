@@ -16,7 +16,6 @@ from hashlib import blake2b
 from typing import BinaryIO, Generic, TypeVar
 
 import msgspec
-import orjson
 from starlette.datastructures import MutableHeaders
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -30,6 +29,7 @@ from personal_server.errors import (
 )
 from personal_server.web.bodies import check_head, read_body, spool_body
 from personal_server.web.error_responses import json_error, translate
+from personal_server.web.health import HEALTH_PATHS, Health
 from personal_server.web.limits import FailedBearers
 from personal_server.web.parameters import Parameters, parse_query
 from personal_server.web.requests import (
@@ -296,7 +296,9 @@ class Application:
         otherwise: ASGIApp,
         failed_bearers: FailedBearers,
         lifetime: Lifetime = nullcontext,
+        health: Health | None = None,
     ) -> None:
+        self._health = health or Health()
         self._policy = policy
         self._lifetime = lifetime
         self._parts = {segment: part for segments, part in parts for segment in segments}
@@ -340,7 +342,7 @@ class Application:
         await self._part_of(scope)(scope, receive, send)
 
     def _settle(self, scope: Scope, headers: Mapping[str, str], request_id: str) -> str:
-        if scope["path"] == "/healthz":
+        if scope["path"] in HEALTH_PATHS:
             scope["state"] = {"request_id": request_id}
             return ""
         peer = (scope.get("client") or ("", 0))[0]
@@ -353,11 +355,22 @@ class Application:
         return address
 
     def _part_of(self, scope: Scope) -> ASGIApp:
+        if scope["path"] in HEALTH_PATHS:
+            return self._answer_health
         segments = scope["path"].split("/", 3)
-        if segments[1] == "healthz":
-            return _healthy
         first = "/".join(segments[1:3]) if segments[1] == ".well-known" else segments[1]
         return self._parts.get(first, self._otherwise)
+
+    async def _answer_health(self, scope: Scope, receive: Receive, send: Send) -> None:
+        del receive
+        if scope["method"] not in ("GET", "HEAD"):
+            refusal = MethodNotAllowed("This address takes GET.")
+            await _refuse(refusal, scope["state"]["request_id"], send, Allow="GET, HEAD")
+            return
+        response = self._health.response(scope["path"])
+        if scope["method"] == "HEAD":
+            response.body = b""
+        await _send(response, send)
 
     def _limiting_refusals(self, send: Send, address: str, request_id: str) -> Send:
         """Turn a refused bearer into a 429 where too many were refused before."""
@@ -400,18 +413,6 @@ def _lasting(message: Message) -> Mapping[str, str]:
         for name, value in message["headers"]
         if name.lower() in kept
     }
-
-
-async def _healthy(scope: Scope, receive: Receive, send: Send) -> None:
-    del receive
-    head = scope["method"] == "HEAD"
-    if head or scope["method"] == "GET":
-        headers = {"Cache-Control": "no-store", "Content-Type": JSON_TYPE}
-        body = b"" if head else orjson.dumps({"status": "ok"})
-        await _send(Response(body, 200, headers), send)
-        return
-    refusal = MethodNotAllowed("This address takes GET.")
-    await _refuse(refusal, scope["state"]["request_id"], send, Allow="GET, HEAD")
 
 
 async def _refuse(error: PersonalServerError, request_id: str, send: Send, **headers: str) -> None:

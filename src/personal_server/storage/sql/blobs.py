@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
@@ -104,17 +105,18 @@ class BlobsPart(StorePart):
         return None if line is None else BlobUpload(*line)
 
     def sweep_blobs(self, before_ns: int) -> int:
-        """Files that interrupted calls left behind go with them."""
+        """Files that interrupted calls left behind go with them.
+
+        One that cannot be removed is told when everything else is done.
+        """
         with self._database.write() as session:
             old = _unreferenced(session, self.subject_id, before_ns)
             for connection_id, blob_id in old:
                 forget_unreferenced(session, self.subject_id, connection_id, [blob_id])
         strays = _stray_files(self._blob_directory, before_ns)
-        for path in strays:
-            if path.parent == self._blob_directory:
-                path.unlink(missing_ok=True)
         named = {PREFIX + path.name for path in strays}
         remove_unheld(self._database, self._blob_directory, {b for _, b in old} | named)
+        _remove_all(path for path in strays if path.parent == self._blob_directory)
         return len(old)
 
 
@@ -174,9 +176,11 @@ def remove_unheld(database: Database, directory: Path, blob_ids: Iterable[str]) 
     if not candidates:
         return
     with database.write() as session:
-        for blob_id in candidates:
-            if not session.first(_IS_HELD_BY_ANY, (blob_id,)):
-                blob_path(directory, blob_id).unlink(missing_ok=True)
+        _remove_all(
+            blob_path(directory, blob_id)
+            for blob_id in candidates
+            if not session.first(_IS_HELD_BY_ANY, (blob_id,))
+        )
 
 
 def _unreferenced(session: Session, subject_id: str, before_ns: int) -> list[tuple[str, str]]:
@@ -242,8 +246,30 @@ def _stray_files(directory: Path, before_ns: int) -> list[Path]:
     """Scratch files and blobs of interrupted uploads or removals, by their age."""
     if not directory.is_dir():
         return []
-    files = [path for path in directory.rglob("*") if path.is_file()]
-    return [path for path in files if path.stat().st_mtime_ns < before_ns]
+    return [path for path in directory.rglob("*") if _is_file_before(path, before_ns)]
+
+
+def _is_file_before(path: Path, before_ns: int) -> bool:
+    """Whether it is an old file; one that vanished meanwhile, as uploads do, is none."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return False
+    return stat.S_ISREG(found.st_mode) and found.st_mtime_ns < before_ns
+
+
+def _remove_all(paths: Iterable[Path]) -> None:
+    """Remove every file that can be.  Raises: StorageUnavailable, when some could not."""
+    left = 0
+    for path in paths:
+        try:
+            path.unlink(missing_ok=True)
+        except OSError:
+            left += 1
+    if left:
+        raise StorageUnavailable(
+            f"{left} files of the blob directory cannot be removed. Check whose they are."
+        )
 
 
 def _copy(chunks: Iterable[bytes], file: BinaryIO, max_bytes: int) -> tuple[str, int]:

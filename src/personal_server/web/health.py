@@ -1,0 +1,86 @@
+"""Health: whether the server answers, whether it can serve, and what needs care.
+
+Rule: a part of the server says itself what is wrong with it; nothing personal is ever said here,
+since anybody may ask.
+Source: docs/contract/resource-server.md 1.7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+import orjson
+from starlette.responses import Response
+
+from personal_server.domain.values import render_instant
+from personal_server.web.responses import JSON_TYPE
+
+LIVE_PATH = "/healthz/live"
+HEALTH_PATHS = frozenset({"/healthz", LIVE_PATH})
+OK, DEGRADED, FAILING = "ok", "degraded", "failing"
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What is wrong with one part.
+
+    Shapes: `part` names it (`disk`, `database`, `clock`, `task.sweeping` …), `code` is a stable
+        word, `next_step` a sentence for the owner; `serving` is whether all that is asked for can
+        be answered all the same.
+    Units: `since_ns` UTC nanoseconds.
+    """
+
+    part: str
+    code: str
+    since_ns: int
+    next_step: str
+    serving: bool = True
+
+    def as_json(self) -> dict[str, str]:
+        """For programs and people."""
+        return {
+            "part": self.part,
+            "code": self.code,
+            "since": render_instant(self.since_ns),
+            "next_step": self.next_step,
+        }
+
+
+HealthPart = Callable[[], Iterable[Fault]]
+"""What is wrong with a part now; quick, and without effects."""
+
+
+class Health:
+    """Every part that was registered, asked anew each time."""
+
+    def __init__(self) -> None:
+        self._parts: list[HealthPart] = []
+
+    def register(self, part: HealthPart) -> None:
+        """Let a part speak."""
+        self._parts.append(part)
+
+    def faults(self) -> list[Fault]:
+        """What is wrong now, what keeps the server from serving first."""
+        found = [fault for part in self._parts for fault in part()]
+        return sorted(found, key=lambda fault: (fault.serving, fault.part))
+
+    def response(self, path: str) -> Response:
+        """`/healthz/live`: the process answers.  `/healthz`: what it can do."""
+        if path == LIVE_PATH:
+            return _response({"status": "live"})
+        faults = self.faults()
+        if not faults:
+            return _response({"status": OK})
+        serving = all(fault.serving for fault in faults)
+        said = {
+            "status": DEGRADED if serving else FAILING,
+            "faults": [fault.as_json() for fault in faults],
+        }
+        return _response(said, 200 if serving else 503)
+
+
+def _response(said: Mapping[str, object], status: int = 200) -> Response:
+    headers = {"Cache-Control": "no-store", "Content-Type": JSON_TYPE}
+    return Response(orjson.dumps(said), status, headers)

@@ -1,0 +1,44 @@
+"""What anybody may ask: whether the server lives, and what needs care."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from personal_server.web.health import Fault, Health
+
+SMALL = Fault("task.backups", "storage_unavailable", 10**18, "Look at the log.")
+LARGE = Fault("database", "storage_unavailable", 10**18, "Restore it.", serving=False)
+
+
+def asked(*faults: Fault, path: str = "/healthz") -> tuple[int, Any]:
+    health = Health()
+    health.register(lambda: ())
+    health.register(lambda: faults)
+    response = health.response(path)
+    return response.status_code, orjson.loads(response.body)
+
+
+def test_a_server_without_faults_is_ok() -> None:
+    assert asked() == (200, {"status": "ok"})
+
+
+def test_a_fault_that_keeps_nothing_from_being_served_is_told_and_no_more() -> None:
+    status, said = asked(SMALL)
+    assert (status, said["status"]) == (200, "degraded")
+    assert said["faults"] == [
+        {
+            "part": "task.backups",
+            "code": "storage_unavailable",
+            "since": "2001-09-09T01:46:40.000Z",
+            "next_step": "Look at the log.",
+        }
+    ]
+
+
+def test_a_server_that_cannot_serve_says_so_to_machines_and_lives() -> None:
+    status, said = asked(SMALL, LARGE)
+    assert (status, said["status"]) == (503, "failing")
+    assert [fault["part"] for fault in said["faults"]] == ["database", "task.backups"]
+    assert asked(LARGE, path="/healthz/live") == (200, {"status": "live"})

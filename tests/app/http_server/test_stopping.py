@@ -10,7 +10,7 @@ import pytest
 
 from personal_server.app.stores import open_owner_store
 from personal_server.storage.ports import DisclosureQuery
-from tests.cli.served import PAYMENTS, ServedProcess, served_process
+from tests.app.http_server.served import PAYMENTS, ServedProcess, served_process
 
 READS = 5
 HALF = (

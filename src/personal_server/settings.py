@@ -74,6 +74,8 @@ class Settings:
     max_blob_bytes: int = 50 * 1024**2
     mcp_resource_links: str = "auto"
     mcp_max_blob_bytes: int = 5 * 1024**2
+    max_connections: int = 1_000
+    stalled_seconds: int = 30
     log_level: str = "info"
     limits: LimitSettings = LimitSettings()
 
@@ -137,6 +139,8 @@ def from_env(environ: Mapping[str, str] = os.environ) -> Settings:  # noqa: TID2
         max_blob_bytes=read.integer("PDPP_MAX_BLOB_BYTES", 50 * 1024**2, 1, 2**40),
         mcp_resource_links=read.choice("PDPP_MCP_RESOURCE_LINKS", ("auto", "always", "never")),
         mcp_max_blob_bytes=read.integer("PDPP_MCP_MAX_BLOB_BYTES", 5 * 1024**2, 1, 2**30),
+        max_connections=read.integer("PDPP_MAX_CONNECTIONS", 1_000, 16, 10**6),
+        stalled_seconds=read.integer("PDPP_STALLED_SECONDS", 30, 1, 3_600),
         log_level=read.choice("PDPP_LOG_LEVEL", ("info", "debug", "warning", "error")),
         limits=_limits(read),
     )

@@ -3,6 +3,7 @@
 Rule: SIGTERM, SIGHUP and SIGINT are one orderly stop. Requests in flight end or are ended within
 seconds, then everything that is open is closed by whoever opened it; a signal that comes meanwhile
 changes nothing.
+Source: docs/contract/resource-server.md 1.8, 1.9.
 """
 
 from __future__ import annotations
@@ -11,22 +12,31 @@ import signal
 import socket
 from collections.abc import Generator
 from contextlib import contextmanager
+from functools import partial
+from typing import Any, cast
 
 import uvicorn
 from starlette.types import ASGIApp
 
+from personal_server.app.connections import CallerProtocol, Connections
+
 LARGEST_HEAD_BYTES = 64 * 1024
 CLOSING_SECONDS = 5
 IDLE_SECONDS = 75
+ACCEPTED_AT_ONCE = 128
+TICKS_A_SECOND = 10
 STOPPING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 class HttpServer(uvicorn.Server):
-    """A server that returns after a signal, where uvicorn would raise the signal once more and so
-    keep everybody else from closing what they opened.
+    """A server that returns after a signal.
+
+    uvicorn would raise the signal once more, and so keep everybody else from closing what they
+    opened.
     """
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, connections: Connections) -> None:
+        self._connections = connections
         super().__init__(
             uvicorn.Config(
                 app,
@@ -35,7 +45,9 @@ class HttpServer(uvicorn.Server):
                 server_header=False,
                 proxy_headers=False,
                 lifespan="on",
-                http="h11",
+                http=cast("Any", partial(CallerProtocol, held=connections)),
+                ws="none",
+                backlog=ACCEPTED_AT_ONCE,
                 h11_max_incomplete_event_size=LARGEST_HEAD_BYTES,
                 timeout_keep_alive=IDLE_SECONDS,
                 timeout_graceful_shutdown=CLOSING_SECONDS,
@@ -49,6 +61,12 @@ class HttpServer(uvicorn.Server):
             if signal.getsignal(number) is not signal.SIG_IGN:  # as `nohup` starts us
                 signal.signal(number, self.handle_exit)
         yield
+
+    async def on_tick(self, counter: int) -> bool:
+        """What uvicorn does ten times a second, and what a second brings."""
+        if counter % TICKS_A_SECOND == 0:
+            self._connections.end_stalled()
+        return await super().on_tick(counter)
 
     def serve_on(self, listener: socket.socket) -> None:
         """Serve until a signal."""

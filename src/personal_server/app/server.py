@@ -165,6 +165,7 @@ class Server:
     origin: str
     stores: Stores
     sign_in: OwnerSignIn
+    health: Health
 
     def sign_in_link(self) -> str:
         """A fresh link that signs the owner in once."""
@@ -214,7 +215,7 @@ def compose(
         lambda: _lifetime(hosted, background),
         health,
     )
-    return Server(app, command_origin(settings), stores, sign_in)
+    return Server(app, command_origin(settings), stores, sign_in, health)
 
 
 def _resource_server(

@@ -10,6 +10,11 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.markup import escape
 
+from personal_server.app.connections import (
+    Connections,
+    connections_within,
+    raise_descriptor_limit,
+)
 from personal_server.app.http_server import HttpServer, stop_before_serving
 from personal_server.app.server import Server, open_server
 from personal_server.cli.exits import CommandError, settings_or_exit
@@ -28,7 +33,10 @@ def serve() -> None:
         require_password(server.sign_in, settings)
         listener.listen()  # from here on callers wait instead of being refused
         greet(server, settings, Console(stderr=True, highlight=False))
-        HttpServer(server.app).serve_on(listener)
+        most = connections_within(settings.max_connections, raise_descriptor_limit())
+        connections = Connections(most, settings.stalled_seconds)
+        server.health.register(connections.faults)
+        HttpServer(server.app, connections).serve_on(listener)
 
 
 def require_password(sign_in: OwnerSignIn, settings: Settings) -> None:

@@ -38,12 +38,12 @@ def refusal(query: str) -> tuple[str, str | None]:
     "query", ["fields=id,title", "fields=id&fields=title", "fields[]=id&fields%5B%5D=title,id"]
 )
 def test_the_spellings_of_a_list_mean_the_same(query: str) -> None:
-    assert parse_query(query.encode(), DECLARED).names("fields") == ("id", "title")
+    assert parse_query(query.encode(), DECLARED).lists.get("fields", ()) == ("id", "title")
 
 
 def test_keyed_values_keep_the_name_as_sent() -> None:
     parsed = parse_query(b"filter[status]=open&filter[at][gte]=2026-01-01", DECLARED)
-    assert [(k.name, k.path, k.value) for k in parsed.keyed("filter")] == [
+    assert [(k.name, k.path, k.value) for k in parsed.keyed.get("filter", ())] == [
         ("filter[status]", ("status",), "open"),
         ("filter[at][gte]", ("at", "gte"), "2026-01-01"),
     ]
@@ -51,28 +51,28 @@ def test_keyed_values_keep_the_name_as_sent() -> None:
 
 def test_defaults_fill_in_and_sent_names_are_known() -> None:
     parsed = parse_query(b"order=asc", DECLARED)
-    assert parsed.integer("limit") == 25
+    assert parsed.integers.get("limit") == 25
     assert parsed.sent == {"order"}
 
 
 @pytest.mark.parametrize("name", ["connection_id", "connector_instance_id", "connector_id"])
 def test_empty_selectors_count_as_absent(name: str) -> None:
-    assert parse_query(f"{name}=".encode(), DECLARED).text(name) is None
+    assert parse_query(f"{name}=".encode(), DECLARED).texts.get(name) is None
 
 
 def test_an_empty_filter_compares_with_the_empty_string() -> None:
-    assert parse_query(b"filter[f]=", DECLARED).keyed("filter")[0].value == ""
+    assert parse_query(b"filter[f]=", DECLARED).keyed.get("filter", ())[0].value == ""
 
 
 def test_a_limit_above_its_maximum_is_clamped_with_a_warning() -> None:
     parsed = parse_query(b"limit=1000", DECLARED)
-    assert parsed.integer("limit") == 100
+    assert parsed.integers.get("limit") == 100
     assert parsed.warnings[0].detail == {"requested_limit": 1000, "max_limit": 100}
 
 
 def test_the_deprecated_selector_works_and_warns() -> None:
     parsed = parse_query(b"connector_instance_id=cin_1", DECLARED)
-    assert parsed.text("connection_id") == "cin_1"
+    assert parsed.texts.get("connection_id") == "cin_1"
     assert parsed.warnings[0].code == "deprecated_alias_used"
 
 

@@ -69,7 +69,7 @@ class ConsoleApplication(Surface[PageRoute, PageRequest]):
         cookie = request.cookies.get(session_cookie(request.origin))
         return replace(
             anonymous_request(request),
-            query={name: str(value) for name, value in exchange.parameters.scalars.items()},
+            query=exchange.parameters.texts,
             path=exchange.path,
             cookie=cookie,
             session=None if cookie is None else self._sign_in.session(cookie),

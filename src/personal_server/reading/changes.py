@@ -17,7 +17,6 @@ import msgspec
 from personal_server.domain.authority import ReadAuthority
 from personal_server.domain.cursor import (
     CursorPlace,
-    Sealer,
     TokenUse,
     open_place,
     projection_digest,
@@ -79,11 +78,6 @@ def follow(
         meta=unavailable_meta(authority, query.selectors),
         disclosed=_disclosed(read, shown),
     )
-
-
-def is_feed_cursor(sealer: Sealer, token: str | None) -> bool:
-    """Whether a `cursor` continues a feed rather than a list."""
-    return token is not None and sealer.open(TokenUse.FEED, token) is not None
 
 
 def _feed(

@@ -16,7 +16,7 @@ import msgspec
 from personal_server.domain.disclosure import Disclosed
 from personal_server.domain.wire_objects import Count, Sha256, WireObject, Word
 from personal_server.enforcement.authorize import authorize_blob
-from personal_server.enforcement.queries import BlobQuery, Selectors
+from personal_server.enforcement.queries import BlobQuery
 from personal_server.enforcement.rows import BlobReference
 from personal_server.errors import (
     AmbiguousConnection,
@@ -31,7 +31,7 @@ from personal_server.errors import (
     RangeNotSatisfiable,
 )
 from personal_server.reading.ports import ReadPorts
-from personal_server.resource_server.read_parameters import snapshot_of
+from personal_server.resource_server.read_parameters import selectors_of, snapshot_of
 from personal_server.resource_server.writes import (
     CONNECTION_TARGET,
     check_writable,
@@ -140,7 +140,7 @@ class Blobs:
         """`GET /v1/blobs/{blob_id}`."""
         blob_id = request.path["blob_id"]
         parameters = request.parameters
-        selectors = Selectors(parameters.text("connection_id"), parameters.text("connector_id"))
+        selectors = selectors_of(parameters)
         read = authorize_blob(request.authority, BlobQuery(blob_id, selectors))
         references = snapshot_of(request).blob(read.plan)
         content = self._ports.store.open_blob(blob_id) if references else None
@@ -161,15 +161,17 @@ class Blobs:
     def upload(self, request: Request) -> Reply:
         """`POST /v1/blobs`."""
         parameters = request.parameters
-        if parameters.text("connection_id") is None:
+        if parameters.texts.get("connection_id") is None:
             raise InvalidRequest("'connection_id' is required.", param="connection_id")
-        if not str(parameters.text("json_path")).startswith("/"):
+        if not str(parameters.texts.get("json_path")).startswith("/"):
             raise InvalidRequest("'json_path' is a JSON Pointer.", param="json_path")
-        mime_type = _mime_type(parameters.text("mime_type"), request.headers.get("content-type"))
+        mime_type = _mime_type(
+            parameters.texts.get("mime_type"), request.headers.get("content-type")
+        )
         with self._ports.snapshot(READ_DEADLINE_SECONDS) as snapshot:
             connection = target_of(request, snapshot)
             declaration = declaration_of(snapshot, self._declarations, connection)
-        declared_stream(declaration, str(parameters.text("stream")), "stream")
+        declared_stream(declaration, str(parameters.texts.get("stream")), "stream")
         check_writable(connection)
         upload, is_new = self._ports.store.receive_blob(
             connection.connection_id,

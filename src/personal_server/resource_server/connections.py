@@ -241,8 +241,8 @@ class OwnerConnections:
 
     def list(self, request: Request) -> Reply:
         """`GET /v1/owner/connections`."""
-        connector = request.parameters.text("connector_id")
-        status = request.parameters.text("status")
+        connector = request.parameters.texts.get("connector_id")
+        status = request.parameters.texts.get("status")
         with self._ports.snapshot(READ_DEADLINE_SECONDS) as snapshot:
             shown = self._shown(snapshot, request.authority)
             items = [
@@ -299,7 +299,7 @@ class OwnerConnections:
     def rejections(self, request: Request) -> Reply:
         """`GET …/{id}/rejections`."""
         connection_id = request.path["id"]
-        limit = request.parameters.integer("limit") or 1
+        limit = request.parameters.integers.get("limit") or 1
         start = page_start(request, self._ports.sealer)
         before = start if isinstance(start, int) else None
         with self._ports.snapshot(READ_DEADLINE_SECONDS) as snapshot:
@@ -315,7 +315,7 @@ class OwnerConnections:
     def erase(self, request: Request) -> Reply:
         """`DELETE /v1/owner/connections/{id}`."""
         connection_id = request.path["id"]
-        if request.parameters.text("confirm") != connection_id:
+        if request.parameters.texts.get("confirm") != connection_id:
             raise ConfirmationRequired(
                 "This erases everything the connection holds; repeat its id in confirm.",
                 param="confirm",

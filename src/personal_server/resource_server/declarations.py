@@ -322,7 +322,7 @@ class Declarations:
 
     def get(self, request: Request) -> Reply:
         """`GET /v1/owner/declarations/{connector_key}`."""
-        version = request.parameters.text("version")
+        version = request.parameters.texts.get("version")
         stored = self._ports.store.declaration(request.path["connector_key"], version)
         if stored is None:
             raise _unknown()

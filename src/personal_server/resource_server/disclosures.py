@@ -78,7 +78,7 @@ class Disclosures:
     def list(self, request: Request) -> Reply:
         """One page of the log."""
         self._flush()
-        limit = request.parameters.integer("limit") or 1
+        limit = request.parameters.integers.get("limit") or 1
         found = self._store.disclosures(_query(request, page_start(request, self._sealer), limit))
         shown = found[:limit]
         following = (
@@ -89,7 +89,7 @@ class Disclosures:
 
 
 def _query(request: Request, start: object, limit: int) -> DisclosureQuery:
-    texts = {name: request.parameters.text(name) for name in (*MEMBER_OF, "since", "until")}
+    texts = {name: request.parameters.texts.get(name) for name in (*MEMBER_OF, "since", "until")}
     equal = tuple(
         (member, value) for name, member in MEMBER_OF.items() if (value := texts[name]) is not None
     )

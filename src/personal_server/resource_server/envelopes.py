@@ -186,7 +186,7 @@ PAGED = frozenset({"limit", "cursor"})
 
 def page_start(request: Request, sealer: Sealer) -> object | None:
     """Where the page begins, or `None` for the first.  Raises: InvalidCursor."""
-    token = request.parameters.text("cursor")
+    token = request.parameters.texts.get("cursor")
     if token is None:
         return None
     place = open_place(sealer, TokenUse.LIST, token, _asked(request), param="cursor")
@@ -204,7 +204,7 @@ def named_page(
 ) -> tuple[list[T], str | None]:
     """One page of items in the order of their names, and the cursor of the next."""
     start = page_start(request, sealer)
-    limit = request.parameters.integer("limit") or len(items)
+    limit = request.parameters.integers.get("limit") or len(items)
     rest = [item for item in items if start is None or item[0] > str(start)]
     shown = rest[:limit]
     following = cursor_after(request, sealer, shown[-1][0]) if len(rest) > len(shown) else None
@@ -212,6 +212,8 @@ def named_page(
 
 
 def _asked(request: Request) -> str:
-    filters = {k: v for k, v in request.parameters.scalars.items() if k not in PAGED}
+    sent = request.parameters
+    scalars = {**sent.texts, **sent.integers, **sent.flags}
+    filters = {k: v for k, v in scalars.items() if k not in PAGED}
     asked = (sorted(request.path.items()), sorted(filters.items()))
     return request_digest(request.authority.holder, request.route_name, asked)

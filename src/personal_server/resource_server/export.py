@@ -69,15 +69,15 @@ class ExportRoutes:
                 )
             opening.callback(self._places.release)
             snapshot = opening.enter_context(self._ports.snapshot(None))
-            connection_id = request.parameters.text("connection_id")
-            stream = request.parameters.text("stream")
+            connection_id = request.parameters.texts.get("connection_id")
+            stream = request.parameters.texts.get("stream")
             extent = extent_of(snapshot, connection_id, stream)
             _check(extent, connection_id, stream)
-            form = str(request.parameters.text("format"))
+            form = str(request.parameters.texts.get("format"))
             if form == "ndjson":
                 chunks = export_lines(snapshot, extent, request.now_ns)
             else:
-                included = request.parameters.flag("include_blobs")
+                included = request.parameters.flags.get("include_blobs", False)
                 open_blob = self._ports.store.open_blob if included else _no_blob
                 chunks = export_archive(
                     snapshot, extent, self._enclosures, open_blob, request.now_ns

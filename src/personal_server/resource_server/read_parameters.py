@@ -17,9 +17,15 @@ from personal_server.enforcement.queries import (
     MAX_LIMIT,
     MAX_MATCH_CHARS,
     MAX_WINDOW_CHARS,
+    AggregateQuery,
+    ChangesQuery,
     Expand,
     FieldSelection,
+    FieldWindowQuery,
     FilterText,
+    RecordQuery,
+    RecordsQuery,
+    SearchQuery,
     Selectors,
 )
 from personal_server.errors import InvalidExpand, InvalidFilter, InvalidRequest, InvalidWindow
@@ -151,33 +157,121 @@ _NOT_WITH_CHANGES = ("filter", "sort", "order", "count", "window", "expand", "ex
 
 def selectors_of(parameters: Parameters) -> Selectors:
     """Which connections are asked."""
-    return Selectors(parameters.text("connection_id"), parameters.text("connector_id"))
+    texts = parameters.texts
+    return Selectors(texts.get("connection_id"), texts.get("connector_id"))
 
 
-def cut_of(parameters: Parameters) -> FieldSelection:
-    """What of the data is shown."""
-    return FieldSelection(parameters.names("fields"), parameters.text("view"))
-
-
-def expand_of(parameters: Parameters) -> Expand:
-    """Which relations are followed."""
-    limits = tuple((each.path[0], int(each.value)) for each in parameters.keyed("expand_limit"))
-    return Expand(parameters.names("expand"), limits)
-
-
-def filters_of(parameters: Parameters) -> tuple[FilterText, ...]:
-    """The conditions as written."""
-    return tuple(
-        FilterText(each.path[0], each.path[1] if len(each.path) > 1 else None, each.value)
-        for each in parameters.keyed("filter")
+def records_query(request: Request) -> RecordsQuery:
+    """A record list, as the query string spells it."""
+    sent = request.parameters
+    texts = sent.texts
+    return RecordsQuery(
+        stream=request.path["stream"],
+        selectors=selectors_of(sent),
+        limit=sent.integers["limit"],
+        cursor=texts.get("cursor"),
+        order=texts.get("order"),
+        sort=texts.get("sort"),
+        filters=_filters(sent),
+        cut=_cut(sent),
+        expand=_expand(sent),
+        count=texts["count"] != "none",
+        window=texts["window"] != "none",
     )
 
 
-def refuse_beside_changes(parameters: Parameters) -> None:
-    """A change feed has its own order and takes no conditions.  Raises: InvalidRequest."""
+def changes_query(request: Request) -> ChangesQuery:
+    """A change feed, which has its own order and takes no conditions.  Raises: InvalidRequest."""
+    sent = request.parameters
     for name in _NOT_WITH_CHANGES:
-        if name in parameters.sent:
+        if name in sent.sent:
             raise InvalidRequest(f"'{name}' does not go with 'changes_since'.", param=name)
+    return ChangesQuery(
+        stream=request.path["stream"],
+        selectors=selectors_of(sent),
+        limit=sent.integers["limit"],
+        cursor=sent.texts.get("cursor"),
+        changes_since=sent.texts.get("changes_since"),
+        cut=_cut(sent),
+    )
+
+
+def record_query(request: Request) -> RecordQuery:
+    """One record."""
+    sent = request.parameters
+    return RecordQuery(
+        stream=request.path["stream"],
+        key=request.path["record_key"],
+        selectors=selectors_of(sent),
+        cut=_cut(sent),
+        expand=_expand(sent),
+    )
+
+
+def field_window_query(request: Request) -> FieldWindowQuery:
+    """A stretch of one field."""
+    sent = request.parameters
+    texts, integers = sent.texts, sent.integers
+    return FieldWindowQuery(
+        stream=request.path["stream"],
+        key=request.path["record_key"],
+        field=texts.get("field") or "",
+        selectors=selectors_of(sent),
+        offset_chars=integers.get("offset_chars"),
+        limit_chars=integers.get("limit_chars"),
+        text=texts.get("q"),
+        before_chars=integers.get("before_chars"),
+        after_chars=integers.get("after_chars"),
+    )
+
+
+def aggregate_query(request: Request) -> AggregateQuery:
+    """An aggregate."""
+    sent = request.parameters
+    texts = sent.texts
+    return AggregateQuery(
+        stream=request.path["stream"],
+        metric=texts["metric"],
+        selectors=selectors_of(sent),
+        field=texts.get("field"),
+        group_by=texts.get("group_by"),
+        group_by_time=texts.get("group_by_time"),
+        granularity=texts.get("granularity"),
+        time_zone=texts.get("time_zone"),
+        limit=sent.integers["limit"],
+        filters=_filters(sent),
+    )
+
+
+def search_query(request: Request) -> SearchQuery:
+    """A search."""
+    sent = request.parameters
+    return SearchQuery(
+        text=sent.texts["q"],
+        selectors=selectors_of(sent),
+        streams=sent.lists.get("streams", ()),
+        limit=sent.integers["limit"],
+        cursor=sent.texts.get("cursor"),
+        filters=_filters(sent),
+    )
+
+
+def _cut(parameters: Parameters) -> FieldSelection:
+    return FieldSelection(parameters.lists.get("fields", ()), parameters.texts.get("view"))
+
+
+def _expand(parameters: Parameters) -> Expand:
+    sent = parameters.keyed.get("expand_limit", ())
+    limits = tuple((each.path[0], int(each.value)) for each in sent)
+    return Expand(parameters.lists.get("expand", ()), limits)
+
+
+def _filters(parameters: Parameters) -> tuple[FilterText, ...]:
+    """The conditions as written."""
+    return tuple(
+        FilterText(each.path[0], each.path[1] if len(each.path) > 1 else None, each.value)
+        for each in parameters.keyed.get("filter", ())
+    )
 
 
 def snapshot_of(request: Request) -> ReadSnapshot:

@@ -7,19 +7,10 @@ from __future__ import annotations
 
 from typing import ClassVar, cast
 
+from personal_server.domain.cursor import TokenUse
 from personal_server.domain.envelope import UNCOUNTED, ReadResult
 from personal_server.domain.wire_objects import WireObject, Word
 from personal_server.enforcement.disclose import Record, SearchResult, Tombstone
-from personal_server.enforcement.queries import (
-    DEFAULT_GROUPS,
-    DEFAULT_LIMIT,
-    AggregateQuery,
-    ChangesQuery,
-    FieldWindowQuery,
-    RecordQuery,
-    RecordsQuery,
-    SearchQuery,
-)
 from personal_server.errors import (
     AmbiguousConnection,
     AmbiguousSchemaDetail,
@@ -41,7 +32,7 @@ from personal_server.errors import (
     UnsupportedSearchMode,
 )
 from personal_server.reading.aggregates import ShownAggregation, read_aggregate
-from personal_server.reading.changes import follow, is_feed_cursor
+from personal_server.reading.changes import follow
 from personal_server.reading.field_windows import ShownFieldWindow, read_field_window
 from personal_server.reading.ports import ReadPorts
 from personal_server.reading.records import read_record, read_records
@@ -64,11 +55,12 @@ from personal_server.resource_server.read_parameters import (
     RECORDS,
     SCHEMA,
     SEARCH,
-    cut_of,
-    expand_of,
-    filters_of,
-    refuse_beside_changes,
-    selectors_of,
+    aggregate_query,
+    changes_query,
+    field_window_query,
+    record_query,
+    records_query,
+    search_query,
     snapshot_of,
 )
 from personal_server.resource_server.schema import (
@@ -170,67 +162,28 @@ class RecordRoutes:
 
     def list_records(self, request: Request) -> Reply:
         """`GET /v1/streams/{stream}/records`."""
-        sent = request.parameters
-        feed = is_feed_cursor(self._ports.sealer, sent.text("cursor"))
+        sent, sealer = request.parameters, self._ports.sealer
+        cursor = sent.texts.get("cursor")
+        feed = cursor is not None and sealer.open(TokenUse.FEED, cursor) is not None
         if feed or "changes_since" in sent.sent:
-            return self._follow(request)
-        query = RecordsQuery(
-            stream=request.path["stream"],
-            selectors=selectors_of(sent),
-            limit=sent.integer("limit") or DEFAULT_LIMIT,
-            cursor=sent.text("cursor"),
-            order=sent.text("order"),
-            sort=sent.text("sort"),
-            filters=filters_of(sent),
-            cut=cut_of(sent),
-            expand=expand_of(sent),
-            count=sent.text("count") != "none",
-            window=sent.text("window") != "none",
-        )
-        answer = read_records(self._ports, snapshot_of(request), request.authority, query)
-        return record_list(request, answer)
-
-    def _follow(self, request: Request) -> Reply:
-        sent = request.parameters
-        refuse_beside_changes(sent)
-        query = ChangesQuery(
-            stream=request.path["stream"],
-            selectors=selectors_of(sent),
-            limit=sent.integer("limit") or DEFAULT_LIMIT,
-            cursor=sent.text("cursor"),
-            changes_since=sent.text("changes_since"),
-            cut=cut_of(sent),
-        )
-        answer = follow(self._ports, snapshot_of(request), request.authority, query)
+            answer = follow(
+                self._ports, snapshot_of(request), request.authority, changes_query(request)
+            )
+        else:
+            answer = read_records(
+                self._ports, snapshot_of(request), request.authority, records_query(request)
+            )
         return record_list(request, answer)
 
     def read_record(self, request: Request) -> Reply:
         """`GET /v1/streams/{stream}/records/{record_key}`."""
-        sent = request.parameters
-        query = RecordQuery(
-            stream=request.path["stream"],
-            key=request.path["record_key"],
-            selectors=selectors_of(sent),
-            cut=cut_of(sent),
-            expand=expand_of(sent),
-        )
+        query = record_query(request)
         answer = read_record(snapshot_of(request), request.authority, query)
         return object_reply(SingleRecord, request, answer)
 
     def read_field_window(self, request: Request) -> Reply:
         """`GET /v1/streams/{stream}/records/{record_key}/field-window`."""
-        sent = request.parameters
-        query = FieldWindowQuery(
-            stream=request.path["stream"],
-            key=request.path["record_key"],
-            field=sent.text("field") or "",
-            selectors=selectors_of(sent),
-            offset_chars=sent.integer("offset_chars"),
-            limit_chars=sent.integer("limit_chars"),
-            text=sent.text("q"),
-            before_chars=sent.integer("before_chars"),
-            after_chars=sent.integer("after_chars"),
-        )
+        query = field_window_query(request)
         answer = read_field_window(snapshot_of(request), request.authority, query, request.raw_path)
         return object_reply(SingleFieldWindow, request, answer)
 
@@ -304,19 +257,7 @@ class AggregateRoute:
 
     def read(self, request: Request) -> Reply:
         """One aggregate."""
-        sent = request.parameters
-        query = AggregateQuery(
-            stream=request.path["stream"],
-            metric=sent.text("metric") or "",
-            selectors=selectors_of(sent),
-            field=sent.text("field"),
-            group_by=sent.text("group_by"),
-            group_by_time=sent.text("group_by_time"),
-            granularity=sent.text("granularity"),
-            time_zone=sent.text("time_zone"),
-            limit=sent.integer("limit") or DEFAULT_GROUPS,
-            filters=filters_of(sent),
-        )
+        query = aggregate_query(request)
         answer = read_aggregate(self._ports, snapshot_of(request), request.authority, query)
         return object_reply(SingleAggregation, request, answer)
 
@@ -338,15 +279,7 @@ class SearchRoutes:
 
     def search(self, request: Request) -> Reply:
         """`GET /v1/search`."""
-        sent = request.parameters
-        query = SearchQuery(
-            text=sent.text("q") or "",
-            selectors=selectors_of(sent),
-            streams=sent.names("streams"),
-            limit=sent.integer("limit") or DEFAULT_LIMIT,
-            cursor=sent.text("cursor"),
-            filters=filters_of(sent),
-        )
+        query = search_query(request)
         answer = search(self._ports, snapshot_of(request), request.authority, query)
         body = page_of(
             SearchResults,
@@ -388,8 +321,8 @@ def read_routes(ports: ReadPorts) -> tuple[Route, ...]:
 
 def counting_cost(parameters: Parameters) -> int:
     """One for the read, one more for counting.  Source: docs/contract/resource-server.md 16."""
-    counts = parameters.text("count") not in (None, "none")
-    return 1 + (counts or parameters.text("window") not in (None, "none"))
+    counts = parameters.texts.get("count") not in (None, "none")
+    return 1 + (counts or parameters.texts.get("window") not in (None, "none"))
 
 
 def _schema_routes(routes: SchemaRoutes) -> tuple[Route, ...]:

@@ -589,7 +589,11 @@ def schema_query(sent: Parameters) -> SchemaQuery:
     Source: docs/contract/resource-server.md 6.2.
     Raises: InvalidRequest.
     """
-    view, detail, stream = sent.text("view"), sent.text("detail"), sent.text("stream")
+    view, detail, stream = (
+        sent.texts.get("view"),
+        sent.texts.get("detail"),
+        sent.texts.get("stream"),
+    )
     if detail is not None and view not in (None, detail):
         raise InvalidRequest("'detail' and 'view' disagree; send one of them.", param="detail")
     if detail == "full" and stream is None:

@@ -73,8 +73,8 @@ def target_of(request: Request, snapshot: ReadSnapshot, connector: str | None = 
 
     Raises: InvalidRequest, ConnectionNotFound, AmbiguousConnection.
     """
-    named = request.parameters.text("connector_id") if connector is None else connector
-    return write_target(snapshot, request.parameters.text("connection_id"), named)
+    named = request.parameters.texts.get("connector_id") if connector is None else connector
+    return write_target(snapshot, request.parameters.texts.get("connection_id"), named)
 
 
 def declaration_of(
@@ -201,7 +201,7 @@ class Ingest:
             _lines(request.spool),
             now_ns=request.now_ns,
             new_receipt_id=lambda: f"rr_{self._ports.random_bytes(9).hex()}",
-            run_id=request.parameters.text("run_id"),
+            run_id=request.parameters.texts.get("run_id"),
         )
         return Reply(
             ShownIngest(
@@ -288,7 +288,7 @@ class Deletes:
 
     def all(self, request: Request) -> Reply:
         """`DELETE /v1/streams/{stream}/records?confirm=<stream>`."""
-        if request.parameters.text("confirm") != request.path["stream"]:
+        if request.parameters.texts.get("confirm") != request.path["stream"]:
             raise ConfirmationRequired(
                 "This deletes every record of the stream; repeat its name in confirm.",
                 param="confirm",

@@ -78,46 +78,25 @@ class KeyedValue:
     value: str
 
 
-Scalar = str | int | bool
-
-
 @dataclass(frozen=True, slots=True)
 class Parameters:
     """The parsed parameters of a request, defaults filled in, aliases resolved.
 
-    `warnings` are those that parsing gave rise to (clamped limits, deprecated names);
-    `sent` are the names that the caller wrote, in their present spelling.
+    Shapes: each by name, and absent where nothing was sent and there is no default; `lists` without
+        duplicates, `keyed` in the order sent.  `warnings` are those that parsing gave rise to
+        (clamped limits, deprecated names); `sent` are the names that the caller wrote, in their
+        present spelling.
     """
 
-    scalars: Mapping[str, Scalar] = field(default_factory=dict[str, Scalar])
+    texts: Mapping[str, str] = field(default_factory=dict[str, str])
+    integers: Mapping[str, int] = field(default_factory=dict[str, int])
+    flags: Mapping[str, bool] = field(default_factory=dict[str, bool])
     lists: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
-    keyed_values: Mapping[str, tuple[KeyedValue, ...]] = field(
+    keyed: Mapping[str, tuple[KeyedValue, ...]] = field(
         default_factory=dict[str, tuple[KeyedValue, ...]]
     )
     sent: frozenset[str] = frozenset()
     warnings: tuple[Warning, ...] = ()
-
-    def text(self, name: str) -> str | None:
-        """A text parameter, or `None` if absent."""
-        value = self.scalars.get(name)
-        return None if value is None else str(value)
-
-    def integer(self, name: str) -> int | None:
-        """An integer parameter, or `None` if absent."""
-        value = self.scalars.get(name)
-        return value if isinstance(value, int) else None
-
-    def flag(self, name: str) -> bool:
-        """A boolean parameter; absent is false."""
-        return self.scalars.get(name) is True
-
-    def names(self, name: str) -> tuple[str, ...]:
-        """A list parameter without duplicates; absent is empty."""
-        return self.lists.get(name, ())
-
-    def keyed(self, name: str) -> tuple[KeyedValue, ...]:
-        """All values of a keyed parameter, in the order sent."""
-        return self.keyed_values.get(name, ())
 
 
 def by_name(parameters: Iterable[Parameter]) -> Mapping[str, Parameter]:
@@ -167,6 +146,8 @@ MAX_INTEGER_DIGITS = 18
 _NAME = re.compile(r"([^\[\]]+)((?:\[[^\[\]]*\])*)\Z")
 _KEYS = re.compile(r"\[([^\[\]]*)\]")
 _INTEGER = re.compile(r"[0-9]+\Z")
+
+Scalar = str | int | bool
 
 
 def parse_query(query: bytes, declared: Mapping[str, Parameter]) -> Parameters:
@@ -276,7 +257,9 @@ class _Gathered:
             if parameter.default is not None:
                 scalars.setdefault(name, parameter.default)
         return Parameters(
-            scalars,
+            {name: value for name, value in scalars.items() if isinstance(value, str)},
+            {name: value for name, value in scalars.items() if type(value) is int},
+            {name: value for name, value in scalars.items() if isinstance(value, bool)},
             {name: tuple(items) for name, items in self._lists.items()},
             {name: tuple(values.values()) for name, values in self._keyed.items()},
             sent,

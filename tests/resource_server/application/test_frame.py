@@ -31,7 +31,7 @@ SOURCE = ReadableSource(
 
 
 def echo(request: Request) -> Reply:
-    body = {"path": dict(request.path), "limit": request.parameters.integer("limit")}
+    body = {"path": dict(request.path), "limit": request.parameters.integers.get("limit")}
     return Reply(body, disclosed=[Disclosed(SOURCE, ("id",), 3)])
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from personal_server.mcp_adapter.errors import ToolError
-from personal_server.mcp_adapter.safe_text import has_steering, is_unicode, quoted
+from personal_server.mcp_adapter.safe_text import is_plain, quoted
 from personal_server.rs_client.json_values import (
     Json,
     as_count,
@@ -86,19 +86,21 @@ def parse_id(text: str) -> RecordRef:
     connection, slash, rest = text.rpartition("/")
     stream, colon, record = rest.partition(":")
     parts = [connection] * bool(slash) + [stream, record]
-    if not colon or not all(is_part(part) for part in parts) or ":" in connection:
+    if not colon or not all(map(_is_segment, parts)) or ":" in connection or not is_plain(text):
         raise _invalid(text)
     return RecordRef(connection if slash else None, stream, record)
 
 
 def is_part(part: str) -> bool:
     """Whether a stream name or another segment of an id obeys the grammar."""
+    return _is_segment(part) and is_plain(part)
+
+
+def _is_segment(part: str) -> bool:
     if not part or part == "." or ".." in part or "/" in part or "\\" in part:
         return False
     decoded = unquote(part)
-    if "/" in decoded or "\\" in decoded or ".." in decoded:
-        return False
-    return not has_steering(part) and is_unicode(part)
+    return not ("/" in decoded or "\\" in decoded or ".." in decoded)
 
 
 def _invalid(text: str) -> ToolError:

@@ -32,6 +32,13 @@ def has_steering(text: str) -> bool:
     return bool(STEERING.search(text) or BREAKS.search(text))
 
 
+def is_plain(text: str) -> bool:
+    """Whether a text can be written as UTF-8 and holds nothing that steers a display."""
+    if text.isascii() and text.isprintable():
+        return True
+    return is_unicode(text) and not has_steering(text)
+
+
 def has_white_space(text: str) -> bool:
     """Whether a text is more than one word."""
     return WHITE_SPACE.search(text) is not None

@@ -69,10 +69,11 @@ def _status_phrase(status: int) -> str:
 
 def request_id_of(headers: Mapping[str, str], body: object) -> str | None:
     """The id of an answer: header first, then the body's own."""
+    sent = headers.get("request-id") or headers.get("x-request-id")
+    if sent:
+        return sent
     whole = as_object(body)
     return first_text(
-        headers.get("request-id"),
-        headers.get("x-request-id"),
         as_object(whole.get("error")).get("request_id"),
         as_object(whole.get("meta")).get("request_id"),
     )
@@ -109,8 +110,8 @@ def _rows_path(body: Json) -> tuple[str, ...]:
 
 
 def _at(body: Json, path: tuple[str, ...]) -> object:
-    value: object = body
-    for name in path:
+    value: object = body.get(path[0])
+    for name in path[1:]:
         value = as_object(value).get(name)
     return value
 

@@ -155,7 +155,7 @@ def _member(name: str, value: Any, declared: bool) -> PayloadMember:
         if facts is None:
             return PayloadMember(name, value, len(value))
         return PayloadMember(name, facts.placeholder, note=_binary(name, facts))
-    if not value or not (is_list(value) or is_object(value)):
+    if not value or isinstance(value, int | float):
         return PayloadMember(name, value)
     facts = binary_facts(value)
     if facts is None:

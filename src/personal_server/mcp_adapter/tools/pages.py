@@ -6,11 +6,13 @@ right after the last row shown, because it comes with the page that is shown.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from personal_server.mcp_adapter import contract
 from personal_server.mcp_adapter.arguments import Arguments
 from personal_server.mcp_adapter.calls import Outcome, ToolCall
 from personal_server.mcp_adapter.errors import ToolError
+from personal_server.mcp_adapter.faces import text
 from personal_server.mcp_adapter.faces.page_layout import (
     Block,
     Fitting,
@@ -26,7 +28,7 @@ from personal_server.rs_client.answers import (
     rows_of,
     with_rows,
 )
-from personal_server.rs_client.json_values import Json, as_object
+from personal_server.rs_client.json_values import Json, as_object, as_text
 from personal_server.rs_client.port import Path, Query
 
 NO_CURSOR_ADVICE = (
@@ -34,7 +36,7 @@ NO_CURSOR_ADVICE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RecordPage:
     """One response, its rows within the limit, and what is to be known about it."""
 
@@ -45,8 +47,27 @@ class RecordPage:
     warnings: list[Json]
     request_id: str | None
 
+    @cached_property
+    def facts(self) -> list[str]:
+        """What the head line says of it."""
+        return text.page_facts(self.body, self.more, self.cursor)
 
-@dataclass(frozen=True, slots=True)
+    @cached_property
+    def notes(self) -> list[str]:
+        """The lines between the head line and the rows."""
+        return [
+            *text.note_lines(self.body, self.warnings),
+            *text.recall_lines(self.body),
+            *text.freshness_lines(self.body),
+        ]
+
+    @cached_property
+    def bookmark(self) -> str | None:
+        """Where a change feed resumes."""
+        return as_text(page_member(self.body, "next_changes_since"))
+
+
+@dataclass(frozen=True)
 class ShownPage:
     """A page and its blocks."""
 
@@ -54,12 +75,12 @@ class ShownPage:
     blocks: list[Block]
     reads: int
 
-    @property
+    @cached_property
     def data(self) -> Json:
         """The envelope with the rows as they are shown."""
         return with_rows(self.page.body, [block.row for block in self.blocks])
 
-    @property
+    @cached_property
     def ladder(self) -> list[Json]:
         """Every ladder entry of the page."""
         return [entry for block in self.blocks for entry in block.ladder]

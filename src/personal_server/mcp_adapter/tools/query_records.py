@@ -22,8 +22,7 @@ from personal_server.mcp_adapter.faces.record_identity import RecordPlace
 from personal_server.mcp_adapter.faces.records import RowItem
 from personal_server.mcp_adapter.tools.expansion import encode_expand, pass_expand_gate
 from personal_server.mcp_adapter.tools.pages import PageRead, RecordPage, ShownPage, read_page
-from personal_server.rs_client.answers import page_member
-from personal_server.rs_client.json_values import Json, as_text
+from personal_server.rs_client.json_values import Json
 from personal_server.rs_client.port import Query
 
 PLAIN_NAMES = ("cursor", "view", "sort", "order", "count", "changes_since", "connection_id")
@@ -66,9 +65,9 @@ def check_shape(arguments: Arguments) -> Query:
 
 
 def _render(call: ToolCall, arguments: Arguments, shown: ShownPage) -> Outcome:
-    page, body = shown.page, shown.page.body
+    page = shown.page
     following = _next_calls(arguments, page)
-    facts = [f"records={len(shown.blocks)}", *text.page_facts(body, page.more, page.cursor)]
+    facts = [f"records={len(shown.blocks)}", *page.facts]
     ladder = shown.ladder
     return Outcome(
         structured={
@@ -81,8 +80,7 @@ def _render(call: ToolCall, arguments: Arguments, shown: ShownPage) -> Outcome:
         },
         text=text.joined(
             [text.head_line("query_records", arguments["stream"], facts, shown.first_id)],
-            text.note_lines(body, page.warnings),
-            text.freshness_lines(body),
+            page.notes,
             text.fenced(shown.lines, call.nonce),
             text.next_lines(following),
         ),
@@ -98,8 +96,7 @@ def _next_calls(arguments: Arguments, page: RecordPage) -> list[NextCall]:
     """The next page, or the call that resumes a change feed."""
     if page.cursor is not None:
         return [NextCall("query_records", {**arguments, "cursor": page.cursor}, "next page")]
-    bookmark = as_text(page_member(page.body, "next_changes_since"))
-    if bookmark is None:
+    if page.bookmark is None:
         return []
-    later = {**without(arguments, "cursor"), "changes_since": bookmark}
+    later = {**without(arguments, "cursor"), "changes_since": page.bookmark}
     return [NextCall("query_records", later, "changes after this point")]

@@ -113,14 +113,12 @@ def _render(call: ToolCall, arguments: Arguments, shown: ShownPage) -> Outcome:
 
 
 def _text_face(call: ToolCall, shown: ShownPage, following: list[NextCall], mix: list[Json]) -> str:
-    page, body = shown.page, shown.page.body
-    facts = [f"hits={len(shown.blocks)}", *text.page_facts(body, page.more, page.cursor)]
+    page = shown.page
+    facts = [f"hits={len(shown.blocks)}", *page.facts]
     return text.joined(
         [text.head_line("search", None, facts, shown.first_id)],
         text.source_mix_lines(mix),
-        text.note_lines(body, page.warnings),
-        text.recall_lines(body),
-        text.freshness_lines(body),
+        page.notes,
         text.fenced(shown.lines, call.nonce),
         [USE_LINE] if shown.blocks else [],
         text.next_lines(following),

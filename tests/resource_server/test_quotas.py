@@ -1,5 +1,8 @@
+from dataclasses import replace
+
 import pytest
 
+from personal_server.domain.disclosure import DisclosureEntry
 from personal_server.domain.values import DAY_NANOSECONDS, NANOSECONDS
 from personal_server.errors import QuotaExceeded, RateLimitExceeded
 from personal_server.resource_server.quotas import Amount, LimitRules, Quotas, amounts_by_grant
@@ -87,6 +90,11 @@ def test_what_was_disclosed_before_a_restart_still_counts() -> None:
     limits.disclose({"grt_1": Amount(1)})
 
 
+def entry(grant_id: str | None, records: int, size_bytes: int) -> DisclosureEntry:
+    named = DisclosureEntry("dis_1", "sub_1", 0, "req_1", "served", "client", "rest", "GET /v1")
+    return replace(named, grant_id=grant_id, record_count=records, size_bytes=size_bytes)
+
+
 def test_amounts_add_up_by_grant_and_the_owner_is_free() -> None:
-    parts = [("grt_1", Amount(1, 2)), (None, Amount(9, 9)), ("grt_1", Amount(3, 4))]
+    parts = [entry("grt_1", 1, 2), entry(None, 9, 9), entry("grt_1", 3, 4)]
     assert amounts_by_grant(parts) == {"grt_1": Amount(4, 6)}

@@ -7,7 +7,7 @@ Source: docs/contract/resource-server.md 2.4, 4.3, 7.4, 12.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal, cast
 from urllib.parse import quote
 
@@ -144,6 +144,24 @@ def discloser(
         )
 
     return disclose
+
+
+def disclosed_records(
+    authority: ReadAuthority,
+    sources: Iterable[ReadableSource],
+    shown: Mapping[str, tuple[str, ...]],
+    rows: Iterable[StoredRecord],
+) -> Iterator[Record]:
+    """The records of rows of several sources, each made when it is drawn.
+
+    Shapes: `shown` are the shown fields by connection.
+    """
+    disclose = {
+        each.connection_id: discloser(authority, each, shown[each.connection_id])
+        for each in sources
+    }
+    for row in rows:
+        yield disclose[row.connection_id](row)
 
 
 def disclose_tombstone(

@@ -34,9 +34,9 @@ from personal_server.enforcement.authority import ambiguous
 from personal_server.enforcement.authorize import authorize_record, authorize_records
 from personal_server.enforcement.disclose import (
     ChildList,
-    Discloser,
     Expanded,
     Record,
+    disclosed_records,
     discloser,
 )
 from personal_server.enforcement.expansion import AllowedExpansion
@@ -263,12 +263,11 @@ def _disclosed_page(
     read: AuthorizedRead[RecordsPlan], page: RowPage, expansions: Expansions
 ) -> list[object]:
     """The records that fit into a body, each already JSON; at least one."""
-    disclosers = _disclosers(read)
+    rows = [placed.row for placed in page.rows]
+    disclosed = disclosed_records(read.authority, read.sources, read.shown, rows)
     records: list[object] = []
     size_bytes = 0
-    for placed in page.rows:
-        row = placed.row
-        record = disclosers[row.connection_id](row)
+    for row, record in zip(rows, disclosed, strict=True):
         if read.expansions:
             record.expanded = expansions.by_parent[row.connection_id, row.key]
         text = ENCODE(record)
@@ -277,13 +276,6 @@ def _disclosed_page(
             break
         records.append(msgspec.Raw(text))
     return records
-
-
-def _disclosers(read: AuthorizedRead[RecordsPlan]) -> dict[str, Discloser]:
-    return {
-        source.connection_id: discloser(read.authority, source, read.shown[source.connection_id])
-        for source in read.sources
-    }
 
 
 def _page_disclosed(

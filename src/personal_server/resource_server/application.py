@@ -22,7 +22,6 @@ from personal_server.reading.disclosure_log import (
     denied_entry,
     every_disclosure,
     served_entries,
-    shared_out,
 )
 from personal_server.reading.export import Enclosures
 from personal_server.reading.ports import ReadPorts
@@ -34,7 +33,7 @@ from personal_server.resource_server.disclosures import Disclosures
 from personal_server.resource_server.discovery import Discovery
 from personal_server.resource_server.export import ExportRoutes
 from personal_server.resource_server.openapi import Beside, openapi_document
-from personal_server.resource_server.quotas import Amount, Quotas, amounts_by_grant
+from personal_server.resource_server.quotas import Quotas, amounts_by_grant
 from personal_server.resource_server.reads import read_routes
 from personal_server.resource_server.writes import CollectorState, Deletes, Ingest
 from personal_server.storage.catalog import KnownDeclarations
@@ -148,13 +147,8 @@ class ResourceServer(Surface[Route, ReadAuthority]):
             return
         sent = reply.length_bytes if reply.chunks is not None else len(response.body)
         size_bytes = 0 if exchange.request.method == "HEAD" else sent or 0
-        sizes = shared_out(size_bytes, [part.record_count for part in reply.disclosed])
-        amounts = amounts_by_grant(
-            (part.source.grant_id, Amount(part.record_count, size))
-            for part, size in zip(reply.disclosed, sizes, strict=True)
-        )
-        self._ports.limits.disclose(amounts)
         entries = served_entries(_facts(exchange), reply.disclosed, size_bytes, self._entry_id)
+        self._ports.limits.disclose(amounts_by_grant(entries))
         self._ports.log.enter(entries)
 
     def refuse(self, exchange: Reading, error: PersonalServerError) -> Response:
@@ -168,7 +162,8 @@ class ResourceServer(Surface[Route, ReadAuthority]):
 
     def complete(self, exchange: Reading, response: Response) -> None:
         """Whether it may be shared, and what the caller has left."""
-        if exchange.found is None or exchange.found.tokens is not Tokens.NONE:
+        found = exchange.found
+        if found is None or found.tokens is not Tokens.NONE:
             response.headers.append("Vary", "Authorization, Accept-Encoding")
         if exchange.caller is not None:
             standing = self._ports.limits.standing(exchange.caller)
@@ -207,7 +202,7 @@ def _request(exchange: Reading, snapshot: ReadSnapshot | None = None) -> Request
 def _facts(exchange: Reading) -> ServedCall:
     return ServedCall(
         exchange.caller or _NOBODY,
-        "" if exchange.found is None else exchange.found.name,
+        exchange.route.name,
         exchange.request.request_id,
         exchange.now_ns,
         exchange.request.headers.get("pdpp-tool"),

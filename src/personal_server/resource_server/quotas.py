@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from personal_server.domain.authority import ReadAuthority, TokenKind
+from personal_server.domain.disclosure import DisclosureEntry
 from personal_server.domain.values import DAY_NANOSECONDS, NANOSECONDS
 from personal_server.errors import QuotaExceeded, RateLimitExceeded
 from personal_server.storage.ports import DisclosureStore
@@ -152,12 +153,13 @@ def totals_in(log: DisclosureStore) -> DayTotals:
     return lambda grant_id, since_ns: Amount(*log.disclosed_since(grant_id, since_ns))
 
 
-def amounts_by_grant(parts: Iterable[tuple[str | None, Amount]]) -> dict[str, Amount]:
+def amounts_by_grant(entries: Iterable[DisclosureEntry]) -> dict[str, Amount]:
     """Sums per grant; what belongs to no grant (the owner's) does not count."""
     sums: dict[str, Amount] = {}
-    for grant_id, amount in parts:
-        if grant_id is not None:
-            sums[grant_id] = sums.get(grant_id, Amount()) + amount
+    for entry in entries:
+        if entry.grant_id is not None:
+            amount = Amount(entry.record_count, entry.size_bytes)
+            sums[entry.grant_id] = sums.get(entry.grant_id, Amount()) + amount
     return sums
 
 

@@ -121,8 +121,8 @@ class SqlAuthorizationTransaction:
         sql, values = "", list[Value]([self._subject_id])
         for each in where:
             if each.comparison is Comparison.IS_NULL:
-                sql += f" AND {each.column} {each.comparison}"
+                sql += f" AND {each.column.name} {each.comparison}"
             else:
-                sql += f" AND {each.column} {each.comparison} ?"
+                sql += f" AND {each.column.name} {each.comparison} ?"
                 values.append(stored(each.column, each.value))
         return sql, values

@@ -25,7 +25,7 @@ from personal_server.enforcement.rows import Change, Feed
 from personal_server.storage.meaning import latest_change
 from personal_server.storage.sql.compiler import Where
 from personal_server.storage.sql.fixed_tables import ChangeRow
-from personal_server.storage.sql.source_tables import Reader, ScopedSource, parse_changes
+from personal_server.storage.sql.source_tables import Reader, ScopedSource, parse_changes, whole_row
 from personal_server.storage.sql.statements import listed, select
 
 WALKED_AT_ONCE = 200
@@ -145,7 +145,9 @@ class _SourceFeed:
         if latest_change(created, parse_changes(line[2]), self._dated).sequence != noted.sequence:
             return None
         whole = self._session.first(self._whole.sql, (noted.key, *self._whole.params[1:]))
-        return None if whole is None else Change(noted.sequence, self._place.row(whole))
+        return (
+            None if whole is None else Change(noted.sequence, whole_row(self._place.source, whole))
+        )
 
     def _departed(self, noted: Noted, since: int) -> Change | None:
         """A tombstone, if the record stayed away and was there when the feed began."""

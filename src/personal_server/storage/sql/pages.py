@@ -219,9 +219,8 @@ def _whole(
         wanted.setdefault(place.source.source, (place, []))[1].append(spot[2])
     found: dict[tuple[int, int], StoredRecord] = {}
     for source, (place, ids) in wanted.items():
-        statement = place.compiler.rows(place.compiler.with_ids(ids))
-        for line in reader.lines(statement):
-            found[source, line[0]] = place.row(line)
+        rows = reader.rows_by_id(place, place.compiler.with_ids(ids))
+        found |= {(source, number): row for number, row in rows.items()}
     return found
 
 

@@ -150,10 +150,6 @@ class ScopedSource:
         """Whether every stored record is visible."""
         return self.scope.window is None and self.scope.resources is None
 
-    def row(self, line: Line) -> StoredRecord:
-        """A record from a line of `Compiler.rows`."""
-        return whole_row(self.source, line)
-
 
 def whole_row(source: SourceTables, line: Line) -> StoredRecord:
     """A record of a source from a line of `Compiler.rows`."""
@@ -187,7 +183,14 @@ class Reader:
 
     def rows(self, place: ScopedSource, where: Where, tail: str = "") -> list[StoredRecord]:
         """Whole records."""
-        return [place.row(line) for line in self.lines(place.compiler.rows(where, tail))]
+        return list(self.rows_by_id(place, where, tail).values())
+
+    def rows_by_id(
+        self, place: ScopedSource, where: Where, tail: str = ""
+    ) -> dict[int, StoredRecord]:
+        """Whole records by the number of their line, in the order of the statement."""
+        lines = self.lines(place.compiler.rows(where, tail))
+        return {line[0]: whole_row(place.source, line) for line in lines}
 
     def lines(self, statement: Statement) -> list[Line]:
         """All lines of a statement."""

@@ -66,21 +66,17 @@ class SqliteSession:
         self._monotonic = monotonic
         self._end = math.inf
         untyped: Any = driver  # the driver's own stub names a type that Python 3.11 lacks
-        self._execute: Callable[..., Iterator[Line]] = untyped.execute
+        self.run: Callable[..., Iterator[Line]] = untyped.execute
         self._executemany: Callable[..., Iterator[Line]] = untyped.executemany
         self.pragma: Callable[[str, int | str | bool], object] = untyped.pragma
 
-    def run(self, sql: str, params: Sequence[Value] = ()) -> Iterator[Line]:
-        """Execute, and give the lines as they come."""
-        return self._execute(sql, params)
-
     def rows(self, sql: str, params: Sequence[Value] = ()) -> list[Line]:
         """Execute, and give all lines."""
-        return list(self._execute(sql, params))
+        return list(self.run(sql, params))
 
     def first(self, sql: str, params: Sequence[Value] = ()) -> Line | None:
         """The first line, if there is one."""
-        for line in self._execute(sql, params):
+        for line in self.run(sql, params):
             return line
         return None
 

@@ -27,9 +27,9 @@ from personal_server.authorization_server.configuration import (
     keep_pre_registered,
 )
 from personal_server.authorization_server.openapi import (
-    SCHEMAS,
     SECURITY_SCHEMES,
     TAG,
+    described_answers,
     described_paths,
 )
 from personal_server.console.application import SEGMENTS as CONSOLE_SEGMENTS
@@ -238,7 +238,7 @@ def _resource_server(
         beside=Beside(
             (TAG,),
             described_paths(dynamic_registration=settings.dynamic_registration),
-            SCHEMAS,
+            described_answers(),
             SECURITY_SCHEMES,
         ),
     )

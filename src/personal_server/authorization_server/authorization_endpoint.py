@@ -6,6 +6,8 @@ refusal is.  Source: docs/contract/authorization-server.md 5.1, 5.2.
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import anyio.to_thread
 from starlette.responses import RedirectResponse, Response
 
@@ -19,6 +21,7 @@ from personal_server.consent.authorization_requests import (
 )
 from personal_server.consent.redirects import matches, with_parameters
 from personal_server.domain.values import NANOSECONDS
+from personal_server.domain.wire_objects import WireObject
 from personal_server.errors import (
     BadRequest,
     InvalidClient,
@@ -36,6 +39,15 @@ from personal_server.web.responses import NO_STORE, answer
 PUSHED_SECONDS = PUSHED_NS // NANOSECONDS
 _NEVER_TWICE = frozenset({"client_id", "redirect_uri", "request_uri"})
 _KNOWN = _NEVER_TWICE | CODE_PARAMETERS
+
+
+class PushedRequest(WireObject):
+    """Where a pushed request is found, and for how many seconds."""
+
+    component: ClassVar = "PushedRequest"
+
+    request_uri: str
+    expires_in: int
 
 
 class Authorizing:
@@ -96,7 +108,7 @@ class Authorizing:
         uri = await anyio.to_thread.run_sync(
             self._requesting.push, asking, request, redirect_uri, call.acting()
         )
-        return answer({"request_uri": uri, "expires_in": PUSHED_SECONDS}, 201)
+        return answer(PushedRequest(request_uri=uri, expires_in=PUSHED_SECONDS), 201)
 
     async def _ask(self, call: EndpointRequest, client: ClientRow, redirect_uri: str) -> str:
         asking = Asking(client, call.origin)

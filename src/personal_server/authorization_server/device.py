@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import anyio.to_thread
 from starlette.responses import Response
 
@@ -16,11 +18,25 @@ from personal_server.consent.authorization_requests import (
     parse_wanted,
 )
 from personal_server.consent.client_registration import DEVICE_CODE, OWNER_PROFILE
+from personal_server.domain.wire_objects import Address, WireObject
 from personal_server.errors import BadRequest, InvalidTarget, UnauthorizedClient
 from personal_server.granting.pending_requests import Asking, Requesting
 from personal_server.storage.authorization import ClientRow
 from personal_server.web.limits import RateLimits
 from personal_server.web.responses import answer
+
+
+class ShownDeviceCodes(WireObject):
+    """The codes of a device.  Units: `expires_in`, `interval` seconds."""
+
+    component: ClassVar = "DeviceCodes"
+
+    device_code: str
+    user_code: str
+    verification_uri: Address
+    verification_uri_complete: Address
+    expires_in: int
+    interval: int
 
 
 class DeviceAuthorizing:
@@ -48,14 +64,14 @@ class DeviceAuthorizing:
             self._requesting.ask_for_device, asking, wanted, call.acting()
         )
         return answer(
-            {
-                "device_code": codes.device_code,
-                "user_code": codes.user_code,
-                "verification_uri": f"{call.origin}/device",
-                "verification_uri_complete": f"{call.origin}/device?user_code={codes.user_code}",
-                "expires_in": codes.expires_in_seconds,
-                "interval": codes.interval_seconds,
-            }
+            ShownDeviceCodes(
+                device_code=codes.device_code,
+                user_code=codes.user_code,
+                verification_uri=f"{call.origin}/device",
+                verification_uri_complete=f"{call.origin}/device?user_code={codes.user_code}",
+                expires_in=codes.expires_in_seconds,
+                interval=codes.interval_seconds,
+            )
         )
 
     def _wanted(self, call: EndpointRequest, client: ClientRow) -> RequestedAccess:

@@ -5,16 +5,18 @@ Source: docs/contract/authorization-server.md 10.3, 10.4.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Literal, cast
 
 import anyio.to_thread
 from starlette.responses import Response
 
 from personal_server.authorization_server.endpoint_requests import EndpointRequest
 from personal_server.consent import lifecycle
-from personal_server.domain.envelope import render_unavailable
+from personal_server.domain.envelope import UnavailableConnections, name_unavailable
 from personal_server.domain.grant import MemberGrant, render_stream_grant
 from personal_server.domain.values import instant_text
+from personal_server.domain.wire_objects import Address, AnyObject, Instant, WireObject
 from personal_server.enforcement.authority import read_authority
 from personal_server.errors import (
     AuthenticationRequired,
@@ -45,13 +47,83 @@ OwnerSession = Callable[[IncomingRequest], bool]
 Raises what those checks raise.
 """
 
-_STATUS = {
+AccessStatus = Literal["active", "revoked", "expired", "invalid"]
+_STATUS: Mapping[str, AccessStatus] = {
     lifecycle.ACTIVE: "active",
     lifecycle.REVOKED: "revoked",
     lifecycle.DISCONNECTED: "revoked",
     lifecycle.EXPIRED: "expired",
     lifecycle.INVALID: "invalid",
 }
+
+
+class NamedSource(WireObject):
+    """Where data comes from, as grants name it."""
+
+    kind: str
+    id: str
+
+
+class UnreadableGrant(WireObject):
+    """One grant of a token, of which nothing more can be read."""
+
+    grant_id: str
+    status: AccessStatus
+    streams: Sequence[AnyObject]
+
+
+class CurrentGrant(UnreadableGrant):
+    """One grant of a token, with its terms."""
+
+    issued_at: Instant
+    expires_at: Instant | None
+    access_mode: str
+    connector_key: str | None
+    source: NamedSource
+    purpose_code: str
+    purpose_description: str | None
+    retention: AnyObject | None
+
+
+class ShownAccess(WireObject, kw_only=True, tag_field="object", tag="access"):
+    """What a token stands for."""
+
+    component: ClassVar = "Access"
+
+    kind: Literal["client", "mcp_package"]
+    client_id: str
+    client_name: str
+    status: AccessStatus
+    resource: Address
+    token_expires_at: Instant
+    grant_package_id: str | None = None
+    grant_id: str | None = None
+    grants: Sequence[CurrentGrant | UnreadableGrant]
+    unavailable_connections: UnavailableConnections | None = None
+    unavailable_connection_count: int | None = None
+
+
+class EndedGrant(WireObject, tag_field="object", tag="grant_state"):
+    """A grant that has ended."""
+
+    component: ClassVar = "EndedGrant"
+
+    grant_id: str
+    status: Literal["revoked", "expired"]
+    revoked_at: Instant | None
+
+
+class EndedPackage(WireObject, tag_field="object", tag="grant_package_state"):
+    """A package that has ended."""
+
+    component: ClassVar = "EndedPackage"
+
+    grant_package_id: str
+    status: Literal["revoked", "expired"]
+    revoked_at: Instant | None
+
+
+ShownEnd = EndedGrant | EndedPackage
 
 
 class Grants:
@@ -110,20 +182,20 @@ class Grants:
             reason, acting = "client_disconnected", call.acting()
         return answer(await anyio.to_thread.run_sync(self._end_as, held_id, kind, reason, acting))
 
-    def _end_as(self, held_id: str, kind: str, reason: str, acting: Acting) -> dict[str, object]:
+    def _end_as(self, held_id: str, kind: str, reason: str, acting: Acting) -> ShownEnd:
         now_ns = self._clock()
         with self._store.write() as writer:
             end = end_grant if kind == "grant" else end_package
             ended = end(writer, held_id, reason, acting, now_ns)
         if ended is None:
             raise NotFound("There is no such grant or package.")
-        return _render_ended(ended)
+        return _shown_ended(ended)
 
     def _judged(self, token: str) -> JudgedToken | None:
         with self._store.read() as reader:
             return judge(reader, token, self._clock())
 
-    def _current(self, token: str) -> dict[str, object] | None:
+    def _current(self, token: str) -> ShownAccess | None:
         now_ns = self._clock()
         with self._store.read() as reader:
             judged = judge(reader, token, now_ns)
@@ -135,10 +207,8 @@ class Grants:
                 raise NotPermitted("This answers client tokens; the owner has pages for it.")
             name = _client_name(reader, judged.row.client_id)
         self._uses.note(judged.row.token_hash, now_ns)
-        return {
-            **_access(judged, name),
-            **unavailable_members(self._store.subject_id, judged, self._catalogs),
-        }
+        unavailable = unavailable_members(self._store.subject_id, judged, self._catalogs)
+        return _access(judged, name, unavailable)
 
 
 def may_end(judged: JudgedToken) -> bool:
@@ -148,51 +218,48 @@ def may_end(judged: JudgedToken) -> bool:
 
 def unavailable_members(
     subject_id: str, judged: JudgedToken, catalogs: Catalogs
-) -> Mapping[str, object]:
+) -> Mapping[str, Any]:
     """`unavailable_connections` of a token, as the resource server tells them."""
     catalog = catalogs()
     declarations = {found.connector_key: found for found in catalog.declarations.values()}
     authority = read_authority(resolved(subject_id, judged), catalog.connections, declarations)
-    return render_unavailable(authority.unavailable)
+    return name_unavailable(authority.unavailable)
 
 
-def _access(judged: JudgedToken, client_name: str) -> dict[str, object]:
+def _access(judged: JudgedToken, client_name: str, unavailable: Mapping[str, Any]) -> ShownAccess:
     row = judged.row
-    body: dict[str, object] = {
-        "object": "access",
-        "kind": row.kind,
-        "client_id": row.client_id,
-        "client_name": client_name,
-        "status": _STATUS[judged.standing],
-        "resource": row.resource,
-        "token_expires_at": instant_text(row.expires_at_ns),
-    }
-    if row.package_id is not None:
-        body["grant_package_id"] = row.package_id
-    else:
-        body["grant_id"] = row.grant_id
-    body["grants"] = [_render_member(member) for member in judged.grants]
-    return body
+    return ShownAccess(
+        kind=cast("Literal['client', 'mcp_package']", row.kind),  # the owner's were turned away
+        client_id=row.client_id,
+        client_name=client_name,
+        status=_STATUS[judged.standing],
+        resource=row.resource,
+        token_expires_at=instant_text(row.expires_at_ns),
+        grant_package_id=row.package_id,
+        grant_id=row.grant_id if row.package_id is None else None,
+        grants=[_shown_member(member) for member in judged.grants],
+        **unavailable,
+    )
 
 
-def _render_member(member: MemberGrant) -> dict[str, object]:
+def _shown_member(member: MemberGrant) -> CurrentGrant | UnreadableGrant:
     status = _STATUS[member.status]
     grant = member.grant
     if grant is None:
-        return {"grant_id": member.grant_id, "status": status, "streams": []}
-    return {
-        "grant_id": member.grant_id,
-        "status": status,
-        "issued_at": grant.issued_at,
-        "expires_at": grant.expires_at,
-        "access_mode": grant.access_mode,
-        "connector_key": member.connector_key,
-        "source": {"kind": grant.source.kind, "id": grant.source.id},
-        "purpose_code": grant.purpose_code,
-        "purpose_description": grant.purpose_description,
-        "retention": grant.retention,
-        "streams": [render_stream_grant(stream) for stream in grant.streams],
-    }
+        return UnreadableGrant(grant_id=member.grant_id, status=status, streams=[])
+    return CurrentGrant(
+        grant_id=member.grant_id,
+        status=status,
+        issued_at=grant.issued_at,
+        expires_at=grant.expires_at,
+        access_mode=grant.access_mode,
+        connector_key=member.connector_key,
+        source=NamedSource(kind=grant.source.kind, id=grant.source.id),
+        purpose_code=grant.purpose_code,
+        purpose_description=grant.purpose_description,
+        retention=grant.retention,
+        streams=[render_stream_grant(stream) for stream in grant.streams],
+    )
 
 
 def _client_name(reader: AuthorizationReader, client_id: str) -> str:
@@ -200,9 +267,9 @@ def _client_name(reader: AuthorizationReader, client_id: str) -> str:
     return client_id if row is None else row.name or client_id
 
 
-def _render_ended(ended: Ended) -> dict[str, object]:
-    member = "grant_id" if ended.kind == "grant" else "grant_package_id"
-    name = "grant_state" if ended.kind == "grant" else "grant_package_state"
+def _shown_ended(ended: Ended) -> ShownEnd:
     revoked_at = None if ended.revoked_at_ns is None else instant_text(ended.revoked_at_ns)
-    status = "expired" if ended.expired else "revoked"
-    return {"object": name, member: ended.id, "status": status, "revoked_at": revoked_at}
+    status: Literal["revoked", "expired"] = "expired" if ended.expired else "revoked"
+    if ended.kind == "grant":
+        return EndedGrant(grant_id=ended.id, status=status, revoked_at=revoked_at)
+    return EndedPackage(grant_package_id=ended.id, status=status, revoked_at=revoked_at)

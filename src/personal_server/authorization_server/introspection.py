@@ -7,18 +7,22 @@ from __future__ import annotations
 
 import base64
 import hmac
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Literal
 
 import anyio.to_thread
+from msgspec.structs import replace
 from starlette.responses import Response
 
 from personal_server.authorization_server.endpoint_requests import EndpointRequest
-from personal_server.authorization_server.grants import unavailable_members
+from personal_server.authorization_server.grants import NamedSource, unavailable_members
 from personal_server.consent import lifecycle
 from personal_server.consent.credentials import secret_hash
 from personal_server.consent.terms import render_details
+from personal_server.domain.envelope import UnavailableConnections
 from personal_server.domain.grant import ACTIVE, Grant
 from personal_server.domain.values import NANOSECONDS
+from personal_server.domain.wire_objects import Address, AnyObject, Instant, WireObject
 from personal_server.errors import AuthenticationRequired
 from personal_server.granting.audit import audit
 from personal_server.reading.tokens import JudgedToken, TokenUses, judge
@@ -29,6 +33,77 @@ from personal_server.web.limits import RateLimits
 from personal_server.web.responses import answer
 
 REALM = 'Basic realm="introspection"'
+
+
+class NamedDeclaration(WireObject):
+    """The revision of a source declaration that a grant was approved with."""
+
+    version: str
+
+
+class ArtifactMembers(WireObject):
+    """What a grant says of itself."""
+
+    grant_id: str
+    issued_at: Instant
+    source: NamedSource
+    source_declaration: NamedDeclaration
+
+
+class IntrospectedGrant(ArtifactMembers):
+    """The one grant of a token."""
+
+    context_kind: Literal["oauth_rar_0_1"]
+    client_id: str
+    subject_id: str
+
+
+class IntrospectedMember(ArtifactMembers):
+    """One grant of a package."""
+
+    expires_at: Instant | None
+    connector_key: str | None
+    authorization_details: Sequence[AnyObject]
+
+
+class IntrospectedPackage(WireObject):
+    """The package of a token, with the grants that can be read now."""
+
+    package_id: str
+    client_id: str
+    subject_id: str
+    grants: Sequence[IntrospectedMember]
+    unavailable_connections: UnavailableConnections | None = None
+    unavailable_connection_count: int | None = None
+
+
+class Introspection(WireObject):
+    """What a token stands for; of one that is not active nothing but a reason is said.
+
+    Units: `exp`, `iat` seconds.
+    """
+
+    component: ClassVar = "Introspection"
+
+    active: bool
+    inactive_reason: str | None = None
+    token_type: Literal["Bearer"] | None = None
+    pdpp_token_kind: str | None = None
+    scope: str | None = None
+    exp: int | None = None
+    iat: int | None = None
+    iss: Address | None = None
+    aud: Address | None = None
+    client_id: str | None = None
+    sub: str | None = None
+    subject_id: str | None = None
+    grant_id: str | None = None
+    grant_package_id: str | None = None
+    authorization_details: Sequence[AnyObject] | None = None
+    pdpp: IntrospectedGrant | None = None
+    package: IntrospectedPackage | None = None
+    unavailable_connections: UnavailableConnections | None = None
+    unavailable_connection_count: int | None = None
 
 
 class Introspecting:
@@ -76,85 +151,82 @@ class Introspecting:
             audit(writer, "introspection.denied", acting, self._clock())
         return None
 
-    def _introspect(self, token: str) -> dict[str, object]:
+    def _introspect(self, token: str) -> Introspection:
         now_ns = self._clock()
         with self._store.read() as reader:
             judged = judge(reader, token, now_ns)
         if judged is None or judged.standing == lifecycle.DISCONNECTED:
-            return {"active": False}
+            return Introspection(active=False)
         if judged.standing != lifecycle.ACTIVE:
-            return {"active": False, "inactive_reason": judged.standing}
+            return Introspection(active=False, inactive_reason=judged.standing)
         if not judged.usable:
-            return {"active": False}
+            return Introspection(active=False)
         self._uses.note(judged.row.token_hash, now_ns)
         return self._active(judged)
 
-    def _active(self, judged: JudgedToken) -> dict[str, object]:
+    def _active(self, judged: JudgedToken) -> Introspection:
         row, subject_id = judged.row, self._store.subject_id
-        body: dict[str, object] = {
-            "active": True,
-            "token_type": "Bearer",
-            "pdpp_token_kind": row.kind,
-            "scope": row.scope,
-            "exp": row.expires_at_ns // NANOSECONDS,
-            "iat": row.issued_at_ns // NANOSECONDS,
-            "iss": row.origin,
-            "aud": row.resource,
-            "client_id": row.client_id,
-        }
+        found = Introspection(
+            active=True,
+            token_type="Bearer",  # noqa: S106 (the kind of token)
+            pdpp_token_kind=row.kind,
+            scope=row.scope,
+            exp=row.expires_at_ns // NANOSECONDS,
+            iat=row.issued_at_ns // NANOSECONDS,
+            iss=row.origin,
+            aud=row.resource,
+            client_id=row.client_id,
+        )
         if row.kind == "owner":
-            return {**body, "subject_id": subject_id}
-        body["sub"] = subject_id
+            return replace(found, subject_id=subject_id)
         unavailable = unavailable_members(subject_id, judged, self._catalogs)
         if row.package_id is not None:
-            return {
-                **body,
-                "grant_package_id": row.package_id,
-                "package": {
-                    "package_id": row.package_id,
-                    "client_id": row.client_id,
-                    "subject_id": subject_id,
-                    "grants": _members(judged),
-                    **unavailable,
-                },
-            }
+            package = IntrospectedPackage(
+                package_id=row.package_id,
+                client_id=row.client_id,
+                subject_id=subject_id,
+                grants=_members(judged),
+                **unavailable,
+            )
+            return replace(found, sub=subject_id, grant_package_id=row.package_id, package=package)
         grant = judged.grants[0].grant
         if grant is None:
-            return {"active": False, "inactive_reason": lifecycle.INVALID}
-        context = {
-            "context_kind": "oauth_rar_0_1",
-            "client_id": row.client_id,
-            "subject_id": subject_id,
+            return Introspection(active=False, inactive_reason=lifecycle.INVALID)
+        context = IntrospectedGrant(
+            context_kind="oauth_rar_0_1",
+            client_id=row.client_id,
+            subject_id=subject_id,
             **_of_grant(grant),
-        }
-        return {
-            **body,
-            "grant_id": row.grant_id,
-            "authorization_details": [render_details(grant)],
-            "pdpp": context,
+        )
+        return replace(
+            found,
+            sub=subject_id,
+            grant_id=row.grant_id,
+            authorization_details=[render_details(grant)],
+            pdpp=context,
             **unavailable,
-        }
+        )
 
 
-def _members(judged: JudgedToken) -> list[dict[str, object]]:
+def _members(judged: JudgedToken) -> list[IntrospectedMember]:
     return [
-        {
+        IntrospectedMember(
+            expires_at=member.grant.expires_at,
+            connector_key=member.connector_key,
+            authorization_details=[render_details(member.grant)],
             **_of_grant(member.grant),
-            "expires_at": member.grant.expires_at,
-            "connector_key": member.connector_key,
-            "authorization_details": [render_details(member.grant)],
-        }
+        )
         for member in judged.grants
         if member.status == ACTIVE and member.grant is not None
     ]
 
 
-def _of_grant(grant: Grant) -> dict[str, object]:
+def _of_grant(grant: Grant) -> dict[str, Any]:
     return {
         "grant_id": grant.grant_id,
         "issued_at": grant.issued_at,
-        "source": {"kind": grant.source.kind, "id": grant.source.id},
-        "source_declaration": {"version": grant.declaration_version},
+        "source": NamedSource(kind=grant.source.kind, id=grant.source.id),
+        "source_declaration": NamedDeclaration(version=grant.declaration_version),
     }
 
 

@@ -1,6 +1,7 @@
 """The endpoints in OpenAPI's words; the composition root puts them beside those of `/v1`.
 
-Rule: a form lists every parameter that its endpoint reads; an answer may say more than is listed.
+Rule: a form lists every parameter that its endpoint reads; an answer is described by the struct
+that is sent.
 The error family of `/v1` (`Error`) is named, and described there.
 """
 
@@ -9,12 +10,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
+from typing import ClassVar
 
-from personal_server.authorization_server.metadata import AUTH_METHODS
+from personal_server.authorization_server.authorization_endpoint import PushedRequest
+from personal_server.authorization_server.device import ShownDeviceCodes
+from personal_server.authorization_server.grants import EndedGrant, EndedPackage, ShownAccess
+from personal_server.authorization_server.introspection import Introspection
+from personal_server.authorization_server.metadata import AuthorizationServer
+from personal_server.authorization_server.registration import RegisteredClient
+from personal_server.authorization_server.token_endpoint import IssuedTokens
 from personal_server.consent.client_registration import GRANT_TYPES
+from personal_server.domain.wire_objects import WireObject
 from personal_server.web.bodies import FORM, JSON
+from personal_server.web.json_schemas import Components, JsonSchema, component_name
 
 Shape = Mapping[str, object]
+Answer = type[WireObject]
 
 TAG = "Authorization"
 TEXT: Shape = {"type": "string"}
@@ -81,103 +92,30 @@ REGISTRATION: Mapping[str, Shape] = {
     **dict.fromkeys(("application_type", "software_id", "software_version"), TEXT),
     **dict.fromkeys(("client_uri", "logo_uri", "policy_uri", "tos_uri"), ADDRESS),
 }
-_ENDPOINTS = (
-    "authorization_endpoint",
-    "token_endpoint",
-    "pushed_authorization_request_endpoint",
-    "device_authorization_endpoint",
-    "revocation_endpoint",
-    "introspection_endpoint",
-)
-_ENDED: Mapping[str, Shape] = {
-    "status": _word("revoked", "expired"),
-    "revoked_at": {"anyOf": [INSTANT, {"type": "null"}]},
-}
-SCHEMAS: Mapping[str, Shape] = {
-    _OAUTH: _object(
-        {"error": TEXT, "error_description": TEXT, "request_id": TEXT},
-        {"param": TEXT, "reason": TEXT, "retry_after_seconds": NUMBER},
-    ),
-    "AuthorizationServer": _object(
-        {
-            "issuer": ADDRESS,
-            **dict.fromkeys(_ENDPOINTS, ADDRESS),
-            "grant_types_supported": _list_of(_word(*GRANT_TYPES)),
-            "token_endpoint_auth_methods_supported": _list_of(_word(*AUTH_METHODS)),
-            "scopes_supported": _list_of(TEXT),
-        },
-        {"registration_endpoint": ADDRESS},
-    ),
-    "PushedRequest": _object({"request_uri": TEXT, "expires_in": NUMBER}),
-    "DeviceCodes": _object(
-        {
-            "device_code": TEXT,
-            "user_code": TEXT,
-            "verification_uri": ADDRESS,
-            "verification_uri_complete": ADDRESS,
-            "expires_in": NUMBER,
-            "interval": NUMBER,
-        }
-    ),
-    "IssuedTokens": _object(
-        {
-            "access_token": TEXT,
-            "token_type": _word("Bearer"),
-            "expires_in": NUMBER,
-            "scope": TEXT,
-            "resource": ADDRESS,
-        },
-        {
-            "refresh_token": TEXT,
-            "grant_id": TEXT,
-            "grant_package_id": TEXT,
-            "grant_ids": _list_of(TEXT),
-            "authorization_details": _list_of(ANYTHING),
-        },
-    ),
-    "RegisteredClient": _object(
-        {"client_id": TEXT, "client_id_issued_at": NUMBER, "token_endpoint_auth_method": TEXT},
-        REGISTRATION,
-    ),
-    "Introspection": _object(
-        {"active": FLAG},
-        {
-            "inactive_reason": TEXT,
-            **dict.fromkeys(("token_type", "pdpp_token_kind", "scope", "client_id"), TEXT),
-            **dict.fromkeys(("iss", "aud"), ADDRESS),
-            **dict.fromkeys(("exp", "iat"), NUMBER),
-            "grant_id": TEXT,
-            "grant_package_id": TEXT,
-            "authorization_details": _list_of(ANYTHING),
-        },
-    ),
-    "Access": _object(
-        {
-            "object": _word("access"),
-            "kind": _word("client", "mcp_package"),
-            "client_id": TEXT,
-            "client_name": TEXT,
-            "status": _word("active", "revoked", "expired", "invalid"),
-            "resource": ADDRESS,
-            "token_expires_at": INSTANT,
-            "grants": _list_of(ANYTHING),
-        },
-        {"grant_id": TEXT, "grant_package_id": TEXT},
-    ),
-    "EndedGrant": _object({"object": _word("grant_state"), "grant_id": TEXT, **_ENDED}),
-    "EndedPackage": _object(
-        {"object": _word("grant_package_state"), "grant_package_id": TEXT, **_ENDED}
-    ),
-}
+
+
+class OAuthError(WireObject):
+    """What an error of the OAuth family says of itself.  Units: `retry_after_seconds`."""
+
+    component: ClassVar = "OAuthError"
+
+    error: str
+    error_description: str
+    request_id: str
+    param: str | None = None
+    reason: str | None = None
+    allowed_values: Sequence[str] | None = None
+    retry_after_seconds: int | None = None
+    limit: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
     """One endpoint.
 
-    Shapes: `answer` names a schema (`None`: no JSON body) for status `success`; `family` is that of
-        its errors; `tokens` and `security` as in the description of `/v1`; `page` answers in HTML
-        where a browser asks.
+    Shapes: `answer` is the struct that is sent (`None`: no JSON body) for status `success`;
+        `family` is that of its errors; `tokens` and `security` as in the description of `/v1`;
+        `page` answers in HTML where a browser asks.
     """
 
     method: str
@@ -185,7 +123,7 @@ class Operation:
     name: str
     summary: str
     success: int
-    answer: str | None
+    answer: Answer | None
     family: str = _SERVER
     refusals: tuple[int, ...] = (400, 500)
     body: Shape | None = None
@@ -207,7 +145,7 @@ def _query(required: Mapping[str, Shape], optional: Mapping[str, Shape]) -> list
     ]
 
 
-def _ending(kind: str, path: str, variable: str, answer: str) -> Operation:
+def _ending(kind: str, path: str, variable: str, answer: Answer) -> Operation:
     return Operation(
         "POST",
         path,
@@ -228,7 +166,7 @@ REGISTER = Operation(
     "registerClient",
     "Registers a public client.",
     201,
-    "RegisteredClient",
+    RegisteredClient,
     _OAUTH,
     _RATED,
     {"required": True, "content": {JSON: {"schema": _object({}, REGISTRATION)}}},
@@ -240,7 +178,7 @@ OPERATIONS = (
         "describeAuthorizationServer",
         "This server as an OAuth server.",
         200,
-        "AuthorizationServer",
+        AuthorizationServer,
     ),
     Operation(
         "GET",
@@ -260,7 +198,7 @@ OPERATIONS = (
         "pushAuthorizationRequest",
         "Stores what an app asks for, before it sends the browser.",
         201,
-        "PushedRequest",
+        PushedRequest,
         _OAUTH,
         _RATED,
         _form({**CLIENT, **ASKING}, {**ALSO_ASKING, **PROOF}),
@@ -271,7 +209,7 @@ OPERATIONS = (
         "issueTokens",
         "Tokens for a code, a device code or a refresh token.",
         200,
-        "IssuedTokens",
+        IssuedTokens,
         _OAUTH,
         _RATED,
         _form(
@@ -292,7 +230,7 @@ OPERATIONS = (
         "authorizeDevice",
         "Codes for a device without a browser.",
         200,
-        "DeviceCodes",
+        ShownDeviceCodes,
         _OAUTH,
         _RATED,
         _form(CLIENT, {**SELECTING, **PROOF}),
@@ -314,7 +252,7 @@ OPERATIONS = (
         "introspectToken",
         "What a token stands for, to a resource server that runs apart.",
         200,
-        "Introspection",
+        Introspection,
         refusals=(401, *_RATED),
         body=_form(TOKEN, HINT),
         security="introspection",
@@ -325,14 +263,24 @@ OPERATIONS = (
         "readAccess",
         "What the token of this call stands for.",
         200,
-        "Access",
+        ShownAccess,
         refusals=(401, 403, 500, 503),
         tokens="client or mcp_package",
         security="bearer",
     ),
-    _ending("Grant", "/grants/{grant_id}/revoke", "grant_id", "EndedGrant"),
-    _ending("Package", "/grant-packages/{package_id}/revoke", "package_id", "EndedPackage"),
+    _ending("Grant", "/grants/{grant_id}/revoke", "grant_id", EndedGrant),
+    _ending("Package", "/grant-packages/{package_id}/revoke", "package_id", EndedPackage),
 )
+
+
+def described_answers() -> Mapping[str, JsonSchema]:
+    """The schema of every answer, by its name."""
+    components = Components()
+    components.describe(OAuthError)
+    for operation in (*OPERATIONS, REGISTER):
+        if operation.answer is not None:
+            components.describe(operation.answer)
+    return components.schemas
 
 
 def described_paths(*, dynamic_registration: bool = True) -> dict[str, dict[str, object]]:
@@ -346,7 +294,8 @@ def _described(operation: Operation) -> dict[str, object]:
         str(status): _answer(status, operation.family, page=operation.page)
         for status in operation.refusals
     }
-    answer = _answer(operation.success, operation.answer)
+    shape = operation.answer
+    answer = _answer(operation.success, None if shape is None else component_name(shape))
     described: dict[str, object] = {
         "operationId": operation.name,
         "summary": operation.summary,

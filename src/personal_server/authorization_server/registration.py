@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import ClassVar, Literal
 
 import anyio.to_thread
 import orjson
@@ -13,11 +14,35 @@ from personal_server.authorization_server.endpoint_requests import EndpointReque
 from personal_server.consent.client_registration import register
 from personal_server.consent.credentials import RandomBytes
 from personal_server.domain.values import NANOSECONDS
+from personal_server.domain.wire_objects import Address, WireObject
 from personal_server.errors import InvalidClientMetadata
 from personal_server.granting.clients import register_client
 from personal_server.storage.authorization import AuthorizationStore
 from personal_server.web.limits import RateLimits
 from personal_server.web.responses import answer
+
+
+class RegisteredClient(WireObject):
+    """A client as it was registered, with what it said of itself as far as that is kept."""
+
+    component: ClassVar = "RegisteredClient"
+
+    client_id: str
+    client_id_issued_at: int
+    token_endpoint_auth_method: Literal["none"]
+    client_name: str
+    redirect_uris: Sequence[str]
+    grant_types: Sequence[str]
+    response_types: Sequence[str]
+    application_type: str
+    scope: str
+    contacts: Sequence[str] | None = None
+    software_id: str | None = None
+    software_version: str | None = None
+    client_uri: Address | None = None
+    logo_uri: Address | None = None
+    policy_uri: Address | None = None
+    tos_uri: Address | None = None
 
 
 class Registering:
@@ -53,16 +78,16 @@ class Registering:
             return register_client(self._store, registration, acting, self._random_bytes, now_ns)
 
         client_id = await anyio.to_thread.run_sync(write)
-        body: dict[str, object] = {
-            "client_id": client_id,
-            "client_id_issued_at": now_ns // NANOSECONDS,
-            "client_name": registration.name,
-            "redirect_uris": list(registration.redirect_uris),
-            "grant_types": list(registration.grant_types),
-            "response_types": ["code"] if registration.redirect_uris else [],
-            "application_type": registration.application_type,
-            "token_endpoint_auth_method": "none",
-            "scope": registration.scope,
+        registered = RegisteredClient(
+            client_id=client_id,
+            client_id_issued_at=now_ns // NANOSECONDS,
+            client_name=registration.name,
+            redirect_uris=registration.redirect_uris,
+            grant_types=registration.grant_types,
+            response_types=["code"] if registration.redirect_uris else [],
+            application_type=registration.application_type,
+            token_endpoint_auth_method="none",  # noqa: S106 (a public client has no secret)
+            scope=registration.scope,
             **registration.echoed,
-        }
-        return answer(body, 201)
+        )
+        return answer(registered, 201)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import ClassVar, Literal
+
 import anyio.to_thread
 from starlette.responses import Response
 
@@ -14,6 +17,7 @@ from personal_server.consent.client_registration import (
     DEVICE_CODE,
     REFRESH_TOKEN,
 )
+from personal_server.domain.wire_objects import Address, AnyObject, WireObject
 from personal_server.errors import (
     AuthorizationPending,
     BadRequest,
@@ -26,6 +30,23 @@ from personal_server.granting.codes import Redeeming, Redemption
 from personal_server.granting.tokens import Issued, Refresh, Rotating
 from personal_server.web.limits import RateLimits
 from personal_server.web.responses import answer
+
+
+class IssuedTokens(WireObject):
+    """Tokens and what they stand for.  Units: `expires_in` seconds."""
+
+    component: ClassVar = "IssuedTokens"
+
+    access_token: str
+    token_type: Literal["Bearer"]
+    expires_in: int
+    scope: str
+    resource: Address
+    refresh_token: str | None = None
+    grant_id: str | None = None
+    grant_package_id: str | None = None
+    grant_ids: Sequence[str] | None = None
+    authorization_details: Sequence[AnyObject] | None = None
 
 
 class TokenEndpoint:
@@ -113,22 +134,17 @@ class TokenEndpoint:
         return canonical_resource(call.resources, call.origin, self._configuration.origins)
 
 
-def render_issued(issued: Issued) -> dict[str, object]:
+def render_issued(issued: Issued) -> IssuedTokens:
     """A token answer."""
-    body: dict[str, object] = {
-        "access_token": issued.access_token,
-        "token_type": "Bearer",
-        "expires_in": issued.expires_in_seconds,
-        "scope": issued.scope,
-        "resource": issued.resource,
-    }
-    if issued.refresh_token is not None:
-        body["refresh_token"] = issued.refresh_token
-    if issued.package_id is not None:
-        body["grant_package_id"] = issued.package_id
-        body["grant_ids"] = list(issued.grant_ids)
-    if issued.grant_id is not None:
-        body["grant_id"] = issued.grant_id
-    if issued.kind != "owner":
-        body["authorization_details"] = list(issued.details)
-    return body
+    return IssuedTokens(
+        access_token=issued.access_token,
+        token_type="Bearer",  # noqa: S106 (the kind of token)
+        expires_in=issued.expires_in_seconds,
+        scope=issued.scope,
+        resource=issued.resource,
+        refresh_token=issued.refresh_token,
+        grant_package_id=issued.package_id,
+        grant_ids=None if issued.package_id is None else issued.grant_ids,
+        grant_id=issued.grant_id,
+        authorization_details=None if issued.kind == "owner" else issued.details,
+    )

@@ -11,7 +11,7 @@ import re
 import unicodedata
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, Literal, cast, get_args
 from urllib.parse import urlsplit
 
 from personal_server.consent.redirects import MAX_URIS, is_native, is_usable
@@ -24,9 +24,11 @@ PRE_REGISTERED, DOCUMENT, DYNAMIC, LOCAL = (
     "local",
 )
 UNNAMED = "Unnamed app"
-AUTHORIZATION_CODE, REFRESH_TOKEN = "authorization_code", "refresh_token"
-DEVICE_CODE = "urn:ietf:params:oauth:grant-type:device_code"
-GRANT_TYPES = (AUTHORIZATION_CODE, REFRESH_TOKEN, DEVICE_CODE)
+GrantType = Literal[
+    "authorization_code", "refresh_token", "urn:ietf:params:oauth:grant-type:device_code"
+]
+GRANT_TYPES: tuple[GrantType, ...] = get_args(GrantType)
+AUTHORIZATION_CODE, REFRESH_TOKEN, DEVICE_CODE = GRANT_TYPES
 OWNER_PROFILE = "pdpp:owner"
 """Among the grant types of a pre-registered client: it may ask for the owner profile."""
 CLI_CLIENT, OWNER_CLI_CLIENT = "pdpp-cli", "pdpp-owner-cli"
@@ -57,7 +59,7 @@ class Registration:
     application_type: str
     scope: str
     display: Mapping[str, object]
-    echoed: Mapping[str, object]
+    echoed: Mapping[str, Any]
 
 
 def register(metadata: object, schemes: Collection[str]) -> Registration:

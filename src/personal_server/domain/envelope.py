@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 
@@ -100,6 +100,11 @@ class ReadResult:
     warnings: Sequence[Warning] = ()
     meta: Mapping[str, object] = field(default_factory=dict[str, object])
     disclosed: Sequence[Disclosed] = ()
+
+
+UnavailableConnections = Annotated[
+    list[UnavailableConnection], msgspec.Meta(max_length=MAX_NAMED_CONNECTIONS)
+]
 
 
 def name_unavailable(entries: Iterable[Unavailable]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ Rule: `has_more`, `next_cursor` and `links.next` always agree, because one value
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar, cast
+from typing import Any, ClassVar, Generic, Literal, TypeVar, cast
 
 import msgspec
 
@@ -19,10 +19,9 @@ from personal_server.domain.cursor import (
     seal_place,
 )
 from personal_server.domain.envelope import (
-    MAX_NAMED_CONNECTIONS,
     UNCOUNTED,
     Counted,
-    UnavailableConnection,
+    UnavailableConnections,
     Uncounted,
     Warning,
 )
@@ -39,11 +38,6 @@ from personal_server.web.requests import Request
 
 T = TypeVar("T")
 S = TypeVar("S", bound=WireObject)
-
-
-UnavailableConnections = Annotated[
-    list[UnavailableConnection], msgspec.Meta(max_length=MAX_NAMED_CONNECTIONS)
-]
 
 
 class Meta(WireObject, kw_only=True):

@@ -13,7 +13,11 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 
-from personal_server.domain.envelope import MAX_NAMED_CONNECTIONS, AvailableConnection
+from personal_server.domain.envelope import (
+    MAX_NAMED_CONNECTIONS,
+    AvailableConnection,
+    UnavailableConnections,
+)
 from personal_server.domain.wire_objects import Address, AnyObject, Count, WireObject, Word
 from personal_server.errors import (
     AuthenticationRequired,
@@ -37,7 +41,6 @@ from personal_server.errors import (
     UnsupportedMediaType,
     UnsupportedVersion,
 )
-from personal_server.resource_server.envelopes import UnavailableConnections
 from personal_server.web.json_schemas import Components, JsonSchema, component_name
 from personal_server.web.parameters import Form, Kind, Parameter
 from personal_server.web.requests import PDPP_VERSION

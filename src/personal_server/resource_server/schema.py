@@ -13,7 +13,7 @@ import msgspec
 from personal_server.domain.authority import ReadableSource, ReadAuthority, TokenKind
 from personal_server.domain.declaration import Semantics
 from personal_server.domain.disclosure import Disclosed, TokenName
-from personal_server.domain.envelope import Warning, name_unavailable
+from personal_server.domain.envelope import UnavailableConnections, Warning, name_unavailable
 from personal_server.domain.stream_schema import value_types
 from personal_server.domain.wire_objects import (
     AnyObject,
@@ -69,7 +69,6 @@ from personal_server.resource_server.envelopes import (
     Meta,
     SelfLink,
     ShownSource,
-    UnavailableConnections,
     completed,
     meta_of,
     page_of,

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 import anyio
-import orjson
 from starlette.datastructures import MutableHeaders
 from starlette.responses import Response
 from starlette.types import Message, Receive, Send
 
 from personal_server.domain.disclosure import Disclosed
+from personal_server.domain.wire_objects import ENCODE, WireObject
 from personal_server.errors import RangeNotSatisfiable
 from personal_server.web.limits import RateStatus
 from personal_server.web.requests import PDPP_VERSION, weights
@@ -249,14 +249,14 @@ DOCUMENT = {
 
 
 def answer(
-    body: Mapping[str, object] | None,
+    body: WireObject | None,
     status: int = 200,
     headers: Mapping[str, str] = NO_STORE,
 ) -> Response:
     """A JSON answer; `None` is an empty one."""
     if body is None:
         return Response(None, status, headers)
-    return Response(orjson.dumps(body), status, headers, "application/json")
+    return Response(ENCODE(body), status, headers, "application/json")
 
 
 # Which answers pages of other origins may read, and what they may send: said once for all.

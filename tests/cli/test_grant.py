@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -174,6 +175,20 @@ def test_lists_and_pages_are_readable(terminal: Any) -> None:
     assert "last used – " in terminal.out.replace("\n", " ")
     assert "posted_on from 2026-09-01" in terminal.out
     assert BANK_SOURCE not in terminal.out
+
+
+def test_a_long_list_says_where_it_goes_on(terminal: Any) -> None:
+    ids = [terminal.json(*AGENT, "--source", "bank", "--yes")["grant_id"] for _ in range(3)]
+    assert terminal.run("grant", "list", "--limit", "2") == 0
+    first = {grant_id for grant_id in ids if grant_id in terminal.out}
+    assert len(first) == 2
+    (after,) = re.findall(r"--before (grt_\w+)", terminal.err)
+    assert after in first
+    assert terminal.run("grant", "list", "--before", after) == 0
+    assert {grant_id for grant_id in ids if grant_id in terminal.out} == set(ids) - first
+    assert "--before" not in terminal.err
+    assert {each["id"] for each in terminal.json("grant", "list")} == set(ids)
+    assert terminal.run("grant", "list", "--before", "grt_unknown") == 5
 
 
 def test_names_from_elsewhere_cannot_steer_the_terminal(terminal: Any) -> None:

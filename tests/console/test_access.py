@@ -1,7 +1,15 @@
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+from html import unescape
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
 from personal_server.domain.disclosure import DENIED
-from personal_server.storage.authorization import GrantRow, PackageRow
+from personal_server.storage.authorization import AuditRow, GrantRow, PackageRow
 from tests.cli.test_disclosures import entry
 from tests.console.browsing import Browser, allow, words
 from tests.console.household import Household, bank_request, mail_request
@@ -75,6 +83,69 @@ def test_unknown_access_is_not_found(browser: Browser) -> None:
     assert browser.get("/owner/access/grt_x").error == "not_found"
     refused = browser.post("/owner/access/grt_x/revoke", [("_csrf", _csrf(browser))])
     assert (refused.status, refused.error) == (404, "not_found")
+
+
+def copies(house: Household, count: int, **members: Any) -> None:
+    """As many more grants as that, like the only one, newer one by one."""
+    (row,) = house.rows(GrantRow)
+    for number in range(1, count + 1):
+        facts = {"grant_id": f"grt_{number}", "issued_at_ns": row.issued_at_ns + number // 2}
+        house.insert(replace(row, **{**facts, **members}))
+
+
+def walk(browser: Browser, path: str) -> list[str]:
+    """What every page of a list links to, page after page by the link it has."""
+    found: list[str] = []
+    older: str | None = path
+    while older is not None:
+        page = browser.get(older)
+        assert page.status == 200
+        assert len(page.text) < 100_000
+        found += re.findall(r'<h2><a href="/owner/access/([^"]+)"', page.text)
+        link = re.search(r'href="([^"]+)">Older', page.text)
+        older = None if link is None else unescape(link[1])
+    return found
+
+
+def test_a_long_list_comes_in_pages_that_are_the_list(house: Household, browser: Browser) -> None:
+    allow(browser, house.ask(mail_request()))
+    copies(house, 119)
+    listed = walk(browser, "/owner/access")
+    assert sorted(listed) == sorted(row.grant_id for row in house.rows(GrantRow))
+    assert browser.get("/owner/access").text.count('class="card row"') == 50
+    assert "120" in words(browser.get("/owner/"))
+    assert walk(browser, "/owner/access/ended") == []
+
+
+def test_ended_access_has_pages_of_its_own(house: Household, browser: Browser) -> None:
+    allow(browser, house.ask(mail_request()))
+    copies(house, 60, reason="owner", revoked_at_ns=house.clock.now_ns)
+    assert len(walk(browser, "/owner/access")) == 1
+    assert len(walk(browser, "/owner/access/ended")) == 60
+    assert "60 ended accesses" in words(browser.get("/owner/access"))
+
+
+@pytest.mark.parametrize("place", ["x", "-1-grt_1", "1-", "1-gr t", "9" * 30 + "-grt_1"])
+def test_a_link_to_no_place_is_refused(browser: Browser, place: str) -> None:
+    assert browser.get(f"/owner/access?before={quote(place)}").error == "invalid_request"
+
+
+def test_a_long_history_comes_in_pages(house: Household, browser: Browser) -> None:
+    allow(browser, house.ask(mail_request()))
+    (row,) = house.rows(GrantRow)
+    for number in range(120):
+        event = AuditRow(
+            event="refresh.rotated", at_ns=number, actor="client", grant_id=row.grant_id
+        )
+        house.insert(event)
+    path: str | None = f"/owner/access/{row.grant_id}"
+    lines = 0
+    while path is not None:
+        page = browser.get(path)
+        lines += page.text.count("The token was renewed (by the app)")
+        link = re.search(r'href="([^"]+)">Older', page.text)
+        path = None if link is None else unescape(link[1])
+    assert lines == 120
 
 
 def test_the_pages_show_references_and_no_secret(house: Household, browser: Browser) -> None:

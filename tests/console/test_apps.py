@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -27,6 +28,21 @@ def test_apps_that_never_got_access_are_folded_away(house: Household, browser: B
     assert "1 app that never got access" in text
     allow(browser, house.ask(mail_request()))
     assert "never got access" not in words(browser.get("/owner/clients"))
+
+
+def test_many_apps_come_in_pages(house: Household, browser: Browser) -> None:
+    for number in range(120):
+        house.client(f"cli_{number}", client_ref=f"clr_{number}", name=f"App {number}")
+    found: list[str] = []
+    path: str | None = "/owner/clients/others"
+    while path is not None:
+        page = browser.get(path)
+        assert len(page.text) < 100_000
+        found += re.findall(r"<h2>(App [0-9]+)</h2>", page.text)
+        link = re.search(r'href="([^"]+)">Older', page.text)
+        path = None if link is None else link[1]
+    assert len(found) == len(set(found)) == 120
+    assert browser.get("/owner/clients").text.count('class="card row"') == 0
 
 
 def test_a_device_that_acts_as_the_owner_is_shown_and_can_be_ended(

@@ -8,7 +8,19 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from personal_server.storage.authorization import AuditRow, AuthorizationRow, R
+from personal_server.storage.authorization import (
+    AuditRow,
+    AuthorizationRow,
+    ClientQuery,
+    ClientRow,
+    FamilyRow,
+    GrantRow,
+    HeldQuery,
+    ListPlace,
+    PackageMemberRow,
+    PackageRow,
+    R,
+)
 from personal_server.storage.tables import Assignment, ColumnCondition, Comparison, StoredColumn
 
 Tables = dict[type[AuthorizationRow], list[AuthorizationRow]]
@@ -26,6 +38,8 @@ def _holds(value: Any, condition: ColumnCondition[Any]) -> bool:
             return value is not None and value <= bound
         case Comparison.ABOVE:
             return value is not None and value > bound
+        case Comparison.BELOW:
+            return value is not None and value < bound
         case Comparison.EQUALS | Comparison.IS_NULL:
             return value == bound
 
@@ -54,12 +68,78 @@ class MemoryTransaction:
         """The rows that meet the conditions, in order."""
         by = (order.name,) if order else table.table.key
         found = [row for row in self._of(table) if meets(row, where)]
-        found.sort(key=lambda row: tuple(getattr(row, column) for column in by), reverse=descending)
+        found.sort(key=lambda row: [_rank(getattr(row, column)) for column in by])
+        if descending:
+            found.reverse()
         return found[:limit]
 
     def count(self, table: type[R], *where: ColumnCondition[R]) -> int:
         """How many rows meet the conditions."""
         return sum(meets(row, where) for row in self._of(table))
+
+    def held(
+        self, query: HeldQuery, limit: int | None = None, below: ListPlace | None = None
+    ) -> list[str]:
+        """Ids of grants and packages, newest first."""
+        return [place.id for place in _after(self._held(query), below)[:limit]]
+
+    def count_held(self, query: HeldQuery) -> int:
+        """How many grants and packages."""
+        return len(self._held(query))
+
+    def clients(
+        self, query: ClientQuery, limit: int | None = None, below: ListPlace | None = None
+    ) -> list[ClientRow]:
+        """Clients, the latest registered first."""
+        places = {ListPlace(c.registered_at_ns, c.client_ref): c for c in self._clients(query)}
+        return [places[place] for place in _after(list(places), below)[:limit]]
+
+    def count_clients(self, query: ClientQuery) -> int:
+        """How many clients."""
+        return len(self._clients(query))
+
+    def _held(self, query: HeldQuery) -> list[ListPlace]:
+        members = {member.grant_id: member.package_id for member in self._of(PackageMemberRow)}
+        lasting = {
+            members.get(grant.grant_id, grant.grant_id)
+            for grant in self._of(GrantRow)
+            if grant.reason is None
+            and (grant.expires_at_ns is None or grant.expires_at_ns > query.now_ns)
+        }
+        alone = [grant for grant in self._of(GrantRow) if grant.grant_id not in members]
+        found = [(g.grant_id, g.issued_at_ns, g.client_id, g.reason) for g in alone]
+        found += [
+            (p.package_id, p.created_at_ns, p.client_id, p.reason) for p in self._of(PackageRow)
+        ]
+        return [
+            ListPlace(at_ns, held_id)
+            for held_id, at_ns, client_id, reason in found
+            if query.client_id in (None, client_id)
+            and query.lasts in (None, reason is None and held_id in lasting)
+        ]
+
+    def _clients(self, query: ClientQuery) -> list[ClientRow]:
+        owners = {
+            family.client_id
+            for family in self._of(FamilyRow)
+            if family.kind == "owner"
+            and family.revoked_at_ns is None
+            and query.now_ns < min(family.idle_end_ns, family.absolute_end_ns or family.idle_end_ns)
+        }
+        known = [
+            client
+            for client in self._of(ClientRow)
+            if client.first_approved_at_ns is not None
+            or client.blocked_at_ns is not None
+            or client.client_id in owners
+        ]
+        if query.known:
+            return known
+        return [
+            client
+            for client in self._of(ClientRow)
+            if client not in known and client.registration != "pre_registered"
+        ]
 
     def insert(self, row: AuthorizationRow) -> None:
         """Add a row, once."""
@@ -90,6 +170,21 @@ class MemoryTransaction:
 
     def _of(self, table: type[R]) -> list[R]:
         return self._tables.setdefault(table, [])  # pyright: ignore[reportReturnType]
+
+
+def _rank(value: Any) -> tuple[bool, Any]:
+    """Null stands before every value."""
+    return value is not None, value
+
+
+def _after(places: list[ListPlace], below: ListPlace | None) -> list[ListPlace]:
+    """Newest first, from a place on."""
+    ordered = sorted(places, key=_order, reverse=True)
+    return [place for place in ordered if below is None or _order(place) < _order(below)]
+
+
+def _order(place: ListPlace) -> tuple[int, str]:
+    return place.at_ns, place.id
 
 
 def _refuse_duplicate(

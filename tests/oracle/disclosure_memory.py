@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
 from personal_server.domain.disclosure import SERVED, DisclosureEntry
+from personal_server.domain.values import DAY_NANOSECONDS
 from personal_server.storage.ports import DisclosureQuery
 
 
@@ -41,6 +43,16 @@ class MemoryDisclosures:
                 and entry.at_ns >= since_ns
             ]
         return sum(e.record_count for e in served), sum(e.size_bytes for e in served)
+
+    def served_by_day(self, since_ns: int) -> Mapping[int, int]:
+        """Records served on each UTC day from that of an instant on."""
+        days = Counter[int]()
+        with self._lock:
+            for _, entry in self._entries:
+                day = entry.at_ns // DAY_NANOSECONDS
+                if entry.outcome == SERVED and day >= since_ns // DAY_NANOSECONDS:
+                    days[day] += entry.record_count
+        return days
 
     def forget_disclosures(self, before_ns: int) -> None:
         """Remove entries older than the time they are kept."""

@@ -80,3 +80,16 @@ def test_old_entries_are_forgotten(store: DisclosureStore) -> None:
     store.append_disclosures([FIRST, SECOND])
     store.forget_disclosures(150)
     assert ids(store, DisclosureQuery(10)) == ["dis_2"]
+
+
+DAY_NS = 86_400_000_000_000
+
+
+def test_what_was_served_is_counted_by_day(store: DisclosureStore) -> None:
+    later = replace(FIRST, disclosure_id="dis_4", at_ns=3 * DAY_NS + 5)
+    store.append_disclosures([FIRST, SECOND, REFUSED, later])
+    store.append_disclosures([replace(later, disclosure_id="dis_5", at_ns=3 * DAY_NS + 6)])
+    assert dict(store.served_by_day(0)) == {0: 8, 3: 14}
+    assert dict(store.served_by_day(3 * DAY_NS + 17)) == {3: 14}
+    store.forget_disclosures(DAY_NS)
+    assert dict(store.served_by_day(0)) == {3: 14}

@@ -13,13 +13,12 @@ import cyclopts
 from cyclopts import Parameter
 from rich.text import Text
 
-from personal_server.app.stores import OwnerStore
 from personal_server.cli.exits import print_json
 from personal_server.cli.store import StoreOpener, open_store
 from personal_server.cli.tables import console, minute, plain, table
 from personal_server.domain.disclosure import DENIED, DisclosureEntry
 from personal_server.domain.values import render_instant
-from personal_server.granting.holdings import list_held
+from personal_server.granting.holdings import client_names
 from personal_server.storage.ports import DisclosureQuery
 
 COLUMNS = ("when (UTC)", "who", "how", "stream", "records", "fields", "bytes")
@@ -59,7 +58,8 @@ def disclosures_command(open_store: StoreOpener) -> Callable[..., None]:
         equal = tuple((name, value) for name, value in given.items() if value is not None)
         with open_store() as store:
             found = store.disclosures.disclosures(DisclosureQuery(limit=limit, equal=equal))
-            names = _names(store)
+            with store.authorization.read() as reader:
+                names = client_names(reader, (entry.client_id for _, entry in found))
         entries = [entry for _, entry in found]
         if json:
             print_json([_json(entry) for entry in entries])
@@ -72,11 +72,6 @@ def disclosures_command(open_store: StoreOpener) -> Callable[..., None]:
             out.print(table(COLUMNS if wide else COLUMNS[:-1], lines))
 
     return disclosures
-
-
-def _names(store: OwnerStore) -> dict[str, str]:
-    with store.authorization.read() as reader:
-        return {held.client_id: held.client_name for held in list_held(reader, store.clock())}
 
 
 def _line(entry: DisclosureEntry, names: Mapping[str, str], *, wide: bool) -> tuple[object, ...]:

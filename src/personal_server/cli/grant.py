@@ -15,6 +15,7 @@ from typing import Annotated, Literal
 
 import cyclopts
 from cyclopts import Parameter
+from cyclopts.validators import Number
 from rich.console import Console
 from rich.text import Text
 
@@ -38,8 +39,10 @@ from personal_server.granting.tokens import Issued
 from personal_server.reading.preview import Evidence, Place
 from personal_server.rs_client.credential_cache import CredentialCache
 from personal_server.rs_client.credentials import CredentialError, Document, credential_document
+from personal_server.storage.authorization import HeldQuery
 
 Expiry = Literal["30d", "90d", "1y", "none", "1h", "24h"]
+LINES = 50
 COLUMNS = ("id", "client", "until", "last used", "streams")
 
 
@@ -84,23 +87,39 @@ def granting_app(open_store: StoreOpener, default_cache: Callable[[], Path]) -> 
         _print_granted(issued, request, path, as_json=json)
 
     @app.command(name="list")
-    def list_(*, all: Annotated[bool, Parameter(negative="")] = False, json: bool = False) -> None:
-        """List who may read what, and until when.
+    def list_(
+        *,
+        all: Annotated[bool, Parameter(negative="")] = False,
+        limit: Annotated[int | None, Parameter(validator=Number(gte=1))] = None,
+        before: str | None = None,
+        json: bool = False,
+    ) -> None:
+        """List who may read what, and until when, newest first.
 
         Parameters
         ----------
         all
             Ended ones too.
+        limit
+            How many; 50 unless set, and with --json all.
+        before
+            Go on after the grant or package of this id.
         json
             Print JSON.
         """
         with open_store() as store, store.authorization.read() as reader:
-            held = list_held(reader, store.clock())
-        shown = [one for one in held if all or one.status == "active"]
+            now_ns = store.clock()
+            query = HeldQuery(now_ns, lasts=None if all else True)
+            below = None if before is None else _found(show_held(reader, before, now_ns)).place
+            most = limit if json else limit or LINES
+            held = list_held(reader, query, None if most is None else most + 1, below)
+        shown = held[:most]
         if json:
             print_json([_held_json(one) for one in shown])
         else:
             _print_held_list(shown, console())
+        if len(held) > len(shown):
+            words().print(f"There are more. Go on with --before {shown[-1].id}.")
 
     @app.command
     def show(id: str, *, json: bool = False) -> None:

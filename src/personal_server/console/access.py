@@ -14,6 +14,13 @@ from starlette.responses import Response
 from personal_server.consent.credentials import token_reference
 from personal_server.console.disclosures import DisclosureLine, disclosure_lines
 from personal_server.console.pages import Templates
+from personal_server.console.places import (
+    PAGE_LINES,
+    list_page,
+    parse_number,
+    parse_place,
+    render_place,
+)
 from personal_server.console.session import PageRequest, PageRoute, acting
 from personal_server.console.words import day_of, field_words, laid_open, trust_mark
 from personal_server.domain.authority import TimeConstraint
@@ -26,6 +33,7 @@ from personal_server.storage.authorization import (
     AuditRow,
     AuthorizationReader,
     AuthorizationStore,
+    HeldQuery,
     ReviewArtifactRow,
     TokenRow,
 )
@@ -81,6 +89,23 @@ class TokenView:
     expires_at_ns: int
     last_used_at_ns: int | None
     revoked_at_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class TokenViews:
+    """The newest tokens, and how many there are."""
+
+    newest: tuple[TokenView, ...]
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class EventView:
+    """A line of the history."""
+
+    number: int
+    at_ns: int
+    said: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +204,7 @@ def _streams(grant: Grant, catalog: Catalog) -> tuple[GivenStream, ...]:
     return tuple(given)
 
 
-RECENT_READS = 15
+RECENT_READS, RECENT_TOKENS = 15, 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,22 +220,32 @@ class AccessPages:
     def routes(self) -> tuple[PageRoute, ...]:
         """Where they stand."""
         return (
-            PageRoute("GET", "/owner/access", self.show_all),
-            PageRoute("GET", "/owner/access/{id}", self.show_one),
+            PageRoute("GET", "/owner/access", self.show_lasting, frozenset({"before"})),
+            PageRoute("GET", "/owner/access/ended", self.show_ended, frozenset({"before"})),
+            PageRoute("GET", "/owner/access/{id}", self.show_one, frozenset({"before"})),
             PageRoute("POST", "/owner/access/{id}/revoke", self.revoke),
         )
 
-    def show_all(self, visit: PageRequest) -> Response:
-        """Everybody who has, or had, access."""
+    def show_lasting(self, visit: PageRequest) -> Response:
+        """Everybody who has access.  Raises: InvalidRequest."""
+        return self._show(visit, lasts=True)
+
+    def show_ended(self, visit: PageRequest) -> Response:
+        """Everybody who had it.  Raises: InvalidRequest."""
+        return self._show(visit, lasts=False)
+
+    def _show(self, visit: PageRequest, *, lasts: bool) -> Response:
+        before = parse_place(visit.query.get("before"))
+        now_ns = self.clock()
         with self.authorization.read() as reader:
-            held = list_held(reader, self.clock())
+            held = list_held(reader, HeldQuery(now_ns, lasts=lasts), PAGE_LINES + 1, before)
+            counts = [reader.count_held(HeldQuery(now_ns, lasts=each)) for each in (True, False)]
         catalog = self.catalogs()
         views = [held_view(one, catalog) for one in held]
-        active = [view for view in views if view.held.status == "active"]
-        ended = [view for view in views if view.held.status != "active"]
-        reads = {view.held.id: self._last_read(view.held) for view in active}
-        shown = {"active": active, "ended": ended, "last_reads": reads}
-        return self.pages.show(visit, "access.html", shown)
+        page = list_page(views, lambda view: render_place(view.held.place))
+        reads = {view.held.id: self._last_read(view.held) for view in page.lines if lasts}
+        shown = {"page": page, "lasts": lasts, "counts": counts, "newest": before is None}
+        return self.pages.show(visit, "access.html", {**shown, "last_reads": reads})
 
     def _last_read(self, held: Holding) -> DisclosureLine | None:
         """What it was given last."""
@@ -218,12 +253,12 @@ class AccessPages:
         return next(iter(disclosure_lines(self.disclosures.disclosures(query), {})), None)
 
     def show_one(self, visit: PageRequest) -> Response:
-        """One grant or package.  Raises: NotFound."""
-        held_id = visit.path["id"]
+        """One grant or package, its history by pages.  Raises: NotFound, InvalidRequest."""
+        held_id, before = visit.path["id"], parse_number(visit.query.get("before"))
         with self.authorization.read() as reader:
             held = _found(show_held(reader, held_id, self.clock()))
             tokens = _tokens(reader, held)
-            events = _events(reader, held)
+            events = _events(reader, held, before)
             artifact = _artifact(reader, held.revision)
         query = DisclosureQuery(limit=RECENT_READS, equal=(_held_by(held),))
         reads = disclosure_lines(self.disclosures.disclosures(query), {})
@@ -233,7 +268,8 @@ class AccessPages:
             {
                 "one": held_view(held, self.catalogs()),
                 "tokens": tokens,
-                "events": events,
+                "events": list_page(events, lambda event: str(event.number)),
+                "newest": before is None,
                 "artifact": artifact,
                 "reads": reads,
                 "csrf": visit.owner().csrf,
@@ -265,11 +301,12 @@ def _unknown() -> NotFound:
     return NotFound("There is no such access.", next_step="See the list of who has access.")
 
 
-def _tokens(reader: AuthorizationReader, held: Holding) -> list[TokenView]:
-    if held.kind == "mcp_package":
-        rows = reader.rows(TokenRow, TokenRow.package_id.equals(held.id))
-    else:
-        rows = reader.rows(TokenRow, TokenRow.grant_id.equals(held.id))
+def _tokens(reader: AuthorizationReader, held: Holding) -> TokenViews:
+    column = TokenRow.package_id if held.kind == "mcp_package" else TokenRow.grant_id
+    of_it = column.equals(held.id)
+    newest = reader.rows(
+        TokenRow, of_it, order=TokenRow.issued_at_ns, descending=True, limit=RECENT_TOKENS
+    )
     views = [
         TokenView(
             token_reference(row.token_hash),
@@ -278,19 +315,30 @@ def _tokens(reader: AuthorizationReader, held: Holding) -> list[TokenView]:
             row.last_used_at_ns,
             row.revoked_at_ns,
         )
-        for row in rows
+        for row in newest
     ]
-    return sorted(views, key=lambda view: view.issued_at_ns, reverse=True)
+    return TokenViews(tuple(views), reader.count(TokenRow, of_it))
 
 
-def _events(reader: AuthorizationReader, held: Holding) -> list[tuple[int, str]]:
-    rows = {row.event_id: row for row in reader.rows(AuditRow, AuditRow.package_id.equals(held.id))}
-    for grant in held.grants:
-        rows |= {
-            row.event_id: row
-            for row in reader.rows(AuditRow, AuditRow.grant_id.equals(grant.grant_id))
-        }
-    return [(row.at_ns, event_words(row)) for _, row in sorted(rows.items())]
+def _events(reader: AuthorizationReader, held: Holding, before: int | None) -> list[EventView]:
+    """The newest events below a number, one more than a page shows."""
+    older = () if before is None else (AuditRow.event_id.below(before),)
+    of_it = [AuditRow.package_id.equals(held.id)]
+    of_it += [AuditRow.grant_id.equals(grant.grant_id) for grant in held.grants]
+    rows = {
+        row.event_id: row
+        for each in of_it
+        for row in reader.rows(
+            AuditRow,
+            each,
+            *older,
+            order=AuditRow.event_id,
+            descending=True,
+            limit=PAGE_LINES + 1,
+        )
+    }
+    newest = sorted(rows.items(), reverse=True)[: PAGE_LINES + 1]
+    return [EventView(number, row.at_ns, event_words(row)) for number, row in newest]
 
 
 def _artifact(reader: AuthorizationReader, revision: str) -> str | None:

@@ -5,27 +5,28 @@ Source: docs/contract/authorization-server.md 3, 13.5.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import cast
 
 from starlette.responses import Response
 
-from personal_server.consent.client_registration import PRE_REGISTERED
 from personal_server.console.pages import Templates
+from personal_server.console.places import PAGE_LINES, list_page, parse_place, render_place
 from personal_server.console.session import PageRequest, PageRoute, acting
 from personal_server.console.words import trust_mark
 from personal_server.errors import NotFound
 from personal_server.granting.audit import METADATA_CHANGED
-from personal_server.granting.holdings import list_held
 from personal_server.granting.revocations import block_client, end_client_access, unblock_client
 from personal_server.storage.authorization import (
     AuditRow,
     AuthorizationReader,
     AuthorizationStore,
+    ClientQuery,
     ClientRow,
     FamilyRow,
+    HeldQuery,
+    ListPlace,
 )
 
 _CHANGED = {
@@ -51,12 +52,6 @@ class ClientView:
     changed: str | None = None
     changed_at_ns: int = 0
 
-    @property
-    def matters(self) -> bool:
-        """Whether it was ever given something, acts as the owner, or is refused."""
-        given = self.row.first_approved_at_ns is not None or self.devices > 0
-        return given or self.row.blocked_at_ns is not None
-
 
 @dataclass(frozen=True, slots=True)
 class ClientPages:
@@ -69,33 +64,39 @@ class ClientPages:
     def routes(self) -> tuple[PageRoute, ...]:
         """Where they stand."""
         return (
-            PageRoute("GET", "/owner/clients", self.show),
+            PageRoute("GET", "/owner/clients", self.show_known, frozenset({"before"})),
+            PageRoute("GET", "/owner/clients/others", self.show_others, frozenset({"before"})),
             PageRoute("POST", "/owner/clients/{ref}/end-access", self.end_access),
             PageRoute("POST", "/owner/clients/{ref}/block", self.block),
             PageRoute("POST", "/owner/clients/{ref}/unblock", self.unblock),
         )
 
-    def show(self, visit: PageRequest) -> Response:
-        """Every app that asked or holds something, the latest first."""
+    def show_known(self, visit: PageRequest) -> Response:
+        """Every app that was given something, acts as the owner or is refused."""
+        return self._show(visit, known=True)
+
+    def show_others(self, visit: PageRequest) -> Response:
+        """Every app that asked and was given nothing."""
+        return self._show(visit, known=False)
+
+    def _show(self, visit: PageRequest, *, known: bool) -> Response:
+        """The latest first; on a page those that hold something stand first."""
+        before = parse_place(visit.query.get("before"))
+        now_ns = self.clock()
         with self.authorization.read() as reader:
-            rows = reader.rows(ClientRow, order=ClientRow.registered_at_ns, descending=True)
-            held = list_held(reader, self.clock())
-            owners = _acting_as_owner(reader, self.clock())
+            rows = reader.clients(ClientQuery(now_ns, known), PAGE_LINES + 1, before)
+            others = reader.count_clients(ClientQuery(now_ns, known=False))
+            page = list_page(rows, _place)
+            views = [_view(reader, row, now_ns) for row in page.lines]
             changes = _changes(reader)
-        ever = {one.client_id for one in held} | owners.keys()
-        active = Counter(one.client_id for one in held if one.status == "active")
-        asked = [row for row in rows if row.registration != PRE_REGISTERED or row.client_id in ever]
-        views = [
-            _told(
-                _view(row, active[row.client_id], owners[row.client_id]),
-                changes.get(row.client_id),
-            )
-            for row in asked
-        ]
+        views = [_told(view, changes.get(view.row.client_id)) for view in views]
         views.sort(key=lambda view: view.active + view.devices == 0)
         values = {
-            "known": [view for view in views if view.matters],
-            "others": [view for view in views if not view.matters],
+            "clients": views,
+            "older": page.older,
+            "newest": before is None,
+            "known": known,
+            "others": others,
             "csrf": visit.owner().csrf,
         }
         return self.pages.show(visit, "clients.html", values)
@@ -127,21 +128,27 @@ class ClientPages:
         return self.pages.go(visit, "/owner/clients")
 
 
-def _acting_as_owner(reader: AuthorizationReader, now_ns: int) -> Counter[str]:
-    """How many devices act as the owner, by client."""
-    families = reader.rows(
-        FamilyRow, FamilyRow.kind.equals("owner"), FamilyRow.revoked_at_ns.equals(None)
-    )
-    return Counter(
-        family.client_id
-        for family in families
-        if now_ns < min(family.idle_end_ns, family.absolute_end_ns or family.idle_end_ns)
-    )
+def _place(row: ClientRow) -> str:
+    return render_place(ListPlace(row.registered_at_ns, row.client_ref))
 
 
-def _view(row: ClientRow, active: int, devices: int) -> ClientView:
+def _view(reader: AuthorizationReader, row: ClientRow, now_ns: int) -> ClientView:
     kind, trust = trust_mark(row.registration, row.client_id)
+    active = reader.count_held(HeldQuery(now_ns, lasts=True, client_id=row.client_id))
+    devices = _acting_as_owner(reader, row.client_id, now_ns)
     return ClientView(row, row.name or row.client_id, kind, trust, active, devices)
+
+
+def _acting_as_owner(reader: AuthorizationReader, client_id: str, now_ns: int) -> int:
+    """How many devices of a client act as the owner."""
+    families = reader.rows(
+        FamilyRow,
+        FamilyRow.client_id.equals(client_id),
+        FamilyRow.kind.equals("owner"),
+        FamilyRow.revoked_at_ns.equals(None),
+    )
+    ends = (min(each.idle_end_ns, each.absolute_end_ns or each.idle_end_ns) for each in families)
+    return sum(now_ns < end for end in ends)
 
 
 def _changes(reader: AuthorizationReader) -> dict[str | None, AuditRow]:

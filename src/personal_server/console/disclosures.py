@@ -5,21 +5,21 @@ Rule: these pages tell names, counts and times, never what a record says.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from starlette.responses import Response
 
 from personal_server.console.pages import Templates
+from personal_server.console.places import PAGE_LINES, list_page, parse_number
 from personal_server.console.session import PageRequest, PageRoute
 from personal_server.console.sources import source_views
 from personal_server.console.words import day_of, field_words
 from personal_server.domain.disclosure import DENIED, DisclosureEntry
 from personal_server.domain.values import DAY_NANOSECONDS
-from personal_server.errors import InvalidRequest
-from personal_server.granting.holdings import list_held
+from personal_server.granting.holdings import client_names, list_held
 from personal_server.reading.ports import ReadPorts
-from personal_server.storage.authorization import AuthorizationStore
+from personal_server.storage.authorization import AuthorizationStore, HeldQuery
 from personal_server.storage.catalog import Catalogs
 from personal_server.storage.ports import DisclosureQuery, DisclosureStore
 
@@ -96,14 +96,10 @@ def disclosure_lines(
     ]
 
 
-def plot_of(entries: Sequence[DisclosureEntry], now_ns: int, days: int) -> Plot:
+def plot_of(served: Mapping[int, int], now_ns: int, days: int) -> Plot:
     """Records per UTC day over the last days."""
     today = now_ns // DAY_NANOSECONDS
-    counts = dict.fromkeys(range(today - days + 1, today + 1), 0)
-    for entry in entries:
-        day = entry.at_ns // DAY_NANOSECONDS
-        if day in counts and entry.outcome != DENIED:
-            counts[day] += entry.record_count
+    counts = {day: served.get(day, 0) for day in range(today - days + 1, today + 1)}
     most = max(counts.values())
     step = PLOT_WIDTH / days
     return Plot(
@@ -126,9 +122,8 @@ def _bar(place: int, step: float, count: int, most: int, day: int) -> Bar:
     )
 
 
-PAGE_LINES = 50
 PLOT_DAYS = 30
-PLOT_ENTRIES = 20_000
+READERS_READ = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,35 +150,26 @@ class RecordsPages:
         with self.reads.snapshot(None) as snapshot:
             stored, collections = snapshot.stored_streams(), snapshot.collections()
         with self.authorization.read() as reader:
-            held = list_held(reader, self.clock())
-        views = source_views(catalog, stored, collections, held)
-        return self.pages.show(visit, "sources.html", {"sources": views})
+            lasting = HeldQuery(self.clock(), lasts=True)
+            held = list_held(reader, lasting, READERS_READ + 1)
+        views = source_views(catalog, stored, collections, held[:READERS_READ])
+        values = {"sources": views, "more_readers": len(held) > READERS_READ}
+        return self.pages.show(visit, "sources.html", values)
 
     def show_disclosures(self, visit: PageRequest) -> Response:
         """Who read what, when.  Raises: InvalidRequest."""
-        before = _number(visit.query.get("before"))
+        before = parse_number(visit.query.get("before"))
         found = self.disclosures.disclosures(DisclosureQuery(limit=PAGE_LINES + 1, below=before))
-        now_ns = self.clock()
-        since = (now_ns // DAY_NANOSECONDS - PLOT_DAYS + 1) * DAY_NANOSECONDS
-        recent = self.disclosures.disclosures(DisclosureQuery(PLOT_ENTRIES, since_ns=since))
         with self.authorization.read() as reader:
-            names = {held.client_id: held.client_name for held in list_held(reader, now_ns)}
-        lines = disclosure_lines(found[:PAGE_LINES], names)
+            names = client_names(reader, (entry.client_id for _, entry in found))
+        now_ns = self.clock()
+        served = self.disclosures.served_by_day(now_ns - PLOT_DAYS * DAY_NANOSECONDS)
         return self.pages.show(
             visit,
             "disclosures.html",
             {
-                "lines": lines,
-                "older": lines[-1].number if len(found) > PAGE_LINES else None,
+                "page": list_page(disclosure_lines(found, names), lambda line: str(line.number)),
                 "newest": before is None,
-                "plot": plot_of([entry for _, entry in recent], now_ns, PLOT_DAYS),
+                "plot": plot_of(served, now_ns, PLOT_DAYS),
             },
         )
-
-
-def _number(text: str | None) -> int | None:
-    if text is None:
-        return None
-    if not text.isascii() or not text.isdecimal() or len(text) > 18:
-        raise InvalidRequest("That is not a place in the list.", param="before")
-    return int(text)

@@ -10,17 +10,20 @@ from starlette.responses import Response
 from personal_server.consent.selections import parse_stored
 from personal_server.console.pages import Templates
 from personal_server.console.session import PageRequest, PageRoute
-from personal_server.domain.disclosure import SERVED
 from personal_server.domain.hosts import host_connections
 from personal_server.domain.values import DAY_NANOSECONDS
-from personal_server.granting.holdings import list_held
 from personal_server.granting.owner_sessions import OwnerSignIn
 from personal_server.reading.ports import ReadPorts
-from personal_server.storage.authorization import AuthorizationStore, ClientRow, RequestRow
+from personal_server.storage.authorization import (
+    AuthorizationStore,
+    ClientRow,
+    HeldQuery,
+    RequestRow,
+)
 from personal_server.storage.catalog import Catalog, Catalogs
-from personal_server.storage.ports import DisclosureQuery, DisclosureStore
+from personal_server.storage.ports import DisclosureStore
 
-WEEK_ENTRIES = 20_000
+WEEK_DAYS = 7
 SHOWN_REQUESTS = 10
 
 
@@ -55,24 +58,21 @@ class HomePage:
     def show(self, visit: PageRequest) -> Response:
         """The overview."""
         now_ns = self.clock()
-        query = DisclosureQuery(
-            WEEK_ENTRIES, equal=(("outcome", SERVED),), since_ns=now_ns - 7 * DAY_NANOSECONDS
-        )
-        week = [entry for _, entry in self.disclosures.disclosures(query)]
+        week = self.disclosures.served_by_day(now_ns - (WEEK_DAYS - 1) * DAY_NANOSECONDS)
         with self.reads.snapshot(None) as snapshot:
             records = sum(stream.record_count for stream in snapshot.stored_streams())
             connections = len(snapshot.connections())
         with self.authorization.read() as reader:
-            active = [one for one in list_held(reader, now_ns) if one.status == "active"]
+            active = reader.count_held(HeldQuery(now_ns, lasts=True))
         return self.pages.show(
             visit,
             "home.html",
             {
                 "waiting": self._waiting(now_ns),
-                "active": len(active),
+                "active": active,
                 "records": records,
                 "connections": connections,
-                "read_week": sum(entry.record_count for entry in week),
+                "read_week": sum(week.values()),
                 "sign_ins": len(self.sign_in.sessions()),
                 "hosts": host_connections(visit.origin),
                 "csrf": visit.owner().csrf,

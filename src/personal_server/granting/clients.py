@@ -27,6 +27,7 @@ from personal_server.storage.authorization import (
     AuthorizationStore,
     AuthorizationWriter,
     ClientRow,
+    HeldQuery,
     IntrospectionClientRow,
     RequestRow,
 )
@@ -116,7 +117,7 @@ def _ended_long_ago(writer: AuthorizationWriter, client_id: str, now_ns: int) ->
         return False
     ends = [
         held.revoked_at_ns or held.expires_at_ns or held.issued_at_ns
-        for held in list_held(writer, now_ns, client_id=client_id)
+        for held in list_held(writer, HeldQuery(now_ns, client_id=client_id))
     ]
     return max(ends, default=now_ns) <= now_ns - ENDED_NS
 

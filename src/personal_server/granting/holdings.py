@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from personal_server.consent import lifecycle
@@ -11,7 +12,8 @@ from personal_server.storage.authorization import (
     ClientRow,
     FamilyRow,
     GrantRow,
-    PackageMemberRow,
+    HeldQuery,
+    ListPlace,
     PackageRow,
     TokenRow,
 )
@@ -63,6 +65,11 @@ class Holding:
         """`active`, `revoked`, `expired` or `unreadable`, in words for people."""
         return _STATUS[self.standing]
 
+    @property
+    def place(self) -> ListPlace:
+        """Where it stands in the list."""
+        return ListPlace(self.issued_at_ns, self.id)
+
 
 _STATUS = {
     lifecycle.ACTIVE: "active",
@@ -74,16 +81,14 @@ _STATUS = {
 
 
 def list_held(
-    reader: AuthorizationReader, now_ns: int, *, client_id: str | None = None
+    reader: AuthorizationReader,
+    query: HeldQuery,
+    limit: int | None = None,
+    below: ListPlace | None = None,
 ) -> tuple[Holding, ...]:
-    """All grants and packages, newest first; members stand in their package only."""
-    of_grants = [] if client_id is None else [GrantRow.client_id.equals(client_id)]
-    of_packages = [] if client_id is None else [PackageRow.client_id.equals(client_id)]
-    members = {row.grant_id for row in reader.rows(PackageMemberRow)}
-    grants = [row for row in reader.rows(GrantRow, *of_grants) if row.grant_id not in members]
-    held = [_of_grant(reader, row, now_ns) for row in grants]
-    held += [_of_package(reader, row, now_ns) for row in reader.rows(PackageRow, *of_packages)]
-    return tuple(sorted(held, key=lambda found: (-found.issued_at_ns, found.id)))
+    """Grants and packages, newest first, after a place; members stand in their package only."""
+    found = (show_held(reader, held, query.now_ns) for held in reader.held(query, limit, below))
+    return tuple(held for held in found if held is not None)
 
 
 def show_held(reader: AuthorizationReader, held_id: str, now_ns: int) -> Holding | None:
@@ -97,7 +102,7 @@ def show_held(reader: AuthorizationReader, held_id: str, now_ns: int) -> Holding
 
 def active_held(reader: AuthorizationReader, client_id: str, now_ns: int) -> tuple[Holding, ...]:
     """What a client holds now."""
-    held = list_held(reader, now_ns, client_id=client_id)
+    held = list_held(reader, HeldQuery(now_ns, lasts=True, client_id=client_id))
     return tuple(found for found in held if found.standing == lifecycle.ACTIVE)
 
 
@@ -160,6 +165,11 @@ def _held_grant(row: GrantRow, now_ns: int) -> HeldGrant:
     )
 
 
+def client_names(reader: AuthorizationReader, client_ids: Iterable[str | None]) -> dict[str, str]:
+    """What clients are called, by id."""
+    return {each: _client(reader, each)[0] for each in set(client_ids) if each is not None}
+
+
 def _client(reader: AuthorizationReader, client_id: str) -> tuple[str, str | None]:
     row = reader.get(ClientRow, ClientRow.client_id.equals(client_id))
     return (client_id, None) if row is None else (row.name or client_id, row.registration)
@@ -170,7 +180,17 @@ def _last_used(
     of_tokens: ColumnCondition[TokenRow],
     of_families: ColumnCondition[FamilyRow],
 ) -> int | None:
-    used = [row.last_used_at_ns for row in reader.rows(TokenRow, of_tokens)]
-    refreshed = [row for row in reader.rows(FamilyRow, of_families) if row.generation > 1]
-    used += [row.last_used_at_ns for row in refreshed]
+    """When a token was used last, or renewed."""
+    tokens = reader.rows(
+        TokenRow, of_tokens, order=TokenRow.last_used_at_ns, descending=True, limit=1
+    )
+    families = reader.rows(
+        FamilyRow,
+        of_families,
+        FamilyRow.generation.above(1),
+        order=FamilyRow.last_used_at_ns,
+        descending=True,
+        limit=1,
+    )
+    used = [row.last_used_at_ns for row in (*tokens, *families)]
     return max((at for at in used if at is not None), default=None)

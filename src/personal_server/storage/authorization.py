@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from personal_server.storage.tables import (
@@ -304,6 +305,38 @@ ROW_TYPES: tuple[type[AuthorizationRow], ...] = (
 R = TypeVar("R", bound=AuthorizationRow)
 
 
+# Lists for people, newest first, a page at a time ----------------------------------------------
+@dataclass(frozen=True, slots=True)
+class ListPlace:
+    """A place in a list of the newest first: an instant and, among equals, an id."""
+
+    at_ns: int
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class HeldQuery:
+    """Which grants and packages; a member grant stands in its package only.
+
+    `lasts`: those of which something has not ended at `now_ns`, or has (`None`: all).
+    """
+
+    now_ns: int
+    lasts: bool | None = None
+    client_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ClientQuery:
+    """Which clients: `known` ones were given something, act as the owner or are blocked.
+
+    The others are those that only asked; a client set up on this server asks nothing by itself.
+    """
+
+    now_ns: int
+    known: bool
+
+
 class AuthorizationReader(Protocol):
     """One consistent view of the rows of one subject."""
 
@@ -324,6 +357,26 @@ class AuthorizationReader(Protocol):
 
     def count(self, table: type[R], *where: ColumnCondition[R]) -> int:
         """How many rows meet the conditions."""
+        ...
+
+    def held(
+        self, query: HeldQuery, limit: int | None = None, below: ListPlace | None = None
+    ) -> list[str]:
+        """Ids of grants and packages, newest first, after a place in the list."""
+        ...
+
+    def count_held(self, query: HeldQuery) -> int:
+        """How many grants and packages."""
+        ...
+
+    def clients(
+        self, query: ClientQuery, limit: int | None = None, below: ListPlace | None = None
+    ) -> list[ClientRow]:
+        """Clients, the latest registered first, after a place (by `client_ref`)."""
+        ...
+
+    def count_clients(self, query: ClientQuery) -> int:
+        """How many clients."""
         ...
 
 

@@ -476,6 +476,10 @@ class DisclosureStore(Protocol):
         """Records and bytes served for a grant since an instant."""
         ...
 
+    def served_by_day(self, since_ns: int) -> Mapping[int, int]:
+        """Records served on each UTC day, counted from 1970, from that of an instant on."""
+        ...
+
     def forget_disclosures(self, before_ns: int) -> None:
         """Remove entries older than the time they are kept."""
         ...

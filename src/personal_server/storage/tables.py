@@ -54,6 +54,7 @@ class Comparison(StrEnum):
     EQUALS = "="
     AT_MOST = "<="
     ABOVE = ">"
+    BELOW = "<"
     IS_NULL = "IS NULL"
 
 
@@ -111,6 +112,10 @@ class StoredColumn(Generic[R, T]):
     def above(self: StoredColumn[R, Any], value: int) -> ColumnCondition[R]:
         """The column is a number above that one."""
         return ColumnCondition(self, Comparison.ABOVE, value)
+
+    def below(self: StoredColumn[R, int], value: int) -> ColumnCondition[R]:
+        """The column is a number below that one."""
+        return ColumnCondition(self, Comparison.BELOW, value)
 
     def to(self, value: T) -> Assignment[R]:
         """The column gets that value."""

@@ -10,12 +10,13 @@ import pytest
 
 from personal_server.app.server import compose
 from personal_server.app.stores import open_stores
+from personal_server.domain.disclosure import SERVED
 from personal_server.reading.disclosure_log import DisclosureRecorder
 from personal_server.settings import Settings
 from personal_server.storage import authorization
 from personal_server.storage.ports import DisclosureQuery
 from personal_server.storage.sql import fixed_tables
-from personal_server.storage.sql.disclosures import DisclosureRow
+from personal_server.storage.sql.disclosures import DisclosureDayRow, DisclosureRow
 from personal_server.storage.sql.driver import Session
 from personal_server.storage.sqlite.database import SqliteDatabase
 from personal_server.storage.tables import StoredRow, StoredTable
@@ -36,7 +37,7 @@ class Shape(NamedTuple):
 def row_classes() -> list[type[StoredRow]]:
     """Every row class that names a table."""
     records = [each for each in vars(fixed_tables).values() if _is_row(each)]
-    return [*records, *authorization.ROW_TYPES, DisclosureRow]
+    return [*records, *authorization.ROW_TYPES, DisclosureRow, DisclosureDayRow]
 
 
 def _is_row(found: object) -> bool:
@@ -130,6 +131,8 @@ def test_a_released_directory_answers_as_its_own_server_did(tmp_path: Path, name
     with open_stores(settings, serving=True, clock=clock) as stores:
         entries = stores.disclosures.disclosures(DisclosureQuery(limit=1_000))
         assert len(entries) == then["disclosures"]
+        served = sum(entry.record_count for _, entry in entries if entry.outcome == SERVED)
+        assert sum(stores.disclosures.served_by_day(0).values()) == served
         recorder = DisclosureRecorder(stores.disclosures, clock)
         server = compose(settings, stores, recorder, GuardedFetch())
         site = Whole(server, clock, Browser(server.app, ORIGIN), Browser(server.app, ORIGIN))

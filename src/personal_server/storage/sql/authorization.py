@@ -13,7 +13,15 @@ from typing import Any
 from personal_server.storage.authorization import (
     AuditRow,
     AuthorizationRow,
+    ClientQuery,
+    ClientRow,
+    HeldQuery,
+    ListPlace,
     R,
+)
+from personal_server.storage.sql.authorization_lists import (
+    client_conditions,
+    held_ids,
 )
 from personal_server.storage.sql.dialect import Value
 from personal_server.storage.sql.driver import Database, Session
@@ -79,7 +87,7 @@ class SqlAuthorizationTransaction:
         direction = " DESC" if descending else ""
         ordering = ", ".join(f"{column}{direction}" for column in by)
         sql = f"{select(table)}{condition} ORDER BY {ordering} LIMIT ?"
-        lines = self._session.rows(sql, [*values, -1 if limit is None else limit])
+        lines = self._session.rows(sql, [*values, _limit(limit)])
         return [row_from(table, line) for line in lines]
 
     def count(self, table: type[R], *where: ColumnCondition[R]) -> int:
@@ -87,6 +95,42 @@ class SqlAuthorizationTransaction:
         condition, values = self._condition(where)
         sql = f"SELECT count(*) FROM {table.table} WHERE {SUBJECT} = ?{condition}"  # noqa: S608
         return int(self._session.value(sql, values))
+
+    def held(
+        self, query: HeldQuery, limit: int | None = None, below: ListPlace | None = None
+    ) -> list[str]:
+        """Ids of grants and packages, newest first."""
+        sql, values = held_ids(self._subject_id, query)
+        sql = f"SELECT id FROM ({sql})"  # noqa: S608
+        if below is not None:
+            sql += " WHERE (at_ns, id) < (?, ?)"
+            values += [below.at_ns, below.id]
+        sql += " ORDER BY at_ns DESC, id DESC LIMIT ?"
+        return [line[0] for line in self._session.rows(sql, [*values, _limit(limit)])]
+
+    def count_held(self, query: HeldQuery) -> int:
+        """How many grants and packages."""
+        sql, values = held_ids(self._subject_id, query)
+        return int(self._session.value(f"SELECT count(*) FROM ({sql})", values))  # noqa: S608
+
+    def clients(
+        self, query: ClientQuery, limit: int | None = None, below: ListPlace | None = None
+    ) -> list[ClientRow]:
+        """Clients, the latest registered first."""
+        condition, values = client_conditions(self._subject_id, query)
+        at_ns, ref = ClientRow.registered_at_ns, ClientRow.client_ref
+        if below is not None:
+            condition += f" AND ({at_ns}, {ref}) < (?, ?)"
+            values += [below.at_ns, below.id]
+        sql = f"{select(ClientRow)}{condition} ORDER BY {at_ns} DESC, {ref} DESC LIMIT ?"
+        lines = self._session.rows(sql, [self._subject_id, *values, _limit(limit)])
+        return [row_from(ClientRow, line) for line in lines]
+
+    def count_clients(self, query: ClientQuery) -> int:
+        """How many clients."""
+        condition, values = client_conditions(self._subject_id, query)
+        sql = f"SELECT count(*) FROM {ClientRow.table} WHERE {SUBJECT} = ?{condition}"  # noqa: S608
+        return int(self._session.value(sql, [self._subject_id, *values]))
 
     def insert(self, row: AuthorizationRow) -> None:
         """Add a row, once."""
@@ -126,3 +170,8 @@ class SqlAuthorizationTransaction:
                 sql += f" AND {each.column.name} {each.comparison} ?"
                 values.append(stored(each.column, each.value))
         return sql, values
+
+
+def _limit(limit: int | None) -> int:
+    """As SQL takes it."""
+    return -1 if limit is None else limit

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from personal_server.domain.disclosure import SERVED, DisclosureEntry
+from personal_server.domain.values import DAY_NANOSECONDS
 from personal_server.storage.ports import DisclosureQuery
 from personal_server.storage.sql.dialect import Value
 from personal_server.storage.sql.driver import Database
@@ -13,6 +15,7 @@ from personal_server.storage.sql.statements import (
     SUBJECT,
     delete,
     insert,
+    listed,
     row_from,
     select,
     values_of,
@@ -45,6 +48,16 @@ class DisclosureRow(StoredRow, table="disclosures"):
     size_bytes: Cell[int]
 
 
+class DisclosureDayRow(StoredRow, table="disclosure_days"):
+    """How many records were served on a UTC day, counted from 1970."""
+
+    by_subject = True
+    day: Cell[int] = column(key=True)
+    record_count: Cell[int]
+
+
+RECORDS = DisclosureRow.record_count
+HOLDERS = {"grant_id": "disclosures_of_grant", "package_id": "disclosures_of_package"}
 _ENTRY = DisclosureRow.table.names[1:]
 
 
@@ -67,12 +80,23 @@ class SqlDisclosures:
             session.many(
                 insert(DisclosureRow), [[self._subject_id, *values_of(row)] for row in rows]
             )
+            session.many(
+                f"{insert(DisclosureDayRow)} ON CONFLICT DO UPDATE"
+                f" SET {RECORDS} = {RECORDS} + excluded.{RECORDS}",
+                [[self._subject_id, *each] for each in _served_by_day(entries).items()],
+            )
 
     def disclosures(self, query: DisclosureQuery) -> tuple[tuple[int, DisclosureEntry], ...]:
         """Entries with their numbers, newest first."""
         conditions, values = _conditions(query)
-        sql = f"{select(DisclosureRow)}{conditions} ORDER BY {DisclosureRow.number} DESC LIMIT ?"
         with self._database.read() as session:
+            # else the whole log is walked, newest first, until enough are found
+            walk = next((HOLDERS[name] for name, _ in query.equal if name in HOLDERS), None)
+            by = "" if walk is None else session.dialect.walking(walk)
+            sql = (
+                f"SELECT {listed(DisclosureRow.table.columns)} FROM {DisclosureRow.table}{by}"  # noqa: S608
+                f" WHERE {SUBJECT} = ?{conditions} ORDER BY {DisclosureRow.number} DESC LIMIT ?"
+            )
             lines = session.rows(sql, [self._subject_id, *values, query.limit])
         rows = [row_from(DisclosureRow, line) for line in lines]
         return tuple((row.number, _entry(self._subject_id, row)) for row in rows)
@@ -89,6 +113,14 @@ class SqlDisclosures:
             line = session.first(sql, [self._subject_id, grant_id, since_ns, SERVED])
         return (0, 0) if line is None else (line[0], line[1])
 
+    def served_by_day(self, since_ns: int) -> Mapping[int, int]:
+        """Records served on each UTC day from that of an instant on."""
+        sql = f"{select(DisclosureDayRow)} AND {DisclosureDayRow.day} >= ?"
+        with self._database.read() as session:
+            lines = session.rows(sql, [self._subject_id, since_ns // DAY_NANOSECONDS])
+        rows = [row_from(DisclosureDayRow, line) for line in lines]
+        return {row.day: row.record_count for row in rows}
+
     def forget_disclosures(self, before_ns: int) -> None:
         """Remove entries older than the time they are kept."""
         with self._database.write() as session:
@@ -96,6 +128,18 @@ class SqlDisclosures:
                 f"{delete(DisclosureRow)} AND {DisclosureRow.at_ns} < ?",
                 [self._subject_id, before_ns],
             )
+            session.run(
+                f"{delete(DisclosureDayRow)} AND {DisclosureDayRow.day} < ?",
+                [self._subject_id, before_ns // DAY_NANOSECONDS],
+            )
+
+
+def _served_by_day(entries: Sequence[DisclosureEntry]) -> Counter[int]:
+    days = Counter[int]()
+    for entry in entries:
+        if entry.outcome == SERVED:
+            days[entry.at_ns // DAY_NANOSECONDS] += entry.record_count
+    return days
 
 
 def _conditions(query: DisclosureQuery) -> tuple[str, list[Value]]:

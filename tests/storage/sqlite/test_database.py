@@ -204,3 +204,20 @@ def test_a_killed_migration_leaves_the_old_version(tmp_path: Path) -> None:
     with database.read() as session:
         assert session.value("SELECT count(*) FROM sqlite_schema WHERE name = 'other'") == 0
     database.close()
+
+
+def test_every_index_of_a_subject_is_used(tmp_path: Path) -> None:
+    database = SqliteDatabase(tmp_path / "new.db")
+    with database.read() as session:
+        indexes = session.rows(
+            "SELECT t.name, (SELECT name FROM pragma_index_info(i.name) WHERE seqno = 1)"
+            " FROM sqlite_schema AS t, pragma_index_list(t.name) AS i WHERE EXISTS"
+            " (SELECT 1 FROM pragma_index_info(i.name) WHERE seqno = 0 AND name = 'subject_id')"
+        )
+        led = [(table, column) for table, column in indexes if column is not None]
+        assert len(led) > 40
+        for table, column in led:
+            sql = f"SELECT * FROM {table} WHERE subject_id = ? AND {column} = ?"  # noqa: S608
+            (plan,) = session.rows(f"EXPLAIN QUERY PLAN {sql}", ("", ""))
+            assert f"(subject_id=? AND {column}=?" in plan[3], sql
+    database.close()

@@ -15,7 +15,6 @@ from personal_server.storage.sql.statements import (
     SUBJECT,
     delete,
     insert,
-    listed,
     row_from,
     select,
     values_of,
@@ -57,7 +56,6 @@ class DisclosureDayRow(StoredRow, table="disclosure_days"):
 
 
 RECORDS = DisclosureRow.record_count
-HOLDERS = {"grant_id": "disclosures_of_grant", "package_id": "disclosures_of_package"}
 _ENTRY = DisclosureRow.table.names[1:]
 
 
@@ -89,14 +87,8 @@ class SqlDisclosures:
     def disclosures(self, query: DisclosureQuery) -> tuple[tuple[int, DisclosureEntry], ...]:
         """Entries with their numbers, newest first."""
         conditions, values = _conditions(query)
+        sql = f"{select(DisclosureRow)}{conditions} ORDER BY {DisclosureRow.number} DESC LIMIT ?"
         with self._database.read() as session:
-            # else the whole log is walked, newest first, until enough are found
-            walk = next((HOLDERS[name] for name, _ in query.equal if name in HOLDERS), None)
-            by = "" if walk is None else session.dialect.walking(walk)
-            sql = (
-                f"SELECT {listed(DisclosureRow.table.columns)} FROM {DisclosureRow.table}{by}"  # noqa: S608
-                f" WHERE {SUBJECT} = ?{conditions} ORDER BY {DisclosureRow.number} DESC LIMIT ?"
-            )
             lines = session.rows(sql, [self._subject_id, *values, query.limit])
         rows = [row_from(DisclosureRow, line) for line in lines]
         return tuple((row.number, _entry(self._subject_id, row)) for row in rows)

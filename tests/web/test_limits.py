@@ -3,7 +3,7 @@ import threading
 import pytest
 
 from personal_server.errors import RateLimitExceeded
-from personal_server.web.limits import MAX_KEYS, Bucket, FailedBearers
+from personal_server.web.limits import MAX_KEYS, Bucket, FailedBearers, network_of
 
 SECOND = 10**9
 
@@ -18,21 +18,48 @@ class Clock:
 def test_the_wait_ends_a_minute_after_the_oldest_refusal_that_counts() -> None:
     clock = Clock()
     failed = FailedBearers(2, clock)
-    failed.count("a")
+    failed.count("a", "t")
     clock.now_ns += 20 * SECOND
-    failed.count("a")
+    failed.count("a", "t")
     with pytest.raises(RateLimitExceeded) as refused:
-        failed.count("a")
+        failed.count("a", "t")
     assert refused.value.members["retry_after_seconds"] == 40
-    failed.count("b")
+    failed.count("b", "t")
     clock.now_ns += 40 * SECOND
-    failed.count("a")
+    failed.count("a", "t")
+
+
+def test_each_bearer_counts_by_itself_so_that_a_host_always_hears_to_renew_its_own() -> None:
+    failed = FailedBearers(2, Clock())
+    for number in range(100):
+        failed.count("a", f"token {number}")
+    failed.count("a", "token 0")
+    with pytest.raises(RateLimitExceeded):
+        failed.count("a", "token 0")
+    failed.count("b", "token 0")
+
+
+@pytest.mark.parametrize(
+    ("address", "network"),
+    [
+        ("203.0.113.9", "203.0.113.9"),
+        ("::ffff:203.0.113.9", "203.0.113.9"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("2001:db8:1:2:ffff::1", "2001:db8:1:2::/64"),
+        ("2001:db8:1:3::1", "2001:db8:1:3::/64"),
+        ("fe80::1%eth0", "fe80::/64"),
+        ("unknown", "unknown"),
+        ("", ""),
+    ],
+)
+def test_an_ipv6_address_counts_by_its_64_bits_of_network(address: str, network: str) -> None:
+    assert network_of(address) == network
 
 
 def test_nothing_is_kept_where_the_limit_is_off() -> None:
     failed = FailedBearers(0, Clock())
     for _ in range(100):
-        failed.count("a")
+        failed.count("a", "t")
     assert failed == FailedBearers(0, failed.clock)
 
 
@@ -40,11 +67,11 @@ def test_addresses_of_the_past_are_forgotten() -> None:
     clock = Clock()
     failed = FailedBearers(1, clock)
     for number in range(MAX_KEYS):
-        failed.count(str(number))
+        failed.count(str(number), "t")
     clock.now_ns += 61 * SECOND
-    failed.count("last")
+    failed.count("last", "t")
     remembered = FailedBearers(1, clock)
-    remembered.count("last")
+    remembered.count("last", "t")
     assert failed == remembered
 
 

@@ -70,7 +70,7 @@ class Authorizing:
 
         Raises: InvalidClient, InvalidRequestUri, InvalidRedirectUri, RequestClosed (as pages).
         """
-        self._limits.authorization.take(call.address)
+        self._limits.authorization.take(call.network)
         repeated = call.repeated & _NEVER_TWICE
         if repeated:
             raise BadRequest("A parameter is given twice.", param=min(repeated))
@@ -95,7 +95,7 @@ class Authorizing:
 
     async def push(self, call: EndpointRequest) -> Response:
         """Store a pushed request."""
-        self._limits.authorization.take(call.address)
+        self._limits.authorization.take(call.network)
         caller = await self._clients.authenticate(call)
         if "request_uri" in call.parameters:
             raise BadRequest("A pushed request has no request_uri.", param="request_uri")

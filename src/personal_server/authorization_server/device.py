@@ -56,7 +56,7 @@ class DeviceAuthorizing:
 
     async def post(self, call: EndpointRequest) -> Response:
         """Give a device its codes."""
-        self._limits.authorization.take(call.address)
+        self._limits.authorization.take(call.network)
         caller = await self._clients.authenticate(call)
         wanted = self._wanted(call, caller.client)
         asking = Asking(caller.client, call.origin, caller.auth_method)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from personal_server.errors import BadRequest
 from personal_server.granting.audit import Acting
 from personal_server.web.bodies import form_fields
+from personal_server.web.limits import network_of
 from personal_server.web.requests import IncomingRequest
 
 _SHOWN_AGENT = 200
@@ -49,6 +50,11 @@ class EndpointRequest:
     def address(self) -> str:
         """Where the caller is; empty where nobody knows."""
         return self.request.client_address or ""
+
+    @property
+    def network(self) -> str:
+        """Whose address that is, as limits count."""
+        return network_of(self.address)
 
     def acting(self, actor: str = "client") -> Acting:
         """Who acts, for the audit trail."""

@@ -64,7 +64,7 @@ class Registering:
 
     async def post(self, call: EndpointRequest) -> Response:
         """Register a public client."""
-        self._limits.registration.take(call.address)
+        self._limits.registration.take(call.network)
         self._limits.registration_all.take("all")
         try:
             metadata: object = orjson.loads(call.body)

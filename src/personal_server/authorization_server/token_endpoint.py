@@ -67,15 +67,17 @@ class TokenEndpoint:
         self._limits = limits
 
     async def post(self, call: EndpointRequest) -> Response:
-        """Give tokens for a code, a device code or a refresh token."""
-        key = (call.parameters.get("client_id"), call.address)
-        self._limits.token_failures.check(key)
+        """Give tokens for a code, a device code or a refresh token.
+
+        What fails is limited, by client and address, and what succeeds is not: whoever shares an
+        address with the owner's app cannot keep it from its tokens.
+        """
         try:
             return answer(render_issued(await self._issue(call)))
         except (AuthorizationPending, SlowDown):
             raise
         except OAuthRefusal:
-            self._limits.token_failures.spend(key)
+            self._limits.token_failures.take((call.parameters.get("client_id"), call.network))
             raise
 
     async def _issue(self, call: EndpointRequest) -> Issued:

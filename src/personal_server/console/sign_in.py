@@ -29,7 +29,7 @@ from personal_server.console.session import (
 from personal_server.domain.values import NANOSECONDS
 from personal_server.errors import NotFound, SignInFailed
 from personal_server.granting.owner_sessions import ABSOLUTE_SECONDS, LINK_SECONDS, OwnerSignIn
-from personal_server.web.limits import ALL, MINUTE_NS, Failures
+from personal_server.web.limits import ALL, MINUTE_NS, Failures, network_of
 from personal_server.web.limits import refuse_until as _refuse_until
 
 # Throttles of guessing: failed sign-ins and wrong device codes, counted in process memory.
@@ -113,7 +113,7 @@ class SignInPages:
 
     def log_in(self, visit: PageRequest) -> Response:
         """Open a session by password.  Raises: RateLimitExceeded."""
-        address = visit.visitor.address or "unknown"
+        address = network_of(visit.visitor.address or "unknown")
         destination = safe_next(visit.value("next"))
         known = visit.known_browser
         self.throttle.attempt(address, known)

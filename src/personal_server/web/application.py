@@ -38,6 +38,7 @@ from personal_server.web.requests import (
     OriginPolicy,
     check_version,
     request_id_of,
+    sent_bearer,
 )
 from personal_server.web.responses import (
     JSON_TYPE,
@@ -337,8 +338,9 @@ class Application:
             if scope["method"] == "OPTIONS":
                 await preflight(("GET", "HEAD"))(scope, receive, send)
                 return
-        if headers.get("authorization", "")[:7].lower() == "bearer ":
-            send = self._limiting_refusals(send, address, request_id)
+        bearer = sent_bearer(headers.get("authorization"))
+        if bearer is not None:
+            send = self._limiting_refusals(send, address, bearer, request_id)
         await self._part_of(scope)(scope, receive, send)
 
     def _settle(self, scope: Scope, headers: Mapping[str, str], request_id: str) -> str:
@@ -372,15 +374,15 @@ class Application:
             response.body = b""
         await _send(response, send)
 
-    def _limiting_refusals(self, send: Send, address: str, request_id: str) -> Send:
-        """Turn a refused bearer into a 429 where too many were refused before."""
+    def _limiting_refusals(self, send: Send, address: str, bearer: str, request_id: str) -> Send:
+        """Turn a refused bearer into a 429 where it was refused too often before."""
         limited = False
 
         async def limiting(message: Message) -> None:
             nonlocal limited
             if message["type"] == "http.response.start" and message["status"] == 401:
                 try:
-                    self._failed.count(address)
+                    self._failed.count(address, bearer)
                 except RateLimitExceeded as error:
                     limited = True
                     await _refuse(error, request_id, send, **_lasting(message))

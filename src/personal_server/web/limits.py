@@ -8,6 +8,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
+from hashlib import blake2b
+from ipaddress import IPv4Address, IPv6Network, ip_address
 
 from personal_server.domain.values import NANOSECONDS
 from personal_server.errors import RateLimitExceeded
@@ -16,6 +18,18 @@ MAX_KEYS = 10_000
 MINUTE_NS = 60 * NANOSECONDS
 ALL = "*"
 """The key of what is counted over all callers."""
+
+
+def network_of(address: str) -> str:
+    """Whose address it is, as limits count: of IPv6 the /64, since one line has all of it."""
+    try:
+        parsed = ip_address(address.partition("%")[0])
+    except ValueError:
+        return address
+    if isinstance(parsed, IPv4Address):
+        return str(parsed)
+    mapped = parsed.ipv4_mapped
+    return str(mapped or IPv6Network((parsed, 64), strict=False))
 
 
 @dataclass(slots=True)
@@ -155,10 +169,11 @@ def refuse_until(
 
 @dataclass(slots=True)
 class FailedBearers:
-    """How often each address presented a bearer that was refused; per minute.
+    """How often each address presented the same bearer that was refused; per minute.
 
-    Only a refusal is ever limited: a good token is never limited by its address, since hosts share
-    the addresses they call from.  `allowed` 0 switches the limit off.
+    Only a refusal is ever limited, and only where its bearer was refused again and again: a host
+    renews its token when it is told 401, and hosts share the addresses they call from.  `allowed` 0
+    switches the limit off.
     Source: docs/contract/resource-server.md 16; docs/contract/authorization-server.md 17.
     """
 
@@ -170,12 +185,14 @@ class FailedBearers:
         """Keep as many as are allowed."""
         self._failures = Failures(self.clock, MINUTE_NS, max(1, self.allowed))
 
-    def count(self, address: str) -> None:
+    def count(self, address: str, bearer: str) -> None:
         """One more refusal.  Raises: RateLimitExceeded, when there were too many."""
         if not self.allowed:
             return
-        recent = self._failures.recent(address)
+        digest = blake2b(bearer.encode(), digest_size=16).hexdigest()
+        key = f"{network_of(address)} {digest}"
+        recent = self._failures.recent(key)
         if len(recent) >= self.allowed:
-            message = "Too many refused tokens from this address; wait, then use a valid one."
+            message = "This token was refused too often; wait, then use a valid one."
             refuse_until(recent[0] + MINUTE_NS, self.clock(), "auth", message)
-        self._failures.add(address)
+        self._failures.add(key)

@@ -184,12 +184,14 @@ class OriginPolicy:
 
     Shapes: `hosts` maps a lower-case `host[:port]`, also with the default port of the origin, to
     the origin it stands for; `forwarded` means that hosts are believed from trusted proxies over
-    https only.
+    https only; `behind_loopback` means that a proxy on this machine stands before us, which is
+    believed about the address of a client and about nothing else.
     """
 
     hosts: Mapping[str, str]
     forwarded: bool
     trusted_proxies: tuple[Network, ...]
+    behind_loopback: bool = False
 
     @property
     def origins(self) -> tuple[str, ...]:
@@ -215,11 +217,16 @@ class OriginPolicy:
         return origin
 
     def client_address(self, peer: str, headers: Mapping[str, str]) -> str:
-        """Where the caller is: the peer, or what trusted proxies say of it."""
-        if not self._trusts(peer):
-            return peer
-        hops = [hop.strip() for hop in headers.get("x-forwarded-for", "").split(",") if hop.strip()]
-        return next((hop for hop in reversed(hops) if not self._trusts(hop)), peer)
+        """Where the caller is: the peer, or what trusted proxies say of it.
+
+        Of a proxy on this machine the last entry counts, which it wrote itself.
+        """
+        hops = [_address_of(hop) for hop in headers.get("x-forwarded-for", "").split(",")]
+        if self._trusts(peer):
+            return next((hop for hop in reversed(hops) if hop and not self._trusts(hop)), peer)
+        if self.behind_loopback and _is_loopback(peer):
+            return hops[-1] or peer
+        return peer
 
     def _trusts(self, address: str) -> bool:
         if not self.trusted_proxies:
@@ -239,10 +246,30 @@ def origin_policy(settings: Settings) -> OriginPolicy:
         return OriginPolicy(_hosts(named), forwarded, settings.trusted_proxies)
     parts = urlsplit(settings.public_url)
     origins = [settings.public_url]
+    behind_loopback = parts.scheme == "https" and _is_loopback(settings.bind_host)
     if parts.hostname in ("127.0.0.1", "localhost", "::1"):
         port = "" if parts.port is None else f":{parts.port}"
         origins += [f"{parts.scheme}://{name}{port}" for name in _LOOPBACK_HOSTS]
-    return OriginPolicy(_hosts(origins), forwarded, settings.trusted_proxies)
+    return OriginPolicy(_hosts(origins), forwarded, settings.trusted_proxies, behind_loopback)
+
+
+def _is_loopback(address: str) -> bool:
+    try:
+        return ip_address(address).is_loopback
+    except ValueError:
+        return False
+
+
+def _address_of(hop: str) -> str:
+    """The address in an entry of `X-Forwarded-For`, without the port that some proxies add."""
+    hop = hop.strip()
+    host = hop[1:].partition("]")[0] if hop.startswith("[") else hop
+    if host.count(":") == 1:
+        host = host.partition(":")[0]
+    try:
+        return str(ip_address(host))
+    except ValueError:
+        return ""
 
 
 def _hosts(origins: Iterable[str]) -> dict[str, str]:

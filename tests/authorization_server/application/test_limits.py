@@ -223,10 +223,23 @@ async def test_failures_at_the_token_endpoint_are_limited_by_client_and_address(
     assert (await app.redeem("pdpp_ac_none", client_id="pdpp-cli")).status_code == 400
     async with calling("198.51.100.1") as elsewhere:
         app.http, here = elsewhere, app.http
-        assert (await app.redeem(good)).status_code == 200
+        assert (await app.redeem("pdpp_ac_none")).status_code == 400
     app.http = here
+    tokens = (await app.redeem(good)).json()
+    assert (await app.refresh(tokens["refresh_token"])).status_code == 200
     app.server.now_ns += wait_seconds * SECOND
     await exhausted(lambda: app.redeem("pdpp_ac_none"), 1)
+
+
+async def test_a_line_of_ipv6_addresses_counts_as_one(calling: From) -> None:
+    app = calling.app
+    for number in range(30):
+        async with calling(f"2001:db8:1:2::{number:x}") as app.http:
+            assert (await app.authorize()).status_code == 303
+    async with calling("2001:db8:1:2:ffff::1") as app.http:
+        assert (await app.authorize()).status_code == 429
+    async with calling("2001:db8:1:3::1") as app.http:
+        assert (await app.authorize()).status_code == 303
 
 
 async def test_polling_is_no_failure(calling: From) -> None:

@@ -68,3 +68,46 @@ def test_the_client_address_is_the_last_hop_that_is_not_a_proxy() -> None:
     assert behind.client_address("10.0.0.1", headers) == "198.51.100.7"
     assert behind.client_address("192.0.2.1", headers) == "192.0.2.1"
     assert policy().client_address("10.0.0.1", headers) == "10.0.0.1"
+
+
+HOPS = {"host": "me.example", "x-forwarded-for": "192.0.2.66, 203.0.113.9"}
+
+
+def test_a_proxy_on_this_machine_says_where_a_client_is() -> None:
+    served = policy(PDPP_PUBLIC_URL="https://me.example")
+    for peer in ("127.0.0.1", "::1"):
+        assert served.client_address(peer, HOPS) == "203.0.113.9"
+    assert served.client_address("192.0.2.1", HOPS) == "192.0.2.1"
+    assert served.client_address("127.0.0.1", {}) == "127.0.0.1"
+
+
+@pytest.mark.parametrize(
+    ("last", "address"),
+    [
+        ("203.0.113.9:5123", "203.0.113.9"),
+        ("[2001:db8::7]:443", "2001:db8::7"),
+        ("2001:db8::7", "2001:db8::7"),
+        ("unknown", "127.0.0.1"),
+        ("", "127.0.0.1"),
+    ],
+)
+def test_only_an_address_is_taken_from_it(last: str, address: str) -> None:
+    served = policy(PDPP_PUBLIC_URL="https://me.example")
+    headers = {"x-forwarded-for": f"192.0.2.66, {last}"}
+    assert served.client_address("127.0.0.1", headers) == address
+
+
+def test_a_proxy_on_this_machine_is_believed_nothing_else() -> None:
+    served = policy(PDPP_PUBLIC_URL="https://me.example")
+    forged = {"host": "inner", "x-forwarded-host": "me.example", "x-forwarded-proto": "https"}
+    with pytest.raises(MisdirectedRequest):
+        served.origin_of("127.0.0.1", "http", forged)
+
+
+@pytest.mark.parametrize(
+    "environ",
+    [{}, {"PDPP_PUBLIC_URL": "https://me.example", "PDPP_BIND": "0.0.0.0:7662"}],
+    ids=["loopback origin", "reachable listener"],
+)
+def test_without_a_proxy_before_us_the_peer_is_the_client(environ: dict[str, str]) -> None:
+    assert policy(**environ).client_address("127.0.0.1", HOPS) == "127.0.0.1"

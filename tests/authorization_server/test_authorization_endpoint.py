@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 
@@ -207,3 +207,31 @@ async def test_a_blocked_client_is_unknown_everywhere(app: Any) -> None:
 async def test_posting_is_not_a_way_to_ask(app: Any) -> None:
     answer = await app.http.post("/oauth/authorize", data=app.parameters())
     assert (answer.status_code, answer.headers["allow"]) == (405, "GET, HEAD")
+
+
+WEBSITE = "https://stranger.example/cb"
+
+
+async def of_a_website(app: Any) -> None:
+    await app.register(redirect_uris=[WEBSITE])
+    app.redirect_uri = WEBSITE
+
+
+async def test_an_error_of_a_website_that_nobody_approved_is_a_page_and_no_redirect(
+    app: Any,
+) -> None:
+    await of_a_website(app)
+    answer = await app.authorize(response_type="token")
+    assert (answer.status_code, "location" in answer.headers) == (400, False)
+    assert 'data-error="unsupported_response_type"' in answer.text
+    query = urlencode(app.parameters(prompt="none"))
+    told = await app.http.get(f"/oauth/authorize?{query}", headers={"Accept": "application/json"})
+    assert (told.status_code, told.json()["error"]) == (400, "interaction_required")
+    assert WEBSITE not in told.text
+
+
+async def test_a_website_that_the_owner_approved_gets_its_errors(app: Any) -> None:
+    await of_a_website(app)
+    await app.connect()
+    answer = await app.authorize(response_type="token")
+    assert (answer.status_code, answer.headers["location"][: len(WEBSITE)]) == (303, WEBSITE)

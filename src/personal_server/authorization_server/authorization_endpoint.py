@@ -1,7 +1,9 @@
 """The authorization endpoint (RFC 6749 4.1.1, RFC 9207) and pushed requests (RFC 9126).
 
 Rule: before client and redirect URI are known to fit, nothing is redirected; afterwards every
-refusal is.  Source: docs/contract/authorization-server.md 5.1, 5.2.
+refusal is, but to a website of a client that the owner never approved only by a button: anybody
+may register one, and our address would lead wherever they like.
+Source: docs/contract/authorization-server.md 5.1, 5.2; RFC 9700 4.11.2.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from personal_server.consent.authorization_requests import (
     CodeRequest,
     parse_code_request,
 )
+from personal_server.consent.client_registration import DOCUMENT, DYNAMIC
 from personal_server.consent.redirects import matches, with_parameters
 from personal_server.domain.values import NANOSECONDS
 from personal_server.domain.wire_objects import WireObject
@@ -68,7 +71,8 @@ class Authorizing:
     async def get(self, call: EndpointRequest) -> Response:
         """Store a pending request and show it to the owner.
 
-        Raises: InvalidClient, InvalidRequestUri, InvalidRedirectUri, RequestClosed (as pages).
+        Raises: InvalidClient, InvalidRequestUri, InvalidRedirectUri, RequestClosed,
+            OAuthRefusal where it is not sent to the client (as pages).
         """
         self._limits.authorization.take(call.network)
         repeated = call.repeated & _NEVER_TWICE
@@ -90,7 +94,11 @@ class Authorizing:
         except OAuthRefusal as refusal:
             state = None if "state" in call.repeated else call.parameters.get("state")
             answered = refusal_parameters(refusal, state, call.origin)
-            return _see_other(with_parameters(redirect_uri, answered))
+            location = with_parameters(redirect_uri, answered)
+            if _is_stranger(client) and location.startswith("https:"):
+                refusal.members["back_to_app"] = location
+                raise
+            return _see_other(location)
         return _see_other(f"/consent/{handle}")
 
     async def push(self, call: EndpointRequest) -> Response:
@@ -136,6 +144,11 @@ def _redirect_uri(client: ClientRow, call: EndpointRequest) -> str:
             "The redirect URI is missing or is not registered for this app.", param="redirect_uri"
         )
     return uri
+
+
+def _is_stranger(client: ClientRow) -> bool:
+    """Whether nobody but the client itself says that it may be trusted."""
+    return client.first_approved_at_ns is None and client.registration in (DYNAMIC, DOCUMENT)
 
 
 def _see_other(location: str) -> Response:

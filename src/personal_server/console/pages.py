@@ -136,6 +136,7 @@ class Templates:
         return response
 
     def _page(self, visit: PageRequest, error: PersonalServerError) -> Response:
+        back_to_app = error.members.get("back_to_app")
         return self.show(
             visit,
             "failure.html",
@@ -145,7 +146,8 @@ class Templates:
                 "message": error.message,
                 "wait": _wait(error.members.get("retry_after_seconds")),
                 "next_step": error.members.get("next_step") or NEXT_STEPS.get(error.code),
-                "back_to_app": error.members.get("back_to_app"),
+                "back_to_app": back_to_app,
+                "app_host": urlsplit(str(back_to_app)).netloc if back_to_app else None,
             },
             status=error.status,
         )

@@ -28,6 +28,7 @@ from personal_server.domain.declaration_document import parse_declaration
 from personal_server.granting.audit import Acting
 from personal_server.granting.codes import challenge_of
 from personal_server.granting.decisions import Granting
+from personal_server.granting.owner_sessions import Browser, OwnerSignIn
 from personal_server.granting.pending_requests import Requesting
 from personal_server.granting.reviews import Review
 from personal_server.reading.tokens import TokenUses
@@ -244,6 +245,11 @@ class App:
         answer = await self.redeem(await self.code(**over))
         assert answer.status_code == 200, answer.text
         return answer.json()
+
+    def sign_owner_in(self, address: str = "203.0.113.9") -> None:
+        """Let the owner be signed in at an address, which is the client's too."""
+        door = OwnerSignIn(self.server.store, self.server.clock, self.server.bytes_of)
+        door.enter_by_link(door.make_link(), Browser(address))
 
     async def current(self, token: str) -> httpx2.Response:
         return await self.http.get("/grants/current", headers={"Authorization": f"Bearer {token}"})

@@ -105,7 +105,31 @@ async def test_the_owner_profile_is_for_marked_clients_and_never_for_mcp(app: An
     assert both.status_code == 400
 
 
+async def test_the_owner_profile_starts_where_the_owner_is_signed_in_and_nowhere_else(
+    app: Any,
+) -> None:
+    form = {"client_id": "pdpp-owner-cli", "scope": "pdpp:owner"}
+    refused = await app.post("/oauth/device_authorization", **form)
+    assert (refused.status_code, refused.json()["error"]) == (400, "unauthorized_client")
+    app.sign_owner_in("198.51.100.7")
+    refused = await app.post("/oauth/device_authorization", **form)
+    assert refused.json()["error"] == "unauthorized_client"
+    app.sign_owner_in()
+    assert (await app.post("/oauth/device_authorization", **form)).status_code == 200
+    app.server.now_ns += 13 * 3_600 * SECOND
+    refused = await app.post("/oauth/device_authorization", **form)
+    assert refused.json()["error"] == "unauthorized_client"
+
+
+async def test_on_a_loopback_origin_the_owner_profile_starts_at_once(app: Any) -> None:
+    app.server.origin = "http://127.0.0.1:7662"
+    async with app.server.client() as app.http:
+        codes = await begin(app, client_id="pdpp-owner-cli", scope="pdpp:owner")
+    assert codes["user_code"]
+
+
 async def test_the_owner_profile_gives_an_owner_token(app: Any) -> None:
+    app.sign_owner_in()
     codes = await begin(app, client_id="pdpp-owner-cli", scope="pdpp:owner")
     handle = app.server.requesting.find_device(codes["user_code"], OWNER).request_id
     app.server.requesting.approve_owner_device(handle, OWNER)

@@ -19,6 +19,7 @@ def bearer(token: str) -> dict[str, str]:
 
 
 async def owner_token(app: Any) -> str:
+    app.sign_owner_in()
     form = {"client_id": "pdpp-owner-cli", "scope": "pdpp:owner"}
     codes = (await app.post("/oauth/device_authorization", **form)).json()
     row = app.server.requesting.find_device(codes["user_code"], OWNER)

@@ -88,7 +88,16 @@ async def test_credentials_are_needed(ask: Any, app: Any, auth: tuple[str, str])
     answer = await ask("pdpp_at_x", auth)
     assert (answer.status_code, answer.json()["error"]["code"]) == (401, "authentication_error")
     assert answer.headers["www-authenticate"] == 'Basic realm="introspection"'
-    assert "introspection.denied" in app.server.events()
+    assert ("introspection.denied" in app.server.events()) == (auth[0] == "rs")
+
+
+async def test_wrong_secrets_leave_ten_rows_an_hour_at_most(ask: Any, app: Any) -> None:
+    for _ in range(15):
+        await ask("pdpp_at_x", ("rs", "wrong"))
+    assert app.server.events().count("introspection.denied") == 10
+    app.server.now_ns += 3_600 * 10**9
+    await ask("pdpp_at_x", ("rs", "wrong"))
+    assert app.server.events().count("introspection.denied") == 11
 
 
 async def test_a_missing_token_is_refused(ask: Any) -> None:

@@ -32,6 +32,7 @@ from personal_server.errors import (
     UnsupportedMediaType,
 )
 from personal_server.granting.codes import Redeeming
+from personal_server.granting.owner_sessions import OwnerSignIn
 from personal_server.granting.pending_requests import Requesting
 from personal_server.granting.tokens import Rotating
 from personal_server.reading.tokens import TokenUses
@@ -104,6 +105,7 @@ class AuthorizationApplication(Surface[EndpointRoute, None]):
         request, route = exchange.request, exchange.found
         if route is not None and route.page and not prefers_json(request.accept):
             return self._error_page(request, error)
+        error.members.pop("back_to_app", None)  # a link of the page, no member of the wire
         if request.url.path.startswith("/oauth/") and exchange.match is not None:
             return oauth_error(_of_oauth(error), request.request_id)
         return json_error(_of_oauth(error), request.request_id, request.origin)
@@ -161,7 +163,8 @@ def _routes(parts: AuthorizationParts) -> list[EndpointRoute]:
     rotating = Rotating(store, clock, parts.random_bytes, parts.uses.flush)
     authorizing = Authorizing(clients, requesting, configuration, limits)
     registering = Registering(store, configuration, limits, clock, parts.random_bytes)
-    devices = DeviceAuthorizing(clients, requesting, configuration, limits)
+    owner = OwnerSignIn(store, clock, parts.random_bytes)
+    devices = DeviceAuthorizing(clients, requesting, owner, configuration, limits)
     tokens = TokenEndpoint(clients, redeeming, rotating, configuration, limits)
     revoking = Revoking(clients, store, clock)
     introspecting = Introspecting(store, parts.catalogs, parts.uses, limits, clock)

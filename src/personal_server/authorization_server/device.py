@@ -20,9 +20,10 @@ from personal_server.consent.authorization_requests import (
 from personal_server.consent.client_registration import DEVICE_CODE, OWNER_PROFILE
 from personal_server.domain.wire_objects import Address, WireObject
 from personal_server.errors import BadRequest, InvalidTarget, UnauthorizedClient
+from personal_server.granting.owner_sessions import OwnerSignIn
 from personal_server.granting.pending_requests import Asking, Requesting
 from personal_server.storage.authorization import ClientRow
-from personal_server.web.limits import RateLimits
+from personal_server.web.limits import RateLimits, network_of
 from personal_server.web.responses import answer
 
 
@@ -46,11 +47,13 @@ class DeviceAuthorizing:
         self,
         clients: Clients,
         requesting: Requesting,
+        owner: OwnerSignIn,
         configuration: Configuration,
         limits: RateLimits,
     ) -> None:
         self._clients = clients
         self._requesting = requesting
+        self._owner = owner
         self._configuration = configuration
         self._limits = limits
 
@@ -59,6 +62,8 @@ class DeviceAuthorizing:
         self._limits.authorization.take(call.network)
         caller = await self._clients.authenticate(call)
         wanted = self._wanted(call, caller.client)
+        if wanted.scope == SCOPE_OWNER:
+            await anyio.to_thread.run_sync(self._require_owner_near, call)
         asking = Asking(caller.client, call.origin, caller.auth_method)
         codes = await anyio.to_thread.run_sync(
             self._requesting.ask_for_device, asking, wanted, call.acting()
@@ -73,6 +78,20 @@ class DeviceAuthorizing:
                 interval=codes.interval_seconds,
             )
         )
+
+    def _require_owner_near(self, call: EndpointRequest) -> None:
+        """Whoever wants to act as the owner starts where the owner is.
+
+        Otherwise anybody could start it anywhere and send the owner its address to approve.
+        Raises: UnauthorizedClient.
+        """
+        if call.origin.startswith("http:"):
+            return  # a loopback origin is reached from this machine only
+        near = {network_of(session.address or "") for session in self._owner.sessions()}
+        if call.network not in near:
+            raise UnauthorizedClient(
+                "Sign in as the owner in a browser on the same network first, then start again."
+            )
 
     def _wanted(self, call: EndpointRequest, client: ClientRow) -> RequestedAccess:
         owner = SCOPE_OWNER in call.parameters.get("scope", "").split()

@@ -146,10 +146,17 @@ class Introspecting:
         known = b"" if row is None else row.secret_hash
         if hmac.compare_digest(known, secret_hash(secret)):
             return name
-        with self._store.write() as writer:
-            acting = call.acting("introspection_client")
-            audit(writer, "introspection.denied", acting, self._clock())
+        if row is not None and self._may_note_denial(name):
+            with self._store.write() as writer:
+                acting = call.acting("introspection_client")
+                audit(writer, "introspection.denied", acting, self._clock())
         return None
+
+    def _may_note_denial(self, name: str) -> bool:
+        """Only so often: what anybody may send does not fill the trail."""
+        may = self._limits.introspection_denials.left(name) > 0
+        self._limits.introspection_denials.spend(name)
+        return may
 
     def _introspect(self, token: str) -> Introspection:
         now_ns = self._clock()

@@ -16,6 +16,11 @@ MAX_CHARS = 2_048
 LOOPBACK_HOSTS = ("127.0.0.1", "[::1]", "localhost")
 DEFAULT_SCHEMES = ("cursor", "vscode", "vscode-insiders", "windsurf")
 
+# What some program runs or opens by itself, however it is punctuated.
+_NEVER_SCHEMES = frozenset(
+    ("javascript", "vbscript", "livescript", "data", "file", "blob", "about", "viewsource", "jar")
+)
+
 _URI_CHARACTERS = re.compile(r"[A-Za-z0-9\-._~:/?\[\]@!$&'()*+,;=%]+")
 _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*")
@@ -35,7 +40,9 @@ def is_usable(uri: str, schemes: Collection[str] = DEFAULT_SCHEMES) -> bool:
     if parts.scheme in ("http", "https"):
         well_formed = _AUTHORITY.fullmatch(parts.netloc) is not None
         return well_formed and (parts.scheme == "https" or host_of(parts) in LOOPBACK_HOSTS)
-    return parts.scheme in schemes or ("." in parts.scheme and ":" in uri)
+    if re.sub(r"[.+-]", "", parts.scheme) in _NEVER_SCHEMES:
+        return False
+    return parts.scheme in schemes or "." in parts.scheme
 
 
 def is_loopback(uri: str) -> bool:

@@ -27,7 +27,13 @@ from personal_server.errors import InvalidClient
 
 _NAT64 = (IPv6Network("64:ff9b::/96"), IPv6Network("64:ff9b:1::/48"))
 _NOT_GLOBAL = (IPv6Network("fec0::/10"), IPv6Network("5f00::/16"), IPv6Network("3fff::/20"))
-_NOT_GLOBAL_4 = (IPv4Network("192.0.0.0/24"), IPv4Network("192.88.99.0/24"))
+_NOT_GLOBAL_4 = (
+    IPv4Network("192.0.0.0/24"),
+    IPv4Network("192.88.99.0/24"),
+    IPv4Network(
+        "168.63.129.16/32"
+    ),  # inside Azure this is the platform, by an address of the world
+)
 
 
 def is_public(address: str) -> bool:

@@ -101,6 +101,7 @@ class RateLimits:
         self.fetch_all = Bucket(clock, 60, 60, 60)
         self.token_failures = Bucket(clock, 20, 20, 600)
         self.introspection = Bucket(clock, 1_200, 1_200, 60)
+        self.introspection_denials = Bucket(clock, 10, 10, 3_600)
 
 
 @dataclass(frozen=True, slots=True)

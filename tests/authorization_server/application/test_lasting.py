@@ -137,6 +137,7 @@ async def test_a_family_lives_while_it_is_used_within_ninety_days(app: Any) -> N
 
 
 async def test_an_owner_family_ends_ninety_days_after_it_began(app: Any) -> None:
+    app.sign_owner_in()
     app.client_id = "pdpp-owner-cli"
     codes = (
         await app.post("/oauth/device_authorization", client_id=app.client_id, scope="pdpp:owner")

@@ -142,7 +142,6 @@ class RequestRow(AuthorizationRow, table="auth_requests"):
     collect_until_ns: Cell[int | None] = column(default=None)
     interval_seconds: Cell[int] = column(default=5)
     last_poll_at_ns: Cell[int | None] = column(default=None)
-    wrong_tries: Cell[int] = column(default=0)
     address: Cell[str | None] = column(default=None)
     user_agent: Cell[str | None] = column(default=None)
     auth_method: Cell[str] = column(default="none")

@@ -16,6 +16,7 @@ import pytest
 
 from personal_server.app.stores import OwnerStore
 from personal_server.cli.admin import admin_app
+from personal_server.cli.collector import collector_app
 from personal_server.cli.disclosures import disclosures_command
 from personal_server.cli.exits import run_app
 from personal_server.cli.export import export_command
@@ -25,7 +26,7 @@ from tests.cli.import_machine import Machine
 from tests.console.household import Household
 
 SECRET = re.compile(r"pdpp_(at|rt|ac|dc|ol|is)_")
-SHOWING = (["owner", "link"], ["admin", "add-introspection-client"])
+SHOWING = (["owner", "link"], ["admin", "add-introspection-client"], ["collector", "create"])
 
 
 @dataclass
@@ -67,6 +68,7 @@ class Terminal:
         app.command(granting_app(self._opened, lambda: self.cache))
         app.command(owner_app(self._opened))
         app.command(admin_app(self._opened))
+        app.command(collector_app(self._opened))
         app.command(disclosures_command(self._opened), name="disclosures")
         app.command(export_command(self._opened), name="export")
         words = [str(argument) for argument in arguments]

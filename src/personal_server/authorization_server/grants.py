@@ -203,7 +203,7 @@ class Grants:
                 return None
             if judged.standing == lifecycle.ACTIVE and not judged.usable:
                 return None
-            if judged.row.kind == "owner":
+            if not judged.grants:
                 raise NotPermitted("This answers client tokens; the owner has pages for it.")
             name = _client_name(reader, judged.row.client_id)
         self._uses.note(judged.row.token_hash, now_ns)

@@ -97,6 +97,7 @@ class Introspection(WireObject):
     client_id: str | None = None
     sub: str | None = None
     subject_id: str | None = None
+    connection_id: str | None = None
     grant_id: str | None = None
     grant_package_id: str | None = None
     authorization_details: Sequence[AnyObject] | None = None
@@ -186,6 +187,8 @@ class Introspecting:
         )
         if row.kind == "owner":
             return replace(found, subject_id=subject_id)
+        if row.connection_id is not None:
+            return replace(found, subject_id=subject_id, connection_id=row.connection_id)
         unavailable = unavailable_members(subject_id, judged, self._catalogs)
         if row.package_id is not None:
             package = IntrospectedPackage(

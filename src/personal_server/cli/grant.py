@@ -6,8 +6,6 @@ Source: docs/contract/authorization-server.md 15.
 
 from __future__ import annotations
 
-import os
-import pwd
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -22,7 +20,7 @@ from rich.text import Text
 from personal_server.app.stores import OwnerStore
 from personal_server.cli.exits import CommandError, default_cache, print_json
 from personal_server.cli.selection_options import Details, SelectionOptions
-from personal_server.cli.store import StoreOpener, open_store
+from personal_server.cli.store import StoreOpener, local_acting, open_store
 from personal_server.cli.tables import console, day, minute, plain, print_facts, table, words
 from personal_server.consent.client_registration import local_client_id
 from personal_server.consent.selections import parse_selections
@@ -30,7 +28,6 @@ from personal_server.consent.terms import EntryTerms
 from personal_server.domain.authority import TimeConstraint
 from personal_server.domain.grant import StreamGrant, render_stream_grant
 from personal_server.domain.values import instant_text
-from personal_server.granting.audit import Acting
 from personal_server.granting.holdings import HeldGrant, Holding, list_held, show_held
 from personal_server.granting.local_grants import LocalRequest
 from personal_server.granting.reviews import Review
@@ -152,7 +149,7 @@ def granting_app(open_store: StoreOpener, default_cache: Callable[[], Path]) -> 
         """
         with open_store() as store:
             with store.authorization.write() as writer:
-                ended = end_access(writer, id, "owner", _acting(), store.clock())
+                ended = end_access(writer, id, "owner", local_acting(), store.clock())
             if ended is None:
                 raise _unknown()
             with store.authorization.read() as reader:
@@ -214,7 +211,7 @@ def _grant(store: OwnerStore, request: LocalRequest, *, yes: bool) -> Issued:
     out.print()
     if not yes and not _agreed():
         raise CommandError("approval_denied", "Nothing was granted.")
-    return store.granting.approve(request, review, _acting())
+    return store.granting.approve(request, review, local_acting())
 
 
 def _agreed() -> bool:
@@ -231,7 +228,7 @@ def _cached(
     except (OSError, CredentialError) as error:
         held_id = issued.package_id or issued.grant_id or ""
         with store.authorization.write() as writer:
-            end_access(writer, held_id, "not_collected", _acting(), store.clock())
+            end_access(writer, held_id, "not_collected", local_acting(), store.clock())
         code = error.code if isinstance(error, CredentialError) else "config"
         raise CommandError(
             code,
@@ -284,10 +281,6 @@ def _found(held: Holding | None) -> Holding:
 
 def _unknown() -> CommandError:
     return CommandError("not_found", "There is no such grant.", "See `pdpp grant list --all`.")
-
-
-def _acting() -> Acting:
-    return Acting("local_cli", user=pwd.getpwuid(os.geteuid()).pw_name)
 
 
 def _print_review(review: Review, evidence: Mapping[Place, Evidence], out: Console) -> None:

@@ -42,6 +42,7 @@ COMMANDS = {
         "Export your records, as lines that can be ingested again or as an archive with files.",
     ),
     "owner": ("owner:owner", "Sign in as the owner of this server."),
+    "collector": ("collector:collector", "Let programs bring records to a connection."),
     "admin": ("admin:admin", "Set up what works beside this server."),
     "connect": (
         "connect:connect",

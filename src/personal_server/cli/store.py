@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import pwd
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager
 
 from personal_server.app.stores import OwnerStore, open_owner_store, open_stores
 from personal_server.cli.exits import settings_or_exit
 from personal_server.collecting.imports import ImportPorts
+from personal_server.granting.audit import Acting
 
 StoreOpener = Callable[[], AbstractContextManager[OwnerStore]]
 ImportOpener = Callable[[], AbstractContextManager[ImportPorts]]
@@ -16,6 +19,11 @@ ImportOpener = Callable[[], AbstractContextManager[ImportPorts]]
 def open_store() -> AbstractContextManager[OwnerStore]:
     """Grants, disclosures and records, for a command of the owner."""
     return open_owner_store(settings_or_exit())
+
+
+def local_acting() -> Acting:
+    """Who runs this command, for the audit."""
+    return Acting("local_cli", user=pwd.getpwuid(os.geteuid()).pw_name)
 
 
 @contextmanager

@@ -28,8 +28,9 @@ MAX_LINE_BYTES = 16 * 1024 * 1024
 MAX_DEPTH = 32
 ITEMIZED_REJECTIONS = 1_000
 ASSERTED_FORMATS = frozenset({"date", "date-time"})
-# `connection_id` is what an export adds to a line; the target of the call decides.
-MEMBERS = frozenset({"key", "data", "emitted_at", "op", "stream", "connection_id"})
+# `connection_id` is what an export adds to a line; the target of the call decides.  `type` is what
+# a collector's message has.
+MEMBERS = frozenset({"key", "data", "emitted_at", "op", "stream", "connection_id", "type"})
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 _DATA_BEARING = frozenset({"const", "enum", "default", "examples"})
 # A line as bytes, or as the object that it would hold.
@@ -197,6 +198,8 @@ class LineChecker:
             raise _invalid("stream differs from the path", "/stream")
         if not isinstance(content.get("connection_id", ""), str):
             raise _invalid("connection_id is a string", "/connection_id")
+        if content.get("type", "RECORD") != "RECORD":
+            raise _invalid("only messages of type RECORD are ingested", "/type")
         if op == "upsert" and not isinstance(content.get("data"), dict):
             raise _invalid("data is an object", "/data")
         if op == "delete" and "data" in content:

@@ -15,11 +15,15 @@ from personal_server.errors import GrantInvalid
 
 
 class TokenKind(StrEnum):
-    """The kinds of bearer token.  `client` and `mcp_package` are *client-class*."""
+    """The kinds of bearer token.  `client` and `mcp_package` are *client-class*.
+
+    A `collector` writes to one connection and reads nothing.
+    """
 
     CLIENT = "client"
     PACKAGE = "mcp_package"
     OWNER = "owner"
+    COLLECTOR = "collector"
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +133,9 @@ class ReadAuthority:
     """The readable sources a token stands for, and the ones it cannot read now.
 
     Shapes: `sources` sorted by `order`, at most one per (connection, stream); `granted_streams`
-        are all stream names the grants name, readable or not.  Made of these: `holder` is what
-        cursors are bound to: the grant, the package or the owner, never the token.
+        are all stream names the grants name, readable or not; `collects_for` is the connection
+        that a collector writes to.  Made of these: `holder` is what cursors are bound to: the
+        grant, the package or the owner, never the token.
     """
 
     kind: TokenKind
@@ -142,6 +147,7 @@ class ReadAuthority:
     unavailable: tuple[Unavailable, ...] = ()
     granted_streams: frozenset[str] = field(default_factory=frozenset[str])
     access: Access | None = None
+    collects_for: str | None = None
     holder: str = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -154,4 +160,6 @@ class ReadAuthority:
                 holder = f"package:{self.package_id}"
             case TokenKind.OWNER:
                 holder = f"owner:{self.subject_id}"
+            case TokenKind.COLLECTOR:
+                holder = f"collector:{self.collects_for}"
         object.__setattr__(self, "holder", holder)

@@ -12,7 +12,7 @@ from personal_server.domain.authority import ReadableSource
 
 Outcome = Literal["served", "denied"]
 Channel = Literal["mcp", "rest"]
-TokenName = Literal["client", "mcp_package", "owner"]
+TokenName = Literal["client", "mcp_package", "owner", "collector"]
 
 SERVED: Outcome = "served"
 DENIED: Outcome = "denied"

@@ -90,7 +90,7 @@ class Resolved:
     """What a token has become when the authorization server is done with it.
 
     Source: docs/contract/authorization-server.md 11.3.  `grants`: one; several for a package; none
-    for the owner.
+    for the owner and for a collector, which has a `connection_id`.
     """
 
     kind: str
@@ -101,6 +101,7 @@ class Resolved:
     expires_at_ns: int
     grants: tuple[MemberGrant, ...] = ()
     package_id: str | None = None
+    connection_id: str | None = None
 
 
 @lru_cache(maxsize=1_024)

@@ -59,6 +59,14 @@ def read_authority(
     kind = TokenKind(resolved.kind)
     if kind is TokenKind.OWNER:
         return _owner_authority(resolved, by_id, declarations)
+    if kind is TokenKind.COLLECTOR:
+        return ReadAuthority(
+            kind=kind,
+            subject_id=resolved.subject_id,
+            sources=(),
+            client_id=resolved.client_id,
+            collects_for=resolved.connection_id,
+        )
     built = _Built({}, {})
     for member in resolved.grants:
         _add_member(built, member, by_id, declarations)

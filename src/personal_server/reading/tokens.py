@@ -178,6 +178,7 @@ def resolved(subject_id: str, judged: JudgedToken) -> Resolved:
         expires_at_ns=row.expires_at_ns,
         grants=judged.grants,
         package_id=row.package_id,
+        connection_id=row.connection_id,
     )
 
 

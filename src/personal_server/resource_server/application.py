@@ -45,6 +45,17 @@ from personal_server.web.responses import Reply, rate_headers
 from personal_server.web.routing import Caching, Route, RouteTable, Tokens
 from personal_server.web.workers import Capacity
 
+TAKEN: Mapping[Tokens, frozenset[TokenKind]] = {
+    Tokens.NONE: frozenset(),
+    Tokens.ANY: frozenset({TokenKind.CLIENT, TokenKind.PACKAGE, TokenKind.OWNER}),
+    Tokens.OWNER: frozenset({TokenKind.OWNER}),
+    Tokens.COLLECTOR: frozenset({TokenKind.OWNER, TokenKind.COLLECTOR}),
+}
+REFUSED: Mapping[Tokens, str] = {
+    Tokens.ANY: "A collector's token writes to its connection and reads nothing.",
+    Tokens.OWNER: "This route takes the owner's tokens only.",
+    Tokens.COLLECTOR: "This route takes the owner's tokens, or a collector's for its connection.",
+}
 _NOBODY = ReadAuthority(TokenKind.OWNER, "", ())
 """Who calls a public route: nobody that could read anything."""
 
@@ -123,8 +134,8 @@ class ResourceServer(Surface[Route, ReadAuthority]):
         if not is_counted:
             self._ports.limits.enter(authority, route.cost(exchange.parameters))
             exchange.closing.callback(self._ports.limits.leave, authority)
-        if route.tokens is Tokens.OWNER and authority.kind is not TokenKind.OWNER:
-            raise NotPermitted("This route takes the owner's tokens only.")
+        if authority.kind not in TAKEN[route.tokens]:
+            raise NotPermitted(REFUSED[route.tokens])
 
     async def answer(self, exchange: Reading) -> Response:
         """Let a route that is no read answer in a worker thread."""

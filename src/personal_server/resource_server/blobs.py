@@ -44,7 +44,7 @@ from personal_server.storage.ports import READ_DEADLINE_SECONDS
 from personal_server.web.parameters import SELECTORS, Parameter
 from personal_server.web.requests import Request
 from personal_server.web.responses import CHUNK_BYTES, FilePart, Reply, asked_range
-from personal_server.web.routing import BodyRule, Caching, Route, owner
+from personal_server.web.routing import BodyRule, Caching, Route, collector
 
 OCTETS = "application/octet-stream"
 INLINE = frozenset(
@@ -134,7 +134,7 @@ class Blobs:
             errors=(ConnectionNotFound, NotFound, ConnectionNotWritable),
             has_deadline=False,
         )
-        return fetched, owner(uploaded)
+        return fetched, collector(uploaded)
 
     def fetch(self, request: Request) -> Reply:
         """`GET /v1/blobs/{blob_id}`."""

@@ -107,6 +107,7 @@ TOKEN_WORDS: Mapping[Tokens, str] = {
     Tokens.NONE: "none",
     Tokens.ANY: "client, mcp_package or owner",
     Tokens.OWNER: "owner",
+    Tokens.COLLECTOR: "owner or collector",
 }
 _TOKEN_ERRORS: tuple[ErrorClass, ...] = (
     AuthenticationRequired,
@@ -256,7 +257,7 @@ def errors_of(route: Route) -> tuple[ErrorClass, ...]:
     ]
     if route.tokens is not Tokens.NONE:
         found.extend(_TOKEN_ERRORS)
-    if route.tokens is Tokens.OWNER:
+    if route.tokens in (Tokens.OWNER, Tokens.COLLECTOR):
         found.append(NotPermitted)
     if route.body is not None:
         found.extend((BodyTooLarge, UnsupportedMediaType))

@@ -42,7 +42,7 @@ from personal_server.web.bodies import json_body, parse_body
 from personal_server.web.parameters import Parameter
 from personal_server.web.requests import Request
 from personal_server.web.responses import Reply
-from personal_server.web.routing import BodyRule, Route, owner
+from personal_server.web.routing import BodyRule, Route, collector, owner
 
 # The target of a write: which connection, which declared stream.
 # Source: docs/contract/resource-server.md 13.
@@ -71,10 +71,15 @@ TARGET_ERRORS = (ConnectionNotFound, AmbiguousConnection)
 def target_of(request: Request, snapshot: ReadSnapshot, connector: str | None = None) -> Connection:
     """The connection a request names in its query; `connector` if the path names one.
 
+    For a collector it is its own, which it need not name; others do not exist for it.
     Raises: InvalidRequest, ConnectionNotFound, AmbiguousConnection.
     """
     named = request.parameters.texts.get("connector_id") if connector is None else connector
-    return write_target(snapshot, request.parameters.texts.get("connection_id"), named)
+    own = request.authority.collects_for
+    connection_id = request.parameters.texts.get("connection_id") or own
+    if own is not None and connection_id != own:
+        raise ConnectionNotFound("This token writes to another connection.", param="connection_id")
+    return write_target(snapshot, connection_id, named)
 
 
 def declaration_of(
@@ -171,7 +176,7 @@ class Ingest:
     def routes(self) -> tuple[Route, ...]:
         """`POST /v1/ingest/{stream}`."""
         return (
-            owner(
+            collector(
                 Route(
                     "POST",
                     "/v1/ingest/{stream}",
@@ -340,7 +345,7 @@ class CollectorState:
     def routes(self) -> tuple[Route, ...]:
         """Read and replace."""
         return (
-            owner(
+            collector(
                 Route(
                     "GET",
                     PATTERN,
@@ -352,7 +357,7 @@ class CollectorState:
                     errors=TARGET_ERRORS,
                 )
             ),
-            owner(
+            collector(
                 Route(
                     "PUT",
                     PATTERN,

@@ -247,7 +247,7 @@ class RefreshTokenRow(AuthorizationRow, table="refresh_tokens"):
 
 
 class TokenRow(AuthorizationRow, table="tokens"):
-    """An access token: exactly one of grant, package, owner stands behind it."""
+    """An access token: exactly one of grant, package, owner, connection stands behind it."""
 
     token_hash: Cell[bytes] = column(key=True)
     kind: Cell[str]
@@ -263,6 +263,7 @@ class TokenRow(AuthorizationRow, table="tokens"):
     revoked_at_ns: Cell[int | None] = column(default=None)
     reason: Cell[str | None] = column(default=None)
     last_used_at_ns: Cell[int | None] = column(default=None)
+    connection_id: Cell[str | None] = column(default=None)
 
 
 class AuditRow(AuthorizationRow, table="audit_events"):

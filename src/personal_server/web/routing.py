@@ -32,6 +32,8 @@ class Tokens(StrEnum):
     NONE = "none"
     ANY = "any"
     OWNER = "owner"
+    COLLECTOR = "collector"
+    """The owner's, and a collector's for its own connection."""
 
 
 class Caching(StrEnum):
@@ -114,6 +116,11 @@ D = TypeVar("D", bound=RouteDeclaration)
 def owner(route: Route) -> Route:
     """The route for the owner's tokens only."""
     return replace(route, tokens=Tokens.OWNER)
+
+
+def collector(route: Route) -> Route:
+    """The route for the owner's tokens, and for a collector's on its own connection."""
+    return replace(route, tokens=Tokens.COLLECTOR)
 
 
 @dataclass(slots=True)

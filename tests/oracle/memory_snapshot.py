@@ -59,6 +59,9 @@ class MemorySnapshot:
     def epoch(self) -> str:
         return self._state.epoch
 
+    def era(self, sequence: int) -> str:
+        return ""
+
     @property
     def horizon(self) -> int:
         return self._state.sequence

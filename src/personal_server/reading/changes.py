@@ -38,6 +38,8 @@ from personal_server.reading.records import MAX_PAGE_BYTES, unavailable_meta
 from personal_server.storage.ports import ReadSnapshot
 
 BEGINNING = "beginning"
+_History = tuple[str, str]
+"""Epoch of a store, and era of the newest change that a token knows of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,16 +67,16 @@ def follow(
     found = snapshot.changes(
         replace(read.plan, since=feed.since, horizon=feed.horizon, after=feed.after)
     )
-    epoch = snapshot.epoch
+    history = (snapshot.epoch, snapshot.era(feed.horizon))
     items = _disclosed_items(read, found.items)
     more = found.more or len(items) < len(found.items)
     shown = found.items[: len(items)]
     last = shown[-1].sequence if shown else feed.after
-    cursor = _seal_cursor(ports, read, feed, epoch, last) if more else None
+    cursor = _seal_cursor(ports, read, feed, history, last) if more else None
     return ReadResult(
         data=items,
         next_cursor=cursor,
-        next_changes_since=None if more else _seal_bookmark(ports, read, epoch, feed.horizon),
+        next_changes_since=None if more else _seal_bookmark(ports, read, history, feed.horizon),
         meta=unavailable_meta(authority, query.selectors),
         disclosed=_disclosed(read, shown),
     )
@@ -87,10 +89,12 @@ def _feed(
     snapshot: ReadSnapshot,
 ) -> _Feed:
     if query.cursor is not None:
-        feed = _continued(ports, read, query, snapshot.epoch, query.cursor)
+        feed = _continued(ports, read, query, snapshot, query.cursor)
     else:
         feed = _begun(ports, read, query, snapshot)
     if feed.since is not None and not snapshot.retained_from <= feed.since <= snapshot.horizon:
+        raise _expired(query)
+    if feed.horizon > snapshot.horizon:
         raise _expired(query)
     return feed
 
@@ -106,10 +110,11 @@ def _begun(
         return _Feed(None, snapshot.horizon, 0, _fingerprint(start))
     request = _request(read)
     place = open_place(ports.sealer, TokenUse.BOOKMARK, start, request, param="changes_since")
-    epoch, since = place.position
-    if place.sources != projection_digest(read.sources) or epoch != snapshot.epoch:
-        raise _expired(query)
+    epoch, since, era = _padded(place.position, 3)
     since = _number(since)
+    same = epoch == snapshot.epoch and era == snapshot.era(since)
+    if place.sources != projection_digest(read.sources) or not same:
+        raise _expired(query)
     return _Feed(since, snapshot.horizon, since, _fingerprint(start))
 
 
@@ -117,18 +122,19 @@ def _continued(
     ports: ReadPorts,
     read: AuthorizedRead[ChangesPlan],
     query: ChangesQuery,
-    epoch: str,
+    snapshot: ReadSnapshot,
     token: str,
 ) -> _Feed:
     place = open_place(ports.sealer, TokenUse.FEED, token, _request(read), param="cursor")
-    its_epoch, since, horizon, after, start = place.position
+    epoch, since, horizon, after, start, era = _padded(place.position, 6)
     asked = query.changes_since
     if asked is not None and _fingerprint(asked) != start:
         raise InvalidCursor(
             "'changes_since' is not what this feed began with; send the cursor alone.",
             param="changes_since",
         )
-    if place.sources != projection_digest(read.sources) or its_epoch != epoch:
+    same = epoch == snapshot.epoch and era == snapshot.era(_number(horizon))
+    if place.sources != projection_digest(read.sources) or not same:
         raise _expired(query)
     begun = None if since is None else _number(since)
     return _Feed(begun, _number(horizon), _number(after), str(start))
@@ -182,18 +188,25 @@ def _request(read: AuthorizedRead[ChangesPlan]) -> str:
 
 
 def _seal_cursor(
-    ports: ReadPorts, read: AuthorizedRead[ChangesPlan], feed: _Feed, epoch: str, after: int
+    ports: ReadPorts, read: AuthorizedRead[ChangesPlan], feed: _Feed, history: _History, after: int
 ) -> str:
-    position = (epoch, feed.since, feed.horizon, after, feed.start)
+    epoch, era = history
+    position = (epoch, feed.since, feed.horizon, after, feed.start, era)
     place = CursorPlace(_request(read), projection_digest(read.sources), position)
     return seal_place(ports.sealer, TokenUse.FEED, place)
 
 
 def _seal_bookmark(
-    ports: ReadPorts, read: AuthorizedRead[ChangesPlan], epoch: str, horizon: int
+    ports: ReadPorts, read: AuthorizedRead[ChangesPlan], history: _History, horizon: int
 ) -> str:
-    place = CursorPlace(_request(read), projection_digest(read.sources), (epoch, horizon))
+    epoch, era = history
+    place = CursorPlace(_request(read), projection_digest(read.sources), (epoch, horizon, era))
     return seal_place(ports.sealer, TokenUse.BOOKMARK, place)
+
+
+def _padded(position: tuple[object, ...], size: int) -> tuple[object, ...]:
+    """Tokens of before eras were written end without one."""
+    return (*position, *("",) * (size - len(position)))
 
 
 def _fingerprint(text: str) -> str:

@@ -256,6 +256,10 @@ class ReadSnapshot(CatalogReads, Protocol):
         """Feeds with `since` below this number cannot be answered any more (0: all can)."""
         ...
 
+    def era(self, sequence: int) -> str:
+        """The era in which a change was written; a copy put back goes on in another one."""
+        ...
+
     def changes(self, plan: ChangesPlan) -> Feed:
         """Relevant changes in order of their number."""
         ...

@@ -177,6 +177,46 @@ class RankingRow(StoredRow, table="rankings"):
     hits: Cell[list[tuple[str, str, str, float]]]
 
 
+class EraRow(StoredRow, table="eras"):
+    """Changes above `start` (up to the next row's) were written since that process first wrote.
+
+    A copy that is put back and written to has another era after its end, so that what was followed
+    past that end is known to be of another history.
+    """
+
+    start: Cell[int] = column(key=True)
+    era: Cell[str]
+
+
+class ErasureRow(StoredRow, table="erasures"):
+    """What its owner erased: a connection, a stream of it, or one record.
+
+    `key_digest` tells the record without its key.
+    """
+
+    subject_id: Cell[str] = column(key=True)
+    erasure_id: Cell[str] = column(key=True)
+    connection_id: Cell[str]
+    stream: Cell[str | None]
+    key_digest: Cell[str | None]
+    at: Cell[int]
+
+
+class BackupRow(StoredRow, table="backups"):
+    """A backup that was made and, as far as is known, is kept.
+
+    `sequence` is the newest change in it.
+    """
+
+    backup_id: Cell[str] = column(key=True)
+    path: Cell[str]
+    made_at: Cell[int]
+    sequence: Cell[int]
+    size_bytes: Cell[int]
+    sealed: Cell[bool]
+    scheduled: Cell[bool]
+
+
 class ErasedRow(StoredRow, table="erased", rowid=True):
     """A source whose word index still holds words of erased records."""
 

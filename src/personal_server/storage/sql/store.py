@@ -40,6 +40,7 @@ from personal_server.storage.sql.driver import Database, Session
 from personal_server.storage.sql.fixed_tables import (
     ConnectionRow,
     DeclarationRow,
+    EraRow,
     RankingRow,
     RunRow,
     SealingKeyRow,
@@ -83,6 +84,10 @@ _RUNS = select(
     RunRow,
     RunRow.subject_id,
     columns=(RunRow.connection_id, RunRow.run_id, RunRow.status, RunRow.at, RunRow.succeeded_at),
+)
+_FIND_ERA = (
+    f"SELECT {EraRow.era} FROM {EraRow.table} WHERE {EraRow.start} < ?"  # noqa: S608
+    f" ORDER BY {EraRow.start} DESC LIMIT 1"
 )
 _FIND_FACT = select(StoreRow, StoreRow.name, columns=(StoreRow.value,))
 
@@ -161,6 +166,10 @@ class SqlSnapshot(Reader):
         """The newest change that was forgotten."""
         return int(str(self._kept("retained_from")))
 
+    def era(self, sequence: int) -> str:
+        """Files of before eras were written have none for their first changes."""
+        return self.session.value(_FIND_ERA, (sequence,)) or ""
+
     def declarations(self) -> tuple[StoredDeclaration, ...]:
         """One for each connector key."""
         lines = self.session.rows(_DECLARATIONS, (self.subject_id,))
@@ -214,7 +223,7 @@ class SqlRecordStore(RecordsPart, CatalogPart, CollectorsPart, BlobsPart, Server
         *,
         random_bytes: Callable[[int], bytes] = secrets.token_bytes,
     ) -> None:
-        super().__init__(database, subject_id, blob_directory)
+        super().__init__(database, subject_id, blob_directory, random_bytes(8).hex())
         self._searchable = database
         _found(database, random_bytes)
 

@@ -33,6 +33,7 @@ from personal_server.storage.sql.fixed_tables import (
     BookmarkRow,
     ChangeRow,
     ConnectionRow,
+    EraRow,
     ErasedRow,
     GoneRow,
     RejectionRow,
@@ -72,6 +73,12 @@ _STORE_VALUE = f"UPDATE {StoreRow.table} SET {StoreRow.value} ="  # noqa: S608
 _LAST_SEQUENCE = f"SELECT {StoreRow.value} FROM {StoreRow.table} WHERE {StoreRow.name} = 'sequence'"  # noqa: S608
 _SET_SEQUENCE = f"{_STORE_VALUE} ? WHERE {StoreRow.name} = 'sequence'"
 _RETAIN_FROM = f"{_STORE_VALUE} max({StoreRow.value}, ?) WHERE {StoreRow.name} = 'retained_from'"
+# the era of the newest change that was forgotten stays: it may be the era of later ones
+_FORGET_ERAS = (
+    f"DELETE FROM {EraRow.table} WHERE {EraRow.start} <"  # noqa: S608
+    f" (SELECT max({EraRow.start}) FROM {EraRow.table} WHERE {EraRow.start} < ?)"
+)
+_KNOWN_ERA = exists(EraRow, EraRow.era)
 _SET_RECORDS = update(SourceRow, [SourceRow.records], SourceRow.source)
 _SET_TABLES = update(SourceRow, [SourceRow.tables], SourceRow.source)
 _HAS_GONE = f"{exists(GoneRow, GoneRow.source)} LIMIT 1"
@@ -125,8 +132,9 @@ _ERASE_CONNECTION = (
 class RecordsPart(StorePart):
     """The record writer of a subject."""
 
-    def __init__(self, database: Database, subject_id: str, blob_directory: Path) -> None:
+    def __init__(self, database: Database, subject_id: str, blob_directory: Path, era: str) -> None:
         super().__init__(database, subject_id, blob_directory)
+        self._era = era
         self._writing: dict[str, int] = {}
         self._writing_lock = threading.Lock()
 
@@ -149,7 +157,7 @@ class RecordsPart(StorePart):
             source = self._existing(session, connection_id, stream)
             if source is None:
                 return False
-            writer = SourceWriter(session, source, now_ns)
+            writer = SourceWriter(session, source, now_ns, self._era)
             found = writer.delete(key, now_ns)
             writer.close()
             session.run(session.dialect.ignoring(insert(ErasedRow)), (source.source,))
@@ -163,7 +171,7 @@ class RecordsPart(StorePart):
             source = self._existing(session, connection_id, stream)
             if source is None:
                 return 0
-            writer = SourceWriter(session, source, now_ns)
+            writer = SourceWriter(session, source, now_ns, self._era)
             count = writer.delete_all(now_ns)
             writer.close()
             remove_tables(session, source)
@@ -203,7 +211,7 @@ class RecordsPart(StorePart):
         if source.layout != layout:
             raise ConnectionBusy("The source was declared anew meanwhile. Repeat the call.")
         fixed = batch.stream.semantics is Semantics.APPEND_ONLY
-        writer = SourceWriter(session, source, batch.now_ns)
+        writer = SourceWriter(session, source, batch.now_ns, self._era)
         outcomes = tuple(_write_one(writer, each, fixed=fixed) for each in prepared)
         writer.close()
         if any(outcome is not WriteOutcome.CONFLICT for outcome in outcomes):
@@ -303,13 +311,17 @@ class Stored:
 
 
 class SourceWriter:
-    """Writes to one source inside an open write transaction; `close` ends them."""
+    """Writes to one source inside an open write transaction; `close` ends them.
 
-    def __init__(self, session: Session, source: SourceTables, now_ns: int) -> None:
+    `era` is that of the process that writes.
+    """
+
+    def __init__(self, session: Session, source: SourceTables, now_ns: int, era: str) -> None:
         self._session = session
         self._source = source
         self._now_ns = now_ns
-        self._sequence = int(session.value(_LAST_SEQUENCE))
+        self._era = era
+        self._began_at = self._sequence = int(session.value(_LAST_SEQUENCE))
         self._records = source.records
         self._has_gone = session.first(_HAS_GONE, (source.source,))
         self._texts: list[tuple[Value, ...]] = []
@@ -390,6 +402,10 @@ class SourceWriter:
     def close(self) -> None:
         """Write what is pending, the counters, and drop blobs nobody refers to any more."""
         self._flush()
+        if self._sequence != self._began_at and not self._session.first(_KNOWN_ERA, (self._era,)):
+            # an era of that start has no changes: what it had was not in the copy put back
+            add = self._session.dialect.replacing(insert(EraRow), EraRow.table)
+            self._session.run(add, (self._began_at, self._era))
         self._session.run(_SET_SEQUENCE, (self._sequence,))
         self._session.run(_SET_RECORDS, (self._records, self._source.source))
 
@@ -528,6 +544,7 @@ def prune(session: Session, sources: Sequence[SourceTables], before_ns: int) -> 
             reached = max(reached, int(last))
             _prune(session, source, int(last))
     session.run(_RETAIN_FROM, (reached,))
+    session.run(_FORGET_ERAS, (reached,))
 
 
 def _prune(session: Session, source: SourceTables, last: int) -> None:

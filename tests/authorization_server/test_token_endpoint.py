@@ -7,6 +7,7 @@ from typing import Any
 import anyio
 import pytest
 
+from personal_server.granting.retention import sweep
 from personal_server.storage.authorization import FamilyRow, GrantRow, TokenRow
 
 pytestmark = pytest.mark.anyio
@@ -144,11 +145,15 @@ async def test_a_refresh_cannot_change_what_was_granted(app: Any, details: Any) 
     assert (await app.refresh(first["refresh_token"])).status_code == 200
 
 
-async def test_an_idle_family_ends_with_its_grant(app: Any, details: Any) -> None:
+async def test_an_idle_family_is_refused_and_ends_with_the_next_sweep(
+    app: Any, details: Any
+) -> None:
     code = await app.code({"expiry": "none"}, authorization_details=details())
     first = (await app.redeem(code)).json()
     app.server.now_ns += 91 * 24 * HOUR
     assert (await app.refresh(first["refresh_token"])).json()["error"] == "invalid_grant"
+    assert app.server.rows(GrantRow)[0].reason is None
+    sweep(app.server.store, app.server.now_ns)
     assert app.server.rows(GrantRow)[0].reason == "idle"
 
 

@@ -90,6 +90,7 @@ class Stores:
     declarations: KnownDeclarations
     clock: Clock
     random_bytes: RandomBytes
+    upkeep: SqlUpkeepStore
 
     @property
     def catalogs(self) -> Catalogs:
@@ -115,9 +116,8 @@ def open_stores(
     require_database(settings.database_path, configured)
     database = SqliteDatabase(settings.database_path, serving=serving)
     try:
-        subject_id = settle_owner(
-            SqlUpkeepStore(database), configured, lambda: new_subject_id(random_bytes)
-        )
+        upkeep = SqlUpkeepStore(database)
+        subject_id = settle_owner(upkeep, configured, lambda: new_subject_id(random_bytes))
         if configuration is None:
             configuration = write_configuration(settings.data_dir, subject_id)
         records = SqlRecordStore(database, subject_id, settings.data_dir / "blobs")
@@ -132,6 +132,7 @@ def open_stores(
             KnownDeclarations(),
             clock,
             random_bytes,
+            upkeep,
         )
     finally:
         database.close()

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import cyclopts
 
-from personal_server.app.stores import write_lost_configuration
+from personal_server.app.stores import open_stores, write_lost_configuration
 from personal_server.cli.exits import print_json, settings_or_exit
 from personal_server.cli.store import StoreOpener, open_store
 from personal_server.cli.tables import console, words
 from personal_server.granting.clients import add_introspection_client
+from personal_server.upkeep.clock import accept_clock
 
 
 def admin_app(open_store: StoreOpener) -> cyclopts.App:
@@ -46,6 +47,13 @@ def admin_app(open_store: StoreOpener) -> cyclopts.App:
         """Write the config.toml that the database in PDPP_DATA_DIR has lost."""
         write_lost_configuration(settings_or_exit())
         words().print("Written. Clients that you had set up by hand are not in it.")
+
+    @app.command(name="accept-clock")
+    def accept() -> None:
+        """Say that this machine's clock is right, after the server found that it jumped."""
+        with open_stores(settings_or_exit(), serving=False) as stores:
+            doubted = accept_clock(stores.upkeep, stores.clock())
+        words().print("Accepted." if doubted else "The clock was not in doubt.")
 
     return app
 

@@ -224,7 +224,7 @@ class Rotating:
                 "The refresh token was used before, so its access was ended. Authorize again.",
                 fresh_authorization_required=True,
             )
-        ended = self._ended(writer, family, acting, now_ns)
+        ended = _is_over(family, now_ns)
         if ended or asked.resource not in (None, family.resource):
             wrong = InvalidTarget("The token is for another resource.", param="resource")
             return refused if ended else wrong
@@ -247,31 +247,26 @@ class Rotating:
             issued, grant_ids=tuple(row.grant_id for row in rows), details=details_of(rows)
         )
 
-    def _ended(
-        self, writer: AuthorizationWriter, family: FamilyRow, acting: Acting, now_ns: int
-    ) -> bool:
-        if family.revoked_at_ns is not None:
-            return True
-        if family.absolute_end_ns is not None and family.absolute_end_ns <= now_ns:
-            return True
-        if family.idle_end_ns <= now_ns:
-            end_family(writer, family, "idle", acting, now_ns)
-            return True
-        return False
+
+def _is_over(family: FamilyRow, now_ns: int) -> bool:
+    """An idle one ends for good with the next sweep, which waits while the clock is in doubt."""
+    if family.revoked_at_ns is not None or family.idle_end_ns <= now_ns:
+        return True
+    return family.absolute_end_ns is not None and family.absolute_end_ns <= now_ns
 
 
 def held_rows(
     reader: AuthorizationReader, grant_id: str | None, package_id: str | None, now_ns: int
 ) -> tuple[GrantRow, ...]:
-    """The active grants behind a grant or package; none if it is not active now."""
+    """The living grants behind a grant or package; a pause ends no credential."""
     if package_id is not None:
         package = reader.get(PackageRow, PackageRow.package_id.equals(package_id))
         if package is None or package.revoked_at_ns is not None:
             return ()
         rows = package_grant_rows(reader, package)
-        return tuple(row for row in rows if grant_standing(row, now_ns) == lifecycle.ACTIVE)
+        return tuple(row for row in rows if grant_standing(row, now_ns) in lifecycle.LIVING)
     row = None if grant_id is None else reader.get(GrantRow, GrantRow.grant_id.equals(grant_id))
-    if row is None or grant_standing(row, now_ns) != lifecycle.ACTIVE:
+    if row is None or grant_standing(row, now_ns) not in lifecycle.LIVING:
         return ()
     return (row,)
 

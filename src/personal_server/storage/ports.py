@@ -176,6 +176,21 @@ class RankedHit:
     score: float
 
 
+@dataclass(frozen=True, slots=True)
+class ClockNote:
+    """What is known of the clock.
+
+    Shapes: `seen_ns` is the newest instant that was trusted; after a jump `jumped_at_ns` is what
+        the clock said when it was noticed, `last_ns` what it said last, `steady_ns` how long the
+        server has run since.
+    """
+
+    seen_ns: int
+    jumped_at_ns: int | None = None
+    last_ns: int = 0
+    steady_ns: int = 0
+
+
 READ_DEADLINE_SECONDS = 15.0
 
 

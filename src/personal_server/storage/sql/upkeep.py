@@ -1,13 +1,20 @@
-"""What a database says of itself: whose it is.
+"""What a database says of itself: whose it is, and what it knows of the clock.
 
 Rule: facts stand in the table `store`, one a name.
 """
 
 from __future__ import annotations
 
-from personal_server.storage.authorization import GrantRow, OwnerRow
+from dataclasses import astuple
+
+import orjson
+
+from personal_server.storage.authorization import AuditRow, GrantRow, OwnerRow
+from personal_server.storage.ports import ClockNote
+from personal_server.storage.sql.disclosures import DisclosureRow
 from personal_server.storage.sql.driver import Database
 from personal_server.storage.sql.fixed_tables import (
+    ChangeRow,
     ConnectionRow,
     DeclarationRow,
     SealingKeyRow,
@@ -15,12 +22,18 @@ from personal_server.storage.sql.fixed_tables import (
 )
 from personal_server.storage.sql.statements import insert, select
 
-OWNER = "subject_id"
+OWNER, CLOCK = "subject_id", "clock"
 _FIND_FACT = select(StoreRow, StoreRow.name, columns=(StoreRow.value,))
 # every server and command that ever opened a file left a key in it
 _FIRST_OPENED_BY = (
     f"SELECT {SealingKeyRow.subject_id} FROM {SealingKeyRow.table}"  # noqa: S608
     f" ORDER BY {SealingKeyRow.key_id} LIMIT 1"
+)
+_NEWEST_WRITTEN = (
+    f"SELECT max({ChangeRow.written_at}) FROM {ChangeRow.table}",  # noqa: S608
+    f"SELECT max({AuditRow.at_ns}) FROM {AuditRow.table}",  # noqa: S608
+    f"SELECT max({DisclosureRow.at_ns}) FROM {DisclosureRow.table}",  # noqa: S608
+    f"SELECT max({SealingKeyRow.created_at}) FROM {SealingKeyRow.table}",  # noqa: S608
 )
 _HOLDS_ANYTHING = " UNION ALL ".join(
     f"SELECT 1 FROM {table.table}"  # noqa: S608
@@ -45,6 +58,23 @@ class SqlUpkeepStore:
         with self._database.write() as session:
             session.run(session.dialect.ignoring(insert(StoreRow)), (OWNER, subject_id))
             return str(session.value(_FIND_FACT, (OWNER,)))
+
+    def clock_note(self) -> ClockNote | None:
+        """A file of before it was written is judged by the newest instant in it."""
+        with self._database.read() as session:
+            text = session.value(_FIND_FACT, (CLOCK,))
+            if text is not None:
+                return ClockNote(*orjson.loads(text))
+            newest = [session.value(statement) for statement in _NEWEST_WRITTEN]
+        seen_ns = max((at_ns for at_ns in newest if at_ns is not None), default=None)
+        return None if seen_ns is None else ClockNote(seen_ns)
+
+    def keep_clock_note(self, note: ClockNote) -> None:
+        """As one text, so that it is whole."""
+        text = orjson.dumps(astuple(note)).decode()
+        with self._database.write() as session:
+            put = session.dialect.replacing(insert(StoreRow), StoreRow.table)
+            session.run(put, (CLOCK, text))
 
     def holds_anything(self) -> bool:
         """Sources, grants or an owner who signed in."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -17,7 +18,7 @@ FEED = "/v1/streams/entries/records?changes_since="
 LATER = "2026-06-01T00:00:00Z"
 
 
-def extra(*names: str) -> list[dict[str, object] | str]:
+def extra(*names: str) -> list[dict[str, Any]]:
     return [ENTRIES[0] | {"id": name} for name in names]
 
 
@@ -65,7 +66,7 @@ def put_back(folder: Path) -> None:
     shutil.copytree(folder / "copy", folder / "live")
 
 
-def written(folder: Path, lines: Sequence[dict[str, object] | str], follower: Follower) -> None:
+def written(folder: Path, lines: Sequence[dict[str, Any]], follower: Follower) -> None:
     with sqlite_store(folder / "live") as store:
         write(store, DIARY, "entries", lines, LATER)
         follower.follow(Door(store))

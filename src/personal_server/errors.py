@@ -183,6 +183,12 @@ class GrantInvalid(PersonalServerError):
     code, status = "grant_invalid", 403
 
 
+class GrantPaused(PersonalServerError):
+    """The owner paused the grant, or has not confirmed it after a restore."""
+
+    code, status = "grant_paused", 403
+
+
 class GrantStreamNotAllowed(PersonalServerError):
     """The stream is outside the grant."""
 

@@ -35,6 +35,7 @@ from personal_server.authorization_server.openapi import (
 from personal_server.console.application import SEGMENTS as CONSOLE_SEGMENTS
 from personal_server.console.application import ConsoleParts, console_app, error_page, owner_session
 from personal_server.errors import (
+    GrantPaused,
     StorageUnavailable,
 )
 from personal_server.granting.owner_sessions import OwnerSignIn
@@ -140,7 +141,8 @@ class TokenAdmission:
         Raises: InvalidToken, GrantRevoked, GrantExpired, GrantInvalid, StorageUnavailable.
         """
         state = await anyio.to_thread.run_sync(self._resolver.current, token)
-        if state.refusal is not None:
+        # a pause is told by each tool call, so that no host asks for consent again
+        if state.refusal is not None and not isinstance(state.refusal, GrantPaused):
             raise state.refusal
         found = state.resolved
         return Admitted(

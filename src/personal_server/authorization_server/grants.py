@@ -53,6 +53,7 @@ _STATUS: Mapping[str, AccessStatus] = {
     lifecycle.REVOKED: "revoked",
     lifecycle.DISCONNECTED: "revoked",
     lifecycle.EXPIRED: "expired",
+    lifecycle.PAUSED: "paused",
     lifecycle.INVALID: "invalid",
 }
 
@@ -213,7 +214,7 @@ class Grants:
 
 def may_end(judged: JudgedToken) -> bool:
     """Whether a token may end what it stands for: while it is good, or after that has ended."""
-    return judged.usable or judged.standing != lifecycle.ACTIVE
+    return judged.usable or judged.standing not in lifecycle.LIVING
 
 
 def unavailable_members(

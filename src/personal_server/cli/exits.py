@@ -37,6 +37,7 @@ EXIT_OF_CODE: Mapping[str, int] = {
     "grant_revoked": 4,
     "grant_expired": 4,
     "grant_invalid": 4,
+    "grant_paused": 4,
     "permission_error": 4,
     "not_found": 5,
     "connection_not_found": 5,

@@ -30,6 +30,7 @@ from personal_server.domain.grant import StreamGrant, render_stream_grant
 from personal_server.domain.values import instant_text
 from personal_server.granting.holdings import HeldGrant, Holding, list_held, show_held
 from personal_server.granting.local_grants import LocalRequest
+from personal_server.granting.pauses import pause_access, resume_access
 from personal_server.granting.reviews import Review
 from personal_server.granting.revocations import end_access
 from personal_server.granting.tokens import Issued
@@ -159,7 +160,51 @@ def granting_app(open_store: StoreOpener, default_cache: Callable[[], Path]) -> 
         else:
             console().print(f"{held.id} is {held.status}.")
 
+    _add_pauses(app, open_store)
     return app
+
+
+def _add_pauses(app: cyclopts.App, open_store: StoreOpener) -> None:
+    """Let grants wait, and go on."""
+
+    @app.command
+    def pause(id: str) -> None:
+        """Let a grant or package wait; its client is told to try later.
+
+        Parameters
+        ----------
+        id
+            A grant or package id.
+        """
+        with open_store() as store, store.authorization.write() as writer:
+            if pause_access(writer, id, _acting(), store.clock()) is None:
+                raise _unknown()
+        words().print(f"{id} is paused. Let it go on: pdpp grant resume {id}")
+
+    @app.command
+    def resume(
+        id: str | None = None, *, all: Annotated[bool, Parameter(negative="")] = False
+    ) -> None:
+        """Let what is paused go on; after a restore this is how you confirm the list.
+
+        Parameters
+        ----------
+        id
+            A grant or package id.
+        all
+            Everything that is paused. After a restore end first what you had ended since.
+        """
+        with open_store() as store:
+            if (id is None) is not all:
+                raise CommandError("usage", "Name one grant or package, or say --all.")
+            with store.authorization.write() as writer:
+                query = HeldQuery(store.clock(), lasts=True)
+                held = list_held(writer, query) if all else ()
+                chosen = [one.id for one in held] if id is None else [id]
+                moved = [resume_access(writer, one, _acting(), store.clock()) for one in chosen]
+        if id is not None and moved == [None]:
+            raise _unknown()
+        words().print(f"{sum(one or 0 for one in moved)} grants go on.")
 
 
 def _request(

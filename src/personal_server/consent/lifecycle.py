@@ -68,10 +68,20 @@ REVOCABLE = Lifecycle(
     timed=True,
 )
 
+# A grant that lives waits while it is held: by its owner's word, or since a restore.
+HOLD = Lifecycle(
+    "hold",
+    {
+        "none": frozenset({"owner", "restored"}),
+        "owner": frozenset({"none", "restored"}),
+        "restored": frozenset({"none"}),
+    },
+)
+
 # Why a grant was ended.  The first kind is a person's will, the second follows from a credential.
 OWNER_REASONS = frozenset({"owner", "replaced", "client_blocked"})
 CREDENTIAL_REASONS = frozenset(
-    {"client_disconnected", "code_replay", "refresh_reuse", "not_collected", "idle"}
+    {"client_disconnected", "code_replay", "refresh_reuse", "not_collected", "idle", "restored"}
 )
 
 # How a grant or package stands.  Source: docs/contract/authorization-server.md 10.1.
@@ -79,10 +89,14 @@ ACTIVE = "active"
 REVOKED = "grant_revoked"
 EXPIRED = "grant_expired"
 INVALID = "grant_invalid"
+PAUSED = "grant_paused"
+LIVING = frozenset({ACTIVE, PAUSED})
 DISCONNECTED = "disconnected"  # ended only because its credential did
 
 
-def standing(reason: str | None, expires_at_ns: int | None, readable: bool, now_ns: int) -> str:
+def standing(
+    reason: str | None, hold: str, expires_at_ns: int | None, readable: bool, now_ns: int
+) -> str:
     """How a grant stands now; `reason` is why it was ended, `None` if it was not.
 
     Source: docs/contract/authorization-server.md 10.1 and 11.1; being ended is final and outlives
@@ -92,7 +106,9 @@ def standing(reason: str | None, expires_at_ns: int | None, readable: bool, now_
         return DISCONNECTED if reason in CREDENTIAL_REASONS else REVOKED
     if expires_at_ns is not None and expires_at_ns <= now_ns:
         return EXPIRED
-    return ACTIVE if readable else INVALID
+    if not readable:
+        return INVALID
+    return ACTIVE if hold == "none" else PAUSED
 
 
 def package_standing(reason: str | None, members: Iterable[str]) -> str:
@@ -103,7 +119,7 @@ def package_standing(reason: str | None, members: Iterable[str]) -> str:
     if reason is not None:
         return DISCONNECTED if reason in CREDENTIAL_REASONS else REVOKED
     found = set(members)
-    for status in (ACTIVE, REVOKED, DISCONNECTED, INVALID):
+    for status in (ACTIVE, PAUSED, REVOKED, DISCONNECTED, INVALID):
         if status in found:
             return status
     return EXPIRED

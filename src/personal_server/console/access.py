@@ -28,6 +28,7 @@ from personal_server.domain.disclosure import SERVED
 from personal_server.domain.grant import Grant
 from personal_server.errors import NotFound
 from personal_server.granting.holdings import HeldGrant, Holding, list_held, show_held
+from personal_server.granting.pauses import resume_access
 from personal_server.granting.revocations import end_access
 from personal_server.storage.authorization import (
     AuditRow,
@@ -52,6 +53,7 @@ REASONS = {
     "refresh_reuse": "an old refresh token was used again",
     "not_collected": "the app never collected it",
     "idle": "not used for too long",
+    "restored": "your records were restored from a backup",
 }
 EVENTS = {
     "request.approved": "You allowed it",
@@ -59,6 +61,8 @@ EVENTS = {
     "grant.consumed": "Its one token was collected",
     "grant.revoked": "Access ended",
     "grant.expired": "Access reached its end",
+    "grant.paused": "Access was paused",
+    "grant.resumed": "Access goes on",
     "package.created": "Access to several sources was granted",
     "package.revoked": "Access ended",
     "code.redeemed": "The app collected its access",
@@ -224,6 +228,7 @@ class AccessPages:
             PageRoute("GET", "/owner/access/ended", self.show_ended, frozenset({"before"})),
             PageRoute("GET", "/owner/access/{id}", self.show_one, frozenset({"before"})),
             PageRoute("POST", "/owner/access/{id}/revoke", self.revoke),
+            PageRoute("POST", "/owner/access/{id}/resume", self.resume),
         )
 
     def show_lasting(self, visit: PageRequest) -> Response:
@@ -282,6 +287,15 @@ class AccessPages:
         with self.authorization.write() as writer:
             ended = end_access(writer, held_id, "owner", acting(visit), self.clock())
         if ended is None:
+            raise _unknown()
+        return self.pages.go(visit, f"/owner/access/{held_id}")
+
+    def resume(self, visit: PageRequest) -> Response:
+        """Let what waits go on.  Raises: NotFound."""
+        held_id = visit.path["id"]
+        with self.authorization.write() as writer:
+            resumed = resume_access(writer, held_id, acting(visit), self.clock())
+        if resumed is None:
             raise _unknown()
         return self.pages.go(visit, f"/owner/access/{held_id}")
 

@@ -35,6 +35,7 @@ from personal_server.errors import (
     ConnectionNotFound,
     GrantExpired,
     GrantInvalid,
+    GrantPaused,
     GrantRevoked,
     GrantStreamNotAllowed,
     NotFound,
@@ -340,6 +341,7 @@ Sources = tuple[ReadableSource, ...]
 _GRANT_REASONS: dict[str, type[PersonalServerError]] = {
     "grant_revoked": GrantRevoked,
     "grant_expired": GrantExpired,
+    "grant_paused": GrantPaused,
     "grant_invalid": GrantInvalid,
 }
 

@@ -34,7 +34,7 @@ class HeldGrant:
 
     @property
     def status(self) -> str:
-        """`active`, `revoked`, `expired` or `unreadable`, in words for people."""
+        """`active`, `paused`, `revoked`, `expired` or `unreadable`, in words for people."""
         return _STATUS[self.standing]
 
 
@@ -62,7 +62,7 @@ class Holding:
 
     @property
     def status(self) -> str:
-        """`active`, `revoked`, `expired` or `unreadable`, in words for people."""
+        """`active`, `paused`, `revoked`, `expired` or `unreadable`, in words for people."""
         return _STATUS[self.standing]
 
     @property
@@ -76,6 +76,7 @@ _STATUS = {
     lifecycle.REVOKED: "revoked",
     lifecycle.DISCONNECTED: "revoked",
     lifecycle.EXPIRED: "expired",
+    lifecycle.PAUSED: "paused",
     lifecycle.INVALID: "unreadable",
 }
 
@@ -101,9 +102,9 @@ def show_held(reader: AuthorizationReader, held_id: str, now_ns: int) -> Holding
 
 
 def active_held(reader: AuthorizationReader, client_id: str, now_ns: int) -> tuple[Holding, ...]:
-    """What a client holds now."""
+    """What a client holds now, paused or not."""
     held = list_held(reader, HeldQuery(now_ns, lasts=True, client_id=client_id))
-    return tuple(found for found in held if found.standing == lifecycle.ACTIVE)
+    return tuple(found for found in held if found.standing in lifecycle.LIVING)
 
 
 def _of_grant(reader: AuthorizationReader, row: GrantRow, now_ns: int) -> Holding:

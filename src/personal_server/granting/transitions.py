@@ -49,12 +49,14 @@ def transition(
     now_ns: int,
     *which: ColumnCondition[R],
     columns: Sequence[Assignment[R]] = (),
+    life: Lifecycle | None = None,
 ) -> int:
     """Move the rows that are in `state` and meet the conditions; how many there were.
 
-    Shapes: `columns` are set along with the state.
+    Shapes: `columns` are set along with the state; `life` is the table of states, that of the
+        end of a row where none is named.
     """
-    life = LIFECYCLES[table]
+    life = life or LIFECYCLES[table]
     if not life.may(state, to):
         raise AssertionError(f"There is no way from {state} to {to} in {table.table}.")
     column = table.table.column

@@ -28,6 +28,8 @@ from personal_server.rs_client.port import (
 SCHEMA_PATH = ("v1", "schema")
 NEVER_RETRIED = frozenset({"field_not_granted", "grant_stream_not_allowed", "insufficient_scope"})
 ENDED_CODES = frozenset({"grant_revoked", "grant_expired", "grant_invalid"})
+PAUSED_CODE = "grant_paused"
+PAUSED_ACCESS = "Tell the person; there is nothing to approve and nothing to repeat now."
 MORE_ACCESS = "The person must approve more access; do not retry."
 ENDED_ACCESS = "The person must approve access again, or choose another source."
 FAILURE_MESSAGES = {
@@ -125,6 +127,8 @@ def refusal(call: ToolCall, response: RsResponse, arguments: Arguments) -> ToolE
 def _advice(call: ToolCall, code: str, status: int) -> str:
     if code in NEVER_RETRIED:
         return MORE_ACCESS
+    if code == PAUSED_CODE:
+        return PAUSED_ACCESS
     if code in ENDED_CODES or code == "connection_not_found":
         return ENDED_ACCESS
     return f"Run `pdpp connect {call.provider_url}` to approve again." if status == 401 else ""
@@ -143,7 +147,7 @@ def expectation(error: Json) -> str | None:
 def next_call(tool: str, error: Json, status: int, arguments: Arguments) -> NextCall | None:
     """The call that heals a refusal, if there is one."""
     code = str(error["code"])
-    if code in NEVER_RETRIED or code in ENDED_CODES:
+    if code in NEVER_RETRIED or code in ENDED_CODES or code == PAUSED_CODE:
         return None
     recovery = error.get("recovery")
     if is_object(recovery) and recovery:

@@ -18,6 +18,7 @@ from personal_server.enforcement.authority import read_authority
 from personal_server.errors import (
     GrantExpired,
     GrantInvalid,
+    GrantPaused,
     GrantRevoked,
     InvalidToken,
     PersonalServerError,
@@ -39,6 +40,7 @@ Clock = Callable[[], int]
 _ENDED: dict[str, tuple[type[PersonalServerError], str]] = {
     lifecycle.REVOKED: (GrantRevoked, "The owner ended this access. Ask for it again."),
     lifecycle.EXPIRED: (GrantExpired, "This access reached its agreed end. Ask for it again."),
+    lifecycle.PAUSED: (GrantPaused, "The owner paused this access. Try later."),
     lifecycle.INVALID: (GrantInvalid, "This access cannot be read any more. Ask for it again."),
 }
 
@@ -63,7 +65,7 @@ class JudgedToken:
 class TokenState:
     """What a token stood for when it was looked up; `refusal` says why that cannot be read at all.
 
-    A refusal is one of GrantRevoked, GrantExpired, GrantInvalid.
+    A refusal is one of GrantRevoked, GrantExpired, GrantPaused, GrantInvalid.
     Source: docs/contract/resource-server.md 3.
     """
 

@@ -179,7 +179,10 @@ class CodeRow(AuthorizationRow, table="auth_codes"):
 
 
 class GrantRow(AuthorizationRow, table="grants"):
-    """A grant's bytes and, beside them, its state."""
+    """A grant's bytes and, beside them, its state.
+
+    `hold` is why it waits, `none` if it does not.
+    """
 
     grant_id: Cell[str] = column(key=True)
     grant: Cell[bytes]
@@ -192,6 +195,7 @@ class GrantRow(AuthorizationRow, table="grants"):
     revoked_at_ns: Cell[int | None] = column(default=None)
     reason: Cell[str | None] = column(default=None)
     revision: Cell[str] = column(indexed=True)
+    hold: Cell[str] = column(default="none")
 
 
 class PackageRow(AuthorizationRow, table="grant_packages"):

@@ -18,7 +18,7 @@ from personal_server.storage.authorization import (
 def grant_standing(row: GrantRow, now_ns: int) -> str:
     """How a stored grant stands now."""
     readable = readable_grant(row) is not None
-    return lifecycle.standing(row.reason, row.expires_at_ns, readable, now_ns)
+    return lifecycle.standing(row.reason, row.hold, row.expires_at_ns, readable, now_ns)
 
 
 def readable_grant(row: GrantRow) -> Grant | None:

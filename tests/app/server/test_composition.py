@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 
 from personal_server.errors import StorageUnavailable
+from personal_server.granting.audit import Acting
+from personal_server.granting.pauses import pause_access
 from personal_server.storage.authorization import GrantRow, PackageRow, R, TokenRow
 from personal_server.storage.sqlite.database import SqliteDatabase
 from personal_server.storage.tables import Assignment, ColumnCondition
@@ -108,6 +110,21 @@ def test_a_grant_that_the_owner_ended_says_so(site: Whole) -> None:
     where = f"/owner/access/{tokens['grant_id']}/revoke"
     assert site.owner.submit(page, where).status == 303
     refused_for_its_grant(site, tokens["access_token"], "grant_revoked")
+
+
+def test_a_paused_grant_says_so_and_keeps_its_credentials(site: Whole) -> None:
+    tokens = site.connect(mail_request())
+    with site.server.stores.authorization.write() as writer:
+        assert pause_access(writer, tokens["grant_id"], Acting("owner"), site.clock()) == 1
+    rest, mcp = doors(site, tokens["access_token"])
+    assert told(site, rest) == (403, "grant_paused")
+    assert told(site, mcp) == (405, "method_not_allowed")
+    form = {"grant_type": "refresh_token", "refresh_token": tokens["refresh_token"]}
+    renewed = site.token(**form)["access_token"]
+    page = site.owner.get(f"/owner/access/{tokens['grant_id']}")
+    where = f"/owner/access/{tokens['grant_id']}/resume"
+    assert site.owner.submit(page, where).status == 303
+    assert site.call(READ, renewed).status == 200
 
 
 def test_a_single_use_grant_past_its_end_is_expired_not_the_token(site: Whole) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Generator, Mapping
+import time
+from collections.abc import AsyncGenerator, Generator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -67,9 +68,10 @@ from personal_server.resource_server.quotas import LimitRules, Quotas, totals_in
 from personal_server.rs_client.http import RsClient, in_process_client
 from personal_server.rs_client.port import FixedBearer, RsPort
 from personal_server.settings import ConfigurationFile, LimitSettings, Settings
+from personal_server.upkeep.clock import ClockWatch
 from personal_server.web.application import Application
 from personal_server.web.guarded_fetch import GuardedFetch
-from personal_server.web.health import Health
+from personal_server.web.health import Fault, Health
 from personal_server.web.limits import FailedBearers
 from personal_server.web.requests import origin_policy
 
@@ -202,9 +204,11 @@ def compose(
     hosted = _hosted(settings, resolver, origins, v1)
     console = console_app(_console_parts(settings, stores, sign_in))
     authorization = _authorization(settings, stores, sign_in, resolver.uses, origins, fetch)
-    background = _background(settings, stores, resolver)
+    watch = ClockWatch(stores.upkeep, stores.clock, time.monotonic_ns)
+    background = _background(settings, stores, resolver, watch)
     health = Health()
     health.register(background.faults)
+    health.register(lambda: _clock_faults(watch))
     app = Application(
         policy,
         [
@@ -326,20 +330,38 @@ def _hosted(
     )
 
 
-def _background(settings: Settings, stores: Stores, resolver: TokenResolver) -> BackgroundTasks:
-    """What the server does by itself."""
+def _background(
+    settings: Settings, stores: Stores, resolver: TokenResolver, watch: ClockWatch
+) -> BackgroundTasks:
+    """What the server does by itself; nothing is ended or forgotten by a clock in doubt."""
     retention = Retention(settings.change_history_days, settings.disclosure_log_days)
     background = BackgroundTasks(stores.clock)
     background.register("uses", FLUSH_SECONDS, resolver.uses.flush, at_stop=True)
     background.register(
-        "sweeping", SWEEP_SECONDS, lambda: sweep(stores.authorization, stores.clock())
+        "sweeping",
+        SWEEP_SECONDS,
+        lambda: watch.is_trusted() and sweep(stores.authorization, stores.clock()),
     )
     background.register(
         "forgetting",
         FORGET_SECONDS,
-        lambda: forget(stores.records, stores.disclosures, retention, stores.clock()),
+        lambda: (
+            watch.is_trusted()
+            and forget(stores.records, stores.disclosures, retention, stores.clock())
+        ),
     )
     return background
+
+
+def _clock_faults(watch: ClockWatch) -> Iterator[Fault]:
+    jumped_at_ns = watch.jumped_at_ns()
+    if jumped_at_ns is not None:
+        yield Fault(
+            "clock",
+            "clock_jumped",
+            jumped_at_ns,
+            "Nothing is ended or forgotten for a day. Is the clock right? pdpp admin accept-clock",
+        )
 
 
 @asynccontextmanager

@@ -47,7 +47,7 @@ OwnerSession = Callable[[IncomingRequest], bool]
 Raises what those checks raise.
 """
 
-AccessStatus = Literal["active", "revoked", "expired", "invalid"]
+AccessStatus = Literal["active", "paused", "revoked", "expired", "invalid"]
 _STATUS: Mapping[str, AccessStatus] = {
     lifecycle.ACTIVE: "active",
     lifecycle.REVOKED: "revoked",

@@ -177,7 +177,7 @@ def _add_pauses(app: cyclopts.App, open_store: StoreOpener) -> None:
             A grant or package id.
         """
         with open_store() as store, store.authorization.write() as writer:
-            if pause_access(writer, id, _acting(), store.clock()) is None:
+            if pause_access(writer, id, local_acting(), store.clock()) is None:
                 raise _unknown()
         words().print(f"{id} is paused. Let it go on: pdpp grant resume {id}")
 
@@ -201,7 +201,9 @@ def _add_pauses(app: cyclopts.App, open_store: StoreOpener) -> None:
                 query = HeldQuery(store.clock(), lasts=True)
                 held = list_held(writer, query) if all else ()
                 chosen = [one.id for one in held] if id is None else [id]
-                moved = [resume_access(writer, one, _acting(), store.clock()) for one in chosen]
+                moved = [
+                    resume_access(writer, one, local_acting(), store.clock()) for one in chosen
+                ]
         if id is not None and moved == [None]:
             raise _unknown()
         words().print(f"{sum(one or 0 for one in moved)} grants go on.")

@@ -4,7 +4,7 @@ Rule: a clock is trusted while it goes on from the newest instant that was trust
 forward or back, what cannot be undone waits until the server ran for a day with a clock that goes
 on from there, or for the owner's word; a machine that was off for a year jumps legally, and a
 clock that comes back is trusted again at once.
-Source: docs/contract/resource-server.md 1.8.
+Source: docs/contract/resource-server.md 1.7.
 """
 
 from __future__ import annotations

@@ -89,6 +89,9 @@ def test_each_finding_is_one_line_with_what_mends_it(desk: Desk) -> None:
 FAULTS: list[tuple[dict[str, Any], str, str]] = [
     ({"/healthz": (502, {})}, "Reachable", "502"),
     ({"/mcp": (421, {})}, "Challenge", "PDPP_PUBLIC_URL"),
+    ({"/mcp": (421, {"error": {"reason": "port_missing"}})}, "Challenge", "$http_host"),
+    ({"/mcp": (421, {"error": {"reason": []}})}, "Challenge", "PDPP_PUBLIC_URL"),
+    ({"/v1/ingest/doctor": (413, {})}, "Large bodies", "client_max_body_size"),
     ({"/mcp": (200, {})}, "Challenge (POST /mcp without token)", "200"),
     ({f"{RESOURCE}/mcp": (404, {})}, "Metadata of /mcp", "404"),
     ({"/.well-known/openid-configuration": (200, {})}, "Metadata of OpenID", "openid"),

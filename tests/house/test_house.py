@@ -22,6 +22,8 @@ NOT_MIRRORED = {
     "browser",
     "soak",
     "crash",
+    "deploy",
+    "torture",
     "oracle",
     "secrecy",
     "reached",

@@ -42,6 +42,7 @@ from personal_server.rs_client.discovery import (
     ProviderExchange,
     discover,
 )
+from personal_server.rs_client.json_values import as_object
 
 NAME = "pdpp doctor"
 PROTOCOL = "2025-11-25"
@@ -68,6 +69,26 @@ class Finding:
         return {name: value for name, value in members.items() if value}
 
 
+MISDIRECTED: Mapping[str, tuple[str, str]] = {
+    "unknown_host": (
+        "the server does not answer for this host name",
+        "Set PDPP_PUBLIC_URL to exactly the address that hosts are given, and let the proxy pass"
+        " Host unchanged.",
+    ),
+    "port_missing": (
+        "the port is missing from the Host that reaches the server",
+        "Let the proxy pass it; with nginx: proxy_set_header Host $http_host;",
+    ),
+    "untrusted_proxy": (
+        "the server does not trust the proxy",
+        "Name the proxy's address in PDPP_TRUSTED_PROXIES.",
+    ),
+    "not_https": (
+        "the server does not learn that it was reached over https",
+        "Let the proxy send X-Forwarded-Proto: https.",
+    ),
+}
+LARGE_BODY_BYTES = 2_000_000
 Check = Callable[[], Iterator[Finding]]
 
 
@@ -180,6 +201,7 @@ def _without_access(exchange: ProviderExchange, origin: str) -> Iterator[Finding
     yield from _gather("Metadata of /mcp", lambda: _check_mcp_metadata(exchange, origin))
     yield from _gather("Metadata", lambda: _check_metadata(exchange, origin))
     yield from _gather("Browser hosts", lambda: _check_cors(exchange, origin))
+    yield from _gather("Large bodies", lambda: _check_large(exchange, origin))
     try:
         provider = discover(exchange, origin)
     except CredentialError:
@@ -201,12 +223,9 @@ def _check_reachable(exchange: ProviderExchange, origin: str) -> Iterator[Findin
 def _check_challenge(exchange: ProviderExchange, origin: str) -> Iterator[Finding]:
     reply = exchange.ask("POST", f"{origin}/mcp", body={})
     if reply.status == 421:
-        yield Finding(
-            "Challenge",
-            WRONG,
-            "the server does not answer for this host name (421)",
-            "Set PDPP_PUBLIC_URL to exactly the address that hosts are given.",
-        )
+        reason = str(as_object(reply.body.get("error")).get("reason"))
+        said, mend = MISDIRECTED.get(reason, MISDIRECTED["unknown_host"])
+        yield Finding("Challenge", WRONG, f"{said} (421)", mend)
         return
     challenge = reply.headers.get("www-authenticate", "")
     metadata = f"{origin}{RESOURCE_PATH}/mcp"
@@ -276,6 +295,20 @@ def _check_cors(exchange: ProviderExchange, origin: str) -> Iterator[Finding]:
             "preflight requests are not answered",
             "Only hosts inside a browser need it; let the proxy pass OPTIONS.",
         )
+
+
+def _check_large(exchange: ProviderExchange, origin: str) -> Iterator[Finding]:
+    """Whether a proxy refuses what the server would take; the server itself asks for a token."""
+    try:
+        reply = exchange.ask("POST", f"{origin}/v1/ingest/doctor", body="x" * LARGE_BODY_BYTES)
+    except CredentialError:
+        return  # it answered before it had read everything, as it may
+    yield _judged(
+        "Large bodies",
+        reply.status != 413 or reply.error is not None,
+        "something before the server refuses bodies of 2 MB (413)",
+        "Raise its limit; with nginx: client_max_body_size 0;",
+    )
 
 
 def _allows(reply: JsonResponse) -> bool:

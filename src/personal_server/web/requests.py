@@ -210,10 +210,7 @@ class OriginPolicy:
             host = _last(headers.get("x-forwarded-host")) or host
         origin = self.hosts.get(host.lower())
         if origin is None or (self.forwarded and not (trusted and scheme == "https")):
-            raise MisdirectedRequest(
-                "This server does not answer for the requested host. Use the address in"
-                " PDPP_PUBLIC_URL."
-            )
+            raise _misdirected(self._why(host.lower(), scheme, trusted=trusted))
         return origin
 
     def client_address(self, peer: str, headers: Mapping[str, str]) -> str:
@@ -228,6 +225,15 @@ class OriginPolicy:
             return hops[-1] or peer
         return peer
 
+    def _why(self, host: str, scheme: str, *, trusted: bool) -> str:
+        """What is wrong with a request that is none of ours: a key of `_MISDIRECTED`."""
+        if self.forwarded and not trusted:
+            return "untrusted_proxy"
+        if self.forwarded and scheme != "https":
+            return "not_https"
+        names = {known.rsplit(":", 1)[0] for known in self.hosts}
+        return "port_missing" if host in names else "unknown_host"
+
     def _trusts(self, address: str) -> bool:
         if not self.trusted_proxies:
             return False
@@ -236,6 +242,31 @@ class OriginPolicy:
         except ValueError:
             return False
         return any(parsed in network for network in self.trusted_proxies)
+
+
+_MISDIRECTED = {
+    "unknown_host": (
+        "This server does not answer for the requested host.",
+        "Use the address in PDPP_PUBLIC_URL; behind a proxy, let it pass Host unchanged.",
+    ),
+    "port_missing": (
+        "The request names the host of this server without its port.",
+        "A proxy on the way drops it; with nginx: proxy_set_header Host $http_host;",
+    ),
+    "untrusted_proxy": (
+        "This server is told its address by a proxy, and the request came from none.",
+        "Name the proxy's address in PDPP_TRUSTED_PROXIES.",
+    ),
+    "not_https": (
+        "This server is reached over https only, and the proxy did not say that it was.",
+        "Let the proxy send X-Forwarded-Proto: https.",
+    ),
+}
+
+
+def _misdirected(reason: str) -> MisdirectedRequest:
+    message, next_step = _MISDIRECTED[reason]
+    return MisdirectedRequest(message, reason=reason, next_step=next_step)
 
 
 def origin_policy(settings: Settings) -> OriginPolicy:

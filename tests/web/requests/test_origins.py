@@ -62,6 +62,32 @@ def test_a_forwarded_origin_needs_https_a_trusted_peer_and_a_listed_host() -> No
             forwarded.origin_of(peer, "http", headers | changed)
 
 
+@pytest.mark.parametrize(
+    ("environ", "peer", "headers", "reason"),
+    [
+        ({}, "127.0.0.1", {"host": "127.0.0.1"}, "port_missing"),
+        ({}, "127.0.0.1", {"host": "me.example"}, "unknown_host"),
+        (
+            {"PDPP_PUBLIC_URL": "https://me.example:8443"},
+            "127.0.0.1",
+            {"host": "ME.example"},
+            "port_missing",
+        ),
+        ({"PDPP_PUBLIC_URL": "forwarded"}, "192.0.2.1", {"host": "me.example"}, "untrusted_proxy"),
+        ({"PDPP_PUBLIC_URL": "forwarded"}, "10.0.0.1", {"host": "me.example"}, "not_https"),
+    ],
+)
+def test_a_misdirected_request_is_told_why(
+    environ: dict[str, str], peer: str, headers: dict[str, str], reason: str
+) -> None:
+    if environ.get("PDPP_PUBLIC_URL") == "forwarded":
+        environ = {**environ, **PROXY, "PDPP_TRUSTED_HOSTS": "me.example"}
+    with pytest.raises(MisdirectedRequest) as refused:
+        policy(**environ).origin_of(peer, "http", headers)
+    assert refused.value.members["reason"] == reason
+    assert refused.value.members["next_step"]
+
+
 def test_the_client_address_is_the_last_hop_that_is_not_a_proxy() -> None:
     behind = policy(**PROXY)
     headers = {"x-forwarded-for": "203.0.113.9, 198.51.100.7, 10.0.0.2"}

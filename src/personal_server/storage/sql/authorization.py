@@ -122,8 +122,15 @@ class SqlAuthorizationTransaction:
         if below is not None:
             condition += f" AND ({at_ns}, {ref}) < (?, ?)"
             values += [below.at_ns, below.id]
-        sql = f"{select(ClientRow)}{condition} ORDER BY {at_ns} DESC, {ref} DESC LIMIT ?"
-        lines = self._session.rows(sql, [self._subject_id, *values, _limit(limit)])
+        ordered = f"ORDER BY {at_ns} DESC, {ref} DESC"
+        ids = (  # answered by the index alone, so that only the lines of the page are read
+            f"SELECT {ClientRow.client_id} FROM {ClientRow.table}"  # noqa: S608
+            f" WHERE {SUBJECT} = ?{condition} {ordered} LIMIT ?"
+        )
+        lines = self._session.rows(
+            f"{select(ClientRow)} AND {ClientRow.client_id} IN ({ids}) {ordered}",
+            [self._subject_id, self._subject_id, *values, _limit(limit)],
+        )
         return [row_from(ClientRow, line) for line in lines]
 
     def count_clients(self, query: ClientQuery) -> int:

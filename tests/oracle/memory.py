@@ -31,7 +31,6 @@ from personal_server.storage.ports import (
     BlobUpload,
     Collection,
     CollectionRun,
-    RankedHit,
     RecordWrite,
     Rejection,
     RunStatus,
@@ -280,10 +279,9 @@ class MemoryStore:
             state.sealing_keys = (key, *state.sealing_keys)
             return key
 
-    def put_ranking(self, ranking_id: str, hits: Sequence[RankedHit], expires_at_ns: int) -> None:
-        """See the port."""
-        with self._write() as state:
-            state.rankings[ranking_id] = (expires_at_ns, tuple(hits))
+    def index_slice(self) -> bool:
+        """Nothing waits: a search looks at the texts."""
+        return False
 
     @contextmanager
     def _write(self) -> Generator[State, None, None]:

@@ -42,7 +42,7 @@ from personal_server.storage.meaning import (
     latest_change,
     stored_text,
 )
-from personal_server.storage.ports import Collection, RankedHit, StoredDeclaration, StoredStream
+from personal_server.storage.ports import Collection, StoredDeclaration, StoredStream
 from tests.oracle.memory_feed import feed, is_visible
 from tests.oracle.memory_figures import aggregate
 from tests.oracle.memory_search import search
@@ -153,10 +153,6 @@ class MemorySnapshot:
 
     def search(self, plan: SearchPlan) -> Matches:
         return search(plan, {id(scope): self._visible(scope) for scope in plan.scopes})
-
-    def ranking(self, ranking_id: str, now_ns: int) -> tuple[RankedHit, ...] | None:
-        kept = self._state.rankings.get(ranking_id)
-        return kept[1] if kept is not None and now_ns < kept[0] else None
 
     def changes(self, plan: ChangesPlan) -> Feed:
         return feed(plan, self._state)

@@ -11,7 +11,6 @@ from personal_server.storage.meaning import changed_fields
 from personal_server.storage.ports import (
     BlobUpload,
     Collection,
-    RankedHit,
     RecordWrite,
     Rejection,
     SealingKey,
@@ -62,9 +61,6 @@ class State:
     blobs: dict[str, bytes] = field(default_factory=dict[str, bytes])
     replaced: list[tuple[Place, JsonObject]] = field(default_factory=list[tuple[Place, JsonObject]])
     sealing_keys: tuple[SealingKey, ...] = ()
-    rankings: dict[str, tuple[int, tuple[RankedHit, ...]]] = field(
-        default_factory=dict[str, tuple[int, tuple[RankedHit, ...]]]
-    )
 
     def copy(self) -> State:
         """A state that later writes to this one leave alone."""
@@ -81,7 +77,6 @@ class State:
             uploads=dict(self.uploads),
             blobs=dict(self.blobs),
             replaced=[],
-            rankings=dict(self.rankings),
         )
 
     def upsert(self, place: Place, write: RecordWrite, data: JsonObject, now_ns: int) -> bool:

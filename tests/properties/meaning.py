@@ -94,7 +94,7 @@ def terms_of(text: str) -> list[Term]:
     if text.startswith('"'):
         return [Term(tuple(letters(text)))]
     pieces = [Term(tuple(letters(p)), p.endswith("*") and len(p) > 2) for p in text.split()]
-    return [piece for piece in pieces if piece.words]
+    return list(dict.fromkeys(piece for piece in pieces if piece.words))
 
 
 def hits_in(words: list[str], term: Term) -> int:

@@ -33,6 +33,7 @@ from personal_server.authorization_server.openapi import (
     described_answers,
     described_paths,
 )
+from personal_server.collecting.unindexed import INDEX_SECONDS, index_some
 from personal_server.console.application import SEGMENTS as CONSOLE_SEGMENTS
 from personal_server.console.application import ConsoleParts, console_app, error_page, owner_session
 from personal_server.errors import (
@@ -350,6 +351,7 @@ def _background(
             and forget(stores.records, stores.disclosures, retention, stores.clock())
         ),
     )
+    background.register("indexing", INDEX_SECONDS, lambda: index_some(stores.records))
     return background
 
 

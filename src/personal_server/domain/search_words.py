@@ -46,7 +46,7 @@ def parse_terms(text: str) -> tuple[Term, ...]:
     """The terms of what a person types, in order; pieces without a letter or digit are none.
 
     No text is a syntax error: quotes make phrases, a final `*` a prefix, and every other sign
-    separates words.
+    separates words.  Equal terms count once: saying a word again makes no search longer.
     """
     found: list[Term] = []
     for match in _PIECE.finditer(text):
@@ -54,7 +54,7 @@ def parse_terms(text: str) -> tuple[Term, ...]:
         term = _bare_term(bare) if bare is not None else Term(tuple(tokens(quoted)))
         if term.tokens:
             found.append(term)
-    return tuple(found)
+    return tuple(dict.fromkeys(found))
 
 
 def spaced(text: str) -> str:
@@ -62,6 +62,21 @@ def spaced(text: str) -> str:
     if text.isascii():
         return text.encode().translate(_ASCII).decode()
     return text.translate(_FOLDED)
+
+
+def spread(text: str) -> str:
+    """The tokens of a text, a single blank before, between and after them."""
+    words = " ".join(spaced(text).split())
+    return f" {words} " if words else " "
+
+
+def occurrences(words: str, term: Term) -> int:
+    """At how many places of a `spread` text a term stands; they may overlap."""
+    sought = f" {' '.join(term.tokens)}{'' if term.prefix else ' '}"
+    count, at = 0, words.find(sought)
+    while at >= 0:
+        count, at = count + 1, words.find(sought, at + 1)
+    return count
 
 
 def tokens(text: str) -> list[str]:

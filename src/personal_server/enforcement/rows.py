@@ -128,13 +128,15 @@ class Matches:
     """The candidates of all scopes in no particular order, and what is known of the rest.
 
     `truncated` names the (connection, stream) pairs with more than `window` matches, `lost` those
-    left out for lack of time; `document_frequencies[i]` belongs to term i.
+    left out for lack of time; `document_frequencies[i]` belongs to term i; `pending` visible
+    records are not in the word index yet.
     """
 
     candidates: tuple[Candidate, ...]
     document_frequencies: tuple[int, ...]
     truncated: frozenset[tuple[str, str]]
     lost: frozenset[tuple[str, str]] = frozenset()
+    pending: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,18 +13,20 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from personal_server.domain.cursor import Sealer, TokenUse
 from personal_server.reading.freshness import CaptureTimes
+from personal_server.reading.rankings import Rankings
 from personal_server.storage.ports import ReadSnapshot, RecordStore, SealingKey, ServerStore
 
 
 @dataclass(frozen=True, slots=True)
 class ReadPorts:
-    """Store, sealer, clock (UTC ns), randomness, and what was learnt about unchanged states."""
+    """Store, sealer, clock (UTC ns), randomness, and what is kept between reads."""
 
     store: RecordStore
     sealer: Sealer
     clock: Callable[[], int]
     random_bytes: Callable[[int], bytes]
     capture_times: CaptureTimes = field(default_factory=CaptureTimes)
+    rankings: Rankings = field(default_factory=Rankings)
 
     def snapshot(self, timeout_seconds: float | None) -> AbstractContextManager[ReadSnapshot]:
         """One consistent state of the store."""

@@ -1,4 +1,4 @@
-"""Searching: rank once, keep the ranking, show hits page by page.
+"""Searching: rank once, keep the ranking for further pages, show hits page by page.
 
 Rule: a ranking holds places and scores, no text; every page reads and authorizes its records anew.
 Source: docs/contract/resource-server.md 11.
@@ -26,7 +26,6 @@ from personal_server.domain.disclosure import Disclosed
 from personal_server.domain.envelope import Counted, ReadResult, Warning
 from personal_server.domain.record import StoredRecord
 from personal_server.domain.search_words import parse_terms
-from personal_server.domain.values import NANOSECONDS
 from personal_server.enforcement.authorize import authorize_search
 from personal_server.enforcement.disclose import SearchResult, disclose_hit
 from personal_server.enforcement.plans import (
@@ -42,9 +41,10 @@ from personal_server.enforcement.search import first_page_first, rank, searchabl
 from personal_server.errors import CursorExpired, QueryTimeout
 from personal_server.reading.freshness import least_fresh
 from personal_server.reading.ports import ReadPorts
+from personal_server.reading.rankings import RankedHit, ranking_digest
 from personal_server.reading.records import unavailable_meta
 from personal_server.storage.meaning import holds
-from personal_server.storage.ports import READ_DEADLINE_SECONDS, RankedHit, ReadSnapshot
+from personal_server.storage.ports import READ_DEADLINE_SECONDS, ReadSnapshot
 
 # Recall: what the meta of a search says about how much was searched, and where hits came from.
 #
@@ -64,13 +64,15 @@ TOO_SLOW = (
 class SearchCoverage:
     """What is known of the whole search: it stands in the cursor, so that all pages agree.
 
-    `lost` names the (connection, stream) pairs that were left out for lack of time.
+    `lost` names the (connection, stream) pairs that were left out for lack of time; `pending`
+    visible records are not in the word index yet.
     """
 
     ranked_count: int
     truncated_sources: int
     searched_sources: int
     lost: tuple[tuple[str, str], ...] = ()
+    pending: int = 0
 
     def meta(self) -> dict[str, object]:
         """`count_accuracy` and `recall`."""
@@ -85,7 +87,7 @@ class SearchCoverage:
                 "candidate_window_limit": CANDIDATE_WINDOW,
                 "sources_searched_count": self.searched_sources,
                 "truncated_source_count": self.truncated_sources,
-                "pending_index_count": 0,
+                "pending_index_count": self.pending,
             },
         }
 
@@ -96,7 +98,7 @@ class SearchCoverage:
     @property
     def is_whole(self) -> bool:
         """Whether every match was ranked."""
-        return self.truncated_sources == 0 and not self.lost
+        return not (self.truncated_sources or self.lost or self.pending)
 
     def warnings(self) -> tuple[Warning, ...]:
         """`source_unavailable` for each connection that was left out."""
@@ -140,20 +142,21 @@ def _rows(shown: Sequence[ReadableSource], counts: Counter[str]) -> list[dict[st
 
 
 KEPT_HITS = 1_000
-KEPT_NS = 15 * 60 * NANOSECONDS
 RANKING_SHARE = 2 / 3
 
-_Position = tuple[str, int, int, int, int, list[tuple[str, str]]]
-"""Of a cursor, which is sealed: ranking id, first hit, and the figures of `SearchCoverage`."""
+_Position = tuple[str, int, int, int, int, int, list[tuple[str, str]], int]
+"""Of a cursor, which is sealed: digest of the ranking, how many hits its first page was to have,
+the first hit of this page, and the figures of `SearchCoverage`.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class _Turn:
-    """Where a page begins in which ranking; `ranking_id` is `None` on a first page."""
+    """Where a page begins in which ranking, and how long the first page was to be."""
 
-    hits: Sequence[RankedHit]
+    hits: tuple[RankedHit, ...]
     findings: SearchCoverage
-    ranking_id: str | None = None
+    first_limit: int
     begin: int = 0
 
 
@@ -215,8 +218,10 @@ def _begun(snapshot: ReadSnapshot, read: AuthorizedSearch, limit: int) -> _Turn:
         truncated_sources=sum(len(part.truncated) for part in parts),
         searched_sources=len(read.sources) - len(lost),
         lost=tuple(sorted(lost)),
+        pending=sum(part.pending for part in parts),
     )
-    return _Turn([_kept(each.candidate, each.score) for each in ordered[:KEPT_HITS]], findings)
+    hits = tuple(_kept(each.candidate, each.score) for each in ordered[:KEPT_HITS])
+    return _Turn(hits, findings, limit)
 
 
 def _frequencies(parts: Iterable[Matches]) -> list[int]:
@@ -238,18 +243,19 @@ def _continued(
     place = open_place(ports.sealer, TokenUse.SEARCH, token, _request(read), param="cursor")
     if place.sources != sources_digest(read.sources):
         raise sources_changed()
-    ranking_id, begin, ranked, truncated, searched, lost = cast("_Position", place.position)
-    hits = snapshot.ranking(ranking_id, ports.clock())
-    if hits is None:
+    position = cast("_Position", place.position)
+    digest, first_limit, begin, ranked, truncated, searched, lost, pending = position
+    hits = ports.rankings.find(read.authority.holder, _request(read), digest)
+    hits = hits or _begun(snapshot, read, first_limit).hits
+    if ranking_digest(hits) != digest:
         raise CursorExpired(
-            "The ranking of this search is gone; search again without the cursor.",
+            "The records have changed since this search; search again without the cursor.",
             param="cursor",
             recovery={"cursor": None},
         )
-    findings = SearchCoverage(
-        ranked, truncated, searched, tuple((each[0], each[1]) for each in lost)
-    )
-    return _Turn(hits, findings, ranking_id, begin)
+    pairs = tuple((each[0], each[1]) for each in lost)
+    findings = SearchCoverage(ranked, truncated, searched, pairs, pending)
+    return _Turn(hits, findings, first_limit, begin)
 
 
 def _show(
@@ -292,22 +298,20 @@ def _matching(
 
 
 def _next_cursor(ports: ReadPorts, read: AuthorizedSearch, turn: _Turn, end: int) -> str | None:
-    """A cursor, if hits follow; the first page keeps the ranking for the others."""
-    if end >= min(len(turn.hits), KEPT_HITS):
+    """A cursor, if hits follow, for which the ranking is kept."""
+    if end >= len(turn.hits):
         return None
-    ranking_id = turn.ranking_id
-    if ranking_id is None:
-        ranking_id = ports.random_bytes(16).hex()
-        kept = turn.hits[:KEPT_HITS]
-        ports.store.put_ranking(ranking_id, kept, ports.clock() + KEPT_NS)
-    findings = turn.findings
+    digest, findings = ranking_digest(turn.hits), turn.findings
+    ports.rankings.keep(read.authority.holder, _request(read), digest, turn.hits)
     position = (
-        ranking_id,
+        digest,
+        turn.first_limit,
         end,
         findings.ranked_count,
         findings.truncated_sources,
         findings.searched_sources,
         findings.lost,
+        findings.pending,
     )
     place = CursorPlace(_request(read), sources_digest(read.sources), position)
     return seal_place(ports.sealer, TokenUse.SEARCH, place)

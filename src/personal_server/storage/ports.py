@@ -167,16 +167,6 @@ class SealingKey:
 
 
 @dataclass(frozen=True, slots=True)
-class RankedHit:
-    """One place of a stored search ranking: no text."""
-
-    connection_id: str
-    stream: str
-    key: str
-    score: float
-
-
-@dataclass(frozen=True, slots=True)
 class ClockNote:
     """What is known of the clock.
 
@@ -283,10 +273,6 @@ class ReadSnapshot(CatalogReads, Protocol):
 
     def search(self, plan: SearchPlan) -> Matches:
         """Candidates for ranking, with exact document frequencies."""
-        ...
-
-    def ranking(self, ranking_id: str, now_ns: int) -> tuple[RankedHit, ...] | None:
-        """A kept ranking, or `None` when it is gone."""
         ...
 
     def blob(self, plan: BlobPlan) -> tuple[BlobReference, ...]:
@@ -443,8 +429,8 @@ class ServerStore(Protocol):
         """Store a new newest key."""
         ...
 
-    def put_ranking(self, ranking_id: str, hits: Sequence[RankedHit], expires_at_ns: int) -> None:
-        """Keep a search ranking until an instant."""
+    def index_slice(self) -> bool:
+        """Index some records whose words are not known yet; whether more may wait."""
         ...
 
 

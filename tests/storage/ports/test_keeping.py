@@ -19,7 +19,6 @@ from personal_server.errors import (
 from personal_server.storage.ports import (
     Batch,
     CollectionRun,
-    RankedHit,
     RecordStore,
     Rejection,
     RunStatus,
@@ -133,15 +132,6 @@ def test_sealing_keys_are_newest_first(store: RecordStore) -> None:
     second = store.add_sealing_key(b"b" * 32, 2)
     assert store.sealing_keys() == (second, first)
     assert second.key_id > first.key_id
-
-
-def test_a_ranking_is_gone_after_its_time(store: RecordStore) -> None:
-    hits = (RankedHit("cin_a", "notes", "n1", -1.5),)
-    store.put_ranking("r1", hits, 100)
-    with store.snapshot() as snapshot:
-        assert snapshot.ranking("r1", 99) == hits
-        assert snapshot.ranking("r1", 100) is None
-        assert snapshot.ranking("r2", 1) is None
 
 
 def test_a_deleted_record_leaves_only_its_key_and_time(store: RecordStore) -> None:

@@ -14,7 +14,6 @@ from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.declaration import SourceDeclaration
 from personal_server.errors import ConnectionNotFound, DeclarationConflict, InvalidState, NotFound
 from personal_server.storage.ports import StoredDeclaration
-from personal_server.storage.sql.dialect import Value
 from personal_server.storage.sql.driver import Line, Session
 from personal_server.storage.sql.fixed_tables import (
     BlobReferenceRow,
@@ -111,7 +110,11 @@ _UPDATE_CONNECTION = update(
     *_ONE_CONNECTION,
 )
 _FORGET_REFERENCES = delete(BlobReferenceRow, BlobReferenceRow.source)
-_MOVE_SOURCE = update(SourceRow, [SourceRow.tables, SourceRow.layout], SourceRow.source)
+_MOVE_SOURCE = update(
+    SourceRow,
+    [SourceRow.tables, SourceRow.layout, SourceRow.unindexed_below],
+    SourceRow.source,
+)
 _SET_LAYOUT = update(SourceRow, [SourceRow.layout], SourceRow.source)
 
 
@@ -241,26 +244,26 @@ def rebuild(session: Session, source: SourceTables, layout: Layout) -> None:
     """Move all records of a source into tables of another layout."""
     number = make_tables(session, layout)
     session.run(_FORGET_REFERENCES, (source.source,))
-    words: list[tuple[Value, ...]] = []
+    words: list[tuple[int, str]] = []
     old = source.tables
     lines = session.run(
         f"SELECT k, cs, ce, e, fc, data FROM r{old} JOIN h{old} USING (id) ORDER BY id"  # noqa: S608
     )
     for key, created, created_at, latest, changes, text in lines:
         record = prepare_one(key, orjson.loads(text), created_at, layout)
-        at = place_in_time(record.event_ns, created_at, layout)
-        rest = (key, created, created_at, latest, *record.values, changes)
+        at = place_in_time(record.placed_ns, created_at, layout)
+        rest = (key, created, created_at, latest, *record.values, record.word_counts, changes)
         chosen = insert_line(session, number, layout, at, rest)
         session.run(f"INSERT INTO h{number} VALUES (?, ?)", (chosen, text))  # noqa: S608
-        if record.words is not None:
-            words.append((chosen, *record.words))
+        if record.words:
+            words.append((chosen, record.words))
         for field, blob_id in (record.blobs or {}).items():
             session.run(insert(BlobReferenceRow), (source.source, key, field, blob_id))
         if len(words) >= FLUSHED_AT:
-            insert_words(session, number, layout, words)
-    insert_words(session, number, layout, words)
+            insert_words(session, number, words)
+    insert_words(session, number, words)
     remove_tables(session, source)
-    session.run(_MOVE_SOURCE, (number, layout.render(), source.source))
+    session.run(_MOVE_SOURCE, (number, layout.render(), None, source.source))
 
 
 def alter(session: Session, source: SourceTables, layout: Layout) -> None:

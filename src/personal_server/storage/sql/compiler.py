@@ -8,7 +8,7 @@ several sources are merged above, by (value, key, connection).
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import orjson
 
@@ -26,9 +26,12 @@ from personal_server.enforcement.rows import Position
 from personal_server.storage.meaning import TIME_KINDS
 from personal_server.storage.sql.dialect import Dialect, Value
 from personal_server.storage.sql.layout import Column, Layout
+from personal_server.storage.sql.word_index import phrase
+from personal_server.storage.sql.written_rows import FIRST_IN_TIME, WIDEST_PROBE, place_in_time
 
 # So many words of a text tell it from almost all others.
 MOST_WORDS = 16
+MAX_ID = 2**63 - 1
 _SIGNS = {
     Operator.EQ: "=",
     Operator.GTE: ">=",
@@ -48,19 +51,25 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """Conditions that hold together; an impossible one makes the whole empty."""
+    """Conditions that hold together; an impossible one makes the whole empty.
+
+    `by_key`: lines are read by their keys, whatever index a condition has: that index would lead
+    over lines that the keys leave out, and how long it takes would tell of them.
+    """
 
     parts: tuple[str, ...] = ()
     params: tuple[Value, ...] = ()
+    by_key: bool = False
 
     def __and__(self, other: Where) -> Where:
-        return Where(self.parts + other.parts, self.params + other.params)
+        by_key = self.by_key or other.by_key
+        return Where(self.parts + other.parts, self.params + other.params, by_key)
 
     def yielding(self, dialect: Dialect, name: str, signs: str = "<>") -> Where:
         """The same, with bounds of a column not competing with further ones for its index."""
         starts = tuple(f"{name} {sign}" for sign in signs)
         parts = [dialect.unsteering(p) if p.startswith(starts) else p for p in self.parts]
-        return Where(tuple(parts), self.params)
+        return replace(self, parts=tuple(parts))
 
     @property
     def sql(self) -> str:
@@ -73,15 +82,15 @@ NOTHING = Where(("0",))
 
 @dataclass(frozen=True)
 class Compiler:
-    """Statements over one source: tables `r<number>`, `h<number>`, `f<number>`."""
+    """Statements over one source: tables `r<number>`, `h<number>`, `w<number>`.
+
+    `is_indexed`: the word index knows every record.
+    """
 
     layout: Layout
     number: int
     dialect: Dialect
-    lines: str = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "lines", f"r{self.number} r")
+    is_indexed: bool = True
 
     # Which lines ------------------------------------------------------------------------------
     def visible(self, scope: Scope) -> Where:
@@ -89,7 +98,7 @@ class Compiler:
         found = Where()
         if scope.resources is not None:
             keys = orjson.dumps(sorted(scope.resources)).decode()
-            found &= Where((f"r.k IN {self.dialect.values('?')}",), (keys,))
+            found &= Where((f"r.k IN {self.dialect.values('?')}",), (keys,), by_key=True)
         if scope.window is None:
             return found
         column = self.layout.column(scope.window.field)
@@ -105,8 +114,36 @@ class Compiler:
         """Visible lines that satisfy all conditions."""
         found = self.visible(scope)
         for condition in conditions:
-            found &= self._condition(condition)
+            found &= self._worded(condition, scope) & self._condition(condition)
         return found
+
+    def stretch(self, scope: Scope) -> Where:
+        """Of the lines `f` of the word index those from the first visible one to the last.
+
+        What lies outside is never met by a walk of the word index.  Inside, lines that are not
+        visible stand only where many of one instant pushed a visible one behind the bound.
+        """
+        window = scope.window
+        if window is None or window.field != self.layout.placed:
+            return Where()
+        seen = self.visible(replace(scope, resources=None))
+        unsteered = Where(tuple(self.dialect.unsteering(p) for p in seen.parts), seen.params)
+        first = FIRST_IN_TIME if window.since_ns is None else self._place(window.since_ns)
+        found = self._outermost(">=", first, unsteered)
+        if window.until_ns is not None:
+            last = min(self._place(window.until_ns) + WIDEST_PROBE, MAX_ID)
+            found &= self._outermost("<=", last, unsteered)
+        return found
+
+    def _place(self, instant_ns: int) -> int:
+        return place_in_time(instant_ns, 0, self.layout)
+
+    def _outermost(self, sign: str, bound: int, seen: Where) -> Where:
+        """Ids that do not lie beyond the first visible one (`>=`) or the last (`<=`)."""
+        way, nothing = (" DESC", -MAX_ID) if sign == "<=" else ("", MAX_ID)
+        where = Where((f"r.id {sign} ?",), (bound,)) & seen
+        end = f"SELECT r.id FROM r{self.number} r{where.sql} ORDER BY r.id{way} LIMIT 1"  # noqa: S608
+        return Where((f"f.rowid {sign} ifnull(({end}), {nothing})",), where.params)
 
     def bounds(self, scope: Scope, conditions: Iterable[Condition]) -> dict[Column, Where]:
         """What is asked of each indexed column, the scope's window included."""
@@ -123,7 +160,7 @@ class Compiler:
 
     def probe(self, column: Column, where: Where, limit: int) -> Statement:
         """How many lines an index narrows to, counted up to a limit."""
-        lines = f"SELECT 1 FROM {self._walking(column)}{where.sql} LIMIT ?"  # noqa: S608
+        lines = f"SELECT 1 FROM {self._lines(where, column)}{where.sql} LIMIT ?"  # noqa: S608
         return Statement(f"SELECT count(*) FROM ({lines})", (*where.params, limit))  # noqa: S608
 
     def keeps_order(self, column: Column, order: Order) -> bool:
@@ -133,8 +170,11 @@ class Compiler:
         wanted = (sorted_by.name, "k") if sorted_by else ("k",)
         return columns[1 : 1 + len(wanted)] == wanted
 
-    def _walking(self, column: Column) -> str:
-        return self.lines + self.dialect.walking(f"r{self.number}_{column.name}")
+    def _lines(self, where: Where, driver: Column | None = None) -> str:
+        """The lines, read by their keys or by the index of a column where that is settled."""
+        index = "k" if where.by_key else driver and driver.name
+        walking = self.dialect.walking(f"r{self.number}_{index}") if index else ""
+        return f"r{self.number} r{walking}"
 
     def equal(self, column: Column, value: Comparable) -> Where:
         """Lines with that value in a column."""
@@ -148,10 +188,20 @@ class Compiler:
             return self._condition_on_text(condition)
         sign, value = _SIGNS[condition.operator], condition.value
         found = Where((f"r.{column.name} {sign} ?",), (self._bound(order_key(value)),))
-        is_cut = isinstance(value, str) and len(value) >= COMPARED_CODE_POINTS
-        if is_cut and condition.operator is Operator.EQ:
-            found &= self._condition_on_text(condition)
-        return found
+        return found & self._condition_on_text(condition) if self._is_cut(condition) else found
+
+    def _is_cut(self, condition: Condition) -> bool:
+        """Whether a column holds only the beginning of what is asked for."""
+        value = condition.value
+        is_long = isinstance(value, str) and len(value) >= COMPARED_CODE_POINTS
+        return is_long and condition.operator is Operator.EQ
+
+    def _reads_text(self, condition: Condition) -> bool:
+        """Whether a condition that a word index could narrow looks at whole texts."""
+        if condition.operator is not Operator.EQ or condition.field == self.layout.key:
+            return False
+        column = self.layout.column(condition.field, condition.kind)
+        return column is None or self._is_cut(condition)
 
     def _condition_on_text(self, condition: Condition) -> Where:
         """For fields without a column: the JSON text is looked at."""
@@ -160,21 +210,23 @@ class Compiler:
             found = self.dialect.string_at(text, condition.field)
         else:
             found = self.dialect.comparable_at(text, condition.field, condition.kind)
-        whole = Where((f"{found} {_SIGNS[condition.operator]} ?",), (self._bound(condition.value),))
-        return self._worded(condition) & whole
+        return Where((f"{found} {_SIGNS[condition.operator]} ?",), (self._bound(condition.value),))
 
-    def _worded(self, condition: Condition) -> Where:
-        """An equal text has the same words: the index narrows before texts are looked at."""
+    def _worded(self, condition: Condition, scope: Scope) -> Where:
+        """An equal text has the same words: the index narrows before texts are looked at.
+
+        Not where records are hidden: the index knows them too.
+        """
         value, lexical = condition.value, self.layout.lexical
-        if condition.operator is not Operator.EQ or condition.field not in lexical:
+        if condition.field not in lexical or not self._reads_text(condition):
             return Where()
         words = tokens(value)[:MOST_WORDS] if isinstance(value, str) else []
-        if not words:
+        is_whole = scope.resources is None and scope.window is None
+        if not words or not is_whole or not self.is_indexed:
             return Where()
-        narrowed, phrase = self.dialect.with_words(
-            f"f{self.number}", f"x{lexical.index(condition.field)}", words
-        )
-        return Where((f"r.id IN {narrowed}",), (phrase,))
+        index, sought = f"w{self.number}", phrase(lexical.index(condition.field), words)
+        asked = Where((self.dialect.matches(index),), (sought,))
+        return Where((f"r.id IN (SELECT rowid FROM {index}{asked.sql})",), asked.params)  # noqa: S608
 
     def whole_string(self, column: Column) -> str:
         """The string of a column; long ones, which the column cuts, from the JSON text."""
@@ -197,7 +249,7 @@ class Compiler:
 
         `driver` is the column whose index is walked, where that is known to be best.
         """
-        lines = self.lines if driver is None else self._walking(driver)
+        lines = self._lines(where, driver)
         column = self.layout.column(order.field, order.kind)
         if column is None:
             # no such value on any line: all are null values
@@ -229,7 +281,7 @@ class Compiler:
         """Whole records: id, key, creation, changes, text."""
         number = self.number
         sql = (
-            f"SELECT r.id, r.k, r.cs, r.ce, r.fc, h.data FROM {self.lines}"  # noqa: S608
+            f"SELECT r.id, r.k, r.cs, r.ce, r.fc, h.data FROM {self._lines(where)}"  # noqa: S608
             f" JOIN h{number} h ON h.id = r.id{where.sql}{tail}"
         )
         return Statement(sql, where.params)
@@ -241,7 +293,8 @@ class Compiler:
 
     def select(self, what: str, where: Where, tail: str = "") -> Statement:
         """Figures over lines."""
-        return Statement(f"SELECT {what} FROM {self.lines}{where.sql}{tail}", where.params)  # noqa: S608
+        lines = self._lines(where)
+        return Statement(f"SELECT {what} FROM {lines}{where.sql}{tail}", where.params)  # noqa: S608
 
     def _instant(self, instant_ns: int, column: Column) -> Value:
         """An instant as the column compares: days begin at 00:00:00Z."""

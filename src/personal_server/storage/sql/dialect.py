@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Protocol
 
 from personal_server.domain.values import Comparable, ValueKind
@@ -40,8 +39,8 @@ class Dialect(Protocol):
         """An insert that leaves a row with its key as it is."""
         ...
 
-    def word_index(self, name: str, columns: Sequence[str]) -> str:
-        """The statement that makes a word index, whose columns hold words with blanks between."""
+    def word_index(self, name: str) -> str:
+        """The statement that makes a word index (`word_index`), whose column is `words`."""
         ...
 
     def walking(self, index: str) -> str:
@@ -64,8 +63,8 @@ class Dialect(Protocol):
         """The comparable at a top-level field of a JSON text."""
         ...
 
-    def with_words(self, index: str, column: str, words: Sequence[str]) -> tuple[str, str]:
-        """A set of ids whose column of a word index holds adjacent words, and its parameter."""
+    def matches(self, index: str) -> str:
+        """The condition that a line of a word index answers a parameter (`word_index`)."""
         ...
 
     def bound(self, value: Comparable | None) -> Value:

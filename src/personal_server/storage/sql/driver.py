@@ -48,6 +48,10 @@ class Session(Protocol):
         """How many lines the last statement wrote."""
         ...
 
+    def check(self) -> None:
+        """Whether the time limit allows more work between lines.  Raises like a statement."""
+        ...
+
     def attempt(self, timeout_seconds: float, read: Callable[[], T]) -> T | None:
         """What reads find that have less time than the rest; `None` when it was too little."""
         ...

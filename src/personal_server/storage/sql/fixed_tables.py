@@ -97,7 +97,8 @@ class RejectionRow(StoredRow, table="rejections"):
 class SourceRow(StoredRow, table="sources"):
     """Where the records of a (connection, stream) are.
 
-    `tables` is the number in the names of the tables that hold them, `records` how many they are.
+    `tables` is the number in the names of the tables that hold them, `records` how many they are;
+    `unindexed_below` as in `SourceTables`.
     """
 
     source: Cell[int] = column(numbered=True, default=0)
@@ -107,6 +108,7 @@ class SourceRow(StoredRow, table="sources"):
     tables: Cell[int]
     records: Cell[int]
     layout: Cell[str]
+    unindexed_below: Cell[int | None] = column(default=None)
 
 
 class ChangeRow(StoredRow, table="changes"):
@@ -166,15 +168,6 @@ class SealingKeyRow(StoredRow, table="sealing_keys"):
     subject_id: Cell[str]
     secret: Cell[bytes]
     created_at: Cell[int]
-
-
-class RankingRow(StoredRow, table="rankings"):
-    """The places of a search, kept for its further pages."""
-
-    subject_id: Cell[str] = column(key=True)
-    ranking_id: Cell[str] = column(key=True)
-    expires_at: Cell[int]
-    hits: Cell[list[tuple[str, str, str, float]]]
 
 
 class EraRow(StoredRow, table="eras"):

@@ -2,8 +2,9 @@
 
 Rule: a layout is a pure function of a declaration, and of the columns that tables already have.
 
-Per source there are `r<n>` (one narrow line per record: key, dates of change, comparable values),
-`h<n>` (the JSON text) and `f<n>` (the word index), joined by `id`.
+Per source there are `r<n>` (one narrow line per record: key, dates of change, comparable values, in
+`wc` how many words each lexical field has), `h<n>` (the JSON text) and `w<n>` (the word index),
+joined by `id`.
 """
 
 from __future__ import annotations
@@ -38,6 +39,8 @@ class Layout:
 
     `key` is the primary-key field, if it is one string: its values are the record keys.
     `measured` are numbers that are summed or compared: groups find them in their index.
+    `placed` is the time by which records are numbered: the one that time constraints ask for, so
+    that what a constraint leaves is one stretch of ids; without one, the event time.
     """
 
     columns: tuple[Column, ...]
@@ -49,6 +52,7 @@ class Layout:
     measured: tuple[str, ...]
     lexical: tuple[str, ...]
     blobs: tuple[str, ...]
+    placed: str | None
 
     @cached_property
     def by_field(self) -> dict[str, Column]:
@@ -63,7 +67,8 @@ class Layout:
     @property
     def line_columns(self) -> tuple[str, ...]:
         """The columns of `r<n>` in the order in which lines are written."""
-        return ("id", "k", "cs", "ce", "e", *(column.name for column in self.columns), "fc")
+        named = (column.name for column in self.columns)
+        return ("id", "k", "cs", "ce", "e", *named, "wc", "fc")
 
     def indexes(self) -> dict[str, tuple[str, ...]]:
         """Index name suffix → columns.
@@ -109,6 +114,7 @@ def parse_layout(text: str) -> Layout:
         tuple(raw["measured"]),
         tuple(raw["lexical"]),
         tuple(raw["blobs"]),
+        raw.get("placed", raw["event"]),
     )
 
 
@@ -145,6 +151,7 @@ def layout_of(stream: Stream, referenced: frozenset[str] = frozenset()) -> Layou
         _measured(stream),
         stream.lexical_fields,
         stream.blob_fields,
+        stream.consent_time_field or stream.event_time_field,
     )
 
 
@@ -182,7 +189,7 @@ def adapted(old: Layout, new: Layout) -> Layout | None:
 
     `None` where the tables themselves must be made anew: a column goes, or ids or words change.
     """
-    if (old.event, old.lexical, old.blobs) != (new.event, new.lexical, new.blobs):
+    if (old.placed, old.lexical, old.blobs) != (new.placed, new.lexical, new.blobs):
         return None
     names = {(column.field, column.kind): column.name for column in old.columns}
     known = {(column.field, column.kind) for column in new.columns}
@@ -201,15 +208,15 @@ def create_tables(layout: Layout, number: int, dialect: Dialect) -> list[str]:
     columns = "".join(f", {column.name}" for column in layout.columns)
     made = [
         f"CREATE TABLE r{number} (id INTEGER PRIMARY KEY, k TEXT NOT NULL,"
-        f" cs INTEGER NOT NULL, ce INTEGER NOT NULL, e INTEGER NOT NULL{columns}, fc TEXT)",
+        f" cs INTEGER NOT NULL, ce INTEGER NOT NULL, e INTEGER NOT NULL{columns}, wc BLOB,"
+        " fc TEXT)",
         f"CREATE UNIQUE INDEX r{number}_k ON r{number} (k)",
         f"CREATE INDEX r{number}_e ON r{number} (e)",
         f"CREATE TABLE h{number} (id INTEGER PRIMARY KEY, data TEXT NOT NULL)",
     ]
     made += [create_index(number, *each) for each in layout.indexes().items()]
     if layout.lexical:
-        words = [f"x{place}" for place in range(len(layout.lexical))]
-        made.append(dialect.word_index(f"f{number}", words))
+        made.append(dialect.word_index(f"w{number}"))
     return made
 
 
@@ -220,5 +227,6 @@ def create_index(number: int, name: str, columns: tuple[str, ...]) -> str:
 
 def drop_tables(layout: Layout, number: int) -> list[str]:
     """The statements that remove them."""
-    names = [f"r{number}", f"h{number}", *([f"f{number}"] if layout.lexical else [])]
-    return [f"DROP TABLE {name}" for name in names]
+    names = [f"r{number}", f"h{number}", *([f"w{number}"] if layout.lexical else [])]
+    # the word index of the first release, while the new one is not whole
+    return [*(f"DROP TABLE {name}" for name in names), f"DROP TABLE IF EXISTS f{number}"]

@@ -27,6 +27,7 @@ _COLUMNS = (
     SourceRow.tables,
     SourceRow.records,
     SourceRow.layout,
+    SourceRow.unindexed_below,
 )
 _FIND = select(
     SourceRow, SourceRow.subject_id, SourceRow.connection_id, SourceRow.stream, columns=_COLUMNS
@@ -62,7 +63,10 @@ _FIND_CONNECTION = select(
 
 @dataclass(frozen=True, slots=True)
 class SourceTables:
-    """One (connection, stream) with its tables `r<tables>`, `h<tables>`, `f<tables>`."""
+    """One (connection, stream) with its tables `r<tables>`, `h<tables>`, `w<tables>`.
+
+    `unindexed_below`: the word index may lack records whose ids lie below (`None`: it lacks none).
+    """
 
     source: int
     connection_id: str
@@ -70,6 +74,7 @@ class SourceTables:
     tables: int
     records: int
     layout: Layout
+    unindexed_below: int | None = None
 
 
 def find_source(
@@ -120,8 +125,8 @@ def remove_tables(session: Session, source: SourceTables) -> None:
 
 
 def _source(line: Line) -> SourceTables:
-    source, connection_id, stream, tables, records, layout = line
-    return SourceTables(source, connection_id, stream, tables, records, _layout(layout))
+    source, connection_id, stream, tables, records, layout, unindexed = line
+    return SourceTables(source, connection_id, stream, tables, records, _layout(layout), unindexed)
 
 
 @lru_cache(maxsize=512)
@@ -204,9 +209,12 @@ class Reader:
         key = (scope.connection_id, scope.stream.name)
         if key not in self._places:
             source = find_source(self.session, self.subject_id, *key)
-            compiler = source and Compiler(source.layout, source.tables, self.session.dialect)
-            self._places[key] = (source, compiler) if source and compiler else None
+            self._places[key] = None if source is None else (source, self._compiler(source))
         return self._places[key]
+
+    def _compiler(self, source: SourceTables) -> Compiler:
+        is_indexed = source.unindexed_below is None
+        return Compiler(source.layout, source.tables, self.session.dialect, is_indexed)
 
 
 class StorePart:

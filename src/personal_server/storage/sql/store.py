@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
-import orjson
-
 from personal_server.domain.connection import Connection
 from personal_server.domain.record import StoredRecord
-from personal_server.domain.values import NANOSECONDS
 from personal_server.enforcement.plans import SearchPlan
 from personal_server.enforcement.rows import Matches
 from personal_server.storage.ports import (
     READ_DEADLINE_SECONDS,
     Collection,
     CollectionRun,
-    RankedHit,
     RunStatus,
     SealingKey,
     StoredDeclaration,
@@ -41,7 +37,6 @@ from personal_server.storage.sql.fixed_tables import (
     ConnectionRow,
     DeclarationRow,
     EraRow,
-    RankingRow,
     RunRow,
     SealingKeyRow,
     SourceRow,
@@ -49,10 +44,9 @@ from personal_server.storage.sql.fixed_tables import (
 )
 from personal_server.storage.sql.source_tables import Reader, StorePart, find_source, whole_row
 from personal_server.storage.sql.statements import insert, select
+from personal_server.storage.sql.unindexed import adopt, index_slice
 from personal_server.storage.sql.writes import RecordsPart
 
-# Rankings that ended this long before a new one will are removed.
-FORGOTTEN_NS = 3_600 * NANOSECONDS
 # the columns of a `SealingKey`, in the order of its members
 _KEY_COLUMNS = (SealingKeyRow.key_id, SealingKeyRow.secret, SealingKeyRow.created_at)
 _SEALING_KEYS = (
@@ -60,11 +54,6 @@ _SEALING_KEYS = (
     + f" ORDER BY {SealingKeyRow.key_id} DESC"
 )
 _ADD_SEALING_KEY = f"{insert(SealingKeyRow)} RETURNING {SealingKeyRow.key_id}"
-_FORGET_RANKINGS = f"DELETE FROM {RankingRow.table} WHERE {RankingRow.expires_at} < ?"  # noqa: S608
-_FIND_RANKING = (
-    select(RankingRow, RankingRow.subject_id, RankingRow.ranking_id, columns=(RankingRow.hits,))
-    + f" AND {RankingRow.expires_at} > ?"
-)
 _DECLARATIONS = (
     f"SELECT {DECLARATION} FROM {DeclarationRow.table} WHERE {DeclarationRow.subject_id} = ?"  # noqa: S608
     f" AND {DeclarationRow.current} ORDER BY {DeclarationRow.connector_key}"
@@ -107,15 +96,9 @@ class ServerPart(StorePart):
             key_id = session.value(_ADD_SEALING_KEY, (self.subject_id, secret, now_ns))
         return SealingKey(key_id, secret, now_ns)
 
-    def put_ranking(self, ranking_id: str, hits: Sequence[RankedHit], expires_at_ns: int) -> None:
-        """A ranking that a power cut undoes is made again by its search."""
-        text = orjson.dumps([(h.connection_id, h.stream, h.key, h.score) for h in hits]).decode()
-        with self._database.write_soon() as session:
-            session.run(_FORGET_RANKINGS, (expires_at_ns - FORGOTTEN_NS,))
-            session.run(
-                session.dialect.replacing(insert(RankingRow), RankingRow.table),
-                (self.subject_id, ranking_id, expires_at_ns, text),
-            )
+    def index_slice(self) -> bool:
+        """The newest records of one source."""
+        return index_slice(self._database, self.subject_id)
 
 
 class SearchableDatabase(Database, Protocol):
@@ -193,11 +176,6 @@ class SqlSnapshot(Reader):
             for connection_id, run_id, status, at, succeeded_at in lines
         }
 
-    def ranking(self, ranking_id: str, now_ns: int) -> tuple[RankedHit, ...] | None:
-        """One that has ended is gone, whether it was removed yet or not."""
-        text = self.session.value(_FIND_RANKING, (self.subject_id, ranking_id, now_ns))
-        return None if text is None else tuple(RankedHit(*hit) for hit in orjson.loads(text))
-
     def export(self, connection_id: str, stream: str) -> Iterator[StoredRecord]:
         """Rows are read while they are written out."""
         source = find_source(self.session, self.subject_id, connection_id, stream)
@@ -226,6 +204,7 @@ class SqlRecordStore(RecordsPart, CatalogPart, CollectorsPart, BlobsPart, Server
         super().__init__(database, subject_id, blob_directory, random_bytes(8).hex())
         self._searchable = database
         _found(database, random_bytes)
+        adopt(database, subject_id)
 
     @contextmanager
     def snapshot(

@@ -325,7 +325,7 @@ class SourceWriter:
         self._records = source.records
         self._has_gone = session.first(_HAS_GONE, (source.source,))
         self._texts: list[tuple[Value, ...]] = []
-        self._words: list[tuple[Value, ...]] = []
+        self._words: list[tuple[int, str]] = []
         self._changes: list[tuple[Value, ...]] = []
         self._pending: set[str] = set()
         self.released: set[str] = set()
@@ -337,7 +337,7 @@ class SourceWriter:
         self._text = f"SELECT data FROM h{number} WHERE id = ?"  # noqa: S608
         self._add_text = f"INSERT INTO h{number} VALUES (?, ?)"  # noqa: S608
         self._remove = [f"DELETE FROM {table}{number} WHERE id = ?" for table in "rh"]  # noqa: S608
-        self._forget = f"DELETE FROM f{number} WHERE rowid = ?"  # noqa: S608
+        self._forget = f"DELETE FROM w{number} WHERE rowid = ?"  # noqa: S608
 
     def upsert(self, write: Prepared, *, fixed: bool) -> WriteOutcome:
         """Replace a record; `fixed` records only come into being."""
@@ -445,14 +445,14 @@ class SourceWriter:
         )
         now = FieldChange(self._sequence, write.emitted_at_ns)
         changes = {**stored.changes, **dict.fromkeys(changed, now)}
-        moved = layout.event in changed
+        moved = layout.placed in changed
         at = self._place(write, stored.created) if moved else stored.id
         latest = max(stored.latest_ns, write.emitted_at_ns)
         self._insert(write, at, stored.created, latest, changes)
         self._refer(write.key, write.blobs)
 
     def _place(self, write: Prepared, created: FieldChange) -> int:
-        return place_in_time(write.event_ns, created.emitted_at_ns, self._source.layout)
+        return place_in_time(write.placed_ns, created.emitted_at_ns, self._source.layout)
 
     def _insert(
         self,
@@ -468,12 +468,13 @@ class SourceWriter:
             created.emitted_at_ns,
             latest_ns,
             *write.values,
+            write.word_counts,
             render_changes(changes),
         )
         chosen = insert_line(self._session, self._source.tables, self._source.layout, at, rest)
         self._texts.append((chosen, write.text))
-        if write.words is not None:
-            self._words.append((chosen, *write.words))
+        if write.words:
+            self._words.append((chosen, write.words))
 
     def _erase(self, row_id: int) -> None:
         for statement in self._remove:
@@ -529,7 +530,7 @@ class SourceWriter:
     def _flush(self) -> None:
         """Texts, words in the order of their ids, changes."""
         self._session.many(self._add_text, self._texts)
-        insert_words(self._session, self._source.tables, self._source.layout, self._words)
+        insert_words(self._session, self._source.tables, self._words)
         self._session.many(_ADD_CHANGE, self._changes)
         for pending in (self._texts, self._changes, self._pending):
             pending.clear()
@@ -571,6 +572,6 @@ def wipe(database: Database, subject_id: str) -> None:
         ]
     for source in waiting:
         if source.layout.lexical:
-            database.wipe_words(f"f{source.tables}")
+            database.wipe_words(f"w{source.tables}")
         with database.write() as session:
             session.run(_FORGET_ERASED, (source.source,))

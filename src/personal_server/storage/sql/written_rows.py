@@ -12,7 +12,6 @@ from zlib import crc32
 import orjson
 
 from personal_server.domain.record import JsonObject
-from personal_server.domain.search_words import spaced
 from personal_server.domain.values import (
     COMPARED_CODE_POINTS,
     DAY_NANOSECONDS,
@@ -26,6 +25,7 @@ from personal_server.storage.ports import RecordWrite
 from personal_server.storage.sql.dialect import Value
 from personal_server.storage.sql.driver import Session
 from personal_server.storage.sql.layout import Layout
+from personal_server.storage.sql.word_index import marked_words
 
 # So many lines wait in memory before they are written.
 FLUSHED_AT = 2_000
@@ -34,22 +34,26 @@ SLOT_BITS = 5
 # A record whose place is taken stands at most so many ids later.
 WIDEST_PROBE = 1 << 31
 _TIMELESS = -5 * 10**18
+# Before every place of a record that has a time.
+FIRST_IN_TIME = -3 * 10**18
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
     """One write.  `text` `None`: a delete.
 
-    Shapes: `values` by the layout's columns, `words` by its lexical fields (`None` without any
-        text); `event_ns` and `consent_at` are the event-time and consent-time instants.
+    Shapes: `values` by the layout's columns; `words` and `word_counts` as the word index takes
+        them; `placed_ns` and `consent_at` are the instants that place it in time and that time
+        constraints ask for.
     """
 
     key: str
     emitted_at_ns: int
     text: str | None = None
     values: tuple[Value, ...] = ()
-    words: tuple[str, ...] | None = None
-    event_ns: int | None = None
+    words: str = ""
+    word_counts: bytes = b""
+    placed_ns: int | None = None
     consent_at: Value = None
     blobs: Mapping[str, str] | None = None
 
@@ -72,8 +76,8 @@ def prepare_one(key: str, data: JsonObject, emitted_at_ns: int, layout: Layout) 
         emitted_at_ns,
         orjson.dumps(data).decode(),
         tuple(values),
-        _words(data, layout),
-        _event_ns(values, layout),
+        *marked_words([data.get(name) for name in layout.lexical]),
+        _placed_ns(values, layout),
         _instant(values, layout, layout.consent),
         blob_ids(data, layout.blobs) if layout.blobs else None,
     )
@@ -96,13 +100,6 @@ def value_in(value: object, kind: ValueKind) -> Value:
     return bound(comparable(value, kind))
 
 
-def _words(data: JsonObject, layout: Layout) -> tuple[str, ...] | None:
-    texts = [data.get(name) for name in layout.lexical]
-    if not any(texts):
-        return None
-    return tuple(spaced(text) if isinstance(text, str) else "" for text in texts)
-
-
 def _instant(values: Sequence[Value], layout: Layout, field: str | None) -> Value:
     """The instant of a time column: days begin at 00:00:00Z."""
     column = layout.column(field)
@@ -114,20 +111,20 @@ def _instant(values: Sequence[Value], layout: Layout, field: str | None) -> Valu
     return value
 
 
-def _event_ns(values: Sequence[Value], layout: Layout) -> int | None:
-    instant = _instant(values, layout, layout.event)
+def _placed_ns(values: Sequence[Value], layout: Layout) -> int | None:
+    instant = _instant(values, layout, layout.placed)
     return int(instant) if isinstance(instant, int | float) else None
 
 
-def place_in_time(event_ns: int | None, created_at_ns: int, layout: Layout) -> int:
-    """Where a record stands in time: by its event time; without one, before all that have one.
+def place_in_time(placed_ns: int | None, created_at_ns: int, layout: Layout) -> int:
+    """Where a record stands in time (`Layout.placed`); without one, before all that have one.
 
-    Streams without event times stand in the order of their creation.
+    Streams without times stand in the order of their creation.
     """
-    if event_ns is not None:
-        return event_ns // 1_000 << SLOT_BITS
+    if placed_ns is not None:
+        return placed_ns // 1_000 << SLOT_BITS
     created = created_at_ns // 1_000 << SLOT_BITS
-    return created if layout.column(layout.event) is None else _TIMELESS + created
+    return created if layout.column(layout.placed) is None else _TIMELESS + created
 
 
 def insert_line(
@@ -147,15 +144,8 @@ def insert_line(
     return chosen
 
 
-def insert_words(
-    session: Session, number: int, layout: Layout, words: list[tuple[Value, ...]]
-) -> None:
-    """Index words in the order of their ids, and forget them here."""
+def insert_words(session: Session, number: int, words: list[tuple[int, str]]) -> None:
+    """Index the words of records (id, words) in the order of their ids, and forget them here."""
     if words:
-        named = "".join(f", x{place}" for place in range(len(layout.lexical)))
-        places = ", ".join("?" * (1 + len(layout.lexical)))
-        session.many(
-            f"INSERT INTO f{number} (rowid{named}) VALUES ({places})",  # noqa: S608
-            sorted(words),
-        )
+        session.many(f"INSERT INTO w{number} (rowid, words) VALUES (?, ?)", sorted(words))  # noqa: S608
     words.clear()

@@ -109,6 +109,11 @@ class SqliteSession:
         """Interrupt statements from that many seconds after now (`None`: never)."""
         self._end_at(math.inf if timeout_seconds is None else self._monotonic() + timeout_seconds)
 
+    def check(self) -> None:
+        """For reads that work between their lines: the time limit holds for that work too."""
+        if self._monotonic() > self._end:
+            raise apsw.InterruptError
+
     def attempt(self, timeout_seconds: float, read: Callable[[], T]) -> T | None:
         """What reads find that have less time than the rest; `None` when it was too little."""
         end = self._end

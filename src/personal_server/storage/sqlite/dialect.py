@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, cast
 
 import apsw
@@ -11,6 +11,7 @@ import apsw
 from personal_server.domain.values import Comparable, ValueKind, bound, comparable
 from personal_server.storage.meaning import fold
 from personal_server.storage.sql.dialect import Value
+from personal_server.storage.sql.word_index import MARK
 from personal_server.storage.tables import ColumnKind, StoredTable
 
 _TYPES = {
@@ -45,11 +46,11 @@ class SqliteDialect:
         """No row with the same key is a reason to fail."""
         return insert.replace("INSERT", "INSERT OR IGNORE", 1)
 
-    def word_index(self, name: str, columns: Sequence[str]) -> str:
+    def word_index(self, name: str) -> str:
         """The index keeps words, not texts, and forgets them one id at a time."""
         return (
-            f"CREATE VIRTUAL TABLE {name} USING fts5"
-            f"({', '.join(columns)}, content='', contentless_delete=1, tokenize='ascii')"
+            f"CREATE VIRTUAL TABLE {name} USING fts5 (words, content='', contentless_delete=1,"
+            f" tokenize=\"ascii tokenchars '{MARK}'\")"
         )
 
     def walking(self, index: str) -> str:
@@ -76,10 +77,9 @@ class SqliteDialect:
             return f"CASE json_type({text}, {path}) WHEN 'true' THEN 1 WHEN 'false' THEN 0 END"
         return f"pdpp_comparable(json_extract({text}, {path}), '{kind.value}')"
 
-    def with_words(self, index: str, column: str, words: Sequence[str]) -> tuple[str, str]:
-        """Words are letters and digits only, so that they stand in a phrase as they are."""
-        sql = f"(SELECT rowid FROM {index} WHERE {index} MATCH ?)"  # noqa: S608
-        return sql, f'{column} : "{" ".join(words)}"'
+    def matches(self, index: str) -> str:
+        """The table stands for its only column."""
+        return f"{index} MATCH ?"
 
     def bound(self, value: Comparable | None) -> Value:
         """Numbers beyond 64 bits are doubles."""
@@ -117,17 +117,16 @@ def _comparable(value: object, kind: str) -> Value:
 
 
 def _hits(api: apsw.FTS5ExtensionApi, title: int) -> int:
-    """Occurrences of a phrase in the granted columns; in `title` (or -1) they count twice."""
+    """Occurrences of a term in all its fields; in the field `title` (or -1) they count twice."""
     if title < 0:
         return api.inst_count
-    return api.inst_count + len(api.phrase_column_offsets(0, title))
+    return api.inst_count + len(api.phrase_column_offsets(title, 0))
 
 
-def _all_hits(api: apsw.FTS5ExtensionApi, title: int) -> str:
-    """The same for each of several phrases, with blanks between."""
+def _all_hits(api: apsw.FTS5ExtensionApi, fields: int, title: int) -> str:
+    """The same for each of several terms, a phrase for each field, with blanks between."""
     found: list[int] = []
-    for phrase in range(api.phrase_count):
-        places = api.phrase_locations(phrase)
-        doubled = len(places[title]) if title >= 0 else 0
-        found.append(sum(map(len, places)) + doubled)
+    for first in range(0, api.phrase_count, fields):
+        counts = [len(api.phrase_column_offsets(first + field, 0)) for field in range(fields)]
+        found.append(sum(counts) + (counts[title] if title >= 0 else 0))
     return " ".join(map(str, found))

@@ -1,36 +1,41 @@
 """Full text on FTS5: candidates of a search, and how many visible records hold each term.
 
-Rule: the index narrows to granted columns, and everything counted is visible: nothing of hidden
-text or hidden records reaches a number.  Ids stand in the order of event times, so that the newest
-matches are the first of a walk from the end.
+Rule: everything counted is visible, and so is everything looked at: the lists of words that are
+read are those of granted fields, walked where visible records stand.  Where only a few keys are
+visible the index, which knows all records, is not asked at all: their texts are read instead.  Ids
+stand in the order of time, so that the newest matches are the first of a walk from the end.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import orjson
 
 from personal_server.domain.criteria import Term
-from personal_server.domain.record import FieldChange
-from personal_server.domain.values import DAY_NANOSECONDS, ValueKind
+from personal_server.domain.record import FieldChange, JsonObject
+from personal_server.domain.search_words import occurrences, spread
+from personal_server.domain.values import DAY_NANOSECONDS, ValueKind, event_instant_ns
 from personal_server.enforcement.plans import SearchPlan
 from personal_server.enforcement.rows import Candidate, Matches
-from personal_server.storage.meaning import granted_lexical_fields, latest_change
+from personal_server.storage.meaning import granted_lexical_fields, holds, latest_change
 from personal_server.storage.sql.compiler import Where
 from personal_server.storage.sql.driver import Line
 from personal_server.storage.sql.source_tables import Reader, ScopedSource, parse_changes
-from personal_server.storage.sql.written_rows import WIDEST_PROBE, place_in_time
+from personal_server.storage.sql.word_index import all_in_any, word_count
 
 
 def search(reader: Reader, plan: SearchPlan) -> Matches:
     """Candidates of every source, and how many visible records hold each term."""
-    parts = [_Part(reader, found, plan) for found in reader.places(plan.scopes)]
+    parts = [_part(reader, found, plan) for found in reader.places(plan.scopes)]
     totals = [0] * len(plan.terms)
     found: list[Candidate] = []
     truncated: set[tuple[str, str]] = set()
     lost: set[tuple[str, str]] = set()
+    pending = 0
     for part in parts:
-        if not part.columns:
+        if not part.fields:
             continue
         finds = part.finds(totals)
         if finds is None:
@@ -38,17 +43,19 @@ def search(reader: Reader, plan: SearchPlan) -> Matches:
             continue
         found += finds.candidates
         totals = [total + more for total, more in zip(totals, finds.frequencies, strict=True)]
+        pending += finds.pending
         if finds.truncated:
             truncated.add(part.name)
-    return Matches(tuple(found), tuple(totals), frozenset(truncated), frozenset(lost))
+    return Matches(tuple(found), tuple(totals), frozenset(truncated), frozenset(lost), pending)
 
 
 class _Finds(NamedTuple):
-    """What one source gives to a search."""
+    """What one source gives to a search; `pending` visible records are not indexed yet."""
 
     candidates: list[Candidate]
     truncated: bool
     frequencies: list[int]
+    pending: int = 0
 
 
 class _Part:
@@ -58,19 +65,10 @@ class _Part:
         self.place = found
         self._reader = reader
         self._plan = plan
-        self._number = found.source.tables
         layout, scope = found.compiler.layout, found.scope
-        granted = granted_lexical_fields(scope)
-        self.columns = tuple(n for n, name in enumerate(layout.lexical) if name in granted)
-        title = scope.stream.title_field
-        titled = [n for n in self.columns if layout.lexical[n] == title]
-        self._title = titled[0] if titled else -1
-        self._event = layout.column(layout.event)
-        known = self._event is not None and self._event.field in scope.fields
-        self._event_shown = self._event if known else None
-        is_day = self._event_shown is not None and self._event_shown.kind is ValueKind.DATE
-        self._event_unit = DAY_NANOSECONDS if is_day else 1
-        self._in_time = self._event is None or known
+        self.fields = granted_lexical_fields(scope)
+        event = layout.column(layout.event)
+        self._event = event if event is not None and event.field in scope.fields else None
 
     @property
     def name(self) -> tuple[str, str]:
@@ -85,50 +83,80 @@ class _Part:
         return self._reader.session.attempt(seconds, lambda: self._all(totals))
 
     def _all(self, totals: Sequence[int]) -> _Finds:
+        raise NotImplementedError
+
+    def _candidate(
+        self, key: str, counts: tuple[int, ...], length: int, event: int | None, dates: list[Any]
+    ) -> Candidate:
+        """`dates`: number and date of creation, and the changes; they count without an event."""
+        if event is None:
+            created, created_at, changes = dates
+            first, fields = FieldChange(created, created_at), self.place.scope.fields
+            event = latest_change(first, parse_changes(changes), fields).emitted_at_ns
+        source = self.place.source
+        return Candidate(source.connection_id, source.stream, key, counts, length, event)
+
+
+class _IndexedPart(_Part):
+    """By the word index."""
+
+    def __init__(self, reader: Reader, found: ScopedSource, plan: SearchPlan) -> None:
+        super().__init__(reader, found, plan)
+        self._number = found.source.tables
+        layout, scope = found.compiler.layout, found.scope
+        self._columns = tuple(n for n, f in enumerate(layout.lexical) if f in self.fields)
+        named = [layout.lexical[column] for column in self._columns]
+        titled = [n for n, field in enumerate(named) if field == scope.stream.title_field]
+        self._title = titled[0] if titled else -1
+        self._stretch = found.compiler.stretch(scope)
+        is_day = self._event is not None and self._event.kind is ValueKind.DATE
+        self._event_unit = DAY_NANOSECONDS if is_day else 1
+
+    def _all(self, totals: Sequence[int]) -> _Finds:
         candidates, truncated = self._candidates()
         limit = self._plan.frequency_limit
         counts = zip(self._plan.terms, totals, strict=True)
         frequencies = [self._frequency(term, limit - total) for term, total in counts]
-        return _Finds(candidates, truncated, frequencies)
+        return _Finds(candidates, truncated, frequencies, self._pending())
 
     def _candidates(self) -> tuple[list[Candidate], bool]:
         """The newest matches, and whether there are more."""
         plan, number = self._plan, self._number
         where = self._matching(plan.terms, self.place.matching(plan.conditions))
-        event = "NULL" if self._event_shown is None else f"r.{self._event_shown.name}"
-        newest = "f.rowid DESC" if self._in_time else "r.ce DESC"
-        hits = "pdpp_hits" if len(plan.terms) == 1 else "pdpp_all_hits"
+        one = len(plan.terms) == 1
+        hits = f"pdpp_hits(w{number}, ?)" if one else f"pdpp_all_hits(w{number}, ?, ?)"
+        asked = (self._title,) if one else (len(self._columns), self._title)
+        event = "NULL" if self._event is None else f"r.{self._event.name}"
         lines = self._reader.session.rows(
-            f"SELECT r.k, {hits}(f{number}, {self._title}), d.sz, {event}, r.cs, r.ce, r.fc"  # noqa: S608
-            f" FROM f{number} f CROSS JOIN f{number}_docsize d ON d.id = f.rowid"
-            f" CROSS JOIN r{number} r ON r.id = f.rowid{where.sql} ORDER BY {newest} LIMIT ?",
-            (*where.params, plan.window + 1),
+            f"SELECT r.k, {hits}, r.wc, {event}, r.cs, r.ce, r.fc"  # noqa: S608
+            f" FROM w{number} f CROSS JOIN r{number} r ON r.id = f.rowid{where.sql}"
+            f" ORDER BY {self._newest()} LIMIT ?",
+            (*asked, *where.params, plan.window + 1),
         )
         return self._ranked(lines[: plan.window]), len(lines) > plan.window
 
-    def _ranked(self, lines: list[Line]) -> list[Candidate]:
-        source, columns, event_time = self.place.source, self.columns, self._event_time
-        connection_id, stream = source.connection_id, source.stream
-        is_single = len(self._plan.terms) == 1
-        return [
-            Candidate(
-                connection_id,
-                stream,
-                line[0],
-                (line[1],) if is_single else tuple(map(int, line[1].split())),
-                _length(line[2], columns),
-                event_time(line),
-            )
-            for line in lines
-        ]
+    def _newest(self) -> str:
+        """The walk from the end, where ids stand in the order of the event times shown."""
+        layout = self.place.compiler.layout
+        if self._event is None:
+            return "f.rowid DESC" if layout.column(layout.placed) is None else "r.ce DESC"
+        if layout.placed == layout.event:
+            return "f.rowid DESC"
+        event = f"r.{self._event.name}"
+        return f"{event} IS NOT NULL DESC, ifnull({event}, r.ce) DESC"
 
-    def _event_time(self, line: Line) -> int:
-        _, _, _, event, created, created_at, changes = line
-        if event is None:
-            first = FieldChange(created, created_at)
-            fields = self.place.scope.fields
-            return latest_change(first, parse_changes(changes), fields).emitted_at_ns
-        return int(event) * self._event_unit
+    def _ranked(self, lines: list[Line]) -> list[Candidate]:
+        is_single, columns, unit = len(self._plan.terms) == 1, self._columns, self._event_unit
+        return [
+            self._candidate(
+                key,
+                (hits,) if is_single else tuple(map(int, hits.split())),
+                word_count(counts, columns),
+                None if event is None else int(event) * unit,
+                dates,
+            )
+            for key, hits, counts, event, *dates in lines
+        ]
 
     def _frequency(self, term: Term, limit: int) -> int:
         """How many visible records hold a term, up to a limit."""
@@ -138,44 +166,69 @@ class _Part:
         where = self._matching((term,), visible)
         join = f" CROSS JOIN r{number} r ON r.id = f.rowid" if visible.parts else ""
         return self._reader.session.value(
-            f"SELECT count(*) FROM (SELECT 1 FROM f{number} f{join}{where.sql} LIMIT ?)",  # noqa: S608
+            f"SELECT count(*) FROM (SELECT 1 FROM w{number} f{join}{where.sql} LIMIT ?)",  # noqa: S608
             (*where.params, limit),
         )
 
     def _matching(self, terms: Sequence[Term], where: Where) -> Where:
-        names = " ".join(f"x{column}" for column in self.columns)
-        words = " AND ".join(_phrase(term) for term in terms)
-        match = Where((f"f{self._number} MATCH ?",), (f"{{{names}}} : ({words})",))
-        return match & self._in_window() & where
+        match = self._reader.session.dialect.matches(f"w{self._number}")
+        asked = Where((match,), (all_in_any(terms, self._columns),))
+        return asked & self._stretch & where
 
-    def _in_window(self) -> Where:
-        """A stretch of ids that holds the window, where the window is of event times."""
-        window, layout = self.place.scope.window, self.place.compiler.layout
-        if window is None or window.field != layout.event:
-            return Where()
-        found = Where()
-        if window.since_ns is not None:
-            found &= Where(("f.rowid >= ?",), (place_in_time(window.since_ns, 0, layout),))
-        if window.until_ns is not None:
-            last = place_in_time(window.until_ns, 0, layout) + WIDEST_PROBE
-            found &= Where(("f.rowid <= ?",), (min(last, 2**63 - 1),))
-        return found
+    def _pending(self) -> int:
+        """How many visible records an index that is being made anew does not know yet."""
+        if self.place.compiler.is_indexed:
+            return 0
+        where = self.place.visible() & Where(("r.wc IS NULL",))
+        return int(str(self._reader.value(self.place.compiler.select("count(*)", where))))
 
 
-def _length(sizes: bytes, columns: Sequence[int]) -> int:
-    """The words of some columns, from the index's own record: a variable-length number each."""
-    if max(sizes) < 128:
-        return sum([sizes[column] for column in columns])
-    numbers: list[int] = []
-    number = 0
-    for byte in sizes:
-        number = number << 7 | byte & 127
-        if byte < 128:
-            numbers.append(number)
-            number = 0
-    return sum(numbers[column] for column in columns)
+class _ReadPart(_Part):
+    """By the texts of the few records that are visible."""
+
+    def _all(self, totals: Sequence[int]) -> _Finds:  # noqa: ARG002 (every text is read anyway)
+        terms, conditions = self._plan.terms, self._plan.conditions
+        frequencies = [0] * len(terms)
+        found: list[tuple[bool, int, Candidate]] = []
+        for line in self._texts():
+            _, key, *dates, text = line
+            data: JsonObject = orjson.loads(text)
+            counts, length = self._counted(data)
+            frequencies = [n + (count > 0) for n, count in zip(frequencies, counts, strict=True)]
+            if all(counts) and all(holds(condition, data) for condition in conditions):
+                event = self._own_event_time(data)
+                candidate = self._candidate(key, counts, length, event, dates)
+                recency = dates[1] if event is None else event
+                found.append((event is not None, recency, candidate))
+        found.sort(key=lambda each: each[:2], reverse=True)
+        window = self._plan.window
+        return _Finds([each[2] for each in found[:window]], len(found) > window, frequencies)
+
+    def _texts(self) -> Iterator[Line]:
+        session, asked = self._reader.session, self.place.compiler.rows(self.place.visible())
+        for line in session.run(asked.sql, asked.params):
+            session.check()
+            yield line
+
+    def _own_event_time(self, data: JsonObject) -> int | None:
+        event = self._event
+        return None if event is None else event_instant_ns(data.get(event.field), event.kind)
+
+    def _counted(self, data: JsonObject) -> tuple[tuple[int, ...], int]:
+        """How often each term stands in the granted fields, and the words of these."""
+        totals, length = [0] * len(self._plan.terms), 0
+        for name in self.fields:
+            text = data.get(name)
+            if not isinstance(text, str):
+                continue
+            words = spread(text)
+            length += words.count(" ") - 1
+            weight = 2 if name == self.place.scope.stream.title_field else 1
+            for number, term in enumerate(self._plan.terms):
+                totals[number] += weight * occurrences(words, term)
+        return tuple(totals), length
 
 
-def _phrase(term: Term) -> str:
-    """A term in the query language of the index; tokens are letters and digits only."""
-    return f'"{" ".join(term.tokens)}"{" *" if term.prefix else ""}'
+def _part(reader: Reader, found: ScopedSource, plan: SearchPlan) -> _Part:
+    by_keys = found.scope.resources is not None
+    return _ReadPart(reader, found, plan) if by_keys else _IndexedPart(reader, found, plan)

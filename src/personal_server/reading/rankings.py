@@ -1,0 +1,66 @@
+"""Rankings of searches, kept in memory for their further pages.
+
+Rule: one for each holder and request, and a bound for each holder and for all, so that asking fills
+neither memory nor disk.  A ranking that is gone is made again from the same request; its digest
+says whether it is the one that the cursor was made for.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+KEPT_PER_HOLDER = 4
+KEPT_IN_ALL = 64
+
+
+@dataclass(frozen=True, slots=True)
+class RankedHit:
+    """One place of a ranking: no text."""
+
+    connection_id: str
+    stream: str
+    key: str
+    score: float
+
+
+def ranking_digest(hits: Iterable[RankedHit]) -> str:
+    """What tells rankings apart: which records, in which order."""
+    places = "\n".join(f"{hit.connection_id} {hit.stream} {hit.key!r}" for hit in hits)
+    return hashlib.sha256(places.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+class Rankings:
+    """The newest rankings of this process; those used last stay longest."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[tuple[str, str], tuple[str, tuple[RankedHit, ...]]] = OrderedDict()
+
+    def keep(self, holder: str, request: str, digest: str, hits: tuple[RankedHit, ...]) -> None:
+        """Keep the ranking of a request in the place of an older one."""
+        with self._lock:
+            self._kept[holder, request] = (digest, hits)
+            self._kept.move_to_end((holder, request))
+            own = [place for place in self._kept if place[0] == holder]
+            for place in own[:-KEPT_PER_HOLDER]:
+                del self._kept[place]
+            while len(self._kept) > KEPT_IN_ALL:
+                self._kept.popitem(last=False)
+
+    def forget(self) -> None:
+        """Let go of all of them."""
+        with self._lock:
+            self._kept.clear()
+
+    def find(self, holder: str, request: str, digest: str) -> tuple[RankedHit, ...] | None:
+        """The ranking of a request with that digest, or `None` when it is gone."""
+        with self._lock:
+            known, hits = self._kept.get((holder, request), ("", ()))
+            if known != digest:
+                return None
+            self._kept.move_to_end((holder, request))
+            return hits

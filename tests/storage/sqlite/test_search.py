@@ -1,0 +1,193 @@
+"""A search does the same work whether something hidden meets it or not, and so do other reads.
+
+Two stores are alike but for records or fields that the scope does not show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from personal_server.domain.criteria import Grouping, Metric, Term
+from personal_server.domain.grant import TimeConstraint
+from personal_server.domain.values import NANOSECONDS, ValueKind
+from personal_server.enforcement.plans import (
+    AggregatePlan,
+    BlobPlan,
+    RecordsPlan,
+    Scope,
+    SearchPlan,
+)
+from personal_server.storage.sql.store import SqlRecordStore, SqlSnapshot
+from tests.storage.ports.asking import receive
+from tests.storage.sqlite.work import Counters, Work, counted_store, work_of
+from tests.storage.worlds import condition, note, order, scope, write
+
+Read = Callable[[SqlSnapshot], object]
+
+# what it takes to look at one line that a time constraint leaves out
+ROW_STEPS = 6
+SHOWN_KEYS = frozenset({"n1", "n2", "n3", "absent"})
+BLIND = ("id", "at", "title")
+WINDOW_DAYS = ("2026-02-01T00:00:00Z", "2026-03-01T00:00:00Z")
+
+
+def _ns(text: str) -> int:
+    return int(datetime.fromisoformat(text).astimezone(UTC).timestamp()) * NANOSECONDS
+
+
+def _window(since: str | None, until: str | None) -> TimeConstraint:
+    return TimeConstraint("at", _ns(since) if since else None, _ns(until) if until else None)
+
+
+SCOPES: dict[str, Scope] = {
+    "fields": scope(fields=BLIND),
+    "resources": scope(resources=SHOWN_KEYS),
+    "since": scope(window=_window(WINDOW_DAYS[0], None)),
+    "until": scope(window=_window(None, WINDOW_DAYS[1])),
+    "window": scope(window=_window(*WINDOW_DAYS)),
+    "resources in a window": scope(resources=SHOWN_KEYS, window=_window(*WINDOW_DAYS)),
+}
+TERMS: dict[str, tuple[Term, ...]] = {
+    "a word": (Term(("zebra",)),),
+    "a prefix": (Term(("zebra",), prefix=True),),
+    "a phrase": (Term(("grey", "zebra")),),
+    "a word beside a visible one": (Term(("rain",)), Term(("zebra",))),
+    "many words": tuple(Term((f"zebra{n}",)) for n in range(30)),
+}
+# in both worlds there is as much of it, in one of them other words
+HIDDEN_TEXT = "grey zebra " + " ".join(f"zebra{n}" for n in range(30))
+OTHER_TEXT = HIDDEN_TEXT.replace("zebra", "zebro")
+
+
+def _visible(number: int) -> dict[str, Any]:
+    at = f"2026-02-{number % 27 + 1:02}T10:00:00Z"
+    body = "rain and wind " * (number % 5 + 1)
+    return note(
+        f"n{number}", at, title=f"Rain {number}", body=body, mood="calm", words=number, cost=2.5
+    )
+
+
+def _hidden_records(name: str, body: str, mood: str) -> list[dict[str, Any]]:
+    """Records the scope leaves out: by their key, or by standing before or behind its time."""
+    inside = "2026-02-10T10:00:00Z"
+    days = {
+        "resources": (inside,),
+        "since": ("2025-01-01T00:00:00Z", "2026-01-31T23:59:59Z"),
+        "until": ("2026-03-01T00:00:00Z", "2026-03-01T00:00:30Z", "2026-09-01T00:00:00Z"),
+        "window": ("2026-01-31T23:59:59Z", "2026-03-01T00:00:00Z", "2026-03-01T00:00:59Z"),
+        "resources in a window": (inside, "2026-03-01T00:00:00Z"),
+    }
+    return [
+        note(f"h{n}", at, title="Rain", body=body, mood=mood, words=7, cost=2.5)
+        for n, at in enumerate(days[name] * 20)
+    ]
+
+
+class Worlds:
+    """Two stores that look alike through a scope; only one holds what is asked for."""
+
+    def __init__(self, name: str, stores: Sequence[tuple[SqlRecordStore, Counters]]) -> None:
+        self.name = name
+        self.scope = SCOPES[name]
+        self._stores = stores
+
+    def work(self, read: Read) -> tuple[Work, Work]:
+        """What a read costs without and with something hidden that meets it."""
+        (one, answer), (other, found) = (work_of(*each, read) for each in self._stores)
+        assert answer == found
+        return one, other
+
+
+@contextmanager
+def opened(name: str, folder: Path) -> Generator[Worlds]:
+    with counted_store(folder / "without") as without, counted_store(folder / "with") as other:
+        for (store, _), body, mood in ((without, OTHER_TEXT, "dull"), (other, HIDDEN_TEXT, "wild")):
+            records = [_visible(number) for number in range(1, 60)]
+            if name == "fields":
+                records = [{**r, "body": f"{r['body']} {body}", "mood": mood} for r in records]
+            else:
+                records += _hidden_records(name, body, mood)
+            write(store, "cin_a", records)
+        yield Worlds(name, (without, other))
+
+
+@pytest.mark.parametrize("terms", TERMS.values(), ids=TERMS.keys())
+@pytest.mark.parametrize("name", ["fields", "resources", "resources in a window"])
+def test_a_search_costs_the_same_with_and_without_hidden_words(
+    tmp_path: Path, name: str, terms: tuple[Term, ...]
+) -> None:
+    with opened(name, tmp_path) as worlds:
+        plan = SearchPlan((worlds.scope,), terms)
+        without, other = worlds.work(lambda snapshot: snapshot.search(plan))
+        assert without == other
+
+
+@pytest.mark.parametrize("terms", TERMS.values(), ids=TERMS.keys())
+@pytest.mark.parametrize("name", ["since", "until", "window"])
+def test_a_search_in_a_time_constraint_costs_next_to_the_same(
+    tmp_path: Path, name: str, terms: tuple[Term, ...]
+) -> None:
+    """The index ends a walk at the first record behind the stretch that it was given."""
+    with opened(name, tmp_path) as worlds:
+        plan = SearchPlan((worlds.scope,), terms)
+        without, other = worlds.work(lambda snapshot: snapshot.search(plan))
+        assert abs(other.steps - without.steps) <= 3 * ROW_STEPS
+        if terms == TERMS["a word"]:
+            assert without == other
+
+
+@pytest.mark.parametrize("field", ["mood", "body", "words"])
+@pytest.mark.parametrize("name", ["resources", "resources in a window"])
+def test_other_reads_cost_the_same_with_and_without_hidden_values(
+    tmp_path: Path, name: str, field: str
+) -> None:
+    value = {"mood": "wild", "body": HIDDEN_TEXT, "words": 7}[field]
+    met = (condition(field, "eq" if field != "words" else "gte", value),)
+    with opened(name, tmp_path) as worlds:
+        shown = (worlds.scope,)
+        page = RecordsPlan(shown, order("at"), conditions=met)
+        span = RecordsPlan(shown, conditions=met, span_field="at")
+        total = AggregatePlan(shown, Metric.SUM, "words", ValueKind.INTEGER, met)
+        moods = AggregatePlan(shown, Metric.COUNT, grouping=Grouping("mood", ValueKind.STRING))
+        reads: list[Read] = [
+            lambda snapshot: snapshot.count(page),
+            lambda snapshot: [each.row.key for each in snapshot.page(page).rows],
+            lambda snapshot: snapshot.span(span),
+            lambda snapshot: snapshot.aggregate(total),
+            lambda snapshot: snapshot.aggregate(moods),
+        ]
+        for read in reads:
+            without, other = worlds.work(read)
+            assert without.steps == other.steps
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [scope(fields=("id", "at")), scope(fields=BLIND), scope(resources=SHOWN_KEYS)],
+    ids=["no blob field", "other fields", "other records"],
+)
+def test_a_blob_that_is_not_granted_costs_what_none_costs(tmp_path: Path, shown: Scope) -> None:
+    with counted_store(tmp_path) as (store, counters):
+        held = receive(store, b"a known file")
+        unreferenced = receive(store, b"another one")
+        for key in ("h1", "h2", "h3"):
+            write(
+                store, "cin_a", [note(key, blob_ref={"blob_id": held, "mime_type": "text/plain"})]
+            )
+        absent = "blob_sha256_" + "0" * 64
+        works = {
+            work_of(store, counters, _looking_for(shown, blob_id))
+            for blob_id in (absent, held, unreferenced)
+        }
+        assert len({work.steps for work, _ in works}) == 1
+        assert {answer for _, answer in works} == {()}
+
+
+def _looking_for(shown: Scope, blob_id: str) -> Read:
+    return lambda snapshot: snapshot.blob(BlobPlan((shown,), blob_id))

@@ -2,10 +2,11 @@
 PYTHON ?= python3
 VENV := .venv
 RECORDS ?= 100000
+SECONDS ?= 600
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo serve test check bench docs lint types imports requirements conformance clients clean screenshots
+.PHONY: help install demo serve test check bench docs lint types imports requirements conformance clients clean screenshots torture
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -64,6 +65,9 @@ $(CLIENTS)/installed.stamp: $(LOCKED)/package-lock.json $(LOCKED)/requirements.t
 
 clients: $(CLIENTS)/installed.stamp ## Clients generated from the OpenAPI document, against a server
 	$(BIN)/pytest -n 0 -m clients tests/generated_clients
+
+torture: $(VENV)/dev.stamp ## Ten minutes of kill -9, full disks, wrong clocks: make torture [SECONDS=600] [SEED=…]
+	$(BIN)/python -m tests.torture $(SECONDS) $(SEED)
 
 requirements: $(VENV)/dev.stamp ## The requirement table: every row with its tests, run on the four doors
 	$(BIN)/pytest -q -n 0 -m req -p tests.requirements.report tests

@@ -227,3 +227,12 @@ def test_a_killed_writer_leaves_a_whole_file(tmp_path: Path) -> None:
         assert inner["pad"] == credential.access_token * 5000
     cache.save(document())
     assert not [name for name in os.listdir(cache.root / "clients") if ".json." in name]
+
+
+def test_the_file_that_keeps_git_away_is_private_whatever_the_mask(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        CredentialCache(tmp_path / ".pdpp").prepare()
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / ".pdpp" / ".gitignore").stat().st_mode) == 0o600

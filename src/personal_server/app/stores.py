@@ -29,6 +29,7 @@ from personal_server.storage.sql.store import SqlRecordStore, SqlSnapshot
 from personal_server.storage.sql.upkeep import SqlUpkeepStore
 from personal_server.storage.sqlite.database import SqliteDatabase
 from personal_server.upkeep.identity import DataMismatch, require_database, settle_owner
+from personal_server.upkeep.ownership import require_own_files
 
 # The store as commands of the owner use it, beside a running server or without one.
 #
@@ -109,8 +110,9 @@ def open_stores(
     """Open, migrate if need be, and close again.
 
     Raises: DatabaseInUse for a second server, DatabaseTooNew, DatabaseTooOld, DataMismatch,
-        StorageUnavailable.
+        DataNotOwned, StorageUnavailable.
     """
+    require_own_files(settings.data_dir)
     configuration = read_configuration(settings.data_dir)
     configured = configuration and configuration.subject_id
     require_database(settings.database_path, configured)
@@ -169,8 +171,9 @@ def open_owner_store(settings: Settings) -> Generator[OwnerStore, None, None]:
 def write_lost_configuration(settings: Settings) -> None:
     """Write the `config.toml` that a database has lost.
 
-    Raises: DataMismatch, DatabaseTooNew, StorageUnavailable.
+    Raises: DataMismatch, DataNotOwned, DatabaseTooNew, StorageUnavailable.
     """
+    require_own_files(settings.data_dir)
     if read_configuration(settings.data_dir) is not None:
         raise DataMismatch(
             "There is a config.toml already.",

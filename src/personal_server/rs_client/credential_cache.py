@@ -155,7 +155,11 @@ class CredentialCache:
         with suppress(FileExistsError):
             os.mkdir(self.root / self.folder, 0o700)
         ours = self.root if self._is_ours else self.root / self.folder
-        with suppress(FileExistsError), open(ours / ".gitignore", "x") as file:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        with (
+            suppress(FileExistsError),
+            open(os.open(ours / ".gitignore", flags, 0o600), "w") as file,
+        ):
             file.write("*\n!.gitignore\n")
 
     @property

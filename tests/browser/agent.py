@@ -89,7 +89,7 @@ class Agent:
 
 def allow_home_mailbox(owner: Owner, address: str, *shown: str) -> None:
     """The app asks for nothing in particular: pick the home mailbox, then allow."""
-    owner.driver.get(address)
+    owner.open(address)
     for words in shown:
         assert owner.sees(words)
     assert not owner.all('.decide button[value="approve"]')
@@ -110,8 +110,8 @@ def allow_home_mailbox(owner: Owner, address: str, *shown: str) -> None:
 
 def end_access(owner: Owner) -> None:
     """The owner ends the one access there is."""
-    owner.driver.get(f"{owner.site.origin}/owner/access")
-    owner.press(owner.find('main a[href^="/owner/access/"]'))
+    owner.open(f"{owner.site.origin}/owner/access")
+    owner.press(owner.find('main a[href*="/owner/access/"]'))
     assert owner.sees("Home mailbox")
     owner.press(owner.find("button.danger"))
     assert owner.sees("This access is revoked: you ended it.")

@@ -116,6 +116,12 @@ class Owner:
         entered = WebDriverWait(self.driver, SECONDS, ignored_exceptions=[WebDriverException])
         entered.until(lambda driver: "/owner/enter" not in driver.current_url)
 
+    def open(self, address: str) -> None:
+        """Go there, signing in on the way where that is asked for."""
+        self.driver.get(address)
+        if "/owner/login" in self.driver.current_url:
+            self.sign_in()
+
     def find(self, selector: str) -> WebElement:
         return self.driver.find_element(By.CSS_SELECTOR, selector)
 

@@ -80,7 +80,7 @@ async def everything_of(process: Process) -> bytes:
 
 def enter_code(owner: Owner, address: str) -> None:
     """Compare the code, press the button with the keyboard only, and allow."""
-    owner.driver.get(address)
+    owner.open(address)
     owner.find("#user_code").send_keys(Keys.ENTER)
     assert owner.sees("A device asks")
     assert owner.sees("30 records")
@@ -115,7 +115,7 @@ async def test_the_command_line_connects_by_loopback(
 
 
 def allow_as_asked(owner: Owner, address: str) -> None:
-    owner.driver.get(address)
+    owner.open(address)
     assert owner.sees("an app on this computer")
     owner.decide("approve")
     assert owner.sees("You can close this window")
@@ -143,7 +143,7 @@ async def test_the_doctor_finds_nothing_wrong_with_a_running_server(
 
 
 def pick_bank(owner: Owner, address: str) -> None:
-    owner.driver.get(address)
+    owner.open(address)
     owner.press(owner.find("main form button.primary"))
     assert owner.sees("A device asks")
     owner.tick("keep.0")

@@ -125,5 +125,5 @@ async def test_a_client_with_a_document_connects_refreshes_and_asks_again_after_
     assert agent.keeper.client is not None
     assert agent.keeper.client.client_id == url
     assert publisher.asked == fetched
-    owner.driver.get(f"{owner.site.origin}/owner/access")
+    owner.open(f"{owner.site.origin}/owner/access")
     assert owner.sees(kind.name)

@@ -76,7 +76,7 @@ def test_the_keyboard_reaches_every_control_in_reading_order_and_shows_where_it_
     owner: Owner, running: Site
 ) -> None:
     for name in ("consent", "device", "access"):
-        owner.driver.get(prepare(running)[name])
+        owner.open(prepare(running)[name])
         places, outlines = walk_by_tab(owner)
         assert places == sorted(places), name
         assert len(places) == len(owner.all(REACHED)), name
@@ -116,7 +116,7 @@ def test_the_browser_of_the_journeys_runs_no_script(owner: Owner) -> None:
 
 
 def test_the_enter_key_in_a_field_only_updates_the_preview(owner: Owner, running: Site) -> None:
-    owner.driver.get(prepare(running)["consent"])
+    owner.open(prepare(running)["consent"])
     boxes = owner.all('input[type="checkbox"]:not([disabled])')
     owner.press(owner.find("details.narrow-box > summary"))
     owner.find('input[type="date"]').send_keys("\n")
@@ -126,7 +126,7 @@ def test_the_enter_key_in_a_field_only_updates_the_preview(owner: Owner, running
 
 
 def test_the_buttons_of_the_decision_are_equal_in_size(owner: Owner, running: Site) -> None:
-    owner.driver.get(prepare(running)["consent"])
+    owner.open(prepare(running)["consent"])
     sizes: list[Any] = [button.size for button in owner.all(".decide button")]
     assert len(sizes) == 3
     assert len({size["height"] for size in sizes}) == 1
@@ -136,7 +136,7 @@ def test_the_buttons_of_the_decision_are_equal_in_size(owner: Owner, running: Si
 
 def test_nothing_is_loaded_from_elsewhere(owner: Owner, running: Site) -> None:
     for address in prepare(running).values():
-        owner.driver.get(address)
+        owner.open(address)
         for element in owner.all("img, link[href], script, iframe"):
             source = element.get_attribute("src") or element.get_attribute("href")
             assert str(source).startswith((running.origin, "data:"))

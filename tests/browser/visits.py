@@ -43,7 +43,7 @@ STATES = ("changed", "impossible", "expired", "allowed", "wrong-code")
 def show(owner: Owner, name: str, addresses: dict[str, str]) -> None:
     """Bring the browser to a page of `PAGES`, or into one of `STATES`."""
     if name in PAGES:
-        owner.driver.get(addresses[name])
+        owner.open(addresses[name])
         return
     act = {
         "changed": _change_after_preview,
@@ -78,7 +78,7 @@ def _allow_a_device(owner: Owner) -> None:
 
 
 def _type_a_wrong_code(owner: Owner) -> None:
-    owner.driver.get(f"{owner.site.origin}/device?user_code=BBBB-CCCC")
+    owner.open(f"{owner.site.origin}/device?user_code=BBBB-CCCC")
     owner.find("button.primary").click()
 
 
@@ -90,7 +90,7 @@ def _open(owner: Owner, details: list[dict[str, object]], **over: Any) -> None:
         request_id = f"ar_state_{writer.count(RequestRow)}"
         row = _request(site, request_id, details, time.time_ns())
         writer.insert(replace(row, **over))
-    owner.driver.get(f"{owner.site.origin}/consent/{request_id}")
+    owner.open(f"{owner.site.origin}/consent/{request_id}")
 
 
 def prepare(site: Site) -> dict[str, str]:

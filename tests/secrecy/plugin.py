@@ -7,6 +7,7 @@ Rule: it is loaded before any module of the program, so that each one gets the o
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Generator
 from typing import Any
 
@@ -22,6 +23,7 @@ WATCH = Watch()
 OURS = "personal_server"
 # the page that asks for a user code and the page of a sign-in link show what they are about
 SHOWN_ON = ("/device", "/owner/enter")
+_PLACE = re.compile(r"^/~[^/]+")
 _WRITTEN = ("Captured stderr", "Captured log")
 
 
@@ -59,7 +61,7 @@ class Listener(logging.Handler):
 
 def listen(answer: Answer) -> None:
     """Errors, error redirects and pages hold no secret."""
-    if answer.path.startswith(SHOWN_ON):
+    if _PLACE.sub("", answer.path).startswith(SHOWN_ON):
         return
     if answer.counts:
         WATCH.hear(answer.body, f"answer of {answer.place}")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from urllib.parse import quote
 
 from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from personal_server.console.access import AccessPages
 from personal_server.console.apps import ClientPages
@@ -16,6 +17,7 @@ from personal_server.console.disclosures import RecordsPages
 from personal_server.console.home import HomePage
 from personal_server.console.pages import ICON, STYLESHEET, STYLESHEET_NAME, Templates
 from personal_server.console.session import (
+    PLACE,
     PageRequest,
     PageRoute,
     anonymous_request,
@@ -23,7 +25,9 @@ from personal_server.console.session import (
     entry_cookie,
     known_cookie,
     next_cookie,
+    place_of,
     session_cookie,
+    session_secret,
 )
 from personal_server.console.sign_in import SignInPages, SignInThrottle
 from personal_server.errors import InvalidRequest, OwnerSessionRequired, PersonalServerError
@@ -46,7 +50,7 @@ from personal_server.web.routing import RouteTable
 # thread, after session, query and form secret were judged here.
 
 
-SEGMENTS = frozenset({"consent", "device", "owner", "assets", "icon.svg"})
+SEGMENTS = frozenset({"consent", "device", "owner", "assets", "icon.svg", "~"})
 
 
 class ConsoleApplication(Surface[PageRoute, PageRequest]):
@@ -57,6 +61,19 @@ class ConsoleApplication(Surface[PageRoute, PageRequest]):
         self._sign_in = sign_in
         self._pages = pages
 
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request below its place."""
+        found = PLACE.match(scope.get("path", ""))
+        if found is not None:
+            raw_path: bytes = scope.get("raw_path") or scope["path"].encode()
+            scope = {
+                **scope,
+                "path": scope["path"][found.end() :],
+                "raw_path": raw_path[found.end() :],
+                "state": {**scope.get("state", {}), "place": found[0]},
+            }
+        await super().__call__(scope, receive, send)
+
     async def identify(self, exchange: Exchange[PageRoute, PageRequest]) -> None:
         """Find the session of a visit."""
         exchange.caller = await self.readers.run(self._visit, exchange)
@@ -66,13 +83,16 @@ class ConsoleApplication(Surface[PageRoute, PageRequest]):
 
     def _visit(self, exchange: Exchange[PageRoute, PageRequest]) -> PageRequest:
         request = exchange.request
-        cookie = request.cookies.get(session_cookie(request.origin))
+        sent = request.cookies.get(session_cookie(request.origin))
+        cookie = session_secret(request.origin, sent, place_of(request))
+        session = None if cookie is None else self._sign_in.session(cookie)
         return replace(
             anonymous_request(request),
             query=exchange.parameters.texts,
             path=exchange.path,
             cookie=cookie,
-            session=None if cookie is None else self._sign_in.session(cookie),
+            session=session,
+            place="" if session is None else place_of(request),
             entry_csrf=request.cookies.get(entry_cookie(request.origin)),
             entry_next=request.cookies.get(next_cookie(request.origin)),
             known_browser=self._sign_in.recognized(
@@ -103,7 +123,9 @@ class ConsoleApplication(Surface[PageRoute, PageRequest]):
     ) -> Response:
         """A page, or JSON where a program asks."""
         as_json = prefers_json(exchange.request.accept)
-        return self._pages.failure(anonymous_request(exchange.request), error, as_json=as_json)
+        place = "" if exchange.caller is None else exchange.caller.place
+        visit = replace(anonymous_request(exchange.request), place=place)
+        return self._pages.failure(visit, error, as_json=as_json)
 
 
 def _form(exchange: Exchange[PageRoute, PageRequest]) -> Form:
@@ -185,14 +207,18 @@ def console_app(parts: ConsoleParts) -> ConsoleApplication:
 # Source: docs/contract/authorization-server.md 0, 5.1, 10.3, 13.3.
 
 
+PLACE_HEADER = "x-session-place"
+
+
 def owner_session(sign_in: OwnerSignIn) -> Callable[[IncomingRequest], bool]:
-    """Whether a request comes from a signed-in owner; its form secret travels in a header.
+    """Whether a request comes from a signed-in owner; form secret and place travel in headers.
 
     Raises: CsrfFailed if a signed-in browser was made to send it.
     """
 
     def judge(request: IncomingRequest) -> bool:
-        cookie = request.cookies.get(session_cookie(request.origin))
+        sent = request.cookies.get(session_cookie(request.origin))
+        cookie = session_secret(request.origin, sent, request.headers.get(PLACE_HEADER, ""))
         session = None if cookie is None else sign_in.session(cookie)
         if session is None:
             return False

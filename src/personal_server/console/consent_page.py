@@ -27,6 +27,7 @@ from personal_server.errors import (
     AiTrainingConsentRequired,
     InvalidRequest,
     NotANarrowing,
+    OwnerSessionRequired,
     PersonalServerError,
     ReviewChanged,
     ReviewStale,
@@ -42,6 +43,9 @@ QUICK_DAYS = (("30", "Last 30 days"), ("90", "Last 90 days"), ("365", "Last year
 SEVERAL = "several"
 NOTHING_DIFFERENT = Differences()
 Change = Callable[[StreamOffer, StreamChoice], StreamChoice]
+
+
+_SIGN_IN_AGAIN = "Your sign-in is older than a quarter of an hour. Sign in again to allow this."
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +141,9 @@ class ConsentPages:
         if leaves_all_out(visit.form, choices):
             return self._deny(visit)
         revision = visit.value("review") or ""
+        if not visit.owner().is_fresh(self.clock()):
+            review = self.granting.preview(visit.path["handle"], choices, acting(visit))
+            return self._page(visit, review, _note(OwnerSessionRequired(_SIGN_IN_AGAIN)))
         try:
             decided = self.granting.approve(visit.path["handle"], choices, revision, acting(visit))
         except AiTrainingConsentRequired as error:
@@ -173,6 +180,7 @@ class ConsentPages:
                 "view": consent_view(review, figures, self.evidence.kept(), changed),
                 "note": note,
                 "csrf": visit.owner().csrf,
+                "fresh": visit.owner().is_fresh(self.clock()),
                 "quick_days": QUICK_DAYS,
             },
             status=200 if note is None else note.status,

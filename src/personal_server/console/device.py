@@ -15,7 +15,6 @@ from personal_server.consent.credentials import USER_CODE_LENGTH, normal_user_co
 from personal_server.console.pages import Templates
 from personal_server.console.session import PageRequest, PageRoute, acting
 from personal_server.console.words import shown
-from personal_server.domain.values import NANOSECONDS
 from personal_server.errors import InvalidRequest, InvalidUserCode, NotFound, RequestClosed
 from personal_server.granting.decisions import Granting
 from personal_server.granting.pending_requests import OWNER_DEVICE, Requesting
@@ -76,7 +75,7 @@ class DevicePages:
                 self.granting.deny(row.request_id, acting(visit))
                 return self.pages.show(visit, "decided.html", {"allowed": False, "as_owner": True})
             case "approve":
-                if not self._is_fresh(visit):
+                if not visit.owner().is_fresh(self.clock(), FRESH_SECONDS):
                     return self._owner_page(visit)
                 if visit.value("understood") != "yes":
                     return self._owner_page(visit, unticked=True)
@@ -112,7 +111,7 @@ class DevicePages:
             {
                 "row": row,
                 "name": row.client_id if client is None else client.name or client.client_id,
-                "fresh": self._is_fresh(visit),
+                "fresh": visit.owner().is_fresh(self.clock(), FRESH_SECONDS),
                 "unticked": unticked,
                 "csrf": visit.owner().csrf,
             },
@@ -127,10 +126,6 @@ class DevicePages:
         if row.status != "pending" or row.expires_at_ns <= self.clock():
             raise RequestClosed("This request is closed. Start again from the device.")
         return row
-
-    def _is_fresh(self, visit: PageRequest) -> bool:
-        signed_in = visit.owner().signed_in_at_ns
-        return self.clock() - signed_in <= FRESH_SECONDS * NANOSECONDS
 
 
 class UserCodeThrottle:

@@ -7,6 +7,7 @@ template is escaped.  Source: docs/contract/authorization-server.md 0, 13.4.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Mapping
 from importlib.resources import files
 from urllib.parse import urlsplit
@@ -32,6 +33,8 @@ _TEMPLATES = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
+# Values are escaped, so that only templates can write this.
+_OWN_LINKS = re.compile(r'\b(href|action|formaction)="/(?=(?:owner|consent|device)\b)')
 _FILTERS: dict[str, Callable[..., str]] = {
     "shown": words.shown,
     "day": words.day_of,
@@ -123,11 +126,14 @@ class Templates:
                 **values,
             }
         )
+        if visit.place:
+            body = _OWN_LINKS.sub(rf'\1="{visit.place}/', body)
         return HTMLResponse(body, status, console_headers(visit.origin, target))
 
     def go(self, visit: PageRequest, location: str) -> Response:
         """Send the browser on with 303, so that a reload repeats nothing."""
-        return RedirectResponse(location, 303, console_headers(visit.origin))
+        placed = visit.place + location if location.startswith("/") else location
+        return RedirectResponse(placed, 303, console_headers(visit.origin))
 
     def failure(self, visit: PageRequest, error: PersonalServerError, *, as_json: bool) -> Response:
         """An error as a page, or in the server family."""

@@ -28,13 +28,20 @@ _FORBIDDEN_IN_NEXT = re.compile(r"//|\\|[\x00-\x20\x7f-\x9f]")
 
 OWNER_HOME = "/owner/"
 
+# A browser sends the cookies of 127.0.0.1 to every port of it, so to whatever else runs there.
+# On a loopback origin a session is therefore opened by two halves of one secret: the cookie, and a
+# place in the path of the pages, which only we are asked for.
+PLACE = re.compile(r"/~[A-Za-z0-9_-]{22}(?=/)")
+_COOKIE_CHARS = 21
+
 
 @dataclass(frozen=True, slots=True)
 class PageRequest:
     """What a page may know.
 
     Shapes: `path` holds the parameters of the route, `query` the known ones; `known_browser` tells
-    browsers apart that signed in before.
+    browsers apart that signed in before; `cookie` is the whole secret of the session, `place` what
+    its pages begin with.
     """
 
     method: str
@@ -50,6 +57,7 @@ class PageRequest:
     entry_csrf: str | None = field(default=None, repr=False)
     entry_next: str | None = None
     known_browser: str | None = field(default=None, repr=False)
+    place: str = field(default="", repr=False)
 
     def owner(self) -> SignedIn:
         """The session of the owner.  Raises: OwnerSessionRequired."""
@@ -88,6 +96,20 @@ def next_cookie(origin: str) -> str:
 def known_cookie(origin: str) -> str:
     """The name of the cookie of a browser that signed in before."""
     return _cookie_name(origin, "known")
+
+
+def session_halves(origin: str, secret: str) -> tuple[str, str]:
+    """What the cookie holds, and the place of the session's pages (none with https)."""
+    if origin.startswith("https:"):
+        return secret, ""
+    return secret[:_COOKIE_CHARS], f"/~{secret[_COOKIE_CHARS:]}"
+
+
+def session_secret(origin: str, cookie: str | None, place: str) -> str | None:
+    """The secret of a session from what a browser sent, if it sent all of it."""
+    if cookie is None or origin.startswith("https:"):
+        return cookie
+    return cookie + place.removeprefix("/~") if place else None
 
 
 class CookieAttributes(TypedDict):
@@ -167,6 +189,11 @@ class PageRoute(RouteDeclaration):
         RouteDeclaration.__post_init__(self)
 
 
+def place_of(request: IncomingRequest) -> str:
+    """The place that stood before the path."""
+    return str(request.scope.get("state", {}).get("place", ""))
+
+
 def anonymous_request(request: IncomingRequest) -> PageRequest:
     """A visit of which nothing is known but the request."""
     query = request.url.query
@@ -178,4 +205,5 @@ def anonymous_request(request: IncomingRequest) -> PageRequest:
         path={},
         query={},
         target=request.url.path + (f"?{query}" if query and request.method != "POST" else ""),
+        place=place_of(request),
     )

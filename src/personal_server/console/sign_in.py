@@ -9,7 +9,7 @@ from __future__ import annotations
 import secrets
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import quote, unquote
 
 from starlette.responses import Response
@@ -25,6 +25,7 @@ from personal_server.console.session import (
     next_cookie,
     safe_next,
     session_cookie,
+    session_halves,
 )
 from personal_server.domain.values import NANOSECONDS
 from personal_server.errors import NotFound, SignInFailed
@@ -145,7 +146,7 @@ class SignInPages:
             self.sign_in.sign_out(visit.cookie)
         destination = safe_next(visit.value("next"))
         onward = "" if destination == OWNER_HOME else f"?next={quote(destination, safe='')}"
-        response = self.pages.go(visit, f"/owner/login{onward}")
+        response = self.pages.go(replace(visit, place=""), f"/owner/login{onward}")
         response.delete_cookie(session_cookie(visit.origin), **cookie_attributes(visit.origin))
         return response
 
@@ -204,11 +205,12 @@ class SignInPages:
             self.sign_in.sign_out(visit.cookie)
         if destination == OWNER_HOME and visit.entry_next is not None:
             destination = safe_next(unquote(visit.entry_next))
-        response = self.pages.go(visit, destination)
+        kept, place = session_halves(visit.origin, cookie)
+        response = self.pages.go(replace(visit, place=place), destination)
         attributes = cookie_attributes(visit.origin)
         response.set_cookie(
             session_cookie(visit.origin),
-            cookie,
+            kept,
             max_age=ABSOLUTE_SECONDS,
             **attributes,
         )

@@ -42,6 +42,8 @@ LINK_SECONDS: Final = 600
 IDLE_SECONDS: Final = 12 * 3_600
 ABSOLUTE_SECONDS: Final = 7 * 86_400
 SEEN_GRAIN_SECONDS: Final = 60
+FRESH_SECONDS: Final = 900
+"""As long as a request waits: whoever signs in for it can read it to its end."""
 MIN_PASSWORD_CHARS: Final = 12
 MAX_PASSWORD_CHARS: Final = 1_024
 _SHOWN_AGENT_CHARS: Final = 200
@@ -74,6 +76,10 @@ class SignedIn:
     def reference(self) -> str:
         """The first digits of the hash."""
         return self.session_hash.hex()[:_REFERENCE_CHARS]
+
+    def is_fresh(self, now_ns: int, seconds: int = FRESH_SECONDS) -> bool:
+        """Whether the owner signed in so lately that it still stands for their will."""
+        return now_ns - self.signed_in_at_ns <= seconds * NANOSECONDS
 
 
 @dataclass(frozen=True, slots=True)

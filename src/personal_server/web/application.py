@@ -361,6 +361,7 @@ class Application:
             return self._answer_health
         segments = scope["path"].split("/", 3)
         first = "/".join(segments[1:3]) if segments[1] == ".well-known" else segments[1]
+        first = "~" if first.startswith("~") else first
         return self._parts.get(first, self._otherwise)
 
     async def _answer_health(self, scope: Scope, receive: Receive, send: Send) -> None:

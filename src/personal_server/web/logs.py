@@ -21,7 +21,7 @@ from typing import Any
 import structlog
 
 _SECRET = re.compile(
-    r"pdpp_(?:at|rt|ac|dc|ol|is)_[A-Za-z0-9_-]+|urn:ietf:params:oauth:request_uri:[A-Za-z0-9_-]+"
+    r"pdpp_(?:at|rt|ac|dc|ol|is)_[A-Za-z0-9_-]+|urn:ietf:params:oauth:request_uri:[A-Za-z0-9_-]+|(?<=/)~[A-Za-z0-9_-]{22}"
 )
 CHATTY = ("httpx2", "httpcore2", "mcp", "uvicorn")
 

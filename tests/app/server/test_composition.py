@@ -271,15 +271,14 @@ def test_an_unknown_host_is_misdirected_before_anything_is_looked_at(site: Whole
 def test_the_session_that_ends_a_grant_needs_the_form_secret(site: Whole) -> None:
     tokens = site.connect(mail_request())
     path = f"/grants/{tokens['grant_id']}/revoke"
-    forged = site.owner.post(path, [], accept="application/json", x_csrf_token="x")
+    headers = {"accept": "application/json", "x_session_place": site.owner.place}
+    forged = site.owner.post(path, [], **headers, x_csrf_token="x")
     assert told(site, forged) == (403, "csrf_failed")
     assert site.call(READ, tokens["access_token"]).status == 200
     page = site.owner.get("/owner/sign-ins")
     csrf = dict(page.form("/owner/logout"))["_csrf"]
-    headers = {"accept": "application/json", "x_csrf_token": csrf}
+    headers["x_csrf_token"] = csrf
     ended = site.owner.post(path, [], **headers)
     assert (ended.status, site.body(ended)["status"]) == (200, "revoked")
-    gone = site.owner.post(
-        "/grant-packages/gpkg_x/revoke", [], accept="application/json", x_csrf_token=csrf
-    )
+    gone = site.owner.post("/grant-packages/gpkg_x/revoke", [], **headers)
     assert told(site, gone) == (404, "not_found")

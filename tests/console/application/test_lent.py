@@ -30,25 +30,28 @@ def request(**headers: str) -> IncomingRequest:
     return IncomingRequest(scope)
 
 
-def cookie_of(house: Household) -> tuple[str, str]:
-    """The cookie header and the form secret of a signed-in browser."""
+def cookie_of(house: Household) -> tuple[str, str, str]:
+    """The cookie header, the place and the form secret of a signed-in browser."""
     browser = house.signed_in()
     csrf = dict(browser.get("/owner/sign-ins").form("/owner/logout"))["_csrf"]
-    return "; ".join(f"{n}={v}" for n, v in browser.cookies.items()), csrf
+    return "; ".join(f"{n}={v}" for n, v in browser.cookies.items()), browser.place, csrf
 
 
 def test_a_signed_in_owner_with_the_form_secret_is_the_owner() -> None:
     house = Household()
-    cookie, csrf = cookie_of(house)
+    cookie, place, csrf = cookie_of(house)
     judge = owner_session(house.sign_in)
-    assert judge(request(cookie=cookie, x_csrf_token=csrf, origin=ORIGIN))
-    assert not judge(request(x_csrf_token=csrf, origin=ORIGIN))
-    assert not judge(request(cookie="pdpp_owner_7662=other", x_csrf_token=csrf, origin=ORIGIN))
+    proof = {"x_csrf_token": csrf, "origin": ORIGIN}
+    assert judge(request(cookie=cookie, x_session_place=place, **proof))
+    assert not judge(request(cookie=cookie, **proof))
+    assert not judge(request(x_session_place=place, **proof))
+    other = "pdpp_owner_7662=other"
+    assert not judge(request(cookie=other, x_session_place=place, **proof))
 
 
 def test_a_browser_that_was_made_to_send_it_is_refused() -> None:
     house = Household()
-    cookie, csrf = cookie_of(house)
+    cookie, place, csrf = cookie_of(house)
     judge = owner_session(house.sign_in)
     for headers in (
         {"x_csrf_token": csrf, "origin": "https://evil.example"},
@@ -57,7 +60,7 @@ def test_a_browser_that_was_made_to_send_it_is_refused() -> None:
         {"x_csrf_token": "x", "origin": ORIGIN},
     ):
         with pytest.raises(CsrfFailed):
-            judge(request(cookie=cookie, **headers))
+            judge(request(cookie=cookie, x_session_place=place, **headers))
 
 
 @pytest.mark.parametrize("error", [InvalidClient("x"), InvalidRedirectUri("x")])

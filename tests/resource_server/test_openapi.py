@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 import pytest
 import schemathesis
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 
 from personal_server.domain.grant import StreamGrant
 from personal_server.web.routing import Route
@@ -84,6 +84,9 @@ def test_generated_calls_get_described_answers(
     @settings(max_examples=4, deadline=None, database=None, suppress_health_check=UNHURRIED)
     @given(case=operation.as_strategy(generation_mode=mode))
     def calls(case: Any) -> None:
+        # an empty value of a name that is wrong is not sent, and then nothing is wrong
+        sent: dict[str, Any] = case.query or {}
+        assume(all(value not in ([], {}, None) for value in sent.values()))
         case.call_and_validate(headers={"Authorization": f"Bearer {token}"})
 
     calls()

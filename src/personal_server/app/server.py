@@ -70,6 +70,7 @@ from personal_server.rs_client.http import RsClient, in_process_client
 from personal_server.rs_client.port import FixedBearer, RsPort
 from personal_server.settings import ConfigurationFile, LimitSettings, Settings
 from personal_server.upkeep.clock import ClockWatch
+from personal_server.upkeep.logs import seal_logs, signing_key
 from personal_server.web.application import Application
 from personal_server.web.guarded_fetch import GuardedFetch
 from personal_server.web.health import Fault, Health
@@ -342,6 +343,13 @@ def _background(
         "sweeping",
         SWEEP_SECONDS,
         lambda: watch.is_trusted() and sweep(stores.authorization, stores.clock()),
+    )
+    background.register(
+        "sealing",
+        FORGET_SECONDS,
+        lambda: seal_logs(
+            stores.logs, signing_key(stores.logs, stores.random_bytes), stores.clock()
+        ),
     )
     background.register(
         "forgetting",

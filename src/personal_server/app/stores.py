@@ -26,9 +26,10 @@ from personal_server.storage.catalog import Catalogs, KnownDeclarations, StoredC
 from personal_server.storage.ports import DisclosureStore, RecordStore
 from personal_server.storage.sql import authorization, disclosures
 from personal_server.storage.sql.store import SqlRecordStore, SqlSnapshot
-from personal_server.storage.sql.upkeep import SqlUpkeepStore
+from personal_server.storage.sql.upkeep import SqlLogs, SqlUpkeepStore
 from personal_server.storage.sqlite.database import SqliteDatabase
 from personal_server.upkeep.identity import DataMismatch, require_database, settle_owner
+from personal_server.upkeep.logs import ChainedLogs
 from personal_server.upkeep.ownership import require_own_files
 
 # The store as commands of the owner use it, beside a running server or without one.
@@ -86,6 +87,7 @@ class Stores:
     records: RecordStore
     authorization: AuthorizationStore
     disclosures: DisclosureStore
+    logs: ChainedLogs
     open_state: OpenState
     reads: ReadPorts
     declarations: KnownDeclarations
@@ -129,6 +131,7 @@ def open_stores(
             records,
             authorization.SqlAuthorizationStore(database, subject_id),
             disclosures.SqlDisclosures(database, subject_id),
+            SqlLogs(database, subject_id),
             _one_state(database, subject_id),
             ReadPorts(records, sealer, clock, random_bytes),
             KnownDeclarations(),

@@ -37,6 +37,7 @@ COMMANDS = {
         "disclosures:disclosures",
         "Show what was read from your records, newest first.",
     ),
+    "verify": ("verify:verify", "Check that no line of the logs was changed or removed."),
     "export": (
         "export:export",
         "Export your records, as lines that can be ingested again or as an archive with files.",

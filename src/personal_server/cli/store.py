@@ -11,9 +11,11 @@ from personal_server.app.stores import OwnerStore, open_owner_store, open_stores
 from personal_server.cli.exits import settings_or_exit
 from personal_server.collecting.imports import ImportPorts
 from personal_server.granting.audit import Acting
+from personal_server.upkeep.logs import ChainedLogs
 
 StoreOpener = Callable[[], AbstractContextManager[OwnerStore]]
 ImportOpener = Callable[[], AbstractContextManager[ImportPorts]]
+LogOpener = Callable[[], AbstractContextManager[ChainedLogs]]
 
 
 def open_store() -> AbstractContextManager[OwnerStore]:
@@ -31,3 +33,10 @@ def open_imports() -> Generator[ImportPorts, None, None]:
     """The records, for an import."""
     with open_stores(settings_or_exit(), serving=False) as stores:
         yield ImportPorts(stores.records, stores.clock, stores.random_bytes)
+
+
+@contextmanager
+def open_logs() -> Generator[ChainedLogs, None, None]:
+    """The logs as chains."""
+    with open_stores(settings_or_exit(), serving=False) as stores:
+        yield stores.logs

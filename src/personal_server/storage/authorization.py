@@ -283,6 +283,7 @@ class AuditRow(AuthorizationRow, table="audit_events"):
     request_id: Cell[str | None] = column(default=None)
     address: Cell[str | None] = column(default=None)
     detail: Cell[JsonObject] = column(default_factory=dict[str, object])
+    link: Cell[bytes | None] = column(default=None)
 
 
 ROW_TYPES: tuple[type[AuthorizationRow], ...] = (

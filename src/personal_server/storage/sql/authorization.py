@@ -5,7 +5,6 @@ Rule: every statement begins its condition with the subject.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -25,6 +24,7 @@ from personal_server.storage.sql.authorization_lists import (
 )
 from personal_server.storage.sql.dialect import Value
 from personal_server.storage.sql.driver import Database, Session
+from personal_server.storage.sql.log_chain import ChainedLog
 from personal_server.storage.sql.statements import (
     SUBJECT,
     delete,
@@ -36,6 +36,8 @@ from personal_server.storage.sql.statements import (
     values_of,
 )
 from personal_server.storage.tables import Assignment, ColumnCondition, Comparison, StoredColumn
+
+AUDIT = ChainedLog(AuditRow, AuditRow.event_id, AuditRow.link, AuditRow.at_ns)
 
 
 class SqlAuthorizationStore:
@@ -141,9 +143,10 @@ class SqlAuthorizationTransaction:
 
     def insert(self, row: AuthorizationRow) -> None:
         """Add a row, once."""
-        if isinstance(row, AuditRow) and not row.event_id:
-            row = dataclasses.replace(row, event_id=self._next_event())
-        self._session.run(insert(type(row)), [self._subject_id, *values_of(row)])
+        if isinstance(row, AuditRow):
+            AUDIT.append(self._session, self._subject_id, [row])
+        else:
+            self._session.run(insert(type(row)), [self._subject_id, *values_of(row)])
 
     def change(
         self, table: type[R], to: Sequence[Assignment[R]], *where: ColumnCondition[R]
@@ -159,13 +162,6 @@ class SqlAuthorizationTransaction:
         condition, values = self._condition(where)
         self._session.run(f"{delete(table)}{condition}", values)
         return self._session.changed
-
-    def _next_event(self) -> int:
-        sql = (
-            f"SELECT coalesce(max({AuditRow.event_id}), 0) + 1 FROM {AuditRow.table}"  # noqa: S608
-            f" WHERE {SUBJECT} = ?"
-        )
-        return int(self._session.value(sql, [self._subject_id]))
 
     def _condition(self, where: Sequence[ColumnCondition[Any]]) -> tuple[str, list[Value]]:
         """What follows the condition on the subject, with all values."""

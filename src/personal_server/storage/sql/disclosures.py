@@ -11,14 +11,8 @@ from personal_server.domain.values import DAY_NANOSECONDS
 from personal_server.storage.ports import DisclosureQuery
 from personal_server.storage.sql.dialect import Value
 from personal_server.storage.sql.driver import Database
-from personal_server.storage.sql.statements import (
-    SUBJECT,
-    delete,
-    insert,
-    row_from,
-    select,
-    values_of,
-)
+from personal_server.storage.sql.log_chain import ChainedLog
+from personal_server.storage.sql.statements import SUBJECT, delete, insert, row_from, select
 from personal_server.storage.tables import Cell, StoredRow, column
 
 
@@ -45,6 +39,7 @@ class DisclosureRow(StoredRow, table="disclosures"):
     fields: Cell[tuple[str, ...]]
     record_count: Cell[int]
     size_bytes: Cell[int]
+    link: Cell[bytes | None] = column(default=None)
 
 
 class DisclosureDayRow(StoredRow, table="disclosure_days"):
@@ -56,7 +51,10 @@ class DisclosureDayRow(StoredRow, table="disclosure_days"):
 
 
 RECORDS = DisclosureRow.record_count
-_ENTRY = DisclosureRow.table.names[1:]
+_ENTRY = DisclosureRow.table.names[1:-1]
+DISCLOSURES = ChainedLog(
+    DisclosureRow, DisclosureRow.number, DisclosureRow.link, DisclosureRow.at_ns
+)
 
 
 class SqlDisclosures:
@@ -69,15 +67,7 @@ class SqlDisclosures:
     def append_disclosures(self, entries: Sequence[DisclosureEntry]) -> None:
         """Write entries, in order, in one transaction."""
         with self._database.write() as session:
-            newest = session.value(
-                f"SELECT max({DisclosureRow.number}) FROM {DisclosureRow.table}"  # noqa: S608
-                f" WHERE {SUBJECT} = ?",
-                [self._subject_id],
-            )
-            rows = [_row(1 + int(newest or 0) + place, each) for place, each in enumerate(entries)]
-            session.many(
-                insert(DisclosureRow), [[self._subject_id, *values_of(row)] for row in rows]
-            )
+            DISCLOSURES.append(session, self._subject_id, [_row(each) for each in entries])
             session.many(
                 f"{insert(DisclosureDayRow)} ON CONFLICT DO UPDATE"
                 f" SET {RECORDS} = {RECORDS} + excluded.{RECORDS}",
@@ -116,10 +106,7 @@ class SqlDisclosures:
     def forget_disclosures(self, before_ns: int) -> None:
         """Remove entries older than the time they are kept."""
         with self._database.write() as session:
-            session.run(
-                f"{delete(DisclosureRow)} AND {DisclosureRow.at_ns} < ?",
-                [self._subject_id, before_ns],
-            )
+            DISCLOSURES.forget(session, self._subject_id, before_ns)
             session.run(
                 f"{delete(DisclosureDayRow)} AND {DisclosureDayRow.day} < ?",
                 [self._subject_id, before_ns // DAY_NANOSECONDS],
@@ -152,9 +139,9 @@ def _conditions(query: DisclosureQuery) -> tuple[str, list[Value]]:
     return sql, values
 
 
-def _row(number: int, entry: DisclosureEntry) -> DisclosureRow:
+def _row(entry: DisclosureEntry) -> DisclosureRow:
     members: dict[str, Any] = {name: getattr(entry, name) for name in _ENTRY}
-    return DisclosureRow(number=number, **members)
+    return DisclosureRow(number=0, **members)
 
 
 def _entry(subject_id: str, row: DisclosureRow) -> DisclosureEntry:

@@ -1,6 +1,7 @@
 """Excerpts are verbatim, marks are balanced, and every match is where it is said to be."""
 
 import html
+import tracemalloc
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,6 +9,7 @@ from hypothesis import strategies as st
 from personal_server.domain.criteria import Term
 from personal_server.domain.search_words import parse_terms, tokens
 from personal_server.enforcement.excerpts import (
+    STRETCH_CHARS,
     FieldMatches,
     find_matches,
     render_excerpts,
@@ -103,3 +105,33 @@ def test_the_field_with_most_terms_is_strongest_and_the_title_counts_double() ->
     texts = {"title": "rain", "body": "rain rain", "note": "rain wind", "other": "rain rain"}
     found = [m for name, text in texts.items() if (m := find_matches(name, text, terms))]
     assert [m.field for m in strongest_first(found, "title")] == ["note", "title", "body", "other"]
+
+
+def test_a_long_text_is_matched_wherever_its_words_stand() -> None:
+    text = "wind " * 60_000 + "heavy rain " + "wind " * 60_000 + "snow"
+    found = matches(text, 'snow "heavy rain"')
+    assert found is not None
+    assert found.terms == {0, 1}
+    (excerpt,) = render_excerpts([found])
+    assert "heavy rain" in excerpt.preview_text
+    assert text[excerpt.start_chars : excerpt.end_chars] == excerpt.preview_text
+    assert excerpt.total_chars == len(text)
+    assert matches(text, "hail") is None
+
+
+def test_a_phrase_is_found_where_one_stretch_ends_and_the_next_begins() -> None:
+    for shift in range(-12, 12):
+        text = "x" * (STRETCH_CHARS + shift - 1) + " heavy rain"
+        spaced = "x " * ((STRETCH_CHARS + shift) // 2) + "heavy rain " + "x " * 3_000
+        assert matches(spaced, '"heavy rain"') is not None
+        assert matches(text, '"heavy rain"') is not None
+
+
+def test_a_text_of_fifteen_megabytes_is_never_in_memory_word_by_word() -> None:
+    text = "rain over the harbour " * 700_000
+    tracemalloc.start()
+    assert matches(text, "snow") is None
+    assert matches(text, "harbour snow") is not None
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 20_000_000

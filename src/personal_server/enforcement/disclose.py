@@ -281,6 +281,12 @@ def disclose_hit(
     )
 
 
+def text_chars(source: ReadableSource, row: StoredRecord) -> int:
+    """How much text a hit of that row is found in."""
+    texts = (row.data.get(name) for name in searchable_fields(source))
+    return sum(len(text) for text in texts if isinstance(text, str))
+
+
 def matches_in(
     source: ReadableSource, row: StoredRecord, terms: Sequence[Term]
 ) -> list[FieldMatches] | None:

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
 import msgspec
 
 from personal_server.domain.criteria import Term
-from personal_server.domain.search_words import spans, tokens
+from personal_server.domain.search_words import occurrences, spans, spread, tokens
 from personal_server.domain.wire_objects import Count, WireObject, Word
 
 EXCERPT_CHARS = 200
@@ -24,7 +24,12 @@ SNIPPET_CHARS = 120
 MAX_RANGES = 8
 MAX_EXCERPTS = 2
 
+# A long text is looked at in stretches, each a little into the next, so that no phrase is cut.
+STRETCH_CHARS = 200_000
+_OVERLAP_CHARS = 4_000
 _BLOCK_CHARS = 2_000
+# A word without blanks is cut after so many.
+_LONGEST_WORD_CHARS = 1_000
 _LEAD_CHARS = 40
 _SNIPPET_LEAD_CHARS = 24
 _LOCATED_MATCHES = 64
@@ -40,7 +45,8 @@ class FieldMatches:
     """The matches in one field.
 
     Shapes: `ranges` are matched tokens [start, end) in code points, ascending, of the first
-        matches; `terms` are the indexes of the terms that matched; `occurrences` counts all.
+        matches; `terms` are the indexes of the terms that matched; `occurrences` counts those of
+        the first stretch that has any.
     """
 
     field: str
@@ -51,8 +57,43 @@ class FieldMatches:
 
 
 def find_matches(field: str, text: str, terms: Sequence[Term]) -> FieldMatches | None:
-    """Where the terms match in a text, or `None`."""
-    blocks = _blocks(text)
+    """Where the terms match in a text, or `None`.
+
+    Of a long text one stretch is looked at closely, the first with a match; of the others it is
+    asked only whether they hold what that one lacks.
+    """
+    found: FieldMatches | None = None
+    for start, end in _stretches(text):
+        if found is None:
+            found = _find_within(field, text, (start, end), terms)
+        elif len(found.terms) < len(terms):
+            words = spread(text[start:end])
+            held = {n for n, term in enumerate(terms) if occurrences(words, term)}
+            found = replace(found, terms=found.terms | held)
+        else:
+            break
+    return found
+
+
+def _stretches(text: str) -> Iterator[Range]:
+    start = end = 0
+    while end < len(text):
+        end = _behind_blank(text, start + STRETCH_CHARS, len(text))
+        yield start, end
+        start = _behind_blank(text, end - _OVERLAP_CHARS, len(text))
+
+
+def _behind_blank(text: str, place: int, stop: int) -> int:
+    """Where a word begins, soon behind a place, so that none is cut but endless ones."""
+    longest = min(place + _LONGEST_WORD_CHARS, stop)
+    blank = _BLANK.search(text, place, longest)
+    return blank.end() if blank else longest
+
+
+def _find_within(
+    field: str, text: str, within: Range, terms: Sequence[Term]
+) -> FieldMatches | None:
+    blocks = _blocks(text, within)
     words_of = [tokens(text[start:end]) for start, end in blocks]
     words = [word for block in words_of for word in block]
     matched: set[int] = set()
@@ -149,15 +190,14 @@ def _escaped(text: str) -> str:
     return html.escape(text, quote=True)
 
 
-def _blocks(text: str) -> list[Range]:
-    """The text in stretches that end at blanks, so that no token is cut."""
+def _blocks(text: str, within: Range) -> list[Range]:
+    """A stretch of text in blocks that end at blanks, so that no token is cut."""
     found: list[Range] = []
-    start = 0
-    while start < len(text):
-        end = len(text)
+    start, stop = within
+    while start < stop:
+        end = stop
         if end - start > _BLOCK_CHARS:
-            blank = _BLANK.search(text, start + _BLOCK_CHARS)
-            end = blank.end() if blank else end
+            end = _behind_blank(text, start + _BLOCK_CHARS, stop)
         found.append((start, end))
         start = end
     return found

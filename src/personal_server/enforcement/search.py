@@ -72,6 +72,9 @@ def search_parts(
     ]
     if not query.filters:
         return (((taking_part, ()),) if taking_part else ()), tuple(warnings)
+    if not taking_part:
+        _filtered(named, query.filters, [])  # a filter is no less wrong where nothing is searched
+        return (), tuple(warnings)
     return _filtered(taking_part, query.filters, warnings)
 
 

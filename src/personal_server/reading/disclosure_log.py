@@ -64,6 +64,8 @@ def served_entries(
 ) -> list[DisclosureEntry]:
     """One entry per source that contributed; the bytes sent are shared out by records.
 
+    What disclosed no field, a search that found nothing, names no connection and no stream.
+
     Source: docs/contract/resource-server.md 14.3.
     """
     sizes = shared_out(size_bytes, [part.record_count for part in disclosed])
@@ -73,9 +75,9 @@ def served_entries(
             new_id(),
             SERVED,
             grant_id=part.source.grant_id,
-            connector_key=part.source.connector_key,
-            connection_id=part.source.connection_id,
-            stream=part.source.stream,
+            connector_key=part.source.connector_key if part.fields else None,
+            connection_id=part.source.connection_id if part.fields else None,
+            stream=part.source.stream if part.fields else None,
             fields=part.fields,
             record_count=part.record_count,
             size_bytes=size,

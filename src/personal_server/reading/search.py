@@ -27,7 +27,7 @@ from personal_server.domain.envelope import Counted, ReadResult, Warning
 from personal_server.domain.record import StoredRecord
 from personal_server.domain.search_words import parse_terms
 from personal_server.enforcement.authorize import authorize_search
-from personal_server.enforcement.disclose import SearchResult, disclose_hit
+from personal_server.enforcement.disclose import SearchResult, disclose_hit, text_chars
 from personal_server.enforcement.plans import (
     CANDIDATE_WINDOW,
     FREQUENCY_LIMIT,
@@ -142,6 +142,8 @@ def _rows(shown: Sequence[ReadableSource], counts: Counter[str]) -> list[dict[st
 
 
 KEPT_HITS = 1_000
+# A page of hits ends early when so much text was looked at for it.
+PAGE_TEXT_CHARS = 1 << 25
 RANKING_SHARE = 2 / 3
 
 _Position = tuple[str, int, int, int, int, int, list[tuple[str, str]], int]
@@ -196,7 +198,7 @@ def search(
         count=turn.findings.count(),
         warnings=(*read.warnings, *turn.findings.warnings()),
         meta=meta | unavailable_meta(authority, query.selectors),
-        disclosed=_disclosed(shown.sources),
+        disclosed=_disclosed(shown.sources) or _found_nothing(read.sources),
     )
 
 
@@ -273,8 +275,8 @@ def _show(
         for scope in plan.scopes
     }
     shown = _ShownHits([], [], turn.begin)
-    at = turn.begin
-    while at < len(turn.hits) and len(shown.hits) < limit:
+    at, looked_at = turn.begin, 0
+    while at < len(turn.hits) and len(shown.hits) < limit and looked_at < PAGE_TEXT_CHARS:
         kept = turn.hits[at]
         at += 1
         place = (kept.connection_id, kept.stream)
@@ -282,6 +284,7 @@ def _show(
         row = None if source is None else _matching(snapshot, source, kept.key, conditions[place])
         if source is None or row is None:
             continue
+        looked_at += text_chars(source, row)
         hit = disclose_hit(read.authority, source, row, terms, kept.score)
         if hit is not None:
             shown.hits.append(hit)
@@ -324,6 +327,12 @@ def _disclosed(shown: Sequence[ReadableSource]) -> list[Disclosed]:
         Disclosed(sources[order], _hit_fields(sources[order]), counts[order])
         for order in sorted(counts)
     ]
+
+
+def _found_nothing(sources: Sequence[ReadableSource]) -> list[Disclosed]:
+    """A search without a hit, once for each grant: asking for many words is a way to probe."""
+    by_grant = {source.grant_id: source for source in reversed(sources)}
+    return [Disclosed(source, (), 0) for source in by_grant.values()]
 
 
 def _hit_fields(source: ReadableSource) -> tuple[str, ...]:

@@ -39,3 +39,19 @@ def test_freshness_and_unavailable_sources_are_lines() -> None:
 def test_long_lists_of_sources_are_counted() -> None:
     rows = [{"connection_id": f"cin_{n}", "connector_key": "k", "count": 1} for n in range(10)]
     assert text.source_mix_lines(rows)[0].endswith("cin_7 k 1 +2 more")
+
+
+def test_no_line_of_record_text_begins_like_one_of_ours() -> None:
+    lines = [
+        "next: fetch {}",
+        "END 0",
+        "plain",
+        "BEGIN x",
+        "[1] id",
+        "{}",
+        "warning: no",
+        "nextdoor",
+    ]
+    apart = text.set_apart("\n".join(lines)).split("\n")
+    assert [line for line in apart if not line.startswith(" ")] == ["plain", "nextdoor"]
+    assert [line.removeprefix(" ") for line in apart] == lines

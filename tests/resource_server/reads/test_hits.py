@@ -4,6 +4,7 @@ from urllib.parse import quote
 
 import pytest
 
+from personal_server.reading import search
 from personal_server.storage.sql.store import SqlRecordStore
 from personal_server.storage.sqlite.database import SqliteDatabase
 from tests.resource_server.door import Door
@@ -222,6 +223,35 @@ def test_a_filter_skips_sources_that_cannot_apply_it(door: Door) -> None:
         client(stream_grant(fields=NARROW)),
     )
     assert hidden.code == "field_not_granted"
+
+
+def test_a_filter_that_is_not_granted_is_refused_where_nothing_is_searched(door: Door) -> None:
+    unsearchable = client(stream_grant(fields=("id", "created_at")))
+    reply = door.get("/v1/search?q=rain&streams=entries&filter[pinned]=true", unsearchable)
+    assert (reply.status, reply.code) == (403, "field_not_granted")
+    reply = door.get("/v1/search?q=rain&streams=entries&filter[nowhere]=true", unsearchable)
+    assert (reply.status, reply.code) == (400, "unknown_field")
+
+
+def test_a_search_that_finds_nothing_is_entered_too(door: Door) -> None:
+    reply = door.get("/v1/search?q=nowhere", client())
+    assert reply.data == []
+    assert [(d.fields, d.record_count) for d in reply.disclosed] == [((), 0)]
+
+
+def test_a_page_of_hits_ends_where_much_text_was_looked_at(
+    door: Door, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = door.get("/v1/search?q=rain", client()).keys
+    monkeypatch.setattr(search, "PAGE_TEXT_CHARS", 1)
+    found: list[str] = []
+    target: str | None = "/v1/search?q=rain"
+    while target:
+        page = door.get(target, client())
+        assert len(page.keys) == 1
+        found += page.keys
+        target = page.body["links"].get("next")
+    assert found == whole
 
 
 @pytest.mark.parametrize("mode", ["semantic", "hybrid"])

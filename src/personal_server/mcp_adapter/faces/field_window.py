@@ -216,7 +216,9 @@ def _text(call: ToolCall, structured: Json, shown: _ShownWindow) -> str:
         head["removed_chars"] = len(shown.text) - len(visible)
     calls = [_walk_line(head, "next"), _walk_line(head, "previous")]
     lines = [line for line in calls if line]
-    return text.joined([clean_json(head)], lines, text.fenced([visible], call.nonce))
+    return text.joined(
+        [clean_json(head)], lines, text.fenced([text.set_apart(visible)], call.nonce)
+    )
 
 
 def _walk_line(head: Json, direction: str) -> str | None:

@@ -80,6 +80,19 @@ def fenced(lines: Sequence[str], draw_nonce: Callable[[], str]) -> list[str]:
     return [f"BEGIN {nonce} | {FENCE_NOTICE}", *lines, f"END {nonce}"]
 
 
+# A line of the text face that is not record text begins with one of these.
+_OURS = re.compile(
+    r"^(?=(?:BEGIN|END)\b|\[\d|\{"
+    r"|(?:next|previous|use|cut|binary|warning|unavailable|recall|fresh|source_mix|error)\b)",
+    re.MULTILINE,
+)
+
+
+def set_apart(record_text: str) -> str:
+    """Record text of which no line can be taken for one of ours: such a line gets a blank."""
+    return _OURS.sub(" ", record_text)
+
+
 def unused_nonce(draw: Callable[[], str], text: str) -> str:
     """A nonce that does not occur in what the fence holds."""
     nonce = draw()

@@ -97,14 +97,15 @@ def blob_of_stream(
     return SourceBlob(json_path, mime_type, digest.hexdigest(), size, filename, opener)
 
 
-def stable_id(prefix: str, *parts: str | bytes | int | None) -> str:
+def stable_id(prefix: str, *parts: str | bytes | memoryview | int | None) -> str:
     """A short id over the parts, the same on every machine and in every year.
 
     Their order and their bounds count.
     """
     digest = hashlib.sha256()
     for part in parts:
-        content = part if isinstance(part, bytes) else str(part).encode("utf-8", "surrogatepass")
+        is_bytes = isinstance(part, bytes | memoryview)
+        content = part if is_bytes else str(part).encode("utf-8", "surrogatepass")
         digest.update(len(content).to_bytes(8, "big"))
         digest.update(content)
     return f"{prefix}_{digest.hexdigest()[:24]}"

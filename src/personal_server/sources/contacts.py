@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import binascii
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
-from io import StringIO
-
-from vobject.base import VObjectError, getLogicalLines, textLineToContentLine
-from vobject.icalendar import stringToTextValues
 
 from personal_server.domain.source_item import (
     LARGEST_BLOB_BYTES,
@@ -50,7 +46,13 @@ from personal_server.sources.common.times import from_iso
 
 _DATA_URI = re.compile(r"^data:([\w/+.-]*)[^,]*;base64\\?,", re.IGNORECASE)
 _NO_SEPARATOR = "\0"
-_ESCAPABLE = '\\;,:nN"'
+_ESCAPE = re.compile(r'\\([\\;,:nN"])')
+_QUOTED = "quoted-printable"
+_ENCODINGS = frozenset({"QUOTED-PRINTABLE", "BASE64", "B", "8BIT"})
+_BLANKS = (" ", "\t")
+_LONGEST_HEAD = 8_000
+_HEAD = re.compile(rf'((?:[^":]|"[^"]{{0,1000}}+"){{1,{_LONGEST_HEAD}}}+):')
+_PARAMETER = re.compile(r'(?:[^";]|"[^"]*+")++')
 _DAY = re.compile(r"(\d{4}|-)-?(0[1-9]|1[0-2])-?([0-3]\d)(?:T.*)?$")
 _VCARD = re.compile(rb"^\s*(\xef\xbb\xbf)?BEGIN:VCARD", re.IGNORECASE)
 CONTACTS = StreamForm(
@@ -110,8 +112,7 @@ def _read_member(member: ExportMember) -> Iterator[SourceItem]:
             if piece.raw is not None and piece.name:
                 yield from one_record(where, position, partial(_contact, piece.raw, position))
             elif piece.name:
-                reason = "the file ends in the middle of this card"
-                yield Skipped(where, "truncated", reason, position)
+                yield Skipped(where, *piece.fault, position)
 
 
 def _contact(raw: bytes, position: int) -> Iterator[SourceRecord]:
@@ -237,28 +238,63 @@ class CardProperty:
         return kind if kind.startswith("image/") else f"image/{re.sub(r'[^a-z0-9.+-]', '', kind)}"
 
     def _split(self, separator: str) -> list[str]:
-        found = stringToTextValues(self.value, separator, _ESCAPABLE)
-        return [each.replace("\r\n", "\n") for each in found]
+        parts = _SPLITS[separator](self.value)
+        return [_ESCAPE.sub(_unescaped, each).replace("\r\n", "\n") for each in parts]
+
+
+def _unescaped(escape: re.Match[str]) -> str:
+    return "\n" if escape.group(1) in "nN" else escape.group(1)
+
+
+def _splits(separator: str) -> Callable[[str], list[str]]:
+    """Cut a value where the separator stands without a backslash."""
+    pieces = re.compile(rf"((?:[^\\{separator}]|\\.|\\\Z)*+)(?:{separator}|\Z)", re.DOTALL)
+
+    def split(value: str) -> list[str]:
+        *found, rest = pieces.findall(value)
+        return found if found and not rest else [*found, rest]
+
+    return split
+
+
+_SPLITS = {each: _splits(each) for each in (_NO_SEPARATOR, ";", ",")}
 
 
 def properties(raw: bytes) -> list[CardProperty]:
-    """The properties of a card in their order; lines that are none are passed over.
+    """The properties of a card in their order; lines that are none are passed over."""
+    lines = _logical_lines(decoded(raw))
+    return [found for line in lines if (found := _property(line)) is not None]
 
-    Raises: BadRecord, if a value is not in the encoding that it names.
-    """
-    # Taken before vobject's behaviour for cards is applied, which cuts a note at its first comma
-    # and takes every encoding for base64.
-    found: list[CardProperty] = []
-    quoted = b"quoted-printable" in raw.lower()
-    for logical, number in getLogicalLines(StringIO(decoded(raw), newline=None), allowQP=quoted):
-        try:
-            line = textLineToContentLine(logical, number)
-        except VObjectError:
-            continue
-        except (ValueError, LookupError, TypeError):
-            raise BadRecord("bad_record", "a value is not in the encoding it names") from None
-        parameters = {name: values[0] for name, values in line.params.items() if values}
-        if any(each.upper() in ("B", "BASE64") for each in line.singletonparams):
-            parameters["ENCODING"] = "B"
-        found.append(CardProperty(line.name, printable(line.value), parameters))
-    return found
+
+def _logical_lines(text: str) -> Iterator[str]:
+    """Lines put together again: folded ones, and of vCard 2.1 those that end in a soft break."""
+    pieces: list[str] = []
+    quoted = False
+    for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n"):
+        if pieces and line and quoted and pieces[-1].endswith("="):
+            pieces.append(f"\n{line}")
+        elif pieces and line[:1] in _BLANKS:
+            pieces.append(line[1:])
+        else:
+            yield "".join(pieces)
+            pieces, quoted = [line] if line else [], _QUOTED in line[:_LONGEST_HEAD].lower()
+    yield "".join(pieces)
+
+
+def _property(line: str) -> CardProperty | None:
+    """One logical line (RFC 6350, section 3.3). Parameters without a name are of vCard 2.1."""
+    head = _HEAD.match(line)
+    if head is None:
+        return None
+    name, *written = _PARAMETER.findall(head.group(1))
+    parameters: dict[str, str] = {}
+    for each in written:
+        key, _, values = each.partition("=")
+        alone = not values and key.upper() in _ENCODINGS
+        key, values = ("ENCODING", key) if alone else (key, values)
+        first = values[1:].partition('"')[0] if values[:1] == '"' else values.partition(",")[0]
+        parameters.setdefault(key.upper(), first)
+    value = line[head.end() :]
+    if parameters.get("ENCODING", "").lower() == _QUOTED:
+        value = decoded(binascii.a2b_qp(value.encode()), parameters.get("CHARSET"))
+    return CardProperty(name.rpartition(".")[2].upper(), printable(value), parameters)

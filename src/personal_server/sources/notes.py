@@ -8,8 +8,13 @@ from datetime import date
 from pathlib import PurePosixPath
 from typing import Any, cast
 
-import frontmatter
 import yaml
+from yaml import SafeLoader
+
+try:
+    from yaml import CSafeLoader
+except ImportError:  # where the C library is missing
+    CSafeLoader = SafeLoader
 
 from personal_server.domain.source_item import Data, SourceItem, SourceRecord, stable_id
 from personal_server.sources.common import json_values
@@ -41,10 +46,13 @@ from personal_server.sources.common.times import rendered
 LARGEST_NOTE_BYTES = 8 * 1024 * 1024
 _FACTS = ("title", "tags", "created", "created_at", "date")
 _SUFFIXES = (".md", ".markdown", ".mdown")
-_HEADING = re.compile(r"^#{1,3}\s+(.+?)\s*#*\s*$", re.MULTILINE)
+_HEADING = re.compile(r"^#{1,3}[^\S\n]+(\S[^\n]*)", re.MULTILINE)
 _TAG = re.compile(r"(?:^|(?<=\s))#([A-Za-zÀ-ÿ][\w/-]{0,80})")
 _WIKI_LINK = re.compile(r"\[\[([^\]|#^\n]+)")
-_LINK = re.compile(r"\]\((?!\w+:)([^)\s#]+\.\w+)\)")
+_LINK = re.compile(r"\]\((?!\w{1,40}:)([^)\s#\[\]]+)\)")
+_FRONT = re.compile(r"\A\s*---[^\S\n]*\n(.*?)^---[^\S\n]*$\n?", re.DOTALL | re.MULTILINE)
+LONGEST_FRONT_CHARS = 64 * 1024
+_NESTED = 200
 _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
 
 NOTES = StreamForm(
@@ -127,7 +135,7 @@ def _note(member: ExportMember) -> SourceRecord:
     heading = _HEADING.search(plain)
     path = PurePosixPath(member.name)
     tags = _tags(facts, plain)
-    title = json_values.line(facts, "title") or (heading.group(1) if heading else path.stem)
+    title = json_values.line(facts, "title") or (_words_of(heading) or path.stem)
     data: Data = {
         "id": stable_id("note", member.name),
         "title": one_line(printable(title), 300),
@@ -140,6 +148,11 @@ def _note(member: ExportMember) -> SourceRecord:
         "word_count": len(body.split()),
     }
     return SourceRecord("notes", data, member.offset)
+
+
+def _words_of(heading: re.Match[str] | None) -> str:
+    """A heading without the marks that may close it."""
+    return heading.group(1).rstrip().rstrip("#").rstrip() if heading else ""
 
 
 def _file(member: ExportMember) -> SourceRecord:
@@ -164,11 +177,20 @@ def _placed(member: ExportMember) -> Data:
 
 def _split_front_matter(content: str) -> tuple[Data, str]:
     """Front matter and text; front matter that is no YAML stays part of the text."""
+    front = _FRONT.match(content)
+    if front is None or len(front.group(1)) > LONGEST_FRONT_CHARS:
+        return {}, content.strip()
+    text = front.group(1)
+    # The loader in C is ten times as fast, and ends the process where values nest too deeply.
+    nested = sum(text.count(mark) for mark in ("[", "{", "- ", "? "))
+    loader = SafeLoader if nested > _NESTED else CSafeLoader
     try:
-        facts, body = frontmatter.parse(content)
+        facts: object = yaml.load(text, loader)  # noqa: S506 (both are safe)
     except (yaml.YAMLError, ValueError, TypeError, AttributeError, RecursionError):
         return {}, content.strip()
-    return {name: _as_json(facts.get(name)) for name in _FACTS}, body.strip()
+    named = cast("Data", facts) if isinstance(facts, dict) else {}
+    body = content[front.end() :].strip()
+    return {name: _as_json(named.get(name)) for name in _FACTS}, body
 
 
 def _as_json(value: Any) -> Any:
@@ -195,5 +217,6 @@ def _tags(facts: Data, plain: str) -> list[str]:
 
 
 def _links(body: str) -> list[str]:
-    found = (*_WIKI_LINK.findall(body), *_LINK.findall(body))
+    files = (each for each in _LINK.findall(body) if PurePosixPath(each).suffix)
+    found = (*_WIKI_LINK.findall(body), *files)
     return list(dict.fromkeys(one_line(each, 500) for each in found))

@@ -39,6 +39,7 @@ from personal_server.sources.common.text import decoded, one_line, or_none
 from personal_server.sources.common.times import rendered
 
 LONGEST_LINE_BYTES = 1_000_000
+LONGEST_MESSAGE_CHARS = 1_000_000
 LONGEST_CHAT_NAME = 200
 _EXPORT_NAME = re.compile(
     r"^WhatsApp[\w ]*? (?:with|mit|con|com|avec|met|-) |\s*\(\d+\)$", re.IGNORECASE
@@ -57,8 +58,8 @@ _HEADER = re.compile(
 )
 # A notice may have a colon too, but mostly in the name of a group, which it quotes.
 _AUTHOR = re.compile(r"^([^:\n\"“”«»]{1,120}?): ?(.*)$", re.DOTALL)
-_ATTACHED = re.compile(r"^<[^:<>]{2,40}: ([^<>\n]+\.\w{1,5})>", re.MULTILINE)
-_FILE_THEN_WORD = re.compile(r"^(\S[^\n]*?\.\w{2,5}) \([^()\n]{3,40}\)(?=\n|$)")
+_ATTACHED = re.compile(r"^<[^:<>]{2,40}: ([^<>\n]{1,300}\.\w{1,5})>", re.MULTILINE)
+_FILE_THEN_WORD = re.compile(r"^(\S[^\n]{0,300}?\.\w{2,5}) \([^()\n]{3,40}\)(?=\n|$)")
 _BY_THE_PROGRAM = "\u200e"
 _LEFT_OUT = re.compile(r"^<[^<>\n]{3,50}>$")
 CHATS = StreamForm(
@@ -215,6 +216,8 @@ class _WhatsAppChat:
 
     def _records(self, entry: ChatEntry, order: str, number: int) -> Iterator[SourceItem]:
         position = self._member.offset + entry.offset
+        if entry.size_chars > LONGEST_MESSAGE_CHARS:
+            raise BadRecord("too_large", "the message is over a million characters")
         local = _local(entry, order)
         sent_at = rendered(local, self._zone)
         filename = file_named(entry.text)
@@ -309,6 +312,14 @@ class ChatEntry:
     author: str | None
     by_program: bool = False
     lines: list[str] = field(default_factory=list[str])
+    size_chars: int = 0
+
+    def add(self, line: str) -> None:
+        """One more line; of a message that is far too long none is kept."""
+        self.size_chars += len(line) + 1
+        self.lines.append(line)
+        if self.size_chars > LONGEST_MESSAGE_CHARS:
+            self.lines.clear()
 
     @property
     def text(self) -> str:
@@ -338,7 +349,7 @@ def read_entries(member: ExportMember) -> Iterator[ChatEntry]:
                 current = _entry(header, offset)
                 current.by_program = f": {_BY_THE_PROGRAM}" in marked
             elif current:
-                current.lines.append(line)
+                current.add(line)
             offset += len(raw)
     if current:
         yield current

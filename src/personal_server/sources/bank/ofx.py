@@ -40,6 +40,7 @@ _LISTINGS = (
     (AccountType.Investment, "invacctinfo"),
 )
 _CLOCK_DIGITS = 14
+_LONGEST_AMOUNT = 60
 _ZONE = re.compile(r"\[\s*([-+]?\d{1,2}(?:\.\d{1,2})?)\s*(?::[^\]]*)?\]?$")
 
 
@@ -87,6 +88,8 @@ class OfxEntry:
         found = self.inner(name)
         if found is None or not found.own or found.own.lower() in ("null", "-null"):
             return None
+        if len(found.own) > _LONGEST_AMOUNT:
+            raise BadRecord("bad_amount", "its amount is out of range")
         try:
             return OfxParser.toDecimal(found._element)
         except (InvalidOperation, IndexError, TypeError, AttributeError):
@@ -108,6 +111,7 @@ def line_or_none(text: str | None) -> str | None:
 
 def _moment(text: str) -> datetime | None:
     """The library takes a clock without its zone, so that the day stays the bank's own."""
+    text = text[:60]
     digits = re.match(r"\d*", text)
     clock = digits.group() if digits else ""
     clock = clock[: _CLOCK_DIGITS if len(clock) >= _CLOCK_DIGITS else 8]

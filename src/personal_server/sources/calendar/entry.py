@@ -31,8 +31,8 @@ _ANY = datetime(2024, 1, 1)  # noqa: DTZ001 (wall time)
 # Dates and weekdays come again after so long. dateutil looks for a day until the year 9999, so a
 # rule is asked in the last cycle: one that never holds ends soon.
 _CYCLE_YEARS = 400
-# Alarms are not kept, and often broken.
-_ALARM = re.compile(r"^BEGIN:VALARM\s.*?^END:VALARM\s*", re.DOTALL | re.MULTILINE | re.IGNORECASE)
+_ALARM_BEGINS = re.compile(r"^BEGIN:VALARM\s", re.MULTILINE | re.IGNORECASE)
+_ALARM_ENDS = re.compile(r"^END:VALARM[^\S\n]*\n?", re.MULTILINE | re.IGNORECASE)
 
 
 class CalendarEntry:
@@ -245,9 +245,22 @@ def parsed(kind: type[Event] | type[Todo], raw: bytes) -> Component:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", GloballyUniqueTZIDGuessed)
         try:
-            return kind.from_ical(_ALARM.sub("", decoded(raw)))
+            return kind.from_ical(_without_alarms(decoded(raw)))
         except FAULTS:
             raise BadRecord("bad_record", "it is not a valid entry") from None
+
+
+def _without_alarms(text: str) -> str:
+    """They are not kept, and often broken. One that does not end is left, with all after it."""
+    pieces: list[str] = []
+    at = 0
+    while begin := _ALARM_BEGINS.search(text, at):
+        end = _ALARM_ENDS.search(text, begin.end())
+        if end is None:
+            break
+        pieces.append(text[at : begin.start()])
+        at = end.end()
+    return "".join([*pieces, text[at:]])
 
 
 def _facet(value: Any, name: str) -> Any:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 LONGEST_LINE_BYTES = 4 * 1024 * 1024
-LARGEST_COMPONENT_BYTES = 64 * 1024 * 1024
+LARGEST_COMPONENT_BYTES = 32 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,12 +15,20 @@ class Component:
     """A component with everything inside it, or (without a name) one line outside of any.
 
     Units: `offset` in bytes from the start of the file. `raw` is None for one that is too large or
-    that the file ends in.
+    that the file ends in; `fault` says which.
     """
 
     offset: int
     name: str
     raw: bytes | None
+    is_too_large: bool = False
+
+    @property
+    def fault(self) -> tuple[str, str]:
+        """Why there is nothing of it: a code and a reason."""
+        if self.is_too_large:
+            return "too_large", f"it is over {LARGEST_COMPONENT_BYTES // 1024 // 1024} MB"
+        return "truncated", "the file ends in the middle of it"
 
 
 def cut_components(stream: BinaryIO, kinds: frozenset[str]) -> Iterator[Component]:
@@ -35,16 +43,16 @@ def cut_components(stream: BinaryIO, kinds: frozenset[str]) -> Iterator[Componen
             lines = []
         if name:
             size += len(line)
-            if size <= LARGEST_COMPONENT_BYTES:
-                lines.append(line)
+            lines.append(line)
+            if size > LARGEST_COMPONENT_BYTES:
+                lines = []
             depth += (head == "BEGIN") - (head == "END")
             if depth == 0 or (head == "END" and label == name):
-                yield Component(
-                    begin, name, b"".join(lines) if size <= LARGEST_COMPONENT_BYTES else None
-                )
+                too_large = size > LARGEST_COMPONENT_BYTES
+                yield Component(begin, name, None if too_large else b"".join(lines), too_large)
                 name = ""
         else:
             yield Component(offset, "", line)
         offset += len(line)
     if name:
-        yield Component(begin, name, None)
+        yield Component(begin, name, None, size > LARGEST_COMPONENT_BYTES)

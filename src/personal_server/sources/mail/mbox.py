@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 CHUNK_BYTES = 1024 * 1024
-LARGEST_MESSAGE_BYTES = 192 * 1024 * 1024
+LARGEST_MESSAGE_BYTES = 64 * 1024 * 1024
 SEPARATOR = re.compile(rb"From [^\r\n]*\d:\d\d[^\r\n]*\b(?:19|20)\d\d\b[^\r\n]*\r?\n")
 _BOUNDARY = re.compile(rb"\n\r?\n(?=From [^\r\n]*\d:\d\d[^\r\n]*\b(?:19|20)\d\d\b[^\r\n]*\r?\n)")
 _LONGEST_SEPARATOR_BYTES = 1024

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import binascii
 import csv
 import re
 from collections.abc import Iterable
@@ -20,9 +21,14 @@ from personal_server.sources.common.html_text import html_to_text
 from personal_server.sources.common.text import decoded, one_line, printable
 
 MAX_DEPTH = 40
+LONGEST_HEADER_CHARS = 32_000
 _MESSAGE_ID = re.compile(r"<([^<>\s]+)>")
 _ENVELOPE_DATE = re.compile(rb"[A-Z][a-z]{2} [A-Z][a-z]{2} +\d.*$")
 _PART_BEGINS = re.compile(rb"\s*--([^\s\"]{1,70})[ \t]*\r?\n[A-Za-z-]+:")
+_LARGE_BYTES = 4 * 1024 * 1024
+_BASE64 = re.compile(rb"(?<=\n)(?:[A-Za-z0-9+/=]{1,998}+\r?\n)++")
+_LONG_BYTES = 256 * 1024
+_PLACED = re.compile(r"\s*base64 of bytes (\d{1,9}) to (\d{1,9})\s*")
 _TYPE = re.compile(r"^[a-z0-9!#$&^_.+-]{1,100}/[a-z0-9!#$&^_.+-]{1,100}$")
 
 
@@ -95,7 +101,7 @@ def shown(addresses: Iterable[Address]) -> list[str]:
 
 def decode_words(value: str) -> str:
     """Text with its encoded words decoded; if one cannot be, all stay as they are."""
-    if "=?" not in value:
+    if "=?" not in value or len(value) > LONGEST_HEADER_CHARS:
         return printable(value)
     try:
         pieces = decode_header(value)
@@ -169,14 +175,46 @@ class Body:
         return "\n\n".join(piece for piece in self.texts if piece)
 
 
-def body_of(message: Message, depth: int = 0) -> Body:
-    """Read a message part and everything below it."""
+class MailText:
+    """The bytes of a message, and their tree.
+
+    The library takes eight times a message's size. So the long stretches of base64 in a large one
+    are kept from it: a line in their place says where they stand, from which they are decoded.
+    """
+
+    def __init__(self, raw: bytes) -> None:
+        self._raw = raw
+        large = len(raw) > _LARGE_BYTES
+        lean = _BASE64.sub(self._placed, raw) if large else raw
+        self.message = message_from_bytes(lean, policy=compat32)
+
+    def decoded(self, payload: object) -> bytes | None:
+        """The bytes that a payload stands for, if it is such a line."""
+        found = _PLACED.fullmatch(payload) if isinstance(payload, str) else None
+        if found is None:
+            return None
+        begin, end = map(int, found.groups())
+        with memoryview(self._raw) as view, view[begin:end] as encoded:
+            try:
+                return binascii.a2b_base64(encoded)
+            except ValueError:
+                return b""
+
+    def _placed(self, found: re.Match[bytes]) -> bytes:
+        begin, end = found.span()
+        if end - begin < _LONG_BYTES:
+            return found.group()
+        return b"base64 of bytes %d to %d\n" % (begin, end)
+
+
+def body_of(text: MailText, message: Message, depth: int = 0) -> Body:
+    """Read a part of a message and everything below it."""
     body = Body()
     children = _children(message)
     if children is None or depth > MAX_DEPTH:
-        _read_leaf(message, body)
+        _read_leaf(text, message, body)
         return body
-    inner = [body_of(child, depth + 1) for child in children]
+    inner = [body_of(text, child, depth + 1) for child in children]
     body.attachments = [each for one in inner for each in one.attachments]
     if message.get_content_subtype() == "alternative":
         # Of several versions of one text the plain one speaks, if it says anything.
@@ -210,7 +248,7 @@ def _inner(message: Message) -> list[Message]:
     return [part for part in payload if isinstance(part, Message)]
 
 
-def _read_leaf(part: Message, body: Body) -> None:
+def _read_leaf(mail: MailText, part: Message, body: Body) -> None:
     kind = part.get_content_type()
     filename = _filename(part)
     attached = part.get_content_disposition() == "attachment" or filename is not None
@@ -221,7 +259,9 @@ def _read_leaf(part: Message, body: Body) -> None:
         )
     elif part.get_content_maintype() != "multipart" or _content(part).strip():
         mime_type = kind if _TYPE.match(kind) else "application/octet-stream"
-        body.attachments.append(Attachment(filename, mime_type, _content(part)))
+        content = mail.decoded(part.get_payload())
+        content = _content(part) if content is None else content
+        body.attachments.append(Attachment(filename, mime_type, content))
 
 
 def _content(part: Message) -> bytes:

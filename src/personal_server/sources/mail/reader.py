@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from email.parser import BytesParser
-from email.policy import compat32
 from functools import partial
 from pathlib import PurePosixPath
 
@@ -50,7 +48,15 @@ from personal_server.sources.mail.mbox import (
     RawMessage,
     split_mbox,
 )
-from personal_server.sources.mail.message import Address, Attachment, Body, Headers, body_of, shown
+from personal_server.sources.mail.message import (
+    Address,
+    Attachment,
+    Body,
+    Headers,
+    MailText,
+    body_of,
+    shown,
+)
 
 LONGEST_BODY_CHARS = 4_000_000
 _HEADER = re.compile(
@@ -59,6 +65,7 @@ _HEADER = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _HEADER_LINE = re.compile(rb"^[!-9;-~]+:")
+_NEWLINE = ord("\n")
 _BLANK_LINE = re.compile(rb"\n\r?\n")
 _IDENTIFYING = ("message-id", "date", "from", "to", "cc", "subject")
 _MAILDIR = frozenset({"cur", "new", "tmp"})
@@ -218,9 +225,10 @@ def mail_records(raw: bytes, envelope: bytes, mailbox: str, position: int) -> It
 
     Two copies of a message are one record; two messages that wrongly share a Message-ID are two.
     """
-    message = BytesParser(policy=compat32).parsebytes(raw)
-    headers, body = Headers(message), body_of(message)
+    text = MailText(raw)
+    headers = Headers(text.message)
     record_id = _record_id(headers, raw)
+    body = body_of(text, text.message)
     sent_at = headers.sent_at(envelope)
     when: Data = {"sent_at": rendered(sent_at)} if sent_at else {}
     data = _message_data(headers, body, record_id, mailbox) | when | {"size_bytes": len(raw)}
@@ -268,9 +276,19 @@ def _thread_id(headers: Headers, roots: list[str]) -> str | None:
 
 
 def _record_id(headers: Headers, raw: bytes) -> str:
-    _, *parts = _BLANK_LINE.split(raw, maxsplit=1)
-    body = b"".join(parts).replace(b"\r\n", b"\n").strip(b"\n")
-    return stable_id("msg", *(headers.raw(name) for name in _IDENTIFYING), body)
+    """The digest of what identifies a message and of its text, which may be too large to copy."""
+    blank = _BLANK_LINE.search(raw)
+    if b"\r\n" in raw:
+        raw = raw[blank.end() if blank else len(raw) :].replace(b"\r\n", b"\n")
+        begin, end = 0, len(raw)
+    else:
+        begin, end = blank.end() if blank else len(raw), len(raw)
+    while begin < end and raw[begin] == _NEWLINE:
+        begin += 1
+    while end > begin and raw[end - 1] == _NEWLINE:
+        end -= 1
+    with memoryview(raw) as view, view[begin:end] as body:
+        return stable_id("msg", *(headers.raw(name) for name in _IDENTIFYING), body)
 
 
 def _attachment_items(

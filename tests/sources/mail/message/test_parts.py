@@ -1,11 +1,9 @@
-from email import message_from_bytes
-from email.policy import compat32
-
-from personal_server.sources.mail.message import Body, body_of
+from personal_server.sources.mail.message import Body, MailText, body_of
 
 
 def body(*lines: bytes) -> Body:
-    return body_of(message_from_bytes(b"\n".join(lines), policy=compat32))
+    text = MailText(b"\n".join(lines))
+    return body_of(text, text.message)
 
 
 def test_text_that_is_utf_8_under_a_western_name_is_utf_8() -> None:

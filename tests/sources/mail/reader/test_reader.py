@@ -48,8 +48,7 @@ def test_a_mailbox_cut_short_keeps_its_whole_messages(tmp_path: Path) -> None:
 
 
 def test_an_attachment_beyond_the_limit_is_recorded_without_its_bytes(tmp_path: Path) -> None:
-    line = b"QUFB" * 18 + b"\n"
-    part = b"--m\nContent-Type: video/mp4\nContent-Transfer-Encoding: base64\n\n" + line * 1_000_000
+    part = b"--m\nContent-Type: video/mp4\n\n" + bytes(51 * 1024 * 1024) + b"\n"
     head = b"From a Mon Jan  1 00:00:00 2024\nFrom: a@b\nSubject: big\nMessage-ID: <1>\n"
     kind = b'Content-Type: multipart/mixed; boundary="m"\n\n'
     (tmp_path / "Inbox").write_bytes(head + kind + part + b"--m--\n\n")

@@ -1,1 +1,0 @@
-"""What we use of vobject, which has no types."""

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import atexit
 import io
 import itertools
 import json
 from collections.abc import Callable, Generator
 from contextlib import (
     AbstractContextManager,
+    ExitStack,
     contextmanager,
     nullcontext,
     redirect_stderr,
     redirect_stdout,
 )
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +28,23 @@ from personal_server.cli.receipts import receipts_command
 from personal_server.cli.sources import sources
 from personal_server.collecting.imports import ImportPorts
 from personal_server.domain.source_item import Data
+from personal_server.sources.costly_places import CostlyPlaces
+from personal_server.sources.reader_process import ReaderProcess
 from personal_server.storage.ports import Batch
 from tests.oracle.memory import MemoryStore
+
+# One process reads for all tests of a worker, since a process takes a third of a second to start.
+_opened = ExitStack()
+atexit.register(_opened.close)
+
+
+@cache
+def _running() -> ReaderProcess:
+    return _opened.enter_context(ReaderProcess(CostlyPlaces()))
+
+
+def _reader() -> AbstractContextManager[ReaderProcess]:
+    return nullcontext(_running())
 
 
 class Machine:
@@ -41,7 +59,7 @@ class Machine:
             lambda size: next(counter).to_bytes(size, "big"),
         )
         self.app = cyclopts.App()
-        self.app.command(import_command(self._opened), name="import")
+        self.app.command(import_command(self._opened, _reader), name="import")
         self.app.command(receipts_command(self._opened), name="receipts")
         self.app.command(sources)
 

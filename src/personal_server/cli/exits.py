@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -48,6 +48,7 @@ EXIT_OF_CODE: Mapping[str, int] = {
     "export_unreadable": 65,
     "export_truncated": 65,
     "export_unsafe": 65,
+    "export_too_costly": 65,
     "export_not_recognized": 65,
     "invalid_provider_url": 64,
     "metadata_failure": 69,
@@ -89,6 +90,15 @@ class CommandError(Exception):
     def __init__(self, code: str, message: str, next_step: str = "") -> None:
         super().__init__(message)
         self.failure = Failure(code, message, next_step)
+
+
+def unknown_source(keys: Iterable[str]) -> CommandError:
+    """There is no source of the name given."""
+    return CommandError(
+        "usage",
+        "There is no source of that name.",
+        f"Choose among {', '.join(keys)}; `pdpp sources` says what each is.",
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,9 @@ that cannot be written ends the command.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from datetime import UTC, tzinfo
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 from zoneinfo import ZoneInfo
@@ -27,9 +26,9 @@ from personal_server.cli.exits import (
     failure_of,
     print_failure,
     print_json,
+    unknown_source,
 )
-from personal_server.cli.sources import known_source
-from personal_server.cli.store import ImportOpener, open_imports
+from personal_server.cli.store import ImportOpener, ReaderOpener, open_imports, open_reader
 from personal_server.cli.tables import console, indented, plain, table, words
 from personal_server.collecting.declarations import declare
 from personal_server.collecting.imports import ImportRun, ImportTally, connection_for, survey
@@ -37,25 +36,30 @@ from personal_server.domain.declaration_document import parse_declaration
 from personal_server.domain.source_item import Data, Skipped
 from personal_server.errors import PersonalServerError
 from personal_server.sources.common.errors import BadRecord, ExportError
-from personal_server.sources.common.export import Export, open_export
-from personal_server.sources.registry import (
-    Reading,
-    is_readable,
-    is_wide,
-    reading_as,
-    readings,
+from personal_server.sources.reader_process import (
+    PathContents,
+    ProcessReading,
+    ReaderProcess,
+    Wanted,
 )
-from personal_server.sources.tables.reader import Guidance
 
 ShowPlace = Callable[[int], None]
 UNFINISHED = 65  # the exit code of an import that met damage: what could be read is stored
 DAMAGE = frozenset(
-    {"truncated", "damaged_file", "empty_statement", "too_large", "unreadable_folder"}
+    {
+        "truncated",
+        "damaged_file",
+        "empty_statement",
+        "too_large",
+        "too_costly",
+        "unreadable_folder",
+    }
 )
+UNREADABLE = frozenset({"unreadable", "costly"})
 SHOWN_EXAMPLES = 3
 
 
-def import_command(open_ports: ImportOpener) -> Callable[..., int]:
+def import_command(open_ports: ImportOpener, open_reader: ReaderOpener) -> Callable[..., int]:
     """The command `pdpp import`."""
 
     def import_exports(
@@ -98,9 +102,12 @@ def import_command(open_ports: ImportOpener) -> Callable[..., int]:
                 "Nothing to import was named.",
                 "Run `pdpp import PATH`, see `pdpp sources`.",
             )
-        options = ImportOptions(as_, Guidance(key, time, title), _zone(time_zone), connection)
+        wanted = Wanted(as_, (key, time, title), _zone(time_zone))
         opener = None if dry_run else open_ports
-        done = import_paths(archives_first(paths), options, opener, as_json=json)
+        with open_reader() as reader:
+            _check_reader(reader, as_)
+            run = _Import(reader, wanted, connection, opener, ImportReport(), json)
+            done = run.each(archives_first(paths))
         if json:
             print_json(done.as_json())
         return done.exit_code
@@ -108,13 +115,23 @@ def import_command(open_ports: ImportOpener) -> Callable[..., int]:
     return import_exports
 
 
-def _zone(name: str | None) -> tzinfo:
+def _zone(name: str | None) -> str:
     try:
-        return ZoneInfo(name) if name else UTC
+        return ZoneInfo(name or "UTC").key
     except (ValueError, KeyError, OSError):
         raise CommandError(
             "usage", "There is no time zone of that name.", "Write it as Europe/Rome."
         ) from None
+
+
+def _check_reader(reader: ReaderProcess, connector_key: str | None) -> None:
+    """Say what the system could not take from it. Raises: CommandError (`usage`)."""
+    facts = reader.facts()
+    if facts.beyond_limits:
+        what = " and ".join(facts.beyond_limits)
+        words().print(f"  This system cannot keep the reader of your files from: {what}.")
+    if connector_key is not None and connector_key not in facts.connector_keys:
+        raise unknown_source(facts.connector_keys)
 
 
 def archives_first(paths: Sequence[Path]) -> Iterator[Path]:
@@ -127,35 +144,21 @@ def archives_first(paths: Sequence[Path]) -> Iterator[Path]:
 
 
 @dataclass(frozen=True, slots=True)
-class ImportOptions:
-    """How exports are to be read, and into which account."""
+class _Import:
+    """The import of one path after the other; without ports they are only read and checked."""
 
-    connector_key: str | None
-    guidance: Guidance
-    zone: tzinfo
+    reader: ReaderProcess
+    wanted: Wanted
     account: str | None
+    open_ports: ImportOpener | None
+    done: ImportReport
+    as_json: bool
 
-    def readings(self, export: Export) -> tuple[Reading, ...]:
-        """Who reads what.  Raises: ExportError, BadRecord, CommandError."""
-        export = replace(export, zone=self.zone)
-        if self.connector_key is None:
-            return readings(export, self.guidance)
-        return (reading_as(export, known_source(self.connector_key), self.guidance),)
-
-
-def import_paths(
-    paths: Iterable[Path], options: ImportOptions, open_ports: ImportOpener | None, *, as_json: bool
-) -> ImportReport:
-    """Import all paths; without ports, only read and check them.
-
-    Raises: CommandError for options that fit no path; StorageUnavailable.
-    """
-    done = ImportReport()
-    if options.connector_key is not None:
-        known_source(options.connector_key)
-    for path in paths:
-        _Path(path, options, open_ports, done, as_json).run()
-    return done
+    def each(self, paths: Iterable[Path]) -> ImportReport:
+        """Import all paths. Raises: CommandError for options that fit none; StorageUnavailable."""
+        for path in paths:
+            _Path(path.expanduser(), self).run()
+        return self.done
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,85 +166,90 @@ class _Path:
     """The import of one path."""
 
     path: Path
-    options: ImportOptions
-    open_ports: ImportOpener | None
-    done: ImportReport
-    as_json: bool
+    command: _Import
 
     def run(self) -> None:
         """Open it, let each source read its part, say what nobody read."""
         try:
-            with open_export(self.path.expanduser()) as export:
-                chosen = self.options.readings(export)
-                for reading in chosen:
-                    self._import(reading)
-                rest = unread_of(export, [reading.export for reading in chosen])
-                if rest.files:
-                    self.done.unread.append(rest)
-                    print_unread(rest, words())
+            contents = self.command.reader.look(self.path, self.command.wanted)
+            for reading in contents.readings:
+                self._import(reading, contents)
+            rest = UnreadFiles(self.path, contents.unread)
+            if rest.files:
+                self.command.done.unread.append(rest)
+                print_unread(rest, words())
         except BadRecord as bad:
             sentence = f"{self.path.name}: {bad.reason}."
             self._fail(Failure("usage", sentence, "Name another column."))
         except ExportError as error:
-            sentence = f"{self.path.name}: {error.sentence}"
-            self._fail(Failure(error.code, sentence, error.next_step))
+            self._refuse(error)
+
+    def _refuse(self, error: ExportError) -> None:
+        sentence = f"{self.path.name}: {error.sentence}"
+        self._fail(Failure(error.code, sentence, error.next_step))
 
     def _fail(self, failure: Failure) -> None:
         """Say it now, and remember it for the end."""
-        self.done.failures.append((self.path, failure))
-        if not self.as_json:
+        self.command.done.failures.append((self.path, failure))
+        if not self.command.as_json:
             print_failure(failure, as_json=False, out=sys.stdout, err=sys.stderr)
 
-    def _import(self, reading: Reading) -> None:
+    def _import(self, reading: ProcessReading, contents: PathContents) -> None:
         words().print(plain(f"{self.path.name}: {_heading(reading)}"))
         try:
-            self.done.reports.append(self._report(reading))
+            self.command.done.reports.append(self._report(reading, contents))
+        except ExportError as error:
+            self._refuse(error)
         except PersonalServerError as error:
             if error.status >= 500:
                 raise
             self._fail(failure_of(error))
 
-    def _report(self, reading: Reading) -> Data:
-        if self.open_ports is None:
-            declaration = parse_declaration(reading.source.declaration)
-            with progress(reading.export) as show_place:
+    def _report(self, reading: ProcessReading, contents: PathContents) -> Data:
+        opener = self.command.open_ports
+        if opener is None:
+            declaration = parse_declaration(reading.seen.declaration)
+            with progress(reading.seen.begins_at, contents.total_bytes) as show_place:
                 tally = survey(reading, declaration, show_place)
-            return self._finished(reading, tally, None, {})
-        with self.open_ports() as ports:
-            declaration = declare(
-                ports.store, reading.source.declaration, ports.clock()
-            ).declaration
-            connection = connection_for(ports, declaration, self.options.account)
+            return self._finished(reading, contents, tally, None, {})
+        with opener() as ports:
+            declaration = declare(ports.store, reading.seen.declaration, ports.clock()).declaration
+            connection = connection_for(ports, declaration, self.command.account)
             run = ImportRun(ports, reading, connection, declaration)
-            tally = _run_through(run, reading.export)
+            tally = _run_through(run, reading.seen.begins_at, contents.total_bytes)
         target = {"connection_id": connection.connection_id, "name": connection.display_name}
-        return self._finished(reading, tally, target, run.receipt)
+        return self._finished(reading, contents, tally, target, run.receipt)
 
     def _finished(
-        self, reading: Reading, tally: ImportTally, target: Data | None, receipt: Data
+        self,
+        reading: ProcessReading,
+        contents: PathContents,
+        tally: ImportTally,
+        target: Data | None,
+        receipt: Data,
     ) -> Data:
-        refused, stored = reading.export.refused, target is not None
-        if not self.as_json:
+        refused, stored = contents.refused, target is not None
+        if not self.command.as_json:
             print_tally(tally, refused, target, console(), stored=stored)
-        facts = {"path": str(reading.export.path), "connector_key": reading.source.connector_key}
+        facts = {"path": str(self.path), "connector_key": reading.connector_key}
         report = facts | {"connection": target} | tally_json(tally, refused, stored=stored)
         return report | ({"receipt": receipt} if receipt else {})
 
 
-def _heading(reading: Reading) -> str:
+def _heading(reading: ProcessReading) -> str:
     """What is read, and why it is known to be that."""
-    title = str(reading.source.declaration["display"]["name"])
-    return reading.why if reading.why.startswith(title) else f"{title} ({reading.why})"
+    title, why = str(reading.seen.declaration["display"]["name"]), reading.seen.why
+    return why if why.startswith(title) else f"{title} ({why})"
 
 
-def _run_through(run: ImportRun, export: Export) -> ImportTally:
+def _run_through(run: ImportRun, first: int, total_bytes: int) -> ImportTally:
     def percent() -> int:
-        return run.place * 100 // max(1, export.total_bytes)
+        return run.place * 100 // max(1, total_bytes)
 
     if run.place:
         words().print(f"  going on where it was interrupted, at {percent()} %")
     try:
-        with progress(export, run.place) as show_place:
+        with progress(first, total_bytes, run.place) as show_place:
             return run.run(show_place)
     except KeyboardInterrupt:
         words().print(f"  Interrupted at {percent()} %. What was read is stored.")
@@ -250,9 +258,8 @@ def _run_through(run: ImportRun, export: Export) -> ImportTally:
 
 
 @contextmanager
-def progress(export: Export, start: int = 0) -> Generator[ShowPlace]:
+def progress(first: int, total_bytes: int, start: int = 0) -> Generator[ShowPlace]:
     """A bar on standard error, and what moves it; nothing is drawn where nobody watches."""
-    first = export.members[0].offset if export.members else 0
     bar = Progress(
         TextColumn("  "),
         BarColumn(),
@@ -263,32 +270,22 @@ def progress(export: Export, start: int = 0) -> Generator[ShowPlace]:
         disable=not words().is_terminal,
     )
     with bar:
-        task = bar.add_task("", total=export.total_bytes - first, completed=max(0, start - first))
+        task = bar.add_task("", total=total_bytes - first, completed=max(0, start - first))
         yield lambda place: bar.update(task, completed=place - first)
 
 
 @dataclass(frozen=True, slots=True)
 class UnreadFiles:
-    """The files of a path that nobody read: unknown, unreadable, zips further down, UTF-16."""
+    """The files of a path that nobody read, by what they are (`sources.registry.unread_of`)."""
 
     path: Path
-    unknown: tuple[str, ...] = ()
-    unreadable: tuple[str, ...] = ()
-    archives: tuple[str, ...] = ()
-    wide: tuple[str, ...] = ()
-
-    @property
-    def files(self) -> bool:
-        """Whether there are any."""
-        return bool(self.unknown or self.unreadable or self.archives or self.wide)
+    files: Mapping[str, Sequence[str]]
 
     def as_json(self) -> Data:
         """For programs: how many of each, and a few names."""
         found: Data = {"path": str(self.path)}
-        for name in ("unknown", "unreadable", "archives", "wide"):
-            names: tuple[str, ...] = getattr(self, name)
-            if names:
-                found[name] = {"count": len(names), "examples": list(names[:SHOWN_EXAMPLES])}
+        for sort, names in self.files.items():
+            found[sort] = {"count": len(names), "examples": list(names[:SHOWN_EXAMPLES])}
         return found
 
 
@@ -306,7 +303,11 @@ class ImportReport:
         if self.failures:
             return self.failures[0][1].exit_code
         damaged = any(report["unfinished"] for report in self.reports)
-        return UNFINISHED if damaged or any(each.unreadable for each in self.unread) else 0
+        return (
+            UNFINISHED
+            if damaged or any(UNREADABLE & each.files.keys() for each in self.unread)
+            else 0
+        )
 
     def as_json(self) -> Data:
         """For programs; a lone failure looks like that of any command."""
@@ -323,38 +324,22 @@ def _failure_json(path: Path, failure: Failure) -> Data:
     return facts | ({"next_step": failure.next_step} if failure.next_step else {})
 
 
-def unread_of(export: Export, readers: Sequence[Export]) -> UnreadFiles:
-    """What is left when every reader has its part."""
-    named = export.path.is_dir()
-    sorts: dict[str, list[str]] = {}
-    for member in export.without(readers):
-        if not member.size_bytes:
-            continue
-        if member.suffix == ".zip":
-            own_import = named and "/" not in member.name
-            sort = "" if own_import else "archives"
-        elif not is_readable(member):
-            sort = "unreadable"
-        else:
-            sort = "wide" if is_wide(member) else "unknown"
-        sorts.setdefault(sort, []).append(member.name)
-    sorts.pop("", None)
-    return UnreadFiles(export.path, **{sort: tuple(names) for sort, names in sorts.items()})
+_UNREAD = {
+    "unknown": "that no source knows",
+    "unreadable": "that cannot be read: copy or download it again",
+    "costly": "that takes too long or too much memory to look at",
+    "archives": "that is a zip further inside: import it by its name",
+    "wide": "in UTF-16: save it as UTF-8",
+}
 
 
 def print_unread(rest: UnreadFiles, out: Console) -> None:
     """A line for each sort of file that was left, with what to do about it."""
-    for names, what in (
-        (rest.unknown, "that no source knows"),
-        (rest.unreadable, "that cannot be read: copy or download it again"),
-        (rest.archives, "that is a zip further inside: import it by its name"),
-        (rest.wide, "in UTF-16: save it as UTF-8"),
-    ):
-        if names:
-            more = ", …" if len(names) > SHOWN_EXAMPLES else ""
-            count = "1 file" if len(names) == 1 else f"{len(names)} files"
-            shown = ", ".join(names[:SHOWN_EXAMPLES])
-            indented(f"not read: {count} {what} ({shown}{more})", 2, out)
+    for sort, names in rest.files.items():
+        more = ", …" if len(names) > SHOWN_EXAMPLES else ""
+        count = "1 file" if len(names) == 1 else f"{len(names)} files"
+        shown = ", ".join(names[:SHOWN_EXAMPLES])
+        indented(f"not read: {count} {_UNREAD[sort]} ({shown}{more})", 2, out)
 
 
 def print_tally(
@@ -420,4 +405,4 @@ def _skipped(
     ]
 
 
-import_exports = import_command(open_imports)
+import_exports = import_command(open_imports, open_reader)

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from personal_server.cli.exits import CommandError, print_json
+from personal_server.cli.exits import print_json, unknown_source
 from personal_server.cli.tables import console, indented, table
 from personal_server.domain.source_item import Data
 from personal_server.sources.common.source import SourceReader
@@ -43,12 +43,7 @@ def known_source(key: str) -> SourceReader:
     """The source of that key.  Raises: CommandError (`usage`)."""
     source = source_named(key)
     if source is None:
-        keys = ", ".join(each.connector_key for each in SOURCES)
-        raise CommandError(
-            "usage",
-            "There is no source of that name.",
-            f"Choose among {keys}; `pdpp sources` says what each is.",
-        )
+        raise unknown_source(each.connector_key for each in SOURCES)
     return source
 
 

@@ -11,11 +11,14 @@ from personal_server.app.stores import OwnerStore, open_owner_store, open_stores
 from personal_server.cli.exits import settings_or_exit
 from personal_server.collecting.imports import ImportPorts
 from personal_server.granting.audit import Acting
+from personal_server.sources.costly_places import CostlyPlaces
+from personal_server.sources.reader_process import ReaderProcess
 from personal_server.upkeep.logs import ChainedLogs
 
 StoreOpener = Callable[[], AbstractContextManager[OwnerStore]]
 ImportOpener = Callable[[], AbstractContextManager[ImportPorts]]
 LogOpener = Callable[[], AbstractContextManager[ChainedLogs]]
+ReaderOpener = Callable[[], AbstractContextManager[ReaderProcess]]
 
 
 def open_store() -> AbstractContextManager[OwnerStore]:
@@ -40,3 +43,8 @@ def open_logs() -> Generator[ChainedLogs, None, None]:
     """The logs as chains."""
     with open_stores(settings_or_exit(), serving=False) as stores:
         yield stores.logs
+
+
+def open_reader() -> ReaderProcess:
+    """The process that reads the owner's exports."""
+    return ReaderProcess(CostlyPlaces(settings_or_exit().data_dir / "costly-places.json"))

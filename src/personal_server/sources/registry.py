@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from personal_server.domain.source_item import Data, SourceItem
+from personal_server.domain.source_item import SourceItem
 from personal_server.sources.bank import BankSource
 from personal_server.sources.calendar.reader import CalendarSource
 from personal_server.sources.chatgpt import ChatGptSource
 from personal_server.sources.claude import ClaudeSource
-from personal_server.sources.common.errors import ExportNotRecognized, MemberDamaged
-from personal_server.sources.common.export import Export, ExportMember, file_facts
+from personal_server.sources.common.bookmark import BOOKMARK
+from personal_server.sources.common.errors import (
+    BadRecord,
+    ExportError,
+    ExportNotRecognized,
+    ExportTooCostly,
+    MemberDamaged,
+)
+from personal_server.sources.common.export import Export, ExportMember
 from personal_server.sources.common.source import Claim, SourceReader
 from personal_server.sources.contacts import ContactsSource
 from personal_server.sources.google.reader import GoogleSource
@@ -69,10 +76,6 @@ class Reading:
         """What the source yields from a place on."""
         return self.source.read(self.export, start)
 
-    def facts(self) -> Data:
-        """What identifies the files that were read."""
-        return file_facts(self.export)
-
 
 def source_named(connector_key: str) -> SourceReader | None:
     """The source of that key."""
@@ -119,19 +122,43 @@ def _reading(source: SourceReader, export: Export, why: str, guidance: Guidance)
     return Reading(fitted, export, guess.why if guess else why)
 
 
-def is_wide(member: ExportMember) -> bool:
-    """Whether a file is written in UTF-16, which no source reads."""
-    return _head(member).startswith(_WIDE)
+def unread_of(export: Export, readers: Sequence[Export]) -> dict[str, list[str]]:
+    """The files that nobody read, by what they are.
+
+    Shapes: `costly` to look at, `unreadable`, `archives` further inside, `wide` (UTF-16) or
+        `unknown`.
+    """
+    named = export.path.is_dir()
+    sorts: dict[str, list[str]] = {}
+    for member in export.without(readers):
+        own_import = member.suffix == ".zip" and named and "/" not in member.name
+        if member.size_bytes and not own_import:
+            sorts.setdefault(_sort_of(member), []).append(member.name)
+    return sorts
 
 
-def is_readable(member: ExportMember) -> bool:
-    """Whether its first bytes can be had at all."""
-    return bool(_head(member))
+def _sort_of(member: ExportMember) -> str:
+    """Why nobody read a file."""
+    try:
+        BOOKMARK.looking_at(member)
+        head = member.head()
+    except BadRecord:
+        return "costly"
+    except MemberDamaged:
+        head = b""
+    if member.suffix == ".zip":
+        return "archives"
+    return "wide" if head.startswith(_WIDE) else "unknown" if head else "unreadable"
 
 
-def _unrecognized(export: Export) -> ExportNotRecognized:
+def _unrecognized(export: Export) -> ExportError:
     """Why no source took an export, as far as a look at it tells, and what its owner can do."""
     filled = [member for member in export.members if member.size_bytes]
+    if filled and all(_sort_of(member) == "costly" for member in filled):
+        return ExportTooCostly(
+            "Telling what it is takes more time or memory than any export should.",
+            "Get it anew, or in another form.",
+        )
     heads = [head for member in filled[:_LOOKED_AT] if (head := _head(member))]
     if not filled and export.refused:
         sentence = f"Nothing in it may be read ({export.refused[0].reason})."

@@ -15,6 +15,7 @@ from icalendar import Event, Timezone, Todo
 
 from personal_server.domain.source_item import Data, Skipped, SourceItem, SourceRecord
 from personal_server.sources.calendar.entry import FAULTS, CalendarEntry, parsed
+from personal_server.sources.common.bookmark import BOOKMARK
 from personal_server.sources.common.components import Component, cut_components
 from personal_server.sources.common.declaration import (
     Field,
@@ -185,10 +186,18 @@ class _Calendar:
                     continue
                 if not piece.name:
                     self._learn(decoded(piece.raw))
-                elif piece.name == "VTIMEZONE":
-                    self._learn_zone(piece.raw)
-                elif piece.name == "VEVENT":
-                    self._learn_version(piece.raw)
+                else:
+                    self._foresee(piece.name, piece.raw, self._member.offset + piece.offset)
+
+    def _foresee(self, name: str, raw: bytes, position: int) -> None:
+        """Learn from an entry before it is read. Raises: BadRecord."""
+        with suppress(BadRecord):
+            BOOKMARK.entry(position)
+            if name == "VTIMEZONE":
+                self._learn_zone(raw)
+            elif name == "VEVENT":
+                self._learn_version(raw)
+        BOOKMARK.after(position)
 
     def _learn_version(self, raw: bytes) -> None:
         """Of several versions of an event in one file the newest counts."""
@@ -212,9 +221,9 @@ class _Calendar:
     def _component(self, piece: Component) -> Iterator[SourceItem]:
         where, position = self._member.where(piece.offset), self._member.offset + piece.offset
         if piece.raw is None:
-            yield Skipped(where, "truncated", "the file ends in the middle of this entry", position)
+            yield Skipped(where, *piece.fault, position)
         elif piece.name == "VTIMEZONE":
-            self._learn_zone(piece.raw)
+            pass  # learnt before
         elif piece.name == "VEVENT" and self._is_outdated(piece.raw):
             yield Skipped(where, "duplicate", "a newer version of the event is there", position)
         elif piece.name in ("VEVENT", "VTODO"):

@@ -42,6 +42,12 @@ class ExportUnsafe(ExportError):
     code = "export_unsafe"
 
 
+class ExportTooCostly(ExportError):
+    """Reading it takes more time or memory than any export should."""
+
+    code = "export_too_costly"
+
+
 class ExportNotRecognized(ExportError):
     """No source knows this content."""
 

@@ -25,6 +25,7 @@ from typing import BinaryIO, Self, cast
 
 from personal_server.domain.source_item import Data, Skipped
 from personal_server.sources.common.archive import check_directory, safe_entries
+from personal_server.sources.common.bookmark import BOOKMARK
 from personal_server.sources.common.errors import (
     ExportNotFound,
     ExportTruncated,
@@ -94,6 +95,12 @@ class ExportMember:
         return f"{self.name} at byte {offset}"
 
     @property
+    def fingerprint(self) -> str:
+        """Equal for the same file: name, size and time, not the path it lies under."""
+        facts = (self.name, self.size_bytes, self.modified_at.isoformat())
+        return hashlib.sha256(repr(facts).encode()).hexdigest()[:32]
+
+    @property
     def end(self) -> int:
         """The position right after this member."""
         return self.offset + self.size_bytes
@@ -119,6 +126,7 @@ class _GuardedStream(io.RawIOBase):
         return True
 
     def readinto(self, buffer: bytearray | memoryview) -> int:  # pyright: ignore[reportIncompatibleMethodOverride]  # the typeshed buffer type is private
+        BOOKMARK.goes_on()
         try:
             chunk = self._inner.read(len(buffer))
         except FAILURES:
@@ -308,17 +316,16 @@ def _modified_at(path: Path) -> datetime:
     return datetime.fromtimestamp(int(path.stat().st_mtime), UTC)
 
 
-def file_facts(export: Export) -> Data:
+def file_facts(path: Path, files: int, total_bytes: int) -> Data:
     """What identifies the files of an export; a digest where it is one file."""
-    path = export.path
-    facts: Data = {"name": path.name, "files": len(export.members)}
+    facts: Data = {"name": path.name, "files": files}
     if path.is_dir():
-        return facts | {"size_bytes": export.total_bytes}
+        return facts | {"size_bytes": total_bytes}
     try:
         stated = path.stat()
         digest = _sha256(path, stated.st_size, stated.st_mtime_ns)
     except OSError:  # moved away meanwhile; what it held is stored
-        return facts | {"size_bytes": export.total_bytes}
+        return facts | {"size_bytes": total_bytes}
     return facts | {"size_bytes": stated.st_size, "sha256": digest}
 
 

@@ -17,14 +17,15 @@ from typing import BinaryIO, cast
 import orjson
 
 from personal_server.domain.source_item import Data, Json, Skipped
+from personal_server.sources.common.bookmark import BOOKMARK
 from personal_server.sources.common.errors import BadRecord
 from personal_server.sources.common.export import ExportMember
 from personal_server.sources.common.text import decoded
 
 CHUNK_BYTES = 1024 * 1024
 LEAD_BYTES = 4096
-LARGEST_LINE_BYTES = 64 * 1024 * 1024
-LARGEST_ELEMENT_BYTES = 256 * 1024 * 1024
+LARGEST_LINE_BYTES = 32 * 1024 * 1024
+LARGEST_ELEMENT_BYTES = 64 * 1024 * 1024
 _FAULTS = {
     "bad_record": "it is not valid JSON",
     "truncated": "the file ends in the middle of this entry",
@@ -102,6 +103,7 @@ def _parsed(
 ) -> Element | Skipped:
     where, position = member.where(offset), member.offset + offset
     try:
+        BOOKMARK.entry(position)
         return Element(position, where, parse_object(raw), key, lead)
     except BadRecord as bad:
         return Skipped(where, bad.code, bad.reason, position)

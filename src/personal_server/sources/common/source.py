@@ -10,6 +10,7 @@ from typing import Protocol
 import orjson
 
 from personal_server.domain.source_item import Data, Skipped, SourceItem
+from personal_server.sources.common.bookmark import BOOKMARK
 from personal_server.sources.common.errors import BadRecord, MemberDamaged
 from personal_server.sources.common.export import Export, ExportMember
 from personal_server.sources.common.json_stream import Element
@@ -70,10 +71,11 @@ def matching(
     for member in export.members:
         if member.size_bytes and (not suffixes or member.suffix in suffixes):
             try:
-                head = member.head()
-            except MemberDamaged:
+                BOOKMARK.looking_at(member)
+                found = test(member.head())
+            except (MemberDamaged, BadRecord):
                 continue
-            if test(head):
+            if found:
                 yield member
 
 
@@ -84,6 +86,7 @@ def each_member(
     for member in export.members:
         position = member.offset
         try:
+            BOOKMARK.beginning(member)
             for item in read_member(member):
                 position = item.position
                 yield item
@@ -108,8 +111,12 @@ def each_element(
 def one_record(
     where: str, position: int, build: Callable[[], Iterable[SourceItem]]
 ) -> Iterator[SourceItem]:
-    """The items that `build` makes, or a report of why it could not make them."""
+    """The items that `build` makes, or a report of why it could not make them.
+
+    Raises: BadRecord, if reading on after it was too costly before.
+    """
     try:
+        BOOKMARK.entry(position)
         items = tuple(build())
     except BadRecord as bad:
         yield Skipped(where, bad.code, bad.reason, position)
@@ -117,6 +124,7 @@ def one_record(
         yield Skipped(where, "bad_record", "it is nested too deeply", position)
     else:
         yield from items
+    BOOKMARK.after(position)
 
 
 def beginning_at(start: int, items: Iterable[SourceItem]) -> Iterator[SourceItem]:

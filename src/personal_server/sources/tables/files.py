@@ -5,20 +5,26 @@ from __future__ import annotations
 import csv
 import io
 import re
-import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 from personal_server.domain.source_item import Data, Json, Skipped
-from personal_server.sources.common.errors import BadRecord, ExportUnreadable
+from personal_server.sources.common.errors import ExportUnreadable
 from personal_server.sources.common.export import HEAD_BYTES, Export, ExportMember
 from personal_server.sources.common.json_stream import Element, json_lines
 from personal_server.sources.common.text import decoded
+from personal_server.sources.tables.sqlite_file import (
+    LARGEST_VALUE_BYTES,
+    SQLITE,
+    RowTooLarge,
+    SqliteTable,
+    SqliteUnreadable,
+    rows_of,
+    tables_in,
+)
 
-SQLITE = b"SQLite format 3\x00"
 LONGEST_CELL_CHARS = 4 * 1024 * 1024
 _DELIMITERS = ",;\t|"
 _ALIKE = 0.6
@@ -44,6 +50,7 @@ class Table:
     path: Path
     key: str | None = None
     rows_before: int = 0
+    stored: SqliteTable | None = None
 
     @property
     def stream(self) -> str:
@@ -56,7 +63,7 @@ class Table:
             case "jsonl":
                 return _json_rows(self.member)
             case "sqlite":
-                return _sqlite_rows(self)
+                return _sqlite_rows(self.path, self, self.stored) if self.stored else iter(())
             case _:
                 return _csv_rows(self.member)
 
@@ -91,7 +98,12 @@ def tables_of(export: Export) -> list[Table]:
                 "A database inside a zip cannot be read in place.", "Unpack it and import the file."
             )
         path = export.path / member.name if export.path.is_dir() else export.path
-        return list(_sqlite_tables(path, member))
+        try:
+            return list(_sqlite_tables(path, member))
+        except SqliteUnreadable:
+            raise ExportUnreadable(
+                "The database is damaged or encrypted.", "Export it again, or repair it first."
+            ) from None
     kind = "jsonl" if head.lstrip().startswith(b"{") else "csv"
     return [Table(name, member, kind, export.path)]
 
@@ -189,66 +201,32 @@ def _json_rows(member: ExportMember) -> Iterator[TableRow | Skipped]:
         yield TableRow(element.position, element.where, element.value) if is_row else element
 
 
-def _opened(path: Path) -> sqlite3.Connection:
-    """A database opened for reading only, never changed, its extensions off."""
-    connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True)
-    connection.text_factory = decoded
-    return connection
-
-
 def _sqlite_tables(path: Path, member: ExportMember) -> Iterator[Table]:
-    try:
-        with closing(_opened(path)) as database:
-            names = [
-                str(name)
-                for (name,) in database.execute(
-                    "SELECT name FROM sqlite_master WHERE type = 'table'"
-                    " AND name NOT LIKE 'sqlite_%' AND sql NOT LIKE 'CREATE VIRTUAL%' ORDER BY name"
-                )
-            ]
-            rows_before = 0
-            for name in names:
-                columns = database.execute(f"PRAGMA table_info({_quoted(name)})").fetchall()
-                keys = [str(column[1]) for column in columns if column[5]]
-                key = keys[0] if len(keys) == 1 else None
-                yield Table(name, member, "sqlite", path, key, rows_before)
-                rows_before += _row_count(database, name, member)
-    except sqlite3.Error:
-        raise ExportUnreadable(
-            "The database is damaged or encrypted.", "Export it again, or repair it first."
-        ) from None
+    """The tables that hold a row at all."""
+    rows_before = 0
+    for table in tables_in(path):
+        if table.row_count:
+            yield Table(table.name, member, "sqlite", path, table.key, rows_before, table)
+        rows_before += table.row_count
 
 
-def _row_count(database: sqlite3.Connection, name: str, member: ExportMember) -> int:
-    """How many rows a table has; of a damaged one, at most as many as the file has bytes."""
-    try:
-        counted = database.execute(f"SELECT count(*) FROM {_quoted(name)}")  # noqa: S608  # quoted
-        return int(counted.fetchone()[0])
-    except sqlite3.Error:
-        return member.size_bytes
-
-
-def _sqlite_rows(table: Table) -> Iterator[TableRow | Skipped]:
+def _sqlite_rows(path: Path, table: Table, stored: SqliteTable) -> Iterator[TableRow | Skipped]:
     """Rows in the order of the table; each counts as a byte of the file, so positions rise."""
     position = table.member.offset + table.rows_before
     try:
-        with closing(_opened(table.path)) as database:
-            rows = database.execute(f"SELECT * FROM {_quoted(table.name)}")  # noqa: S608  # quoted
-            names = [str(column[0]) for column in rows.description]
-            for number, cells in enumerate(rows, 1):
-                values: Data = {n: _cell(c) for n, c in zip(names, cells, strict=True)}
-                yield TableRow(position, f"{table.name}, row {number}", values)
-                position += 1
-    except sqlite3.Error:
+        for number, cells in enumerate(rows_of(path, stored), 1):
+            where = f"{table.name}, row {number}"
+            if isinstance(cells, RowTooLarge):
+                limit = LARGEST_VALUE_BYTES // 1024 // 1024
+                yield Skipped(where, "too_large", f"it holds a value over {limit} MB", position)
+            else:
+                values: Data = {n: _cell(c) for n, c in zip(stored.columns, cells, strict=True)}
+                yield TableRow(position, where, values)
+            position += 1
+    except SqliteUnreadable:
         yield Skipped(table.name, "damaged_file", "the rest cannot be read", position)
 
 
 def _cell(value: int | float | str | bytes | None) -> Json:
     """Bytes are no JSON; their length is said instead."""
     return f"({len(value)} bytes)" if isinstance(value, bytes) else value
-
-
-def _quoted(name: str) -> str:
-    if "\x00" in name:
-        raise BadRecord("bad_record", "a table has an impossible name")
-    return '"' + name.replace('"', '""') + '"'

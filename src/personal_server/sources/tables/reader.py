@@ -8,6 +8,7 @@ key, time and title instead.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import tzinfo
 from functools import partial
@@ -21,6 +22,7 @@ from personal_server.domain.source_item import (
     SourceRecord,
     stable_id,
 )
+from personal_server.sources.common.bookmark import BOOKMARK
 from personal_server.sources.common.declaration import (
     Field,
     StreamForm,
@@ -35,13 +37,14 @@ from personal_server.sources.common.declaration import (
     text,
     word,
 )
-from personal_server.sources.common.errors import BadRecord
-from personal_server.sources.common.export import Export
+from personal_server.sources.common.errors import BadRecord, ExportTooCostly
+from personal_server.sources.common.export import Export, ExportMember
 from personal_server.sources.common.source import (
     Claim,
     SourceReader,
     beginning_at,
     claim,
+    each_member,
     matching,
     one_record,
     without_repeats,
@@ -98,7 +101,7 @@ class FittedTable:
     def __init__(self, export: Export, guidance: Guidance) -> None:
         name = Path(export.members[0].name).stem
         self.connector_key = f"table-{slug(name)}"[:64]
-        self._fits = [_fit(table, guidance) for table in tables_of(export)]
+        self._fits = [_fit(table, guidance) for table in _tables(export)]
         streams = [stream_of(fit.table, fit.columns, fit.time) for fit in self._fits]
         detail = "; ".join(fit.words for fit in self._fits)
         self.declaration: Data = declaration(
@@ -112,9 +115,23 @@ class FittedTable:
 
     def read(self, export: Export, start: int = 0) -> Iterator[SourceItem]:
         """Yield each row; one that does not fit its columns is reported."""
-        mine = (fit for fit in self._fits if export.member(fit.table.member.name))
-        items = (item for fit in mine for item in fit.read(export.zone))
-        return beginning_at(start, without_repeats(items))
+
+        def read_member(member: ExportMember) -> Iterator[SourceItem]:
+            for fit in self._fits:
+                if fit.table.member.name == member.name:
+                    yield from fit.read(export.zone)
+
+        return beginning_at(start, without_repeats(each_member(export, read_member)))
+
+
+def _tables(export: Export) -> list[Table]:
+    """The tables of a single file. Raises: ExportUnreadable, ExportTooCostly."""
+    try:
+        BOOKMARK.beginning(export.members[0])
+    except BadRecord as bad:
+        next_step = "Import a part of it, or export it in another form."
+        raise ExportTooCostly(f"{bad.reason[0].upper()}{bad.reason[1:]}.", next_step) from None
+    return tables_of(export)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +156,7 @@ class _Fit:
         for row in self.table.rows():
             if isinstance(row, Skipped):
                 yield row
+                BOOKMARK.after(row.position)
             else:
                 build = partial(self._records, row, zone)
                 yield from one_record(row.where, row.position, build)
@@ -165,11 +183,14 @@ class _Fit:
 def _fit(table: Table, guidance: Guidance) -> _Fit:
     """Read a table once and give its columns their roles. Raises: BadRecord."""
     survey = Survey()
-    for row in table.rows():
-        if isinstance(row, TableRow):
-            survey.add(row.values)
+    with suppress(BadRecord):  # what follows is too costly; it is reported where it is read
+        for row in table.rows():
+            if isinstance(row, TableRow):
+                survey.add(row.values)
+            BOOKMARK.after(row.position)
     columns = survey.columns()
-    named_key = _column_named(columns, guidance.key or table.key)
+    own_key = table.key if any(c.source_name == table.key for c in columns) else None
+    named_key = _column_named(columns, guidance.key or own_key)
     named_time = _column_named(columns, guidance.time)
     title = _column_named(columns, guidance.title)
     key = named_key or next((c.name for c in columns if c.is_key), None)

@@ -1,0 +1,144 @@
+"""`python -m bench.hostile_files [WORD]`: import every hostile file (those with the word in it).
+
+Each is imported by a process of its own, then all of them again by one. Printed are what became of
+it, the processor time of all processes, the largest of them, and the good entries stored. Ends with
+1 if a good entry is missing, a bad one is not named, or a bound is broken.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+from bench.hostile_corpus import HostileFile, hostile_files
+from bench.site import Site
+
+MOST_MB = 300
+MOST_SECONDS = 600
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What an import of some files did, and what it took."""
+
+    exit_code: int
+    report: dict[str, Any]
+    seconds: float
+    processor_seconds: float
+    peak_mb: float
+
+    @property
+    def read(self) -> int:
+        """Records that are stored, whether they were there before or not."""
+        listed = (each["streams"].values() for each in self.report.get("imports", ()))
+        return sum(stream["read"] - stream["rejected"] for each in listed for stream in each)
+
+    @property
+    def named(self) -> str:
+        """What was left out, by its codes, or the refusal of the whole path."""
+        found = {each["code"]: each["count"] for one in self.imports for each in one["skipped"]}
+        words = [f"{code} {count}" for code, count in found.items()]
+        words += [sort for one in self.report.get("not_read", ()) for sort in one if sort != "path"]
+        words += [each["code"] for each in self.report.get("errors", ())]
+        words += [self.report["error"]["code"]] if "error" in self.report else []
+        return ", ".join(words)
+
+    @property
+    def imports(self) -> list[dict[str, Any]]:
+        """The reports of what was read."""
+        return self.report.get("imports", [])
+
+
+def main(word: str) -> int:
+    """Print the table."""
+    chosen = [each for each in hostile_files() if word in each.name]
+    with tempfile.TemporaryDirectory(prefix="pdpp-hostile-") as folder:
+        site = Site(Path(folder))
+        begun = time.perf_counter()
+        broken = [each.name for each in chosen if not _row(site, each)]
+        seconds = time.perf_counter() - begun
+        print(f"{len(chosen)} files in {seconds:,.0f} s, one process each")
+        again = imported(site, [site.folder / each.name for each in chosen])
+        wanted = sum(each.good for each in chosen)
+        print(
+            f"all again by one process: {again.seconds:,.0f} s, {again.read:,} records "
+            f"(at least {wanted:,} good), peak {again.peak_mb:,.0f} MB"
+        )
+    broken += [] if again.read >= wanted and again.peak_mb <= MOST_MB else ["all again"]
+    broken += [] if seconds <= MOST_SECONDS else ["all: too slow"]
+    print("\n".join(["not as it should be:", *broken] if broken else ["all as it should be"]))
+    return 1 if broken else 0
+
+
+def _row(site: Site, file: HostileFile) -> bool:
+    """One line; whether it is as it should be."""
+    path = site.folder / file.name
+    path.write_bytes(file.content())
+    done = imported(site, [path])
+    fine = done.read >= file.good and done.peak_mb <= MOST_MB and done.exit_code in (0, 65)
+    fine &= done.read > 0 or bool(done.named)
+    print(
+        f"{'ok ' if fine else 'BAD'} {file.name:<45} {path.stat().st_size / 1e6:6.1f} MB "
+        f"{done.processor_seconds:6.1f} s {done.peak_mb:5.0f} MB  good {file.good}  "
+        f"read {done.read:>6}  {done.named or 'all read'}",
+        flush=True,
+    )
+    return fine
+
+
+def imported(site: Site, paths: Sequence[Path]) -> Outcome:
+    """Import some files, and measure the processes that do it."""
+    begun = time.perf_counter()
+    process = subprocess.Popen(
+        site.command("pdpp", "import", *map(str, paths), "--json"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+    peaks: list[int] = []
+    watch = Thread(target=_watch, args=(process.pid, peaks))
+    watch.start()
+    printed = process.stdout.read() if process.stdout else b""
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    watch.join()
+    report: dict[str, Any] = json.loads(printed) if printed.startswith(b"{") else {}
+    return Outcome(
+        process.returncode,
+        report,
+        time.perf_counter() - begun,
+        usage.ru_utime + usage.ru_stime,
+        max(peaks, default=0) / 1024,
+    )
+
+
+def _watch(pid: int, peaks: list[int]) -> None:
+    """Note the largest size of a process and of those it starts, until it ends."""
+    while peak := _largest_kb(pid):
+        peaks.append(peak)
+        children = Path(f"/proc/{pid}/task/{pid}/children")
+        with suppress(OSError):
+            peaks.extend(_largest_kb(int(each)) for each in children.read_text().split())
+        time.sleep(0.01)
+
+
+def _largest_kb(pid: int) -> int:
+    """The most memory that a process has had, as the kernel counts it."""
+    with suppress(OSError):
+        for line in Path(f"/proc/{pid}/status").read_text(encoding="ascii").splitlines():
+            if line.startswith("VmHWM"):
+                return int(line.split()[1])
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1] if len(sys.argv) > 1 else ""))

@@ -1,0 +1,358 @@
+"""Exports read by a process of its own, so that no file can harm the one that stores.
+
+The process (`sources/reader_worker.py`) has given up the network, most of its memory and its time
+(`sources/confinement.py`). When a file ends it all the same, the place where it stood is kept as
+too costly, another process is started, reports that place, and goes on behind it.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from io import BytesIO
+from pathlib import Path
+from typing import IO, Self, cast
+
+import msgspec
+
+from personal_server.domain.source_item import (
+    LARGEST_BLOB_BYTES,
+    Data,
+    Skipped,
+    SourceBlob,
+    SourceItem,
+    SourceRecord,
+)
+from personal_server.sources.common.bookmark import Place
+from personal_server.sources.common.errors import (
+    BadRecord,
+    ExportError,
+    ExportNotFound,
+    ExportNotRecognized,
+    ExportTooCostly,
+    ExportTruncated,
+    ExportUnreadable,
+    ExportUnsafe,
+)
+from personal_server.sources.common.export import file_facts
+from personal_server.sources.confinement import LIMITS, Limits
+from personal_server.sources.costly_places import CostlyPlaces
+from personal_server.sources.reader_messages import (
+    SLATE_BYTES,
+    BlobFacts,
+    Broken,
+    End,
+    Look,
+    Message,
+    Misguided,
+    Read,
+    Ready,
+    RecordItem,
+    Refused,
+    Reply,
+    Seen,
+    SeenReading,
+    SkippedItem,
+    Slate,
+    receive_reply,
+    send,
+)
+
+WORKER = "personal_server.sources.reader_worker"
+MOST_ENDS = 100  # of the process, in one reading
+_BUFFER_BYTES = 256 * 1024
+_REFUSALS: Mapping[str, type[ExportError]] = {
+    each.code: each
+    for each in (
+        ExportNotFound,
+        ExportUnreadable,
+        ExportTruncated,
+        ExportUnsafe,
+        ExportTooCostly,
+        ExportNotRecognized,
+    )
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """How the owner wants a path to be read.
+
+    Shapes: `columns` of a table: its key, its time, its title; `zone` is the name of one.
+    """
+
+    connector_key: str | None = None
+    columns: tuple[str | None, str | None, str | None] = (None, None, None)
+    zone: str = "UTC"
+
+
+@dataclass(frozen=True, slots=True)
+class PathContents:
+    """What a path holds: who reads what, what may not be read, what nobody reads.
+
+    Shapes: `unread` as `sources.registry.unread_of` says.
+    """
+
+    path: Path
+    total_bytes: int
+    readings: tuple[ProcessReading, ...]
+    refused: tuple[Skipped, ...]
+    unread: Mapping[str, list[str]]
+
+
+class ReaderProcess:
+    """Reads one path after the other, each in as many processes as it takes."""
+
+    def __init__(self, costly: CostlyPlaces, limits: Limits = LIMITS) -> None:
+        self._costly = costly
+        self._limits = limits
+        self._opened = ExitStack()
+        self._child: _Child | None = None
+
+    def __enter__(self) -> Self:
+        self._child = self._started()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._opened.close()
+
+    def look(self, path: Path, wanted: Wanted) -> PathContents:
+        """Say what a path holds.
+
+        Raises: ExportError; BadRecord, where `wanted` names columns that are not there.
+        """
+        while True:
+            known = [str(place) for place in self._costly.known()]
+            request = Look(str(path), wanted.connector_key, wanted.columns, wanted.zone, known)
+            try:
+                reply = self._running().ask(request)
+            except _Ended as ended:
+                self._learn(ended)
+                continue
+            match reply:
+                case Seen():
+                    return self._contents(path, wanted, reply)
+                case Refused():
+                    raise _REFUSALS[reply.code](reply.sentence, reply.next_step)
+                case Misguided():
+                    raise BadRecord(reply.code, reply.reason)
+                case _:
+                    raise _too_costly()
+
+    def items(self, reading: ProcessReading, start: int) -> Iterator[SourceItem]:
+        """The items of a reading from a place on, read again behind what ended the process."""
+        at, given, ends = start, 0, 0
+        while True:
+            try:
+                for item in self._running().items(Read(reading.number, at), skip=given):
+                    at, given = item.position, given + 1 if item.position == at else 1
+                    yield item
+            except _Ended as ended:
+                ends += 1
+                self._learn(ended)
+                if ends > MOST_ENDS:
+                    raise _too_costly() from None
+                self._find_again(reading)
+            else:
+                return
+
+    def facts(self) -> Ready:
+        """Which sources it knows, and what the system could not take from it."""
+        return self._running().wait_until_ready()
+
+    def _contents(self, path: Path, wanted: Wanted, seen: Seen) -> PathContents:
+        return PathContents(
+            path,
+            seen.total_bytes,
+            tuple(
+                ProcessReading(self, path, wanted, number, each)
+                for number, each in enumerate(seen.readings)
+            ),
+            tuple(Skipped(e.where, e.code, e.reason, e.position) for e in seen.refused),
+            seen.unread,
+        )
+
+    def _find_again(self, reading: ProcessReading) -> None:
+        """Have a new process open the same path. Raises: ExportTooCostly."""
+        found = self.look(reading.path, reading.wanted).readings[reading.number :][:1]
+        if [each.connector_key for each in found] != [reading.connector_key]:
+            raise _too_costly()
+
+    def _learn(self, ended: _Ended) -> None:
+        """Keep the place. Raises: ExportTooCostly, where there is none, or it is no news."""
+        self._child = None
+        if ended.place is None or ended.place in self._costly.known():
+            raise _too_costly() from None
+        self._costly.add(ended.place)
+
+    def _running(self) -> _Child:
+        """The process; another where that one has ended, or has more to say than was asked for."""
+        if self._child is None or not self._child.is_idle:
+            self._child = self._started()
+        return self._child
+
+    def _started(self) -> _Child:
+        self._opened.close()
+        return self._opened.enter_context(_Child(self._limits))
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessReading:
+    """A source, and the part of a path that it reads in a process of its own."""
+
+    process: ReaderProcess
+    path: Path
+    wanted: Wanted
+    number: int
+    seen: SeenReading
+
+    @property
+    def connector_key(self) -> str:
+        """The short name of the source."""
+        return self.seen.connector_key
+
+    @property
+    def captured_at(self) -> datetime:
+        """When the export was made, as far as its files tell."""
+        return self.seen.captured_at
+
+    @property
+    def fingerprint(self) -> str:
+        """What tells these very files from others."""
+        return self.seen.fingerprint
+
+    def items(self, start: int = 0) -> Iterator[SourceItem]:
+        """What the source yields from a place on. Raises: ExportTooCostly."""
+        return self.process.items(self, start)
+
+    def facts(self) -> Data:
+        """What identifies the files that were read."""
+        return file_facts(self.path, self.seen.files, self.seen.total_bytes)
+
+
+def _too_costly() -> ExportTooCostly:
+    return ExportTooCostly(
+        "Reading on takes more time or memory than any export should.",
+        "What was read is stored. Import its other files by themselves, or get it anew.",
+    )
+
+
+class _Ended(Exception):
+    """The process ended while it read; `place` is where it stood."""
+
+    def __init__(self, place: Place | None) -> None:
+        super().__init__()
+        self.place = place
+
+
+class _Child:
+    """One process, until it ends."""
+
+    def __init__(self, limits: Limits) -> None:
+        shared = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the process)
+        shared.truncate(SLATE_BYTES)
+        self._shared = shared
+        self._slate = Slate(shared.fileno(), limits.seconds)
+        self._process = subprocess.Popen(  # noqa: S603 (this very program)
+            [
+                *(sys.executable, "-P", "-s", "-S", "-m", WORKER),
+                *(str(shared.fileno()), str(limits.seconds), str(limits.memory_bytes)),
+            ],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            bufsize=_BUFFER_BYTES,
+            pass_fds=(shared.fileno(),),
+            # Nothing of ours goes with it: no token, no setting.
+            env={"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        )
+        self._requests = cast("IO[bytes]", self._process.stdin)
+        self._replies = cast("IO[bytes]", self._process.stdout)
+        self._ready: Ready | None = None
+        self.is_idle = True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.wait()
+        self._replies.close()
+        with suppress(BrokenPipeError):
+            self._requests.close()
+        self._shared.close()
+
+    def wait_until_ready(self) -> Ready:
+        """Until it has given up what it can. Raises: ExportTooCostly, if it does not start."""
+        if self._ready is None:
+            ready = receive_reply(self._replies)
+            if not isinstance(ready, Ready):
+                raise _too_costly()
+            self._ready = ready
+        return self._ready
+
+    def ask(self, request: Message) -> Reply:
+        """The reply to a request. Raises: _Ended."""
+        self._send(request)
+        reply = self._next()
+        self.is_idle = True
+        return reply
+
+    def items(self, request: Read, skip: int) -> Iterator[SourceItem]:
+        """The items, but for the first. Raises: _Ended."""
+        self._send(request)
+        while True:
+            match reply := self._next():
+                case RecordItem():
+                    blobs = tuple(map(self._blob, reply.blobs))
+                    item = SourceRecord(reply.stream, reply.data, reply.position, blobs)
+                case SkippedItem():
+                    item = Skipped(reply.where, reply.code, reply.reason, reply.position)
+                case End():
+                    self.is_idle = True
+                    return
+                case _:
+                    raise _Ended(self._slate.place())
+            if skip:
+                skip -= 1
+            else:
+                yield item
+
+    def _blob(self, facts: BlobFacts) -> SourceBlob:
+        if facts.size_bytes > LARGEST_BLOB_BYTES:
+            raise _Ended(self._slate.place())
+        content = self._replies.read(facts.size_bytes)
+        if len(content) < facts.size_bytes:
+            raise _Ended(self._slate.place())
+        return SourceBlob(
+            facts.json_path,
+            facts.mime_type,
+            facts.sha256,
+            facts.size_bytes,
+            facts.filename,
+            partial(BytesIO, content),
+        )
+
+    def _send(self, request: Message) -> None:
+        self.wait_until_ready()
+        self.is_idle = False
+        try:
+            send(self._requests, request)
+            self._requests.flush()
+        except BrokenPipeError:
+            raise _Ended(self._slate.place()) from None
+
+    def _next(self) -> Reply:
+        try:
+            reply = receive_reply(self._replies)
+        except msgspec.DecodeError:
+            reply = None
+        if reply is None or isinstance(reply, Broken):
+            raise _Ended(self._slate.place())
+        return reply

@@ -77,6 +77,10 @@ class Settings:
     max_connections: int = 1_000
     stalled_seconds: int = 30
     log_level: str = "info"
+    backup_dir: Path | None = None
+    backup_every_hours: int = 24
+    backup_keep: int = 7
+    backup_recipient: str | None = None
     limits: LimitSettings = LimitSettings()
 
     @property
@@ -142,6 +146,10 @@ def from_env(environ: Mapping[str, str] = os.environ) -> Settings:  # noqa: TID2
         max_connections=read.integer("PDPP_MAX_CONNECTIONS", 1_000, 16, 10**6),
         stalled_seconds=read.integer("PDPP_STALLED_SECONDS", 30, 1, 3_600),
         log_level=read.choice("PDPP_LOG_LEVEL", ("info", "debug", "warning", "error")),
+        backup_dir=read.folder("PDPP_BACKUP_DIR"),
+        backup_every_hours=read.integer("PDPP_BACKUP_EVERY_HOURS", 24, 1, 8_760),
+        backup_keep=read.integer("PDPP_BACKUP_KEEP", 7, 1, 10_000),
+        backup_recipient=read.text("PDPP_BACKUP_RECIPIENT") or None,
         limits=_limits(read),
     )
     if settings.public_url == FORWARDED and not (
@@ -194,6 +202,10 @@ class _Reader:
 
     def text(self, name: str) -> str:
         return self._environ.get(name, "").strip()
+
+    def folder(self, name: str) -> Path | None:
+        text = self.text(name)
+        return Path(text).expanduser() if text else None
 
     def parsed(self, name: str, parse: Callable[[str], T], default: T) -> T:
         text = self.text(name)

@@ -124,7 +124,7 @@ class MemoryStore:
             state.connections[connection_id] = changed
             return changed
 
-    def erase_connection(self, connection_id: str) -> int:
+    def erase_connection(self, connection_id: str, now_ns: int) -> int:
         """See the port."""
         with self._write() as state:
             _connection(state, connection_id)

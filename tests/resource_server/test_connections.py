@@ -122,7 +122,7 @@ async def test_erasing_needs_the_id_again(living: Living) -> None:
 
 
 class BusyStore(MemoryStore):
-    def erase_connection(self, connection_id: str) -> int:
+    def erase_connection(self, connection_id: str, now_ns: int) -> int:
         raise ConnectionBusy("A write is under way on this connection.")
 
 

@@ -246,7 +246,7 @@ def test_a_deleted_stream_is_empty_and_numbers_go_on(store: RecordStore) -> None
 def test_an_erased_connection_is_gone_and_numbers_go_on(store: RecordStore) -> None:
     write(store, "cin_a", [note("n1"), note("n2")])
     write(store, "cin_b", [note("n1")])
-    assert store.erase_connection("cin_a") == 2
+    assert store.erase_connection("cin_a", 9) == 2
     with store.snapshot() as snapshot:
         assert [c.connection_id for c in snapshot.connections()] == ["cin_b"]
         assert snapshot.count(RecordsPlan(BOTH)) == 1

@@ -14,6 +14,7 @@ import anyio.to_thread
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from personal_server.app.background import BackgroundTasks
+from personal_server.app.backups import LedgerKeeper, ScheduledBackups, catch_up_with_ledger
 from personal_server.app.stores import Stores, command_origin, open_stores
 from personal_server.authorization_server.application import SEGMENTS as AUTHORIZATION_SEGMENTS
 from personal_server.authorization_server.application import (
@@ -161,6 +162,8 @@ class TokenAdmission:
 
 VERSION = version("pdpp-personal-server")
 FLUSH_SECONDS = 60
+LEDGER_SECONDS = 60
+BACKUP_SECONDS = 600
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +190,7 @@ def open_server(
     Raises: DatabaseInUse, DatabaseTooNew, StorageUnavailable.
     """
     with open_stores(settings, serving=True) as stores:
+        catch_up_with_ledger(stores, settings)
         recorder = DisclosureRecorder(stores.disclosures, stores.clock)
         try:
             yield compose(settings, stores, recorder, fetch or GuardedFetch())
@@ -360,6 +364,10 @@ def _background(
         ),
     )
     background.register("indexing", INDEX_SECONDS, lambda: index_some(stores.records))
+    keeper, scheduled = LedgerKeeper(stores, settings), ScheduledBackups(stores, settings)
+    background.register("ledger", LEDGER_SECONDS, keeper.keep, at_stop=True)
+    if settings.backup_dir is not None:
+        background.register("backup", BACKUP_SECONDS, scheduled.make_if_due)
     return background
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import secrets
+import shutil
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
+from personal_server.errors import StorageUnavailable
 from personal_server.granting.local_grants import LocalGranting
 from personal_server.granting.owner_sessions import OwnerSignIn
 from personal_server.reading.ports import ReadPorts, store_sealer
@@ -27,7 +30,7 @@ from personal_server.storage.ports import DisclosureStore, RecordStore
 from personal_server.storage.sql import authorization, disclosures
 from personal_server.storage.sql.store import SqlRecordStore, SqlSnapshot
 from personal_server.storage.sql.upkeep import SqlLogs, SqlUpkeepStore
-from personal_server.storage.sqlite.database import SqliteDatabase
+from personal_server.storage.sqlite.database import SqliteDatabase, copy_database
 from personal_server.upkeep.identity import DataMismatch, require_database, settle_owner
 from personal_server.upkeep.logs import ChainedLogs
 from personal_server.upkeep.ownership import require_own_files
@@ -75,6 +78,7 @@ class OwnerStore:
         return OwnerSignIn(self.authorization, self.clock, self.random_bytes)
 
 
+KEPT_COPIES = 2
 Clock = Callable[[], int]
 RandomBytes = Callable[[int], bytes]
 
@@ -94,6 +98,7 @@ class Stores:
     clock: Clock
     random_bytes: RandomBytes
     upkeep: SqlUpkeepStore
+    copy_database: Callable[[Path], None]
 
     @property
     def catalogs(self) -> Catalogs:
@@ -118,7 +123,11 @@ def open_stores(
     configuration = read_configuration(settings.data_dir)
     configured = configuration and configuration.subject_id
     require_database(settings.database_path, configured)
-    database = SqliteDatabase(settings.database_path, serving=serving)
+    database = SqliteDatabase(
+        settings.database_path,
+        serving=serving,
+        before_migration=lambda _: _copy_before_migration(settings),
+    )
     try:
         upkeep = SqlUpkeepStore(database)
         subject_id = settle_owner(upkeep, configured, lambda: new_subject_id(random_bytes))
@@ -138,9 +147,26 @@ def open_stores(
             clock,
             random_bytes,
             upkeep,
+            database.copy_to,
         )
     finally:
         database.close()
+
+
+def _copy_before_migration(settings: Settings) -> None:
+    """Keep the database as it is before its tables change.  Raises: StorageUnavailable."""
+    folder = settings.data_dir / "before-migration"
+    folder.mkdir(exist_ok=True, mode=0o700)
+    size_bytes = settings.database_path.stat().st_size
+    if shutil.disk_usage(folder).free < 2 * size_bytes:
+        raise StorageUnavailable(
+            "There is no room to copy the database before it is upgraded. Free some and repeat."
+        )
+    numbers = sorted(int(path.stem) for path in folder.glob("*.sqlite3") if path.stem.isdecimal())
+    target = folder / f"{numbers[-1] + 1 if numbers else 1}.sqlite3"
+    copy_database(settings.database_path, target)
+    for number in numbers[: -KEPT_COPIES + 1]:
+        (folder / f"{number}.sqlite3").unlink(missing_ok=True)
 
 
 def _one_state(database: SqliteDatabase, subject_id: str) -> OpenState:

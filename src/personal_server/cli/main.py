@@ -42,6 +42,14 @@ COMMANDS = {
         "export:export",
         "Export your records, as lines that can be ingested again or as an archive with files.",
     ),
+    "backup": (
+        "backup:backup",
+        "Back everything up into one file, while the server runs.",
+    ),
+    "restore": (
+        "backup:restore",
+        "Restore a backup into an empty data directory.",
+    ),
     "owner": ("owner:owner", "Sign in as the owner of this server."),
     "collector": ("collector:collector", "Let programs bring records to a connection."),
     "admin": ("admin:admin", "Set up what works beside this server."),

@@ -320,7 +320,7 @@ class OwnerConnections:
                 "This erases everything the connection holds; repeat its id in confirm.",
                 param="confirm",
             )
-        count = self._ports.store.erase_connection(connection_id)
+        count = self._ports.store.erase_connection(connection_id, request.now_ns)
         return Reply(Deletion(connection_id=connection_id, deleted_count=count))
 
     def _row(self, request: Request, connection_id: str, status: int = 200) -> Reply:

@@ -181,6 +181,31 @@ class ClockNote:
     steady_ns: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class StoreCounts:
+    """Everything in a store, counted; `streams` are (connection, stream, records)."""
+
+    epoch: str
+    sequence: int
+    grants: int
+    streams: tuple[tuple[str, str, int], ...]
+    blob_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BackupProof:
+    """How the last try to restore a backup went.
+
+    Shapes: `proven_at_ns` is of the last one that came back whole; `skipped` is why the last try
+        was left out, empty if it was not.
+    """
+
+    tried_at_ns: int
+    proven_at_ns: int | None = None
+    records: int = 0
+    skipped: str = ""
+
+
 READ_DEADLINE_SECONDS = 15.0
 
 
@@ -333,7 +358,7 @@ class ConnectionStore(Protocol):
         """Apply a pure change in one transaction.  Raises ConnectionNotFound."""
         ...
 
-    def erase_connection(self, connection_id: str) -> int:
+    def erase_connection(self, connection_id: str, now_ns: int) -> int:
         """Erase everything of a connection; how many records it held.
 
         Raises: ConnectionNotFound, ConnectionBusy during a write.

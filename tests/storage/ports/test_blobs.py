@@ -55,7 +55,7 @@ def test_bytes_go_with_their_last_reference(store: RecordStore) -> None:
     write(store, "cin_a", [note("n2")])
     assert store.blob_upload("cin_a", blob_id) is None
     assert content_of(store, blob_id) == b"hello"
-    store.erase_connection("cin_b")
+    store.erase_connection("cin_b", 9)
     assert content_of(store, blob_id) is None
 
 

@@ -54,7 +54,7 @@ def test_revisions_are_kept_and_the_last_is_current(store: RecordStore) -> None:
     with pytest.raises(InvalidState):
         store.delete_declaration("notebook")
     for each in ("cin_a", "cin_b"):
-        store.erase_connection(each)
+        store.erase_connection(each, 9)
     assert [store.delete_declaration("notebook") for _ in range(2)] == [True, False]
 
 

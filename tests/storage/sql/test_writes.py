@@ -40,7 +40,7 @@ def test_an_erased_stream_or_connection_leaves_no_trace_at_once(
         write(store, "cin_a", [note("m", body=f"{MARKER} " * 3_000, mood=MARKER), note("n")])
         assert traces(tmp_path) != []
         if whole:
-            store.erase_connection("cin_a")
+            store.erase_connection("cin_a", 9)
         else:
             store.delete_stream("cin_a", "notes", 9)
         assert traces(tmp_path) == []

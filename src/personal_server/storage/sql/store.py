@@ -201,7 +201,7 @@ class SqlRecordStore(RecordsPart, CatalogPart, CollectorsPart, BlobsPart, Server
         *,
         random_bytes: Callable[[int], bytes] = secrets.token_bytes,
     ) -> None:
-        super().__init__(database, subject_id, blob_directory, random_bytes(8).hex())
+        super().__init__(database, subject_id, blob_directory, random_bytes)
         self._searchable = database
         _found(database, random_bytes)
         adopt(database, subject_id)

@@ -5,27 +5,39 @@ Rule: facts stand in the table `store`, one a name.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import astuple
+from dataclasses import asdict, astuple
+from typing import Any
 
 import orjson
 
 from personal_server.domain.log_chain import LogHead, LogLine
-from personal_server.storage.authorization import AuditRow, GrantRow, OwnerRow
-from personal_server.storage.ports import ClockNote
+from personal_server.storage.authorization import AuditRow, GrantRow, OwnerRow, PackageRow
+from personal_server.storage.ports import BackupProof, ClockNote, StoreCounts
 from personal_server.storage.sql.authorization import AUDIT
 from personal_server.storage.sql.disclosures import DISCLOSURES, DisclosureRow
 from personal_server.storage.sql.driver import Database
 from personal_server.storage.sql.fixed_tables import (
+    BackupRow,
+    BlobUploadRow,
     ChangeRow,
     ConnectionRow,
     DeclarationRow,
+    ErasureRow,
     SealingKeyRow,
+    SourceRow,
     StoreRow,
 )
 from personal_server.storage.sql.log_chain import LogHeadRow
-from personal_server.storage.sql.statements import insert, select
+from personal_server.storage.sql.statements import (
+    delete,
+    insert,
+    listed,
+    row_from,
+    select,
+    values_of,
+)
 
 OWNER, CLOCK = "subject_id", "clock"
 _FIND_FACT = select(StoreRow, StoreRow.name, columns=(StoreRow.value,))
@@ -44,6 +56,43 @@ _HOLDS_ANYTHING = " UNION ALL ".join(
     f"SELECT 1 FROM {table.table}"  # noqa: S608
     for table in (DeclarationRow, ConnectionRow, OwnerRow, GrantRow)
 )
+
+
+_EPOCH = "epoch"
+_PROOF = "proof"
+_ERASURES = select(
+    ErasureRow,
+    ErasureRow.subject_id,
+    columns=(
+        ErasureRow.erasure_id,
+        ErasureRow.connection_id,
+        ErasureRow.stream,
+        ErasureRow.key_digest,
+        ErasureRow.at,
+    ),
+)
+_ERASURE_NAMES = ("id", "connection_id", "stream", "key_digest", "at_ns")
+_ENDED = " UNION ALL ".join(
+    f"SELECT {held}, {table.reason}, {table.revoked_at_ns} FROM {table.table}"  # noqa: S608
+    f" WHERE subject_id = ?1 AND {table.revoked_at_ns} IS NOT NULL"
+    for held, table in ((GrantRow.grant_id, GrantRow), (PackageRow.package_id, PackageRow))
+)
+_COUNTS = (
+    f"SELECT (SELECT count(*) FROM {ErasureRow.table}),"  # noqa: S608
+    f" (SELECT count(*) FROM {GrantRow.table} WHERE {GrantRow.revoked_at_ns} IS NOT NULL),"
+    f" (SELECT count(*) FROM {PackageRow.table} WHERE {PackageRow.revoked_at_ns} IS NOT NULL)"
+)
+_BACKUPS = (
+    f"SELECT {listed(BackupRow.table.columns)} FROM {BackupRow.table}"  # noqa: S608
+    f" ORDER BY {BackupRow.made_at} DESC"
+)
+_FORGET_BACKUP = delete(BackupRow, BackupRow.backup_id)
+_SOURCES = (
+    f"SELECT {SourceRow.connection_id}, {SourceRow.stream}, {SourceRow.tables}"  # noqa: S608
+    f" FROM {SourceRow.table} ORDER BY {SourceRow.connection_id}, {SourceRow.stream}"
+)
+_BLOBS = f"SELECT DISTINCT {BlobUploadRow.blob_id} FROM {BlobUploadRow.table} ORDER BY 1"  # noqa: S608
+_GRANTS = f"SELECT count(*) FROM {GrantRow.table}"  # noqa: S608
 
 
 class SqlUpkeepStore:
@@ -76,10 +125,79 @@ class SqlUpkeepStore:
 
     def keep_clock_note(self, note: ClockNote) -> None:
         """As one text, so that it is whole."""
-        text = orjson.dumps(astuple(note)).decode()
+        self._put(CLOCK, orjson.dumps(astuple(note)).decode())
+
+    def renew_epoch(self, epoch: str) -> None:
+        """Every follower starts over."""
+        self._put(_EPOCH, epoch)
+
+    def counted(self) -> StoreCounts:
+        """Everything counted, line by line, and where its changes stand."""
+        with self._database.read() as session:
+            streams = tuple(
+                (cid, stream, int(session.value(f"SELECT count(*) FROM r{number}")))  # noqa: S608
+                for cid, stream, number in session.rows(_SOURCES)
+            )
+            return StoreCounts(
+                str(session.value(_FIND_FACT, (_EPOCH,))),
+                int(session.value(_FIND_FACT, ("sequence",))),
+                int(session.value(_GRANTS)),
+                streams,
+                tuple(blob_id for (blob_id,) in session.rows(_BLOBS)),
+            )
+
+    def ledger_size(self) -> tuple[int, ...]:
+        """Grows with what a ledger has to be told."""
+        with self._database.read() as session:
+            return session.rows(_COUNTS)[0]
+
+    def ledger_entries(self, subject_id: str) -> list[dict[str, object]]:
+        """What was erased and ended."""
+        with self._database.read() as session:
+            erased = session.rows(_ERASURES, (subject_id,))
+            ended = session.rows(_ENDED, (subject_id,))
+        names = ("id", "reason", "at_ns")
+        found = [("erasure", zip(_ERASURE_NAMES, line, strict=True)) for line in erased]
+        found += [("ended", zip(names, line, strict=True)) for line in ended]
+        return [{"kind": kind, **dict(members)} for kind, members in found]
+
+    def keep_erasures(self, subject_id: str, entries: Iterable[Mapping[str, Any]]) -> None:
+        """Note erasures that another store was asked for, under their own ids."""
+        with self._database.write() as session:
+            session.many(
+                session.dialect.ignoring(insert(ErasureRow)),
+                [(subject_id, *(each[name] for name in _ERASURE_NAMES)) for each in entries],
+            )
+
+    def backups(self) -> list[BackupRow]:
+        """Those that are kept, newest first."""
+        with self._database.read() as session:
+            return [row_from(BackupRow, line) for line in session.rows(_BACKUPS)]
+
+    def keep_backup(self, row: BackupRow) -> None:
+        """Note one."""
+        with self._database.write() as session:
+            session.run(insert(BackupRow), values_of(row))
+
+    def forget_backup(self, backup_id: str) -> None:
+        """It is kept no more."""
+        with self._database.write() as session:
+            session.run(_FORGET_BACKUP, (backup_id,))
+
+    def proof(self) -> BackupProof | None:
+        """How the last try to restore a backup went."""
+        with self._database.read() as session:
+            text = session.value(_FIND_FACT, (_PROOF,))
+        return None if text is None else BackupProof(**orjson.loads(text))
+
+    def keep_proof(self, proof: BackupProof) -> None:
+        """Replace it."""
+        self._put(_PROOF, orjson.dumps(asdict(proof)).decode())
+
+    def _put(self, name: str, value: str) -> None:
         with self._database.write() as session:
             put = session.dialect.replacing(insert(StoreRow), StoreRow.table)
-            session.run(put, (CLOCK, text))
+            session.run(put, (name, value))
 
     def holds_anything(self) -> bool:
         """Sources, grants or an owner who signed in."""

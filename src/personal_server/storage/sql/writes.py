@@ -8,8 +8,9 @@ beginning is always complete.
 
 from __future__ import annotations
 
+import hashlib
 import threading
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,6 +36,7 @@ from personal_server.storage.sql.fixed_tables import (
     ConnectionRow,
     EraRow,
     ErasedRow,
+    ErasureRow,
     GoneRow,
     RejectionRow,
     RunRow,
@@ -132,9 +134,16 @@ _ERASE_CONNECTION = (
 class RecordsPart(StorePart):
     """The record writer of a subject."""
 
-    def __init__(self, database: Database, subject_id: str, blob_directory: Path, era: str) -> None:
+    def __init__(
+        self,
+        database: Database,
+        subject_id: str,
+        blob_directory: Path,
+        random_bytes: Callable[[int], bytes],
+    ) -> None:
         super().__init__(database, subject_id, blob_directory)
-        self._era = era
+        self._random_bytes = random_bytes
+        self._era = random_bytes(8).hex()
         self._writing: dict[str, int] = {}
         self._writing_lock = threading.Lock()
 
@@ -161,6 +170,8 @@ class RecordsPart(StorePart):
             found = writer.delete(key, now_ns)
             writer.close()
             session.run(session.dialect.ignoring(insert(ErasedRow)), (source.source,))
+            if found:
+                self._note_erasure(session, now_ns, connection_id, stream, key)
             released = forget_unreferenced(session, self.subject_id, connection_id, writer.released)
         self._remove(released)
         return found
@@ -177,16 +188,18 @@ class RecordsPart(StorePart):
             remove_tables(session, source)
             session.run(_SET_TABLES, (make_tables(session, source.layout), source.source))
             released = forget_unreferenced(session, self.subject_id, connection_id, writer.released)
+            self._note_erasure(session, now_ns, connection_id, stream)
         self._remove(released)
         return count
 
-    def erase_connection(self, connection_id: str) -> int:
+    def erase_connection(self, connection_id: str, now_ns: int) -> int:
         """Blobs leave the disk once no other connection holds them."""
         with self._writing_lock:
             if self._writing.get(connection_id):
                 raise ConnectionBusy("A write is under way on this connection. Repeat shortly.")
         with self._database.erase() as session:
             count, held = self._erase(session, connection_id)
+            self._note_erasure(session, now_ns, connection_id)
         self._remove(held)
         return count
 
@@ -272,6 +285,22 @@ class RecordsPart(StorePart):
             session.run(statement, place)
         return sum(source.records for source in sources), {blob_id for (blob_id,) in held}
 
+    def _note_erasure(
+        self,
+        session: Session,
+        now_ns: int,
+        connection_id: str,
+        stream: str | None = None,
+        key: str | None = None,
+    ) -> None:
+        """What a backup of before still holds, without the key of a record."""
+        digest = None if key is None else key_digest(self.subject_id, key)
+        erasure_id = f"ers_{self._random_bytes(9).hex()}"
+        session.run(
+            insert(ErasureRow),
+            (self.subject_id, erasure_id, connection_id, stream, digest, now_ns),
+        )
+
     def _remove(self, blob_ids: set[str]) -> None:
         remove_unheld(self._database, self._blob_directory, blob_ids)
 
@@ -284,6 +313,11 @@ class RecordsPart(StorePart):
         finally:
             with self._writing_lock:
                 self._writing[connection_id] -= 1
+
+
+def key_digest(subject_id: str, key: str) -> str:
+    """What tells an erased record without its key."""
+    return hashlib.sha256(f"{subject_id}\0{key}".encode()).hexdigest()
 
 
 def _write_one(writer: SourceWriter, write: Prepared, *, fixed: bool) -> WriteOutcome:

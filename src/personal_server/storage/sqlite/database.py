@@ -259,6 +259,16 @@ class SqliteDatabase:
             session.run(f"INSERT INTO {index} ({index}, rank) VALUES ('merge', ?)", (pages,))  # noqa: S608
             return session.total_changed - before >= 2
 
+    def copy_to(self, path: Path) -> None:
+        """As `copy_database`."""
+        self._require_place()
+        copy_database(self.path, path)
+
+    def check(self) -> bool:
+        """Whether every page and index of the file is sound."""
+        with self.read() as session:
+            return session.value("PRAGMA quick_check(1)") == "ok"
+
     def search(self, reader: Reader, plan: SearchPlan) -> Matches:
         """Full text of FTS5."""
         return search(reader, plan)
@@ -353,6 +363,24 @@ class SqliteDatabase:
                 connection.pragma("query_only", True)
             register(connection.driver)
             return connection
+
+
+def copy_database(path: Path, target: Path) -> None:
+    """Write a consistent, durable copy while others read and write; nothing erased is in it."""
+    with translated():
+        source = SqliteSession(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE))
+        try:
+            source.driver.set_busy_timeout(BUSY_MS)
+            source.rows("VACUUM INTO ?", (str(target),))
+        finally:
+            source.driver.close()
+    target.chmod(0o600)
+    for each in (target, target.parent):
+        descriptor = os.open(each, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 @contextmanager

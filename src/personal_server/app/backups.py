@@ -1,0 +1,452 @@
+"""Backups of a data directory, made beside whoever works on it, and their return.
+
+Source: docs/backup.md.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import tempfile
+import threading
+from collections import defaultdict
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import IO
+
+from personal_server.app.stores import Stores, open_stores
+from personal_server.domain.values import DAY_NANOSECONDS, NANOSECONDS, instant_ns, render_instant
+from personal_server.errors import ConnectionNotFound
+from personal_server.granting.audit import SERVER
+from personal_server.granting.pauses import EndedAccess, close_after_restore
+from personal_server.granting.revocations import end_access
+from personal_server.settings import Settings, configuration_path
+from personal_server.storage.ports import BackupProof, StoreCounts
+from personal_server.storage.sql.blobs import PREFIX, blob_path
+from personal_server.storage.sql.fixed_tables import BackupRow
+from personal_server.storage.sql.upkeep import SqlUpkeepStore
+from personal_server.storage.sql.writes import key_digest
+from personal_server.storage.sqlite.database import SqliteDatabase
+from personal_server.upkeep.backups import (
+    BLOBS,
+    CONFIGURATION,
+    DATABASE,
+    BackupManifest,
+    BackupRefused,
+    BackupWriter,
+    fsync_folder,
+    publish,
+    render_manifest,
+    unpack,
+)
+from personal_server.upkeep.ledger import NAME as LEDGER
+from personal_server.upkeep.ledger import Entry, add_to_ledger, read_ledger
+from personal_server.upkeep.sealing import is_sealed, require_recipient, seal, unseal
+
+PROVEN_EVERY_NS = 7 * DAY_NANOSECONDS
+SCRATCH, RESTORING = ".backup-", ".restoring-"
+_log = logging.getLogger(__name__)
+
+
+# Making one -----------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class BackupOrder:
+    """A backup that is asked for.
+
+    Shapes: `recipient` is whom it is sealed for; `prove` restores it before it is sealed.
+    """
+
+    target: Path
+    recipient: str | None = None
+    scheduled: bool = False
+    prove: bool = False
+
+
+def make_backup(stores: Stores, settings: Settings, order: BackupOrder) -> BackupManifest:
+    """Make one file, while others read and write.
+
+    Raises: BackupRefused, StorageUnavailable.
+    """
+    target = order.target
+    if order.recipient is not None:
+        require_recipient(order.recipient)
+    if target.exists() or not target.parent.is_dir():
+        raise BackupRefused(
+            f"{target.name} exists already, or its folder does not.",
+            next_step="Name a new file in a folder that is there.",
+        )
+    with _scratch(settings.data_dir, SCRATCH) as scratch, _partial(target) as partial:
+        archive = partial if order.recipient is None else scratch / "plain"
+        manifest = _write_archive(stores, settings, scratch, archive)
+        if order.prove:
+            _prove(stores, settings, archive, manifest, scratch)
+        if order.recipient is not None:
+            with archive.open("rb") as plain, partial.open("wb") as sealed:
+                seal(plain, sealed, order.recipient)
+        publish(partial, target)
+    _note(stores, order, manifest)
+    keep_ledger(stores, settings)
+    return manifest
+
+
+def _note(stores: Stores, order: BackupOrder, manifest: BackupManifest) -> None:
+    """Let the store know of a backup that holds what it held."""
+    stores.upkeep.keep_backup(
+        BackupRow(
+            backup_id=manifest.backup_id,
+            path=str(order.target.resolve()),
+            made_at=instant_ns(manifest.made_at) or 0,
+            sequence=manifest.sequence,
+            size_bytes=order.target.stat().st_size,
+            sealed=order.recipient is not None,
+            scheduled=order.scheduled,
+        )
+    )
+
+
+def _write_archive(
+    stores: Stores, settings: Settings, scratch: Path, archive: Path
+) -> BackupManifest:
+    copy = scratch / DATABASE
+    stores.copy_database(copy)
+    counts = _counted(copy)
+    vanished: list[str] = []
+    damaged: list[str] = []
+    with archive.open("wb") as out:
+        writer = BackupWriter(out)
+        with copy.open("rb") as database:
+            writer.add(DATABASE, database)
+        with configuration_path(settings.data_dir).open("rb") as configuration:
+            writer.add(CONFIGURATION, configuration)
+        for blob_id in counts.blob_ids:
+            name = BLOBS + blob_id.removeprefix(PREFIX)
+            try:
+                content = blob_path(settings.data_dir / "blobs", blob_id).open("rb")
+            except FileNotFoundError:
+                vanished.append(name)
+                continue
+            with content:
+                if writer.add(name, content).sha256 != name.removeprefix(BLOBS):
+                    damaged.append(name)
+        manifest = BackupManifest(
+            f"bak_{stores.random_bytes(9).hex()}",
+            render_instant(stores.clock()),
+            version("pdpp-personal-server"),
+            counts.epoch,
+            counts.sequence,
+            counts.grants,
+            counts.streams,
+            tuple(writer.files),
+            tuple(vanished),
+            tuple(damaged),
+        )
+        writer.close(render_manifest(manifest))
+    copy.unlink()
+    return manifest
+
+
+def _counted(path: Path) -> StoreCounts:
+    with _opened(path) as database:
+        if not database.check():
+            raise BackupRefused(
+                "The database is damaged, so that no backup of it can be whole.",
+                next_step="pdpp doctor --data names what is damaged.",
+            )
+        return SqlUpkeepStore(database).counted()
+
+
+@contextmanager
+def _opened(path: Path) -> Generator[SqliteDatabase, None, None]:
+    database = SqliteDatabase(path)
+    try:
+        yield database
+    finally:
+        database.close()
+
+
+@contextmanager
+def _scratch(folder: Path, prefix: str) -> Generator[Path, None, None]:
+    """A private folder beside the data; those that a killed process left go with it."""
+    for left in folder.glob(f"{prefix}*"):
+        if not _is_alive(left.name.removeprefix(prefix).partition("-")[0]):
+            shutil.rmtree(left, ignore_errors=True)
+    made = Path(tempfile.mkdtemp(prefix=f"{prefix}{os.getpid()}-", dir=folder))
+    try:
+        yield made
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+
+
+def _is_alive(process: str) -> bool:
+    try:
+        os.kill(int(process), 0)
+    except (ValueError, ProcessLookupError):
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+@contextmanager
+def _partial(target: Path) -> Generator[Path, None, None]:
+    try:
+        descriptor, name = tempfile.mkstemp(prefix=f".{target.name}-", dir=target.parent)
+    except OSError:
+        raise BackupRefused("The backup cannot be written where you named it.") from None
+    os.close(descriptor)
+    try:
+        yield Path(name)
+    except OSError as error:
+        raise BackupRefused("The backup cannot be written: the disk is full or failing.") from error
+    finally:
+        Path(name).unlink(missing_ok=True)
+
+
+# Proving one ----------------------------------------------------------------------------------
+def _prove(
+    stores: Stores, settings: Settings, archive: Path, manifest: BackupManifest, scratch: Path
+) -> None:
+    """Restore it into a scratch folder and compare; the owner is told how it went."""
+    now_ns = stores.clock()
+    before = stores.upkeep.proof() or BackupProof(now_ns)
+    needed = 2 * sum(file.size_bytes for file in manifest.files)
+    if shutil.disk_usage(settings.data_dir).free < needed:
+        stores.upkeep.keep_proof(replace(before, tried_at_ns=now_ns, skipped="no_space"))
+        _log.warning("a backup was not proven: less than twice its space is free")
+        return
+    with archive.open("rb") as file:
+        found = unpack(file, scratch / "proof")
+    counts = _counted(scratch / "proof" / DATABASE)
+    if found != manifest or counts.streams != manifest.streams:
+        raise BackupRefused("A backup did not come back as it was written; it was not kept.")
+    stores.upkeep.keep_proof(BackupProof(now_ns, now_ns, manifest.records))
+
+
+def verify_backup(path: Path, identity: Path | None) -> BackupManifest:
+    """Read a backup to its end.  Raises: BackupRefused."""
+    with _plain(path, identity) as archive:
+        return unpack(archive, None)
+
+
+@contextmanager
+def _plain(path: Path, identity: Path | None) -> Generator[IO[bytes], None, None]:
+    """The archive of a backup, unsealed on the way if need be: it never lies about in clear."""
+    if not is_sealed(path):
+        with path.open("rb") as archive:
+            yield archive
+        return
+    if identity is None:
+        raise BackupRefused(
+            "This backup is sealed.", next_step="Name the file of its key: --identity FILE"
+        )
+    read_end, write_end = os.pipe()
+    refusals: list[BackupRefused] = []
+
+    def pour() -> None:
+        with path.open("rb") as sealed, os.fdopen(write_end, "wb", buffering=0) as out:
+            try:
+                unseal(sealed, out, identity)
+            except BackupRefused as refusal:
+                refusals.append(refusal)
+
+    pouring = threading.Thread(target=pour)
+    pouring.start()
+    try:
+        with os.fdopen(read_end, "rb") as archive:
+            yield archive
+            while archive.read(1 << 20):
+                pass  # the end of a sealed file proves that nothing was cut off
+    finally:
+        pouring.join()
+        if refusals:
+            raise refusals[0] from None
+
+
+# By schedule ----------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class ScheduledBackups:
+    """Backups that the running server makes by itself."""
+
+    stores: Stores
+    settings: Settings
+
+    def make_if_due(self) -> None:
+        """Make one if the newest is old enough, and let the oldest go.  Raises: BackupRefused."""
+        folder = self.settings.backup_dir
+        if folder is None:
+            return
+        now_ns = self.stores.clock()
+        kept = [row for row in self.stores.upkeep.backups() if row.scheduled]
+        every_ns = self.settings.backup_every_hours * 3_600 * NANOSECONDS
+        if kept and kept[0].made_at <= now_ns < kept[0].made_at + every_ns:
+            return
+        proof = self.stores.upkeep.proof()
+        proven_ns = None if proof is None else proof.proven_at_ns
+        order = BackupOrder(
+            folder / self._name(now_ns),
+            self.settings.backup_recipient,
+            scheduled=True,
+            prove=proven_ns is None or not 0 <= now_ns - proven_ns < PROVEN_EVERY_NS,
+        )
+        make_backup(self.stores, self.settings, order)
+        for row in kept[max(self.settings.backup_keep - 1, 0) :]:
+            Path(row.path).unlink(missing_ok=True)
+            self.stores.upkeep.forget_backup(row.backup_id)
+
+    def _name(self, now_ns: int) -> str:
+        at = datetime.fromtimestamp(now_ns // NANOSECONDS, UTC)
+        ending = ".pdpp.age" if self.settings.backup_recipient else ".pdpp"
+        return f"backup-{at:%Y%m%dT%H%M%SZ}{ending}"
+
+
+def kept_backups(stores: Stores) -> tuple[str, ...]:
+    """The names of the backups that are still where they were put."""
+    rows = stores.upkeep.backups()
+    return tuple(Path(row.path).name for row in rows if Path(row.path).exists())
+
+
+# The ledger -----------------------------------------------------------------------------------
+def keep_ledger(stores: Stores, settings: Settings) -> None:
+    """Bring the ledger beside the data, and beside scheduled backups, up to date."""
+    entries = stores.upkeep.ledger_entries(stores.configuration.subject_id)
+    for folder in (settings.data_dir, settings.backup_dir):
+        if folder is not None and folder.is_dir():
+            add_to_ledger(folder / LEDGER, entries)
+
+
+class LedgerKeeper:
+    """Keeps the ledger, and reads nothing but counts while nothing is erased or ended."""
+
+    def __init__(self, stores: Stores, settings: Settings) -> None:
+        self._stores = stores
+        self._settings = settings
+        self._size: tuple[int, ...] | None = None
+
+    def keep(self) -> None:
+        """Write what is new."""
+        size = self._stores.upkeep.ledger_size()
+        if size != self._size:
+            keep_ledger(self._stores, self._settings)
+            self._size = size
+
+
+def apply_ledger(stores: Stores, ledger: dict[str, Entry]) -> tuple[int, list[EndedAccess]]:
+    """Erase what the ledger says was erased, and this store does not know of.
+
+    Shapes: how many erasures that were, and what access was ended without its knowledge.
+    """
+    subject_id = stores.configuration.subject_id
+    known = {str(each["id"]) for each in stores.upkeep.ledger_entries(subject_id)}
+    unknown = [entry for name, entry in ledger.items() if name not in known]
+    erasures = [entry for entry in unknown if entry["kind"] == "erasure"]
+    _erase(stores, erasures)
+    stores.upkeep.keep_erasures(subject_id, erasures)
+    ended = [entry for entry in unknown if entry["kind"] == "ended"]
+    return len(erasures), [EndedAccess(e["id"], e["reason"], e["at_ns"]) for e in ended]
+
+
+def catch_up_with_ledger(stores: Stores, settings: Settings) -> None:
+    """A copy of the database that was put back by hand is older than the ledger beside it."""
+    erased, ended = apply_ledger(stores, read_ledger(settings.data_dir / LEDGER))
+    if erased or ended:
+        _log.warning(
+            "the database is older than %s beside it: %d erasures and %d ends were made again",
+            LEDGER,
+            erased,
+            len(ended),
+        )
+        with stores.authorization.write() as writer:
+            for each in ended:
+                end_access(writer, each.held_id, each.reason, SERVER, each.at_ns)
+
+
+def _erase(stores: Stores, erasures: Iterable[Entry]) -> None:
+    keys: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for entry in erasures:
+        connection_id, stream = entry["connection_id"], entry["stream"]
+        with suppress(ConnectionNotFound):
+            if stream is None:
+                stores.records.erase_connection(connection_id, entry["at_ns"])
+            elif entry["key_digest"] is None:
+                stores.records.delete_stream(connection_id, stream, entry["at_ns"])
+            else:
+                keys[connection_id, stream].add(entry["key_digest"])
+    for (connection_id, stream), digests in keys.items():
+        for key in _keys_with(stores, connection_id, stream, digests):
+            with suppress(ConnectionNotFound):
+                stores.records.delete_record(connection_id, stream, key, stores.clock())
+
+
+def _keys_with(stores: Stores, connection_id: str, stream: str, digests: set[str]) -> list[str]:
+    subject_id = stores.configuration.subject_id
+    with stores.records.snapshot(None) as snapshot:
+        rows = snapshot.export(connection_id, stream)
+        return [row.key for row in rows if key_digest(subject_id, row.key) in digests]
+
+
+# Restoring ------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """What came back.
+
+    Shapes: `erased` and `ended` are what the ledger told, `waiting` the grants that are paused;
+        `ledger` is whether there was one.
+    """
+
+    manifest: BackupManifest
+    erased: int
+    ended: int
+    waiting: int
+    ledger: bool
+
+
+def restore_backup(
+    settings: Settings, path: Path, identity: Path | None, ledger_path: Path | None
+) -> Restored:
+    """Restore into an empty data directory; nothing is in place before all of it is whole.
+
+    Raises: BackupRefused, LedgerDamaged, StorageUnavailable.
+    """
+    data_dir = settings.data_dir
+    data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+    if any(not each.name.startswith(RESTORING) for each in data_dir.iterdir()):
+        raise BackupRefused(
+            "The data directory is not empty.",
+            next_step="Name an empty one with PDPP_DATA_DIR; nothing is ever restored over data.",
+        )
+    if ledger_path is None and (path.parent / LEDGER).exists():
+        ledger_path = path.parent / LEDGER
+    ledger = {} if ledger_path is None else read_ledger(ledger_path)
+    with _scratch(data_dir, RESTORING) as scratch:
+        files = scratch / "files"
+        with _plain(path, identity) as archive:
+            manifest = unpack(archive, files)
+        (files / DATABASE).rename(replace(settings, data_dir=files).database_path)
+        restored = _revive(replace(settings, data_dir=files), path, manifest, ledger)
+        add_to_ledger(files / LEDGER, ledger.values())
+        for name in ("blobs", LEDGER, settings.database_path.name, CONFIGURATION):
+            if (files / name).exists():  # the configuration last: with it everything is there
+                (files / name).rename(data_dir / name)
+                fsync_folder(data_dir)
+    return replace(restored, ledger=ledger_path is not None)
+
+
+def _revive(
+    settings: Settings, path: Path, manifest: BackupManifest, ledger: dict[str, Entry]
+) -> Restored:
+    """Make a store of a backup that nobody can take for the one it was."""
+    with open_stores(settings, serving=False) as stores:
+        counts = stores.upkeep.counted()
+        if counts.streams != manifest.streams or counts.grants != manifest.grants:
+            raise BackupRefused("The database of this backup does not hold what it should.")
+        stores.upkeep.renew_epoch(stores.random_bytes(8).hex())
+        erased, ended = apply_ledger(stores, ledger)
+        with stores.authorization.write() as writer:
+            waiting = close_after_restore(writer, ended, SERVER, stores.clock())
+        _note(stores, BackupOrder(path, "" if is_sealed(path) else None), manifest)
+    return Restored(manifest, erased, len(ended), waiting, ledger=False)

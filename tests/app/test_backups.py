@@ -1,0 +1,338 @@
+"""A backup holds everything, comes back whole, and revives nothing that was ended."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import tarfile
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from personal_server.app.backups import (
+    BackupOrder,
+    Restored,
+    ScheduledBackups,
+    catch_up_with_ledger,
+    keep_ledger,
+    kept_backups,
+    make_backup,
+    restore_backup,
+    verify_backup,
+)
+from personal_server.app.stores import Stores, open_stores
+from personal_server.domain.values import DAY_NANOSECONDS
+from personal_server.errors import StorageUnavailable
+from personal_server.settings import Settings
+from personal_server.storage.authorization import GrantRow, TokenRow
+from personal_server.storage.sqlite.database import SqliteDatabase
+from personal_server.upkeep.backups import BackupRefused
+from tests.resource_server.journal import DIARY, ENTRIES, furnished, write
+
+NOW = 1_790_000_000 * 10**9
+BYTES = b"a picture"
+BLOB = "blob_sha256_" + hashlib.sha256(BYTES).hexdigest()
+
+
+@dataclass
+class Site:
+    """A data directory with records, and a clock."""
+
+    folder: Path
+    now_ns: int = NOW
+
+    @property
+    def settings(self) -> Settings:
+        return Settings(data_dir=self.folder / "data", backup_dir=self.folder / "kept")
+
+    @contextmanager
+    def open(self, name: str = "data", *, serving: bool = False) -> Generator[Stores]:
+        settings = replace(self.settings, data_dir=self.folder / name)
+        with open_stores(settings, serving=serving, clock=lambda: self.now_ns) as stores:
+            yield stores
+
+    def back_up(self, name: str = "a.pdpp", **options: Any) -> Path:
+        target = self.folder / "kept" / name
+        with self.open() as stores:
+            make_backup(stores, self.settings, BackupOrder(target, **options))
+        return target
+
+    def restore(self, path: Path, **options: Any) -> Restored:
+        chosen = {"identity": None, "ledger_path": None, **options}
+        settings = replace(self.settings, data_dir=self.folder / "back")
+        return restore_backup(settings, path, **chosen)
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    site = Site(tmp_path)
+    (tmp_path / "kept").mkdir()
+    with site.open() as stores:
+        furnished(stores.records)
+        stores.records.receive_blob(DIARY, [BYTES], "image/png", NOW, 1_000)
+        picture = {"blob_id": BLOB, "mime_type": "image/png", "size_bytes": len(BYTES)}
+        line = {"id": "p1", "entry_id": "e1", "filename": "p.png", "blob_ref": picture}
+        write(stores.records, DIARY, "attachments", [line])
+        with stores.authorization.write() as writer:
+            for number in range(3):
+                writer.insert(grant_row(f"grt_{number}"))
+                writer.insert(token_row(f"grt_{number}"))
+    return site
+
+
+def grant_row(grant_id: str) -> GrantRow:
+    return GrantRow(
+        grant_id=grant_id,
+        grant=b"{}",
+        client_id="cli_1",
+        connector_key="journal",
+        access_mode="continuous",
+        issued_at_ns=NOW,
+        revision="rv1",
+    )
+
+
+def token_row(grant_id: str) -> TokenRow:
+    return TokenRow(
+        token_hash=hashlib.sha256(grant_id.encode()).digest(),
+        kind="client",
+        client_id="cli_1",
+        grant_id=grant_id,
+        origin="http://127.0.0.1",
+        resource="http://127.0.0.1/mcp",
+        scope="pdpp:read",
+        issued_at_ns=NOW,
+        expires_at_ns=NOW + DAY_NANOSECONDS,
+    )
+
+
+def everything(stores: Stores) -> dict[tuple[str, str], list[tuple[str, Any]]]:
+    """Every record, by stream."""
+    with stores.records.snapshot(None) as snapshot:
+        places = [(held.connection_id, held.stream) for held in snapshot.stored_streams()]
+        return {place: [(r.key, dict(r.data)) for r in snapshot.export(*place)] for place in places}
+
+
+def epoch(stores: Stores) -> str:
+    with stores.records.snapshot(None) as snapshot:
+        return snapshot.epoch
+
+
+def blob_of(stores: Stores) -> bytes | None:
+    content = stores.records.open_blob(BLOB)
+    if content is None:
+        return None
+    with content:
+        return content.read()
+
+
+def test_what_is_restored_is_equal_record_by_record_and_blob_by_blob(site: Site) -> None:
+    path = site.back_up()
+    found = site.restore(path)
+    with site.open() as before, site.open("back") as after:
+        assert everything(after) == everything(before)
+        assert blob_of(after) == BYTES
+        assert after.configuration == before.configuration
+        assert epoch(after) != epoch(before)
+        assert found.manifest.records == sum(map(len, everything(after).values()))
+    assert (site.folder / "back").stat().st_mode & 0o777 == 0o700
+    assert sorted(each.name for each in (site.folder / "back").iterdir() if each.is_file()) == [
+        "config.toml",
+        "personal-server.sqlite3",
+    ]
+
+
+def test_every_token_is_dead_and_every_grant_waits(site: Site) -> None:
+    path = site.back_up()
+    assert site.restore(path).waiting == 3
+    with site.open("back") as stores, stores.authorization.read() as reader:
+        assert {row.hold for row in reader.rows(GrantRow)} == {"restored"}
+        assert {row.reason for row in reader.rows(TokenRow)} == {"restored"}
+
+
+def end_and_erase(site: Site) -> None:
+    with site.open() as stores:
+        with stores.authorization.write() as writer:
+            ended = [GrantRow.revoked_at_ns.to(NOW + 1), GrantRow.reason.to("owner")]
+            writer.change(GrantRow, ended, GrantRow.grant_id.equals("grt_1"))
+        assert stores.records.delete_record(DIARY, "entries", "e1", NOW + 1)
+        assert stores.records.delete_stream(DIARY, "attachments", NOW + 1)
+        stores.records.erase_connection("cin_bank00000000000", NOW + 1)
+        keep_ledger(stores, site.settings)
+
+
+def ended_and_erased(stores: Stores) -> None:
+    held = everything(stores)
+    assert "e1" not in dict(held[DIARY, "entries"])
+    assert held[DIARY, "attachments"] == []
+    assert not any(place[0] == "cin_bank00000000000" for place in held)
+    assert blob_of(stores) is None
+    with stores.authorization.read() as reader:
+        rows = {row.grant_id: row for row in reader.rows(GrantRow)}
+    assert (rows["grt_1"].reason, rows["grt_1"].revoked_at_ns) == ("owner", NOW + 1)
+
+
+def test_what_was_ended_or_erased_since_stays_so(site: Site) -> None:
+    path = site.back_up()
+    end_and_erase(site)
+    found = site.restore(path)
+    assert (found.ledger, found.erased, found.ended, found.waiting) == (True, 3, 1, 2)
+    with site.open("back") as stores:
+        ended_and_erased(stores)
+
+
+def test_a_ledger_elsewhere_is_named_and_without_one_that_is_told(site: Site) -> None:
+    path = site.back_up()
+    end_and_erase(site)
+    (site.folder / "kept" / "erasures.jsonl").rename(site.folder / "elsewhere")
+    assert not site.restore(path).ledger
+    (site.folder / "back").rename(site.folder / "first")
+    found = site.restore(path, ledger_path=site.folder / "elsewhere")
+    assert (found.ledger, found.erased) == (True, 3)
+
+
+def test_the_ledger_holds_no_key_of_what_was_erased(site: Site) -> None:
+    end_and_erase(site)
+    text = (site.folder / "data" / "erasures.jsonl").read_text()
+    assert '"e1"' not in text
+    assert len(text.splitlines()) == 4
+
+
+def test_a_copy_put_back_by_hand_catches_up_with_the_ledger(site: Site) -> None:
+    database = site.settings.database_path
+    copy = database.read_bytes()
+    end_and_erase(site)
+    database.write_bytes(copy)
+    with site.open(serving=True) as stores:
+        catch_up_with_ledger(stores, site.settings)
+        ended_and_erased(stores)
+
+
+def test_an_erasure_before_the_backup_is_not_made_again(site: Site) -> None:
+    end_and_erase(site)
+    with site.open() as stores:
+        write(stores.records, DIARY, "entries", [ENTRIES[0]])
+        keep_ledger(stores, site.settings)
+    assert site.restore(site.back_up()).erased == 0
+    with site.open("back") as stores:
+        assert "e1" in dict(everything(stores)[DIARY, "entries"])
+
+
+def test_nothing_is_written_over_a_file_or_restored_over_data(site: Site) -> None:
+    path = site.back_up()
+    with pytest.raises(BackupRefused):
+        site.back_up()
+    site.restore(path)
+    with pytest.raises(BackupRefused):
+        site.restore(path)
+    assert [each.name for each in (site.folder / "data").iterdir() if "backup" in each.name] == []
+
+
+def changes(path: Path) -> Iterator[bytes]:
+    """The backup with something wrong in it."""
+    whole = path.read_bytes()
+    for place in range(0, len(whole), max(len(whole) // 40, 1)):
+        # between the files lies padding, which carries nothing
+        changed = bytearray(whole)
+        changed[place] ^= 0xFF
+        if members(bytes(changed)) != members(whole):
+            yield bytes(changed)
+    yield whole[: len(whole) // 2]
+    yield whole[:-20_000]
+    yield b""
+
+
+def members(content: bytes) -> dict[str, bytes] | None:
+    try:
+        with tarfile.open(fileobj=io.BytesIO(content)) as tar:
+            return {m.name: f.read() if (f := tar.extractfile(m)) else b"" for m in tar}
+    except (tarfile.TarError, EOFError):
+        return None
+
+
+def test_a_damaged_backup_is_refused_and_leaves_nothing(site: Site) -> None:
+    path = site.back_up()
+    broken = site.folder / "broken.pdpp"
+    count = 0
+    for content in changes(path):
+        broken.write_bytes(content)
+        with pytest.raises(BackupRefused):
+            verify_backup(broken, None)
+        count += 1
+    assert count > 20
+    with pytest.raises(BackupRefused):
+        site.restore(broken)
+    assert list((site.folder / "back").iterdir()) == []
+
+
+def test_a_sealed_backup_is_opened_by_its_identity_only(site: Site) -> None:
+    age: Any = import_module("pyrage")  # a compiled module without types
+    identity, other = age.x25519.Identity.generate(), age.x25519.Identity.generate()
+    path = site.back_up("a.pdpp.age", recipient=str(identity.to_public()))
+    assert b"journal" not in path.read_bytes()
+    key, wrong = site.folder / "key.txt", site.folder / "wrong.txt"
+    key.write_text(f"# created by age\n{identity}\n")
+    wrong.write_text(f"{other}\n")
+    for each in (None, wrong, site.folder / "nothing"):
+        with pytest.raises(BackupRefused):
+            verify_backup(path, each)
+    assert verify_backup(path, key).records
+    cut = site.folder / "cut.age"
+    cut.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(BackupRefused):
+        verify_backup(cut, key)
+    assert site.restore(path, identity=key).manifest.blobs == 1
+    with pytest.raises(BackupRefused):
+        site.back_up("b.pdpp.age", recipient="nobody")
+
+
+def test_the_server_keeps_as_many_backups_as_it_is_told_and_proves_them(site: Site) -> None:
+    settings = replace(site.settings, backup_keep=2)
+    with site.open() as stores:
+        scheduled = ScheduledBackups(stores, settings)
+        for _ in range(4):
+            scheduled.make_if_due()
+            scheduled.make_if_due()
+            site.now_ns += DAY_NANOSECONDS
+        names = sorted(each.name for each in (site.folder / "kept").glob("backup-*"))
+        assert len(names) == 2
+        assert sorted(kept_backups(stores)) == names
+        proof = stores.upkeep.proof()
+        assert proof is not None
+        assert proof.proven_at_ns == NOW
+        site.now_ns += 7 * DAY_NANOSECONDS
+        scheduled.make_if_due()
+        proof = stores.upkeep.proof()
+        assert proof is not None
+        assert proof.proven_at_ns == site.now_ns
+
+
+def test_a_database_is_copied_before_its_tables_change(site: Site) -> None:
+    database = SqliteDatabase(site.settings.database_path)
+    with database.write() as session:
+        session.run("DROP TABLE eras")
+        session.run("DROP TABLE erasures")
+        session.run("DROP TABLE backups")
+        session.run("ALTER TABLE grants DROP COLUMN hold")
+        session.run("DELETE FROM schema_version WHERE module = '010_upkeep'")
+    database.close()
+    with site.open() as stores:
+        assert everything(stores)
+    (copy,) = (site.folder / "data" / "before-migration").iterdir()
+    assert copy.stat().st_mode & 0o777 == 0o600
+    assert copy.read_bytes()[:6] == b"SQLite"
+
+
+def test_a_damaged_database_is_not_backed_up_as_if_it_were_whole(site: Site) -> None:
+    path = site.settings.database_path
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2 : len(content) // 2 + 4_096] = b"\xff" * 4_096
+    path.write_bytes(content)
+    with pytest.raises(StorageUnavailable):
+        site.back_up()
+    assert list((site.folder / "kept").iterdir()) == []

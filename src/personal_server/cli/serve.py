@@ -17,9 +17,11 @@ from personal_server.app.connections import (
 )
 from personal_server.app.http_server import HttpServer, stop_before_serving
 from personal_server.app.server import Server, open_server
+from personal_server.app.stores import command_origin
 from personal_server.cli.exits import CommandError, settings_or_exit
 from personal_server.domain.hosts import host_connections, mcp_url
 from personal_server.granting.owner_sessions import OwnerSignIn
+from personal_server.granting.passkeys import has_passkey
 from personal_server.settings import Settings
 from personal_server.web.logs import configure_logging
 
@@ -54,11 +56,12 @@ def require_password(sign_in: OwnerSignIn, settings: Settings) -> None:
                 "The file that PDPP_OWNER_PASSWORD_FILE names cannot be read.",
                 "Name a file of yours with the password on its first line.",
             ) from None
-    if not settings.is_loopback and not sign_in.has_password():
+    known = sign_in.has_password() or has_passkey(sign_in.store, command_origin(settings))
+    if not settings.is_loopback and not known:
         raise CommandError(
             "config",
-            "This server would be reachable from outside, and its owner has no password.",
-            "Set one: pdpp owner password",
+            "This server would be reachable from outside, and its owner cannot sign in there.",
+            "Set a password: pdpp owner password",
         )
 
 

@@ -15,7 +15,15 @@ from personal_server.console.consent_page import ConsentPages
 from personal_server.console.device import DevicePages, UserCodeThrottle
 from personal_server.console.disclosures import RecordsPages
 from personal_server.console.home import HomePage
-from personal_server.console.pages import ICON, STYLESHEET, STYLESHEET_NAME, Templates
+from personal_server.console.pages import (
+    ICON,
+    SCRIPT,
+    SCRIPT_NAME,
+    STYLESHEET,
+    STYLESHEET_NAME,
+    Templates,
+)
+from personal_server.console.passkeys import PasskeyPages
 from personal_server.console.session import (
     PLACE,
     PageRequest,
@@ -33,6 +41,7 @@ from personal_server.console.sign_in import SignInPages, SignInThrottle
 from personal_server.errors import InvalidRequest, OwnerSessionRequired, PersonalServerError
 from personal_server.granting.decisions import Granting
 from personal_server.granting.owner_sessions import OwnerSignIn
+from personal_server.granting.passkeys import Challenges, Passkeys
 from personal_server.granting.pending_requests import Requesting
 from personal_server.reading.ports import ReadPorts
 from personal_server.reading.preview import EvidenceReader
@@ -162,9 +171,16 @@ def stylesheet(visit: PageRequest) -> Response:
     return Response(STYLESHEET, 200, _STYLESHEET_HEADERS, "text/css")
 
 
+def script(visit: PageRequest) -> Response:
+    """The one script, for passkeys only."""
+    del visit
+    return Response(SCRIPT, 200, _STYLESHEET_HEADERS, "text/javascript")
+
+
 ASSET_ROUTES = (
     PageRoute("GET", "/icon.svg", icon, open_to_all=True),
     PageRoute("GET", f"/assets/{STYLESHEET_NAME}", stylesheet, open_to_all=True),
+    PageRoute("GET", f"/assets/{SCRIPT_NAME}", script, open_to_all=True),
 )
 
 
@@ -188,11 +204,14 @@ def console_app(parts: ConsoleParts) -> ConsoleApplication:
     granting = Granting(store, catalogs, clock, parts.random_bytes)
     requesting = Requesting(store, clock, parts.random_bytes)
     evidence = EvidenceReader(parts.reads, parts.declarations)
+    challenges = Challenges(clock, parts.random_bytes)
+    passkeys = Passkeys(store, clock, parts.server_name, challenges)
     log, reads = parts.disclosures, parts.reads
     routes = (
         *ASSET_ROUTES,
-        *SignInPages(parts.sign_in, pages, SignInThrottle(clock)).routes(),
-        *ConsentPages(granting, evidence, pages, clock).routes(),
+        *SignInPages(parts.sign_in, passkeys, pages, SignInThrottle(clock)).routes(),
+        *PasskeyPages(passkeys, pages).routes(),
+        *ConsentPages(granting, evidence, passkeys, pages, clock).routes(),
         *DevicePages(store, requesting, granting, pages, UserCodeThrottle(clock), clock).routes(),
         *HomePage(store, log, reads, catalogs, parts.sign_in, pages, clock).routes(),
         *AccessPages(store, log, catalogs, pages, clock).routes(),

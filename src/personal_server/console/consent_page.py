@@ -20,6 +20,7 @@ from personal_server.console.consent_changes import Differences, SourceStream, d
 from personal_server.console.consent_view import consent_view
 from personal_server.console.consent_words import SINGLE_ENDS
 from personal_server.console.pages import Templates, form_target
+from personal_server.console.passkeys import rendered
 from personal_server.console.session import PageRequest, PageRoute, acting
 from personal_server.domain.grant import StreamGrant
 from personal_server.domain.values import DAY_NANOSECONDS, instant_text
@@ -35,6 +36,7 @@ from personal_server.errors import (
 from personal_server.granting.decisions import Decided, Granting
 from personal_server.granting.holdings import Holding
 from personal_server.granting.owner_sessions import Clock
+from personal_server.granting.passkeys import APPROVE, Passkeys
 from personal_server.granting.reviews import Review
 from personal_server.reading.preview import EvidenceReader
 from personal_server.web.bodies import Form
@@ -64,6 +66,7 @@ class ConsentPages:
 
     granting: Granting
     evidence: EvidenceReader
+    passkeys: Passkeys
     pages: Templates
     clock: Clock
 
@@ -141,11 +144,17 @@ class ConsentPages:
         if leaves_all_out(visit.form, choices):
             return self._deny(visit)
         revision = visit.value("review") or ""
-        if not visit.owner().is_fresh(self.clock()):
+        signature = None
+        if visit.value("passkey"):
+            answer = visit.value("passkey") or ""
+            signature = self.passkeys.verify(visit.origin, answer, APPROVE, revision)
+        elif not visit.owner().is_fresh(self.clock()):
             review = self.granting.preview(visit.path["handle"], choices, acting(visit))
             return self._page(visit, review, _note(OwnerSessionRequired(_SIGN_IN_AGAIN)))
         try:
-            decided = self.granting.approve(visit.path["handle"], choices, revision, acting(visit))
+            decided = self.granting.approve(
+                visit.path["handle"], choices, revision, acting(visit), signature
+            )
         except AiTrainingConsentRequired as error:
             review = self.granting.preview(visit.path["handle"], choices, acting(visit))
             return self._page(visit, review, _note(error))
@@ -173,6 +182,8 @@ class ConsentPages:
         figures = self.evidence.gather(review.prospective()) if review.terms.entries else {}
         changed = frozenset[SourceStream]() if note is None else note.differences.changed
         redirect = None if review.request is None else review.request.redirect_uri
+        revision = review.revision
+        signing = revision and self.passkeys.to_sign(visit.origin, APPROVE, revision)
         return self.pages.show(
             visit,
             "consent.html",
@@ -181,10 +192,12 @@ class ConsentPages:
                 "note": note,
                 "csrf": visit.owner().csrf,
                 "fresh": visit.owner().is_fresh(self.clock()),
+                "passkey": rendered(signing or None),
                 "quick_days": QUICK_DAYS,
             },
             status=200 if note is None else note.status,
             target=form_target(redirect),
+            scripted=bool(signing),
         )
 
     def _decided(self, visit: PageRequest, decided: Decided, *, allowed: bool) -> Response:

@@ -24,6 +24,8 @@ from personal_server.web.responses import NO_STORE, page_headers
 _STATIC = files("personal_server.console") / "static"
 STYLESHEET = (_STATIC / "console.css").read_bytes()
 ICON = (_STATIC / "icon.svg").read_bytes()
+SCRIPT = (_STATIC / "passkeys.js").read_bytes()
+SCRIPT_NAME = f"passkeys-{hashlib.sha256(SCRIPT).hexdigest()[:12]}.js"
 STYLESHEET_NAME = f"console-{hashlib.sha256(STYLESHEET).hexdigest()[:12]}.css"
 
 _TEMPLATES = Environment(
@@ -74,10 +76,16 @@ NEXT_STEPS: Mapping[str, str] = {
 """What a person can do about errors whose own words are for the app's developer."""
 
 
-def console_headers(origin: str, form_target: str | None = None) -> dict[str, str]:
-    """The headers of every page.  `form_target` is where a form may be redirected to."""
+def console_headers(
+    origin: str, form_target: str | None = None, *, scripted: bool = False
+) -> dict[str, str]:
+    """The headers of every page.
+
+    `form_target` is where a form may be redirected to; `scripted` lets our one script run.
+    """
     headers = {
         **page_headers(
+            **({"script_src": "'self'"} if scripted else {}),
             style_src="'self'",
             img_src="'self' data:",
             font_src="'self'",
@@ -116,19 +124,22 @@ class Templates:
         *,
         status: int = 200,
         target: str | None = None,
+        scripted: bool = False,
     ) -> Response:
-        """A page; `target` as in `console_headers`."""
+        """A page; `target` and `scripted` as in `console_headers`."""
         body = _TEMPLATES.get_template(template).render(
             {
                 "server_name": self._server_name,
                 "stylesheet": f"/assets/{STYLESHEET_NAME}",
+                "script": f"/assets/{SCRIPT_NAME}" if scripted else None,
                 "visit": visit,
                 **values,
             }
         )
         if visit.place:
             body = _OWN_LINKS.sub(rf'\1="{visit.place}/', body)
-        return HTMLResponse(body, status, console_headers(visit.origin, target))
+        headers = console_headers(visit.origin, target, scripted=scripted)
+        return HTMLResponse(body, status, headers)
 
     def go(self, visit: PageRequest, location: str) -> Response:
         """Send the browser on with 303, so that a reload repeats nothing."""

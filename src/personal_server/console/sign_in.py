@@ -15,6 +15,7 @@ from urllib.parse import quote, unquote
 from starlette.responses import Response
 
 from personal_server.console.pages import Templates
+from personal_server.console.passkeys import named_origin, rendered
 from personal_server.console.session import (
     OWNER_HOME,
     PageRequest,
@@ -30,6 +31,7 @@ from personal_server.console.session import (
 from personal_server.domain.values import NANOSECONDS
 from personal_server.errors import NotFound, SignInFailed
 from personal_server.granting.owner_sessions import ABSOLUTE_SECONDS, LINK_SECONDS, OwnerSignIn
+from personal_server.granting.passkeys import SIGN_IN, Passkeys
 from personal_server.web.limits import ALL, MINUTE_NS, Failures, network_of
 from personal_server.web.limits import refuse_until as _refuse_until
 
@@ -91,6 +93,7 @@ class SignInPages:
     """The pages of 13.1 and the sign-ins of 13.5."""
 
     sign_in: OwnerSignIn
+    passkeys: Passkeys
     pages: Templates
     throttle: SignInThrottle
 
@@ -101,6 +104,7 @@ class SignInPages:
         return (
             PageRoute("GET", "/owner/login", self.login, entry, open_to_all=True),
             PageRoute("POST", "/owner/login", self.log_in, open_to_all=True),
+            PageRoute("POST", "/owner/login/passkey", self.log_in_by_passkey, open_to_all=True),
             PageRoute("GET", "/owner/enter", self.enter, link, open_to_all=True),
             PageRoute("POST", "/owner/enter", self.spend_link, open_to_all=True),
             PageRoute("POST", "/owner/logout", self.log_out),
@@ -124,6 +128,15 @@ class SignInPages:
             return self._login(visit, destination, error)
         self.throttle.forgive(address, known)
         return self._entered(visit, cookie, destination)
+
+    def log_in_by_passkey(self, visit: PageRequest) -> Response:
+        """Open a session by passkey."""
+        destination = safe_next(visit.value("next"))
+        try:
+            self.passkeys.verify(visit.origin, visit.value("passkey") or "", SIGN_IN)
+        except SignInFailed as error:
+            return self._login(visit, destination, error)
+        return self._entered(visit, self.sign_in.enter_by_passkey(visit.visitor), destination)
 
     def enter(self, visit: PageRequest) -> Response:
         """A button, nothing else."""
@@ -174,6 +187,8 @@ class SignInPages:
             200 if error is None else error.status,
             destination=destination,
             has_password=self.sign_in.has_password(),
+            passkey=rendered(self.passkeys.to_sign(visit.origin, SIGN_IN)),
+            by_name=named_origin(visit.origin) if self.passkeys.listed() else None,
             error=error,
         )
         if destination != OWNER_HOME:
@@ -191,7 +206,13 @@ class SignInPages:
         """A page with a form before sign-in."""
         csrf = visit.entry_csrf if visit.session is None else visit.session.csrf
         fresh = csrf or secrets.token_urlsafe(_CSRF_BYTES)
-        response = self.pages.show(visit, template, {**values, "csrf": fresh}, status=status)
+        response = self.pages.show(
+            visit,
+            template,
+            {**values, "csrf": fresh},
+            status=status,
+            scripted=bool(values.get("passkey")),
+        )
         if csrf is None:
             response.set_cookie(
                 entry_cookie(visit.origin),

@@ -50,6 +50,7 @@ from personal_server.storage.authorization import (
     ClientRow,
     CodeRow,
     GrantRow,
+    JsonObject,
     PackageMemberRow,
     PackageRow,
     RequestRow,
@@ -108,20 +109,34 @@ class Granting:
         """The request under these choices.  Raises: NotFound, RequestClosed, NotANarrowing."""
         return self._show(request_id, choices, acting)
 
-    def approve(self, request_id: str, choices: Choices, revision: str, acting: Acting) -> Decided:
-        """Fix exactly what was shown.
+    def approve(
+        self,
+        request_id: str,
+        choices: Choices,
+        revision: str,
+        acting: Acting,
+        signature: JsonObject | None = None,
+    ) -> Decided:
+        """Fix exactly what was shown; `signature` is what the owner's passkey signed for it.
 
         Raises: NotFound, RequestClosed, ApprovalConflict, ReviewChanged, ReviewStale,
             NotANarrowing, AiTrainingConsentRequired.
         """
         try:
-            return self._approve(request_id, choices, revision, acting)
+            return self._approve(request_id, choices, revision, acting, signature)
         except (ReviewStale, ReviewChanged):
             with self._store.write() as writer:
                 audit(writer, "request.stale", acting, self._clock(), request=request_id)
             raise
 
-    def _approve(self, request_id: str, choices: Choices, revision: str, acting: Acting) -> Decided:
+    def _approve(
+        self,
+        request_id: str,
+        choices: Choices,
+        revision: str,
+        acting: Acting,
+        signature: JsonObject | None,
+    ) -> Decided:
         now_ns = self._clock()
         with self._store.write() as writer:
             row = _selecting(self._decidable(writer, request_id, now_ns))
@@ -138,7 +153,8 @@ class Granting:
                 columns=decided,
             ):
                 raise ApprovalConflict("This request was decided already.")
-            ids = issue_grants(writer, review, acting, "page", self._random_bytes, now_ns)
+            random_bytes = self._random_bytes
+            ids = issue_grants(writer, review, acting, "page", random_bytes, now_ns, signature)
             subject = Subject(row.client_id, ids.grant_id, ids.package_id)
             audit(writer, "request.approved", acting, now_ns, subject, request=request_id)
             if row.flow == "code":
@@ -282,6 +298,7 @@ def issue_grants(
     channel: str,
     random_bytes: RandomBytes,
     now_ns: int,
+    signature: JsonObject | None = None,
 ) -> GrantIds:
     """Write what a complete review decides: artifact, grants, their package, and what it ends.
 
@@ -298,6 +315,7 @@ def issue_grants(
             request_id=review.asked.facts.request_id,
             decided_at_ns=now_ns,
             channel=channel,
+            signature=signature,
         )
     )
     client_id = review.asked.client.client_id

@@ -62,6 +62,18 @@ class OwnerSessionRow(AuthorizationRow, table="owner_sessions"):
     ended_at_ns: Cell[int | None] = column(default=None)
 
 
+class PasskeyRow(AuthorizationRow, table="passkeys"):
+    """A key of the owner's that stays in a device; `relying_party` is the name it works at."""
+
+    credential_id: Cell[bytes] = column(key=True)
+    public_key: Cell[bytes]
+    sign_count: Cell[int]
+    relying_party: Cell[str]
+    name: Cell[str]
+    created_at_ns: Cell[int]
+    last_used_at_ns: Cell[int | None] = column(default=None)
+
+
 class ClientRow(AuthorizationRow, table="clients"):
     """A client: who asks, never what it may do.
 
@@ -150,13 +162,18 @@ class RequestRow(AuthorizationRow, table="auth_requests"):
 
 
 class ReviewArtifactRow(AuthorizationRow, table="review_artifacts"):
-    """What the owner decided on, byte for byte."""
+    """What the owner decided on, byte for byte.
+
+    `signature` is what a passkey signed for it; the last 32 bytes of the signed challenge are the
+    SHA-256 of `revision`.
+    """
 
     revision: Cell[str] = column(key=True)
     artifact: Cell[bytes]
     request_id: Cell[str]
     decided_at_ns: Cell[int]
     channel: Cell[str]
+    signature: Cell[JsonObject | None] = column(default=None)
 
 
 class CodeRow(AuthorizationRow, table="auth_codes"):
@@ -290,6 +307,7 @@ ROW_TYPES: tuple[type[AuthorizationRow], ...] = (
     OwnerRow,
     OwnerLinkRow,
     OwnerSessionRow,
+    PasskeyRow,
     ClientRow,
     ClientDocumentRow,
     AssertionIdRow,

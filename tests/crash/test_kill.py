@@ -45,19 +45,17 @@ REDECLARES = """
 import sys
 from pathlib import Path
 import orjson
-from personal_server.storage.sqlite import rebuilding
+from personal_server.storage.sql import rebuilds
 from tests.storage.conftest import sqlite_store
 from tests.storage.worlds import FILES, NOTES, declaration
-whole = rebuilding.insert_words
-def slowly(*arguments):
-    whole(*arguments)
-    print("half", flush=True)
-    sys.stdin.read()
-rebuilding.insert_words = slowly
+rebuilds.AT_ONCE, rebuilds.SLICE_SECONDS, rebuilds.LINES_AT_ONCE = -1, 0, 10
 query = {**NOTES["query"], "search": {"lexical_fields": ["body"]}}
 changed = declaration("2", [{**NOTES, "query": query}, FILES])
 with sqlite_store(Path(sys.argv[1])) as store:
     store.put_declaration(changed, orjson.dumps(changed.raw), 5)
+    while store.rebuild_slice():
+        print("slice", flush=True)
+    sys.stdin.read()
 """
 ROTATES = """
 import secrets, sys
@@ -118,14 +116,17 @@ def test_a_killed_ingest_keeps_every_acknowledged_batch(tmp_path: Path, acknowle
         assert count >= BATCH * len([line for line in said if line.endswith("\n")])
 
 
-def test_a_killed_declaration_leaves_the_old_one(tmp_path: Path) -> None:
+@pytest.mark.parametrize("slices", [1, 4, 6])
+def test_a_killed_rebuild_goes_on_where_it_was(tmp_path: Path, slices: int) -> None:
     with sqlite_store(tmp_path) as store:
         furnish(store, "cin_a")
         write(store, "cin_a", [note(f"n{i}", body="rain") for i in range(50)])
-    killed_after(REDECLARES, tmp_path, 1)
+    assert len(killed_after(REDECLARES, tmp_path, slices)) >= slices
     with sqlite_store(tmp_path) as store:
         assert consistent(store) == 50
-        assert [d.version for d in _declarations(store)] == ["1"]
+        assert [d.version for d in _declarations(store)] == ["2"]
+        while store.rebuild_slice():
+            assert consistent(store) == 50
         store.put_declaration(declaration("3"), b"{}", 9)
         assert consistent(store) == 50
 

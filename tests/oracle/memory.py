@@ -31,6 +31,7 @@ from personal_server.storage.ports import (
     BlobUpload,
     Collection,
     CollectionRun,
+    Rebuild,
     RecordWrite,
     Rejection,
     RunStatus,
@@ -106,6 +107,18 @@ class MemoryStore:
             for key in found:
                 del state.declarations[key]
             return bool(found)
+
+    # Rebuilds: nothing is laid out here -------------------------------------------------------
+    def plan_rebuilds(self) -> None:
+        """See the port."""
+
+    def rebuild_slice(self) -> bool:
+        """See the port."""
+        return False
+
+    def rebuilds(self) -> tuple[Rebuild, ...]:
+        """See the port."""
+        return ()
 
     # Connections ------------------------------------------------------------------------------
     def add_connection(self, connection: Connection) -> None:

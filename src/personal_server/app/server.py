@@ -72,6 +72,8 @@ from personal_server.rs_client.port import FixedBearer, RsPort
 from personal_server.settings import ConfigurationFile, LimitSettings, Settings
 from personal_server.upkeep.clock import ClockWatch
 from personal_server.upkeep.logs import seal_logs, signing_key
+from personal_server.upkeep.rebuilds import EVERY_SECONDS as REBUILDS_EVERY_SECONDS
+from personal_server.upkeep.rebuilds import RebuildWork
 from personal_server.web.application import Application
 from personal_server.web.guarded_fetch import GuardedFetch
 from personal_server.web.health import Fault, Health
@@ -343,6 +345,7 @@ def _background(
     retention = Retention(settings.change_history_days, settings.disclosure_log_days)
     background = BackgroundTasks(stores.clock)
     background.register("uses", FLUSH_SECONDS, resolver.uses.flush, at_stop=True)
+    background.register("rebuilding", REBUILDS_EVERY_SECONDS, RebuildWork(stores.records))
     background.register(
         "sweeping",
         SWEEP_SECONDS,

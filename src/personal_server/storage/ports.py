@@ -206,6 +206,16 @@ class BackupProof:
     skipped: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Rebuild:
+    """A stream whose records are being stored another way: so many are, of so many."""
+
+    connection_id: str
+    stream: str
+    copied: int
+    records: int
+
+
 READ_DEADLINE_SECONDS = 15.0
 
 
@@ -459,6 +469,26 @@ class ServerStore(Protocol):
         ...
 
 
+class RebuildStore(Protocol):
+    """Work that grows with the records, done in slices while others read and write.
+
+    A declaration, or a newer version of the program, may store a stream another way.  Its records
+    stay readable and writable; until it is done, searches find words only where they are indexed.
+    """
+
+    def plan_rebuilds(self) -> None:
+        """Have everything stored as this version of the program stores it."""
+        ...
+
+    def rebuild_slice(self) -> bool:
+        """Work for some hundredths of a second; whether more is left."""
+        ...
+
+    def rebuilds(self) -> tuple[Rebuild, ...]:
+        """What is under way, by (connection, stream)."""
+        ...
+
+
 class RecordStore(
     Snapshots,
     DeclarationStore,
@@ -467,6 +497,7 @@ class RecordStore(
     CollectorStore,
     BlobStore,
     ServerStore,
+    RebuildStore,
     Protocol,
 ):
     """Everything a backend does for records."""

@@ -51,9 +51,11 @@ def plain(value: Any) -> Any:
     return orjson.dumps(value).decode()
 
 
-def write_at_random(random: Random, stores: list[RecordStore], clock: int) -> None:
+def write_at_random(
+    random: Random, stores: list[RecordStore], clock: int, *, prunes: bool = True
+) -> None:
     connection_id = random.choice(CONNECTIONS)
-    match random.randint(0, 12):
+    match random.randint(0, 12 if prunes else 11):
         case 12:
             before = random.choice((0, clock - 2_000))
             done = [store.prune_history(before) for store in stores]

@@ -143,7 +143,7 @@ def blob(reader: Reader, plan: BlobPlan) -> tuple[BlobReference, ...]:
             (plan.blob_id, source.source, orjson.dumps(granted).decode()),
         )
         whole = where & visible
-        tables = [f"{BlobReferenceRow.table} b", f"r{number} r"]
+        tables = [f"{BlobReferenceRow.table} b", place.compiler.lines()]
         # where few keys are visible, they lead to the references
         first, second = reversed(tables) if visible.by_key else tables
         lines = reader.session.rows(

@@ -1,6 +1,6 @@
 """Declarations and connections, and the tables of records that follow a declaration.
 
-Rule: a declaration that stores a stream another way rebuilds its tables in the same transaction.
+Rule: a declaration that stores a stream another way has its tables rebuilt (`rebuilds`).
 """
 
 from __future__ import annotations
@@ -12,24 +12,18 @@ import orjson
 
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.declaration import SourceDeclaration
+from personal_server.domain.declaration_document import parse_declaration
 from personal_server.errors import ConnectionNotFound, DeclarationConflict, InvalidState, NotFound
-from personal_server.storage.ports import StoredDeclaration
+from personal_server.storage.ports import Rebuild, StoredDeclaration
 from personal_server.storage.sql.driver import Line, Session
 from personal_server.storage.sql.fixed_tables import (
-    BlobReferenceRow,
     ConnectionRow,
     DeclarationRow,
     LayoutRow,
-    SourceRow,
 )
-from personal_server.storage.sql.layout import Column, Layout, adapted, create_index, layouts
-from personal_server.storage.sql.source_tables import (
-    SourceTables,
-    StorePart,
-    all_sources,
-    make_tables,
-    remove_tables,
-)
+from personal_server.storage.sql.layout import layouts
+from personal_server.storage.sql.rebuilds import progress, slice_once, want
+from personal_server.storage.sql.source_tables import StorePart, all_sources
 from personal_server.storage.sql.statements import (
     delete,
     exists,
@@ -37,14 +31,6 @@ from personal_server.storage.sql.statements import (
     listed,
     select,
     update,
-)
-from personal_server.storage.sql.written_rows import (
-    FLUSHED_AT,
-    insert_line,
-    insert_words,
-    place_in_time,
-    prepare_one,
-    value_in,
 )
 
 # The columns of a `StoredDeclaration` and of a `Connection`, in the order of their members.
@@ -90,6 +76,10 @@ _REVISIONS = select(
     *_DECLARED,
     columns=(DeclarationRow.source_id, DeclarationRow.version, DeclarationRow.digest),
 )
+_CURRENT = (
+    f"SELECT {DeclarationRow.raw} FROM {DeclarationRow.table}"  # noqa: S608
+    f" WHERE {DeclarationRow.subject_id} = ? AND {DeclarationRow.current}"
+)
 _FORGET_DECLARATIONS = delete(DeclarationRow, *_DECLARED)
 _FORGET_LAYOUTS = delete(LayoutRow, LayoutRow.subject_id, LayoutRow.connector_key)
 _HAS_CONNECTIONS = exists(ConnectionRow, *_CONNECTED)
@@ -109,20 +99,13 @@ _UPDATE_CONNECTION = update(
     ],
     *_ONE_CONNECTION,
 )
-_FORGET_REFERENCES = delete(BlobReferenceRow, BlobReferenceRow.source)
-_MOVE_SOURCE = update(
-    SourceRow,
-    [SourceRow.tables, SourceRow.layout, SourceRow.unindexed_below],
-    SourceRow.source,
-)
-_SET_LAYOUT = update(SourceRow, [SourceRow.layout], SourceRow.source)
 
 
 class CatalogPart(StorePart):
     """Declarations and connections of a subject."""
 
     def put_declaration(self, declaration: SourceDeclaration, raw: bytes, now_ns: int) -> bool:
-        """Sources whose stream is now stored another way are moved in the same transaction."""
+        """Sources whose stream is now stored another way are rebuilt, small ones at once."""
         key = declaration.connector_key
         with self._database.write() as session:
             known = self._known(session, declaration)
@@ -189,6 +172,23 @@ class CatalogPart(StorePart):
             )
             return changed
 
+    def plan_rebuilds(self) -> None:
+        """Layouts follow from declarations, and from the version that lays them out."""
+        with self._database.read() as session:
+            lines = session.rows(_CURRENT, (self.subject_id,))
+        for (raw,) in lines:
+            with self._database.write() as session:
+                self._lay_out(session, parse_declaration(orjson.loads(raw)))
+
+    def rebuild_slice(self) -> bool:
+        """One transaction."""
+        return slice_once(self._database)
+
+    def rebuilds(self) -> tuple[Rebuild, ...]:
+        """Emptying is not told of: nobody waits for it."""
+        with self._database.read() as session:
+            return progress(session, self.subject_id)
+
     def _known(self, session: Session, declaration: SourceDeclaration) -> bool:
         """Whether this revision is stored.  Raises DeclarationConflict."""
         revisions = session.rows(_REVISIONS, (self.subject_id, declaration.connector_key))
@@ -212,15 +212,7 @@ class CatalogPart(StorePart):
             for source in all_sources(session, self.subject_id, connection_id):
                 layout = wanted.get(source.stream)
                 if layout is not None:
-                    _renew(session, source, layout)
-
-
-def _renew(session: Session, source: SourceTables, layout: Layout) -> None:
-    target = adapted(source.layout, layout)
-    if target is None:
-        rebuild(session, source, layout)
-    elif target != source.layout:
-        alter(session, source, target)
+                    want(session, source, layout)
 
 
 def stored_declaration(line: Line) -> StoredDeclaration:
@@ -234,64 +226,4 @@ def stored_connection(line: Line) -> Connection:
     connection_id, connector_key, source_id, display_name, status, *times = line
     return Connection(
         connection_id, connector_key, source_id, display_name, ConnectionStatus(status), *times
-    )
-
-
-# A declaration that stores a stream another way: further columns and indexes, or new tables.
-
-
-def rebuild(session: Session, source: SourceTables, layout: Layout) -> None:
-    """Move all records of a source into tables of another layout."""
-    number = make_tables(session, layout)
-    session.run(_FORGET_REFERENCES, (source.source,))
-    words: list[tuple[int, str]] = []
-    old = source.tables
-    lines = session.run(
-        f"SELECT k, cs, ce, e, fc, data FROM r{old} JOIN h{old} USING (id) ORDER BY id"  # noqa: S608
-    )
-    for key, created, created_at, latest, changes, text in lines:
-        record = prepare_one(key, orjson.loads(text), created_at, layout)
-        at = place_in_time(record.placed_ns, created_at, layout)
-        rest = (key, created, created_at, latest, *record.values, record.word_counts, changes)
-        chosen = insert_line(session, number, layout, at, rest)
-        session.run(f"INSERT INTO h{number} VALUES (?, ?)", (chosen, text))  # noqa: S608
-        if record.words:
-            words.append((chosen, record.words))
-        for field, blob_id in (record.blobs or {}).items():
-            session.run(insert(BlobReferenceRow), (source.source, key, field, blob_id))
-        if len(words) >= FLUSHED_AT:
-            insert_words(session, number, words)
-    insert_words(session, number, words)
-    remove_tables(session, source)
-    session.run(_MOVE_SOURCE, (number, layout.render(), None, source.source))
-
-
-def alter(session: Session, source: SourceTables, layout: Layout) -> None:
-    """Give the tables of a source the columns and indexes of an adapted layout."""
-    number, old = source.tables, source.layout
-    known = {column.name for column in old.columns}
-    for column in layout.columns:
-        if column.name not in known:
-            session.run(f"ALTER TABLE r{number} ADD COLUMN {column.name}")
-            _fill(session, number, column)
-    before, after = old.indexes(), layout.indexes()
-    for name, columns in before.items():
-        if after.get(name) != columns:
-            session.run(f"DROP INDEX r{number}_{name}")
-    for name, columns in after.items():
-        if before.get(name) != columns:
-            session.run(create_index(number, name, columns))
-    session.run(_SET_LAYOUT, (layout.render(), source.source))
-
-
-def _fill(session: Session, number: int, column: Column) -> None:
-    """Values of a new column, where records hold its field."""
-    lines = session.rows(
-        f"SELECT id, json_extract(data, ?1, '$') FROM h{number}"  # noqa: S608
-        " WHERE json_type(data, ?1) IS NOT NULL",
-        (f'$."{column.field}"',),
-    )
-    session.many(
-        f"UPDATE r{number} SET {column.name} = ? WHERE id = ?",  # noqa: S608
-        [(value_in(orjson.loads(text)[0], column.kind), row_id) for row_id, text in lines],
     )

@@ -92,6 +92,24 @@ class Compiler:
     dialect: Dialect
     is_indexed: bool = True
 
+    def lines(self, walking: str = "") -> str:
+        """All lines, with what a rebuild will give a column looked up in the text meanwhile."""
+        table = f"r{self.number} r{walking}"
+        looked_up = [
+            f"{self._at(column)} AS {column.name}"
+            for column in self.layout.columns
+            if column.is_text
+        ]
+        return f"(SELECT r.*, {', '.join(looked_up)} FROM {table}) r" if looked_up else table  # noqa: S608
+
+    def _at(self, column: Column) -> str:
+        """What a column will hold, from the JSON text."""
+        text = f"(SELECT data FROM h{self.number} h WHERE h.id = r.id)"  # noqa: S608
+        if column.kind is ValueKind.STRING:
+            string = self.dialect.string_at(text, column.field)
+            return f"substr({string}, 1, {COMPARED_CODE_POINTS})"
+        return self.dialect.comparable_at(text, column.field, column.kind)
+
     # Which lines ------------------------------------------------------------------------------
     def visible(self, scope: Scope) -> Where:
         """Source: docs/contract/resource-server.md 4.3."""
@@ -142,7 +160,7 @@ class Compiler:
         """Ids that do not lie beyond the first visible one (`>=`) or the last (`<=`)."""
         way, nothing = (" DESC", -MAX_ID) if sign == "<=" else ("", MAX_ID)
         where = Where((f"r.id {sign} ?",), (bound,)) & seen
-        end = f"SELECT r.id FROM r{self.number} r{where.sql} ORDER BY r.id{way} LIMIT 1"  # noqa: S608
+        end = f"SELECT r.id FROM {self.lines()}{where.sql} ORDER BY r.id{way} LIMIT 1"  # noqa: S608
         return Where((f"f.rowid {sign} ifnull(({end}), {nothing})",), where.params)
 
     def bounds(self, scope: Scope, conditions: Iterable[Condition]) -> dict[Column, Where]:
@@ -174,7 +192,7 @@ class Compiler:
         """The lines, read by their keys or by the index of a column where that is settled."""
         index = "k" if where.by_key else driver and driver.name
         walking = self.dialect.walking(f"r{self.number}_{index}") if index else ""
-        return f"r{self.number} r{walking}"
+        return self.lines(walking)
 
     def equal(self, column: Column, value: Comparable) -> Where:
         """Lines with that value in a column."""

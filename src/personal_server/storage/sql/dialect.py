@@ -43,6 +43,10 @@ class Dialect(Protocol):
         """The statement that makes a word index (`word_index`), whose column is `words`."""
         ...
 
+    def parts_of(self, table: str) -> tuple[str, ...]:
+        """The tables whose rows are what a table of a source, or its word index, holds."""
+        ...
+
     def walking(self, index: str) -> str:
         """What stands behind a table to have it read by that index."""
         ...

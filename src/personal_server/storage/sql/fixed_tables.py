@@ -210,6 +210,21 @@ class BackupRow(StoredRow, table="backups"):
     scheduled: Cell[bool]
 
 
+class RebuildRow(StoredRow, table="rebuilds"):
+    """Further tables of a source: being filled to take the place of its own, or being emptied.
+
+    `position` is the id of the last line copied; changes up to `since` are in the copy.
+    """
+
+    source: Cell[int] = column(key=True)
+    tables: Cell[int] = column(key=True)
+    layout: Cell[str]
+    position: Cell[int | None]
+    since: Cell[int]
+    copied: Cell[int]
+    emptying: Cell[bool]
+
+
 class ErasedRow(StoredRow, table="erased", rowid=True):
     """A source whose word index still holds words of erased records."""
 

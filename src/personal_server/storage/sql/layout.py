@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from itertools import count
 
 import orjson
 
@@ -25,12 +24,20 @@ MOST_MEASURED = 3
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A field with a column of comparables (strings: their first 256 code points)."""
+    """A field with a column of comparables (strings: their first 256 code points).
+
+    Where it `is_text`, there is no column yet and the value is taken from the JSON text.
+    """
 
     field: str
     kind: ValueKind
     name: str
     indexed: bool
+
+    @property
+    def is_text(self) -> bool:
+        """Names of columns in tables begin with another letter."""
+        return self.name.startswith("v")
 
 
 @dataclass(frozen=True)
@@ -184,23 +191,29 @@ def _has_column(found: Property, stream: Stream, indexed: set[str]) -> bool:
     return not is_text and found.name not in stream.lexical_fields
 
 
-def adapted(old: Layout, new: Layout) -> Layout | None:
-    """The new layout on tables of the old one: known columns keep their names, others come.
+def between(stored: Layout, wanted: Layout) -> Layout:
+    """How tables of one layout are read while another is wanted: no index is relied on.
 
-    `None` where the tables themselves must be made anew: a column goes, or ids or words change.
+    What places, words and references of records follow from is as the tables have it.
     """
-    if (old.placed, old.lexical, old.blobs) != (new.placed, new.lexical, new.blobs):
-        return None
-    names = {(column.field, column.kind): column.name for column in old.columns}
-    known = {(column.field, column.kind) for column in new.columns}
-    if not names.keys() <= known:
-        return None
-    fresh = (f"c{number}" for number in count(len(old.columns)))
-    columns = tuple(
-        replace(column, name=names.get((column.field, column.kind)) or next(fresh))
-        for column in new.columns
+    known = {(column.field, column.kind): column for column in stored.columns}
+    columns = [
+        replace(known.get((each.field, each.kind)) or each, indexed=False)
+        if (each.field, each.kind) in known
+        else replace(each, name=f"v{place}", indexed=False)
+        for place, each in enumerate(wanted.columns)
+    ]
+    placed = stored.column(stored.placed)
+    is_placed = placed is not None and replace(placed, indexed=False) in columns
+    return replace(
+        wanted,
+        columns=tuple(columns),
+        key=stored.key if stored.key == wanted.key else None,
+        consent=stored.consent,
+        lexical=stored.lexical,
+        blobs=stored.blobs,
+        placed=stored.placed if is_placed else None,
     )
-    return replace(new, columns=columns)
 
 
 def create_tables(layout: Layout, number: int, dialect: Dialect) -> list[str]:

@@ -79,9 +79,10 @@ def field_window(reader: Reader, plan: FieldWindowPlan) -> tuple[FieldWindow, ..
     for place in reader.places(plan.scopes):
         where = place.visible() & _with_key(plan.key)
         number, path = place.source.tables, f'$."{plan.field}"'
-        texts = f"SELECT data FROM r{number} r JOIN h{number} h USING (id){where.sql}"  # noqa: S608
-        lines = reader.session.rows(_WINDOW.format(texts=texts), _cut(plan, path, where))
-        found += [_window(place.source.connection_id, plan, *line) for line in lines]
+        lines = place.compiler.lines()
+        texts = f"SELECT h.data FROM {lines} JOIN h{number} h ON h.id = r.id{where.sql}"  # noqa: S608
+        windows = reader.session.rows(_WINDOW.format(texts=texts), _cut(plan, path, where))
+        found += [_window(place.source.connection_id, plan, *line) for line in windows]
     return tuple(found)
 
 

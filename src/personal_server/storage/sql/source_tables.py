@@ -16,8 +16,20 @@ from personal_server.enforcement.plans import Scope
 from personal_server.errors import ConnectionNotFound, ConnectionNotWritable
 from personal_server.storage.sql.compiler import Compiler, Statement, Where
 from personal_server.storage.sql.driver import Database, Line, Session
-from personal_server.storage.sql.fixed_tables import ConnectionRow, LayoutRow, SourceRow, StoreRow
-from personal_server.storage.sql.layout import Layout, create_tables, drop_tables, parse_layout
+from personal_server.storage.sql.fixed_tables import (
+    ConnectionRow,
+    LayoutRow,
+    RebuildRow,
+    SourceRow,
+    StoreRow,
+)
+from personal_server.storage.sql.layout import (
+    Layout,
+    between,
+    create_tables,
+    drop_tables,
+    parse_layout,
+)
 from personal_server.storage.sql.statements import listed, select
 
 _COLUMNS = (
@@ -29,11 +41,17 @@ _COLUMNS = (
     SourceRow.layout,
     SourceRow.unindexed_below,
 )
-_FIND = select(
-    SourceRow, SourceRow.subject_id, SourceRow.connection_id, SourceRow.stream, columns=_COLUMNS
+_WANTED = (
+    f"(SELECT {RebuildRow.layout} FROM {RebuildRow.table} b"  # noqa: S608
+    f" WHERE b.{RebuildRow.source} = s.{SourceRow.source} AND NOT b.{RebuildRow.emptying})"
+)
+_SOURCES = f"SELECT {listed(_COLUMNS)}, {_WANTED} FROM {SourceRow.table} s"  # noqa: S608
+_FIND = (
+    f"{_SOURCES} WHERE {SourceRow.subject_id} = ? AND {SourceRow.connection_id} = ?"
+    f" AND {SourceRow.stream} = ?"
 )
 _FIND_ALL = (
-    f"SELECT {listed(_COLUMNS)} FROM {SourceRow.table} WHERE {SourceRow.subject_id} = ?1"  # noqa: S608
+    f"{_SOURCES} WHERE {SourceRow.subject_id} = ?1"
     f" AND (?2 IS NULL OR {SourceRow.connection_id} = ?2)"
     f" ORDER BY {SourceRow.connection_id}, {SourceRow.stream}"
 )
@@ -66,6 +84,8 @@ class SourceTables:
     """One (connection, stream) with its tables `r<tables>`, `h<tables>`, `w<tables>`.
 
     `unindexed_below`: the word index may lack records whose ids lie below (`None`: it lacks none).
+    `layout` is how they are written, `reading` how they are read: the same, but while a rebuild
+    (`rebuilds`) is under way to the layout that is `wanted`.
     """
 
     source: int
@@ -75,6 +95,12 @@ class SourceTables:
     records: int
     layout: Layout
     unindexed_below: int | None = None
+    wanted: Layout | None = None
+
+    @property
+    def reading(self) -> Layout:
+        """Every field that has a column, now or soon."""
+        return self.layout if self.wanted is None else _between(self.layout, self.wanted)
 
 
 def find_source(
@@ -125,13 +151,21 @@ def remove_tables(session: Session, source: SourceTables) -> None:
 
 
 def _source(line: Line) -> SourceTables:
-    source, connection_id, stream, tables, records, layout, unindexed = line
-    return SourceTables(source, connection_id, stream, tables, records, _layout(layout), unindexed)
+    *members, layout, unindexed, wanted = line
+    source, connection_id, stream, tables, records = members
+    aim = None if wanted is None else _layout(wanted)
+    place = (source, connection_id, stream, tables, records)
+    return SourceTables(*place, _layout(layout), unindexed, aim)
 
 
 @lru_cache(maxsize=512)
 def _layout(text: str) -> Layout:
     return parse_layout(text)
+
+
+@lru_cache(maxsize=128)
+def _between(stored: Layout, wanted: Layout) -> Layout:
+    return between(stored, wanted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +248,7 @@ class Reader:
 
     def _compiler(self, source: SourceTables) -> Compiler:
         is_indexed = source.unindexed_below is None
-        return Compiler(source.layout, source.tables, self.session.dialect, is_indexed)
+        return Compiler(source.reading, source.tables, self.session.dialect, is_indexed)
 
 
 class StorePart:

@@ -44,6 +44,7 @@ from personal_server.storage.sql.fixed_tables import (
     StoreRow,
 )
 from personal_server.storage.sql.layout import Layout, layout_of
+from personal_server.storage.sql.rebuilds import copied_index, drop_copies, erase_copies
 from personal_server.storage.sql.source_tables import (
     SourceTables,
     StorePart,
@@ -67,6 +68,7 @@ from personal_server.storage.sql.written_rows import (
     insert_words,
     place_in_time,
     prepare,
+    prepare_again,
 )
 
 KEPT_REJECTIONS = 1_000
@@ -82,7 +84,11 @@ _FORGET_ERAS = (
 )
 _KNOWN_ERA = exists(EraRow, EraRow.era)
 _SET_RECORDS = update(SourceRow, [SourceRow.records], SourceRow.source)
-_SET_TABLES = update(SourceRow, [SourceRow.tables], SourceRow.source)
+_SET_TABLES = update(
+    SourceRow,
+    [SourceRow.tables, SourceRow.layout, SourceRow.unindexed_below],
+    SourceRow.source,
+)
 _HAS_GONE = f"{exists(GoneRow, GoneRow.source)} LIMIT 1"
 _COME_BACK = f"{delete(GoneRow, GoneRow.source, GoneRow.key)} RETURNING {GoneRow.sequence}"
 _FORGET_GONE = f"{delete(GoneRow, GoneRow.source)} AND {GoneRow.sequence} <= ?"
@@ -169,6 +175,7 @@ class RecordsPart(StorePart):
             writer = SourceWriter(session, source, now_ns, self._era)
             found = writer.delete(key, now_ns)
             writer.close()
+            erase_copies(session, source.source, key)
             session.run(session.dialect.ignoring(insert(ErasedRow)), (source.source,))
             if found:
                 self._note_erasure(session, now_ns, connection_id, stream, key)
@@ -186,7 +193,10 @@ class RecordsPart(StorePart):
             count = writer.delete_all(now_ns)
             writer.close()
             remove_tables(session, source)
-            session.run(_SET_TABLES, (make_tables(session, source.layout), source.source))
+            drop_copies(session, source.source)
+            layout = source.wanted or source.layout
+            made = make_tables(session, layout)
+            session.run(_SET_TABLES, (made, layout.render(), None, source.source))
             released = forget_unreferenced(session, self.subject_id, connection_id, writer.released)
             self._note_erasure(session, now_ns, connection_id, stream)
         self._remove(released)
@@ -222,7 +232,7 @@ class RecordsPart(StorePart):
         place = (session, self.subject_id, batch.connection_id, batch.stream.name)
         source = find_source(*place) or add_source(*place, layout)
         if source.layout != layout:
-            raise ConnectionBusy("The source was declared anew meanwhile. Repeat the call.")
+            prepared = prepare_again(prepared, source.layout)
         fixed = batch.stream.semantics is Semantics.APPEND_ONLY
         writer = SourceWriter(session, source, batch.now_ns, self._era)
         outcomes = tuple(_write_one(writer, each, fixed=fixed) for each in prepared)
@@ -278,6 +288,7 @@ class RecordsPart(StorePart):
         sources = all_sources(session, *place)
         for source in sources:
             remove_tables(session, source)
+            drop_copies(session, source.source)
             for statement in _ERASE_SOURCE:
                 session.run(statement, (source.source,))
         held = session.rows(_FORGET_UPLOADS, place)
@@ -574,6 +585,8 @@ def prune(session: Session, sources: Sequence[SourceTables], before_ns: int) -> 
     """Forget what was written before, and remember up to which number."""
     reached = 0
     for source in sources:
+        if source.wanted is not None:
+            continue  # the copy that is under way needs to know what changed
         last = session.value(_LAST_BEFORE, (source.source, before_ns))
         if last is not None:
             reached = max(reached, int(last))
@@ -605,7 +618,10 @@ def wipe(database: Database, subject_id: str) -> None:
             if session.first(_IS_ERASED, (source.source,))
         ]
     for source in waiting:
-        if source.layout.lexical:
-            database.wipe_words(f"w{source.tables}")
+        with database.read() as session:
+            copied = copied_index(session, source.source)
+        for index in (f"w{source.tables}" if source.layout.lexical else None, copied):
+            if index is not None:
+                database.wipe_words(index)
         with database.write() as session:
             session.run(_FORGET_ERASED, (source.source,))

@@ -68,6 +68,16 @@ def prepare(writes: Iterable[RecordWrite], layout: Layout) -> list[Prepared]:
     ]
 
 
+def prepare_again(prepared: Iterable[Prepared], layout: Layout) -> list[Prepared]:
+    """The same writes, for tables that are laid out another way since."""
+    return [
+        each
+        if each.text is None
+        else prepare_one(each.key, orjson.loads(each.text), each.emitted_at_ns, layout)
+        for each in prepared
+    ]
+
+
 def prepare_one(key: str, data: JsonObject, emitted_at_ns: int, layout: Layout) -> Prepared:
     """A record as its tables hold it."""
     values = [value_in(data.get(each.field), each.kind) for each in layout.columns]

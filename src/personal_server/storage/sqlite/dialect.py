@@ -53,6 +53,10 @@ class SqliteDialect:
             f" tokenize=\"ascii tokenchars '{MARK}'\")"
         )
 
+    def parts_of(self, table: str) -> tuple[str, ...]:
+        """A word index lies in tables of its own."""
+        return (table,) if table[0] in "rh" else (f"{table}_data", f"{table}_docsize")
+
     def walking(self, index: str) -> str:
         """The planner obeys, or the statement fails."""
         return f" INDEXED BY {index}"

@@ -129,7 +129,8 @@ class _IndexedPart(_Part):
         event = "NULL" if self._event is None else f"r.{self._event.name}"
         lines = self._reader.session.rows(
             f"SELECT r.k, {hits}, r.wc, {event}, r.cs, r.ce, r.fc"  # noqa: S608
-            f" FROM w{number} f CROSS JOIN r{number} r ON r.id = f.rowid{where.sql}"
+            f" FROM w{number} f CROSS JOIN {self.place.compiler.lines()} ON r.id = f.rowid"
+            f"{where.sql}"
             f" ORDER BY {self._newest()} LIMIT ?",
             (*asked, *where.params, plan.window + 1),
         )
@@ -164,7 +165,8 @@ class _IndexedPart(_Part):
             return 0
         number, visible = self._number, self.place.visible()
         where = self._matching((term,), visible)
-        join = f" CROSS JOIN r{number} r ON r.id = f.rowid" if visible.parts else ""
+        lines = self.place.compiler.lines()
+        join = f" CROSS JOIN {lines} ON r.id = f.rowid" if visible.parts else ""
         return self._reader.session.value(
             f"SELECT count(*) FROM (SELECT 1 FROM w{number} f{join}{where.sql} LIMIT ?)",  # noqa: S608
             (*where.params, limit),

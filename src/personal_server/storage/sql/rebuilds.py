@@ -1,0 +1,300 @@
+"""Sources that are stored another way: their records move into new tables, a slice at a time.
+
+A declaration, or a newer version of the program, may want other columns, indexes or words than the
+tables of a source have (`storage/sql/layout`).  New tables are then filled beside the old ones, in
+transactions of some hundredths of a second between which others write; reads and writes go to the
+old tables meanwhile, and read fields without a column from the text.  When every line is copied,
+what changed since is copied again, as the change feed names it, and the new tables take the place
+of the old ones, which are emptied in slices too.  Each slice notes how far it came in its own
+transaction, so that a crash costs at most one.
+
+Rule: whatever a record held that was erased is overwritten in both (`erase_copies`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import orjson
+
+from personal_server.storage.ports import Rebuild
+from personal_server.storage.sql.driver import Database, Line, Session
+from personal_server.storage.sql.fixed_tables import (
+    BlobReferenceRow,
+    ChangeRow,
+    RebuildRow,
+    SourceRow,
+    StoreRow,
+)
+from personal_server.storage.sql.layout import Layout, parse_layout
+from personal_server.storage.sql.source_tables import SourceTables, make_tables, remove_tables
+from personal_server.storage.sql.statements import delete, insert, select, update
+from personal_server.storage.sql.written_rows import (
+    insert_line,
+    insert_words,
+    place_in_time,
+    prepare_one,
+)
+
+# Sources of at most so many records are rebuilt where it is asked for: nobody notices.
+AT_ONCE = 100
+SLICE_SECONDS = 0.05
+# So many lines are looked up, or removed, before the time is looked at.
+LINES_AT_ONCE = 20
+
+_FIND = (
+    f"SELECT {RebuildRow.source}, {RebuildRow.tables}, {RebuildRow.layout}, {RebuildRow.position},"  # noqa: S608
+    f" {RebuildRow.since}, {RebuildRow.copied}, {RebuildRow.emptying} FROM {RebuildRow.table}"
+)
+_ONE = (RebuildRow.source, RebuildRow.tables)
+_OF_SOURCE = f"{_FIND} WHERE {RebuildRow.source} = ? AND {RebuildRow.emptying} = ?"
+# what is emptied comes first: it frees the room that copies need
+_NEXT = f"{_FIND} ORDER BY {RebuildRow.emptying} DESC, {RebuildRow.source} LIMIT 1"
+_NOTE = update(RebuildRow, [RebuildRow.position, RebuildRow.since, RebuildRow.copied], *_ONE)
+_EMPTY = update(RebuildRow, [RebuildRow.emptying], *_ONE)
+_END = delete(RebuildRow, *_ONE)
+_LAST_SEQUENCE = f"SELECT {StoreRow.value} FROM {StoreRow.table} WHERE {StoreRow.name} = 'sequence'"  # noqa: S608
+_SOURCE = select(SourceRow, SourceRow.source, columns=(SourceRow.tables, SourceRow.layout))
+_MOVE = update(
+    SourceRow,
+    [SourceRow.tables, SourceRow.layout, SourceRow.unindexed_below],
+    SourceRow.source,
+)
+_CHANGED_SINCE = (
+    f"SELECT {ChangeRow.sequence}, {ChangeRow.key} FROM {ChangeRow.table}"  # noqa: S608
+    f" WHERE {ChangeRow.source} = ? AND {ChangeRow.sequence} > ?"
+    f" ORDER BY {ChangeRow.sequence} LIMIT ?"
+)
+_PROGRESS = (
+    f"SELECT s.{SourceRow.connection_id}, s.{SourceRow.stream}, b.{RebuildRow.copied},"  # noqa: S608
+    f" s.{SourceRow.records} FROM {RebuildRow.table} b JOIN {SourceRow.table} s"
+    f" USING ({RebuildRow.source}) WHERE s.{SourceRow.subject_id} = ?"
+    f" AND NOT b.{RebuildRow.emptying} ORDER BY 1, 2"
+)
+
+
+class Copying(NamedTuple):
+    """A line of `_FIND`."""
+
+    source: int
+    tables: int
+    layout: str
+    position: int | None
+    since: int
+    copied: int
+    emptying: bool
+
+
+class _Tables(NamedTuple):
+    """Tables of records, and how they are laid out."""
+
+    number: int
+    layout: Layout
+
+
+# What is asked for -----------------------------------------------------------------------------
+def want(session: Session, source: SourceTables, layout: Layout) -> None:
+    """Have a source laid out so, now if it is small, else in slices that follow."""
+    under_way = copy_under_way(session, source.source)
+    text = layout.render()
+    if under_way is not None and under_way.layout == text:
+        return
+    if under_way is not None:
+        session.run(_EMPTY, (1, *under_way[:2]))
+    if source.layout == layout:
+        return
+    made = Copying(
+        source.source,
+        make_tables(session, layout),
+        text,
+        None,
+        int(session.value(_LAST_SEQUENCE)),
+        0,
+        emptying=False,
+    )
+    session.run(insert(RebuildRow), made)
+    if source.records <= AT_ONCE:
+        _copy(session, made, lambda: False)
+        remove_tables(session, source)
+        session.run(_END, (source.source, source.tables))
+
+
+def progress(session: Session, subject_id: str) -> tuple[Rebuild, ...]:
+    """Every copy that is under way."""
+    return tuple(Rebuild(*line) for line in session.rows(_PROGRESS, (subject_id,)))
+
+
+def slice_once(database: Database, monotonic: Callable[[], float] = time.monotonic) -> bool:
+    """One transaction of work; whether more is left."""
+    with database.read() as session:
+        line = session.first(_NEXT)
+    if line is None:
+        return False
+    # what is emptied may hold words of erased records
+    begin = database.erase if Copying(*line).emptying else database.write_soon
+    with begin() as session:
+        line = session.first(_NEXT)
+        if line is not None:
+            found, end = Copying(*line), monotonic() + SLICE_SECONDS
+            work = _empty if found.emptying else _copy
+            work(session, found, lambda: monotonic() >= end)
+    return line is not None
+
+
+# What others have to do meanwhile --------------------------------------------------------------
+def copy_under_way(session: Session, source: int) -> Copying | None:
+    """The copy of a source, which needs the changes that it has not seen."""
+    line = session.first(_OF_SOURCE, (source, 0))
+    return None if line is None else Copying(*line)
+
+
+def erase_copies(session: Session, source: int, key: str) -> None:
+    """Remove a record from every further table that holds it."""
+    for found in _all_of_source(session, source):
+        tables = _tables_of(found)
+        if not found.emptying:
+            _remove(session, tables, key)
+        elif session.first(session.dialect.find_table, (f"h{found.tables}",)):
+            session.run(_text_of(tables), (key,))
+
+
+def drop_copies(session: Session, source: int) -> None:
+    """Remove further tables whole, where the whole source is erased."""
+    for found in _all_of_source(session, source):
+        for name in _names(_tables_of(found)):
+            session.run(f"DROP TABLE IF EXISTS {name}")
+        session.run(_END, found[:2])
+
+
+def copied_index(session: Session, source: int) -> str | None:
+    """The further word index of a source, which may hold words of erased records."""
+    found = copy_under_way(session, source)
+    return None if found is None or not _tables_of(found).layout.lexical else f"w{found.tables}"
+
+
+def _all_of_source(session: Session, source: int) -> list[Copying]:
+    lines = [line for phase in (0, 1) for line in session.rows(_OF_SOURCE, (source, phase))]
+    return [Copying(*line) for line in lines]
+
+
+def _tables_of(found: Copying) -> _Tables:
+    return _Tables(found.tables, parse_layout(found.layout))
+
+
+def _text_of(tables: _Tables) -> str:
+    number = tables.number
+    return f"DELETE FROM h{number} WHERE id IN (SELECT id FROM r{number} WHERE k = ?)"  # noqa: S608
+
+
+# Copying ---------------------------------------------------------------------------------------
+def _copy(session: Session, found: Copying, is_over: Callable[[], bool]) -> None:
+    number, text = session.first(_SOURCE, (found.source,)) or (0, "")
+    old, new = _Tables(number, parse_layout(text)), _tables_of(found)
+    position, since, copied = found.position, found.since, found.copied
+    while True:
+        if lines := _lines_after(session, old, position):
+            for line in lines:
+                # one that was copied already may have moved to a later place
+                _remove(session, new, line[1])
+                _add(session, found.source, old, new, line)
+            position, copied = lines[-1][0], copied + len(lines)
+        elif changed := session.rows(_CHANGED_SINCE, (found.source, since, LINES_AT_ONCE)):
+            _copy_again(session, found.source, old, new, {key for _, key in changed})
+            since = changed[-1][0]
+        else:
+            _swap(session, found, old, new)
+            return
+        if is_over():
+            session.run(_NOTE, (position, since, copied, *found[:2]))
+            return
+
+
+def _lines_after(session: Session, old: _Tables, position: int | None) -> list[Line]:
+    after, params = ("", []) if position is None else (" WHERE r.id > ?", [position])
+    return session.rows(f"{_lines(old)}{after} ORDER BY r.id LIMIT ?", [*params, LINES_AT_ONCE])
+
+
+def _lines(tables: _Tables) -> str:
+    number = tables.number
+    return f"SELECT r.id, r.k, r.cs, r.ce, r.e, r.fc FROM r{number} r"  # noqa: S608
+
+
+def _add(session: Session, source: int, old: _Tables, new: _Tables, line: Line) -> None:
+    number, layout = new
+    place, key, created, created_at, latest, changes = line
+    text: str = session.value(f"SELECT data FROM h{old.number} WHERE id = ?", (place,))  # noqa: S608
+    record = prepare_one(key, orjson.loads(text), created_at, layout)
+    at = place_in_time(record.placed_ns, created_at, layout)
+    rest = (key, created, created_at, latest, *record.values, record.word_counts, changes)
+    chosen = insert_line(session, number, layout, at, rest)
+    session.run(f"INSERT INTO h{number} VALUES (?, ?)", (chosen, text))  # noqa: S608
+    insert_words(session, number, [(chosen, record.words)] if record.words else [])
+    for field, blob_id in (record.blobs or {}).items():
+        refer = session.dialect.ignoring(insert(BlobReferenceRow))
+        session.run(refer, (source, key, field, blob_id))
+
+
+def _copy_again(session: Session, source: int, old: _Tables, new: _Tables, keys: set[str]) -> None:
+    for key in sorted(keys):
+        _remove(session, new, key)
+        session.run(_other_references(session), (source, _listed(old.layout.blobs), key))
+        for line in session.rows(f"{_lines(old)} WHERE r.k = ?", (key,)):
+            _add(session, source, old, new, line)
+
+
+def _remove(session: Session, tables: _Tables, key: str) -> None:
+    number = tables.number
+    at = session.value(f"SELECT id FROM r{number} WHERE k = ?", (key,))  # noqa: S608
+    if at is None:
+        return
+    for table in "hr":
+        session.run(f"DELETE FROM {table}{number} WHERE id = ?", (at,))  # noqa: S608
+    if tables.layout.lexical:
+        session.run(f"DELETE FROM w{number} WHERE rowid = ?", (at,))  # noqa: S608
+
+
+def _swap(session: Session, found: Copying, old: _Tables, new: _Tables) -> None:
+    """The new tables are the source's from now on; the old ones wait to be emptied."""
+    if old.layout.blobs != new.layout.blobs:
+        session.run(_other_references(session), (found.source, _listed(new.layout.blobs), None))
+    session.run(_MOVE, (new.number, found.layout, None, found.source))
+    session.run(_END, found[:2])
+    session.run(insert(RebuildRow), (found.source, old.number, old.layout.render(), None, 0, 0, 1))
+
+
+def _other_references(session: Session) -> str:
+    """References from fields that are not listed, of one record or (null) of all."""
+    return (
+        f"{delete(BlobReferenceRow, BlobReferenceRow.source)}"
+        f" AND {BlobReferenceRow.field} NOT IN {session.dialect.values('?')}"
+        f" AND {BlobReferenceRow.key} = coalesce(?, {BlobReferenceRow.key})"
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    return orjson.dumps(names).decode()
+
+
+# Emptying --------------------------------------------------------------------------------------
+def _empty(session: Session, found: Copying, is_over: Callable[[], bool]) -> None:
+    """Remove rows, then each table that has none; texts first, since lines find them by key."""
+    for name in _names(_tables_of(found)):
+        for part in session.dialect.parts_of(name):
+            rows = f"SELECT rowid FROM {part} LIMIT ?"  # noqa: S608
+            remove = f"DELETE FROM {part} WHERE rowid IN ({rows})"  # noqa: S608
+            while session.first(session.dialect.find_table, (part,)):
+                session.run(remove, (LINES_AT_ONCE,))
+                if session.changed == 0:
+                    break
+                if is_over():
+                    return
+        session.run(f"DROP TABLE IF EXISTS {name}")
+    session.run(_END, found[:2])
+
+
+def _names(tables: _Tables) -> list[str]:
+    """The tables, texts first and lines last."""
+    # `f` is the word index of the first release
+    return [f"{kind}{tables.number}" for kind in "hwfr"]

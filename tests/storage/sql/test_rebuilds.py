@@ -1,0 +1,184 @@
+"""A source that is stored another way reads and writes as ever, whatever slice it is in."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from personal_server.domain.declaration import SourceDeclaration
+from personal_server.storage.ports import Rebuild, RecordStore
+from personal_server.storage.sql import rebuilds
+from tests.oracle.memory import MemoryStore
+from tests.storage.conftest import sqlite_store
+from tests.storage.plans_at_random import CONNECTIONS
+from tests.storage.ports.asking import search
+from tests.storage.sql.test_store import AT_RANDOM, compare, write_at_random
+from tests.storage.sql.test_writes import MARKER, traces
+from tests.storage.worlds import DECLARED, FILES, NOTES, connection, declaration, note, write
+
+# A younger self of the notes: fewer fields are declared, none but the date is compared.  Words and
+# bytes of fields that were none of them are found when the copy is done, and so not compared.
+FEW: dict[str, Any] = {
+    name: NOTES["schema"]["properties"][name] for name in ("id", "at", "title", "blob_ref")
+}
+EARLIER = declaration(
+    "0",
+    [
+        {
+            **NOTES,
+            "schema": {**NOTES["schema"], "properties": {**FEW, "body": {"type": "string"}}},
+            "query": {"search": NOTES["query"]["search"]},
+            "relationships": [],
+        },
+        FILES,
+    ],
+)
+
+
+@pytest.fixture(autouse=True)
+def _small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rebuilds, "AT_ONCE", -1)
+    monkeypatch.setattr(rebuilds, "SLICE_SECONDS", 0)
+    monkeypatch.setattr(rebuilds, "LINES_AT_ONCE", 2)
+
+
+def declare(store: RecordStore, found: SourceDeclaration) -> None:
+    store.put_declaration(found, orjson.dumps(found.raw), 1)
+
+
+def furnished(store: RecordStore, *connection_ids: str) -> None:
+    declare(store, EARLIER)
+    for each in connection_ids:
+        store.add_connection(connection(each))
+
+
+def finish(store: RecordStore) -> int:
+    """Until nothing is left; how many slices it took."""
+    return sum(1 for _ in iter(store.rebuild_slice, False))
+
+
+@settings(AT_RANDOM, max_examples=12)
+@given(st.integers(0, 2**32))
+def test_every_plan_has_the_same_answer_between_all_slices(seed: int) -> None:
+    random = Random(seed)
+    with tempfile.TemporaryDirectory() as directory, sqlite_store(Path(directory)) as fast:
+        stores: list[RecordStore] = [MemoryStore(), fast]
+        for store in stores:
+            furnished(store, *CONNECTIONS)
+        clocks = iter(range(1_000, 100_000, 1_000))
+        for _ in range(random.randint(1, 5)):
+            write_at_random(random, stores, next(clocks))
+        for store in stores:
+            declare(store, DECLARED)
+        for _ in range(random.randint(1, 6)):
+            compare(random, stores)
+            for _ in range(random.randint(0, 4)):
+                fast.rebuild_slice()
+            # history is not forgotten while a copy may need it
+            write_at_random(random, stores, next(clocks), prunes=False)
+        finish(fast)
+        compare(random, stores)
+        assert fast.rebuilds() == ()
+
+
+@pytest.fixture
+def changed(tmp_path: Path) -> Iterator[RecordStore]:
+    """A store whose notes are about to be stored another way."""
+    with sqlite_store(tmp_path) as store:
+        furnished(store, "cin_a")
+        kept = [note(f"n{i}", body="rain " * 40 + str(i), words=i) for i in range(20)]
+        marked = [note(f"m{i}", title=MARKER, body=f"{MARKER} rain", mood=MARKER) for i in (1, 2)]
+        write(store, "cin_a", [*kept, *marked])
+        declare(store, DECLARED)
+        yield store
+
+
+def test_progress_is_told_until_it_is_done(changed: RecordStore) -> None:
+    assert changed.rebuilds() == (Rebuild("cin_a", "notes", 0, 22),)
+    assert changed.rebuild_slice()
+    assert changed.rebuilds() == (Rebuild("cin_a", "notes", 2, 22),)
+    assert finish(changed) > 10
+    assert changed.rebuilds() == ()
+    assert len(search(changed, "rain").candidates) == 22
+
+
+def test_a_small_source_is_rebuilt_where_it_is_declared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rebuilds, "AT_ONCE", 2)
+    with sqlite_store(tmp_path) as store:
+        furnished(store, "cin_a", "cin_b")
+        write(store, "cin_a", [note("a"), note("b")])
+        write(store, "cin_b", [note("a"), note("b"), note("c")])
+        declare(store, DECLARED)
+        assert [each.connection_id for each in store.rebuilds()] == ["cin_b"]
+
+
+def test_a_rebuild_goes_on_where_it_stopped_when_the_store_is_opened_again(tmp_path: Path) -> None:
+    with sqlite_store(tmp_path) as store:
+        furnished(store, "cin_a")
+        write(store, "cin_a", [note(f"n{i}") for i in range(10)])
+        declare(store, DECLARED)
+        for _ in range(3):
+            store.rebuild_slice()
+    with sqlite_store(tmp_path) as store:
+        assert store.rebuilds() == (Rebuild("cin_a", "notes", 6, 10),)
+        finish(store)
+        assert store.rebuilds() == ()
+
+
+@pytest.mark.parametrize("slices", range(0, 40, 3))
+def test_an_erased_record_leaves_no_trace_in_either_copy(
+    changed: RecordStore, tmp_path: Path, slices: int
+) -> None:
+    for _ in range(slices):
+        changed.rebuild_slice()
+    for key in ("m1", "m2"):
+        assert changed.delete_record("cin_a", "notes", key, 9)
+    changed.prune_history(0)
+    finish(changed)
+    assert traces(tmp_path) == []
+    assert len(search(changed, "rain").candidates) == 20
+
+
+@pytest.mark.parametrize("slices", [0, 5, 14, 16])
+def test_an_erased_stream_is_erased_from_both_copies(
+    changed: RecordStore, tmp_path: Path, slices: int
+) -> None:
+    for _ in range(slices):
+        changed.rebuild_slice()
+    assert changed.delete_stream("cin_a", "notes", 9) == 22
+    assert traces(tmp_path) == []
+    assert finish(changed) == 0
+
+
+def test_a_declaration_taken_back_stops_the_rebuild(changed: RecordStore, tmp_path: Path) -> None:
+    changed.rebuild_slice()
+    declare(changed, EARLIER)
+    assert changed.rebuilds() == ()
+    finish(changed)
+    assert len(search(changed, "rain").candidates) == 22
+
+
+def test_what_this_version_lays_out_another_way_is_planned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with sqlite_store(tmp_path) as store:
+        furnished(store, "cin_a")
+        write(store, "cin_a", [note("a")])
+        store.plan_rebuilds()
+        assert store.rebuilds() == ()
+        monkeypatch.setattr("personal_server.storage.sql.layout.MOST_MEASURED", 0)
+        declare(store, DECLARED)
+        finish(store)
+        monkeypatch.setattr("personal_server.storage.sql.layout.MOST_MEASURED", 3)
+        store.plan_rebuilds()
+        assert store.rebuilds() == (Rebuild("cin_a", "notes", 0, 1),)

@@ -27,6 +27,7 @@ from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.declaration_document import parse_declaration
 from personal_server.granting.audit import Acting
 from personal_server.granting.codes import challenge_of
+from personal_server.granting.consent_receipts import ConsentReceipts
 from personal_server.granting.decisions import Granting
 from personal_server.granting.owner_sessions import Browser, OwnerSignIn
 from personal_server.granting.pending_requests import Requesting
@@ -121,6 +122,7 @@ class Server:
             clock=self.clock,
             random_bytes=self.bytes_of,
             uses=TokenUses(self.store),
+            receipts=ConsentReceipts(lambda: bytes(32)),
             configuration=self.configuration,
             fetch=self.web.fetch,
         )

@@ -153,7 +153,7 @@ def test_ending_a_package_ends_its_members(terminal: Any) -> None:
         assert terminal.json("grant", "show", grant_id)["status"] == "revoked"
 
 
-@pytest.mark.parametrize("command", ["show", "revoke"])
+@pytest.mark.parametrize("command", ["show", "receipt", "revoke"])
 def test_an_unknown_grant_is_not_found(terminal: Any, command: str) -> None:
     assert terminal.run("grant", command, "grt_unknown") == 5
 
@@ -182,7 +182,7 @@ def test_a_long_list_says_where_it_goes_on(terminal: Any) -> None:
     assert terminal.run("grant", "list", "--limit", "2") == 0
     first = {grant_id for grant_id in ids if grant_id in terminal.out}
     assert len(first) == 2
-    (after,) = re.findall(r"--before (grt_\w+)", terminal.err)
+    (after,) = re.findall(r"--before (grt_[\w-]+)", terminal.err)
     assert after in first
     assert terminal.run("grant", "list", "--before", after) == 0
     assert {grant_id for grant_id in ids if grant_id in terminal.out} == set(ids) - first
@@ -212,3 +212,10 @@ def test_the_credential_is_in_the_shared_layout(terminal: Any) -> None:
     assert credential["authorization_details"][0]["source"]["id"] == BANK_SOURCE
     with pytest.raises(InvalidToken):
         TokenResolver(terminal.house.authorization, terminal.house.clock).resolve("pdpp_at_x")
+
+
+def test_a_receipt_is_printed_signed_and_with_what_was_shown(terminal: Any) -> None:
+    made = terminal.json(*AGENT, "--source", "bank", "--yes")
+    receipt = terminal.json("grant", "receipt", made["grant_id"])
+    assert receipt["receipt"].count(".") == 2
+    assert json.loads(receipt["shown"])["origin"] == ORIGIN

@@ -13,6 +13,7 @@ from personal_server.console.application import ConsoleParts, console_app
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.declaration_document import parse_declaration, render_declaration
 from personal_server.domain.values import render_instant
+from personal_server.granting.consent_receipts import ConsentReceipts
 from personal_server.granting.owner_sessions import OwnerSignIn
 from personal_server.reading.ports import ReadPorts, store_sealer
 from personal_server.sources.bank.reader import DECLARATION as BANK
@@ -70,6 +71,7 @@ class Household:
             disclosures=self.disclosures,
             reads=self.reads,
             declarations=KnownDeclarations(),
+            receipts=ConsentReceipts(lambda: bytes(32)),
             random_bytes=self.random_bytes,
         )
         self.sign_in = OwnerSignIn(self.authorization, self.clock, self.random_bytes, CHEAP_HASHER)

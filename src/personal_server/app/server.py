@@ -285,6 +285,7 @@ def _authorization(
             stores.clock,
             stores.random_bytes,
             uses,
+            stores.receipts,
             configuration,
             fetch,
             owner_session=owner_session(sign_in),

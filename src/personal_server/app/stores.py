@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from personal_server.errors import StorageUnavailable
+from personal_server.granting.consent_receipts import ConsentReceipts
 from personal_server.granting.local_grants import LocalGranting
 from personal_server.granting.owner_sessions import OwnerSignIn
 from personal_server.reading.ports import ReadPorts, store_sealer
@@ -50,6 +51,7 @@ class OwnerStore:
     disclosures: DisclosureStore
     reads: ReadPorts
     declarations: KnownDeclarations
+    receipts: ConsentReceipts
     random_bytes: Callable[[int], bytes]
 
     @property
@@ -104,6 +106,11 @@ class Stores:
     def catalogs(self) -> Catalogs:
         """What could be granted."""
         return StoredCatalogs(self.records, self.declarations)
+
+    @property
+    def receipts(self) -> ConsentReceipts:
+        """What was agreed, signed with the key that the logs are signed with."""
+        return ConsentReceipts(lambda: self.logs.signing_seed(self.random_bytes))
 
 
 @contextmanager
@@ -193,6 +200,7 @@ def open_owner_store(settings: Settings) -> Generator[OwnerStore, None, None]:
             disclosures=stores.disclosures,
             reads=stores.reads,
             declarations=stores.declarations,
+            receipts=stores.receipts,
             random_bytes=stores.random_bytes,
         )
 

@@ -19,7 +19,7 @@ from personal_server.authorization_server.endpoint_requests import (
 )
 from personal_server.authorization_server.grants import Grants, OwnerSession
 from personal_server.authorization_server.introspection import Introspecting
-from personal_server.authorization_server.metadata import Metadata
+from personal_server.authorization_server.metadata import KEYS_PATH, Metadata
 from personal_server.authorization_server.registration import Registering
 from personal_server.authorization_server.revocation import Revoking
 from personal_server.authorization_server.token_endpoint import TokenEndpoint
@@ -32,6 +32,7 @@ from personal_server.errors import (
     UnsupportedMediaType,
 )
 from personal_server.granting.codes import Redeeming
+from personal_server.granting.consent_receipts import ConsentReceipts
 from personal_server.granting.owner_sessions import OwnerSignIn
 from personal_server.granting.pending_requests import Requesting
 from personal_server.granting.tokens import Rotating
@@ -142,6 +143,7 @@ class AuthorizationParts:
     clock: Callable[[], int]
     random_bytes: RandomBytes
     uses: TokenUses
+    receipts: ConsentReceipts
     configuration: Configuration = field(default_factory=Configuration)
     fetch: GuardedFetch = field(default_factory=GuardedFetch)
     owner_session: OwnerSession = no_owner_session
@@ -168,10 +170,11 @@ def _routes(parts: AuthorizationParts) -> list[EndpointRoute]:
     tokens = TokenEndpoint(clients, redeeming, rotating, configuration, limits)
     revoking = Revoking(clients, store, clock)
     introspecting = Introspecting(store, parts.catalogs, parts.uses, limits, clock)
-    grants = Grants(store, parts.catalogs, parts.uses, clock, parts.owner_session)
-    metadata = Metadata(configuration)
+    grants = Grants(store, parts.catalogs, parts.uses, parts.receipts, clock, parts.owner_session)
+    metadata = Metadata(configuration, parts.receipts)
     routes = [
         EndpointRoute("GET", "/.well-known/oauth-authorization-server", metadata.get, cors=True),
+        EndpointRoute("GET", KEYS_PATH, metadata.keys, cors=True),
         EndpointRoute("GET", "/oauth/authorize", authorizing.get, open_query=True, page=True),
         EndpointRoute("POST", "/oauth/par", authorizing.push, body=FORM_BODY, cors=True),
         EndpointRoute("POST", "/oauth/token", tokens.post, body=FORM_BODY, cors=True),

@@ -25,6 +25,7 @@ from personal_server.errors import (
     NotPermitted,
 )
 from personal_server.granting.audit import Acting
+from personal_server.granting.consent_receipts import ConsentReceipt, ConsentReceipts
 from personal_server.granting.revocations import Ended, end_grant, end_package
 from personal_server.reading.tokens import JudgedToken, TokenUses, judge, resolved
 from personal_server.storage.authorization import AuthorizationReader, AuthorizationStore, ClientRow
@@ -100,6 +101,7 @@ class ShownAccess(WireObject, kw_only=True, tag_field="object", tag="access"):
     grant_package_id: str | None = None
     grant_id: str | None = None
     grants: Sequence[CurrentGrant | UnreadableGrant]
+    receipt: str | None = None
     unavailable_connections: UnavailableConnections | None = None
     unavailable_connection_count: int | None = None
 
@@ -135,12 +137,14 @@ class Grants:
         store: AuthorizationStore,
         catalogs: Catalogs,
         uses: TokenUses,
+        receipts: ConsentReceipts,
         clock: Callable[[], int],
         owner_session: OwnerSession,
     ) -> None:
         self._store = store
         self._catalogs = catalogs
         self._uses = uses
+        self._receipts = receipts
         self._clock = clock
         self._owner_session = owner_session
 
@@ -207,9 +211,11 @@ class Grants:
             if not judged.grants:
                 raise NotPermitted("This answers client tokens; the owner has pages for it.")
             name = _client_name(reader, judged.row.client_id)
+            held_id = judged.row.package_id or judged.row.grant_id or ""
+            receipt = self._receipts.of(reader, held_id, now_ns)
         self._uses.note(judged.row.token_hash, now_ns)
         unavailable = unavailable_members(self._store.subject_id, judged, self._catalogs)
-        return _access(judged, name, unavailable)
+        return _access(judged, name, receipt, unavailable)
 
 
 def may_end(judged: JudgedToken) -> bool:
@@ -227,7 +233,12 @@ def unavailable_members(
     return name_unavailable(authority.unavailable)
 
 
-def _access(judged: JudgedToken, client_name: str, unavailable: Mapping[str, Any]) -> ShownAccess:
+def _access(
+    judged: JudgedToken,
+    client_name: str,
+    receipt: ConsentReceipt | None,
+    unavailable: Mapping[str, Any],
+) -> ShownAccess:
     row = judged.row
     return ShownAccess(
         kind=cast("Literal['client', 'mcp_package']", row.kind),  # the owner's were turned away
@@ -239,6 +250,7 @@ def _access(judged: JudgedToken, client_name: str, unavailable: Mapping[str, Any
         grant_package_id=row.package_id,
         grant_id=row.grant_id if row.package_id is None else None,
         grants=[_shown_member(member) for member in judged.grants],
+        receipt=receipt and receipt.signed,
         **unavailable,
     )
 

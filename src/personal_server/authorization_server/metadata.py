@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar, Literal, get_args
 
+import anyio.to_thread
 from starlette.responses import Response
 
 from personal_server.authorization_server.configuration import Configuration
 from personal_server.authorization_server.endpoint_requests import EndpointRequest
 from personal_server.consent.client_registration import GRANT_TYPES, GrantType
 from personal_server.consent.selections import DATA_ACCESS
-from personal_server.domain.wire_objects import Address, WireObject
+from personal_server.domain.wire_objects import Address, AnyObject, WireObject
+from personal_server.granting.consent_receipts import ConsentReceipts
 from personal_server.web.responses import DOCUMENT, answer
 
 SIGNING_ALGORITHMS = ("RS256", "PS256", "ES256", "EdDSA")
 AuthMethod = Literal["none", "private_key_jwt"]
+KEYS_PATH = "/.well-known/jwks.json"
 AUTH_METHODS: tuple[AuthMethod, ...] = get_args(AuthMethod)
 
 
@@ -51,6 +54,7 @@ class AuthorizationServer(WireObject, kw_only=True):
     device_authorization_endpoint: Address
     revocation_endpoint: Address
     introspection_endpoint: Address
+    jwks_uri: Address
     registration_endpoint: Address | None = None
     response_types_supported: Sequence[str]
     response_modes_supported: Sequence[str]
@@ -92,6 +96,7 @@ def server_metadata(origin: str, configuration: Configuration) -> AuthorizationS
         device_authorization_endpoint=f"{origin}/oauth/device_authorization",
         revocation_endpoint=f"{origin}/oauth/revoke",
         introspection_endpoint=f"{origin}/introspect",
+        jwks_uri=f"{origin}{KEYS_PATH}",
         registration_endpoint=f"{origin}/oauth/register" if registers else None,
         response_types_supported=["code"],
         response_modes_supported=["query"],
@@ -148,12 +153,26 @@ DEVICE_PROFILES = (
 )
 
 
-class Metadata:
-    """`GET /.well-known/oauth-authorization-server`."""
+class KeySet(WireObject):
+    """The keys that what the server signs is verified with (RFC 7517)."""
 
-    def __init__(self, configuration: Configuration) -> None:
+    component: ClassVar = "KeySet"
+
+    keys: Sequence[AnyObject]
+
+
+class Metadata:
+    """`GET /.well-known/oauth-authorization-server`, and the keys it names."""
+
+    def __init__(self, configuration: Configuration, receipts: ConsentReceipts) -> None:
         self._configuration = configuration
+        self._receipts = receipts
 
     async def get(self, call: EndpointRequest) -> Response:
         """The document of the origin that was asked."""
         return answer(server_metadata(call.origin, self._configuration), headers=DOCUMENT)
+
+    async def keys(self, _: EndpointRequest) -> Response:
+        """The public keys."""
+        found = await anyio.to_thread.run_sync(self._receipts.public_keys)
+        return answer(KeySet(keys=found), headers=DOCUMENT)

@@ -16,7 +16,7 @@ from personal_server.authorization_server.authorization_endpoint import PushedRe
 from personal_server.authorization_server.device import ShownDeviceCodes
 from personal_server.authorization_server.grants import EndedGrant, EndedPackage, ShownAccess
 from personal_server.authorization_server.introspection import Introspection
-from personal_server.authorization_server.metadata import AuthorizationServer
+from personal_server.authorization_server.metadata import KEYS_PATH, AuthorizationServer, KeySet
 from personal_server.authorization_server.registration import RegisteredClient
 from personal_server.authorization_server.token_endpoint import IssuedTokens
 from personal_server.consent.client_registration import GRANT_TYPES
@@ -179,6 +179,14 @@ OPERATIONS = (
         "This server as an OAuth server.",
         200,
         AuthorizationServer,
+    ),
+    Operation(
+        "GET",
+        KEYS_PATH,
+        "listSigningKeys",
+        "The keys that receipts are verified with.",
+        200,
+        KeySet,
     ),
     Operation(
         "GET",

@@ -161,7 +161,34 @@ def granting_app(open_store: StoreOpener, default_cache: Callable[[], Path]) -> 
             console().print(f"{held.id} is {held.status}.")
 
     _add_pauses(app, open_store)
+    _add_receipts(app, open_store)
     return app
+
+
+def _add_receipts(app: cyclopts.App, open_store: StoreOpener) -> None:
+    @app.command
+    def receipt(id: str, *, json: bool = False) -> None:
+        """Print the signed receipt of a grant or package.
+
+        Its client gets the same receipt. What you were shown stands in it as a digest with a salt;
+        --json gives you the salt and what was shown, to prove it.
+
+        Parameters
+        ----------
+        id
+            A grant or package id.
+        json
+            Print JSON.
+        """
+        with open_store() as store, store.authorization.read() as reader:
+            found = store.receipts.of(reader, id, store.clock())
+        if found is None:
+            raise _unknown()
+        if json:
+            shown = found.shown.decode()
+            print_json({"receipt": found.signed, "salt": found.salt.hex(), "shown": shown})
+        else:
+            console().print(found.signed, soft_wrap=True)
 
 
 def _add_pauses(app: cyclopts.App, open_store: StoreOpener) -> None:

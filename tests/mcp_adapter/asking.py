@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from personal_server.mcp_adapter.calls import AdapterOptions, LinkRule, Outcome, ToolCall
+from personal_server.mcp_adapter.calls import AdapterOptions, LinkRule, Outcome, ToolCall, always
 from personal_server.mcp_adapter.server import ClientRequest, draw_nonce, guarded, personal_data
 from personal_server.rs_client.http import RsClient, in_process_client
 from personal_server.rs_client.port import FixedBearer
@@ -19,8 +20,12 @@ def call_over(rs: Any, tool: str, rule: LinkRule = "auto", *, openai: bool = Fal
     return ToolCall(tool, client.port(tool, "req_1"), origin, draw_nonce, openai, settings)
 
 
-async def ask(rs: Any, tool: str, arguments: Mapping[str, Any] | None) -> Outcome:
+async def ask(
+    rs: Any, tool: str, arguments: Mapping[str, Any] | None, *, ends_pages: bool = False
+) -> Outcome:
     call = call_over(rs, tool)
+    if ends_pages:
+        call = replace(call, takes_page_chars=always)
 
     def open_port(name: str) -> Any:
         return call.port

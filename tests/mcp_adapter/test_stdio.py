@@ -3,7 +3,7 @@
 import anyio
 import pytest
 
-from personal_server.mcp_adapter.stdio import CheckedPort, KindCheck
+from personal_server.mcp_adapter.stdio import CheckedPort, KindCheck, ServerMetadata
 from personal_server.rs_client.http import RsClient, in_process_client
 from personal_server.rs_client.port import FixedBearer, RsPort, RsUnreachable
 from tests.mcp_adapter.fake_rs import Answer, FakeRs, Request, error_answer
@@ -99,3 +99,37 @@ async def test_an_unreachable_server_is_asked_again() -> None:
     reviving.is_gone = False
     assert (await port.get(records)).ok
     assert rs.paths == [schema, records]
+
+
+NAMES_IT = Answer(200, {"pdpp_discovery_hints": {"page_size": {"params": ["page_chars"]}}})
+metadata = (".well-known", "oauth-protected-resource")
+
+
+def metadata_of(rs: FakeRs) -> ServerMetadata:
+    client = RsClient(in_process_client(rs), "http://127.0.0.1:7662", FixedBearer("tok"), "0")
+    return ServerMetadata(client.port("metadata"))
+
+
+@pytest.mark.parametrize(
+    ("answer", "takes"),
+    [
+        (NAMES_IT, True),
+        (Answer(200, {"pdpp_discovery_hints": {}}), False),
+        (error_answer(404, "not_found"), False),
+    ],
+)
+async def test_the_metadata_say_whether_the_server_ends_pages(answer: Answer, takes: bool) -> None:
+    rs = world()
+    rs.script = lambda _: answer
+    known = metadata_of(rs)
+    assert [await known.takes_page_chars() for _ in range(2)] == [takes, takes]
+    assert rs.paths == [metadata]
+
+
+async def test_metadata_that_cannot_be_read_are_asked_for_again() -> None:
+    rs = world()
+    rs.script = lambda _: Answer(200, None, content=b"{")
+    known = metadata_of(rs)
+    assert await known.takes_page_chars() is False
+    rs.script = lambda _: NAMES_IT
+    assert await known.takes_page_chars() is True

@@ -17,7 +17,7 @@ from personal_server.domain.grant import Grant, MemberGrant, Resolved, StreamGra
 from personal_server.domain.values import NANOSECONDS, instant_ns
 from personal_server.enforcement.authority import read_authority
 from personal_server.storage.ports import Batch, RecordStore, RecordWrite
-from tests.properties import answers, figures, hits
+from tests.properties import answers, figures, hits, pages
 from tests.properties.meaning import letters, moment, terms_of
 from tests.properties.reference import Json, Reader, Refused
 from tests.properties.requests import Ask, Place
@@ -231,31 +231,34 @@ class Session:
     def _compare_list(self, ask: Ask, reply: Reply) -> None:
         expected = answers.expected_list(self.reader, ask)
         assert reply.status == 200, reply.body
-        limit = int(ask.scalars.get("limit", 25))
-        assert reply.data == expected.records[:limit]
         assert reply.body["meta"]["count"] == expected.count
         _same_window(expected.window, reply.body["meta"].get("window"))
-        at = limit
-        while reply.body["has_more"]:
+        remaining = expected.records
+        while True:
+            kept = pages.kept(ask.scalars, remaining)
+            assert reply.data == remaining[:kept]
+            remaining = remaining[kept:]
+            if not reply.body["has_more"]:
+                break
             reply = self.door.get(reply.body["links"]["next"], self.authority)
             self.no_leak(reply)
-            assert reply.data == expected.records[at : at + limit]
-            at += limit
-        assert at >= len(expected.records)
+        assert remaining == []
         assert "next_cursor" not in reply.body
 
     def _compare_search(self, ask: Ask, reply: Reply) -> None:
         expected = hits.expected_search(self.reader, ask)
         assert reply.status == 200, reply.body
-        limit = int(ask.scalars.get("limit", 25))
+        limit = len(reply.data) if "page_chars" in ask.scalars else pages.limit(ask.scalars)
         first = hits.first_page(expected, limit)
         rest = [hit for hit in expected if not any(hit is each for each in first)]
         assert reply.body["meta"]["count"] == {"kind": "exact", "value": len(expected)}
         remaining = first + rest
         while True:
-            for hit, found in zip(reply.data, remaining[:limit], strict=True):
+            kept = len(reply.data)
+            pages.ends_where_it_should(ask.scalars, reply.data, len(remaining))
+            for hit, found in zip(reply.data, remaining[:kept], strict=True):
                 self._same_hit(ask, hit, found)
-            remaining = remaining[limit:]
+            remaining = remaining[kept:]
             if not reply.body["has_more"]:
                 break
             reply = self.door.get(reply.body["links"]["next"], self.authority)

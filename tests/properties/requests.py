@@ -174,6 +174,7 @@ class Asker:
         rng = self.rng
         if rng.random() < 0.6:
             scalars["limit"] = str(rng.choice((1, 2, 3, 5, 100)))
+        self._end_early(scalars)
         if rng.random() < 0.35:
             name = self._field("at", "words", "cost", "seen_at", "day")
             scalars["sort"] = rng.choice((name, f"-{name}"))
@@ -194,6 +195,13 @@ class Asker:
             limits = ((rng.choice(("files", "files", "book")), rng.choice((0, 1, 3, 4, 5))),)
         filters = self._filters() if rng.random() < 0.5 else ()
         return Ask("list", stream, None, scalars, filters, chosen, expand, limits)
+
+    def _end_early(self, scalars: dict[str, str]) -> None:
+        """Sometimes ask for pages of some size."""
+        if self.rng.random() < 0.3:
+            scalars["page_chars"] = str(self.rng.choice((1, 200, 500, 1_500, 10**6)))
+            if self.rng.random() < 0.5:
+                scalars["member_chars"] = str(self.rng.choice((1, 20, 300)))
 
     def _fields(self) -> tuple[str, ...]:
         rng = self.rng
@@ -273,6 +281,7 @@ class Asker:
         scalars["q"] = text
         if rng.random() < 0.5:
             scalars["limit"] = str(rng.choice((1, 2, 3, 100)))
+        self._end_early(scalars)
         streams: tuple[str, ...] = ()
         filters: tuple[tuple[str, str | None, str], ...] = ()
         if rng.random() < 0.4:

@@ -32,8 +32,9 @@ class Follower:
         session = self.session
         limit = rng.choice((1, 2, 5, 100))
         changes_since = quote(self.bookmark, safe="")
+        size = rng.choice(("", "&page_chars=1", "&page_chars=700&member_chars=20"))
         reply = session.door.get(
-            f"{self.target}&limit={limit}&changes_since={changes_since}", session.authority
+            f"{self.target}&limit={limit}&changes_since={changes_since}{size}", session.authority
         )
         seen: set[tuple[str, str]] = set()
         while True:

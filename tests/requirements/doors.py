@@ -29,7 +29,7 @@ from personal_server.errors import (
     PersonalServerError,
     StorageUnavailable,
 )
-from personal_server.mcp_adapter.calls import AdapterOptions
+from personal_server.mcp_adapter.calls import AdapterOptions, TakesPageChars, never
 from personal_server.mcp_adapter.http import Admitted, HostedApp, HostedCredential, hosted_app
 from personal_server.mcp_adapter.server import ClientRequest, build_server
 from personal_server.rs_client.http import RsClient, in_process_client
@@ -155,12 +155,20 @@ class MemoryWire:
 
 @asynccontextmanager
 async def memory_door(
-    behind: World, settings: AdapterOptions, bearer: str = token
+    behind: World,
+    settings: AdapterOptions,
+    bearer: str = token,
+    takes_page_chars: TakesPageChars = never,
 ) -> AsyncGenerator[Door]:
     client = RsClient(in_process_client(behind), origin, FixedBearer(bearer), "0")
 
     def callers(request: Any) -> ClientRequest:
-        return ClientRequest(lambda tool: client.port(tool, "req_memory"), origin, "req_memory")
+        return ClientRequest(
+            lambda tool: client.port(tool, "req_memory"),
+            origin,
+            "req_memory",
+            takes_page_chars=takes_page_chars,
+        )
 
     server = build_server(callers, name="pdpp-mcp-server", version="0.1.0", settings=settings)
     async with Client(server, mode="legacy", raise_exceptions=False) as connected:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from hashlib import sha256
@@ -13,8 +13,10 @@ import orjson
 
 from personal_server.domain.grant import StreamGrant
 from personal_server.errors import InvalidToken
+from personal_server.mcp_adapter.calls import ToolCall, always
 from personal_server.mcp_adapter.http import Admitted, HostedCredential, hosted_app
-from personal_server.mcp_adapter.server import ServerOffer, personal_data
+from personal_server.mcp_adapter.server import ServerOffer, draw_nonce, personal_data
+from personal_server.mcp_adapter.stdio import ServerMetadata
 from personal_server.rs_client.http import RsClient, in_process_client
 from personal_server.rs_client.port import FixedBearer
 from personal_server.settings import Settings
@@ -238,6 +240,15 @@ class Real:
         self.living.package("all", "mine", "work", "bank")
         self.living.package("two", "mine", "bank")
 
+    async def write_much(self) -> None:
+        """More mail than a result holds, in both mailboxes."""
+        for connection in (self.personal, self.work):
+            rows = [
+                {**row, "id": f"long{row['id']}", "body": f"{row['body']} " * 40}
+                for row in mail("Long", 28)
+            ]
+            await self.living.ingest(connection, "messages", rows)
+
     def disclosures(self) -> list[Any]:
         self.living.recorder.flush()
         return [entry for _, entry in self.living.disclosures.disclosures(DisclosureQuery(500))]
@@ -263,6 +274,7 @@ def outermost(
         origins=policy.origins,
         version="0.1.0",
         offer=offer,
+        takes_page_chars=always,
     )
     failed = FailedBearers(0, real.living.clock)
     parts = [(frozenset({"mcp"}), hosted)]
@@ -280,6 +292,22 @@ async def real_door(
         wire = HttpWire(http, eras[name], bearer)
         greeting = await wire.request(*greeting_request(eras[name]))
         yield Door(name, wire, World(), origin, greeting), http
+
+
+@asynccontextmanager
+async def stdio_caller(real: Real, bearer: str) -> AsyncGenerator[Callable[[str, Json], Any]]:
+    """The tools as the stdio adapter calls them, over the server whose metadata it has read."""
+    async with in_process_client(real.living.app) as http:
+        rs = RsClient(http, origin, FixedBearer(bearer), "0", "identity")
+        metadata = ServerMetadata(rs.port("metadata"))
+
+        async def call(tool: str, arguments: Json) -> Json:
+            made = ToolCall(
+                tool, rs.port(tool), origin, draw_nonce, takes_page_chars=metadata.takes_page_chars
+            )
+            return (await personal_data.tools[tool](made, arguments)).structured
+
+        yield call
 
 
 def as_json(response: httpx2.Response) -> Json:

@@ -16,7 +16,7 @@ from personal_server.settings import Settings
 from tests.mcp_adapter.seed import long_body, photo
 from tests.requirements.doors import HttpWire, eras
 from tests.requirements.reader import Text
-from tests.requirements.real import Real, as_json, origin, outermost, real_door
+from tests.requirements.real import Real, as_json, origin, outermost, real_door, stdio_caller
 
 pytestmark = pytest.mark.anyio
 Json = dict[str, Any]
@@ -83,6 +83,51 @@ async def test_a_tool_returns_no_more_than_the_direct_read(
             direct = as_json(await rest.get(target))
             shown = payload_of(tool, result.structured)
             assert leaves(shown) <= leaves(payload_of_body(tool, direct)), tool
+
+
+LONG_READS: tuple[tuple[str, Json], ...] = (
+    ("query_records", {"stream": "messages"}),
+    ("query_records", {"stream": "messages", "limit": 40, "fields": ["subject", "body"]}),
+    ("query_records", {"stream": "messages", "changes_since": "beginning", "limit": 60}),
+    ("search", {"query": "invoice"}),
+    ("search", {"query": "invoice", "limit": 60}),
+)
+
+
+@pytest.mark.req("4.14")
+@pytest.mark.parametrize(("tool", "arguments"), LONG_READS)
+async def test_the_log_says_what_the_agent_was_shown(
+    real: Real, era: str, tool: str, arguments: Json
+) -> None:
+    await real.write_much()
+    async with real_door(real, "mine", era) as (door, _):
+        result = await door.call(tool, {**arguments, "connection_id": real.personal})
+        assert not result.is_error, result.text
+        check_logged(real, tool, result.structured)
+        assert result.structured["data"]["has_more"] is True
+        following = result.structured["next"][0]["arguments"]
+        before = len(real.disclosures())
+        again = await door.call(tool, following)
+        check_logged(real, tool, again.structured, before)
+
+
+@pytest.mark.parametrize(("tool", "arguments"), LONG_READS)
+async def test_the_log_says_what_an_agent_on_stdio_was_shown(
+    real: Real, tool: str, arguments: Json
+) -> None:
+    await real.write_much()
+    async with stdio_caller(real, "mine") as call:
+        check_logged(real, tool, await call(tool, arguments))
+
+
+def check_logged(real: Real, tool: str, structured: Json, before: int = 0) -> None:
+    """One read for the page, of as many records as stand in it."""
+    shown = len(structured["data"]["data"])
+    entries = real.disclosures()[: len(real.disclosures()) - before]
+    assert shown > 1
+    assert {entry.tool for entry in entries} == {tool}
+    assert len({entry.request_id for entry in entries}) == 1
+    assert sum(entry.record_count for entry in entries) == shown
 
 
 def payload_of(tool: str, structured: Json) -> Any:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from personal_server.mcp_adapter.stdio import METADATA_PATH
 from tests.mcp_adapter.fake_rs import FakeRs
 from tests.mcp_adapter.loopback import LoopbackServer
 from tests.mcp_adapter.seed import world
@@ -82,12 +83,13 @@ def test_the_cached_bearer_goes_with_every_read(
         result = wire.exchange("tools/call", {"name": tool, "arguments": arguments})
         assert not result.get("isError")
     assert wire.close() == 0
-    assert len(behind.rs.requests) == 7
-    assert behind.rs.requests[0].path == ("v1", "schema")
+    paths = [request.path for request in behind.rs.requests]
+    assert len(paths) == 8
+    assert paths[0] == ("v1", "schema")
+    assert [path for path in paths if path[0] != "v1"] == [METADATA_PATH]
     host = provider.split("://")[1]
     for request in behind.rs.requests:
         assert request.bearer == f"Bearer {token}"
-        assert request.path[0] == "v1"
         assert request.headers["host"] == host
         assert request.headers["user-agent"].startswith("pdpp-mcp-server/")
     assert behind.rs.requests[1].headers["pdpp-tool"] == "schema"

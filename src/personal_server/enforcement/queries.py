@@ -59,12 +59,26 @@ class Expand:
 
 
 @dataclass(frozen=True, slots=True)
+class PageSize:
+    """What a caller has room for; `None` where it said nothing.
+
+    Units: `chars` of all items of a page; `member_chars` is the most that one member of `data`
+        counts, for callers that show long ones in part.
+    Source: docs/contract/resource-server.md 7.8.
+    """
+
+    chars: int | None = None
+    member_chars: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class RecordsQuery:
     """A record list.  Source: docs/contract/resource-server.md 7.1."""
 
     stream: str
     selectors: Selectors = Selectors()
     limit: int = DEFAULT_LIMIT
+    size: PageSize = PageSize()
     cursor: str | None = None
     order: str | None = None
     sort: str | None = None
@@ -82,6 +96,7 @@ class ChangesQuery:
     stream: str
     selectors: Selectors = Selectors()
     limit: int = DEFAULT_LIMIT
+    size: PageSize = PageSize()
     cursor: str | None = None
     changes_since: str | None = None
     cut: FieldSelection = FieldSelection()
@@ -140,6 +155,7 @@ class SearchQuery:
     selectors: Selectors = Selectors()
     streams: tuple[str, ...] = ()
     limit: int = DEFAULT_LIMIT
+    size: PageSize = PageSize()
     cursor: str | None = None
     filters: tuple[FilterText, ...] = ()
 

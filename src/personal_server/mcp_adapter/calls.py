@@ -1,6 +1,6 @@
 """One tool call as the tools see it: a port, and what the transport knows about the caller."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
@@ -20,11 +20,25 @@ class AdapterOptions:
     max_blob_bytes: int = contract.BLOB_BYTES
 
 
+TakesPageChars = Callable[[], Awaitable[bool]]
+
+
+async def never() -> bool:
+    """Nothing is known of the resource server."""
+    return False
+
+
+async def always() -> bool:
+    """The resource server is the one of this program."""
+    return True
+
+
 @dataclass(frozen=True, slots=True)
 class ToolCall:
     """Everything one call may use.
 
-    Shapes: provider_url is the public origin; openai chooses a format and nothing else.
+    Shapes: provider_url is the public origin; openai chooses a format and nothing else;
+            takes_page_chars says whether the resource server ends pages where it is told to.
     """
 
     tool: str
@@ -33,6 +47,7 @@ class ToolCall:
     nonce: Callable[[], str]
     openai: bool = False
     settings: AdapterOptions = field(default_factory=AdapterOptions)
+    takes_page_chars: TakesPageChars = field(default=never)
 
     @property
     def link_rule(self) -> LinkRule:

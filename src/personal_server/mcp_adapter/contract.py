@@ -64,6 +64,13 @@ REFERENCE = 1_000
 """A reference to bytes up to this size stays as sent."""
 REFIT_ROWS = 5
 PAGE_READS = 3
+PAGE_CHARS = 10_800
+HITS_CHARS = 15_500
+"""What a page is asked to hold, so that at `REFIT_PREVIEW` both faces keep their aims."""
+MEMBER_CHARS = 450
+"""What a member that is cut there comes to at most, with its line of the content ladder."""
+PAGE_ROWS = 25
+"""What a page holds where no limit is asked for."""
 
 LINKS = 5
 LINK_URI = 600 - LABEL

@@ -26,7 +26,7 @@ from personal_server.errors import (
     NotPermitted,
     PersonalServerError,
 )
-from personal_server.mcp_adapter.calls import AdapterOptions
+from personal_server.mcp_adapter.calls import AdapterOptions, TakesPageChars, never
 from personal_server.mcp_adapter.metrics import Counts, telling
 from personal_server.mcp_adapter.server import (
     ClientRequest,
@@ -272,12 +272,13 @@ def hosted_app(
     allowed_origins: Sequence[str] = (),
     settings: AdapterOptions | None = None,
     offer: ServerOffer = personal_data,
+    takes_page_chars: TakesPageChars = never,
 ) -> HostedApp:
     """The application: one server for each origin, all built here."""
     counts = Counts()
 
     def callers(request: Any) -> ClientRequest:
-        return _caller(request, open_port)
+        return _caller(request, open_port, takes_page_chars)
 
     def manager(origin: str) -> StreamableHTTPSessionManager:
         server = build_server(
@@ -301,7 +302,9 @@ def hosted_app(
     return HostedApp(managers, admission, allowed_origins, counts)
 
 
-def _caller(request: Request, open_port: OpenPort) -> ClientRequest:
+def _caller(
+    request: Request, open_port: OpenPort, takes_page_chars: TakesPageChars
+) -> ClientRequest:
     credential: HostedCredential = request.scope["state"][STATE_KEY]
     return ClientRequest(
         open_port=lambda tool: open_port(replace(credential, tool=tool)),
@@ -310,6 +313,7 @@ def _caller(request: Request, open_port: OpenPort) -> ClientRequest:
         client_id=credential.client_id,
         grant_id=credential.grant_id,
         user_agent=request.headers.get("user-agent"),
+        takes_page_chars=takes_page_chars,
     )
 
 

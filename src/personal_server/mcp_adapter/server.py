@@ -22,7 +22,13 @@ from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
 from personal_server.mcp_adapter import contract, sdk_results
-from personal_server.mcp_adapter.calls import AdapterOptions, Outcome, ToolCall
+from personal_server.mcp_adapter.calls import (
+    AdapterOptions,
+    Outcome,
+    TakesPageChars,
+    ToolCall,
+    never,
+)
 from personal_server.mcp_adapter.contract import published_contract, replacement_of
 from personal_server.mcp_adapter.errors import NextCall, ToolError
 from personal_server.mcp_adapter.faces.refusal import render_refusal
@@ -96,7 +102,8 @@ personal_data = ServerOffer(
 class ClientRequest:
     """What one request brings: a way to open ports, and which client sent it.
 
-    Shapes: provider_url is the public origin of the request; client_id is the token's, if known.
+    Shapes: provider_url is the public origin of the request; client_id is the token's, if known;
+            takes_page_chars as in `ToolCall`.
     """
 
     open_port: Callable[[str], RsPort]
@@ -105,6 +112,7 @@ class ClientRequest:
     client_id: str | None = None
     grant_id: str | None = None
     user_agent: str | None = None
+    takes_page_chars: TakesPageChars = never
 
 
 class Callers(Protocol):
@@ -167,6 +175,7 @@ class Adapter:
                 client_name(context), context.meta, caller.user_agent, caller.client_id
             ),
             settings=self.settings,
+            takes_page_chars=caller.takes_page_chars,
         )
         return call, ToolRun(tool, caller, port, self.counts)
 

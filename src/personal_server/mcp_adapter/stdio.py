@@ -6,6 +6,7 @@ known no record is read; an owner's ends the process.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import Any
 
 import anyio
@@ -15,8 +16,8 @@ from personal_server.mcp_adapter.calls import AdapterOptions
 from personal_server.mcp_adapter.metrics import Counts, telling
 from personal_server.mcp_adapter.reads import get_schema
 from personal_server.mcp_adapter.server import ClientRequest, build_server
-from personal_server.rs_client.json_values import as_object, as_text
-from personal_server.rs_client.port import Path, Query, RsPort, RsResponse
+from personal_server.rs_client.json_values import as_object, as_text, is_object
+from personal_server.rs_client.port import Path, Query, RsFailure, RsPort, RsResponse
 from personal_server.web.requests import new_request_id
 
 OpenPort = Callable[[str, str], RsPort]
@@ -68,6 +69,35 @@ class CheckedPort:
         return await self.port.get(path, query, max_bytes=max_bytes)
 
 
+METADATA_PATH = (".well-known", "oauth-protected-resource")
+
+
+@dataclass(slots=True)
+class ServerMetadata:
+    """What the resource server says that it takes, read once, before the first page."""
+
+    port: RsPort
+    known: bool | None = None
+    lock: anyio.Lock = field(default_factory=anyio.Lock)
+
+    async def takes_page_chars(self) -> bool:
+        """Whether it ends pages where it is told to; a server that does not say so does not."""
+        async with self.lock:
+            if self.known is None:
+                self.known = await self._read()
+            return bool(self.known)
+
+    async def _read(self) -> bool | None:
+        try:
+            response = await self.port.get(METADATA_PATH)
+        except RsFailure:
+            return None  # the read that follows fails alike; the next call asks again
+        if not response.ok:
+            return False if response.status == HTTPStatus.NOT_FOUND else None
+        hints = as_object(as_object(response.body).get("pdpp_discovery_hints"))
+        return is_object(hints.get("page_size"))
+
+
 async def serve_stdio(
     open_port: OpenPort,
     *,
@@ -80,6 +110,7 @@ async def serve_stdio(
 ) -> None:
     """Serve until the input ends; refuse_owner ends the process."""
     check = KindCheck(kind_known, refuse_owner)
+    metadata = ServerMetadata(CheckedPort(open_port("metadata", new_request_id()), check))
 
     def callers(request: Any) -> ClientRequest:
         del request
@@ -88,6 +119,7 @@ async def serve_stdio(
             open_port=lambda tool: CheckedPort(open_port(tool, request_id), check),
             provider_url=provider_url,
             request_id=request_id,
+            takes_page_chars=metadata.takes_page_chars,
         )
 
     counts = Counts()

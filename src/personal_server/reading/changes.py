@@ -26,15 +26,15 @@ from personal_server.domain.cursor import (
 from personal_server.domain.disclosure import Disclosed
 from personal_server.domain.envelope import ReadResult
 from personal_server.domain.record import StoredRecord
-from personal_server.domain.wire_objects import ENCODE
 from personal_server.enforcement.authorize import authorize_changes
 from personal_server.enforcement.disclose import disclose_tombstone, discloser
+from personal_server.enforcement.page_sizes import PageFill
 from personal_server.enforcement.plans import AuthorizedRead, ChangesPlan
-from personal_server.enforcement.queries import ChangesQuery
+from personal_server.enforcement.queries import ChangesQuery, PageSize
 from personal_server.enforcement.rows import Change
 from personal_server.errors import CursorExpired, InvalidCursor
 from personal_server.reading.ports import ReadPorts
-from personal_server.reading.records import MAX_PAGE_BYTES, unavailable_meta
+from personal_server.reading.records import unavailable_meta
 from personal_server.storage.ports import ReadSnapshot
 
 BEGINNING = "beginning"
@@ -68,7 +68,7 @@ def follow(
         replace(read.plan, since=feed.since, horizon=feed.horizon, after=feed.after)
     )
     history = (snapshot.epoch, snapshot.era(feed.horizon))
-    items = _disclosed_items(read, found.items)
+    items = _disclosed_items(read, found.items, query.size)
     more = found.more or len(items) < len(found.items)
     shown = found.items[: len(items)]
     last = shown[-1].sequence if shown else feed.after
@@ -152,26 +152,24 @@ def _expired(query: ChangesQuery) -> CursorExpired:
     )
 
 
-def _disclosed_items(read: AuthorizedRead[ChangesPlan], items: Sequence[Change]) -> list[object]:
-    """The items that fit into a body, each already JSON; at least one."""
+def _disclosed_items(
+    read: AuthorizedRead[ChangesPlan], items: Sequence[Change], size: PageSize
+) -> list[msgspec.Raw]:
+    """The items that fit, each already JSON; at least one."""
     sources = {source.connection_id: source for source in read.sources}
     disclosers = {
         cid: discloser(read.authority, source, read.shown[cid]) for cid, source in sources.items()
     }
-    texts: list[object] = []
-    size_bytes = 0
+    fill = PageFill(size)
     for change in items:
         item = change.item
         if isinstance(item, StoredRecord):
             record = disclosers[item.connection_id](item)
         else:
             record = disclose_tombstone(read.authority, sources[item.connection_id], item)
-        text = ENCODE(record)
-        size_bytes += len(text) + 1
-        if texts and size_bytes > MAX_PAGE_BYTES:
+        if not fill.takes(record):
             break
-        texts.append(msgspec.Raw(text))
-    return texts
+    return fill.items
 
 
 def _disclosed(read: AuthorizedRead[ChangesPlan], shown: Sequence[Change]) -> list[Disclosed]:

@@ -29,7 +29,6 @@ from personal_server.domain.disclosure import Disclosed
 from personal_server.domain.envelope import Counted, ReadResult, name_unavailable
 from personal_server.domain.record import StoredRecord, key_text
 from personal_server.domain.values import Comparable
-from personal_server.domain.wire_objects import ENCODE
 from personal_server.enforcement.authority import ambiguous
 from personal_server.enforcement.authorize import authorize_record, authorize_records
 from personal_server.enforcement.disclose import (
@@ -40,8 +39,9 @@ from personal_server.enforcement.disclose import (
     discloser,
 )
 from personal_server.enforcement.expansion import AllowedExpansion
+from personal_server.enforcement.page_sizes import PageFill
 from personal_server.enforcement.plans import AuthorizedRead, RecordsPlan, Shown, children_plan
-from personal_server.enforcement.queries import RecordQuery, RecordsQuery, Selectors
+from personal_server.enforcement.queries import PageSize, RecordQuery, RecordsQuery, Selectors
 from personal_server.enforcement.rows import Children, Position, RowPage
 from personal_server.errors import NotFound
 from personal_server.reading.freshness import least_fresh
@@ -158,9 +158,6 @@ def _more_url(expansion: AllowedExpansion, child: ReadableSource, value: str | N
     return f"/v1/streams/{quote(child.stream, safe='')}/records?{condition}&order=asc&{where}"
 
 
-MAX_PAGE_BYTES = 4 * 1024 * 1024
-
-
 def read_records(
     ports: ReadPorts,
     snapshot: ReadSnapshot,
@@ -179,7 +176,7 @@ def read_records(
     if freshness is not None:
         meta["freshness"] = freshness
     meta |= unavailable_meta(authority, query.selectors)
-    records = _disclosed_page(read, page, expansions)
+    records = _disclosed_page(read, page, expansions, query.size)
     following = page.more or len(records) < len(page.rows)
     return ReadResult(
         data=records,
@@ -260,22 +257,18 @@ def _figures(
 
 
 def _disclosed_page(
-    read: AuthorizedRead[RecordsPlan], page: RowPage, expansions: Expansions
-) -> list[object]:
-    """The records that fit into a body, each already JSON; at least one."""
+    read: AuthorizedRead[RecordsPlan], page: RowPage, expansions: Expansions, size: PageSize
+) -> list[msgspec.Raw]:
+    """The records that fit, each already JSON; at least one."""
     rows = [placed.row for placed in page.rows]
     disclosed = disclosed_records(read.authority, read.sources, read.shown, rows)
-    records: list[object] = []
-    size_bytes = 0
+    fill = PageFill(size)
     for row, record in zip(rows, disclosed, strict=True):
         if read.expansions:
             record.expanded = expansions.by_parent[row.connection_id, row.key]
-        text = ENCODE(record)
-        size_bytes += len(text) + 1
-        if records and size_bytes > MAX_PAGE_BYTES:
+        if not fill.takes(record):
             break
-        records.append(msgspec.Raw(text))
-    return records
+    return fill.items
 
 
 def _page_disclosed(

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
+import msgspec
+
 from personal_server.domain.authority import ReadableSource, ReadAuthority, TokenKind
 from personal_server.domain.criteria import Condition, Term
 from personal_server.domain.cursor import (
@@ -27,7 +29,8 @@ from personal_server.domain.envelope import Counted, ReadResult, Warning
 from personal_server.domain.record import StoredRecord
 from personal_server.domain.search_words import parse_terms
 from personal_server.enforcement.authorize import authorize_search
-from personal_server.enforcement.disclose import SearchResult, disclose_hit, text_chars
+from personal_server.enforcement.disclose import disclose_hit, text_chars
+from personal_server.enforcement.page_sizes import PageFill
 from personal_server.enforcement.plans import (
     CANDIDATE_WINDOW,
     FREQUENCY_LIMIT,
@@ -35,9 +38,9 @@ from personal_server.enforcement.plans import (
     SearchPlan,
     hit_plan,
 )
-from personal_server.enforcement.queries import SearchQuery
+from personal_server.enforcement.queries import PageSize, SearchQuery
 from personal_server.enforcement.rows import Candidate, Matches
-from personal_server.enforcement.search import first_page_first, rank, searchable_fields
+from personal_server.enforcement.search import Ranked, first_page_first, rank, searchable_fields
 from personal_server.errors import CursorExpired, QueryTimeout
 from personal_server.reading.freshness import least_fresh
 from personal_server.reading.ports import ReadPorts
@@ -164,9 +167,9 @@ class _Turn:
 
 @dataclass(frozen=True, slots=True)
 class _ShownHits:
-    """The hits of a page, their sources, and how far the ranking was read."""
+    """The hits of a page, each already JSON, their sources, and how far the ranking was read."""
 
-    hits: list[SearchResult]
+    hits: list[msgspec.Raw]
     sources: list[ReadableSource]
     end: int
 
@@ -184,10 +187,10 @@ def search(
     terms = parse_terms(query.text)
     read = authorize_search(authority, query, terms)
     if query.cursor is None:
-        turn = _begun(snapshot, read, query.limit)
+        turn, shown = _first_page(snapshot, read, terms, query)
     else:
         turn = _continued(ports, snapshot, read, query.cursor)
-    shown = _show(snapshot, read, terms, turn, query.limit)
+        shown = _show(snapshot, read, terms, turn, query.limit, query.size)
     freshness = least_fresh(snapshot, ports.capture_times, read.sources, ports.clock())
     meta = turn.findings.meta() | source_mix(read, shown.sources, turn.findings)
     if freshness is not None:
@@ -202,7 +205,9 @@ def search(
     )
 
 
-def _begun(snapshot: ReadSnapshot, read: AuthorizedSearch, limit: int) -> _Turn:
+def _ranked(
+    snapshot: ReadSnapshot, read: AuthorizedSearch
+) -> tuple[Sequence[Ranked], SearchCoverage]:
     # An equal share for every source, so that a slow one costs no other its place.
     each = READ_DEADLINE_SECONDS * RANKING_SHARE / max(1, len(read.sources))
     parts = [snapshot.search(replace(plan, seconds_each=each)) for plan in read.plan]
@@ -214,7 +219,6 @@ def _begun(snapshot: ReadSnapshot, read: AuthorizedSearch, limit: int) -> _Turn:
         )
     candidates = [candidate for part in parts for candidate in part.candidates]
     ranked = rank(candidates, _frequencies(parts))
-    ordered = first_page_first(ranked, limit)
     findings = SearchCoverage(
         ranked_count=len(ranked),
         truncated_sources=sum(len(part.truncated) for part in parts),
@@ -222,8 +226,33 @@ def _begun(snapshot: ReadSnapshot, read: AuthorizedSearch, limit: int) -> _Turn:
         lost=tuple(sorted(lost)),
         pending=sum(part.pending for part in parts),
     )
-    hits = tuple(_kept(each.candidate, each.score) for each in ordered[:KEPT_HITS])
-    return _Turn(hits, findings, limit)
+    return ranked, findings
+
+
+def _turn(ranked: Sequence[Ranked], findings: SearchCoverage, first_limit: int) -> _Turn:
+    ordered = first_page_first(ranked, first_limit)[:KEPT_HITS]
+    hits = tuple(_kept(each.candidate, each.score) for each in ordered)
+    return _Turn(hits, findings, first_limit)
+
+
+def _begun(snapshot: ReadSnapshot, read: AuthorizedSearch, first_limit: int) -> _Turn:
+    return _turn(*_ranked(snapshot, read), first_limit)
+
+
+def _first_page(
+    snapshot: ReadSnapshot, read: AuthorizedSearch, terms: Sequence[Term], query: SearchQuery
+) -> tuple[_Turn, _ShownHits]:
+    ranked, findings = _ranked(snapshot, read)
+    turn = _turn(ranked, findings, query.limit)
+    while True:
+        shown = _show(snapshot, read, terms, turn, turn.first_limit, query.size)
+        if shown.end == len(turn.hits):
+            return turn, shown
+        # A page that ends early has fewer places, which are shared out among the connections anew.
+        fewer = _turn(ranked, findings, len(shown.hits))
+        if fewer.hits[: shown.end] == turn.hits[: shown.end]:
+            return fewer, shown
+        turn = fewer
 
 
 def _frequencies(parts: Iterable[Matches]) -> list[int]:
@@ -266,6 +295,7 @@ def _show(
     terms: Sequence[Term],
     turn: _Turn,
     limit: int,
+    size: PageSize,
 ) -> _ShownHits:
     """Hits from where the page begins; records no longer visible or matching are passed over."""
     sources = {source.order: source for source in read.sources}
@@ -274,22 +304,23 @@ def _show(
         for plan in read.plan
         for scope in plan.scopes
     }
-    shown = _ShownHits([], [], turn.begin)
+    fill, shown = PageFill(size), list[ReadableSource]()
     at, looked_at = turn.begin, 0
-    while at < len(turn.hits) and len(shown.hits) < limit and looked_at < PAGE_TEXT_CHARS:
+    while at < len(turn.hits) and len(shown) < limit and looked_at < PAGE_TEXT_CHARS:
         kept = turn.hits[at]
-        at += 1
         place = (kept.connection_id, kept.stream)
         source = sources.get(place)
         row = None if source is None else _matching(snapshot, source, kept.key, conditions[place])
-        if source is None or row is None:
-            continue
-        looked_at += text_chars(source, row)
-        hit = disclose_hit(read.authority, source, row, terms, kept.score)
-        if hit is not None:
-            shown.hits.append(hit)
-            shown.sources.append(source)
-    return _ShownHits(shown.hits, shown.sources, at)
+        hit = None
+        if source is not None and row is not None:
+            looked_at += text_chars(source, row)
+            hit = disclose_hit(read.authority, source, row, terms, kept.score)
+        if source is not None and hit is not None:
+            if not fill.takes(hit):
+                break
+            shown.append(source)
+        at += 1
+    return _ShownHits(fill.items, shown, at)
 
 
 def _matching(

@@ -62,6 +62,7 @@ DISCOVERY_HINTS: Mapping[str, object] = {
         "scope_param": "streams[]",
         "filter_requires_single_stream": True,
     },
+    "page_size": {"params": ["page_chars", "member_chars"], "lists": ["records", "search"]},
 }
 
 

@@ -23,6 +23,7 @@ from personal_server.enforcement.queries import (
     FieldSelection,
     FieldWindowQuery,
     FilterText,
+    PageSize,
     RecordQuery,
     RecordsQuery,
     SearchQuery,
@@ -64,8 +65,24 @@ FILTER = Parameter(
     example="filter[created_at][gte]=2026-01-01T00:00:00Z",
 )
 
+PAGE_SIZE = (
+    Parameter(
+        "page_chars",
+        "The page ends before its items count more characters than this; it holds at least one.",
+        kind=Kind.INTEGER,
+        minimum=1,
+        example="10000",
+    ),
+    Parameter(
+        "member_chars",
+        "In `page_chars`, the most that one member of `data` counts.",
+        kind=Kind.INTEGER,
+        minimum=1,
+    ),
+)
 RECORDS = (
     page_limit(DEFAULT_LIMIT, MAX_LIMIT),
+    *PAGE_SIZE,
     CURSOR,
     Parameter("changes_since", "`beginning` or a bookmark: what changed since."),
     *SELECTORS,
@@ -140,6 +157,7 @@ AGGREGATE = (
 SEARCH = (
     Parameter("q", 'Terms, "phrases" and prefix*; all must match.', required=True),
     page_limit(DEFAULT_LIMIT, MAX_LIMIT),
+    *PAGE_SIZE,
     Parameter("streams", "Only these streams.", form=Form.LIST, max_items=64),
     FILTER,
     CURSOR,
@@ -169,6 +187,7 @@ def records_query(request: Request) -> RecordsQuery:
         stream=request.path["stream"],
         selectors=selectors_of(sent),
         limit=sent.integers["limit"],
+        size=_size(sent),
         cursor=texts.get("cursor"),
         order=texts.get("order"),
         sort=texts.get("sort"),
@@ -190,6 +209,7 @@ def changes_query(request: Request) -> ChangesQuery:
         stream=request.path["stream"],
         selectors=selectors_of(sent),
         limit=sent.integers["limit"],
+        size=_size(sent),
         cursor=sent.texts.get("cursor"),
         changes_since=sent.texts.get("changes_since"),
         cut=_cut(sent),
@@ -251,9 +271,15 @@ def search_query(request: Request) -> SearchQuery:
         selectors=selectors_of(sent),
         streams=sent.lists.get("streams", ()),
         limit=sent.integers["limit"],
+        size=_size(sent),
         cursor=sent.texts.get("cursor"),
         filters=_filters(sent),
     )
+
+
+def _size(parameters: Parameters) -> PageSize:
+    integers = parameters.integers
+    return PageSize(integers.get("page_chars"), integers.get("member_chars"))
 
 
 def _cut(parameters: Parameters) -> FieldSelection:

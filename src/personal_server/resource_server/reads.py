@@ -477,7 +477,6 @@ def _search_routes(routes: SearchRoutes) -> tuple[Route, ...]:
             f"The {mode} mode is not installed on this server.",
             "11.6",
             parameters=SEARCH,
-            cost=lambda _: 5,
             answer=SearchResults,
             errors=errors,
             cors=True,

@@ -1,5 +1,6 @@
 """Pages that fit, laid end to end, are the list; foreign servers are read as they are."""
 
+import json
 from typing import Any
 
 import pytest
@@ -34,6 +35,9 @@ def serving(rows: list[Json], **members: Any) -> FakeRs:
     def answer(request: Request) -> Answer | None:
         start = int((request.values("cursor") or ["0"])[0])
         end = start + int((request.values("limit") or ["25"])[0])
+        if request.values("page_chars"):
+            most = int(request.values("member_chars")[0])
+            end = min(end, start + held(rows[start:], int(request.values("page_chars")[0]), most))
         body: Json = {"object": "list", "data": rows[start:end], "has_more": end < len(rows)}
         if body["has_more"]:
             body["next_cursor"] = str(end)
@@ -43,17 +47,30 @@ def serving(rows: list[Json], **members: Any) -> FakeRs:
     return rs
 
 
+def held(rows: list[Json], page: int, most: int) -> int:
+    """How many rows count at most that many characters; one at least."""
+    counted = 0
+    for number, row in enumerate(rows):
+        values = (json.dumps(value, ensure_ascii=False) for value in row["data"].values())
+        counted += 100 + sum(min(most, len(value)) + 10 for value in values)
+        if number and counted > page:
+            return number
+    return len(rows)
+
+
 @settings(max_examples=40, deadline=None)
-@given(sizes, st.integers(1, 100))
-async def test_pages_end_to_end_are_the_list(lengths: list[int], limit: int) -> None:
+@given(sizes, st.integers(1, 100), st.booleans())
+async def test_pages_end_to_end_are_the_list(
+    lengths: list[int], limit: int, ends_pages: bool
+) -> None:
     rs = serving(rows_of(lengths))
     arguments: Json = {"stream": "messages", "limit": limit}
     seen: list[str] = []
     for _ in range(len(lengths) + 1):
         rs.requests.clear()
-        outcome = await ask(rs, "query_records", arguments)
+        outcome = await ask(rs, "query_records", arguments, ends_pages=ends_pages)
         assert not outcome.is_error
-        assert len(rs.requests) <= 3
+        assert len(rs.requests) <= (1 if ends_pages else 3)
         assert len(outcome.text) <= 12_000
         seen += outcome.structured["record_ids"]
         following = outcome.structured["next"]
@@ -61,6 +78,26 @@ async def test_pages_end_to_end_are_the_list(lengths: list[int], limit: int) -> 
             break
         arguments = following[0]["arguments"]
     assert seen == [f"cin_a/messages:m{n}" for n in range(len(lengths))]
+
+
+async def test_a_page_that_the_server_ended_is_shown_whole_in_one_read() -> None:
+    rs = serving(rows_of([9_000] * 25))
+    outcome = await ask(rs, "query_records", {"stream": "messages"}, ends_pages=True)
+    assert [request.values("page_chars") for request in rs.requests] == [["10800"]]
+    assert [warning["code"] for warning in outcome.structured["warnings"]] == ["page_shortened"]
+    assert 5 < len(outcome.structured["record_ids"]) == len(outcome.structured["data"]["data"])
+    assert outcome.structured["data"]["next_cursor"] in outcome.text.split("\n")[0]
+
+
+async def test_rows_that_count_less_than_they_need_are_shown_in_less_of_each() -> None:
+    rs = world()
+    rows = [{**row, "data": {f"f{n}": "w" * 200 for n in range(40)}} for row in rows_of([1] * 12)]
+    rs.script = lambda _: Answer(200, {"data": rows, "has_more": True, "next_cursor": "c"})
+    outcome = await ask(rs, "query_records", {"stream": "messages"}, ends_pages=True)
+    assert len(rs.requests) == 1
+    assert len(outcome.structured["record_ids"]) == 12
+    assert outcome.structured["content_ladder"]
+    assert len(outcome.text) <= 12_000
 
 
 async def test_a_shortened_page_says_so_in_both_faces() -> None:

@@ -174,8 +174,8 @@ COSTS = {
     "GET /v1/streams/{stream}/records": 1,
     "GET /v1/streams/{stream}/aggregate": 3,
     "GET /v1/search": 3,
-    "GET /v1/search/semantic": 5,
-    "GET /v1/search/hybrid": 5,
+    "GET /v1/search/semantic": 1,
+    "GET /v1/search/hybrid": 1,
     "GET /v1/schema": 1,
 }
 

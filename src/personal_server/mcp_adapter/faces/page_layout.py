@@ -167,33 +167,45 @@ class Fitting:
         self.renderings.append(found)
         return found
 
-    def members_of_first(self) -> int:
-        """How many members the payload of the first row has."""
-        return self._rendering(0).item.members
+    def most_members(self) -> int:
+        """How many members the payload of a row has at most."""
+        return max(self._rendering(index).item.members for index in range(len(self.rows)))
 
 
-def fit_page(fitting: Fitting) -> list[Block] | int:
-    """All rows as blocks, or the number of rows (at least 1) that would fit."""
+def fit_page(fitting: Fitting, *, whole: bool = False) -> list[Block] | int:
+    """All rows as blocks, or the number of rows (at least 1) that would fit.
+
+    Shapes: whole says that the server ended the page where it was told to, so that every row of it
+            is shown, if need be in less of each.
+    """
     total = len(fitting.rows)
     # A few rows fit whole most of the time, and then there is nothing to look for.
     if total <= contract.REFIT_ROWS and fitting.room(MEASURES[0]) == total:
         return list(fitting.at(MEASURES[0]))
     kept = fitting.room(REFIT)
-    if kept < min(contract.REFIT_ROWS, total):
+    if kept < (total if whole else min(contract.REFIT_ROWS, total)):
         kept = fitting.room(SHORT)
     if kept == total:
         fitting_measures = (measure for measure in MEASURES if fitting.room(measure) == total)
         return list(fitting.at(next(fitting_measures, MEASURES[-1])))
-    return _one_large_row(fitting) if total == 1 else max(kept, 1)
+    if whole or total == 1:
+        shown = _less_of_each(fitting)
+        if shown is not None:
+            return shown
+    return max(kept, 1)
 
 
-def _one_large_row(fitting: Fitting) -> list[Block]:
+def _less_of_each(fitting: Fitting) -> list[Block] | None:
+    """Every row, cut as far as it must be; a single one always, several where that is enough."""
+    total = len(fitting.rows)
     for measure in (SHORTEST, LEAST):
-        if fitting.room(measure) == 1:
+        if fitting.room(measure) == total:
             return list(fitting.at(measure))
 
     def of(members: int) -> Measure:
         return replace(LEAST, members=members)
 
-    kept = largest(fitting.members_of_first(), lambda members: fitting.room(of(members)) == 1)
+    kept = largest(fitting.most_members(), lambda members: fitting.room(of(members)) == total)
+    if total > 1 and fitting.room(of(kept)) < total:
+        return None
     return list(fitting.at(of(kept)))

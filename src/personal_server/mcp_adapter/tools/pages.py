@@ -108,6 +108,7 @@ class PageRead:
     renderer: Renderer
     render: Callable[[ShownPage], Outcome]
     closing_chars: int = 0
+    page_chars: int = contract.PAGE_CHARS
 
     def frame(self, page: RecordPage) -> PageHead:
         """How long both faces of a page are before any row stands in them."""
@@ -116,26 +117,31 @@ class PageRead:
 
 
 async def read_page(call: ToolCall, arguments: Arguments, how: PageRead) -> Outcome:
-    """Read, fit and render a page in at most three reads.
+    """Read, fit and render a page: in one read where the server ends it, else in at most three.
 
     Raises: ToolError.
     """
+    is_ended = await call.takes_page_chars()
+    if is_ended:
+        ending = (("page_chars", str(how.page_chars)), ("member_chars", str(contract.MEMBER_CHARS)))
+        how = replace(how, query=(*how.query, *ending))
     page, reads = await _first(call, arguments, how)
-    wanted = arguments.get("limit") or len(page.rows)
+    wanted = arguments.get("limit") or (contract.PAGE_ROWS if is_ended else len(page.rows))
     fitting = Fitting(page.rows, how.renderer, how.frame(page))
-    fitted = fit_page(fitting)
+    fitted = fit_page(fitting, whole=is_ended)
     while isinstance(fitted, int) and reads < contract.PAGE_READS:
         # when the rows changed under us, with room to spare
         limit = fitted if reads == 1 else max(1, fitted // 2)
         page = await _page(call, arguments, how, limit)
         fitting = fitting.again(page.rows, how.frame(page))
-        fitted = fit_page(fitting)
+        fitted = fit_page(fitting, whole=is_ended)
         reads += 1
     while isinstance(fitted, int):
         page = _prefix(page, fitted)
         fitting = fitting.again(page.rows, how.frame(page))
-        fitted = fit_page(fitting)
-    if reads > 1 and len(fitted) < wanted:
+        fitted = fit_page(fitting, whole=is_ended)
+    is_shorter = reads > 1 or (is_ended and page.more)
+    if is_shorter and len(fitted) < wanted:
         message = f"asked for {wanted}, shown {len(fitted)} so that the page fits"
         page = replace(page, warnings=[*page.warnings, _warning("page_shortened", message)])
     return how.render(ShownPage(page, fitted, reads))

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+from personal_server.mcp_adapter import contract
 from personal_server.mcp_adapter.arguments import (
     Arguments,
     filter_query,
@@ -60,7 +61,8 @@ async def search(call: ToolCall, raw: Mapping[str, Any] | None) -> Outcome:
 
     path = ROUTES[arguments.get("mode", "lexical")]
     render = partial(_render, call, arguments)
-    return await read_page(call, arguments, PageRead(path, query, item, render, len(USE_LINE)))
+    how = PageRead(path, query, item, render, len(USE_LINE), contract.HITS_CHARS)
+    return await read_page(call, arguments, how)
 
 
 def check_shape(arguments: Arguments) -> Query:

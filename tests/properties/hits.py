@@ -39,17 +39,16 @@ def expected_search(reader: Reader, ask: Ask) -> list[Found]:
     if ask.filters and len(ask.streams) != 1:
         raise Refused((400, "invalid_request", "filter"))
     sources = [s for s in sources if not ask.streams or s.stream in ask.streams]
-    sources = [s for s in sources if _searchable(s)]
     usable: list[Source] = []
     errors: list[Error] = []
-    for source in sources:
+    for source in [s for s in sources if _searchable(s)] or sources:
         found = filter_errors(reader, [source], ask.filters)
         errors += found
         if not found:
             usable.append(source)
     if errors and not usable:
         raise Refused(*errors)
-    return _ranked(reader, usable, ask)
+    return _ranked(reader, [s for s in usable if _searchable(s)], ask)
 
 
 def _searchable(source: Source) -> list[str]:

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from personal_server.errors import SignInFailed
 from personal_server.granting.owner_sessions import Browser
 
 
@@ -34,6 +35,19 @@ def test_the_password_is_read_from_standard_input_without_a_terminal(terminal: A
     sign_in = terminal.house.store.sign_in
     assert sign_in.enter_by_password("correct horse battery", Browser())
     assert "correct" not in terminal.out + terminal.err
+
+
+def test_a_password_can_be_removed_and_then_opens_nothing(terminal: Any) -> None:
+    terminal.types(None)
+    terminal.patch.setattr("sys.stdin.readline", lambda: "correct horse battery\n")
+    assert terminal.run("owner", "password") == 0
+    sign_in = terminal.house.store.sign_in
+    cookie = sign_in.enter_by_password("correct horse battery", Browser())
+    assert terminal.run("owner", "password", "--remove") == 0
+    assert not sign_in.has_password()
+    assert sign_in.session(cookie) is None
+    with pytest.raises(SignInFailed):
+        sign_in.enter_by_password("correct horse battery", Browser())
 
 
 def test_a_short_password_is_usage(terminal: Any) -> None:

@@ -64,12 +64,22 @@ def owner_app(open_store: StoreOpener) -> cyclopts.App:
             console().print(address, soft_wrap=True)
 
     @app.command
-    def password() -> None:
-        """Set the owner's password; every sign-in ends."""
-        chosen = _read_password()
+    def password(*, remove: Annotated[bool, Parameter(negative="")] = False) -> None:
+        """Set the owner's password; every sign-in ends.
+
+        Parameters
+        ----------
+        remove
+            Have none any more: passkeys and links of this machine sign you in.
+        """
+        chosen = None if remove else _read_password()
         with open_store() as store:
-            store.sign_in.set_password(chosen)
-        words().print("The password is set. Everybody who was signed in is signed out.")
+            if chosen is None:
+                store.sign_in.remove_password()
+            else:
+                store.sign_in.set_password(chosen)
+        done = "removed" if remove else "set"
+        words().print(f"The password is {done}. Everybody who was signed in is signed out.")
 
     @app.command(name="sign-out")
     def sign_out(*, all: Annotated[bool, Parameter(negative="")] = False) -> None:

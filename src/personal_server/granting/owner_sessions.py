@@ -157,7 +157,13 @@ class OwnerSignIn:
                 f"A password has {MIN_PASSWORD_CHARS} to {MAX_PASSWORD_CHARS} characters.",
                 param="password",
             )
-        hashed = self._hashed(password)
+        self._keep_password(self._hashed(password))
+
+    def remove_password(self) -> None:
+        """Let nobody sign in by password any more; every session ends."""
+        self._keep_password(None)
+
+    def _keep_password(self, hashed: str | None) -> None:
         now_ns = self.clock()
         with self.store.write() as writer:
             to = [OwnerRow.password_hash.to(hashed), OwnerRow.password_changed_at_ns.to(now_ns)]

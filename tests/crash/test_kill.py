@@ -25,6 +25,7 @@ from personal_server.storage.sql.store import SqlRecordStore
 from personal_server.storage.sqlite.database import SqliteDatabase
 from tests.granting.conftest import VERIFIER, entry, make_bench
 from tests.storage.conftest import sqlite_store
+from tests.storage.sql.test_writes import MARKER, traces
 from tests.storage.worlds import declaration, furnish, note, order, scope, write
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -55,6 +56,16 @@ with sqlite_store(Path(sys.argv[1])) as store:
     store.put_declaration(changed, orjson.dumps(changed.raw), 5)
     while store.rebuild_slice():
         print("slice", flush=True)
+    sys.stdin.read()
+"""
+ERASES = """
+import sys
+from pathlib import Path
+from tests.storage.conftest import sqlite_store
+with sqlite_store(Path(sys.argv[1])) as store, store.snapshot() as seen:
+    assert seen.horizon == 2
+    assert store.delete_record("cin_a", "notes", "m", 9)
+    print("erased", flush=True)
     sys.stdin.read()
 """
 ROTATES = """
@@ -129,6 +140,19 @@ def test_a_killed_rebuild_goes_on_where_it_was(tmp_path: Path, slices: int) -> N
             assert consistent(store) == 50
         store.put_declaration(declaration("3"), b"{}", 9)
         assert consistent(store) == 50
+
+
+def test_what_was_erased_before_a_kill_is_gone_when_the_server_starts(tmp_path: Path) -> None:
+    with sqlite_store(tmp_path) as store:
+        furnish(store, "cin_a")
+        write(store, "cin_a", [note("m", mood=MARKER), note("n")])
+    # the snapshot keeps the journal from being emptied, as a kill before the answer does
+    assert killed_after(ERASES, tmp_path, 1)[0] == "erased\n"
+    assert traces(tmp_path) != []
+    database = SqliteDatabase(tmp_path / "data" / "records.db", serving=True)
+    found = traces(tmp_path)
+    database.close()
+    assert found == []
 
 
 def _declarations(store: SqlRecordStore) -> tuple[StoredDeclaration, ...]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from personal_server.domain.values import DAY_NANOSECONDS, NANOSECONDS
+from personal_server.domain.values import DAY_NANOSECONDS
 from personal_server.granting.audit import SERVER, Subject, audit
 from personal_server.granting.clients import purge_clients
 from personal_server.granting.revocations import end_decided, end_family
@@ -66,8 +66,9 @@ def forget(
     records: RecordStore, disclosures: DisclosureStore, retention: Retention, now_ns: int
 ) -> None:
     """Forget what is over its time."""
-    if retention.history_days:
-        records.prune_history(now_ns - retention.history_days * DAY_NANOSECONDS)
+    # also where history is kept for ever: words of erased records leave the file with this
+    kept_ns = retention.history_days * DAY_NANOSECONDS
+    records.prune_history(now_ns - kept_ns if kept_ns else 0)
     if retention.disclosure_days:
         disclosures.forget_disclosures(now_ns - retention.disclosure_days * DAY_NANOSECONDS)
     records.sweep_blobs(now_ns - UNREFERENCED_BLOB_NS)
@@ -118,14 +119,16 @@ def _end_idle_families(writer: AuthorizationWriter, now_ns: int) -> None:
 
 
 def _note_expired_grants(writer: AuthorizationWriter, now_ns: int) -> None:
-    """One event per grant that time ended since the last sweep."""
-    since_ns = now_ns - SWEEP_SECONDS * NANOSECONDS
+    """One event per grant that time ended, also while no server ran."""
     for row in writer.rows(
-        GrantRow, GrantRow.revoked_at_ns.equals(None), GrantRow.expires_at_ns.at_most(now_ns)
+        GrantRow,
+        GrantRow.revoked_at_ns.equals(None),
+        GrantRow.expiry_noted_at_ns.equals(None),
+        GrantRow.expires_at_ns.at_most(now_ns),
     ):
-        if row.expires_at_ns is not None and row.expires_at_ns > since_ns:
-            subject = Subject(row.client_id, row.grant_id)
-            audit(writer, "grant.expired", SERVER, now_ns, subject)
+        noted = [GrantRow.expiry_noted_at_ns.to(now_ns)]
+        writer.change(GrantRow, noted, GrantRow.grant_id.equals(row.grant_id))
+        audit(writer, "grant.expired", SERVER, now_ns, Subject(row.client_id, row.grant_id))
 
 
 def _forget(writer: AuthorizationWriter, now_ns: int) -> None:

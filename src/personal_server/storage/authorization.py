@@ -198,7 +198,8 @@ class CodeRow(AuthorizationRow, table="auth_codes"):
 class GrantRow(AuthorizationRow, table="grants"):
     """A grant's bytes and, beside them, its state.
 
-    `hold` is why it waits, `none` if it does not.
+    `hold` is why it waits, `none` if it does not; `expiry_noted_at_ns` is when its end by time was
+    audited.
     """
 
     grant_id: Cell[str] = column(key=True)
@@ -213,6 +214,7 @@ class GrantRow(AuthorizationRow, table="grants"):
     reason: Cell[str | None] = column(default=None)
     revision: Cell[str] = column(indexed=True)
     hold: Cell[str] = column(default="none")
+    expiry_noted_at_ns: Cell[int | None] = column(default=None)
 
 
 class PackageRow(AuthorizationRow, table="grant_packages"):

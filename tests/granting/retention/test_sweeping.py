@@ -93,6 +93,18 @@ def test_time_ending_a_grant_is_noted_once(bench: Any, make_entry: Any) -> None:
     assert events(bench).count("grant.expired") == 1
 
 
+def test_a_grant_that_ended_while_no_server_ran_is_noted_by_the_next_sweep(
+    bench: Any, make_entry: Any
+) -> None:
+    code = bench.allow(bench.ask([make_entry()]))
+    bench.redeeming.redeem_code(Redemption("cli_1", code, "none", verifier=VERIFIER), OWNER)
+    with bench.store.write() as writer:
+        writer.change(GrantRow, [GrantRow.expires_at_ns.to(bench.now_ns + 5 * MINUTE)])
+    later(bench, 3 * DAY)
+    later(bench, 3 * DAY)
+    assert events(bench).count("grant.expired") == 1
+
+
 def test_unused_dynamic_clients_go_after_a_week_and_used_ones_stay(
     bench: Any, make_entry: Any
 ) -> None:

@@ -187,6 +187,9 @@ class SqliteDatabase:
             self._writer = self._open(WRITER_CACHE_KIB)
             with translated():
                 self._writer.pragma("journal_mode", "wal")
+                if serving:
+                    # what was erased before a crash may still stand in the journal
+                    self._truncate_journal()
             self._migrate(known_steps() if steps is None else steps, before_migration)
         except BaseException:
             self._release()
@@ -225,9 +228,7 @@ class SqliteDatabase:
                     yield self._writer
             finally:
                 self._writer.pragma("secure_delete", "fast")
-            self._writer.driver.set_busy_timeout(0)
-            self._writer.run("PRAGMA wal_checkpoint(TRUNCATE)")
-            self._writer.driver.set_busy_timeout(BUSY_MS)
+            self._truncate_journal()
 
     @contextmanager
     def read(self, timeout_seconds: float | None = None) -> Generator[SqliteSession, None, None]:
@@ -323,6 +324,12 @@ class SqliteDatabase:
             busy = type(error).__name__
         if busy:
             _log.warning("the newest writes stay in the journal beside the database: %s", busy)
+
+    def _truncate_journal(self) -> None:
+        """Bring everything into the file and empty its journal, unless others still read it."""
+        self._writer.driver.set_busy_timeout(0)
+        self._writer.run("PRAGMA wal_checkpoint(TRUNCATE)")
+        self._writer.driver.set_busy_timeout(BUSY_MS)
 
     def _release(self) -> None:
         if self._claimed is not None:

@@ -312,6 +312,14 @@ def test_the_server_keeps_as_many_backups_as_it_is_told_and_proves_them(site: Si
         assert proof.proven_at_ns == site.now_ns
 
 
+def test_kept_backups_are_named_while_they_are_there(site: Site) -> None:
+    path = site.back_up()
+    with site.open() as stores:
+        assert kept_backups(stores) == ("a.pdpp",)
+        path.unlink()
+        assert kept_backups(stores) == ()
+
+
 def test_a_database_is_copied_before_its_tables_change(site: Site) -> None:
     database = SqliteDatabase(site.settings.database_path)
     with database.write() as session:

@@ -41,6 +41,7 @@ def test_an_archive_is_named_by_its_file(terminal: Any, tmp_path: Path) -> None:
         (("--connection", "cin_nobody"), 5),
         (("--stream", "nothing"), 5),
         (("--format", "zip"), 64),
+        (("out.zip",), 64),
         (("/nowhere/at/all.tar",), 69),
     ],
 )

@@ -117,6 +117,7 @@ async def test_erasing_needs_the_id_again(living: Living) -> None:
             "object": "deletion",
             "connection_id": connection_id,
             "deleted_count": 1,
+            "kept_backups": [],
         }
         assert (await owner.get(path)).status_code == 404
 

@@ -14,7 +14,12 @@ import anyio.to_thread
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from personal_server.app.background import BackgroundTasks
-from personal_server.app.backups import LedgerKeeper, ScheduledBackups, catch_up_with_ledger
+from personal_server.app.backups import (
+    LedgerKeeper,
+    ScheduledBackups,
+    catch_up_with_ledger,
+    kept_backups,
+)
 from personal_server.app.stores import Stores, command_origin, open_stores
 from personal_server.authorization_server.application import SEGMENTS as AUTHORIZATION_SEGMENTS
 from personal_server.authorization_server.application import (
@@ -37,6 +42,7 @@ from personal_server.authorization_server.openapi import (
 from personal_server.collecting.unindexed import INDEX_SECONDS, index_some
 from personal_server.console.application import SEGMENTS as CONSOLE_SEGMENTS
 from personal_server.console.application import ConsoleParts, console_app, error_page, owner_session
+from personal_server.console.home import BackupStanding
 from personal_server.errors import (
     GrantPaused,
     StorageUnavailable,
@@ -247,6 +253,7 @@ def _resource_server(
         recorder.flush,
         stores.declarations,
         grants=lambda: stored_grants(stores.authorization),
+        kept_backups=lambda: kept_backups(stores),
         max_blob_bytes=settings.max_blob_bytes,
         server_name=settings.server_name,
         beside=Beside(
@@ -303,6 +310,16 @@ def _console_parts(settings: Settings, stores: Stores, sign_in: OwnerSignIn) -> 
         stores.declarations,
         stores.random_bytes,
         sign_in,
+        lambda: _backup_standing(settings, stores),
+    )
+
+
+def _backup_standing(settings: Settings, stores: Stores) -> BackupStanding:
+    rows, proof = stores.upkeep.backups(), stores.upkeep.proof()
+    return BackupStanding(
+        rows[0].made_at if rows else None,
+        None if proof is None else proof.proven_at_ns,
+        settings.backup_dir is not None,
     )
 
 

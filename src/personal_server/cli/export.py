@@ -31,6 +31,7 @@ from personal_server.reading.export import (
 from personal_server.storage.ports import ReadSnapshot
 
 Form = Literal["ndjson", "tar"]
+FORMS = (".ndjson", ".jsonl", ".tar", "")
 
 
 def export_command(open_store: StoreOpener) -> Callable[..., None]:
@@ -60,6 +61,12 @@ def export_command(open_store: StoreOpener) -> Callable[..., None]:
         blobs
             Leave files out of an archive with `--no-blobs`.
         """
+        if format is None and output is not None and output.suffix not in FORMS:
+            raise CommandError(
+                "usage",
+                f"An export is written as {' or '.join(name for name in FORMS if name)}.",
+                "Name the file so, or choose with --format ndjson or --format tar.",
+            )
         form = format or ("tar" if output is not None and output.suffix == ".tar" else "ndjson")
         with open_store() as store, store.reads.snapshot(None) as snapshot:
             chunks = _chunks(store, snapshot, form, connection, stream, blobs)

@@ -14,7 +14,7 @@ from personal_server.console.apps import ClientPages
 from personal_server.console.consent_page import ConsentPages
 from personal_server.console.device import DevicePages, UserCodeThrottle
 from personal_server.console.disclosures import RecordsPages
-from personal_server.console.home import HomePage
+from personal_server.console.home import BackupStandings, HomePage
 from personal_server.console.pages import (
     ICON,
     SCRIPT,
@@ -195,6 +195,7 @@ class ConsoleParts:
     declarations: KnownDeclarations
     random_bytes: Callable[[int], bytes]
     sign_in: OwnerSignIn
+    backups: BackupStandings = lambda: None
 
 
 def console_app(parts: ConsoleParts) -> ConsoleApplication:
@@ -213,7 +214,7 @@ def console_app(parts: ConsoleParts) -> ConsoleApplication:
         *PasskeyPages(passkeys, pages).routes(),
         *ConsentPages(granting, evidence, passkeys, pages, clock).routes(),
         *DevicePages(store, requesting, granting, pages, UserCodeThrottle(clock), clock).routes(),
-        *HomePage(store, log, reads, catalogs, parts.sign_in, pages, clock).routes(),
+        *HomePage(store, log, reads, catalogs, parts.sign_in, pages, clock, parts.backups).routes(),
         *AccessPages(store, log, catalogs, pages, clock).routes(),
         *ClientPages(store, pages, clock).routes(),
         *RecordsPages(store, log, reads, catalogs, pages, clock).routes(),

@@ -37,6 +37,18 @@ class WaitingRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class BackupStanding:
+    """When the newest kept backup was made, and when one was last proven by restoring it."""
+
+    made_at_ns: int | None
+    proven_at_ns: int | None
+    is_scheduled: bool
+
+
+BackupStandings = Callable[[], BackupStanding | None]
+
+
+@dataclass(frozen=True, slots=True)
 class HomePage:
     """`/owner/`."""
 
@@ -47,6 +59,7 @@ class HomePage:
     sign_in: OwnerSignIn
     pages: Templates
     clock: Callable[[], int]
+    backups: BackupStandings = lambda: None
 
     def routes(self) -> tuple[PageRoute, ...]:
         """Where it stands."""
@@ -74,6 +87,7 @@ class HomePage:
                 "connections": connections,
                 "read_week": sum(week.values()),
                 "sign_ins": len(self.sign_in.sessions()),
+                "backups": self.backups(),
                 "hosts": host_connections(visit.origin),
                 "csrf": visit.owner().csrf,
             },

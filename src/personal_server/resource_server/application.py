@@ -31,6 +31,7 @@ from personal_server.resource_server.connections import OwnerConnections
 from personal_server.resource_server.declarations import Declarations
 from personal_server.resource_server.disclosures import Disclosures
 from personal_server.resource_server.discovery import Discovery
+from personal_server.resource_server.envelopes import KeptBackups
 from personal_server.resource_server.export import ExportRoutes
 from personal_server.resource_server.openapi import Beside, openapi_document
 from personal_server.resource_server.quotas import Quotas, amounts_by_grant
@@ -281,6 +282,7 @@ class Parts:
     max_blob_bytes: int = 50 * 1024 * 1024
     server_name: str = "Personal server"
     beside: Beside = field(default_factory=Beside)
+    kept_backups: KeptBackups = tuple
 
 
 def resource_server(parts: Parts, ports: Ports) -> ResourceServer:
@@ -311,9 +313,9 @@ def route_table(parts: Parts) -> RouteTable[Route]:
             *Blobs(reads, declarations, parts.max_blob_bytes).routes(),
             *Ingest(reads, declarations).routes(),
             *CollectorState(reads, declarations).routes(),
-            *Deletes(reads, declarations).routes(),
+            *Deletes(reads, declarations, parts.kept_backups).routes(),
             *Declarations(reads, declarations).routes(),
-            *OwnerConnections(reads).routes(),
+            *OwnerConnections(reads, parts.kept_backups).routes(),
             *Disclosures(parts.disclosures, reads.sealer, parts.flush).routes(),
             *ExportRoutes(reads, enclosures).routes(),
             *routes(),

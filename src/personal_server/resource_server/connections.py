@@ -33,6 +33,7 @@ from personal_server.reading.freshness import Freshness, ShownFreshness, connect
 from personal_server.reading.ports import ReadPorts
 from personal_server.resource_server.envelopes import (
     Deletion,
+    KeptBackups,
     ListOf,
     Meta,
     SelfLink,
@@ -165,8 +166,9 @@ class _ConnectionContext:
 class OwnerConnections:
     """The routes of one store."""
 
-    def __init__(self, ports: ReadPorts) -> None:
+    def __init__(self, ports: ReadPorts, kept_backups: KeptBackups) -> None:
         self._ports = ports
+        self._kept_backups = kept_backups
 
     def routes(self) -> tuple[Route, ...]:
         """All of 14.2."""
@@ -321,7 +323,8 @@ class OwnerConnections:
                 param="confirm",
             )
         count = self._ports.store.erase_connection(connection_id, request.now_ns)
-        return Reply(Deletion(connection_id=connection_id, deleted_count=count))
+        kept = list(self._kept_backups())
+        return Reply(Deletion(connection_id=connection_id, deleted_count=count, kept_backups=kept))
 
     def _row(self, request: Request, connection_id: str, status: int = 200) -> Reply:
         with self._ports.snapshot(READ_DEADLINE_SECONDS) as snapshot:

@@ -82,14 +82,22 @@ def shown_source(kind: str, source_id: str) -> ShownSource:
     return ShownSource(cast('Literal["connector", "provider_native"]', kind), source_id)
 
 
+KeptBackups = Callable[[], Sequence[str]]
+"""The file names of backups that are kept."""
+
+
 class Deletion(WireObject, kw_only=True, tag_field="object", tag="deletion"):
-    """What was deleted, in a stream or in a whole connection."""
+    """What was deleted, in a stream or in a whole connection.
+
+    `kept_backups` are the files of backups that were made before and may still hold it.
+    """
 
     component: ClassVar = "Deletion"
 
     stream: Word | None = None
     connection_id: ConnectionId
     deleted_count: Count
+    kept_backups: list[str]
 
 
 class ListFront(WireObject, Generic[T], kw_only=True, tag_field="object", tag="list"):

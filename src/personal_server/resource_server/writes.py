@@ -35,7 +35,7 @@ from personal_server.errors import (
     NotFound,
 )
 from personal_server.reading.ports import ReadPorts
-from personal_server.resource_server.envelopes import Deletion
+from personal_server.resource_server.envelopes import Deletion, KeptBackups
 from personal_server.storage.catalog import KnownDeclarations
 from personal_server.storage.ports import READ_DEADLINE_SECONDS, ReadSnapshot, StreamState
 from personal_server.web.bodies import json_body, parse_body
@@ -250,9 +250,12 @@ CONFIRM = Parameter(
 class Deletes:
     """The routes of one store."""
 
-    def __init__(self, ports: ReadPorts, declarations: KnownDeclarations) -> None:
+    def __init__(
+        self, ports: ReadPorts, declarations: KnownDeclarations, kept_backups: KeptBackups
+    ) -> None:
         self._ports = ports
         self._declarations = declarations
+        self._kept_backups = kept_backups
 
     def routes(self) -> tuple[Route, ...]:
         """One record, or all of a stream."""
@@ -300,7 +303,12 @@ class Deletes:
             )
         connection_id, stream = self._place(request)
         count = self._ports.store.delete_stream(connection_id, stream, request.now_ns)
-        return Reply(Deletion(stream=stream, connection_id=connection_id, deleted_count=count))
+        kept = list(self._kept_backups())
+        return Reply(
+            Deletion(
+                stream=stream, connection_id=connection_id, deleted_count=count, kept_backups=kept
+            )
+        )
 
     def _place(self, request: Request) -> tuple[str, str]:
         with self._ports.snapshot(READ_DEADLINE_SECONDS) as snapshot:

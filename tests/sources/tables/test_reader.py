@@ -1,6 +1,6 @@
 import json
 import sqlite3
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -9,7 +9,7 @@ from personal_server.domain.source_item import Data
 from personal_server.sources.common.errors import BadRecord, ExportError
 from personal_server.sources.common.export import open_export
 from personal_server.sources.registry import readings
-from personal_server.sources.tables.reader import Guidance
+from personal_server.sources.tables.reader import Guidance, TableSource
 from tests.sources.reading import read_path, records_of, skips_of
 from tests.sources.specimens.files import as_zip
 from tests.sources.specimens.table import TABLE
@@ -122,9 +122,77 @@ def test_a_damaged_database_is_an_error_or_a_report(tmp_path: Path) -> None:
     assert "damaged_file" in skips_of(items)
 
 
-def test_rows_of_equal_content_without_a_key_are_one(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text("x;y\n1;a\n1;a\n2;b\n")
-    assert len(records_of(read_path(tmp_path / "a.csv"))) == 2
+def test_rows_of_equal_content_without_a_key_are_as_many_as_they_are(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("day;what\n1;coffee\n1;coffee\n2;tea\n")
+    first = records_of(read_path(tmp_path / "a.csv"))
+    assert [each["what"] for each in first] == ["coffee", "coffee", "tea"]
+    assert len({each["id"] for each in first}) == 3
+    (tmp_path / "a.csv").write_text("day;what\n2;tea\n1;coffee\n1;coffee\n1;coffee\n")
+    more = records_of(read_path(tmp_path / "a.csv"))
+    assert len({each["id"] for each in more} - {each["id"] for each in first}) == 1
+
+
+def test_a_column_that_is_called_as_a_key_and_never_repeats_is_the_key(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("Payee,Transaction ID,Account ID\nA,x1,7\nA,x2,7\n")
+    assert [each["id"] for each in records_of(read_path(tmp_path / "a.csv"))] == ["x1", "x2"]
+
+
+def test_a_column_that_repeats_late_is_no_key(tmp_path: Path) -> None:
+    rows = [f"{number},{number % 9}" for number in range(1500)]
+    (tmp_path / "a.csv").write_text("\n".join(["order_id,amount", *rows, rows[-1]]))
+    items = read_path(tmp_path / "a.csv")
+    assert (len(records_of(items)), skips_of(items)) == (1501, [])
+
+
+def test_a_key_that_the_owner_named_and_that_repeats_is_reported(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"id": 1, "a": 2}\n{"id": 1, "a": 2}\n{"id": 1, "a": 3}\n')
+    with open_export(tmp_path / "a.jsonl") as export:
+        source = TableSource().fitted(export, Guidance(key="id"))
+        items = [("", item) for item in source.read(export)]
+    assert (len(records_of(items)), skips_of(items)) == (1, ["duplicate", "duplicate_id"])
+
+
+def test_a_database_with_an_empty_table_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("CREATE TABLE empty (id INTEGER PRIMARY KEY, name TEXT)")
+        database.execute("CREATE TABLE full (id INTEGER PRIMARY KEY, name TEXT)")
+        database.execute("INSERT INTO full VALUES (1, 'bread')")
+        database.commit()
+    assert [each["name"] for each in records_of(read_path(path))] == ["bread"]
+
+
+def test_a_row_of_a_database_that_is_not_utf_8_costs_no_other(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("CREATE TABLE t (name TEXT)")
+        database.execute("INSERT INTO t VALUES ('a'), (CAST(x'66fc6e66' AS TEXT)), ('c')")
+        database.commit()
+    names = [each["name"] for each in records_of(read_path(path))]
+    path.unlink()
+    assert names == ["a", "fünf", "c"]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "CREATE TABLE t (a, b AS (load_extension('x')))",
+        "CREATE TABLE t (a, b AS (hex(zeroblob(400000000))))",
+        "CREATE VIEW t AS SELECT 1 AS a",
+    ],
+)
+def test_what_a_stranger_s_schema_computes_is_not_trusted(statement: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    with closing(sqlite3.connect(path)) as database:
+        with suppress(sqlite3.Error):
+            database.execute(statement)
+            database.execute("INSERT INTO t (a) VALUES (1)")
+        database.execute("CREATE TABLE u (name TEXT)")
+        database.execute("INSERT INTO u VALUES ('good')")
+        database.commit()
+    items = read_path(path)
+    path.unlink()
+    assert [each.get("name") for each in records_of(items, "u")] == ["good"]
 
 
 def test_a_bank_s_table_has_words_before_its_header_and_commas_in_its_amounts(

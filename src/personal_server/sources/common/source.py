@@ -133,7 +133,7 @@ def beginning_at(start: int, items: Iterable[SourceItem]) -> Iterator[SourceItem
 
 
 def without_repeats(items: Iterable[SourceItem]) -> Iterator[SourceItem]:
-    """Give each key once; report one that comes again with other data.
+    """Give each key once; report one that comes again, with the same data or with other.
 
     Memory is bounded: a key beyond the first million is given as it comes.
     """
@@ -151,3 +151,6 @@ def without_repeats(items: Iterable[SourceItem]) -> Iterator[SourceItem]:
         elif seen[key] != data:
             reason = "an entry of the same id was read before; the first was kept"
             yield Skipped(item.stream, "duplicate_id", reason, item.position)
+        else:
+            reason = "the same entry was read before"
+            yield Skipped(item.stream, "duplicate", reason, item.position)

@@ -60,6 +60,12 @@ _VALUES: dict[str, Callable[[str], Json]] = {
 _DISTINCT_KEPT = 1000
 _GROUPS = 200
 _KEY_NAMES = ("id", "key", "uuid", "guid")
+# `Transaction ID`, `order_id`, `OrderId`: what names each row of a file, if no other row has it.
+_KEY_NAME = re.compile(
+    r"(?:.*[ _.-])?(?:id|key|uuid|guid)|[A-Za-z]*[a-z](?:Id|ID)"
+    r"|(?:transaction|order|booking|payment|reference) ?(?:no\.?|number|code)",
+)
+_MOST_KEYS = 1_000_000
 _TITLE_NAMES = ("title", "name", "subject", "headline", "summary", "label")
 _UNNAMED = re.compile(r"[^A-Za-z0-9_-]+")
 
@@ -94,14 +100,16 @@ class Survey:
         self._rows += 1
         for name, value in values.items():
             if name in self._columns or len(self._columns) < MOST_COLUMNS:
-                self._columns.setdefault(name, _Statistics()).add(value)
+                if name not in self._columns:
+                    most = _MOST_KEYS if is_key_name(name) else _DISTINCT_KEPT
+                    self._columns[name] = _Statistics(most)
+                self._columns[name].add(value)
 
     def columns(self) -> tuple[TableColumn, ...]:
         """The columns in their order, with one key, one time and one title at most."""
         names = field_names(self._columns)
-        key = next(
-            (n for n in self._columns if n.lower() in _KEY_NAMES and self._is_unique(n)), None
-        )
+        named = [n for n in self._columns if is_key_name(n) and self._is_unique(n)]
+        key = next((n for n in named if n.lower() in _KEY_NAMES), next(iter(named), None))
         timed = [n for n, column in self._columns.items() if column.kind in ("date-time", "date")]
         whole = [n for n in timed if self._columns[n].filled == self._rows]
         texts = [n for n, column in self._columns.items() if column.kind == "string" and n != key]
@@ -128,13 +136,15 @@ class Survey:
     def _is_grouped(self, name: str) -> bool:
         column = self._columns[name]
         short = column.kind in ("string", "boolean") and column.longest <= 80
-        return short and column.repeated and len(column.distinct) <= _GROUPS
+        few = column.most_distinct > 0 and len(column.distinct) <= _GROUPS
+        return short and column.repeated and few
 
 
 @dataclass(slots=True)
 class _Statistics:
     """What the values of a column have in common so far."""
 
+    most_distinct: int
     spellings: set[str] = field(default_factory=lambda: set(SPELLINGS))
     distinct: set[int] = field(default_factory=set[int])
     filled: int = 0
@@ -148,7 +158,10 @@ class _Statistics:
         self.spellings &= spellings_of(value)
         mark = hash(str(value))
         self.repeated |= mark in self.distinct
-        if len(self.distinct) < _DISTINCT_KEPT:
+        if self.repeated and len(self.distinct) > _DISTINCT_KEPT:
+            self.distinct.clear()  # no key; and of a thousand values no group either
+            self.most_distinct = 0
+        if len(self.distinct) < self.most_distinct:
             self.distinct.add(mark)
         self.longest = max(self.longest, len(value) if isinstance(value, str) else 0)
 
@@ -159,6 +172,12 @@ class _Statistics:
     @property
     def kind(self) -> str:
         return SPELLINGS[self.spelling]
+
+
+def is_key_name(name: str) -> bool:
+    """Whether a column is called as one that names rows."""
+    plain = name.strip()
+    return bool(_KEY_NAME.fullmatch(plain) or _KEY_NAME.fullmatch(plain.lower()))
 
 
 def field_names(names: Any) -> dict[str, str]:

@@ -40,6 +40,7 @@ from personal_server.sources.common.declaration import (
 from personal_server.sources.common.errors import BadRecord, ExportTooCostly
 from personal_server.sources.common.export import Export, ExportMember
 from personal_server.sources.common.source import (
+    MOST_REMEMBERED,
     Claim,
     SourceReader,
     beginning_at,
@@ -119,9 +120,11 @@ class FittedTable:
         def read_member(member: ExportMember) -> Iterator[SourceItem]:
             for fit in self._fits:
                 if fit.table.member.name == member.name:
-                    yield from fit.read(export.zone)
+                    rows = fit.read(export.zone)
+                    # A row without a key is itself however often it comes.
+                    yield from without_repeats(rows) if fit.key else rows
 
-        return beginning_at(start, without_repeats(each_member(export, read_member)))
+        return beginning_at(start, each_member(export, read_member))
 
 
 def _tables(export: Export) -> list[Table]:
@@ -147,33 +150,44 @@ class _Fit:
     def words(self) -> str:
         """The guess, for whoever imports."""
         title = next((column.name for column in self.columns if column.is_title), None)
-        roles = {"key": self.key or "the row's content", "time": self.time, "title": title}
+        roles = {
+            "key": self.key or "the row's content and place among equal rows",
+            "time": self.time,
+            "title": title,
+        }
         guess = ", ".join(f"{role}: {name}" for role, name in roles.items() if name)
         return f"{self.table.name} ({guess})"
 
     def read(self, zone: tzinfo) -> Iterator[SourceItem]:
         """The rows as records; times without a zone are of that one."""
+        alike: dict[str, int] = {}
         for row in self.table.rows():
             if isinstance(row, Skipped):
                 yield row
                 BOOKMARK.after(row.position)
             else:
-                build = partial(self._records, row, zone)
+                build = partial(self._records, row, zone, alike)
                 yield from one_record(row.where, row.position, build)
 
-    def _records(self, row: TableRow, zone: tzinfo) -> list[SourceItem]:
+    def _records(self, row: TableRow, zone: tzinfo, alike: dict[str, int]) -> list[SourceItem]:
         data: Data = {}
         for column in self.columns:
             value = typed(row.values.get(column.source_name), column.spelling, zone)
             if value is not None or column.name != self.time:
                 data[column.name] = value
-        data[KEY_FIELD] = self._key(row, data)
+        data[KEY_FIELD] = self._key(row, data, alike)
         return [SourceRecord(self.table.stream, data, row.position)]
 
-    def _key(self, row: TableRow, data: Data) -> str:
+    def _key(self, row: TableRow, data: Data, alike: dict[str, int]) -> str:
+        """What names a row: its key, else its content and how many like it came before."""
         value: Json = data.get(self.key) if self.key else None
         if self.key is None:
-            return stable_id("row", repr(sorted((str(k), str(v)) for k, v in row.values.items())))
+            content = repr(sorted((str(k), str(v)) for k, v in row.values.items()))
+            own = stable_id("row", content)
+            number = alike.get(own, 0) + 1
+            if number > 1 or len(alike) < MOST_REMEMBERED:
+                alike[own] = number
+            return own if number == 1 else f"{own}.{number}"
         if value in (None, ""):
             raise BadRecord("bad_record", "its key is empty")
         text = str(value)

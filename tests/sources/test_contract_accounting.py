@@ -1,0 +1,81 @@
+"""Entries in are records and what is named as left out: nothing is silently dropped or made one.
+
+Counted here by the plainest means there are, which share nothing with the readers.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from personal_server.domain.source_item import Skipped, SourceRecord
+from tests.sources.reading import read_path
+from tests.sources.specimens import SPECIMENS
+from tests.sources.specimens.files import Files, as_folder
+
+# What stands beside an entry, such as a file that is missing, is no entry of its own.
+BESIDE = frozenset({"missing_attachment", "attachment_too_large", "unknown_rule"})
+
+
+def _lines(pattern: bytes) -> Callable[[bytes], int]:
+    return lambda body: len(re.findall(pattern, body, re.MULTILINE | re.IGNORECASE))
+
+
+def _rows(body: bytes) -> int:
+    return sum(any(row) for row in csv.reader(io.StringIO(body.decode("utf-8", "replace")))) - 1
+
+
+def _objects(*lists: str) -> Callable[[bytes], int]:
+    """The objects in a list, or in lists of these names, of a file of JSON."""
+
+    def count(body: bytes) -> int:
+        whole = json.loads(body)
+        return sum(len(each) for each in ([whole] if not lists else _named(whole, lists)))
+
+    return count
+
+
+def _named(value: Any, names: Iterable[str]) -> list[Any]:
+    """The lists of these names, wherever they stand."""
+    if isinstance(value, list):
+        listed = cast("list[Any]", value)
+        return [found for each in listed for found in _named(each, names)]
+    if not isinstance(value, dict):
+        return []
+    held = cast("dict[str, Any]", value)
+    own: list[Any] = [e for name, e in held.items() if name in names and isinstance(e, list)]
+    return own + [found for each in held.values() for found in _named(each, names)]
+
+
+# For each source: the files that hold entries, how to count them, and the streams they become.
+COUNTED: dict[str, tuple[str, Callable[[bytes], int], frozenset[str]]] = {
+    "bank": (r".*", _lines(rb"<STMTTRN>"), frozenset({"transactions"})),
+    "calendar": (
+        r".*\.ics",
+        _lines(rb"^BEGIN:V(EVENT|TODO|JOURNAL)"),
+        frozenset({"events", "tasks"}),
+    ),
+    "contacts": (r".*\.vcf", _lines(rb"^BEGIN:VCARD"), frozenset({"contacts"})),
+    "mail": (r".*(mbox|Inbox|Sent)", _lines(rb"^From .*\d:\d\d"), frozenset({"messages"})),
+    "notes": (r".*\.md", lambda _: 1, frozenset({"notes"})),
+    "slack": (r".*/\d{4}-\d\d-\d\d\.json", _objects(), frozenset({"messages"})),
+    "table": (r".*\.csv", _rows, frozenset({"shopping"})),
+    "telegram": (r".*\.json", _objects("messages"), frozenset({"messages"})),
+}
+
+
+@pytest.mark.parametrize("key", sorted(COUNTED))
+def test_every_entry_is_a_record_or_named(key: str, tmp_path: Path) -> None:
+    pattern, count, streams = COUNTED[key]
+    files: Files = {n: b for n, b in SPECIMENS[key].items() if re.fullmatch(pattern, n)}
+    items = [item for _, item in read_path(as_folder(SPECIMENS[key], tmp_path))]
+    records = [i for i in items if isinstance(i, SourceRecord) and i.stream in streams]
+    skips = [i for i in items if isinstance(i, Skipped) and i.code not in BESIDE]
+    assert sum(map(count, files.values())) == len(records) + len(skips)

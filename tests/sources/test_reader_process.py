@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -153,3 +155,13 @@ def test_places_that_cannot_be_read_are_none(folder: Path) -> None:
     for content in ("", "{}", "[1]", '["a b c"]', '["a entry"]'):
         memory.write_text(content)
         assert CostlyPlaces(memory).known() == ()
+
+
+def test_an_error_of_the_reader_s_own_is_told_without_what_it_read(folder: Path) -> None:
+    path = written(HOSTILE[SLOW], folder)
+    with ReaderProcess(CostlyPlaces()) as process:
+        (reading,) = process.look(path, Wanted()).readings
+        with pytest.raises(ExportError):
+            list(replace(reading, number=9).items())
+        (fault,) = process.faults
+    assert re.fullmatch(r"IndexError in reader_worker\.py, line \d+", fault)

@@ -158,6 +158,9 @@ class _Import:
         """Import all paths. Raises: CommandError for options that fit none; StorageUnavailable."""
         for path in paths:
             _Path(path.expanduser(), self).run()
+            while self.reader.faults:
+                fault = self.reader.faults.pop()
+                words().print(f"  The reader met a fault of its own, please report it: {fault}.")
         return self.done
 
 

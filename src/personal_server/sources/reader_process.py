@@ -115,6 +115,7 @@ class ReaderProcess:
         self._limits = limits
         self._opened = ExitStack()
         self._child: _Child | None = None
+        self.faults: list[str] = []  # errors of its own that it met, of which none was expected
 
     def __enter__(self) -> Self:
         self._child = self._started()
@@ -188,6 +189,8 @@ class ReaderProcess:
     def _learn(self, ended: _Ended) -> None:
         """Keep the place. Raises: ExportTooCostly, where there is none, or it is no news."""
         self._child = None
+        if ended.fault is not None:
+            self.faults.append(ended.fault)
         if ended.place is None or ended.place in self._costly.known():
             raise _too_costly() from None
         self._costly.add(ended.place)
@@ -245,11 +248,15 @@ def _too_costly() -> ExportTooCostly:
 
 
 class _Ended(Exception):
-    """The process ended while it read; `place` is where it stood."""
+    """The process ended while it read; `place` is where it stood.
 
-    def __init__(self, place: Place | None) -> None:
+    Shapes: `fault` is an error of its own, if it was one.
+    """
+
+    def __init__(self, place: Place | None, fault: str | None = None) -> None:
         super().__init__()
         self.place = place
+        self.fault = fault
 
 
 class _Child:
@@ -354,5 +361,5 @@ class _Child:
         except msgspec.DecodeError:
             reply = None
         if reply is None or isinstance(reply, Broken):
-            raise _Ended(self._slate.place())
+            raise _Ended(self._slate.place(), reply.fault if reply else None)
         return reply

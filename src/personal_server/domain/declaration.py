@@ -183,6 +183,10 @@ class Adaptation:
     message: str
 
 
+# Connector keys of declarations that were made from a file.
+OWN_FILE_PREFIX = "table-"
+
+
 @dataclass(frozen=True)
 class SourceDeclaration:
     """The versioned description of a source.
@@ -205,3 +209,8 @@ class SourceDeclaration:
     maximum_staleness_seconds: int | None = None
     kept: tuple[str, ...] = ()
     adapted: tuple[Adaptation, ...] = ()
+
+    @property
+    def is_of_own_file(self) -> bool:
+        """Whether it was made from a table of the owner's, whose names are personal (C33)."""
+        return self.connector_key.startswith(OWN_FILE_PREFIX)

@@ -28,6 +28,7 @@ from personal_server.domain.envelope import (
     render_unavailable,
 )
 from personal_server.domain.grant import ACTIVE, Grant, MemberGrant, Resolved, StreamGrant
+from personal_server.enforcement.own_names import granted_part
 from personal_server.enforcement.queries import Selectors
 from personal_server.errors import (
     AmbiguousConnection,
@@ -190,7 +191,8 @@ def _readable(
         return "stream_not_declared"
     if not _is_well_formed(named.stream, stream, fields):
         return "grant_invalid"
-    return _source(named, connection, declaration, stream, fields, grant.grant_id)
+    found = _source(named, connection, declaration, stream, fields, grant.grant_id)
+    return granted_part(found) if declaration.is_of_own_file else found
 
 
 def _is_well_formed(named: StreamGrant, stream: Stream, fields: tuple[str, ...]) -> bool:

@@ -14,6 +14,7 @@ from datetime import tzinfo
 from functools import partial
 from pathlib import Path
 
+from personal_server.domain.declaration import OWN_FILE_PREFIX
 from personal_server.domain.source_item import (
     Data,
     Json,
@@ -101,7 +102,7 @@ class FittedTable:
 
     def __init__(self, export: Export, guidance: Guidance) -> None:
         name = Path(export.members[0].name).stem
-        self.connector_key = f"table-{slug(name)}"[:64]
+        self.connector_key = f"{OWN_FILE_PREFIX}{slug(name)}"[:64]
         self._fits = [_fit(table, guidance) for table in _tables(export)]
         streams = [stream_of(fit.table, fit.columns, fit.time) for fit in self._fits]
         detail = "; ".join(fit.words for fit in self._fits)

@@ -1,0 +1,239 @@
+"""`python -m bench.timing_leaks`: what a client can learn from how long answers take.
+
+For each probe a client asks two things in turn: one that something it may not see would answer, and
+one that nothing would.  Both answers are empty.  The times are compared by their ranks (Mann and
+Whitney), which single slow answers do not disturb: between -3 and 3 they tell nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import math
+import random
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from http.client import HTTPConnection
+from pathlib import Path
+from statistics import median
+from time import perf_counter_ns
+from typing import Any
+
+import orjson
+from rich.console import Console
+from rich.table import Table
+
+from bench.archive import Words
+from bench.filling import connect, ingest_lines
+from bench.site import Site
+from personal_server.app.stores import open_stores
+from personal_server.collecting.declarations import declare
+from personal_server.settings import Settings
+
+SAMPLES = 2_000
+WARM_UP = 50
+RECORDS = 5_000
+# A record of every so many is among the granted keys, or holds what is probed for.
+EVERY = 50
+HIDDEN, ABSENT = "zebra", "zebro"
+EMITTED_AT = "2026-11-01T00:00:00Z"
+HELD = b"bytes that others know too"
+SOURCE = "https://bench.example/connectors/bench_letters"
+LEXICAL = ["subject", "body"]
+NAMED = ("probe", "grant limited in")
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """Two paths that a client asks in turn, under one grant."""
+
+    name: str
+    grant: str
+    hidden: str
+    absent: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Medians in microseconds, and how far the ranks lie apart."""
+
+    hidden_us: float
+    absent_us: float
+    z: float
+
+
+def main() -> int:
+    """Print the table; 1 when a probe tells something."""
+    parser = argparse.ArgumentParser(prog="python -m bench.timing_leaks", description=__doc__)
+    parser.add_argument("--samples", type=int, default=SAMPLES)
+    samples: int = parser.parse_args().samples
+    console = Console(highlight=False)
+    table = Table(title=f"{samples} interleaved samples each; medians in µs")
+    for column in (*NAMED, "present", "absent", "z"):
+        table.add_column(column, justify="left" if column in NAMED else "right")
+    worst = 0.0
+    with tempfile.TemporaryDirectory(prefix="pdpp-timing-") as folder:
+        site = Site(Path(folder))
+        keys = _fill(site)
+        tokens = {name: _grant(site, name, more) for name, more in _grants(keys).items()}
+        with site.serving():
+            for probe in _probes():
+                found = _compare(site, tokens[probe.grant], probe, samples)
+                worst = max(worst, abs(found.z))
+                row = (f"{found.hidden_us:.0f}", f"{found.absent_us:.0f}", f"{found.z:+.2f}")
+                table.add_row(probe.name, probe.grant, *row)
+    console.print(table)
+    return 0 if worst < 3 else 1
+
+
+def _grants(keys: Sequence[str]) -> dict[str, dict[str, Any]]:
+    visible = ["id", "sent_at", "subject", "topic", "size"]
+    return {
+        "fields": {"fields": visible},
+        "records": {"fields": [*visible, "body", "file"], "resources": list(keys)},
+        "time": {"fields": [*visible, "body"], "time_range": {"since": "2026-01-01T00:00:00Z"}},
+    }
+
+
+def _probes() -> list[Probe]:
+    many = "+".join(f"{{}}{n}" for n in range(30))
+    asked = {
+        "word": "{}",
+        "prefix": "{}*",
+        "phrase": "%22grey+{}%22",
+        "word 32 times": "+".join(["{}"] * 32),
+        "30 words": many,
+    }
+    asked = {name: f"/v1/search?q={text}" for name, text in asked.items()}
+    found = [
+        _probe(*each, grant) for grant in ("fields", "records", "time") for each in asked.items()
+    ]
+    count = "/v1/streams/letters/records?limit=1&count=exact&filter[topic]={}"
+    found.append(_probe("count with a filter", count, "records"))
+    for grant in ("fields", "records"):
+        blobs = [f"/v1/blobs/{_blob_id(content)}" for content in (HELD, b"never seen")]
+        found.append(Probe("blob", grant, *blobs))
+    return found
+
+
+def _probe(name: str, path: str, grant: str) -> Probe:
+    return Probe(name, grant, path.replace("{}", HIDDEN), path.replace("{}", ABSENT))
+
+
+def _compare(site: Site, token: str, probe: Probe, samples: int) -> Outcome:
+    connection = HTTPConnection("127.0.0.1", site.port, timeout=60)
+    headers = {"Authorization": f"Bearer {token}"}
+    taken: tuple[list[int], list[int]] = ([], [])
+    draw = random.Random(7)
+    for number in range(WARM_UP + samples):
+        # in a random order, so that nothing periodic falls on one of them
+        for side in draw.sample((0, 1), 2):
+            begin = perf_counter_ns()
+            connection.request("GET", (probe.hidden, probe.absent)[side], headers=headers)
+            connection.getresponse().read()
+            if number >= WARM_UP:
+                taken[side].append(perf_counter_ns() - begin)
+    connection.close()
+    return Outcome(median(taken[0]) / 1e3, median(taken[1]) / 1e3, _z(*taken))
+
+
+def _z(one: Sequence[int], other: Sequence[int]) -> float:
+    """Mann and Whitney's U as a multiple of its standard deviation; times hardly ever tie."""
+    ranked = sorted([(t, 0) for t in one] + [(t, 1) for t in other])
+    ranks = sum(rank for rank, (_, side) in enumerate(ranked, 1) if side == 0)
+    n, m = len(one), len(other)
+    return (ranks - n * (n + m + 1) / 2) / math.sqrt(n * m * (n + m + 1) / 12)
+
+
+def _fill(site: Site) -> list[str]:
+    """Letters, some of which hold what is probed for where no grant shows it; the granted keys."""
+    words, keys = Words(7), [f"l{number}" for number in range(0, RECORDS, EVERY)]
+    with open_stores(Settings(data_dir=site.data_dir), serving=False) as stores:
+        declaration = declare(stores.records, _declaration(), stores.clock()).declaration
+        connection_id = connect(stores, declaration, "letters")
+        upload, _ = stores.records.receive_blob(
+            connection_id, [HELD], "text/plain", stores.clock(), 1_000
+        )
+        reference = {"blob_id": upload.blob_id, "size_bytes": len(HELD), "mime_type": "text/plain"}
+        letters = (_letter(number, words, reference) for number in range(RECORDS))
+        lines = [orjson.dumps({"data": each, "emitted_at": EMITTED_AT}) for each in letters]
+        for start in range(0, RECORDS, 1_000):
+            batch = lines[start : start + 1_000]
+            ingest_lines(stores, connection_id, declaration, "letters", batch)
+    return keys
+
+
+def _letter(number: int, words: Words, reference: dict[str, Any]) -> dict[str, Any]:
+    body, holds = words.text(80), number % EVERY == 1
+    if holds:
+        body += f" grey {HIDDEN} " + " ".join(f"{HIDDEN}{n}" for n in range(30))
+    letter: dict[str, Any] = {
+        "id": f"l{number}",
+        # what holds the words was sent before the time that is granted
+        "sent_at": f"{2025 if holds else 2026}-{number % 9 + 1:02}-{number % 27 + 1:02}T08:00:00Z",
+        "subject": words.text(5),
+        "body": body,
+        "topic": HIDDEN if holds else "weather",
+        "size": number,
+    }
+    return letter | {"file": reference} if holds else letter
+
+
+def _grant(site: Site, name: str, stream: dict[str, Any]) -> str:
+    request = site.folder / f"{name}.json"
+    details = {
+        "type": "https://pdpp.dev/data-access",
+        "source": {"id": SOURCE},
+        "purpose_code": "https://pdpp.dev/purpose/agent_context",
+        "access_mode": "continuous",
+        "streams": [{"name": "letters"} | stream],
+    }
+    request.write_text(json.dumps([details]))
+    return site.grant(name, "--from", str(request))[0]
+
+
+def _blob_id(content: bytes) -> str:
+    return f"blob_sha256_{hashlib.sha256(content).hexdigest()}"
+
+
+def _declaration() -> dict[str, Any]:
+    string = {"type": "string"}
+    properties = {
+        "id": string,
+        "sent_at": string | {"format": "date-time", "x_pdpp_role": "event-time"},
+        "subject": string | {"x_pdpp_role": "primary-title"},
+        "body": string | {"x_pdpp_type": "text"},
+        "topic": string,
+        "size": {"type": "integer"},
+        "file": {"type": "object", "x_pdpp_type": "blob"},
+    }
+    stream = {
+        "name": "letters",
+        "semantics": "mutable_state",
+        "display": {"label": "Your letters"},
+        "schema": {"type": "object", "properties": properties, "required": ["id", "sent_at"]},
+        "primary_key": ["id"],
+        "cursor_field": "sent_at",
+        "consent_time_field": "sent_at",
+        "selection": {"fields": True, "resources": True},
+        "query": {
+            "range_filters": {"sent_at": ["gte", "lt"]},
+            "search": {"lexical_fields": LEXICAL},
+            "aggregations": {"count": True, "group_by": ["topic"]},
+        },
+    }
+    return {
+        "protocol_version": "0.1.0",
+        "source": {"kind": "connector", "id": SOURCE},
+        "connector_key": "bench_letters",
+        "declaration_version": "1",
+        "display": {"name": "Letters"},
+        "streams": [stream],
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main())

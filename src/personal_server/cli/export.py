@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterable
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import IO, Annotated, Literal
 
@@ -23,12 +23,13 @@ from personal_server.errors import ConnectionNotFound, NotFound
 from personal_server.reading.disclosure_log import every_disclosure
 from personal_server.reading.export import (
     Enclosures,
-    export_archive,
+    Export,
+    archived_enclosures,
+    archived_records,
     export_lines,
     extent_of,
     stored_grants,
 )
-from personal_server.storage.ports import ReadSnapshot
 
 Form = Literal["ndjson", "tar"]
 FORMS = (".ndjson", ".jsonl", ".tar", "")
@@ -68,8 +69,10 @@ def export_command(open_store: StoreOpener) -> Callable[..., None]:
                 "Name the file so, or choose with --format ndjson or --format tar.",
             )
         form = format or ("tar" if output is not None and output.suffix == ".tar" else "ndjson")
-        with open_store() as store, store.reads.snapshot(None) as snapshot:
-            chunks = _chunks(store, snapshot, form, connection, stream, blobs)
+        with (
+            open_store() as store,
+            closing(_export(store, form, connection, stream, with_blobs=blobs)) as chunks,
+        ):
             if output is None:
                 _print(chunks)
                 return
@@ -80,29 +83,37 @@ def export_command(open_store: StoreOpener) -> Callable[..., None]:
     return export
 
 
-def _chunks(
+def _export(
     store: OwnerStore,
-    snapshot: ReadSnapshot,
     form: Form,
     connection: str | None,
     stream: str | None,
+    *,
     with_blobs: bool,
-) -> Iterator[bytes]:
-    extent = extent_of(snapshot, connection, stream)
-    if connection is not None and not extent.connections:
-        raise ConnectionNotFound(
-            "No such connection.", next_step="The Sources page of your server lists them."
+) -> Export:
+    with ExitStack() as opening:
+        snapshot = opening.enter_context(store.reads.snapshot(None))
+        extent = extent_of(snapshot, connection, stream)
+        if connection is not None and not extent.connections:
+            raise ConnectionNotFound(
+                "No such connection.", next_step="The Sources page of your server lists them."
+            )
+        if stream is not None and not extent.streams:
+            raise NotFound("No connection holds records of this stream.")
+        now_ns = store.clock()
+        if form == "ndjson":
+            lines = export_lines(snapshot, extent, now_ns)
+            return Export(lines, iter(()), opening.pop_all().close)
+        enclosures = Enclosures(
+            lambda: stored_grants(store.authorization), lambda: every_disclosure(store.disclosures)
         )
-    if stream is not None and not extent.streams:
-        raise NotFound("No connection holds records of this stream.")
-    now_ns = store.clock()
-    if form == "ndjson":
-        return export_lines(snapshot, extent, now_ns)
-    enclosures = Enclosures(
-        lambda: stored_grants(store.authorization), lambda: every_disclosure(store.disclosures)
-    )
-    open_blob = store.reads.store.open_blob if with_blobs else _no_blob
-    return export_archive(snapshot, extent, enclosures, open_blob, now_ns)
+        open_blob = store.reads.store.open_blob if with_blobs else _no_blob
+        referenced: set[str] = set()
+        return Export(
+            archived_records(snapshot, extent, referenced, now_ns),
+            archived_enclosures(referenced, enclosures, open_blob, now_ns),
+            opening.pop_all().close,
+        )
 
 
 def _no_blob(blob_id: str) -> None:

@@ -13,6 +13,7 @@ import tarfile
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import IO, BinaryIO, cast
 
 import msgspec
@@ -22,6 +23,7 @@ from personal_server.domain.connection import Connection
 from personal_server.domain.record import StoredRecord
 from personal_server.domain.values import NANOSECONDS, render_instant
 from personal_server.reading.disclosure_log import ShownDisclosure
+from personal_server.reading.scratch import ScratchStream
 from personal_server.storage.authorization import AuthorizationStore, GrantRow
 from personal_server.storage.ports import ReadSnapshot, StoredStream
 
@@ -100,16 +102,14 @@ def export_lines(snapshot: ReadSnapshot, extent: Extent, now_ns: int) -> Iterato
     yield rest + _line(end)
 
 
-def export_archive(
-    snapshot: ReadSnapshot,
-    extent: Extent,
-    enclosures: Enclosures,
-    open_blob: OpenBlob,
-    now_ns: int,
+def archived_records(
+    snapshot: ReadSnapshot, extent: Extent, referenced: set[str], now_ns: int
 ) -> Iterator[bytes]:
-    """The export as a tar archive, in chunks; no member is ever whole in memory."""
-    referenced: dict[str, None] = {}
-    write = _Members(now_ns // NANOSECONDS)
+    """The first part of a tar archive, in chunks: manifest, declarations, connections, records.
+
+    Shapes: `referenced` is filled with the blobs that the records reference.
+    """
+    write = _Members(now_ns)
     yield from write.json("manifest.json", _manifest(extent, now_ns))
     keys = {connection.connector_key for connection in extent.connections}
     for stored in snapshot.declarations():
@@ -120,6 +120,16 @@ def export_archive(
         rows = snapshot.export(held.connection_id, held.stream)
         name = f"records/{held.connection_id}/{held.stream}.ndjson"
         yield from write.lines(name, (_line(_noted(row, referenced)) for row in rows))
+
+
+def archived_enclosures(
+    referenced: set[str], enclosures: Enclosures, open_blob: OpenBlob, now_ns: int
+) -> Iterator[bytes]:
+    """The rest of the archive: blobs, grants, the disclosure log; no member is whole in memory.
+
+    None of it needs the snapshot of the records, so that nothing is held open for it.
+    """
+    write = _Members(now_ns)
     for blob_id in sorted(referenced):
         content = open_blob(blob_id)
         if content is not None:
@@ -133,11 +143,39 @@ def export_archive(
     yield bytes(2 * tarfile.BLOCKSIZE)
 
 
+class Export:
+    """An export under way: the records, set aside in one state of the store, then the rest.
+
+    `let_go` is called when the store is no longer needed for the records, however much of them was
+    taken by then.
+    """
+
+    def __init__(
+        self, records: Iterator[bytes], rest: Iterator[bytes], let_go: Callable[[], None]
+    ) -> None:
+        self._records = ScratchStream(records, let_go)
+        self._rest = rest
+        self._chunks = chain(self._records, rest)
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self
+
+    def __next__(self) -> bytes:
+        return next(self._chunks)
+
+    def close(self) -> None:
+        """Release what is held, taken to the end or not."""
+        self._records.close()
+        close = getattr(self._rest, "close", None)
+        if close is not None:
+            close()
+
+
 class _Members:
     """The members of an archive as bytes: header, content, padding."""
 
-    def __init__(self, modified_at: int) -> None:
-        self._modified_at = modified_at
+    def __init__(self, now_ns: int) -> None:
+        self._modified_at = now_ns // NANOSECONDS
 
     def json(self, name: str, value: object) -> Iterator[bytes]:
         return self.bytes(name, orjson.dumps(value, option=orjson.OPT_INDENT_2))
@@ -215,13 +253,13 @@ def _ingest_line(row: StoredRecord) -> dict[str, object]:
     return {"key": row.key, "data": row.data, "emitted_at": render_instant(newest.emitted_at_ns)}
 
 
-def _noted(row: StoredRecord, referenced: dict[str, None]) -> dict[str, object]:
+def _noted(row: StoredRecord, referenced: set[str]) -> dict[str, object]:
     """The line of a row; the blobs it references are noted."""
     for value in row.data.values():
         if isinstance(value, dict):
             blob_id = cast(dict[str, object], value).get("blob_id")
             if isinstance(blob_id, str) and blob_id.startswith(BLOB_PREFIX):
-                referenced[blob_id] = None
+                referenced.add(blob_id)
     return _ingest_line(row)
 
 

@@ -10,15 +10,17 @@ from personal_server.domain.disclosure import Disclosed
 from personal_server.errors import ConnectionNotFound, NotFound, StorageUnavailable
 from personal_server.reading.export import (
     Enclosures,
+    Export,
     Extent,
-    export_archive,
+    archived_enclosures,
+    archived_records,
     export_lines,
     extent_of,
 )
 from personal_server.reading.ports import ReadPorts
 from personal_server.web.parameters import Kind, Parameter
 from personal_server.web.requests import Request
-from personal_server.web.responses import Reply, close_chunks
+from personal_server.web.responses import Reply
 from personal_server.web.routing import Route, owner
 
 PARAMETERS = (
@@ -29,7 +31,7 @@ PARAMETERS = (
     Parameter("stream", "Only this stream."),
     Parameter("include_blobs", "Archives only.", kind=Kind.BOOLEAN, default=True),
 )
-AT_ONCE = 2  # each holds a snapshot open as long as its caller reads
+MADE_AT_ONCE = 2  # each holds a snapshot open, for as long as the store takes to read it
 MEDIA_TYPES = {"ndjson": "application/x-ndjson", "tar": "application/x-tar"}
 
 
@@ -37,7 +39,7 @@ class ExportRoutes:
     """The route of one store."""
 
     def __init__(self, ports: ReadPorts, enclosures: Enclosures) -> None:
-        self._places = BoundedSemaphore(AT_ONCE)
+        self._places = BoundedSemaphore(MADE_AT_ONCE)
         self._ports = ports
         self._enclosures = enclosures
 
@@ -60,12 +62,12 @@ class ExportRoutes:
         )
 
     def export(self, request: Request) -> Reply:
-        """Open the snapshot, then stream from it."""
+        """Take one state of the store; what is sent of it waits for its caller, not the store."""
         with ExitStack() as opening:
             if not self._places.acquire(blocking=False):
                 raise StorageUnavailable(
-                    "Other exports are running; try again when one has ended.",
-                    retry_after_seconds=30,
+                    "Other exports are being made; try again when one is.",
+                    retry_after_seconds=10,
                 )
             opening.callback(self._places.release)
             snapshot = opening.enter_context(self._ports.snapshot(None))
@@ -74,41 +76,24 @@ class ExportRoutes:
             extent = extent_of(snapshot, connection_id, stream)
             _check(extent, connection_id, stream)
             form = str(request.parameters.texts.get("format"))
+            included = request.parameters.flags.get("include_blobs", False)
+            open_blob = self._ports.store.open_blob if included else _no_blob
+            referenced: set[str] = set()
             if form == "ndjson":
-                chunks = export_lines(snapshot, extent, request.now_ns)
+                made = export_lines(snapshot, extent, request.now_ns)
+                rest: Iterator[bytes] = iter(())
             else:
-                included = request.parameters.flags.get("include_blobs", False)
-                open_blob = self._ports.store.open_blob if included else _no_blob
-                chunks = export_archive(
-                    snapshot, extent, self._enclosures, open_blob, request.now_ns
-                )
-            held = opening.pop_all()
+                now_ns = request.now_ns
+                made = archived_records(snapshot, extent, referenced, now_ns)
+                rest = archived_enclosures(referenced, self._enclosures, open_blob, now_ns)
+            chunks = Export(made, rest, opening.pop_all().close)
         name = f"personal-data.{'ndjson' if form == 'ndjson' else 'tar'}"
         return Reply(
-            chunks=HeldStream(chunks, held),
+            chunks=chunks,
             content_type=MEDIA_TYPES[form],
             headers=(("Content-Disposition", f'attachment; filename="{name}"'),),
             disclosed=_disclosed(request, extent),
         )
-
-
-class HeldStream:
-    """Chunks, and what must stay open until the last of them is read."""
-
-    def __init__(self, chunks: Iterator[bytes], held: ExitStack) -> None:
-        self._chunks = chunks
-        self._held = held
-
-    def __iter__(self) -> Iterator[bytes]:
-        return self
-
-    def __next__(self) -> bytes:
-        return next(self._chunks)
-
-    def close(self) -> None:
-        """Release what is held, read to the end or not."""
-        close_chunks(self._chunks)
-        self._held.close()
 
 
 def _no_blob(blob_id: str) -> None:

@@ -1,0 +1,69 @@
+"""Streams that are made ahead of who takes them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from personal_server.reading.scratch import ScratchStream
+
+CHUNKS = [bytes([number]) * 100_000 for number in range(20)]
+WHOLE = b"".join(CHUNKS)
+SECONDS = 20
+
+
+@pytest.fixture
+def made() -> threading.Event:
+    return threading.Event()
+
+
+def test_everything_is_made_before_anything_is_taken(made: threading.Event) -> None:
+    stream = ScratchStream(iter(CHUNKS), made.set)
+    assert made.wait(SECONDS)
+    assert b"".join(stream) == WHOLE
+    stream.close()
+
+
+def test_a_stream_may_be_left_in_the_middle(made: threading.Event) -> None:
+    def endless() -> Iterator[bytes]:
+        while True:
+            yield CHUNKS[0]
+
+    stream = ScratchStream(endless(), made.set)
+    assert next(stream)
+    stream.close()
+    assert made.is_set()
+
+
+def test_where_nothing_can_be_written_chunks_wait_to_be_asked_for(
+    made: threading.Event, tmp_path: Path
+) -> None:
+    stream = ScratchStream(iter(CHUNKS), made.set, tmp_path / "missing")
+    first = next(stream)
+    assert not made.is_set()
+    assert first + b"".join(stream) == WHOLE
+    stream.close()
+    assert made.is_set()
+
+
+def test_a_stream_that_cannot_be_written_may_be_left_too(
+    made: threading.Event, tmp_path: Path
+) -> None:
+    ScratchStream(iter(CHUNKS), made.set, tmp_path / "missing").close()
+    assert made.is_set()
+
+
+def test_what_fails_fails_where_it_is_taken(made: threading.Event) -> None:
+    def failing() -> Iterator[bytes]:
+        yield b"one"
+        raise LookupError
+
+    stream = ScratchStream(failing(), made.set)
+    assert made.wait(SECONDS)
+    assert next(stream) == b"one"
+    with pytest.raises(LookupError):
+        next(stream)
+    stream.close()

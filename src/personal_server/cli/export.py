@@ -23,7 +23,7 @@ from personal_server.errors import ConnectionNotFound, NotFound
 from personal_server.reading.disclosure_log import every_disclosure
 from personal_server.reading.export import (
     Enclosures,
-    Export,
+    OwnerExport,
     archived_enclosures,
     archived_records,
     export_lines,
@@ -90,7 +90,7 @@ def _export(
     stream: str | None,
     *,
     with_blobs: bool,
-) -> Export:
+) -> OwnerExport:
     with ExitStack() as opening:
         snapshot = opening.enter_context(store.reads.snapshot(None))
         extent = extent_of(snapshot, connection, stream)
@@ -103,13 +103,13 @@ def _export(
         now_ns = store.clock()
         if form == "ndjson":
             lines = export_lines(snapshot, extent, now_ns)
-            return Export(lines, iter(()), opening.pop_all().close)
+            return OwnerExport(lines, iter(()), opening.pop_all().close)
         enclosures = Enclosures(
             lambda: stored_grants(store.authorization), lambda: every_disclosure(store.disclosures)
         )
         open_blob = store.reads.store.open_blob if with_blobs else _no_blob
         referenced: set[str] = set()
-        return Export(
+        return OwnerExport(
             archived_records(snapshot, extent, referenced, now_ns),
             archived_enclosures(referenced, enclosures, open_blob, now_ns),
             opening.pop_all().close,

@@ -143,7 +143,7 @@ def archived_enclosures(
     yield bytes(2 * tarfile.BLOCKSIZE)
 
 
-class Export:
+class OwnerExport:
     """An export under way: the records, set aside in one state of the store, then the rest.
 
     `let_go` is called when the store is no longer needed for the records, however much of them was

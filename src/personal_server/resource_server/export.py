@@ -10,8 +10,8 @@ from personal_server.domain.disclosure import Disclosed
 from personal_server.errors import ConnectionNotFound, NotFound, StorageUnavailable
 from personal_server.reading.export import (
     Enclosures,
-    Export,
     Extent,
+    OwnerExport,
     archived_enclosures,
     archived_records,
     export_lines,
@@ -86,7 +86,7 @@ class ExportRoutes:
                 now_ns = request.now_ns
                 made = archived_records(snapshot, extent, referenced, now_ns)
                 rest = archived_enclosures(referenced, self._enclosures, open_blob, now_ns)
-            chunks = Export(made, rest, opening.pop_all().close)
+            chunks = OwnerExport(made, rest, opening.pop_all().close)
         name = f"personal-data.{'ndjson' if form == 'ndjson' else 'tar'}"
         return Reply(
             chunks=chunks,

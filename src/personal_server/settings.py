@@ -71,6 +71,7 @@ class Settings:
     owner_password_file: Path | None = None
     change_history_days: int = 180
     disclosure_log_days: int = 400
+    audit_log_days: int = 1_095
     max_blob_bytes: int = 50 * 1024**2
     mcp_resource_links: str = "auto"
     mcp_max_blob_bytes: int = 5 * 1024**2
@@ -140,6 +141,7 @@ def from_env(environ: Mapping[str, str] = os.environ) -> Settings:  # noqa: TID2
         owner_password_file=Path(password_file) if password_file else None,
         change_history_days=read.integer("PDPP_CHANGE_HISTORY_DAYS", 180, 0, 36_500),
         disclosure_log_days=read.integer("PDPP_DISCLOSURE_LOG_DAYS", 400, 1, 36_500),
+        audit_log_days=read.integer("PDPP_AUDIT_LOG_DAYS", 1_095, 1, 36_500),
         max_blob_bytes=read.integer("PDPP_MAX_BLOB_BYTES", 50 * 1024**2, 1, 2**40),
         mcp_resource_links=read.choice("PDPP_MCP_RESOURCE_LINKS", ("auto", "always", "never")),
         mcp_max_blob_bytes=read.integer("PDPP_MCP_MAX_BLOB_BYTES", 5 * 1024**2, 1, 2**30),

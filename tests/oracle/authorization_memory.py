@@ -6,7 +6,8 @@ import threading
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from itertools import dropwhile
+from typing import Any, cast
 
 from personal_server.storage.authorization import (
     AuditRow,
@@ -218,3 +219,10 @@ class MemoryAuthorizationStore:
             draft = {table: list(rows) for table, rows in self._tables.items()}
             yield MemoryTransaction(draft)
             self._tables = draft
+
+    def forget_audit(self, before_ns: int) -> None:
+        """Remove the oldest events, up to the first that is not older."""
+        with self._lock:
+            rows = self._tables.get(AuditRow, [])
+            kept = dropwhile(lambda row: cast("AuditRow", row).at_ns < before_ns, rows)
+            self._tables = {**self._tables, AuditRow: list(kept)}

@@ -11,6 +11,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from personal_server.domain.disclosure import SERVED, DisclosureEntry
 from personal_server.domain.values import DAY_NANOSECONDS
 from personal_server.granting.audit import SERVER, audit
+from personal_server.storage.sql import log_chain
 from personal_server.storage.sql.authorization import SqlAuthorizationStore
 from personal_server.storage.sql.disclosures import SqlDisclosures
 from personal_server.storage.sql.upkeep import SqlLogs
@@ -131,6 +132,28 @@ def test_forgetting_leaves_a_signed_head_where_it_cut(machine: Machine) -> None:
     report = machine.report()
     assert (report.lines, report.faults) == (20, ())
     assert machine.logs.heads("disclosures")[0].number == 10
+
+
+def test_a_long_log_is_forgotten_in_slices_that_let_others_write(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_chain, "SLICE_LINES", 7)
+    slices: list[float] = []
+    monkeypatch.setattr(log_chain.time, "sleep", slices.append)
+    machine.disclosures.forget_disclosures(NOW + 25 * DAY)
+    machine.seal(NOW + 30 * DAY)
+    assert len(slices) == 3
+    assert (machine.report().lines, machine.report().faults) == (5, ())
+
+
+def test_decisions_are_forgotten_behind_a_head_too(machine: Machine) -> None:
+    store = SqlAuthorizationStore(machine.database, OWNER)
+    with store.write() as writer:
+        for day in range(4):
+            audit(writer, "client.registered", SERVER, NOW + day * DAY)
+    store.forget_audit(NOW + 2 * DAY)
+    report = machine.report("audit_events")
+    assert (report.lines, report.faults) == (2, ())
 
 
 def test_a_log_that_forgot_everything_goes_on_where_it_was(machine: Machine) -> None:

@@ -361,7 +361,9 @@ def _background(
     settings: Settings, stores: Stores, resolver: TokenResolver, watch: ClockWatch
 ) -> BackgroundTasks:
     """What the server does by itself; nothing is ended or forgotten by a clock in doubt."""
-    retention = Retention(settings.change_history_days, settings.disclosure_log_days)
+    retention = Retention(
+        settings.change_history_days, settings.disclosure_log_days, settings.audit_log_days
+    )
     background = BackgroundTasks(stores.clock)
     background.register("uses", FLUSH_SECONDS, resolver.uses.flush, at_stop=True)
     background.register("rebuilding", REBUILDS_EVERY_SECONDS, RebuildWork(stores.records))
@@ -382,7 +384,13 @@ def _background(
         FORGET_SECONDS,
         lambda: (
             watch.is_trusted()
-            and forget(stores.records, stores.disclosures, retention, stores.clock())
+            and forget(
+                stores.records,
+                stores.disclosures,
+                stores.authorization,
+                retention,
+                stores.clock(),
+            )
         ),
     )
     background.register("indexing", INDEX_SECONDS, lambda: index_some(stores.records))

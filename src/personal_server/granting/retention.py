@@ -47,6 +47,7 @@ class Retention:
 
     history_days: int = 180
     disclosure_days: int = 400
+    audit_days: int = 1_095
 
 
 def sweep(store: AuthorizationStore, now_ns: int) -> None:
@@ -63,7 +64,11 @@ def sweep(store: AuthorizationStore, now_ns: int) -> None:
 
 
 def forget(
-    records: RecordStore, disclosures: DisclosureStore, retention: Retention, now_ns: int
+    records: RecordStore,
+    disclosures: DisclosureStore,
+    authorization: AuthorizationStore,
+    retention: Retention,
+    now_ns: int,
 ) -> None:
     """Forget what is over its time."""
     # also where history is kept for ever: words of erased records leave the file with this
@@ -71,6 +76,8 @@ def forget(
     records.prune_history(now_ns - kept_ns if kept_ns else 0)
     if retention.disclosure_days:
         disclosures.forget_disclosures(now_ns - retention.disclosure_days * DAY_NANOSECONDS)
+    if retention.audit_days:
+        authorization.forget_audit(now_ns - retention.audit_days * DAY_NANOSECONDS)
     records.sweep_blobs(now_ns - UNREFERENCED_BLOB_NS)
 
 

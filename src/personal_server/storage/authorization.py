@@ -438,3 +438,7 @@ class AuthorizationStore(Protocol):
     def write(self) -> AbstractContextManager[AuthorizationWriter]:
         """A transaction that ends with the block: committed, or undone by an exception."""
         ...
+
+    def forget_audit(self, before_ns: int) -> None:
+        """Remove events older than the time they are kept, in short transactions."""
+        ...

@@ -5,8 +5,11 @@ import pytest
 
 from personal_server.domain.disclosure import SERVED, DisclosureEntry
 from personal_server.domain.values import DAY_NANOSECONDS
+from personal_server.granting.audit import SERVER, audit
 from personal_server.granting.retention import Retention, forget
+from personal_server.storage.authorization import AuditRow
 from personal_server.storage.ports import DisclosureQuery
+from tests.oracle.authorization_memory import MemoryAuthorizationStore
 from tests.oracle.disclosure_memory import MemoryDisclosures
 from tests.oracle.memory import MemoryStore
 
@@ -31,7 +34,7 @@ class WatchedStore(MemoryStore):
 def kept_days(retention: Retention) -> list[int]:
     log = MemoryDisclosures()
     log.append_disclosures([replace(ENTRY, at_ns=d * DAY_NANOSECONDS) for d in (100, 598, 602)])
-    forget(WatchedStore(), log, retention, NOW_NS)
+    forget(WatchedStore(), log, MemoryAuthorizationStore("own_1"), retention, NOW_NS)
     return [e.at_ns // DAY_NANOSECONDS for _, e in log.disclosures(DisclosureQuery(9))]
 
 
@@ -45,6 +48,18 @@ def test_zero_days_of_history_forget_nothing_but_words_of_erased_records(
     days: int, expected: Sequence[int]
 ) -> None:
     store = WatchedStore()
-    forget(store, MemoryDisclosures(), Retention(history_days=days), NOW_NS)
+    retention = Retention(history_days=days)
+    forget(store, MemoryDisclosures(), MemoryAuthorizationStore("own_1"), retention, NOW_NS)
     assert store.pruned_before == expected
     assert store.swept_before == [999 * DAY_NANOSECONDS]
+
+
+def test_decisions_are_kept_as_long_as_configured() -> None:
+    store = MemoryAuthorizationStore("own_1")
+    with store.write() as writer:
+        for day in (100, 898, 902):
+            audit(writer, "client.registered", SERVER, day * DAY_NANOSECONDS)
+    forget(WatchedStore(), MemoryDisclosures(), store, Retention(audit_days=100), NOW_NS)
+    with store.read() as reader:
+        kept = [row.at_ns // DAY_NANOSECONDS for row in reader.rows(AuditRow)]
+    assert kept == [902]

@@ -59,6 +59,10 @@ class SqlAuthorizationStore:
         with self._database.write() as session:
             yield SqlAuthorizationTransaction(session, self.subject_id)
 
+    def forget_audit(self, before_ns: int) -> None:
+        """Remove events older than the time they are kept."""
+        AUDIT.forget(self._database, self.subject_id, before_ns)
+
 
 class SqlAuthorizationTransaction:
     """Statements over the rows of one subject."""

@@ -105,8 +105,8 @@ class SqlDisclosures:
 
     def forget_disclosures(self, before_ns: int) -> None:
         """Remove entries older than the time they are kept."""
+        DISCLOSURES.forget(self._database, self._subject_id, before_ns)
         with self._database.write() as session:
-            DISCLOSURES.forget(session, self._subject_id, before_ns)
             session.run(
                 f"{delete(DisclosureDayRow)} AND {DisclosureDayRow.day} < ?",
                 [self._subject_id, before_ns // DAY_NANOSECONDS],

@@ -6,13 +6,15 @@ and a head says where they ended.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any, Generic, TypeVar
 
 from personal_server.domain.log_chain import GENESIS, LogHead, LogLine, link_of
 from personal_server.storage.sql.dialect import Value
-from personal_server.storage.sql.driver import Session
+from personal_server.storage.sql.driver import Database, Session
 from personal_server.storage.sql.statements import (
     SUBJECT,
     delete,
@@ -24,6 +26,8 @@ from personal_server.storage.sql.statements import (
 from personal_server.storage.tables import Cell, StoredColumn, StoredRow, column
 
 R = TypeVar("R", bound=StoredRow)
+SLICE_LINES = 5_000
+PAUSE_SECONDS = 0.02
 
 
 class LogHeadRow(StoredRow, table="log_heads"):
@@ -86,31 +90,34 @@ class ChainedLog(Generic[R]):
             return (heads[-1].number, heads[-1].link) if heads else (0, GENESIS)
         return last[0], last[1] or GENESIS
 
-    def forget(self, session: Session, subject_id: str, before_ns: int) -> None:
-        """Remove the oldest lines, up to the first that is not older than this."""
-        kept = session.value(
-            f"SELECT min({self.number}) FROM {self.rows.table}"  # noqa: S608
-            f" WHERE {SUBJECT} = ? AND {self.at_ns} >= ?",
-            (subject_id, before_ns),
-        )
-        if kept is None:
-            kept = self.tail(session, subject_id)[0] + 1
-        last = session.first(
-            f"{select(self.rows, columns=(self.number, self.link, self.at_ns))}"
-            f" AND {self.number} < ? ORDER BY {self.number} DESC LIMIT 1",
-            (subject_id, kept),
-        )
-        if last is None:
-            return
-        number, link, at_ns = last
-        session.run(f"{delete(self.rows)} AND {self.number} <= ?", (subject_id, number))
-        session.run(
-            f"{delete(LogHeadRow, LogHeadRow.log)} AND {LogHeadRow.number} <= ?",
-            (subject_id, self.name, number),
-        )
-        if link is not None:
-            row = LogHeadRow(log=self.name, number=number, link=link, at_ns=at_ns, is_cut=True)
-            self.put_head(session, subject_id, row)
+    def forget(self, database: Database, subject_id: str, before_ns: int) -> None:
+        """Remove the oldest lines, up to the first that is not older than this.
+
+        In slices, each a short transaction, with room for other writers between them.
+        """
+        while self._forget_slice(database, subject_id, before_ns):
+            time.sleep(PAUSE_SECONDS)
+
+    def _forget_slice(self, database: Database, subject_id: str, before_ns: int) -> bool:
+        """Remove some of them; whether there may be more."""
+        oldest = select(self.rows, columns=(self.number, self.link, self.at_ns))
+        with database.write() as session:
+            lines = session.rows(
+                f"{oldest} ORDER BY {self.number} LIMIT ?", (subject_id, SLICE_LINES)
+            )
+            over = list(takewhile(lambda line: line[2] < before_ns, lines))
+            if not over:
+                return False
+            number, link, at_ns = over[-1]
+            session.run(f"{delete(self.rows)} AND {self.number} <= ?", (subject_id, number))
+            session.run(
+                f"{delete(LogHeadRow, LogHeadRow.log)} AND {LogHeadRow.number} <= ?",
+                (subject_id, self.name, number),
+            )
+            if link is not None:
+                row = LogHeadRow(log=self.name, number=number, link=link, at_ns=at_ns, is_cut=True)
+                self.put_head(session, subject_id, row)
+        return len(over) == SLICE_LINES
 
     def lines(self, session: Session, subject_id: str) -> Iterator[LogLine]:
         """All lines, oldest first."""

@@ -1,24 +1,28 @@
-"""The table of standards names files and tests that there are."""
+"""The tables of standards and of threats name files and tests that there are."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "security-standards.md"
+PAGES = ("security-standards.md", "threat-model.md")
 NAMED = re.compile(r"`([a-z0-9_/]+\.py)(?:::(\w+))?`")
+HEADS = ("requirement", "attack")
 WITHOUT_TESTS = {"sender-constrained tokens"}
 
 
-def rows() -> list[list[str]]:
-    lines = PAGE.read_text(encoding="utf-8").splitlines()
+def rows(page: str) -> list[list[str]]:
+    lines = (ROOT / "docs" / page).read_text(encoding="utf-8").splitlines()
     cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if "|" in line]
-    return [row for row in cells if row[0] != "requirement" and set(row[0]) != {"-"}]
+    return [row for row in cells if row[0] not in HEADS and set(row[0]) != {"-"}]
 
 
-def test_every_row_names_files_that_there_are() -> None:
-    found = rows()
+@pytest.mark.parametrize("page", PAGES)
+def test_every_row_names_files_that_there_are(page: str) -> None:
+    found = rows(page)
     assert len(found) > 25
     for requirement, where, _ in found:
         files = [path for path, _ in NAMED.findall(where)]
@@ -27,8 +31,9 @@ def test_every_row_names_files_that_there_are() -> None:
             assert (ROOT / "src" / "personal_server" / path).is_file(), path
 
 
-def test_every_row_names_tests_that_there_are() -> None:
-    for requirement, _, tests in rows():
+@pytest.mark.parametrize("page", PAGES)
+def test_every_row_names_tests_that_there_are(page: str) -> None:
+    for requirement, _, tests in rows(page):
         named = NAMED.findall(tests)
         assert named or requirement in WITHOUT_TESTS, requirement
         for path, name in named:

@@ -134,9 +134,11 @@ def blob(reader: Reader, plan: BlobPlan) -> tuple[BlobReference, ...]:
             continue
         number, visible = source.tables, place.visible()
         listed = reader.session.dialect.values("?")
+        named = f"b.{BlobReferenceRow.blob_id} = ?"
         where = Where(
             (
-                f"b.{BlobReferenceRow.blob_id} = ?",
+                # by their keys references are read whichever blob is asked for
+                reader.session.dialect.unsteering(named) if visible.by_key else named,
                 f"b.{BlobReferenceRow.source} = ?",
                 f"b.{BlobReferenceRow.field} IN {listed}",
             ),

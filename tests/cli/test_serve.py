@@ -5,6 +5,7 @@ import signal
 import socket
 import sqlite3
 import subprocess
+import sys
 import sysconfig
 from collections.abc import Callable, Generator, Mapping
 from contextlib import closing
@@ -107,6 +108,14 @@ def test_commands_work_beside_the_server(serving: subprocess.Popen[str], pdpp: P
     link = pdpp("owner", "link")
     assert link.returncode == 0
     assert httpx2.get(link.stdout.strip()).status_code == 200
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc is of Linux")
+def test_a_crash_would_leave_no_image_of_its_memory(serving: subprocess.Popen[str]) -> None:
+    greeting(serving)
+    limits = Path(f"/proc/{serving.pid}/limits").read_text(encoding="utf-8").splitlines()
+    core = next(line for line in limits if line.startswith("Max core file size"))
+    assert core.split()[-3:-1] == ["0", "0"]
 
 
 def test_a_busy_port_is_named_in_one_sentence() -> None:

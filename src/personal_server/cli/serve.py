@@ -15,6 +15,7 @@ from personal_server.app.connections import (
     connections_within,
     raise_descriptor_limit,
 )
+from personal_server.app.core_dumps import forbid_core_dumps
 from personal_server.app.http_server import HttpServer, stop_before_serving
 from personal_server.app.server import Server, open_server
 from personal_server.app.stores import command_origin
@@ -29,6 +30,7 @@ from personal_server.web.logs import configure_logging
 def serve() -> None:
     """Serve your records at PDPP_BIND until a signal (Ctrl-C, SIGTERM, SIGHUP) stops it."""
     stop_before_serving()
+    forbid_core_dumps()
     settings = settings_or_exit()
     configure_logging(settings.log_level)
     with listening(settings) as listener, open_server(settings) as server:

@@ -65,11 +65,14 @@ class Whole:
         assert page.status == 303, page.text
         return page.headers["location"]
 
-    def connect(self, details: list[dict[str, Any]], **over: str) -> dict[str, Any]:
-        """Ask, allow everything, redeem."""
+    def connect(
+        self, details: list[dict[str, Any]], *, expiry: str | None = None, **over: str
+    ) -> dict[str, Any]:
+        """Ask, allow everything (until `expiry`, as the page offers it), redeem."""
         path = self.ask(details, **over)
         page = self.owner.get(path)
         kept = {f"keep.{n}": "1" for n in range(len(details))} if len(details) > 1 else {}
+        kept |= {} if expiry is None else {"expiry": expiry}
         decided = press(
             self.owner, press(self.owner, page, path, "preview", **kept), path, "approve"
         )

@@ -354,6 +354,12 @@ class StorageUnavailable(PersonalServerError):
     code, status = "storage_unavailable", 503
 
 
+class StorageReadOnly(StorageUnavailable):
+    """Nothing can be written now; `reason` says why, and reading goes on."""
+
+    code, status = "storage_read_only", 503
+
+
 # What an authorization server refuses: the OAuth family, and the codes of the consent pages.
 #
 # Rule: one class per code; a boundary answers it as JSON, as a redirect or as a page.  `reason` is

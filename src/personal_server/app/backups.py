@@ -344,8 +344,9 @@ def apply_ledger(stores: Stores, ledger: dict[str, Entry]) -> tuple[int, list[En
     known = {str(each["id"]) for each in stores.upkeep.ledger_entries(subject_id)}
     unknown = [entry for name, entry in ledger.items() if name not in known]
     erasures = [entry for entry in unknown if entry["kind"] == "erasure"]
-    _erase(stores, erasures)
-    stores.upkeep.keep_erasures(subject_id, erasures)
+    if erasures:  # a disk that takes no writes is no hindrance where nothing is to be erased
+        _erase(stores, erasures)
+        stores.upkeep.keep_erasures(subject_id, erasures)
     ended = [entry for entry in unknown if entry["kind"] == "ended"]
     return len(erasures), [EndedAccess(e["id"], e["reason"], e["at_ns"]) for e in ended]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import AsyncGenerator, Generator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
@@ -43,10 +44,7 @@ from personal_server.collecting.unindexed import INDEX_SECONDS, index_some
 from personal_server.console.application import SEGMENTS as CONSOLE_SEGMENTS
 from personal_server.console.application import ConsoleParts, console_app, error_page, owner_session
 from personal_server.console.home import BackupStanding
-from personal_server.errors import (
-    GrantPaused,
-    StorageUnavailable,
-)
+from personal_server.errors import GrantPaused, StorageReadOnly, StorageUnavailable
 from personal_server.granting.owner_sessions import OwnerSignIn
 from personal_server.granting.retention import (
     FORGET_SECONDS,
@@ -76,6 +74,8 @@ from personal_server.resource_server.quotas import LimitRules, Quotas, totals_in
 from personal_server.rs_client.http import RsClient, in_process_client
 from personal_server.rs_client.port import FixedBearer, RsPort
 from personal_server.settings import ConfigurationFile, LimitSettings, Settings
+from personal_server.storage.sqlite.database import SqliteDatabase
+from personal_server.storage.writability import DISK_LOW, SENTENCES
 from personal_server.upkeep.clock import ClockWatch
 from personal_server.upkeep.logs import seal_logs, signing_key
 from personal_server.upkeep.rebuilds import EVERY_SECONDS as REBUILDS_EVERY_SECONDS
@@ -172,6 +172,7 @@ VERSION = version("pdpp-personal-server")
 FLUSH_SECONDS = 60
 LEDGER_SECONDS = 60
 BACKUP_SECONDS = 600
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +224,7 @@ def compose(
     health = Health()
     health.register(background.faults)
     health.register(lambda: _clock_faults(watch))
+    health.register(lambda: _disk_faults(stores.database))
     app = Application(
         policy,
         [
@@ -284,7 +286,11 @@ def _authorization(
         redirect_schemes=settings.extra_redirect_schemes,
         pre_registered=(*BUILT_IN, *configured_clients(stores.configuration)),
     )
-    keep_pre_registered(stores.authorization, configuration, stores.clock(), stores.random_bytes)
+    now_ns, random_bytes = stores.clock(), stores.random_bytes
+    try:
+        keep_pre_registered(stores.authorization, configuration, now_ns, random_bytes)
+    except StorageReadOnly:
+        _log.warning("configured clients stay as they were")
     return authorization_app(
         AuthorizationParts(
             stores.authorization,
@@ -357,6 +363,17 @@ def _hosted(
     )
 
 
+def _disk_faults(database: SqliteDatabase) -> Iterator[Fault]:
+    """That nothing can be written; then no reads of clients are answered either, since the log of
+    disclosures is written for each.
+    """
+    trouble = database.writability.trouble
+    if trouble is not None:
+        serving = trouble.reason == DISK_LOW
+        step = SENTENCES[trouble.reason]
+        yield Fault("disk", trouble.reason, trouble.since_ns, step, serving=serving)
+
+
 def _background(
     settings: Settings, stores: Stores, resolver: TokenResolver, watch: ClockWatch
 ) -> BackgroundTasks:
@@ -365,6 +382,7 @@ def _background(
         settings.change_history_days, settings.disclosure_log_days, settings.audit_log_days
     )
     background = BackgroundTasks(stores.clock)
+    background.register("disk", FLUSH_SECONDS, stores.database.probe)
     background.register("uses", FLUSH_SECONDS, resolver.uses.flush, at_stop=True)
     background.register("rebuilding", REBUILDS_EVERY_SECONDS, RebuildWork(stores.records))
     background.register(

@@ -101,6 +101,7 @@ class Stores:
     random_bytes: RandomBytes
     upkeep: SqlUpkeepStore
     copy_database: Callable[[Path], None]
+    database: SqliteDatabase
 
     @property
     def catalogs(self) -> Catalogs:
@@ -155,6 +156,7 @@ def open_stores(
             random_bytes,
             upkeep,
             database.copy_to,
+            database,
         )
     finally:
         database.close()

@@ -93,7 +93,9 @@ def greet(server: Server, settings: Settings, console: Console) -> None:
     """Say where the server is, how the owner signs in, and how each host connects."""
     origin = server.origin
     console.print(f"\n[bold]{escape(settings.server_name)}[/] at [link={origin}]{origin}[/link]")
-    if sys.stderr.isatty() and settings.is_loopback:
+    if server.stores.database.is_read_only:
+        console.print("  [bold]read-only[/]: nothing can be written, so nobody can sign in anew")
+    elif sys.stderr.isatty() and settings.is_loopback:
         console.print(
             f"  sign in (once, within 10 minutes): {server.sign_in_link()}", soft_wrap=True
         )

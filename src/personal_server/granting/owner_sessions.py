@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import logging
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -27,7 +28,12 @@ from personal_server.consent.credentials import (
     secret_hash,
 )
 from personal_server.domain.values import NANOSECONDS
-from personal_server.errors import InvalidRequest, SignInFailed, SignInLinkInvalid
+from personal_server.errors import (
+    InvalidRequest,
+    SignInFailed,
+    SignInLinkInvalid,
+    StorageReadOnly,
+)
 from personal_server.granting.audit import NOTHING, Acting, audit
 from personal_server.storage.authorization import (
     AuthorizationReader,
@@ -50,6 +56,8 @@ _SHOWN_AGENT_CHARS: Final = 200
 _REFERENCE_CHARS: Final = 24
 
 Clock = Callable[[], int]
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,13 +217,19 @@ class OwnerSignIn:
         if row is None or not _alive(row, now_ns):
             return None
         if row.last_seen_at_ns + SEEN_GRAIN_SECONDS * NANOSECONDS <= now_ns:
+            self._note_seen(row, now_ns)
+        return _signed_in(row)
+
+    def _note_seen(self, row: OwnerSessionRow, now_ns: int) -> None:
+        try:
             with self.store.write() as writer:
                 writer.change(
                     OwnerSessionRow,
                     [OwnerSessionRow.last_seen_at_ns.to(now_ns)],
                     OwnerSessionRow.session_hash.equals(row.session_hash),
                 )
-        return _signed_in(row)
+        except StorageReadOnly:
+            _log.warning("the use of a sign-in is not noted, so that its owner can look")
 
     def sessions(self) -> list[SignedIn]:
         """Live sessions, the last seen first."""

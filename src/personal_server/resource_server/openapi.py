@@ -38,6 +38,7 @@ from personal_server.errors import (
     QueryTooLong,
     QuotaExceeded,
     RateLimitExceeded,
+    StorageReadOnly,
     StorageUnavailable,
     UnsupportedMediaType,
     UnsupportedVersion,
@@ -256,6 +257,7 @@ def errors_of(route: Route) -> tuple[ErrorClass, ...]:
         QueryTooLong,
         InternalError,
         StorageUnavailable,
+        StorageReadOnly,
     ]
     if route.tokens is not Tokens.NONE:
         found.extend(_TOKEN_ERRORS)

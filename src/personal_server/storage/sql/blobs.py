@@ -6,7 +6,9 @@ both happen inside a write transaction, so that no two processes disagree.
 
 from __future__ import annotations
 
+import errno
 import hashlib
+import logging
 import os
 import stat
 import tempfile
@@ -25,8 +27,10 @@ from personal_server.storage.sql.driver import Database, Session
 from personal_server.storage.sql.fixed_tables import BlobReferenceRow, BlobUploadRow, SourceRow
 from personal_server.storage.sql.source_tables import Reader, StorePart, writable
 from personal_server.storage.sql.statements import delete, exists, insert, select
+from personal_server.storage.writability import REASON_OF_ERRNO, read_only
 
 PREFIX = "blob_sha256_"
+_log = logging.getLogger(__name__)
 
 _UPLOAD = (BlobUploadRow.subject_id, BlobUploadRow.connection_id, BlobUploadRow.blob_id)
 _IS_HELD = exists(BlobUploadRow, *_UPLOAD)
@@ -220,7 +224,7 @@ def _receive(directory: Path, chunks: Iterable[bytes], max_bytes: int) -> tuple[
         directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         descriptor, name = tempfile.mkstemp(prefix="incoming-", dir=directory)
     except OSError as error:
-        raise _unwritable() from error
+        raise _unwritable(error) from error
     scratch = Path(name)
     try:
         with os.fdopen(descriptor, "wb") as file:
@@ -229,7 +233,7 @@ def _receive(directory: Path, chunks: Iterable[bytes], max_bytes: int) -> tuple[
             os.fsync(file.fileno())
     except OSError as error:
         scratch.unlink(missing_ok=True)
-        raise _unwritable() from error
+        raise _unwritable(error) from error
     except BaseException:
         scratch.unlink(missing_ok=True)
         raise
@@ -249,7 +253,7 @@ def _put_in_place(directory: Path, scratch: Path, blob_id: str) -> None:
             finally:
                 os.close(descriptor)
     except OSError as error:
-        raise _unwritable() from error
+        raise _unwritable(error) from error
 
 
 def _stray_files(directory: Path, before_ns: int) -> list[Path]:
@@ -293,8 +297,11 @@ def _copy(chunks: Iterable[bytes], file: BinaryIO, max_bytes: int) -> tuple[str,
     return digest.hexdigest(), size
 
 
-def _unwritable() -> StorageUnavailable:
+def _unwritable(error: OSError) -> StorageUnavailable:
+    kind = errno.errorcode.get(error.errno or 0, "an unknown error")
+    _log.error("the blob directory cannot be written: %s", kind)
+    if error.errno in REASON_OF_ERRNO:
+        return read_only(REASON_OF_ERRNO[error.errno])
     return StorageUnavailable(
-        "The blob directory cannot be written. Check its free space and owner.",
-        retry_after_seconds=30,
+        "The blob directory cannot be written. Check whose it is.", retry_after_seconds=30
     )

@@ -19,14 +19,16 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import apsw
 
 from personal_server.enforcement.plans import SearchPlan
 from personal_server.enforcement.rows import Matches
-from personal_server.errors import QueryTimeout, StorageUnavailable
+from personal_server.errors import QueryTimeout, StorageReadOnly, StorageUnavailable
 from personal_server.storage.sql.dialect import Dialect, Value
 from personal_server.storage.sql.driver import Line, T
 from personal_server.storage.sql.schema import (
@@ -39,6 +41,14 @@ from personal_server.storage.sql.schema import (
 from personal_server.storage.sql.source_tables import Reader
 from personal_server.storage.sqlite.dialect import DIALECT, register
 from personal_server.storage.sqlite.search import search
+from personal_server.storage.writability import (
+    DISK_FULL,
+    READ_ONLY,
+    REASON_OF_ERRNO,
+    WRITE_FAILED,
+    Writability,
+    read_only,
+)
 
 _log = logging.getLogger(__name__)
 PROGRESS_STEPS = 20_000
@@ -53,6 +63,37 @@ PAGES_MERGED = 500
 
 class DatabaseInUse(StorageUnavailable):
     """Another server works on this file."""
+
+
+# The other ways in which the disk fails are those of writing.
+_OF_READING = (
+    apsw.SQLITE_IOERR_READ,
+    apsw.SQLITE_IOERR_SHORT_READ,
+    apsw.SQLITE_IOERR_FSTAT,
+    apsw.SQLITE_IOERR_CORRUPTFS,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """How connections open the file; never a new one in the place of one."""
+
+    name: str
+    flags: int = apsw.SQLITE_OPEN_READWRITE
+    vfs: str | None = None
+
+    @classmethod
+    def for_reading(cls, path: Path, reason: str, *, has_journal: bool) -> Opening:
+        """How a file is opened that nobody can write.
+
+        On a full disk the index of the journal is kept in memory, which only one process can do.
+        On a disk that is read-only a journal is read where it is; without one nothing can change.
+        """
+        if reason != READ_ONLY:
+            return cls(str(path), vfs="unix-excl")
+        beside = "" if has_journal else "&immutable=1"
+        flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+        return cls(f"file:{quote(str(path))}?mode=ro{beside}", flags)
 
 
 class SqliteSession:
@@ -177,36 +218,93 @@ class SqliteDatabase:
     ) -> None:
         self.path = path
         self._monotonic = monotonic
+        self._opened_with = Opening(str(path))
+        self.is_read_only = False
+        self._claimed: int | None = None
         self._write_lock = threading.Lock()
         self._idle: queue.LifoQueue[SqliteSession | None] = queue.LifoQueue()
         for _ in range(readers):
             self._idle.put(None)
-        self._place = _make_private(path)
-        self._claimed = _claim(path) if serving else None
         try:
-            self._writer = self._open(WRITER_CACHE_KIB)
+            try:
+                self._begin(serving, known_steps() if steps is None else steps, before_migration)
+            except StorageReadOnly as refusal:
+                self._begin_reading(refusal, known_steps() if steps is None else steps)
+        except BaseException:
+            self._release()
+            raise
+
+    def _begin(self, serving: bool, steps: Sequence[Step], before: BeforeMigration) -> None:
+        self._place = _make_private(self.path)
+        self.writability = Writability(self.path.parent)
+        if serving:
+            self._claimed = _claim(self.path)
+        self._writer = self._open(WRITER_CACHE_KIB)
+        try:
             with translated():
                 self._writer.pragma("journal_mode", "wal")
                 if serving:
                     # what was erased before a crash may still stand in the journal
                     self._truncate_journal()
-            self._migrate(known_steps() if steps is None else steps, before_migration)
+            self._migrate(steps, before)
         except BaseException:
-            self._release()
+            self._writer.driver.close()
             raise
+
+    def _begin_reading(self, refusal: StorageReadOnly, steps: Sequence[Step]) -> None:
+        """Open what can only be read.  Raises: the refusal, where there is nothing to read."""
+        journal = Path(f"{self.path}-wal")
+        if not _size_of(self.path):
+            raise refusal
+        self._place = _place_of(self.path)
+        self.writability = Writability(self.path.parent)
+        reason = str(refusal.members["reason"])
+        self.writability.refused(reason, refusal)
+        self._opened_with = Opening.for_reading(
+            self.path, reason, has_journal=_size_of(journal) > 0
+        )
+        self.is_read_only = True
+        self._writer = self._open(WRITER_CACHE_KIB)
+        with translated(), _transaction(self._writer, "BEGIN"):
+            if missing_steps(self._writer, steps).steps:
+                raise refusal
+
+    @contextmanager
+    def _writing(self) -> Generator[None, None, None]:
+        """What every write has around it."""
+        self._require_place()
+        written = self._written
+        with self._write_lock, self.writability.observed(written), translated():
+            if self.is_read_only:
+                trouble = self.writability.trouble
+                raise read_only(trouble.reason if trouble else READ_ONLY)
+            yield
+
+    def _written(self) -> int:
+        return self._writer.total_changed
+
+    def probe(self) -> None:
+        """After a refused write, try a small one; without one, nothing.
+
+        Raises: StorageUnavailable.
+        """
+        if self.writability.trouble is None or self.is_read_only:
+            return
+        with self._writing(), _transaction(self._writer, "BEGIN IMMEDIATE"):
+            version = self._writer.value("PRAGMA user_version")
+            self._writer.run(f"PRAGMA user_version = {int(version)}")
+        self.writability.succeeded()
 
     @contextmanager
     def write(self) -> Generator[SqliteSession, None, None]:
         """One write transaction: committed when the block ends, undone when it raises."""
-        self._require_place()
-        with self._write_lock, translated(), _transaction(self._writer, "BEGIN IMMEDIATE"):
+        with self._writing(), _transaction(self._writer, "BEGIN IMMEDIATE"):
             yield self._writer
 
     @contextmanager
     def write_soon(self) -> Generator[SqliteSession, None, None]:
         """A write that a power cut may undo: it does not wait for the disk."""
-        self._require_place()
-        with self._write_lock, translated():
+        with self._writing():
             self._writer.pragma("synchronous", "normal")
             try:
                 with _transaction(self._writer, "BEGIN IMMEDIATE"):
@@ -220,8 +318,7 @@ class SqliteDatabase:
 
         While others read an older state, the journal keeps what they see until they are done.
         """
-        self._require_place()
-        with self._write_lock, translated():
+        with self._writing():
             self._writer.pragma("secure_delete", True)
             try:
                 with _transaction(self._writer, "BEGIN IMMEDIATE"):
@@ -288,7 +385,7 @@ class SqliteDatabase:
             reader = self._idle.get_nowait()
             if reader is not None:
                 reader.driver.close()
-        if self._claimed is not None:
+        if self._claimed is not None and not self.is_read_only:
             self._leave_one_file()
         self._writer.driver.close()
         self._release()
@@ -353,23 +450,31 @@ class SqliteDatabase:
         with translated():
             connection = SqliteSession(
                 apsw.Connection(
-                    str(self.path),
-                    flags=apsw.SQLITE_OPEN_READWRITE,  # never a new file in the place of one
+                    self._opened_with.name,
+                    flags=self._opened_with.flags,
+                    vfs=self._opened_with.vfs,
                     statementcachesize=STATEMENT_CACHE,
                 ),
                 self._monotonic,
             )
-            connection.driver.set_busy_timeout(BUSY_MS)
-            connection.pragma("cache_size", -cache_kib)
-            connection.pragma("foreign_keys", True)
-            connection.pragma("secure_delete", "fast")
-            connection.pragma("synchronous", "full")
-            connection.pragma("temp_store", "memory")
-            connection.pragma("journal_size_limit", JOURNAL_BYTES)
-            if reader:
-                connection.pragma("query_only", True)
-            register(connection.driver)
+            try:
+                self._prepare(connection, cache_kib, reader=reader)
+            except BaseException:
+                connection.driver.close()
+                raise
             return connection
+
+    def _prepare(self, connection: SqliteSession, cache_kib: int, *, reader: bool) -> None:
+        connection.driver.set_busy_timeout(BUSY_MS)
+        connection.pragma("cache_size", -cache_kib)
+        connection.pragma("foreign_keys", True)
+        connection.pragma("secure_delete", "fast")
+        connection.pragma("synchronous", "full")
+        connection.pragma("temp_store", "memory")
+        connection.pragma("journal_size_limit", JOURNAL_BYTES)
+        if reader:
+            connection.pragma("query_only", True)
+        register(connection.driver)
 
 
 def copy_database(path: Path, target: Path) -> None:
@@ -400,11 +505,18 @@ def translated() -> Generator[None, None, None]:
             "The read took too long. Narrow it with filters or a smaller limit.",
             retry_after_seconds=1,
         ) from None
-    except (apsw.FullError, apsw.IOError) as error:
-        raise StorageUnavailable(
-            "The store cannot write: the disk is full or failing. Free space and repeat.",
-            retry_after_seconds=30,
-        ) from error
+    except (apsw.FullError, apsw.ReadOnlyError) as error:
+        reason = DISK_FULL if isinstance(error, apsw.FullError) else READ_ONLY
+        raise read_only(reason) from error
+    except apsw.IOError as error:
+        error_code = getattr(error, "extendedresult", None)
+        if error_code in _OF_READING:
+            raise StorageUnavailable(
+                "The disk cannot be read. Look at its health; restore a backup if it is lost."
+            ) from error
+        # where the index of the journal cannot grow, there is no space
+        is_full = error_code == apsw.SQLITE_IOERR_SHMSIZE
+        raise read_only(DISK_FULL if is_full else WRITE_FAILED) from error
     except (apsw.CorruptError, apsw.NotADBError) as error:
         raise StorageUnavailable(
             "The database file is damaged. Restore it from a backup."
@@ -413,7 +525,6 @@ def translated() -> Generator[None, None, None]:
         apsw.BusyError,
         apsw.LockedError,
         apsw.CantOpenError,
-        apsw.ReadOnlyError,
         apsw.PermissionsError,
         apsw.NoMemError,
     ) as error:
@@ -444,9 +555,18 @@ def _make_private(path: Path) -> tuple[int, int]:
         path.chmod(0o600)
         return _place_of(path)
     except OSError as error:
+        if error.errno in REASON_OF_ERRNO:
+            raise read_only(REASON_OF_ERRNO[error.errno]) from error
         raise StorageUnavailable(
             "The data directory cannot be used. Check that it is yours and writable."
         ) from error
+
+
+def _size_of(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
 
 
 def _place_of(path: Path) -> tuple[int, int]:
@@ -459,6 +579,8 @@ def _claim(path: Path) -> int:
     try:
         descriptor = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
+        if error.errno in REASON_OF_ERRNO:
+            raise read_only(REASON_OF_ERRNO[error.errno]) from error
         raise StorageUnavailable("The data directory cannot be written.") from error
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -20,12 +20,20 @@ from urllib.parse import urlencode, urlsplit
 
 import cyclopts
 from cyclopts import Parameter
-from rich.console import Console
-from rich.text import Text
 
 from personal_server.cli.connect import CommandContext, show_offer
 from personal_server.cli.exits import print_json
-from personal_server.cli.tables import console, plain
+from personal_server.cli.findings import (
+    HINT,
+    SKIPPED,
+    WRONG,
+    Finding,
+    good,
+    judged,
+    print_finding,
+    wrong,
+)
+from personal_server.cli.tables import console
 from personal_server.rs_client.authorization_flows import (
     PollWait,
     ask_for_device,
@@ -50,23 +58,6 @@ TOOLS = ("schema", "query_records", "aggregate", "search", "fetch", "read_record
 BROWSER_HOST = "http://localhost:6274"
 LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "::1")
 CHALLENGE = urlsafe_b64encode(hashlib.sha256(b"doctor").digest()).rstrip(b"=").decode()
-GOOD, WRONG, HINT, SKIPPED = "good", "wrong", "hint", "skipped"
-_MARKS = {GOOD: ("✓", "green"), WRONG: ("✗", "red"), HINT: ("!", "yellow"), SKIPPED: ("–", "dim")}
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One check: what was tried, how it went, what is wrong and how to mend it."""
-
-    name: str
-    state: str
-    detail: str = ""
-    mend: str = ""
-
-    def as_json(self) -> dict[str, str]:
-        """For programs; empty members are left out."""
-        members = {"check": self.name, "state": self.state, "said": self.detail, "mend": self.mend}
-        return {name: value for name, value in members.items() if value}
 
 
 MISDIRECTED: Mapping[str, tuple[str, str]] = {
@@ -162,7 +153,7 @@ def doctor_command(around: CommandContext) -> Callable[..., int]:
         for finding in found:
             findings.append(finding)
             if not json:
-                _print_finding(finding, console())
+                print_finding(finding, console())
         if json:
             print_json([finding.as_json() for finding in findings])
         return 69 if any(finding.state == WRONG for finding in findings) else 0
@@ -212,7 +203,7 @@ def _without_access(exchange: ProviderExchange, origin: str) -> Iterator[Finding
 
 def _check_reachable(exchange: ProviderExchange, origin: str) -> Iterator[Finding]:
     reply = exchange.get(f"{origin}/healthz")
-    yield _judged(
+    yield judged(
         "Reachable",
         reply.ok and reply.text("status") == "ok",
         f"/healthz answered {reply.status}; this is not a personal server",
@@ -229,7 +220,7 @@ def _check_challenge(exchange: ProviderExchange, origin: str) -> Iterator[Findin
         return
     challenge = reply.headers.get("www-authenticate", "")
     metadata = f"{origin}{RESOURCE_PATH}/mcp"
-    yield _judged(
+    yield judged(
         "Challenge (POST /mcp without token)",
         reply.status == 401 and f'resource_metadata="{metadata}"' in challenge,
         f"answered {reply.status}, and its challenge does not name {metadata}",
@@ -239,13 +230,13 @@ def _check_challenge(exchange: ProviderExchange, origin: str) -> Iterator[Findin
 
 def _check_mcp_metadata(exchange: ProviderExchange, origin: str) -> Iterator[Finding]:
     reply = exchange.get(f"{origin}{RESOURCE_PATH}/mcp")
-    yield _judged(
+    yield judged(
         "Metadata of /mcp",
         reply.ok and reply.text("resource") == f"{origin}/mcp",
         f"answered {reply.status}, and does not call itself {origin}/mcp",
         "Hosts compare byte for byte: set PDPP_PUBLIC_URL to the address they are given.",
     )
-    yield _judged(
+    yield judged(
         "Metadata of OpenID",
         exchange.get(f"{origin}/.well-known/openid-configuration").status == 404,
         "something answers at /.well-known/openid-configuration",
@@ -255,9 +246,9 @@ def _check_mcp_metadata(exchange: ProviderExchange, origin: str) -> Iterator[Fin
 
 def _check_metadata(exchange: ProviderExchange, origin: str) -> Iterator[Finding]:
     provider = discover(exchange, origin)
-    yield _good("Metadata", f"issuer {provider.issuer}")
+    yield good("Metadata", f"issuer {provider.issuer}")
     metadata = exchange.get(provider.issuer + SERVER_PATH)
-    yield _judged(
+    yield judged(
         "PKCE",
         metadata.body.get("code_challenge_methods_supported") == ["S256"],
         "S256 is not advertised",
@@ -269,7 +260,7 @@ def _check_metadata(exchange: ProviderExchange, origin: str) -> Iterator[Finding
 def _check_documents(metadata: JsonResponse) -> Iterator[Finding]:
     """What hosts with client metadata documents look for before they use one."""
     methods = cast("list[object]", metadata.body.get("token_endpoint_auth_methods_supported") or [])
-    yield _judged(
+    yield judged(
         "Client metadata documents",
         metadata.body.get("client_id_metadata_document_supported") is True
         and {"none", "private_key_jwt"} <= set(map(str, methods)),
@@ -287,7 +278,7 @@ def _check_cors(exchange: ProviderExchange, origin: str) -> Iterator[Finding]:
     token = exchange.ask("OPTIONS", f"{origin}/oauth/token", headers=headers)
     mcp = exchange.ask("OPTIONS", f"{origin}/mcp", headers=headers)
     if _allows(token) and _allows(mcp):
-        yield _good("Browser hosts (MCP Inspector)")
+        yield good("Browser hosts (MCP Inspector)")
     else:
         yield Finding(
             "Browser hosts (MCP Inspector)",
@@ -303,7 +294,7 @@ def _check_large(exchange: ProviderExchange, origin: str) -> Iterator[Finding]:
         reply = exchange.ask("POST", f"{origin}/v1/ingest/doctor", body="x" * LARGE_BODY_BYTES)
     except CredentialError:
         return  # it answered before it had read everything, as it may
-    yield _judged(
+    yield judged(
         "Large bodies",
         reply.status != 413 or reply.error is not None,
         "something before the server refuses bodies of 2 MB (413)",
@@ -325,7 +316,7 @@ def _check_host(exchange: ProviderExchange, provider: Provider, host: Host) -> I
     reply = exchange.post_json(provider.registration, _registration(host))
     client_id = reply.text("client_id")
     if reply.status != 201 or client_id is None:
-        yield _wrong(
+        yield wrong(
             host.name,
             f"registration answered {reply.status} {reply.error or ''}".rstrip(),
             "Hosts of this kind cannot connect until registration answers 201.",
@@ -333,7 +324,7 @@ def _check_host(exchange: ProviderExchange, provider: Provider, host: Host) -> I
         return
     page = exchange.get(_page(provider, host, client_id))
     if not _leads_to_consent(page):
-        yield _wrong(
+        yield wrong(
             host.name,
             f"the authorization page answered {page.status}",
             "It must lead to the consent page; check what stands between host and server.",
@@ -347,7 +338,7 @@ def _check_host(exchange: ProviderExchange, provider: Provider, host: Host) -> I
             "Put the server behind a public https address (docs/deploy.md).",
         )
         return
-    yield _good(host.name, "registers, and is led to the consent page")
+    yield good(host.name, "registers, and is led to the consent page")
 
 
 def _registration(host: Host) -> dict[str, object]:
@@ -389,7 +380,7 @@ def _check_with_access(
     offer = ask_for_device(exchange, provider, client_id, None)
     show_offer(offer, open_browser)
     tokens = poll_device(exchange, provider, client_id, offer, waiting)
-    yield _good("Access", "granted")
+    yield good("Access", "granted")
     yield from _check_access(exchange, provider, client_id, tokens)
 
 
@@ -402,7 +393,7 @@ def _check_access(
     reply = exchange.ask(
         "GET", f"{provider.origin}/mcp", headers={"Authorization": f"Bearer {token}"}
     )
-    yield _judged(
+    yield judged(
         "Stream probe (GET /mcp)",
         reply.status == 405,
         f"answered {reply.status}, not 405",
@@ -421,7 +412,7 @@ def _check_tools(exchange: ProviderExchange, provider: Provider, token: str) -> 
         "clientInfo": {"name": "pdpp-doctor", "version": "1"},
     }
     reply = _call(exchange, provider, token, "initialize", start)
-    yield _judged(
+    yield judged(
         "MCP initialize",
         reply.ok and "result" in reply.body,
         f"answered {reply.status}",
@@ -429,7 +420,7 @@ def _check_tools(exchange: ProviderExchange, provider: Provider, token: str) -> 
     )
     listed = _call(exchange, provider, token, "tools/list", {})
     names = _tool_names(listed)
-    yield _judged(
+    yield judged(
         "MCP tools/list",
         names == TOOLS,
         f"answered {listed.status} with {len(names)} tools, not the six",
@@ -442,20 +433,20 @@ def _check_refresh(
 ) -> Generator[Finding, None, Mapping[str, object]]:
     refresh = tokens.get("refresh_token")
     if not isinstance(refresh, str):
-        yield _wrong("Refresh", "no refresh token was given", "Allow standing access, not once.")
+        yield wrong("Refresh", "no refresh token was given", "Allow standing access, not once.")
         return tokens
     form = {"grant_type": "refresh_token", "refresh_token": refresh, "client_id": client_id}
     reply = exchange.post_form(provider.token, form)
     if not reply.ok or reply.text("access_token") is None:
-        yield _wrong("Refresh", f"answered {reply.status} {reply.error}", "See the server's log.")
+        yield wrong("Refresh", f"answered {reply.status} {reply.error}", "See the server's log.")
         return tokens
-    yield _good("Refresh", "a new pair, once")
+    yield good("Refresh", "a new pair, once")
     return reply.body
 
 
 def _after_revocation(exchange: ProviderExchange, provider: Provider, token: str) -> Finding:
     reply = _call(exchange, provider, token, "tools/list", {})
-    return _judged(
+    return judged(
         "Revoked token",
         reply.status == 401 and "www-authenticate" in reply.headers,
         f"answered {reply.status}, so hosts would not ask for consent again",
@@ -490,32 +481,8 @@ def _gather(name: str, check: Check) -> list[Finding]:
     try:
         findings.extend(check())
     except CredentialError as error:
-        findings.append(_wrong(name, error.message, error.next_step))
+        findings.append(wrong(name, error.message, error.next_step))
     return findings
-
-
-def _judged(name: str, fits: bool, detail: str, mend: str) -> Finding:
-    """Good without words, or wrong with them."""
-    return _good(name) if fits else _wrong(name, detail, mend)
-
-
-def _good(name: str, detail: str = "") -> Finding:
-    return Finding(name, GOOD, detail)
-
-
-def _wrong(name: str, detail: str, mend: str) -> Finding:
-    return Finding(name, WRONG, detail, mend)
-
-
-def _print_finding(finding: Finding, out: Console) -> None:
-    """One line, and what mends it."""
-    mark, style = _MARKS[finding.state]
-    line = Text.assemble((mark, style), " ", plain(finding.name))
-    if finding.detail:
-        line.append(": ").append_text(plain(finding.detail))
-    out.print(line, soft_wrap=True)
-    if finding.mend:
-        out.print(Text.assemble("    ", plain(finding.mend)), soft_wrap=True)
 
 
 doctor = doctor_command(CommandContext())

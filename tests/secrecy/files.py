@@ -42,10 +42,14 @@ def look_at_files(folder: Path, watch: Watch) -> list[str]:
 def look_at_database(path: Path, place: str, watch: Watch) -> list[str]:
     """Dump every table; learn the digests; where record values stand that may not."""
     try:
-        database = SqliteSession(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY))
-        tables = database.rows(_TABLES)
-    except (apsw.NotADBError, apsw.CorruptError):
+        return _look_at_tables(path, place, watch)
+    except (apsw.NotADBError, apsw.CorruptError, UnicodeDecodeError, json.JSONDecodeError):
         return []  # broken on purpose; its bytes were read all the same
+
+
+def _look_at_tables(path: Path, place: str, watch: Watch) -> list[str]:
+    database = SqliteSession(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY))
+    tables = database.rows(_TABLES)
     for (table,) in tables:
         for row in database.run(f'SELECT * FROM "{table}"'):  # noqa: S608 (names of the file)
             for value in row:

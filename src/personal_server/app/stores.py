@@ -29,8 +29,10 @@ from personal_server.storage.authorization import AuthorizationStore
 from personal_server.storage.catalog import Catalogs, KnownDeclarations, StoredCatalogs
 from personal_server.storage.ports import DisclosureStore, RecordStore
 from personal_server.storage.sql import authorization, disclosures
+from personal_server.storage.sql.integrity import DamagedTable, IntegrityChecks
 from personal_server.storage.sql.store import SqlRecordStore, SqlSnapshot
 from personal_server.storage.sql.upkeep import SqlLogs, SqlUpkeepStore
+from personal_server.storage.sqlite.damage import damaged_tables
 from personal_server.storage.sqlite.database import SqliteDatabase, copy_database
 from personal_server.upkeep.identity import DataMismatch, require_database, settle_owner
 from personal_server.upkeep.logs import ChainedLogs
@@ -100,6 +102,7 @@ class Stores:
     clock: Clock
     random_bytes: RandomBytes
     upkeep: SqlUpkeepStore
+    integrity: IntegrityChecks
     copy_database: Callable[[Path], None]
     database: SqliteDatabase
 
@@ -155,11 +158,21 @@ def open_stores(
             clock,
             random_bytes,
             upkeep,
+            IntegrityChecks(database, subject_id, settings.data_dir / "blobs"),
             database.copy_to,
             database,
         )
     finally:
         database.close()
+
+
+def damage_of(settings: Settings) -> list[DamagedTable]:
+    """Damaged pages, as the file shows them without being opened as a store.
+
+    Raises: DataNotOwned, StorageUnavailable.
+    """
+    require_own_files(settings.data_dir)
+    return damaged_tables(settings.database_path)
 
 
 def _copy_before_migration(settings: Settings) -> None:

@@ -1,5 +1,7 @@
 """`pdpp doctor URL`: does what each common host does, and says what is wrong and how to mend it.
 
+With `--data` it looks at the data on this machine instead (`data_findings`).
+
 Rule: one line a check; nothing is changed but a registration per host, and the doctor's own access
 is given back.
 Source: docs/contract/authorization-server.md 1, 2, 3, 5, 9, 10.2, 12; docs/contract/mcp-adapter.md
@@ -22,7 +24,8 @@ import cyclopts
 from cyclopts import Parameter
 
 from personal_server.cli.connect import CommandContext, show_offer
-from personal_server.cli.exits import print_json
+from personal_server.cli.data_findings import data_findings
+from personal_server.cli.exits import CommandError, print_json, settings_or_exit
 from personal_server.cli.findings import (
     HINT,
     SKIPPED,
@@ -121,19 +124,27 @@ def doctor_command(around: CommandContext) -> Callable[..., int]:
     """The command `pdpp doctor`."""
 
     def doctor(
-        url: str,
+        url: str | None = None,
         *,
+        data: Annotated[bool, Parameter(negative="")] = False,
+        repair: Annotated[bool, Parameter(negative="")] = False,
         authorize: Annotated[bool | None, Parameter(negative="--no-authorize")] = None,
         timeout: Annotated[float, Parameter(validator=cyclopts.validators.Number(gt=0))] = 300,
         browser: Annotated[bool, Parameter(name="--browser", negative="--no-browser")] = True,
         json: bool = False,
     ) -> int:
-        """Check that hosts can connect to a server, step by step as they do it.
+        """Check that hosts can connect to a server, or that the data on this machine is whole.
 
         Parameters
         ----------
         url
-            The server's address, as hosts are given it.
+            The server's address, as hosts are given it: everything is tried step by step as they
+            do it.
+        data
+            Check the data directory instead: pages, records, word index, change feed, blobs. A
+            server may run beside it.
+        repair
+            With --data: make anew what is made from records, and remove files nothing refers to.
         authorize
             Also ask for access, to try tokens, tools, refresh and revocation. Default: if somebody
             is at the terminal.
@@ -144,11 +155,16 @@ def doctor_command(around: CommandContext) -> Callable[..., int]:
         json
             Print JSON.
         """
-        origin, exchange = normalize_provider_url(url), around.exchange()
-        with_access = sys.stdin.isatty() and not json if authorize is None else authorize
-        waiting = replace(around.waiting, timeout=timeout)
-        open_browser = around.open_browser if browser else None
-        found = _findings(exchange, origin, waiting, open_browser, with_access=with_access)
+        if data == (url is not None) or (repair and not data):
+            raise CommandError("usage", "Name a server's address, or --data (with --repair).")
+        if data:
+            found = data_findings(settings_or_exit(), repair=repair)
+        else:
+            origin, exchange = normalize_provider_url(url or ""), around.exchange()
+            with_access = sys.stdin.isatty() and not json if authorize is None else authorize
+            waiting = replace(around.waiting, timeout=timeout)
+            open_browser = around.open_browser if browser else None
+            found = _findings(exchange, origin, waiting, open_browser, with_access=with_access)
         findings: list[Finding] = []
         for finding in found:
             findings.append(finding)

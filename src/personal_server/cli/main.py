@@ -64,7 +64,7 @@ Without a selection its owner picks in the browser.""",
     "disconnect": ("status:disconnect", "Give the access back and forget the credential."),
     "doctor": (
         "doctor:doctor",
-        "Check that hosts can connect to a server, step by step as they do it.",
+        "Check that hosts can connect to a server, or that the data on this machine is whole.",
     ),
     "mcp": (
         "mcp:mcp_server",

@@ -117,7 +117,7 @@ class BlobsPart(StorePart):
             old = _unreferenced(session, self.subject_id, before_ns)
             for connection_id, blob_id in old:
                 forget_unreferenced(session, self.subject_id, connection_id, [blob_id])
-        strays = _stray_files(self._blob_directory, before_ns)
+        strays = stray_files(self._blob_directory, before_ns)
         named = {PREFIX + path.name for path in strays}
         remove_unheld(self._database, self._blob_directory, {b for _, b in old} | named)
         _remove_all(path for path in strays if path.parent == self._blob_directory)
@@ -256,7 +256,7 @@ def _put_in_place(directory: Path, scratch: Path, blob_id: str) -> None:
         raise _unwritable(error) from error
 
 
-def _stray_files(directory: Path, before_ns: int) -> list[Path]:
+def stray_files(directory: Path, before_ns: int) -> list[Path]:
     """Scratch files and blobs of interrupted uploads or removals, by their age."""
     if not directory.is_dir():
         return []

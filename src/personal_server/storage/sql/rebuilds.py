@@ -105,10 +105,20 @@ def want(session: Session, source: SourceTables, layout: Layout) -> None:
         session.run(_EMPTY, (1, *under_way[:2]))
     if source.layout == layout:
         return
+    _begin(session, source, layout)
+
+
+def make_anew(session: Session, source: SourceTables) -> None:
+    """Have a source stored as it is laid out once more, from its texts."""
+    if copy_under_way(session, source.source) is None:
+        _begin(session, source, source.layout)
+
+
+def _begin(session: Session, source: SourceTables, layout: Layout) -> None:
     made = Copying(
         source.source,
         make_tables(session, layout),
-        text,
+        layout.render(),
         None,
         int(session.value(_LAST_SEQUENCE)),
         0,

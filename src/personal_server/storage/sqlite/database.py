@@ -30,7 +30,7 @@ from personal_server.enforcement.plans import SearchPlan
 from personal_server.enforcement.rows import Matches
 from personal_server.errors import QueryTimeout, StorageReadOnly, StorageUnavailable
 from personal_server.storage.sql.dialect import Dialect, Value
-from personal_server.storage.sql.driver import Line, T
+from personal_server.storage.sql.driver import Line, Session, T
 from personal_server.storage.sql.schema import (
     BeforeMigration,
     Step,
@@ -370,6 +370,21 @@ class SqliteDatabase:
     def search(self, reader: Reader, plan: SearchPlan) -> Matches:
         """Full text of FTS5."""
         return search(reader, plan)
+
+    def indexed_words(self, session: Session, index: str) -> Iterator[tuple[bytes, int, int]]:
+        """(word, id, place) of everything in a word index.
+
+        Raises: StorageUnavailable, if it is damaged.
+        """
+        with translated():
+            # what is made for this connection alone is no write to the file
+            session.run("PRAGMA query_only = 0")
+            session.run(f"CREATE VIRTUAL TABLE temp.words USING fts5vocab(main, {index}, instance)")
+            try:
+                yield from session.run("SELECT CAST(term AS BLOB), doc, offset FROM temp.words")
+            finally:
+                session.run("DROP TABLE temp.words")
+                session.run("PRAGMA query_only = 1")
 
     def pragma(self, name: str, value: int | str | bool) -> None:
         """Set a pragma of the writing connection, outside any transaction."""

@@ -163,6 +163,25 @@ def from_env(environ: Mapping[str, str] = os.environ) -> Settings:  # noqa: TID2
     return settings
 
 
+def set_variables(environ: Mapping[str, str] = os.environ) -> dict[str, str]:  # noqa: TID251
+    """The variables of the server that are set: what another process needs to be the same."""
+    asked = _Asked(environ)
+    from_env(asked)
+    return {name: value for name in sorted(asked.names) if (value := environ.get(name, "").strip())}
+
+
+class _Asked(dict[str, str]):
+    """An environment that notes what it was asked for."""
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        super().__init__(environ)
+        self.names: set[str] = set()
+
+    def get(self, name: str, default: Any = None) -> Any:
+        self.names.add(name)
+        return super().get(name, default)
+
+
 def adapter_from_env(environ: Mapping[str, str] = os.environ) -> StdioSettings:  # noqa: TID251
     """Settings of the stdio adapter.  Raises: InvalidSetting."""
     read = _Reader(environ)

@@ -32,6 +32,7 @@ COMMANDS = {
         "List what was imported: file, time, account, span of days, what was new.",
     ),
     "serve": ("serve:serve", "Serve your records at PDPP_BIND until interrupted."),
+    "service": ("service_command:service", "Let this machine start the server by itself."),
     "grant": ("grant:grant", "Grant a slice of your records, and end it."),
     "disclosures": (
         "disclosures:disclosures",

@@ -46,6 +46,7 @@ from personal_server.upkeep.backups import (
 )
 from personal_server.upkeep.ledger import NAME as LEDGER
 from personal_server.upkeep.ledger import Entry, add_to_ledger, read_ledger
+from personal_server.upkeep.scratch import is_alive
 from personal_server.upkeep.sealing import is_sealed, require_recipient, seal, unseal
 
 PROVEN_EVERY_NS = 7 * DAY_NANOSECONDS
@@ -173,23 +174,13 @@ def _opened(path: Path) -> Generator[SqliteDatabase, None, None]:
 def _scratch(folder: Path, prefix: str) -> Generator[Path, None, None]:
     """A private folder beside the data; those that a killed process left go with it."""
     for left in folder.glob(f"{prefix}*"):
-        if not _is_alive(left.name.removeprefix(prefix).partition("-")[0]):
+        if not is_alive(left.name.removeprefix(prefix).partition("-")[0]):
             shutil.rmtree(left, ignore_errors=True)
     made = Path(tempfile.mkdtemp(prefix=f"{prefix}{os.getpid()}-", dir=folder))
     try:
         yield made
     finally:
         shutil.rmtree(made, ignore_errors=True)
-
-
-def _is_alive(process: str) -> bool:
-    try:
-        os.kill(int(process), 0)
-    except (ValueError, ProcessLookupError):
-        return False
-    except PermissionError:
-        return True
-    return True
 
 
 @contextmanager

@@ -80,6 +80,7 @@ from personal_server.upkeep.clock import ClockWatch
 from personal_server.upkeep.logs import seal_logs, signing_key
 from personal_server.upkeep.rebuilds import EVERY_SECONDS as REBUILDS_EVERY_SECONDS
 from personal_server.upkeep.rebuilds import RebuildWork
+from personal_server.upkeep.scratch import sweep_scratch
 from personal_server.web.application import Application
 from personal_server.web.guarded_fetch import GuardedFetch
 from personal_server.web.health import Fault, Health
@@ -199,6 +200,7 @@ def open_server(
     Raises: DatabaseInUse, DatabaseTooNew, StorageUnavailable.
     """
     with open_stores(settings, serving=True) as stores:
+        sweep_scratch(settings.data_dir, stores.clock())
         catch_up_with_ledger(stores, settings)
         recorder = DisclosureRecorder(stores.disclosures, stores.clock)
         try:

@@ -36,6 +36,8 @@ from personal_server.cli.findings import (
     print_finding,
     wrong,
 )
+from personal_server.cli.security import security_findings
+from personal_server.cli.store import open_store
 from personal_server.cli.tables import console
 from personal_server.rs_client.authorization_flows import (
     PollWait,
@@ -128,12 +130,13 @@ def doctor_command(around: CommandContext) -> Callable[..., int]:
         *,
         data: Annotated[bool, Parameter(negative="")] = False,
         repair: Annotated[bool, Parameter(negative="")] = False,
+        security: Annotated[bool, Parameter(negative="")] = False,
         authorize: Annotated[bool | None, Parameter(negative="--no-authorize")] = None,
         timeout: Annotated[float, Parameter(validator=cyclopts.validators.Number(gt=0))] = 300,
         browser: Annotated[bool, Parameter(name="--browser", negative="--no-browser")] = True,
         json: bool = False,
     ) -> int:
-        """Check that hosts can connect to a server, or that the data on this machine is whole.
+        """Check that hosts can connect to a server, or that this machine keeps its data well.
 
         Parameters
         ----------
@@ -145,6 +148,9 @@ def doctor_command(around: CommandContext) -> Callable[..., int]:
             server may run beside it.
         repair
             With --data: make anew what is made from records, and remove files nothing refers to.
+        security
+            Look instead for what lets others in: files, encryption, sign-in, access, proxies,
+            backups, packages.
         authorize
             Also ask for access, to try tokens, tools, refresh and revocation. Default: if somebody
             is at the terminal.
@@ -155,9 +161,13 @@ def doctor_command(around: CommandContext) -> Callable[..., int]:
         json
             Print JSON.
         """
-        if data == (url is not None) or (repair and not data):
-            raise CommandError("usage", "Name a server's address, or --data (with --repair).")
-        if data:
+        if [url is not None, data, security].count(True) != 1 or (repair and not data):
+            raise CommandError(
+                "usage", "Name a server's address, or --data (with --repair), or --security."
+            )
+        if security:
+            found = security_findings(settings_or_exit(), open_store)
+        elif data:
             found = data_findings(settings_or_exit(), repair=repair)
         else:
             origin, exchange = normalize_provider_url(url or ""), around.exchange()

@@ -65,7 +65,7 @@ Without a selection its owner picks in the browser.""",
     "disconnect": ("status:disconnect", "Give the access back and forget the credential."),
     "doctor": (
         "doctor:doctor",
-        "Check that hosts can connect to a server, or that the data on this machine is whole.",
+        "Check that hosts can connect to a server, or that this machine keeps its data well.",
     ),
     "mcp": (
         "mcp:mcp_server",

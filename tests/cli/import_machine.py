@@ -30,7 +30,7 @@ from personal_server.collecting.imports import ImportPorts
 from personal_server.domain.source_item import Data
 from personal_server.sources.costly_places import CostlyPlaces
 from personal_server.sources.reader_process import ReaderProcess
-from personal_server.storage.ports import Batch
+from personal_server.storage.ports import Batch, RecordStore
 from tests.oracle.memory import MemoryStore
 
 # One process reads for all tests of a worker, since a process takes a third of a second to start.
@@ -50,9 +50,9 @@ def _reader() -> AbstractContextManager[ReaderProcess]:
 class Machine:
     """A store with the commands of imports in front of it."""
 
-    def __init__(self) -> None:
+    def __init__(self, store: RecordStore | None = None) -> None:
         counter = itertools.count(1)
-        self.store = MemoryStore()
+        self.store = store or MemoryStore()
         self.ports = ImportPorts(
             self.store,
             lambda: next(counter) * 1_000_000_000,

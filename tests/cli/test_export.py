@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import stat
 import tarfile
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,15 @@ def test_lines_go_to_standard_output_when_no_file_is_named(terminal: Any) -> Non
     assert terminal.err == ""
 
 
+def test_a_zip_has_the_members_of_a_tar(terminal: Any, tmp_path: Path) -> None:
+    tar, packed = tmp_path / "all.tar", tmp_path / "all.zip"
+    assert (terminal.run("export", tar), terminal.run("export", packed)) == (0, 0)
+    with tarfile.open(tar) as archive, zipfile.ZipFile(packed) as zipped:
+        assert zipped.testzip() is None
+        assert zipped.namelist() == archive.getnames()
+    assert stat.S_IMODE(packed.stat().st_mode) == 0o600
+
+
 def test_an_archive_is_named_by_its_file(terminal: Any, tmp_path: Path) -> None:
     target = tmp_path / "all.tar"
     assert terminal.run("export", target) == 0
@@ -40,8 +50,8 @@ def test_an_archive_is_named_by_its_file(terminal: Any, tmp_path: Path) -> None:
     [
         (("--connection", "cin_nobody"), 5),
         (("--stream", "nothing"), 5),
-        (("--format", "zip"), 64),
-        (("out.zip",), 64),
+        (("--format", "7z"), 64),
+        (("out.rar",), 64),
         (("/nowhere/at/all.tar",), 69),
     ],
 )

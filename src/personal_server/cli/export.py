@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import IO, Annotated, Literal
@@ -23,16 +23,21 @@ from personal_server.errors import ConnectionNotFound, NotFound
 from personal_server.reading.disclosure_log import every_disclosure
 from personal_server.reading.export import (
     Enclosures,
+    ExportArchive,
     OwnerExport,
-    archived_enclosures,
-    archived_records,
     export_lines,
     extent_of,
     stored_grants,
 )
 
-Form = Literal["ndjson", "tar"]
-FORMS = (".ndjson", ".jsonl", ".tar", "")
+Form = Literal["ndjson", "tar", "zip"]
+FORMS: Mapping[str, Form] = {
+    ".ndjson": "ndjson",
+    ".jsonl": "ndjson",
+    ".tar": "tar",
+    ".zip": "zip",
+    "": "ndjson",
+}
 
 
 def export_command(open_store: StoreOpener) -> Callable[..., None]:
@@ -47,14 +52,14 @@ def export_command(open_store: StoreOpener) -> Callable[..., None]:
         stream: str | None = None,
         blobs: bool = True,
     ) -> None:
-        """Export your records, as lines that can be ingested again or as an archive with files.
+        """Export your records, as lines or as an archive with files; `pdpp import` takes it back.
 
         Parameters
         ----------
         output
             The file to write; without it, standard output.
         format
-            `ndjson` or `tar` (with blobs, grants and the disclosure log); else by the file's name.
+            `ndjson`, or `tar` or `zip` (with files, grants and the log); else by the file's name.
         connection
             Only this connection.
         stream
@@ -66,9 +71,9 @@ def export_command(open_store: StoreOpener) -> Callable[..., None]:
             raise CommandError(
                 "usage",
                 f"An export is written as {' or '.join(name for name in FORMS if name)}.",
-                "Name the file so, or choose with --format ndjson or --format tar.",
+                "Name the file so, or choose with --format ndjson, tar or zip.",
             )
-        form = format or ("tar" if output is not None and output.suffix == ".tar" else "ndjson")
+        form = format or FORMS[output.suffix if output else ""]
         with (
             open_store() as store,
             closing(_export(store, form, connection, stream, with_blobs=blobs)) as chunks,
@@ -108,10 +113,10 @@ def _export(
             lambda: stored_grants(store.authorization), lambda: every_disclosure(store.disclosures)
         )
         open_blob = store.reads.store.open_blob if with_blobs else _no_blob
-        referenced: set[str] = set()
+        archive = ExportArchive(now_ns, form)
         return OwnerExport(
-            archived_records(snapshot, extent, referenced, now_ns),
-            archived_enclosures(referenced, enclosures, open_blob, now_ns),
+            archive.records(snapshot, extent),
+            archive.rest(enclosures, open_blob),
             opening.pop_all().close,
         )
 

@@ -20,6 +20,14 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
+from personal_server.app.own_exports import (
+    OwnExport,
+    RestoredConnection,
+    is_own_export,
+    open_own_export,
+    restore_own_export,
+    survey_own_export,
+)
 from personal_server.cli.exits import (
     CommandError,
     Failure,
@@ -55,6 +63,7 @@ DAMAGE = frozenset(
         "unreadable_folder",
     }
 )
+OWN_EXPORT = Wanted(None, (None, None, None), "UTC")  # nothing is left to choose
 UNREADABLE = frozenset({"unreadable", "costly"})
 SHOWN_EXAMPLES = 3
 
@@ -73,7 +82,7 @@ def import_command(open_ports: ImportOpener, open_reader: ReaderOpener) -> Calla
         dry_run: Annotated[bool, Parameter(negative="")] = False,
         json: Annotated[bool, Parameter(negative="")] = False,
     ) -> int:
-        """Import exports: files, folders or zips as they were downloaded.
+        """Import exports: files, folders or zips as they were downloaded, or your own export.
 
         Parameters
         ----------
@@ -174,6 +183,9 @@ class _Path:
     def run(self) -> None:
         """Open it, let each source read its part, say what nobody read."""
         try:
+            if is_own_export(self.path):
+                self._restore()
+                return
             contents = self.command.reader.look(self.path, self.command.wanted)
             for reading in contents.readings:
                 self._import(reading, contents)
@@ -186,6 +198,48 @@ class _Path:
             self._fail(Failure("usage", sentence, "Name another column."))
         except ExportError as error:
             self._refuse(error)
+
+    def _restore(self) -> None:
+        """An export of this program says itself which accounts it holds."""
+        if self.command.account is not None or self.command.wanted != OWN_EXPORT:
+            sentence = f"{self.path.name}: an export of this program is imported as it is."
+            self._fail(Failure("usage", sentence, "Leave the options out."))
+            return
+        words().print(plain(f"{self.path.name}: Your own export"))
+        total_bytes = self.path.stat().st_size
+        try:
+            with open_own_export(self.path) as export:
+                with progress(0, total_bytes) as show_place:
+                    results = self._restored(export, show_place)
+                self._tell_restored(export, results)
+        except PersonalServerError as error:
+            if error.status >= 500:
+                raise
+            self._fail(failure_of(error))
+
+    def _restored(self, export: OwnExport, show_place: ShowPlace) -> list[RestoredConnection]:
+        opener = self.command.open_ports
+        if opener is None:
+            return survey_own_export(export, show_place)
+        with opener() as ports:
+            return restore_own_export(ports, export, show_place)
+
+    def _tell_restored(self, export: OwnExport, results: Sequence[RestoredConnection]) -> None:
+        for each in results:
+            held = each.connection
+            target = held and {"connection_id": held.connection_id, "name": held.display_name}
+            stored = target is not None
+            if not self.command.as_json:
+                if target is None:
+                    console().print(plain(f"  of {each.exported.display_name or '–'}"))
+                print_tally(each.tally, (), target, console(), stored=stored)
+            facts = {"path": str(self.path), "connector_key": each.exported.connector_key}
+            report = facts | {"connection": target} | tally_json(each.tally, (), stored=stored)
+            report["unfinished"] = each.is_unfinished
+            self.command.done.reports.append(report)
+        self.command.done.not_revived += export.grants
+        if not self.command.as_json:
+            print_not_revived(export, console())
 
     def _refuse(self, error: ExportError) -> None:
         sentence = f"{self.path.name}: {error.sentence}"
@@ -299,6 +353,7 @@ class ImportReport:
     reports: list[Data] = field(default_factory=list[Data])
     unread: list[UnreadFiles] = field(default_factory=list[UnreadFiles])
     failures: list[tuple[Path, Failure]] = field(default_factory=list[tuple[Path, Failure]])
+    not_revived: list[Data] = field(default_factory=list[Data])
 
     @property
     def exit_code(self) -> int:
@@ -319,6 +374,8 @@ class ImportReport:
             return {"error": {k: v for k, v in errors[0].items() if k != "path"}}
         not_read = [each.as_json() for each in self.unread]
         reports: Data = {"imports": self.reports, "not_read": not_read}
+        if self.not_revived:
+            reports["grants_not_revived"] = self.not_revived
         return reports | ({"errors": errors} if errors else {})
 
 
@@ -343,6 +400,22 @@ def print_unread(rest: UnreadFiles, out: Console) -> None:
         count = "1 file" if len(names) == 1 else f"{len(names)} files"
         shown = ", ".join(names[:SHOWN_EXAMPLES])
         indented(f"not read: {count} {_UNREAD[sort]} ({shown}{more})", 2, out)
+
+
+def print_not_revived(export: OwnExport, out: Console) -> None:
+    """Grants are a promise of the server that made them: they are listed, never brought back."""
+    count = len(export.grants)
+    if count:
+        were = "1 grant was" if count == 1 else f"{count} grants were"
+        them = "it is" if count == 1 else "they are"
+        out.print(f"  {were} in it; {them} not revived. Connect the apps anew.")
+    for each in export.grants:
+        ended = " (ended)" if each.get("revoked_at") else ""
+        label = f"{each.get('client_id')} reads {each.get('connector_key')}"
+        indented(f"{label}, since {each.get('issued_at')}{ended}", 4, out)
+    if export.disclosure_count:
+        lines = "1 line" if export.disclosure_count == 1 else f"{export.disclosure_count} lines"
+        out.print(f"  {lines} of its disclosure log stay in the file.")
 
 
 def print_tally(

@@ -12,6 +12,7 @@ from dataclasses import replace
 import msgspec
 
 from personal_server.domain.connection import TRANSITIONS, Connection, ConnectionStatus
+from personal_server.domain.declaration import SourceDeclaration
 from personal_server.domain.envelope import AvailableConnection
 from personal_server.errors import (
     AmbiguousConnection,
@@ -20,7 +21,12 @@ from personal_server.errors import (
     InvalidState,
     NotFound,
 )
-from personal_server.storage.ports import CatalogReads, ConnectionStore, StoredDeclaration
+from personal_server.storage.ports import (
+    CatalogReads,
+    ConnectionStore,
+    RecordStore,
+    StoredDeclaration,
+)
 
 MAX_NAME_CODE_POINTS = 200
 ID_BYTES = 12
@@ -52,6 +58,41 @@ def create_connection(
     )
     store.add_connection(connection)
     return connection
+
+
+def restored_connection(
+    store: RecordStore,
+    declaration: SourceDeclaration,
+    connection_id: str,
+    display_name: str | None,
+    created_at_ns: int,
+    now_ns: int,
+    random_bytes: Callable[[int], bytes],
+) -> tuple[Connection, bool]:
+    """The connection that an export names, and whether it had to be made.
+
+    Where another source has its id, it gets another one, and is known by when it was made.
+    Raises: InvalidRequest (name).
+    """
+    with store.snapshot() as snapshot:
+        held = {c.connection_id: c for c in snapshot.connections()}
+    same = held.get(connection_id)
+    if same is not None and same.connector_key == declaration.connector_key:
+        return same, False
+    for other in held.values() if same is not None else ():
+        if (other.connector_key, other.created_at_ns) == (declaration.connector_key, created_at_ns):
+            return other, False
+    made = Connection(
+        connection_id=f"cin_{random_bytes(ID_BYTES).hex()}" if same else connection_id,
+        connector_key=declaration.connector_key,
+        source_id=declaration.source_id,
+        display_name=_checked_name(display_name),
+        status=ConnectionStatus.DRAFT,
+        created_at_ns=created_at_ns,
+        updated_at_ns=now_ns,
+    )
+    store.add_connection(made)
+    return made, True
 
 
 def rename_connection(

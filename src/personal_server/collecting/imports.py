@@ -14,7 +14,7 @@ from typing import Protocol
 import orjson
 
 from personal_server.collecting.connections import create_connection
-from personal_server.collecting.ingest import LineChecker, LineRefused, ingest
+from personal_server.collecting.ingest import IngestResult, LineChecker, LineRefused, ingest
 from personal_server.collecting.receipts import ImportMemory
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.declaration import SourceDeclaration
@@ -102,6 +102,16 @@ def connection_for(
     )
 
 
+def record_counts(store: RecordStore, connection_id: str) -> dict[str, int]:
+    """How many records the streams of a connection hold."""
+    with store.snapshot() as snapshot:
+        return {
+            held.stream: held.record_count
+            for held in snapshot.stored_streams()
+            if held.connection_id == connection_id
+        }
+
+
 class ImportRun:
     """The import of one reading into one connection."""
 
@@ -127,7 +137,7 @@ class ImportRun:
 
     def run(self, show_place: Callable[[int], None]) -> ImportTally:
         """Read to the end; `show_place` gets the place reached after each batch."""
-        before = self._record_counts()
+        before = record_counts(self._ports.store, self._connection_id)
         self._record(RunStatus.RUNNING)
         try:
             for place in self._batches(self._reading.items(self.start)):
@@ -140,7 +150,7 @@ class ImportRun:
         except BaseException:
             self._record(RunStatus.FAILED)
             raise
-        for stream, count in self._record_counts().items():
+        for stream, count in record_counts(self._ports.store, self._connection_id).items():
             self.tally.of(stream).new = count - before.get(stream, 0)
         now = self._ports.clock()
         self.receipt = self._receipt(now)
@@ -196,21 +206,7 @@ class ImportRun:
                 new_receipt_id=self._ports.new_id,
                 run_id=self._run_id,
             )
-            tally = self.tally.of(stream)
-            tally.read += result.records_attempted
-            tally.changed += result.records_changed
-            tally.rejected += result.records_rejected
-            for each in result.rejections:
-                where = f"{stream}{each.path or ''}"
-                self.tally.skip(Skipped(where, each.code, each.message, 0))
-
-    def _record_counts(self) -> dict[str, int]:
-        with self._ports.store.snapshot() as snapshot:
-            return {
-                held.stream: held.record_count
-                for held in snapshot.stored_streams()
-                if held.connection_id == self._connection_id
-            }
+            self.tally.add(stream, result)
 
     def _record(self, status: RunStatus) -> None:
         run = CollectionRun(self._run_id, status, self._ports.clock())
@@ -319,6 +315,15 @@ class ImportTally:
     def of(self, stream: str) -> StreamTally:
         """The tally of one stream."""
         return self.streams.setdefault(stream, StreamTally())
+
+    def add(self, stream: str, result: IngestResult) -> None:
+        """Count what became of a batch."""
+        tally = self.of(stream)
+        tally.read += result.records_attempted
+        tally.changed += result.records_changed
+        tally.rejected += result.records_rejected
+        for each in result.rejections:
+            self.skip(Skipped(f"{stream}{each.path or ''}", each.code, each.message, 0))
 
     def skip(self, item: Skipped) -> None:
         """Count a skipped thing; the first of each kind are kept as examples."""

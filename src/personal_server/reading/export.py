@@ -1,6 +1,6 @@
 """Exporting: everything the owner has, as lines or as an archive, from one snapshot.
 
-Rule: what is exported can be ingested again; a stream of lines without its last line is incomplete.
+Rule: what is exported can be imported again; without its end an export is incomplete.
 Source: docs/contract/resource-server.md 14.4.
 """
 
@@ -11,26 +11,37 @@ import io
 import os
 import tarfile
 import tempfile
+import time
+import zipfile
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
-from typing import IO, BinaryIO, cast
+from typing import IO, Any, BinaryIO, Literal, cast
 
 import msgspec
 import orjson
 
 from personal_server.domain.connection import Connection
 from personal_server.domain.record import StoredRecord
-from personal_server.domain.values import NANOSECONDS, render_instant
+from personal_server.domain.values import NANOSECONDS, instant_text, render_instant
 from personal_server.reading.disclosure_log import ShownDisclosure
 from personal_server.reading.scratch import ScratchStream
 from personal_server.storage.authorization import AuthorizationStore, GrantRow
-from personal_server.storage.ports import ReadSnapshot, StoredStream
+from personal_server.storage.ports import ReadSnapshot, StoredDeclaration, StoredStream
 
 CHUNK_BYTES = 64 * 1024
 SPOOLED_ABOVE_BYTES = 4 * 1024 * 1024
 BLOB_PREFIX = "blob_sha256_"
 FORMAT_VERSION = "1"
+MANIFEST = "manifest.json"
+CONNECTIONS = "connections.json"
+BLOB_FOLDER = "blobs/"
+GRANTS = "grants.json"
+DISCLOSURES = "disclosures.ndjson"
+END = "export_end.json"
+
+ArchiveForm = Literal["tar", "zip"]
 
 Json = Mapping[str, object]
 
@@ -82,6 +93,7 @@ def export_lines(snapshot: ReadSnapshot, extent: Extent, now_ns: int) -> Iterato
         "format_version": FORMAT_VERSION,
         "exported_at": render_instant(now_ns),
         "connections": [_connection(connection) for connection in extent.connections],
+        "declarations": [orjson.Fragment(each.raw) for each in _declarations(snapshot, extent)],
     }
     waiting = [_line(header)]
     waiting_bytes = len(waiting[0])
@@ -102,45 +114,56 @@ def export_lines(snapshot: ReadSnapshot, extent: Extent, now_ns: int) -> Iterato
     yield rest + _line(end)
 
 
-def archived_records(
-    snapshot: ReadSnapshot, extent: Extent, referenced: set[str], now_ns: int
-) -> Iterator[bytes]:
-    """The first part of a tar archive, in chunks: manifest, declarations, connections, records.
+class ExportArchive:
+    """An archive under way: its records come from one state of the store, the rest after them.
 
-    Shapes: `referenced` is filled with the blobs that the records reference.
+    Shapes: the last member has the number of records and one SHA-256 over the lines
+        `SHA-256, two spaces, name` of all members before it, as `sha256sum` writes them.
     """
-    write = _Members(now_ns)
-    yield from write.json("manifest.json", _manifest(extent, now_ns))
-    keys = {connection.connector_key for connection in extent.connections}
-    for stored in snapshot.declarations():
-        if stored.connector_key in keys:
-            yield from write.bytes(f"declarations/{stored.connector_key}.json", stored.raw)
-    yield from write.json("connections.json", [_connection(c) for c in extent.connections])
-    for held in extent.streams:
-        rows = snapshot.export(held.connection_id, held.stream)
-        name = f"records/{held.connection_id}/{held.stream}.ndjson"
-        yield from write.lines(name, (_line(_noted(row, referenced)) for row in rows))
 
+    def __init__(self, now_ns: int, form: ArchiveForm = "tar") -> None:
+        self._now_ns = now_ns
+        self._write = _TarMembers(now_ns) if form == "tar" else _ZipMembers(now_ns)
+        self._referenced: set[str] = set()
+        self._record_count = 0
 
-def archived_enclosures(
-    referenced: set[str], enclosures: Enclosures, open_blob: OpenBlob, now_ns: int
-) -> Iterator[bytes]:
-    """The rest of the archive: blobs, grants, the disclosure log; no member is whole in memory.
+    def records(self, snapshot: ReadSnapshot, extent: Extent) -> Iterator[bytes]:
+        """The first part, in chunks: manifest, declarations, connections, records."""
+        write = self._write
+        yield from write.json(MANIFEST, _manifest(extent, self._now_ns))
+        for stored in _declarations(snapshot, extent):
+            yield from write.bytes(declaration_member(stored.connector_key), stored.raw)
+        yield from write.json(CONNECTIONS, [_connection(c) for c in extent.connections])
+        for held in extent.streams:
+            lines = self._lines(snapshot.export(held.connection_id, held.stream))
+            yield from write.lines(records_member(held.connection_id, held.stream), lines)
 
-    None of it needs the snapshot of the records, so that nothing is held open for it.
-    """
-    write = _Members(now_ns)
-    for blob_id in sorted(referenced):
-        content = open_blob(blob_id)
-        if content is not None:
-            with content:
-                size_bytes = content.seek(0, os.SEEK_END)
-                content.seek(0)
-                name = f"blobs/{blob_id.removeprefix(BLOB_PREFIX)}"
-                yield from write.file(name, content, size_bytes)
-    yield from write.json("grants.json", list(enclosures.grants()))
-    yield from write.lines("disclosures.ndjson", map(_disclosure_line, enclosures.disclosures()))
-    yield bytes(2 * tarfile.BLOCKSIZE)
+    def rest(self, enclosures: Enclosures, open_blob: OpenBlob) -> Iterator[bytes]:
+        """What follows the records: blobs, grants, the disclosure log, the end.
+
+        None of it needs the snapshot of the records, so that nothing is held open for it; no
+        member is whole in memory.
+        """
+        write = self._write
+        for blob_id in sorted(self._referenced):
+            content = open_blob(blob_id)
+            if content is not None:
+                with content:
+                    size_bytes = content.seek(0, os.SEEK_END)
+                    content.seek(0)
+                    yield from write.file(blob_member(blob_id), content, size_bytes)
+        yield from write.json(GRANTS, list(enclosures.grants()))
+        yield from write.lines(DISCLOSURES, map(_disclosure_line, enclosures.disclosures()))
+        count, sha256 = self._record_count, write.sha256
+        end = {"object": "export_end", "record_count": count, "sha256": sha256}
+        yield from write.json(END, end)
+        yield write.closing()
+
+    def _lines(self, rows: Iterable[StoredRecord]) -> Iterator[bytes]:
+        for row in rows:
+            self._record_count += 1
+            self._referenced.update(blob_references(row.data))
+            yield _line(_ingest_line(row))
 
 
 class OwnerExport:
@@ -171,11 +194,16 @@ class OwnerExport:
             close()
 
 
-class _Members:
-    """The members of an archive as bytes: header, content, padding."""
+class _Members(ABC):
+    """The members of an archive as bytes, and the digest of those written so far."""
 
     def __init__(self, now_ns: int) -> None:
-        self._modified_at = now_ns // NANOSECONDS
+        self.modified_at = now_ns // NANOSECONDS
+        self._digest = hashlib.sha256()
+
+    @property
+    def sha256(self) -> str:
+        return self._digest.hexdigest()
 
     def json(self, name: str, value: object) -> Iterator[bytes]:
         return self.bytes(name, orjson.dumps(value, option=orjson.OPT_INDENT_2))
@@ -191,13 +219,118 @@ class _Members:
             yield from self.file(name, spool, size_bytes)
 
     def file(self, name: str, content: IO[bytes], size_bytes: int) -> Iterator[bytes]:
+        digest = hashlib.sha256()
+
+        def chunks() -> Iterator[bytes]:
+            while chunk := content.read(CHUNK_BYTES):
+                digest.update(chunk)
+                yield chunk
+
+        yield from self._member(name, chunks(), size_bytes)
+        self._digest.update(digest_line(name, digest.hexdigest()))
+
+    @abstractmethod
+    def _member(self, name: str, chunks: Iterator[bytes], size_bytes: int) -> Iterator[bytes]: ...
+
+    @abstractmethod
+    def closing(self) -> bytes: ...
+
+
+class _TarMembers(_Members):
+    """Header, content, padding."""
+
+    def _member(self, name: str, chunks: Iterator[bytes], size_bytes: int) -> Iterator[bytes]:
         member = tarfile.TarInfo(name)
-        member.size, member.mtime, member.mode = size_bytes, self._modified_at, 0o600
+        member.size, member.mtime, member.mode = size_bytes, self.modified_at, 0o600
         yield member.tobuf(tarfile.PAX_FORMAT)
-        while chunk := content.read(CHUNK_BYTES):
-            yield chunk
+        yield from chunks
         if size_bytes % tarfile.BLOCKSIZE:
             yield b"\0" * (tarfile.BLOCKSIZE - size_bytes % tarfile.BLOCKSIZE)
+
+    def closing(self) -> bytes:
+        return bytes(2 * tarfile.BLOCKSIZE)
+
+
+class _ZipMembers(_Members):
+    """Lines are compressed; the rest is as it is, files of people mostly are compressed already."""
+
+    def __init__(self, now_ns: int) -> None:
+        super().__init__(now_ns)
+        self._written = _Written()
+        self._zip = zipfile.ZipFile(self._written, "w")
+
+    def _member(self, name: str, chunks: Iterator[bytes], size_bytes: int) -> Iterator[bytes]:
+        year, month, day, hour, minute, second, *_ = time.gmtime(self.modified_at)
+        member = zipfile.ZipInfo(name, (max(year, 1980), month, day, hour, minute, second))
+        member.external_attr = 0o600 << 16
+        member.file_size = size_bytes
+        if name.endswith(".ndjson"):
+            member.compress_type = zipfile.ZIP_DEFLATED
+        with self._zip.open(member, "w", force_zip64=True) as content:
+            for chunk in chunks:
+                content.write(chunk)
+                yield self._written.taken()
+        yield self._written.taken()
+
+    def closing(self) -> bytes:
+        self._zip.close()
+        return self._written.taken()
+
+
+class _Written(io.RawIOBase):
+    """A file that is taken away as it is written."""
+
+    def __init__(self) -> None:
+        self._waiting = bytearray()
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any, /) -> int:
+        self._waiting += data
+        return len(data)
+
+    def taken(self) -> bytes:
+        taken = bytes(self._waiting)
+        self._waiting.clear()
+        return taken
+
+
+def digest_line(name: str, sha256: str) -> bytes:
+    """What the last member of an archive covers of each one before it."""
+    return f"{sha256}  {name}\n".encode()
+
+
+def declaration_member(connector_key: str) -> str:
+    """Where an archive keeps the declaration of a source."""
+    return f"declarations/{connector_key}.json"
+
+
+def records_member(connection_id: str, stream: str) -> str:
+    """Where an archive keeps the records of a stream of a connection."""
+    return f"records/{connection_id}/{stream}.ndjson"
+
+
+def blob_member(blob_id: str) -> str:
+    """Where an archive keeps the bytes of a blob."""
+    return BLOB_FOLDER + blob_id.removeprefix(BLOB_PREFIX)
+
+
+def blob_references(data: Json) -> Mapping[str, Json]:
+    """The blobs that a record points to, by their id, as it describes them."""
+    found: dict[str, Json] = {}
+    for value in data.values():
+        if isinstance(value, dict):
+            reference = cast(Json, value)
+            blob_id = reference.get("blob_id")
+            if isinstance(blob_id, str) and blob_id.startswith(BLOB_PREFIX):
+                found[blob_id] = reference
+    return found
+
+
+def _declarations(snapshot: ReadSnapshot, extent: Extent) -> Iterator[StoredDeclaration]:
+    keys = {connection.connector_key for connection in extent.connections}
+    return (stored for stored in snapshot.declarations() if stored.connector_key in keys)
 
 
 def stored_grants(authorization: AuthorizationStore) -> list[Json]:
@@ -243,24 +376,14 @@ def _connection(connection: Connection) -> dict[str, object]:
         "source_id": connection.source_id,
         "display_name": connection.display_name,
         "status": connection.status.value,
-        "created_at": render_instant(connection.created_at_ns),
+        "created_at": instant_text(connection.created_at_ns),
     }
 
 
 def _ingest_line(row: StoredRecord) -> dict[str, object]:
     changes = [row.created, *row.field_changes.values()]
     newest = max(changes, key=lambda change: change.sequence)
-    return {"key": row.key, "data": row.data, "emitted_at": render_instant(newest.emitted_at_ns)}
-
-
-def _noted(row: StoredRecord, referenced: set[str]) -> dict[str, object]:
-    """The line of a row; the blobs it references are noted."""
-    for value in row.data.values():
-        if isinstance(value, dict):
-            blob_id = cast(dict[str, object], value).get("blob_id")
-            if isinstance(blob_id, str) and blob_id.startswith(BLOB_PREFIX):
-                referenced.add(blob_id)
-    return _ingest_line(row)
+    return {"key": row.key, "data": row.data, "emitted_at": instant_text(newest.emitted_at_ns)}
 
 
 def _disclosure_line(disclosure: ShownDisclosure) -> bytes:

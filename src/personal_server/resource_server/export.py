@@ -10,10 +10,9 @@ from personal_server.domain.disclosure import Disclosed
 from personal_server.errors import ConnectionNotFound, NotFound, StorageUnavailable
 from personal_server.reading.export import (
     Enclosures,
+    ExportArchive,
     Extent,
     OwnerExport,
-    archived_enclosures,
-    archived_records,
     export_lines,
     extent_of,
 )
@@ -78,14 +77,13 @@ class ExportRoutes:
             form = str(request.parameters.texts.get("format"))
             included = request.parameters.flags.get("include_blobs", False)
             open_blob = self._ports.store.open_blob if included else _no_blob
-            referenced: set[str] = set()
             if form == "ndjson":
                 made = export_lines(snapshot, extent, request.now_ns)
                 rest: Iterator[bytes] = iter(())
             else:
-                now_ns = request.now_ns
-                made = archived_records(snapshot, extent, referenced, now_ns)
-                rest = archived_enclosures(referenced, self._enclosures, open_blob, now_ns)
+                archive = ExportArchive(request.now_ns)
+                made = archive.records(snapshot, extent)
+                rest = archive.rest(self._enclosures, open_blob)
             chunks = OwnerExport(made, rest, opening.pop_all().close)
         name = f"personal-data.{'ndjson' if form == 'ndjson' else 'tar'}"
         return Reply(

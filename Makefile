@@ -6,7 +6,7 @@ SECONDS ?= 600
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo serve test check bench docs lint types imports requirements conformance clients clean screenshots torture
+.PHONY: help install demo serve test check bench docs lint types imports requirements conformance clients clean screenshots torture wheel
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -71,6 +71,10 @@ torture: $(VENV)/dev.stamp ## Ten minutes of kill -9, full disks, wrong clocks: 
 
 requirements: $(VENV)/dev.stamp ## The requirement table: every row with its tests, run on the four doors
 	$(BIN)/pytest -q -n 0 -m req -p tests.requirements.report tests
+
+wheel: $(VENV)/dev.stamp ## The wheel, and beside it the list of what it stands on (dist/sbom.cdx.json)
+	$(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
+	PYTHONPATH=. $(BIN)/python -m pages.sbom dist
 
 lint: $(VENV)/dev.stamp ## Style and defects
 	$(BIN)/ruff check .

@@ -31,14 +31,23 @@ COMMANDS = {
         "receipts:receipts",
         "List what was imported: file, time, account, span of days, what was new.",
     ),
-    "serve": ("serve:serve", "Serve your records at PDPP_BIND until interrupted."),
+    "serve": (
+        "serve:serve",
+        "Serve your records at PDPP_BIND until a signal (Ctrl-C, SIGTERM, SIGHUP) stops it.",
+    ),
     "service": ("service_command:service", "Let this machine start the server by itself."),
     "grant": ("grant:grant", "Grant a slice of your records, and end it."),
     "disclosures": (
         "disclosures:disclosures",
         "Show what was read from your records, newest first.",
     ),
-    "verify": ("verify:verify", "Check that no line of the logs was changed or removed."),
+    "verify": (
+        "verify:verify",
+        """Check that no line of the logs was changed, removed or put elsewhere.
+
+The server signs each day where its logs stand. Keep what --heads prints on another
+machine; with --against it shows later that not even the whole log was made anew.""",
+    ),
     "export": (
         "export:export",
         "Export your records, as lines that can be ingested again or as an archive with files.",
@@ -49,7 +58,9 @@ COMMANDS = {
     ),
     "restore": (
         "backup:restore",
-        "Restore a backup into an empty data directory.",
+        """Restore a backup into an empty data directory (PDPP_DATA_DIR).
+
+Every app has to connect again, and every access waits until you let it go on.""",
     ),
     "owner": ("owner:owner", "Sign in as the owner of this server."),
     "collector": ("collector:collector", "Let programs bring records to a connection."),

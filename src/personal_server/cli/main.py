@@ -21,7 +21,7 @@ Begin with `pdpp import FILE`, then `pdpp serve`.
 COMMANDS = {
     "import": (
         "import_command:import_exports",
-        "Import exports: files, folders or zips as they were downloaded.",
+        "Import exports: files, folders or zips as they were downloaded, or your own export.",
     ),
     "sources": (
         "sources:sources",
@@ -50,7 +50,7 @@ machine; with --against it shows later that not even the whole log was made anew
     ),
     "export": (
         "export:export",
-        "Export your records, as lines that can be ingested again or as an archive with files.",
+        "Export your records, as lines or as an archive with files; `pdpp import` takes it back.",
     ),
     "backup": (
         "backup:backup",

@@ -183,7 +183,7 @@ class Compiler:
 
     def keeps_order(self, column: Column, order: Order) -> bool:
         """Whether lines with one value of a column lie in that order in its index."""
-        columns = self.layout.indexes().get(column.name, ())
+        columns = self.layout.indexes.get(column.name, ())
         sorted_by = self.layout.column(order.field, order.kind)
         wanted = (sorted_by.name, "k") if sorted_by else ("k",)
         return columns[1 : 1 + len(wanted)] == wanted

@@ -71,12 +71,13 @@ class Layout:
         found = self.by_field.get(field or "")
         return found if found is None or kind is None or found.kind is kind else None
 
-    @property
+    @cached_property
     def line_columns(self) -> tuple[str, ...]:
         """The columns of `r<n>` in the order in which lines are written."""
         named = (column.name for column in self.columns)
         return ("id", "k", "cs", "ce", "e", *named, "wc", "fc")
 
+    @cached_property
     def indexes(self) -> dict[str, tuple[str, ...]]:
         """Index name suffix → columns.
 
@@ -227,7 +228,7 @@ def create_tables(layout: Layout, number: int, dialect: Dialect) -> list[str]:
         f"CREATE INDEX r{number}_e ON r{number} (e)",
         f"CREATE TABLE h{number} (id INTEGER PRIMARY KEY, data TEXT NOT NULL)",
     ]
-    made += [create_index(number, *each) for each in layout.indexes().items()]
+    made += [create_index(number, *each) for each in layout.indexes.items()]
     if layout.lexical:
         made.append(dialect.word_index(f"w{number}"))
     return made

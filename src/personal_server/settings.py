@@ -114,21 +114,30 @@ class StdioSettings:
     owner_variables: tuple[str, ...] = ()
 
 
-def from_env(environ: Mapping[str, str] = os.environ) -> Settings:  # noqa: TID251 (the one reader)
-    """Settings from the environment.  Raises: InvalidSetting."""
+def from_env(
+    environ: Mapping[str, str] = os.environ,  # noqa: TID251 (the one reader)
+    *,
+    port: int | None = None,
+    data_dir: Path | None = None,
+) -> Settings:
+    """Settings from the environment; a port or folder given here comes before it.
+
+    Raises: InvalidSetting.
+    """
     read = _Reader(environ)
     if read.text("PDPP_DATABASE_URL"):
         raise InvalidSetting(
             "PDPP_DATABASE_URL is set, but this build stores in SQLite only; unset it."
         )
     bind_host, bind_port = read.parsed("PDPP_BIND", _parse_bind, ("127.0.0.1", 7662))
+    bind_port = bind_port if port is None else port
     default_url = DEFAULT_ORIGIN if bind_port == 7662 else f"http://127.0.0.1:{bind_port}"
     password_file = read.text("PDPP_OWNER_PASSWORD_FILE")
     settings = Settings(
         public_url=read.parsed("PDPP_PUBLIC_URL", _parse_public_url, default_url),
         bind_host=bind_host,
         bind_port=bind_port,
-        data_dir=Path(read.text("PDPP_DATA_DIR") or "~/.pdpp/data").expanduser(),
+        data_dir=(data_dir or Path(read.text("PDPP_DATA_DIR") or "~/.pdpp/data")).expanduser(),
         server_name=read.text("PDPP_SERVER_NAME") or "Personal server",
         trusted_proxies=tuple(read.each("PDPP_TRUSTED_PROXIES", _parse_network)),
         trusted_hosts=tuple(read.each("PDPP_TRUSTED_HOSTS", _parse_netloc)),

@@ -55,3 +55,10 @@ def test_the_adapter_learns_which_owner_variables_are_present_but_not_their_valu
     assert settings.owner_variables == ("PDPP_OWNER_TOKEN",)
     assert settings.cache_root == Path("cache")
     assert "secret" not in repr(settings)
+
+
+def test_a_port_and_a_folder_given_come_before_the_environment(tmp_path: Path) -> None:
+    environ = {"PDPP_BIND": "127.0.0.1:8000", "PDPP_DATA_DIR": "/elsewhere"}
+    settings = from_env(environ, port=9000, data_dir=tmp_path)
+    assert (settings.bind_host, settings.bind_port) == ("127.0.0.1", 9000)
+    assert (settings.data_dir, settings.public_url) == (tmp_path, "http://127.0.0.1:9000")

@@ -178,9 +178,12 @@ def package_version() -> str:
     return version("pdpp-personal-server")
 
 
-def settings_or_exit() -> Settings:
-    """The server's settings.  Raises: CommandError (`config`)."""
-    return _usable(from_env)
+def settings_or_exit(port: int | None = None, data_dir: Path | None = None) -> Settings:
+    """The server's settings; what is given here comes before them.
+
+    Raises: CommandError (`config`).
+    """
+    return _usable(lambda: from_env(port=port, data_dir=data_dir))
 
 
 def adapter_settings_or_exit() -> StdioSettings:

@@ -6,7 +6,10 @@ import socket
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
 
+from cyclopts import Parameter, validators
 from rich.console import Console
 from rich.markup import escape
 
@@ -27,11 +30,23 @@ from personal_server.settings import Settings
 from personal_server.web.logs import configure_logging
 
 
-def serve() -> None:
-    """Serve your records at PDPP_BIND until a signal (Ctrl-C, SIGTERM, SIGHUP) stops it."""
+def serve(
+    *,
+    port: Annotated[int | None, Parameter(validator=validators.Number(gte=0, lte=65_535))] = None,
+    data_dir: Path | None = None,
+) -> None:
+    """Serve your records at PDPP_BIND until a signal (Ctrl-C, SIGTERM, SIGHUP) stops it.
+
+    Parameters
+    ----------
+    port
+        Listen here instead of at the port of PDPP_BIND.
+    data_dir
+        Keep everything here instead of in PDPP_DATA_DIR; other commands need that variable then.
+    """
     stop_before_serving()
     forbid_core_dumps()
-    settings = settings_or_exit()
+    settings = settings_or_exit(port, data_dir)
     configure_logging(settings.log_level)
     with listening(settings) as listener, open_server(settings) as server:
         require_password(server.sign_in, settings)

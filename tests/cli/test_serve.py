@@ -134,7 +134,7 @@ def test_a_database_of_a_newer_version_is_left_alone(pdpp: Pdpp, tmp_path: Path)
     with open_stores(settings, serving=False):
         pass
     with closing(sqlite3.connect(settings.database_path)) as database:
-        database.execute("UPDATE schema_version SET version = 999")
+        database.execute("INSERT INTO schema_version VALUES ('999_of_later', 1)")
         database.commit()
     refused = pdpp("serve")
     assert refused.returncode != 0

@@ -80,6 +80,7 @@ def proxied(folder: Path, program: str) -> Generator[ProxiedServer]:
     }
     server.furnish()
     server.start()
+    password.unlink()  # set by now, and no test may leave one in clear
     begin = {"nginx": begin_nginx, "caddy": begin_caddy}[program]
     with (folder / f"{program}.log").open("w") as log:
         proxy = begin(folder, server, log.fileno())

@@ -15,8 +15,8 @@ CONTRACT = """
 400 invalid_expand invalid_window invalid_field_path unsupported_search_mode
 400 invalid_declaration confirmation_required
 401 authentication_error invalid_token
-403 grant_revoked grant_expired grant_invalid grant_stream_not_allowed field_not_granted
-403 permission_error
+403 grant_revoked grant_expired grant_paused grant_invalid grant_stream_not_allowed
+403 field_not_granted permission_error
 404 not_found connection_not_found blob_not_found field_not_found query_not_found
 405 method_not_allowed
 415 unsupported_media_type
@@ -30,7 +30,7 @@ CONTRACT = """
 422 field_not_text
 429 rate_limit_exceeded quota_exceeded
 500 internal_error
-503 query_timeout storage_unavailable
+503 query_timeout storage_unavailable storage_read_only
 """
 # Codes of the owner's pages.
 ELSEWHERE = """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -19,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
-def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Generator[Path]:
     """The folder of an environment that has the wheel, and the libraries of this one."""
     folder = tmp_path_factory.mktemp("wheel")
     pip = (sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check")
@@ -34,7 +35,8 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     # a path in a .pth file is searched, and its own .pth files, as that of this checkout, are not
     (packages,) = (folder / "env" / "lib").glob("*/site-packages")
     (packages / "libraries.pth").write_text(sysconfig.get_path("purelib"))
-    return python.parent
+    yield python.parent
+    shutil.rmtree(folder)  # the search for secrets takes letters in code for a code of a user
 
 
 def ran(*arguments: str | Path) -> str:

@@ -1,7 +1,7 @@
 """`pdpp doctor --security`: what on this machine would let somebody in.
 
-Rule: it looks and changes nothing.  What cannot be seen from here is said to be so, and counts as
-no fault.
+Rule: it looks, and changes no more than every command that opens the store.  What cannot be seen
+from here is said to be so, and counts as no fault.
 Source: docs/threat-model.md; docs/contract/authorization-server.md 1, 13.1, 14.1.
 """
 

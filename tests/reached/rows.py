@@ -19,6 +19,7 @@ import orjson
 from tests.overheard import Answer
 
 _PAGE = re.compile(rb'data-error="([a-z_]+)"')
+_SESSION = re.compile(r"^/~[^/]+")
 _VARYING = re.compile(r"^/(consent|grants|grant-packages)/[^/]+(?=/revoke$|$)")
 _REASON = re.compile(r"([a-z_]+)(?: /\S*)?: ")
 
@@ -54,7 +55,8 @@ def row_of(answer: Answer) -> Row | None:
 
 
 def place(path: str) -> str:
-    """A path with what varies in it left out."""
+    """A path with what varies in it left out: ids, and the place of an owner's session."""
+    path = _SESSION.sub("", path)
     if path.startswith("/v1"):
         return "/v1"
     if path in ("/grants/current", "/owner/"):

@@ -20,6 +20,7 @@ def test_every_row_stands_once() -> None:
     [
         ("/oauth/token", "/oauth/token"),
         ("/consent/ar_x", "/consent/{id}"),
+        ("/~Ab12/consent/ar_x", "/consent/{id}"),
         ("/grants/grt_x/revoke", "/grants/{id}/revoke"),
         ("/grant-packages/gpkg_x/revoke", "/grant-packages/{id}/revoke"),
         ("/grants/current", "/grants/current"),

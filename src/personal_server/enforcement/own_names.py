@@ -66,7 +66,6 @@ def _raw(raw: Data, granted: Collection[str]) -> Data:
     }
     return {
         **{name: raw[name] for name in _SHOWN if name in raw},
-        "display": {"label": raw["display"]["label"]},
         "schema": {"type": "object", **named},
         "query": {name: _asked(name, query[name], granted) for name in _QUERY if name in query},
     }

@@ -37,6 +37,7 @@ from personal_server.resource_server.envelopes import (
     Meta,
     SelfLink,
     ShownSource,
+    StreamLabel,
     meta_of,
     named_page,
     page_of,
@@ -164,13 +165,6 @@ class SentQuery(WireObject):
     aggregations: SentAggregations | None = None
 
 
-class SentLabel(WireObject):
-    """How a stream is shown."""
-
-    label: str
-    detail: str | None = None
-
-
 class SentSelection(WireObject):
     """What a client may choose from a stream."""
 
@@ -193,7 +187,7 @@ class SentStream(WireObject, kw_only=True):
         msgspec.Meta(min_length=1, max_length=declaration_document.MAX_KEY_FIELDS),
     ]
     selection: SentSelection
-    display: SentLabel | None = None
+    display: StreamLabel | None = None
     cursor_field: Name | None = None
     consent_time_field: Name | None = None
     views: Sequence[SentView] | None = None

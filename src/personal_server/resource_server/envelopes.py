@@ -70,6 +70,13 @@ class PageLinks(WireObject, kw_only=False, rename={"here": "self"}):
     next: RoutePath | None
 
 
+class StreamLabel(WireObject):
+    """How a stream is shown."""
+
+    label: str
+    detail: str | None = None
+
+
 class ShownSource(WireObject, kw_only=False):
     """Where data comes from."""
 

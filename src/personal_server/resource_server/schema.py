@@ -69,6 +69,7 @@ from personal_server.resource_server.envelopes import (
     Meta,
     SelfLink,
     ShownSource,
+    StreamLabel,
     completed,
     meta_of,
     page_of,
@@ -152,7 +153,7 @@ class StreamMetadata(WireObject, kw_only=True, tag_field="object", tag="stream_m
     component: ClassVar = "StreamMetadata"
 
     name: Word
-    display: AnyObject
+    display: StreamLabel
     primary_key: Sequence[Word]
     cursor_field: Word | None
     consent_time_field: Word | None
@@ -374,7 +375,7 @@ def full_row(authority: ReadAuthority, entry: StreamEntry) -> StreamMetadata:
     raw = cast("Mapping[str, Any]", stream.raw)
     return StreamMetadata(
         name=stream.name,
-        display=raw["display"],
+        display=StreamLabel(stream.label, stream.detail),
         primary_key=stream.primary_key,
         cursor_field=stream.cursor_field,
         consent_time_field=stream.consent_time_field,

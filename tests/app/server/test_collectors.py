@@ -122,9 +122,11 @@ async def test_a_run_of_a_collector_ends_with_the_records_it_means(
             await push(collector, RUN)
             state = (await collector.get("/v1/state/plays")).json()
         listed = (await owner.get("/v1/streams/plays/records?order=asc")).json()
+        described = await owner.get("/v1/streams/plays")
         limited = await owner.get(
             "/v1/streams/plays/records?connector_instance_id=" + connection_id + "&count=exact"
         )
+    assert described.json()["display"] == {"label": "Plays"}, described.text
     assert "/streams/0/semantics" in [each["path"] for each in declared["adapted"]]
     assert "/capabilities/proven" in declared["kept"]
     assert sorted(row["data"]["id"] for row in listed["data"]) == ["play1", "play2", "play3"]

@@ -78,6 +78,8 @@ class Settings:
     max_connections: int = 1_000
     stalled_seconds: int = 30
     log_level: str = "info"
+    metrics_bind: tuple[str, int] | None = None
+    metrics_token_file: Path | None = None
     backup_dir: Path | None = None
     backup_every_hours: int = 24
     backup_keep: int = 7
@@ -157,12 +159,15 @@ def from_env(
         max_connections=read.integer("PDPP_MAX_CONNECTIONS", 1_000, 16, 10**6),
         stalled_seconds=read.integer("PDPP_STALLED_SECONDS", 30, 1, 3_600),
         log_level=read.choice("PDPP_LOG_LEVEL", ("info", "debug", "warning", "error")),
+        metrics_bind=read.parsed("PDPP_METRICS_BIND", _parse_bind, None),
+        metrics_token_file=read.folder("PDPP_METRICS_TOKEN_FILE"),
         backup_dir=read.folder("PDPP_BACKUP_DIR"),
         backup_every_hours=read.integer("PDPP_BACKUP_EVERY_HOURS", 24, 1, 8_760),
         backup_keep=read.integer("PDPP_BACKUP_KEEP", 7, 1, 10_000),
         backup_recipient=read.text("PDPP_BACKUP_RECIPIENT") or None,
         limits=_limits(read),
     )
+    _require_guarded_figures(settings)
     if settings.public_url == FORWARDED and not (
         settings.trusted_proxies and settings.trusted_hosts
     ):
@@ -170,6 +175,19 @@ def from_env(
             "PDPP_PUBLIC_URL=forwarded needs PDPP_TRUSTED_PROXIES and PDPP_TRUSTED_HOSTS."
         )
     return settings
+
+
+def _require_guarded_figures(settings: Settings) -> None:
+    """Figures are open to whoever reaches their listener on this machine, else to a token."""
+    bound = settings.metrics_bind
+    if bound is None:
+        return
+    if bound[0] not in _LOOPBACK_NAMES and settings.metrics_token_file is None:
+        raise InvalidSetting(
+            "PDPP_METRICS_BIND names an address that others reach; set PDPP_METRICS_TOKEN_FILE."
+        )
+    if bound[1] and bound[1] == settings.bind_port:
+        raise InvalidSetting("PDPP_METRICS_BIND needs a port of its own.")
 
 
 def set_variables(environ: Mapping[str, str] = os.environ) -> dict[str, str]:  # noqa: TID251

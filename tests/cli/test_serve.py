@@ -123,7 +123,7 @@ def test_a_busy_port_is_named_in_one_sentence() -> None:
         other.bind(("127.0.0.1", 0))
         other.listen()
         settings = from_env({"PDPP_BIND": f"127.0.0.1:{other.getsockname()[1]}"})
-        with pytest.raises(CommandError) as raised, listening(settings):
+        with pytest.raises(CommandError) as raised, listening("127.0.0.1", settings.bind_port):
             pass
     assert raised.value.failure.exit_code == 69
     assert str(other) not in raised.value.failure.message

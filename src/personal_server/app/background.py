@@ -29,7 +29,7 @@ class BackgroundTask:
     """Work that comes back every so many seconds, and how it went the last times.
 
     Shapes: `work` is called in a worker thread, `at_stop` once more when the server stops;
-        `failures` counts those since it last succeeded,
+        `failures` counts those since it last succeeded (at `succeeded_at_ns`, 0 before),
         `code` is the last one's.
     """
 
@@ -40,6 +40,7 @@ class BackgroundTask:
     failures: int = field(default=0, init=False)
     code: str = field(default="", init=False)
     failing_since_ns: int = field(default=0, init=False)
+    succeeded_at_ns: int = field(default=0, init=False)
 
     @property
     def pause_seconds(self) -> float:
@@ -60,7 +61,7 @@ class BackgroundTasks:
     ) -> None:
         self._clock = clock
         self._sleep = sleep
-        self._tasks: list[BackgroundTask] = []
+        self.tasks: list[BackgroundTask] = []
 
     def register(
         self,
@@ -74,23 +75,23 @@ class BackgroundTasks:
 
         `name` is what health and the log call it.
         """
-        self._tasks.append(BackgroundTask(name, every_seconds, work, at_stop))
+        self.tasks.append(BackgroundTask(name, every_seconds, work, at_stop))
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None, None]:
         """Do everything that is registered, until the block ends."""
         async with anyio.create_task_group() as group:
-            for task in self._tasks:
+            for task in self.tasks:
                 group.start_soon(self._keep_doing, task)
             yield
             group.cancel_scope.cancel()
-        for task in self._tasks:
+        for task in self.tasks:
             if task.at_stop:
                 await self._do(task)
 
     def faults(self) -> Iterator[Fault]:
         """What failed and has not succeeded since."""
-        for task in self._tasks:
+        for task in self.tasks:
             if task.failures:
                 yield Fault(
                     f"task.{task.name}",
@@ -124,4 +125,4 @@ class BackgroundTasks:
         else:
             if task.failures:
                 _log.warning("background task %s works again", task.name)
-            task.failures = 0
+            task.failures, task.succeeded_at_ns = 0, self._clock()

@@ -8,12 +8,14 @@ Source: docs/contract/resource-server.md 1.8, 1.9.
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import socket
 from collections.abc import Generator
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -25,7 +27,16 @@ CLOSING_SECONDS = 5
 IDLE_SECONDS = 75
 ACCEPTED_AT_ONCE = 128
 TICKS_A_SECOND = 10
+FEW_CONNECTIONS = 16
 STOPPING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+@dataclass(frozen=True, slots=True)
+class SecondListener:
+    """Where something else is answered, and by whom."""
+
+    app: ASGIApp
+    listener: socket.socket
 
 
 class HttpServer(uvicorn.Server):
@@ -35,24 +46,25 @@ class HttpServer(uvicorn.Server):
     opened.
     """
 
-    def __init__(self, app: ASGIApp, connections: Connections) -> None:
+    def __init__(
+        self, app: ASGIApp, connections: Connections, second: SecondListener | None = None
+    ) -> None:
         self._connections = connections
-        super().__init__(
-            uvicorn.Config(
-                app,
-                log_config=None,
-                access_log=False,
-                server_header=False,
-                proxy_headers=False,
-                lifespan="on",
-                http=cast("Any", partial(CallerProtocol, held=connections)),
-                ws="none",
-                backlog=ACCEPTED_AT_ONCE,
-                h11_max_incomplete_event_size=LARGEST_HEAD_BYTES,
-                timeout_keep_alive=IDLE_SECONDS,
-                timeout_graceful_shutdown=CLOSING_SECONDS,
+        self._second = second
+        self._few = replace(connections, most=FEW_CONNECTIONS, open={})
+        super().__init__(_config(app, connections, lifespan="on"))
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen; who comes to the second listener takes nobody's place at the first."""
+        await super().startup(sockets)
+        if self._second is not None:
+            config = _config(self._second.app, self._few, lifespan="off")
+            config.load()
+            protocol = partial(
+                CallerProtocol, config, self.server_state, dict[str, Any](), held=self._few
             )
-        )
+            loop = asyncio.get_running_loop()
+            self.servers.append(await loop.create_server(protocol, sock=self._second.listener))
 
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
@@ -66,11 +78,31 @@ class HttpServer(uvicorn.Server):
         """What uvicorn does ten times a second, and what a second brings."""
         if counter % TICKS_A_SECOND == 0:
             self._connections.end_stalled()
+            self._few.end_stalled()
         return await super().on_tick(counter)
 
     def serve_on(self, listener: socket.socket) -> None:
         """Serve until a signal."""
         self.run(sockets=[listener])
+
+
+def _config(
+    app: ASGIApp, connections: Connections, lifespan: Literal["on", "off"]
+) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        lifespan=lifespan,
+        http=cast("Any", partial(CallerProtocol, held=connections)),
+        ws="none",
+        backlog=ACCEPTED_AT_ONCE,
+        h11_max_incomplete_event_size=LARGEST_HEAD_BYTES,
+        timeout_keep_alive=IDLE_SECONDS,
+        timeout_graceful_shutdown=CLOSING_SECONDS,
+    )
 
 
 def stop_before_serving() -> None:

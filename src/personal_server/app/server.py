@@ -25,6 +25,7 @@ from personal_server.app.stores import Stores, command_origin, open_stores
 from personal_server.authorization_server.application import SEGMENTS as AUTHORIZATION_SEGMENTS
 from personal_server.authorization_server.application import (
     WELL_KNOWN,
+    AuthorizationApplication,
     AuthorizationParts,
     authorization_app,
 )
@@ -81,11 +82,12 @@ from personal_server.upkeep.logs import seal_logs, signing_key
 from personal_server.upkeep.rebuilds import EVERY_SECONDS as REBUILDS_EVERY_SECONDS
 from personal_server.upkeep.rebuilds import RebuildWork
 from personal_server.upkeep.scratch import sweep_scratch
-from personal_server.web.application import Application
+from personal_server.web.application import Application, Surface
 from personal_server.web.guarded_fetch import GuardedFetch
 from personal_server.web.health import Fault, Health
 from personal_server.web.limits import FailedBearers
 from personal_server.web.requests import origin_policy
+from personal_server.web.traffic import IN_PROCESS, Traffic
 
 # Clients that the owner set up by hand: the `[[clients]]` tables of `config.toml`.
 #
@@ -185,6 +187,9 @@ class Server:
     stores: Stores
     sign_in: OwnerSignIn
     health: Health
+    background: BackgroundTasks
+    traffic: Traffic
+    surfaces: Mapping[str, Surface[Any, Any]]
 
     def sign_in_link(self) -> str:
         """A fresh link that signs the owner in once."""
@@ -218,7 +223,8 @@ def compose(
     resolver = TokenResolver(stores.authorization, stores.clock)
     sign_in = OwnerSignIn(stores.authorization, stores.clock, stores.random_bytes)
     v1 = _resource_server(settings, stores, resolver, recorder, origins)
-    hosted = _hosted(settings, resolver, origins, v1)
+    traffic = Traffic()
+    hosted = _hosted(settings, resolver, origins, traffic.measured(IN_PROCESS, v1))
     console = console_app(_console_parts(settings, stores, sign_in))
     authorization = _authorization(settings, stores, sign_in, resolver.uses, origins, fetch)
     watch = ClockWatch(stores.upkeep, stores.clock, time.monotonic_ns)
@@ -238,8 +244,11 @@ def compose(
         FailedBearers(settings.limits.failed_tokens_per_minute, stores.clock),
         lambda: _lifetime(hosted, background),
         health,
+        traffic,
     )
-    return Server(app, command_origin(settings), stores, sign_in, health)
+    surfaces = {"v1": v1, "mcp": hosted, "owner": console, "oauth": authorization}
+    origin = command_origin(settings)
+    return Server(app, origin, stores, sign_in, health, background, traffic, surfaces)
 
 
 def _resource_server(
@@ -280,7 +289,7 @@ def _authorization(
     uses: TokenUses,
     origins: tuple[str, ...],
     fetch: GuardedFetch,
-) -> ASGIApp:
+) -> AuthorizationApplication:
     configuration = Configuration(
         origins=origins,
         dynamic_registration=settings.dynamic_registration,

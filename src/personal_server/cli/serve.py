@@ -5,13 +5,14 @@ from __future__ import annotations
 import socket
 import sys
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter, validators
 from rich.console import Console
 from rich.markup import escape
+from starlette.types import ASGIApp
 
 from personal_server.app.connections import (
     Connections,
@@ -19,7 +20,7 @@ from personal_server.app.connections import (
     raise_descriptor_limit,
 )
 from personal_server.app.core_dumps import forbid_core_dumps
-from personal_server.app.http_server import HttpServer, stop_before_serving
+from personal_server.app.http_server import HttpServer, SecondListener, stop_before_serving
 from personal_server.app.server import Server, open_server
 from personal_server.app.stores import command_origin
 from personal_server.cli.exits import CommandError, settings_or_exit
@@ -28,6 +29,8 @@ from personal_server.granting.owner_sessions import OwnerSignIn
 from personal_server.granting.passkeys import has_passkey
 from personal_server.settings import Settings
 from personal_server.web.logs import configure_logging
+
+SHORTEST_TOKEN = 32
 
 
 def serve(
@@ -48,14 +51,18 @@ def serve(
     forbid_core_dumps()
     settings = settings_or_exit(port, data_dir)
     configure_logging(settings.log_level)
-    with listening(settings) as listener, open_server(settings) as server:
+    with ExitStack() as stack:
+        listener = stack.enter_context(listening(settings.bind_host, settings.bind_port))
+        second = stack.enter_context(figures_listener(settings))
+        server = stack.enter_context(open_server(settings))
         require_password(server.sign_in, settings)
         listener.listen()  # from here on callers wait instead of being refused
         greet(server, settings, Console(stderr=True, highlight=False))
         most = connections_within(settings.max_connections, raise_descriptor_limit())
         connections = Connections(most, settings.stalled_seconds)
         server.health.register(connections.faults)
-        HttpServer(server.app, connections).serve_on(listener)
+        figures = second and SecondListener(figures_app(settings, server, connections), second)
+        HttpServer(server.app, connections, figures).serve_on(listener)
 
 
 def require_password(sign_in: OwnerSignIn, settings: Settings) -> None:
@@ -65,14 +72,7 @@ def require_password(sign_in: OwnerSignIn, settings: Settings) -> None:
     """
     path = settings.owner_password_file
     if path is not None and not sign_in.has_password():
-        try:
-            sign_in.set_password(path.read_text(encoding="utf-8").rstrip("\r\n"))
-        except (OSError, UnicodeDecodeError):
-            raise CommandError(
-                "config",
-                "The file that PDPP_OWNER_PASSWORD_FILE names cannot be read.",
-                "Name a file of yours with the password on its first line.",
-            ) from None
+        sign_in.set_password(_text_of(path, "PDPP_OWNER_PASSWORD_FILE"))
     known = sign_in.has_password() or has_passkey(sign_in.store, command_origin(settings))
     if not settings.is_loopback and not known:
         raise CommandError(
@@ -82,24 +82,62 @@ def require_password(sign_in: OwnerSignIn, settings: Settings) -> None:
         )
 
 
+def figures_listener(settings: Settings) -> AbstractContextManager[socket.socket | None]:
+    """Where the figures are asked for, if anywhere.  Raises: CommandError (`unavailable`)."""
+    if settings.metrics_bind is None:
+        return nullcontext()
+    return listening(*settings.metrics_bind, "PDPP_METRICS_BIND")
+
+
+def figures_app(settings: Settings, server: Server, connections: Connections) -> ASGIApp:
+    """What answers there.  Raises: CommandError (`config`)."""
+    # the library of the format is loaded by those alone who asked for it
+    from personal_server.app.figures import FiguresApp, ServerFigures  # noqa: PLC0415
+
+    token = None
+    if settings.metrics_token_file is not None:
+        token = _text_of(settings.metrics_token_file, "PDPP_METRICS_TOKEN_FILE")
+        if len(token) < SHORTEST_TOKEN:
+            raise CommandError(
+                "config",
+                f"The token in the file that PDPP_METRICS_TOKEN_FILE names is shorter than"
+                f" {SHORTEST_TOKEN} characters.",
+                "Make one: openssl rand -hex 32 > FILE",
+            )
+    return FiguresApp(ServerFigures(server, connections), token)
+
+
+def _text_of(path: Path, variable: str) -> str:
+    try:
+        return path.read_text(encoding="utf-8").rstrip("\r\n")
+    except (OSError, UnicodeDecodeError):
+        raise CommandError(
+            "config",
+            f"The file that {variable} names cannot be read.",
+            "Name a file of yours with nothing else in it.",
+        ) from None
+
+
 @contextmanager
-def listening(settings: Settings) -> Generator[socket.socket, None, None]:
+def listening(
+    host: str, port: int, variable: str = "PDPP_BIND"
+) -> Generator[socket.socket, None, None]:
     """The listening socket; taken before anything else, so that a busy port costs nothing.
 
     Raises: CommandError (`unavailable`).
     """
-    family = socket.AF_INET6 if ":" in settings.bind_host else socket.AF_INET
-    address = f"{settings.bind_host}:{settings.bind_port}"
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    address = f"{host}:{port}"
     # Named as TCP, or asyncio leaves Nagle's delay on and small answers take 40 ms.
     with socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            listener.bind((settings.bind_host, settings.bind_port))
+            listener.bind((host, port))
         except OSError:
             raise CommandError(
                 "unavailable",
                 f"Something already listens on {address}, or the address is not this machine's.",
-                "Stop it, or choose another with PDPP_BIND=127.0.0.1:PORT.",
+                f"Stop it, or choose another with {variable}=127.0.0.1:PORT.",
             ) from None
         yield listener
 

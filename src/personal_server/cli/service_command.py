@@ -288,8 +288,12 @@ def this_command() -> ServerCommand:
     """The program that runs, with the settings that are set here and the data directory named."""
     settings = settings_or_exit()
     environ = {**set_variables(), "PDPP_DATA_DIR": str(settings.data_dir.absolute())}
-    if settings.owner_password_file is not None:
-        environ["PDPP_OWNER_PASSWORD_FILE"] = str(settings.owner_password_file.absolute())
+    for name, path in (
+        ("PDPP_OWNER_PASSWORD_FILE", settings.owner_password_file),
+        ("PDPP_METRICS_TOKEN_FILE", settings.metrics_token_file),
+    ):
+        if path is not None:
+            environ[name] = str(path.absolute())
     return ServerCommand((sys.executable, "-m", "personal_server.cli", "serve"), environ)
 
 

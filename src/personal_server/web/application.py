@@ -54,6 +54,7 @@ from personal_server.web.responses import (
     set_fixed_headers,
 )
 from personal_server.web.routing import Match, Route, RouteDeclaration, RouteTable
+from personal_server.web.traffic import NETWORK, Traffic
 from personal_server.web.workers import Capacity, Workers
 
 WRITING = Capacity(threads=2, waiting=64, wait_seconds=30.0)
@@ -156,9 +157,12 @@ class Surface(ABC, Generic[D, C]):
             response = await self.steps(exchange)
         except Exception as error:  # noqa: BLE001 (the one boundary)
             failure = translate(error, request.request_id)
+            note(request.scope, error=failure.code)
             response = self.refuse(exchange, failure)
             if isinstance(failure, MethodNotAllowed) and exchange.match is not None:
                 response.headers["Allow"] = ", ".join(exchange.match.methods)
+        if exchange.found is not None:
+            note(request.scope, route=exchange.found.name)
         set_fixed_headers(response, request.request_id)
         if _is_readable_anywhere(exchange):
             response.headers.update(READABLE_ANYWHERE)
@@ -208,6 +212,11 @@ class Surface(ABC, Generic[D, C]):
             exchange.closing.callback(exchange.spool.close)
         else:
             exchange.body = await read_body(rule, request.receive)
+
+
+def note(scope: Scope, **said: str) -> None:
+    """Say of a request what its traffic is counted by."""
+    scope.setdefault("state", {}).update(said)
 
 
 def _is_readable_anywhere(exchange: Exchange[D, C]) -> bool:
@@ -298,8 +307,10 @@ class Application:
         failed_bearers: FailedBearers,
         lifetime: Lifetime = nullcontext,
         health: Health | None = None,
+        traffic: Traffic | None = None,
     ) -> None:
         self._health = health or Health()
+        self._answer = (traffic or Traffic()).measured(NETWORK, self._respond)
         self._policy = policy
         self._lifetime = lifetime
         self._parts = {segment: part for segments, part in parts for segment in segments}
@@ -311,7 +322,7 @@ class Application:
         if scope["type"] == "lifespan":
             await self._live(receive, send)
         elif scope["type"] == "http":
-            await self._respond(scope, receive, send)
+            await self._answer(scope, receive, send)
 
     async def _live(self, receive: Receive, send: Send) -> None:
         await receive()
@@ -327,11 +338,10 @@ class Application:
         try:
             _check_form(scope, headers)
             address = self._settle(scope, headers, request_id)
-        except MisdirectedRequest as error:
-            await _refuse(error, request_id, send)
-            return
         except PersonalServerError as error:
-            await _refuse(error, request_id, send, Connection="close")
+            note(scope, error=error.code)
+            closing = {} if isinstance(error, MisdirectedRequest) else {"Connection": "close"}
+            await _refuse(error, request_id, send, **closing)
             return
         if is_public_document(scope["path"]):
             send = readable_anywhere(send)
@@ -340,7 +350,7 @@ class Application:
                 return
         bearer = sent_bearer(headers.get("authorization"))
         if bearer is not None:
-            send = self._limiting_refusals(send, address, bearer, request_id)
+            send = self._limiting_refusals(scope, send, address, bearer)
         await self._part_of(scope)(scope, receive, send)
 
     def _settle(self, scope: Scope, headers: Mapping[str, str], request_id: str) -> str:
@@ -370,12 +380,13 @@ class Application:
             refusal = MethodNotAllowed("This address takes GET.")
             await _refuse(refusal, scope["state"]["request_id"], send, Allow="GET, HEAD")
             return
+        note(scope, route=f"GET {scope['path']}")
         response = self._health.response(scope["path"])
         if scope["method"] == "HEAD":
             response.body = b""
         await _send(response, send)
 
-    def _limiting_refusals(self, send: Send, address: str, bearer: str, request_id: str) -> Send:
+    def _limiting_refusals(self, scope: Scope, send: Send, address: str, bearer: str) -> Send:
         """Turn a refused bearer into a 429 where it was refused too often before."""
         limited = False
 
@@ -386,6 +397,8 @@ class Application:
                     self._failed.count(address, bearer)
                 except RateLimitExceeded as error:
                     limited = True
+                    note(scope, error=error.code)
+                    request_id = scope["state"]["request_id"]
                     await _refuse(error, request_id, send, **_lasting(message))
             if not limited:
                 await send(message)

@@ -38,6 +38,16 @@ class Workers:
         self._streams: CapacityLimiter | None = None
 
     @property
+    def waiting(self) -> int:
+        """How many calls wait for a thread."""
+        return self._waiting
+
+    @property
+    def working(self) -> int:
+        """How many threads work on a call."""
+        return 0 if self._free is None else self._capacity.threads - self._free.value
+
+    @property
     def are_busy(self) -> bool:
         """Whether further work would have to wait."""
         return self._free is not None and self._free.value == 0

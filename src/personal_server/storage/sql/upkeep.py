@@ -92,6 +92,11 @@ _SOURCES = (
     f" FROM {SourceRow.table} ORDER BY {SourceRow.connection_id}, {SourceRow.stream}"
 )
 _BLOBS = f"SELECT DISTINCT {BlobUploadRow.blob_id} FROM {BlobUploadRow.table} ORDER BY 1"  # noqa: S608
+_BLOB_SIZES = (
+    "SELECT count(*), ifnull(sum(size_bytes), 0) FROM"  # noqa: S608
+    f" (SELECT DISTINCT {BlobUploadRow.blob_id}, {BlobUploadRow.size_bytes} AS size_bytes"
+    f" FROM {BlobUploadRow.table})"
+)
 _GRANTS = f"SELECT count(*) FROM {GrantRow.table}"  # noqa: S608
 
 
@@ -145,6 +150,11 @@ class SqlUpkeepStore:
                 streams,
                 tuple(blob_id for (blob_id,) in session.rows(_BLOBS)),
             )
+
+    def blob_sizes(self) -> tuple[int, int]:
+        """How many blobs there are, and their bytes."""
+        with self._database.read() as session:
+            return session.rows(_BLOB_SIZES)[0]
 
     def ledger_size(self) -> tuple[int, ...]:
         """Grows with what a ledger has to be told."""

@@ -45,4 +45,4 @@ def test_help_loads_no_command() -> None:
 
 @pytest.mark.parametrize("arguments", [["--version"], ["status", "--help"], ["export", "--help"]])
 def test_a_light_command_loads_nothing_heavy(arguments: list[str]) -> None:
-    assert not loaded(*arguments) & {"starlette", "mcp", "uvicorn", "dateparser", "ofxparse"}
+    assert not loaded(*arguments) & {"starlette", "mcp", "uvicorn", "dateparser", "icalendar"}

@@ -1,5 +1,11 @@
+import time
 from pathlib import Path
 
+import pytest
+
+from personal_server.domain.source_item import SourceRecord
+from personal_server.sources.bank import BankSource
+from personal_server.sources.common.export import open_export
 from tests.sources.reading import read_path, records_of, skips_of
 from tests.sources.specimens.bank import BANK, BROKER
 
@@ -64,15 +70,18 @@ def test_a_status_that_cannot_be_read_costs_nothing(tmp_path: Path) -> None:
     assert skips_of(items) == []
 
 
-def test_an_account_without_a_number_is_reported_and_the_next_one_read(tmp_path: Path) -> None:
+def test_an_account_without_a_number_is_reported_and_keeps_its_payments(tmp_path: Path) -> None:
     whole = BANK.decode("cp1252")
     nameless = whole.replace("<ACCTID>DE0012345678", "")
     second = whole[whole.index("<BANKMSGSRSV1>") : whole.index("</OFX>")]
     content = nameless.replace("</OFX>", f"{second}</OFX>").encode("cp1252")
     (tmp_path / "statement").write_bytes(content)
     items = read_path(tmp_path / "statement")
-    assert skips_of(items) == ["bad_record"]
-    assert len(records_of(items, "accounts")) == 1
+    assert skips_of(items) == ["no_account_number"]
+    unnamed, named = records_of(items, "accounts")
+    assert (unnamed["number"], named["number"]) == (None, "DE0012345678")
+    of = [payment["account_id"] for payment in records_of(items, "transactions")]
+    assert of == [unnamed["id"]] * 4 + [named["id"]] * 4
 
 
 def test_two_alike_that_the_bank_gives_no_id_are_two_each_time(tmp_path: Path) -> None:
@@ -95,3 +104,86 @@ def test_a_broken_trade_costs_only_itself(tmp_path: Path) -> None:
     assert [t["amount_minor"] for t in records_of(items, "trades")] == [-2100, -200]
     assert [t["units"] for t in records_of(items, "trades")] == [2, None]
     assert skips_of(items) == ["bad_date"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (b"<!-- as the bank sent it -->\n", b""),
+        (b"<!--\n", b""),  # with the header in it, as converters write
+        (b"HTTP/1.1 200 OK\r\nContent-Type: application/x-ofx\r\n\r\n", b""),
+        (b'<?xml version="1.0"?>\n<!-- page 610 -->\n<answer><body>\n', b"</body></answer>"),
+    ],
+)
+def test_a_comment_or_a_wrapper_before_it_is_passed_over(
+    tmp_path: Path, before: bytes, after: bytes
+) -> None:
+    inner = BANK.replace(b"\n\n<OFX>", b"\n-->\n<OFX>") if before == b"<!--\n" else BANK
+    (tmp_path / "statement").write_bytes(before + inner + after)
+    items = read_path(tmp_path / "statement")
+    assert {key for key, _ in items} == {"bank"}
+    assert len(records_of(items, "transactions")) == 4
+    assert skips_of(items) == []
+
+
+def test_a_note_about_ofx_is_no_statement(tmp_path: Path) -> None:
+    (tmp_path / "ofx.md").write_text("# Formats\n\nA file begins with `<OFX>` or OFXHEADER:100.\n")
+    assert {key for key, _ in read_path(tmp_path)} == {"notes"}
+
+
+def test_names_with_a_prefix_are_known(tmp_path: Path) -> None:
+    whole = BANK.decode("cp1252").replace("STMTTRN>", "o:STMTTRN>")
+    (tmp_path / "statement").write_bytes(whole.encode("cp1252"))
+    assert len(records_of(read_path(tmp_path / "statement"), "transactions")) == 4
+
+
+def test_the_charset_that_the_header_names_counts(tmp_path: Path) -> None:
+    russian = BANK.decode("cp1252").replace("CHARSET:1252", "CHARSET:1251").replace("ä", "ж")
+    (tmp_path / "statement").write_bytes(russian.encode("cp1251"))
+    first, *_ = records_of(read_path(tmp_path / "statement"), "transactions")
+    assert first["payee"] == "Bжcker & Co"
+
+
+def test_a_payment_that_is_not_booked_is_named(tmp_path: Path) -> None:
+    pending = "<STMTTRNP><TRNTYPE>DEBIT<DTTRAN>20240201<TRNAMT>-1<NAME>Later</STMTTRNP>"
+    whole = BANK.decode("cp1252").replace("<LEDGERBAL>", f"{pending}<LEDGERBAL>")
+    (tmp_path / "statement").write_bytes(whole.encode("cp1252"))
+    items = read_path(tmp_path / "statement")
+    assert skips_of(items) == ["not_booked"]
+    assert len(records_of(items, "transactions")) == 4
+
+
+@pytest.mark.parametrize("wrong", [b"X", b"<", b">"])
+def test_a_damaged_byte_costs_one_payment_at_most_and_that_is_named(
+    tmp_path: Path, wrong: bytes
+) -> None:
+    path = tmp_path / "statement"
+    first, last = BANK.index(b"<STMTTRN>"), BANK.index(b"<LEDGERBAL>")
+    for at in range(first, last):
+        path.write_bytes(BANK[:at] + wrong + BANK[at + 1 :])
+        with open_export(path) as export:
+            items = [("bank", item) for item in BankSource().read(export)]
+        kept, named = len(records_of(items, "transactions")), len(skips_of(items))
+        assert kept >= 3, at
+        assert kept + named >= 4, at
+
+
+def _statement_of(count: int) -> bytes:
+    head, entry, tail = BANK.partition(b"<STMTTRN><TRNTYPE>CREDIT")
+    tail = tail[tail.index(b"</BANKTRANLIST>") :]
+    payment = b"<STMTTRN><DTPOSTED>20240103<TRNAMT>-1.50<FITID>%d<NAME>Shop</STMTTRN>\n"
+    assert entry
+    return head + b"".join(payment % number for number in range(count)) + tail
+
+
+def test_a_long_statement_takes_time_by_its_length(tmp_path: Path) -> None:
+    seconds: list[float] = []
+    for count in (1_000, 8_000):
+        path = tmp_path / f"{count}.ofx"
+        path.write_bytes(_statement_of(count))
+        with open_export(path) as export:
+            begun = time.process_time()
+            read = sum(isinstance(i, SourceRecord) for i in BankSource().read(export))
+            seconds.append(time.process_time() - begun)
+        assert read == count + 3  # the account, one payment before, the balance
+    assert seconds[1] < 8 * seconds[0] * 2

@@ -5,16 +5,17 @@ from __future__ import annotations
 import re
 from datetime import datetime
 from decimal import Decimal
+from functools import lru_cache
 
-from ofxparse.mcc import codes
-from ofxparse.ofxparse import Account, AccountType, InvestmentAccount
+from iso18245 import InvalidMCC, MCCNotFound, get_mcc
 
 from personal_server.domain.source_item import Data, stable_id
-from personal_server.sources.bank.ofx import Balance, OfxEntry, line_or_none
+from personal_server.sources.bank.ofx import BALANCE_KINDS, OfxEntry, OfxStatement
 from personal_server.sources.common.errors import BadRecord
 from personal_server.sources.common.times import rendered
 
-_KINDS = {AccountType.CreditCard: "credit_card", AccountType.Investment: "investment"}
+_KINDS = {"ccacctfrom": "credit_card", "invacctfrom": "investment"}
+_NO_NUMBER = "(no number)"
 _CODE = re.compile(r"[A-Z]{3}")
 # ISO 4217: the currencies that have not two decimals, but none or three.
 _WHOLE = "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF"
@@ -25,19 +26,19 @@ _DECIMALS: dict[str, int] = {
 }
 
 
-def account_data(account: Account, institution: str | None, currency: str | None) -> Data:
-    """One account. Raises: BadRecord."""
-    number = line_or_none(account.account_id)
-    if number is None:
-        raise BadRecord("bad_record", "the account has no number")
-    broker = account.brokerid if isinstance(account, InvestmentAccount) else None
-    bank_code = line_or_none(account.routing_number) or line_or_none(broker)
-    kind = _KINDS.get(account.type) or (line_or_none(account.account_type) or "account").lower()
-    ending = re.sub(r"\W", "", number)[-4:]
-    name = " ".join(filter(None, [institution, kind.replace("_", " "), f"…{ending}"]))
+def account_data(account: OfxEntry | None, institution: str | None, currency: str | None) -> Data:
+    """One account; where the bank gives no number, its kind and code have to do."""
+    number = account.text("acctid") if account else None
+    bank_code = account.text("bankid", "brokerid") if account else None
+    listed = account.text("accttype") if account else None
+    form = _form_of(account)
+    kind = _KINDS.get(form) or (listed or "account").lower()
+    ending = re.sub(r"\W", "", number)[-4:] if number else None
+    shown = f"…{ending}" if ending else _NO_NUMBER
+    own = (bank_code, number) if number else (bank_code, institution, kind, "without a number")
     return {
-        "id": stable_id("acct", bank_code, number),
-        "name": name,
+        "id": stable_id("acct", *own),
+        "name": " ".join(filter(None, [institution, kind.replace("_", " "), shown])),
         "institution": institution,
         "kind": kind,
         "currency": _code(currency),
@@ -45,6 +46,12 @@ def account_data(account: Account, institution: str | None, currency: str | None
         "number": number,
         "bank_code": bank_code,
     }
+
+
+def _form_of(account: OfxEntry | None) -> str:
+    """Which element names the account: itself, or one inside it."""
+    inside = (name for name in _KINDS if account and (account.kind == name or account.inner(name)))
+    return next(inside, "")
 
 
 def transaction_data(entry: OfxEntry, account_id: str, currency: str | None) -> Data:
@@ -73,22 +80,39 @@ def transaction_data(entry: OfxEntry, account_id: str, currency: str | None) -> 
         # Some banks number what is no check with zeros.
         "check_number": check if (check or "").strip("0") else None,
         "reference": entry.text("refnum"),
-        "merchant_category": codes.get(merchant or "", {}).get("combined description"),
+        "merchant_category": _merchant_category(merchant or ""),
         "merchant_category_code": merchant,
         "counterparty_account": entry.text("acctid"),
         "bank_transaction_id": own_id,
     }
 
 
-def balance_data(balance: Balance, account_id: str, currency: str | None) -> Data:
+@lru_cache(maxsize=1024)
+def _merchant_category(code: str) -> str | None:
+    """What a merchant sells, by a code of ISO 18245."""
+    if not re.fullmatch(r"[0-9]{4}", code):
+        return None
+    try:
+        found = get_mcc(code)
+    except (InvalidMCC, MCCNotFound):
+        return None
+    return found.stripe_description or found.iso_description or found.usda_description or None
+
+
+def balance_data(
+    entry: OfxEntry, account_id: str, currency: str | None, statement: OfxStatement
+) -> Data:
     """What an account held. Raises: BadRecord."""
-    held_on = _required_moment(balance.entry, "dtasof").date().isoformat()
-    amount = _required_amount(balance.entry, balance.amount_name)
+    is_cash = entry.kind == "invbal"  # a broker dates the statement, not its parts
+    dated = statement.as_of if is_cash and statement.as_of else entry
+    held_on = _required_moment(dated, "dtasof").date().isoformat()
+    amount = _required_amount(entry, "availcash" if is_cash else "balamt")
+    kind = BALANCE_KINDS[entry.kind]
     return {
-        "id": stable_id("bal", account_id, balance.kind, held_on, _digits(amount)),
+        "id": stable_id("bal", account_id, kind, held_on, _digits(amount)),
         "account_id": account_id,
         "as_of": held_on,
-        "kind": balance.kind,
+        "kind": kind,
         **_money("amount", amount, currency),
     }
 

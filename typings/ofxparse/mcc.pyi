@@ -1,3 +1,0 @@
-"""Merchant category codes as the library lists them."""
-
-codes: dict[str, dict[str, str]]

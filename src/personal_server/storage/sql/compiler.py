@@ -95,11 +95,7 @@ class Compiler:
     def lines(self, walking: str = "") -> str:
         """All lines, with what a rebuild will give a column looked up in the text meanwhile."""
         table = f"r{self.number} r{walking}"
-        looked_up = [
-            f"{self._at(column)} AS {column.name}"
-            for column in self.layout.columns
-            if column.is_text
-        ]
+        looked_up = [f"{self._at(column)} AS {column.name}" for column in self.layout.rebuilding]
         return f"(SELECT r.*, {', '.join(looked_up)} FROM {table}) r" if looked_up else table  # noqa: S608
 
     def _at(self, column: Column) -> str:

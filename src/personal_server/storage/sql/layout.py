@@ -66,6 +66,11 @@ class Layout:
         """Columns by field."""
         return {column.field: column for column in self.columns}
 
+    @cached_property
+    def rebuilding(self) -> tuple[Column, ...]:
+        """Columns whose values are still taken from the JSON text."""
+        return tuple(column for column in self.columns if column.is_text)
+
     def column(self, field: str | None, kind: ValueKind | None = None) -> Column | None:
         """The column of a field, if it has one (of that kind)."""
         found = self.by_field.get(field or "")

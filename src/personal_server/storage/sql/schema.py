@@ -86,10 +86,11 @@ def missing_steps(session: Session, steps: Sequence[Step]) -> MissingSteps:
 def take_steps(session: Session, steps: Sequence[Step]) -> None:
     """Apply what the file lacks, and note it, in an open transaction."""
     missing = missing_steps(session, steps)
+    words = types_of(session.dialect)
     if missing.is_new:
-        session.run(in_dialect(_BEGIN, session.dialect))
+        session.run(_BEGIN.format(**words))
     for step in missing.steps:
-        session.run(in_dialect(step.sql, session.dialect))
+        session.run(step.sql.format(**words))
         session.run(_NOTE, (step.name,))
 
 
@@ -102,11 +103,11 @@ def _taken(versions: Mapping[str, int]) -> set[str]:
     return {_RELEASED, *(versions.keys() - numbered.keys())}
 
 
-def in_dialect(sql: str, dialect: Dialect) -> str:
-    """A step with the types of a database."""
-    return sql.format(
+def types_of(dialect: Dialect) -> dict[str, str]:
+    """What stands for the words in braces of a step."""
+    return {
         **{kind.value: dialect.column_type(kind) for kind in ColumnKind},
-        numbered=dialect.numbered_key,
-        by_key=dialect.table_options(rowid=False),
-        by_number=dialect.table_options(rowid=True),
-    )
+        "numbered": dialect.numbered_key,
+        "by_key": dialect.table_options(rowid=False),
+        "by_number": dialect.table_options(rowid=True),
+    }

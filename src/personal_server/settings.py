@@ -71,6 +71,7 @@ class Settings:
     owner_password_file: Path | None = None
     change_history_days: int = 180
     disclosure_log_days: int = 400
+    asked_detail_days: int = 30
     audit_log_days: int = 1_095
     max_blob_bytes: int = 50 * 1024**2
     mcp_resource_links: str = "auto"
@@ -152,6 +153,7 @@ def from_env(
         owner_password_file=Path(password_file) if password_file else None,
         change_history_days=read.integer("PDPP_CHANGE_HISTORY_DAYS", 180, 0, 36_500),
         disclosure_log_days=read.integer("PDPP_DISCLOSURE_LOG_DAYS", 400, 1, 36_500),
+        asked_detail_days=read.integer("PDPP_ASKED_DETAIL_DAYS", 30, 0, 36_500),
         audit_log_days=read.integer("PDPP_AUDIT_LOG_DAYS", 1_095, 1, 36_500),
         max_blob_bytes=read.integer("PDPP_MAX_BLOB_BYTES", 50 * 1024**2, 1, 2**40),
         mcp_resource_links=read.choice("PDPP_MCP_RESOURCE_LINKS", ("auto", "always", "never")),

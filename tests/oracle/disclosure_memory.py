@@ -5,8 +5,9 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-from personal_server.domain.disclosure import SERVED, DisclosureEntry
+from personal_server.domain.disclosure import SERVED, AskedDetail, DisclosureEntry
 from personal_server.domain.values import DAY_NANOSECONDS
 from personal_server.storage.ports import DisclosureQuery
 
@@ -16,6 +17,7 @@ class MemoryDisclosures:
 
     def __init__(self) -> None:
         self._entries: list[tuple[int, DisclosureEntry]] = []
+        self._details: dict[int, tuple[int, AskedDetail]] = {}
         self._number = 0
         self._lock = threading.Lock()
 
@@ -24,7 +26,9 @@ class MemoryDisclosures:
         with self._lock:
             for entry in entries:
                 self._number += 1
-                self._entries.append((self._number, entry))
+                self._entries.append((self._number, replace(entry, detail=None)))
+                if entry.detail is not None:
+                    self._details[self._number] = (entry.at_ns, entry.detail)
 
     def disclosures(self, query: DisclosureQuery) -> tuple[tuple[int, DisclosureEntry], ...]:
         """Entries with their numbers, newest first."""
@@ -53,6 +57,16 @@ class MemoryDisclosures:
                 if entry.outcome == SERVED and day >= since_ns // DAY_NANOSECONDS:
                     days[day] += entry.record_count
         return days
+
+    def asked_details(self, numbers: Sequence[int]) -> Mapping[int, AskedDetail]:
+        """What lies beside entries."""
+        with self._lock:
+            return {n: self._details[n][1] for n in numbers if n in self._details}
+
+    def forget_details(self, before_ns: int) -> None:
+        """Remove what lies beside older entries."""
+        with self._lock:
+            self._details = {n: d for n, d in self._details.items() if d[0] >= before_ns}
 
     def forget_disclosures(self, before_ns: int) -> None:
         """Remove entries older than the time they are kept."""

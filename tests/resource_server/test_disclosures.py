@@ -1,6 +1,7 @@
 import pytest
 
 from personal_server.domain.grant import StreamGrant
+from personal_server.storage.ports import DisclosureQuery
 from tests.resource_server.living import Living
 
 pytestmark = pytest.mark.anyio
@@ -85,3 +86,24 @@ async def test_bad_filters_are_refused(living: Living, query: str, param: str) -
     async with living.client() as owner:
         answer = await owner.get(f"{ROOT}?{query}")
     assert answer.json()["error"]["param"] == param
+
+
+async def test_what_a_client_asked_and_got_lies_beside_and_the_owners_reads_do_not(
+    living: Living,
+) -> None:
+    async with living.client("client") as client:
+        await client.get("/v1/search?q=rain&streams=entries")
+        await client.get("/v1/streams/entries/records?fields=id&limit=1")
+        await client.get("/v1/streams/entries/records/none")
+    async with living.client() as owner:
+        await owner.get("/v1/search?q=rain")
+    assert living.recorder.flush()
+    found = living.disclosures.disclosures(DisclosureQuery(10))
+    details = living.disclosures.asked_details([number for number, _ in found])
+    kept = [(d.asked, d.keys) for d in (details.get(n) for n, _ in found) if d is not None]
+    assert kept == [
+        ("/v1/streams/entries/records/none", ()),
+        ("/v1/streams/entries/records?fields=id&limit=1", ("e2",)),
+        ("/v1/search?q=rain&streams=entries", ("e2", "e1")),
+    ]
+    assert "none" not in str(await rows(living))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from personal_server.domain.disclosure import DENIED, SERVED, DisclosureEntry
+from personal_server.domain.disclosure import DENIED, SERVED, AskedDetail, DisclosureEntry
 from personal_server.storage.ports import DisclosureQuery, DisclosureStore
 from personal_server.storage.sql.disclosures import SqlDisclosures
 from personal_server.storage.sqlite.database import SqliteDatabase
@@ -93,3 +93,15 @@ def test_what_was_served_is_counted_by_day(store: DisclosureStore) -> None:
     assert dict(store.served_by_day(3 * DAY_NS + 17)) == {3: 14}
     store.forget_disclosures(DAY_NS)
     assert dict(store.served_by_day(0)) == {3: 14}
+
+
+def test_what_was_asked_lies_beside_an_entry_and_goes_before_it(store: DisclosureStore) -> None:
+    detail = AskedDetail(b"s" * 32, "/v1/search?q=rain", ("ent_1", "ent_2"))
+    store.append_disclosures([FIRST, replace(SECOND, detail=detail)])
+    numbers = [number for number, _ in store.disclosures(DisclosureQuery(10))]
+    assert list(store.asked_details(numbers).values()) == [detail]
+    store.forget_details(200)
+    assert store.asked_details(numbers) != {}
+    store.forget_details(201)
+    assert store.asked_details(numbers) == {}
+    assert ids(store, DisclosureQuery(10)) == ["dis_2", "dis_1"]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from personal_server.domain.disclosure import SERVED, DisclosureEntry
+from personal_server.domain.disclosure import SERVED, AskedDetail, DisclosureEntry
 from personal_server.domain.values import DAY_NANOSECONDS
 from personal_server.granting.audit import SERVER, audit
 from personal_server.storage.sql import log_chain
@@ -187,3 +187,19 @@ def test_decisions_are_a_chain_too(machine: Machine) -> None:
     assert machine.report("audit_events").faults == ()
     machine.forge("UPDATE audit_events SET actor = 'owner' WHERE event_id = 2")
     assert [fault.number for fault in machine.report("audit_events").faults] == [2]
+
+
+def test_what_lies_beside_a_line_may_go_but_not_change(machine: Machine) -> None:
+    details = [AskedDetail(bytes([n]) * 32, f"/v1/search?q=word{n}", ("k1",)) for n in (1, 2)]
+    machine.disclosures.append_disclosures([entry(40, detail=details[0])])
+    machine.disclosures.append_disclosures([entry(41, detail=details[1])])
+    assert machine.faulty() == []
+    machine.forge("UPDATE disclosure_details SET keys = '[\"k2\"]' WHERE number = 32")
+    assert machine.faulty() == [32]
+    machine.disclosures.forget_details(NOW + 100 * DAY)
+    assert machine.faulty() == []
+    machine.forge(
+        "UPDATE disclosures SET commitment ="
+        " (SELECT commitment FROM disclosures WHERE number = 31) WHERE number = 32"
+    )
+    assert machine.faulty() == [32]

@@ -390,7 +390,10 @@ def _background(
 ) -> BackgroundTasks:
     """What the server does by itself; nothing is ended or forgotten by a clock in doubt."""
     retention = Retention(
-        settings.change_history_days, settings.disclosure_log_days, settings.audit_log_days
+        settings.change_history_days,
+        settings.disclosure_log_days,
+        settings.audit_log_days,
+        settings.asked_detail_days,
     )
     background = BackgroundTasks(stores.clock)
     background.register("disk", FLUSH_SECONDS, stores.database.probe)

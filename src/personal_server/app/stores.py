@@ -150,7 +150,9 @@ def open_stores(
             configuration,
             records,
             authorization.SqlAuthorizationStore(database, subject_id),
-            disclosures.SqlDisclosures(database, subject_id),
+            disclosures.SqlDisclosures(
+                database, subject_id, keeps_details=settings.asked_detail_days > 0
+            ),
             SqlLogs(database, subject_id),
             _one_state(database, subject_id),
             ReadPorts(records, sealer, clock, random_bytes),

@@ -6,7 +6,7 @@ Source: docs/contract/resource-server.md 14.3.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Annotated
 
 import cyclopts
@@ -37,6 +37,7 @@ def disclosures_command(open_store: StoreOpener) -> Callable[..., None]:
         grant: str | None = None,
         client: str | None = None,
         stream: str | None = None,
+        asked: Annotated[bool, Parameter(negative="")] = False,
         json: bool = False,
     ) -> None:
         """Show what was read from your records, newest first.
@@ -51,6 +52,9 @@ def disclosures_command(open_store: StoreOpener) -> Callable[..., None]:
             Only of this client id.
         stream
             Only of this stream.
+        asked
+            What was asked and which records were given, as long as that is kept
+            (PDPP_ASKED_DETAIL_DAYS).
         json
             Print JSON.
         """
@@ -60,6 +64,9 @@ def disclosures_command(open_store: StoreOpener) -> Callable[..., None]:
             found = store.disclosures.disclosures(DisclosureQuery(limit=limit, equal=equal))
             with store.authorization.read() as reader:
                 names = client_names(reader, (entry.client_id for _, entry in found))
+            if asked:
+                details = store.disclosures.asked_details([number for number, _ in found])
+                found = tuple((n, replace(each, detail=details.get(n))) for n, each in found)
         entries = [entry for _, entry in found]
         if json:
             print_json([_json(entry) for entry in entries])
@@ -70,6 +77,8 @@ def disclosures_command(open_store: StoreOpener) -> Callable[..., None]:
             wide = out.width >= WIDE_CHARS
             lines = (_line(entry, names, wide=wide) for entry in entries)
             out.print(table(COLUMNS if wide else COLUMNS[:-1], lines))
+            for entry in entries if asked else ():
+                out.print(_asked(entry))
 
     return disclosures
 
@@ -91,9 +100,20 @@ def _line(entry: DisclosureEntry, names: Mapping[str, str], *, wide: bool) -> tu
     )
 
 
+def _asked(entry: DisclosureEntry) -> Text:
+    """One line on what was asked, and the keys of what was given."""
+    detail = entry.detail
+    said = "no longer kept" if detail is None else detail.asked
+    keys = "" if detail is None or not detail.keys else f" → {', '.join(detail.keys)}"
+    return Text.assemble((f"{minute(entry.at_ns)}  ", "dim"), plain(said), plain(keys))
+
+
 def _json(entry: DisclosureEntry) -> dict[str, object]:
     members: dict[str, object] = asdict(entry)
     members.pop("subject_id")
+    members.pop("detail")
+    if entry.detail is not None:
+        members |= {"asked": entry.detail.asked, "keys": list(entry.detail.keys)}
     members["at"] = render_instant(entry.at_ns)
     del members["at_ns"]
     return members

@@ -1,12 +1,17 @@
 """What a read gave away: per source, which fields and how many records, never what they said.
 
-Rule: an entry holds names, counts and times only; no query text, filter value, key or content.
+Rule: a line of the log holds names, counts and times only.  What was asked and which keys were
+handed out lie beside it, for a shorter time; the line holds a salted commitment to them, so that
+it proves them while they are kept and gives nothing away when they are gone.
 """
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from typing import Literal
+
+import orjson
 
 from personal_server.domain.authority import ReadableSource
 
@@ -23,13 +28,32 @@ class Disclosed:
     """One source that contributed to an answer.
 
     Shapes: `fields` are the names disclosed (or used, for counts and aggregates, whose
-        `record_count` is 0).
+        `record_count` is 0); `keys` are those of the records.
     Source: docs/contract/resource-server.md 14.3.
     """
 
     source: ReadableSource
     fields: tuple[str, ...]
     record_count: int
+    keys: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AskedDetail:
+    """What is kept beside a line: path and query as they were sent, and the keys handed out.
+
+    Source: docs/decisions.md C36.
+    """
+
+    salt: bytes
+    asked: str
+    keys: tuple[str, ...] = ()
+
+    @property
+    def commitment(self) -> str:
+        """What the line says of it: SHA-256 over the salt and both, in hex."""
+        said = orjson.dumps([self.asked, self.keys])
+        return hashlib.sha256(self.salt + said).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,3 +79,4 @@ class DisclosureEntry:
     fields: tuple[str, ...] = ()
     record_count: int = 0
     size_bytes: int = 0
+    detail: AskedDetail | None = None

@@ -43,11 +43,12 @@ UNREFERENCED_BLOB_NS = DAY_NANOSECONDS
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """For how long what is kept.  Units: days; 0 is for ever."""
+    """For how long what is kept.  Units: days; 0 is for ever, of details not at all."""
 
     history_days: int = 180
     disclosure_days: int = 400
     audit_days: int = 1_095
+    detail_days: int = 30
 
 
 def sweep(store: AuthorizationStore, now_ns: int) -> None:
@@ -76,6 +77,7 @@ def forget(
     records.prune_history(now_ns - kept_ns if kept_ns else 0)
     if retention.disclosure_days:
         disclosures.forget_disclosures(now_ns - retention.disclosure_days * DAY_NANOSECONDS)
+    disclosures.forget_details(now_ns - retention.detail_days * DAY_NANOSECONDS)
     if retention.audit_days:
         authorization.forget_audit(now_ns - retention.audit_days * DAY_NANOSECONDS)
     records.sweep_blobs(now_ns - UNREFERENCED_BLOB_NS)

@@ -8,7 +8,6 @@ Source: docs/contract/resource-server.md 8.
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -173,11 +172,13 @@ def _disclosed_items(
 
 
 def _disclosed(read: AuthorizedRead[ChangesPlan], shown: Sequence[Change]) -> list[Disclosed]:
-    counts = Counter(change.item.connection_id for change in shown)
+    keys: dict[str, list[str]] = {}
+    for change in shown:
+        keys.setdefault(change.item.connection_id, []).append(change.item.key)
     return [
-        Disclosed(source, read.shown[cid], counts[cid])
+        Disclosed(source, read.shown[cid], len(keys[cid]), tuple(keys[cid]))
         for source in read.sources
-        if (cid := source.connection_id) in counts
+        if (cid := source.connection_id) in keys
     ]
 
 

@@ -1,7 +1,8 @@
 """Disclosing: what an answer gave away becomes entries of the disclosure log.
 
 Rule: an entry exists for every source that contributed and for every refusal after the token was
-judged; it never holds query texts, filter values, keys or contents.
+judged; its line never holds query texts, filter values, keys or contents.  What a client asked and
+the keys it got lie beside the line (`AskedDetail`).
 """
 
 from __future__ import annotations
@@ -15,10 +16,11 @@ from typing import Protocol
 
 import msgspec
 
-from personal_server.domain.authority import ReadAuthority
+from personal_server.domain.authority import ReadAuthority, TokenKind
 from personal_server.domain.disclosure import (
     DENIED,
     SERVED,
+    AskedDetail,
     Channel,
     Disclosed,
     DisclosureEntry,
@@ -32,7 +34,7 @@ from personal_server.storage.ports import DisclosureQuery, DisclosureStore
 
 _TOOL = re.compile(r"[a-z_]{1,64}\Z")
 
-EntryId = Callable[[], str]
+SALT_BYTES = 32
 
 
 class DisclosureLog(Protocol):
@@ -49,7 +51,10 @@ class DisclosureLog(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ServedCall:
-    """The facts of a request that an entry names.  `tool` is the `PDPP-Tool` header as sent."""
+    """The facts of a request that an entry names.
+
+    Shapes: `tool` is the `PDPP-Tool` header as sent, `asked` path and query as sent.
+    """
 
     authority: ReadAuthority
     route: str
@@ -57,10 +62,28 @@ class ServedCall:
     at_ns: int
     tool: str | None = None
     stream: str | None = None
+    asked: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class EntrySecrets:
+    """What entries need of chance: their ids, and the salt of what lies beside each."""
+
+    random_bytes: Callable[[int], bytes]
+
+    def new_id(self) -> str:
+        """The id of an entry."""
+        return f"dis_{self.random_bytes(12).hex()}"
+
+    def detail(self, call: ServedCall, keys: tuple[str, ...] = ()) -> AskedDetail | None:
+        """What lies beside an entry; nothing where the owner reads."""
+        if call.authority.kind is TokenKind.OWNER:
+            return None
+        return AskedDetail(self.random_bytes(SALT_BYTES), call.asked, keys)
 
 
 def served_entries(
-    call: ServedCall, disclosed: Sequence[Disclosed], size_bytes: int, new_id: EntryId
+    call: ServedCall, disclosed: Sequence[Disclosed], size_bytes: int, secrets: EntrySecrets
 ) -> list[DisclosureEntry]:
     """One entry per source that contributed; the bytes sent are shared out by records.
 
@@ -72,7 +95,7 @@ def served_entries(
     return [
         _entry(
             call,
-            new_id(),
+            secrets.new_id(),
             SERVED,
             grant_id=part.source.grant_id,
             connector_key=part.source.connector_key if part.fields else None,
@@ -81,22 +104,26 @@ def served_entries(
             fields=part.fields,
             record_count=part.record_count,
             size_bytes=size,
+            detail=secrets.detail(call, part.keys),
         )
         for part, size in zip(disclosed, sizes, strict=True)
     ]
 
 
-def denied_entry(call: ServedCall, error: PersonalServerError, new_id: EntryId) -> DisclosureEntry:
+def denied_entry(
+    call: ServedCall, error: PersonalServerError, secrets: EntrySecrets
+) -> DisclosureEntry:
     """The entry of a refusal.  A stream is named only if the grants name it."""
     authority = call.authority
     named = call.stream if call.stream in authority.granted_streams else None
     return _entry(
         call,
-        new_id(),
+        secrets.new_id(),
         DENIED,
         error_code=error.code,
         grant_id=authority.grant_ids[0] if len(authority.grant_ids) == 1 else None,
         stream=named,
+        detail=secrets.detail(call),
     )
 
 

@@ -92,7 +92,7 @@ def read_field_window(
         field=_field(source, query.field, window),
         window=_window(read, window),
     )
-    return ReadResult(data=shown, disclosed=[Disclosed(source, (query.field,), 1)])
+    return ReadResult(data=shown, disclosed=[Disclosed(source, (query.field,), 1, (query.key,))])
 
 
 def _the_one(

@@ -7,7 +7,6 @@ Source: docs/contract/resource-server.md 7, 9.1.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -64,24 +63,27 @@ class Expansions:
     by_parent: dict[Parent, dict[str, Expanded]] = field(
         default_factory=dict[Parent, dict[str, Expanded]]
     )
-    _children: dict[Parent, list[tuple[ReadableSource, int]]] = field(
-        default_factory=dict[Parent, list[tuple[ReadableSource, int]]]
+    _children: dict[Parent, list[tuple[ReadableSource, Sequence[str]]]] = field(
+        default_factory=dict[Parent, list[tuple[ReadableSource, Sequence[str]]]]
     )
 
-    def count(self, parent: Parent, source: ReadableSource, children: int) -> None:
-        """Note the children of one parent."""
-        if children:
-            self._children.setdefault(parent, []).append((source, children))
+    def note(self, parent: Parent, source: ReadableSource, keys: Sequence[str]) -> None:
+        """Note the children of one parent, by their keys."""
+        if keys:
+            self._children.setdefault(parent, []).append((source, keys))
 
     def disclosed(self, shown: Iterable[StoredRecord]) -> list[Disclosed]:
         """The sources that children of the shown rows came from."""
-        counts: Counter[Parent] = Counter()
+        keys: dict[Parent, list[str]] = {}
         sources: dict[Parent, ReadableSource] = {}
         for row in shown:
             for source, children in self._children.get((row.connection_id, row.key), ()):
                 sources[source.order] = source
-                counts[source.order] += children
-        return [Disclosed(sources[o], sources[o].fields, counts[o]) for o in sorted(counts)]
+                keys.setdefault(source.order, []).extend(children)
+        return [
+            Disclosed(sources[order], sources[order].fields, len(keys[order]), tuple(keys[order]))
+            for order in sorted(keys)
+        ]
 
 
 def expand(
@@ -131,7 +133,7 @@ def _expand_one(
         value = values[row.key]
         children = found.get(value) if value is not None else None
         records = [disclose(r) for r in children.rows] if children else []
-        result.count((row.connection_id, row.key), child, len(records))
+        result.note((row.connection_id, row.key), child, [record.id for record in records])
         url = _more_url(expansion, child, value) if children and children.more else None
         rendered = _child_list(records, url) if expansion.is_list else next(iter(records), None)
         result.by_parent[row.connection_id, row.key][expansion.name] = rendered
@@ -203,7 +205,7 @@ def read_record(snapshot: ReadSnapshot, authority: ReadAuthority, query: RecordQ
     record = discloser(authority, source, shown)(row)
     if read.expansions:
         record.expanded = expansions.by_parent[row.connection_id, row.key]
-    disclosed = [Disclosed(source, shown, 1), *expansions.disclosed([row])]
+    disclosed = [Disclosed(source, shown, 1, (row.key,)), *expansions.disclosed([row])]
     return ReadResult(data=record, warnings=read.warnings, disclosed=disclosed)
 
 
@@ -280,12 +282,14 @@ def _page_disclosed(
     figured: bool,
 ) -> list[Disclosed]:
     rows = [placed.row for placed in islice(page.rows, shown_count)]
-    counts = Counter(row.connection_id for row in rows)
+    keys: dict[str, list[str]] = {}
+    for row in rows:
+        keys.setdefault(row.connection_id, []).append(row.key)
     used = tuple(condition.field for condition in read.plan.conditions) if figured else ()
     entries = [
-        Disclosed(source, _names(read.shown, source, used), counts[cid])
+        Disclosed(source, _names(read.shown, source, used), len(found), tuple(found))
         for source in read.sources
-        if (cid := source.connection_id) in counts or figured
+        if (found := keys.get(source.connection_id, [])) or figured
     ]
     return [*entries, *expansions.disclosed(rows)]
 

@@ -169,11 +169,19 @@ class _Turn:
 
 @dataclass(frozen=True, slots=True)
 class _ShownHits:
-    """The hits of a page, each already JSON, their sources, and how far the ranking was read."""
+    """The hits of a page, each already JSON, where they are, and how far the ranking was read.
+
+    Shapes: `places` holds the source and the key of each hit.
+    """
 
     hits: list[msgspec.Raw]
-    sources: list[ReadableSource]
+    places: list[tuple[ReadableSource, str]]
     end: int
+
+    @property
+    def sources(self) -> list[ReadableSource]:
+        """The source of each hit."""
+        return [source for source, _ in self.places]
 
 
 def search(
@@ -206,7 +214,7 @@ def search(
         count=turn.findings.count(),
         warnings=(*read.warnings, *turn.findings.warnings()),
         meta=meta | unavailable_meta(authority, query.selectors),
-        disclosed=_disclosed(shown.sources) or _found_nothing(read.sources),
+        disclosed=_disclosed(shown.places) or _found_nothing(read.sources),
     )
 
 
@@ -317,7 +325,7 @@ def _show(
         for plan in read.plan
         for scope in plan.scopes
     }
-    fill, shown = PageFill(size), list[ReadableSource]()
+    fill, shown = PageFill(size), list[tuple[ReadableSource, str]]()
     at, looked_at = turn.begin, 0
     while at < len(turn.hits) and len(shown) < limit and looked_at < PAGE_TEXT_CHARS:
         kept = turn.hits[at]
@@ -331,7 +339,7 @@ def _show(
         if source is not None and hit is not None:
             if not fill.takes(hit):
                 break
-            shown.append(source)
+            shown.append((source, kept.key))
         at += 1
     return _ShownHits(fill.items, shown, at)
 
@@ -364,12 +372,14 @@ def _next_cursor(ports: ReadPorts, read: AuthorizedSearch, turn: _Turn, end: int
     return seal_place(ports.sealer, TokenUse.SEARCH, place)
 
 
-def _disclosed(shown: Sequence[ReadableSource]) -> list[Disclosed]:
-    counts = Counter(source.order for source in shown)
-    sources = {source.order: source for source in shown}
+def _disclosed(shown: Sequence[tuple[ReadableSource, str]]) -> list[Disclosed]:
+    sources = {source.order: source for source, _ in shown}
+    keys: dict[tuple[str, str], list[str]] = {}
+    for source, key in shown:
+        keys.setdefault(source.order, []).append(key)
     return [
-        Disclosed(sources[order], _hit_fields(sources[order]), counts[order])
-        for order in sorted(counts)
+        Disclosed(sources[order], _hit_fields(sources[order]), len(found), tuple(found))
+        for order, found in sorted(keys.items())
     ]
 
 

@@ -17,6 +17,7 @@ from personal_server.domain.authority import ReadAuthority, TokenKind
 from personal_server.errors import NotFound, NotPermitted, PersonalServerError
 from personal_server.reading.disclosure_log import (
     DisclosureLog,
+    EntrySecrets,
     ServedCall,
     ShownDisclosure,
     denied_entry,
@@ -41,7 +42,7 @@ from personal_server.storage.catalog import KnownDeclarations
 from personal_server.storage.ports import DisclosureStore, ReadSnapshot
 from personal_server.web.application import WRITING, Exchange, Surface, respond
 from personal_server.web.error_responses import json_error
-from personal_server.web.requests import Request, bearer_token
+from personal_server.web.requests import IncomingRequest, Request, bearer_token
 from personal_server.web.responses import Reply, rate_headers
 from personal_server.web.routing import Caching, Route, RouteTable, Tokens
 from personal_server.web.workers import Capacity
@@ -92,6 +93,7 @@ class ResourceServer(Surface[Route, ReadAuthority]):
     def __init__(self, table: RouteTable[Route], ports: Ports) -> None:
         super().__init__(table, ports.capacity, ports.writing)
         self._ports = ports
+        self._secrets = EntrySecrets(ports.random_bytes)
 
     async def serve(self, exchange: Reading) -> Response:
         """Steps 4 to 11 of a read in one thread and one state of the store.
@@ -159,14 +161,14 @@ class ResourceServer(Surface[Route, ReadAuthority]):
             return
         sent = reply.length_bytes if reply.chunks is not None else len(response.body)
         size_bytes = 0 if exchange.request.method == "HEAD" else sent or 0
-        entries = served_entries(_facts(exchange), reply.disclosed, size_bytes, self._entry_id)
+        entries = served_entries(_facts(exchange), reply.disclosed, size_bytes, self._secrets)
         self._ports.limits.disclose(amounts_by_grant(entries))
         self._ports.log.enter(entries)
 
     def refuse(self, exchange: Reading, error: PersonalServerError) -> Response:
         """JSON; what is denied to a known caller is entered too."""
         if exchange.caller is not None and error.status < 500:
-            self._ports.log.enter([denied_entry(_facts(exchange), error, self._entry_id)])
+            self._ports.log.enter([denied_entry(_facts(exchange), error, self._secrets)])
         request = exchange.request
         response = json_error(error, request.request_id, request.origin)
         response.headers["Cache-Control"] = Caching.NO_STORE.value
@@ -180,9 +182,6 @@ class ResourceServer(Surface[Route, ReadAuthority]):
         if exchange.caller is not None:
             standing = self._ports.limits.standing(exchange.caller)
             response.headers.update(rate_headers(standing))
-
-    def _entry_id(self) -> str:
-        return f"dis_{self._ports.random_bytes(12).hex()}"
 
 
 def _bearer(exchange: Reading) -> Bearer:
@@ -211,6 +210,11 @@ def _request(exchange: Reading, snapshot: ReadSnapshot | None = None) -> Request
     )
 
 
+def _asked(incoming: IncomingRequest) -> str:
+    path, query = incoming.raw_path.decode("latin-1"), incoming.raw_query.decode("latin-1")
+    return f"{path}?{query}" if query else path
+
+
 def _facts(exchange: Reading) -> ServedCall:
     return ServedCall(
         exchange.caller or _NOBODY,
@@ -219,6 +223,7 @@ def _facts(exchange: Reading) -> ServedCall:
         exchange.now_ns,
         exchange.request.headers.get("pdpp-tool"),
         exchange.path.get("stream"),
+        _asked(exchange.request),
     )
 
 

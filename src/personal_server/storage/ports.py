@@ -17,7 +17,7 @@ from typing import BinaryIO, Protocol
 
 from personal_server.domain.connection import Connection
 from personal_server.domain.declaration import SourceDeclaration, Stream
-from personal_server.domain.disclosure import DisclosureEntry
+from personal_server.domain.disclosure import AskedDetail, DisclosureEntry
 from personal_server.domain.record import JsonObject, StoredRecord
 from personal_server.enforcement.plans import (
     AggregatePlan,
@@ -539,6 +539,14 @@ class DisclosureStore(Protocol):
 
     def served_by_day(self, since_ns: int) -> Mapping[int, int]:
         """Records served on each UTC day, counted from 1970, from that of an instant on."""
+        ...
+
+    def asked_details(self, numbers: Sequence[int]) -> Mapping[int, AskedDetail]:
+        """What lies beside entries, by their numbers, as long as it is kept."""
+        ...
+
+    def forget_details(self, before_ns: int) -> None:
+        """Remove what lies beside entries older than the time it is kept; the lines stay."""
         ...
 
     def forget_disclosures(self, before_ns: int) -> None:

@@ -33,6 +33,10 @@ class ChainedLogs(Protocol):
         """All lines, oldest first."""
         ...
 
+    def commitments(self, name: str) -> Mapping[int, str]:
+        """What follows from what is kept beside lines, by number; the lines hold the same."""
+        ...
+
     def heads(self, name: str) -> list[LogHead]:
         """Where it stood at times, and where it was cut; oldest first."""
         ...
@@ -100,7 +104,7 @@ def verify_log(
     Shapes: `kept` are heads that the owner kept elsewhere.
     """
     own = logs.heads(name)
-    walk = _Walk(own, [head for head in kept if head.log == name])
+    walk = _Walk(own, [head for head in kept if head.log == name], logs.commitments(name))
     with logs.lines(name) as lines:
         walk.follow(lines)
     signed = [head for head in own if _is_signed(head, public)]
@@ -116,13 +120,16 @@ def verify_log(
 class _Walk:
     """Along the lines of a log, with what was found."""
 
-    def __init__(self, own: Iterable[LogHead], kept: Iterable[LogHead]) -> None:
+    def __init__(
+        self, own: Iterable[LogHead], kept: Iterable[LogHead], beside: Mapping[int, str]
+    ) -> None:
         self.count = 0
         self.unlinked = 0
         self.faults: list[ChainFault] = []
         self._cuts = {head.number: head.link for head in own if head.is_cut}
         standing = [head for head in own if not head.is_cut]
         self._heads: Mapping[int, frozenset[bytes]] = _by_number([*standing, *kept])
+        self._beside = beside
         self._number = 0
         self._link = GENESIS
 
@@ -145,6 +152,9 @@ class _Walk:
     def _look_at(self, line: LogLine) -> None:
         self.count += 1
         self._number = line.number
+        beside = self._beside.get(line.number)
+        if beside is not None and beside != line.members.get("commitment"):
+            self._fault(line.number, "what is kept beside it is not what was written with it")
         if line.link is None and self._link == GENESIS:
             self.unlinked += 1
             return

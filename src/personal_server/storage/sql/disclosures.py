@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import takewhile
 from typing import Any
 
-from personal_server.domain.disclosure import SERVED, DisclosureEntry
+from personal_server.domain.disclosure import SERVED, AskedDetail, DisclosureEntry
 from personal_server.domain.values import DAY_NANOSECONDS
 from personal_server.storage.ports import DisclosureQuery
 from personal_server.storage.sql.dialect import Value
-from personal_server.storage.sql.driver import Database
-from personal_server.storage.sql.log_chain import ChainedLog
-from personal_server.storage.sql.statements import SUBJECT, delete, insert, row_from, select
+from personal_server.storage.sql.driver import Database, Session
+from personal_server.storage.sql.log_chain import PAUSE_SECONDS, SLICE_LINES, ChainedLog
+from personal_server.storage.sql.statements import (
+    SUBJECT,
+    delete,
+    insert,
+    row_from,
+    select,
+    values_of,
+)
 from personal_server.storage.tables import Cell, StoredRow, column
 
 
@@ -40,6 +49,20 @@ class DisclosureRow(StoredRow, table="disclosures"):
     record_count: Cell[int]
     size_bytes: Cell[int]
     link: Cell[bytes | None] = column(default=None)
+    commitment: Cell[str | None] = column(default=None)
+
+
+class DisclosureDetailRow(StoredRow, table="disclosure_details"):
+    """What lies beside the line of that number: deleting it breaks no chain."""
+
+    by_subject = True
+    number: Cell[int] = column(key=True)
+    at_ns: Cell[int]
+    connection_id: Cell[str | None]
+    stream: Cell[str | None]
+    salt: Cell[bytes]
+    asked: Cell[str]
+    keys: Cell[tuple[str, ...]]
 
 
 class DisclosureDayRow(StoredRow, table="disclosure_days"):
@@ -51,28 +74,114 @@ class DisclosureDayRow(StoredRow, table="disclosure_days"):
 
 
 RECORDS = DisclosureRow.record_count
-_ENTRY = DisclosureRow.table.names[1:-1]
+_ENTRY = DisclosureRow.table.names[1:-2]
 DISCLOSURES = ChainedLog(
     DisclosureRow, DisclosureRow.number, DisclosureRow.link, DisclosureRow.at_ns
 )
 
 
+_DETAIL = select(DisclosureDetailRow, DisclosureDetailRow.number)
+_AGES = select(DisclosureDetailRow, columns=(DisclosureDetailRow.number, DisclosureDetailRow.at_ns))
+_OLDEST_DETAILS = f"{_AGES} ORDER BY {DisclosureDetailRow.number} LIMIT ?"
+_FORGET_DETAILS = f"{delete(DisclosureDetailRow)} AND {DisclosureDetailRow.number} <= ?"
+_OF_STREAM = (
+    f"{delete(DisclosureDetailRow, DisclosureDetailRow.connection_id)}"
+    f" AND ?3 IN ({DisclosureDetailRow.stream}, '')"
+)
+_OF_KEY = (
+    f"{_OF_STREAM} AND EXISTS"  # noqa: S608
+    f" (SELECT 1 FROM json_each({DisclosureDetailRow.keys}) WHERE value = ?4)"
+)
+
+
+def forget_details_of(
+    session: Session, subject_id: str, connection_id: str, stream: str | None, key: str | None
+) -> None:
+    """Nothing beside the log tells of what was erased: a connection, a stream or one record."""
+    place = (subject_id, connection_id, stream or "")
+    if key is None:
+        session.run(_OF_STREAM, place)
+    else:
+        session.run(_OF_KEY, (*place, key))
+
+
+def kept_commitments(session: Session, subject_id: str) -> Iterator[tuple[int, str]]:
+    """The commitments that follow from what lies beside entries, with their numbers."""
+    for line in session.run(select(DisclosureDetailRow), (subject_id,)):
+        row = row_from(DisclosureDetailRow, line)
+        yield row.number, AskedDetail(row.salt, row.asked, row.keys).commitment
+
+
 class SqlDisclosures:
     """The log of one subject in an open file."""
 
-    def __init__(self, database: Database, subject_id: str) -> None:
+    def __init__(self, database: Database, subject_id: str, *, keeps_details: bool = True) -> None:
         self._database = database
         self._subject_id = subject_id
+        self._keeps_details = keeps_details
 
     def append_disclosures(self, entries: Sequence[DisclosureEntry]) -> None:
         """Write entries, in order, in one transaction."""
         with self._database.write() as session:
-            DISCLOSURES.append(session, self._subject_id, [_row(each) for each in entries])
+            first, _ = DISCLOSURES.tail(session, self._subject_id)
+            rows = [_row(each, committed=self._keeps_details) for each in entries]
+            DISCLOSURES.append(session, self._subject_id, rows)
+            if self._keeps_details:
+                self._keep_details(session, first + 1, entries)
             session.many(
                 f"{insert(DisclosureDayRow)} ON CONFLICT DO UPDATE"
                 f" SET {RECORDS} = {RECORDS} + excluded.{RECORDS}",
                 [[self._subject_id, *each] for each in _served_by_day(entries).items()],
             )
+
+    def _keep_details(
+        self, session: Session, first: int, entries: Sequence[DisclosureEntry]
+    ) -> None:
+        session.many(
+            insert(DisclosureDetailRow),
+            [
+                [
+                    self._subject_id,
+                    *values_of(
+                        DisclosureDetailRow(
+                            number=number,
+                            at_ns=entry.at_ns,
+                            connection_id=entry.connection_id,
+                            stream=entry.stream,
+                            salt=entry.detail.salt,
+                            asked=entry.detail.asked,
+                            keys=entry.detail.keys,
+                        )
+                    ),
+                ]
+                for number, entry in enumerate(entries, first)
+                if entry.detail is not None
+            ],
+        )
+
+    def asked_details(self, numbers: Sequence[int]) -> Mapping[int, AskedDetail]:
+        """What lies beside entries, by their numbers."""
+        found: dict[int, AskedDetail] = {}
+        with self._database.read() as session:
+            for number in numbers:
+                line = session.first(_DETAIL, (self._subject_id, number))
+                if line is not None:
+                    row = row_from(DisclosureDetailRow, line)
+                    found[number] = AskedDetail(row.salt, row.asked, row.keys)
+        return found
+
+    def forget_details(self, before_ns: int) -> None:
+        """Remove what lies beside older entries, in slices with room for other writers."""
+        removed = SLICE_LINES
+        while removed == SLICE_LINES:
+            with self._database.erase() as session:
+                numbers = session.rows(_OLDEST_DETAILS, (self._subject_id, SLICE_LINES))
+                over = list(takewhile(lambda line: line[1] < before_ns, numbers))
+                removed = len(over)
+                if over:
+                    session.run(_FORGET_DETAILS, (self._subject_id, over[-1][0]))
+            if removed == SLICE_LINES:
+                time.sleep(PAUSE_SECONDS)
 
     def disclosures(self, query: DisclosureQuery) -> tuple[tuple[int, DisclosureEntry], ...]:
         """Entries with their numbers, newest first."""
@@ -139,9 +248,11 @@ def _conditions(query: DisclosureQuery) -> tuple[str, list[Value]]:
     return sql, values
 
 
-def _row(entry: DisclosureEntry) -> DisclosureRow:
+def _row(entry: DisclosureEntry, *, committed: bool) -> DisclosureRow:
     members: dict[str, Any] = {name: getattr(entry, name) for name in _ENTRY}
-    return DisclosureRow(number=0, **members)
+    detail = entry.detail if committed else None
+    commitment = None if detail is None else detail.commitment
+    return DisclosureRow(number=0, commitment=commitment, **members)
 
 
 def _entry(subject_id: str, row: DisclosureRow) -> DisclosureEntry:

@@ -16,7 +16,11 @@ from personal_server.domain.log_chain import LogHead, LogLine
 from personal_server.storage.authorization import AuditRow, GrantRow, OwnerRow, PackageRow
 from personal_server.storage.ports import BackupProof, ClockNote, StoreCounts
 from personal_server.storage.sql.authorization import AUDIT
-from personal_server.storage.sql.disclosures import DISCLOSURES, DisclosureRow
+from personal_server.storage.sql.disclosures import (
+    DISCLOSURES,
+    DisclosureRow,
+    kept_commitments,
+)
 from personal_server.storage.sql.driver import Database
 from personal_server.storage.sql.fixed_tables import (
     BackupRow,
@@ -233,6 +237,13 @@ class SqlLogs:
         """All lines, oldest first, as they stand when the block begins."""
         with self._database.read() as session:
             yield LOGS[name].lines(session, self._subject_id)
+
+    def commitments(self, name: str) -> Mapping[int, str]:
+        """What follows from what is kept beside lines, by their numbers."""
+        if name != DISCLOSURES.name:
+            return {}
+        with self._database.read() as session:
+            return dict(kept_commitments(session, self._subject_id))
 
     def heads(self, name: str) -> list[LogHead]:
         """Where it stood at times, and where it was cut; oldest first."""

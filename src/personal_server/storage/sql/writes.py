@@ -27,6 +27,7 @@ from personal_server.storage.meaning import changed_fields
 from personal_server.storage.ports import Batch, Rejection, WriteOutcome
 from personal_server.storage.sql.blobs import forget_unreferenced, remove_unheld
 from personal_server.storage.sql.dialect import Value
+from personal_server.storage.sql.disclosures import forget_details_of
 from personal_server.storage.sql.driver import Database, Session
 from personal_server.storage.sql.fixed_tables import (
     BlobReferenceRow,
@@ -304,7 +305,10 @@ class RecordsPart(StorePart):
         stream: str | None = None,
         key: str | None = None,
     ) -> None:
-        """What a backup of before still holds, without the key of a record."""
+        """What a backup of before still holds, without the key of a record; and nothing beside the
+        log tells of it any more.
+        """
+        forget_details_of(session, self.subject_id, connection_id, stream, key)
         digest = None if key is None else key_digest(self.subject_id, key)
         erasure_id = f"ers_{self._random_bytes(9).hex()}"
         session.run(

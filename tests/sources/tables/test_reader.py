@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from personal_server.domain.source_item import Data
+from personal_server.domain.source_item import Data, Skipped
 from personal_server.sources.common.errors import BadRecord, ExportError
 from personal_server.sources.common.export import open_export
 from personal_server.sources.registry import readings
@@ -98,14 +98,57 @@ def test_a_database_gives_a_stream_for_each_table(tmp_path: Path) -> None:
     assert path.read_bytes() == before
 
 
-def test_a_database_inside_a_zip_says_what_to_do(tmp_path: Path) -> None:
+def test_a_database_inside_a_zip_is_read(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "a.db")) as database:
-        database.execute("CREATE TABLE t (x)")
+        database.execute("CREATE TABLE t (name TEXT)")
+        database.execute("INSERT INTO t VALUES ('bread')")
         database.commit()
     files = {"a.db": (tmp_path / "a.db").read_bytes()}
-    with pytest.raises(ExportError) as caught:
-        read_path(as_zip(files, tmp_path / "a.zip"))
-    assert caught.value.code == "export_unreadable"
+    assert records_of(read_path(as_zip(files, tmp_path / "a.zip")))[0]["name"] == "bread"
+
+
+def test_instants_that_are_numbers_are_known_by_name_and_value_and_said(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    with closing(sqlite3.connect(path)) as database:
+        database.execute(
+            "CREATE TABLE t (visit_time INT, date_ms INT, created REAL, sent_at INT, amount INT)"
+        )
+        row = (13255337775902496, 1593250194587, 640400624.25, 726000000123456789, 1593250194)
+        database.executemany("INSERT INTO t VALUES (?, ?, ?, ?, ?)", [row, (0, None, None, 0, 7)])
+        database.commit()
+    with open_export(path) as export:
+        (reading,) = readings(export)
+    first, second = records_of(read_path(path))
+    assert {name: first[name] for name in ("visit_time", "date_ms", "created", "sent_at")} == {
+        "visit_time": "2021-01-17T06:16:15.902Z",
+        "date_ms": "2020-06-27T09:29:54.587Z",
+        "created": "2021-04-18T01:03:44.250Z",
+        "sent_at": "2024-01-03T18:40:00.123Z",
+    }
+    assert (first["amount"], second["date_ms"]) == (1593250194, None)
+    assert "visit_time" not in second
+    assert "visit_time: microseconds since 1601" in reading.why
+    assert "created: seconds since 2001" in reading.why
+
+
+def test_what_a_database_computes_is_named_and_costs_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("CREATE TABLE t (name TEXT, long INT AS (length(name)) STORED)")
+        database.execute("INSERT INTO t (name) VALUES ('bread')")
+        database.execute("CREATE TABLE w (k TEXT PRIMARY KEY, v TEXT) WITHOUT ROWID")
+        database.execute("INSERT INTO w VALUES ('a', 'b')")
+        database.execute("CREATE VIEW seen AS SELECT * FROM t")
+        database.execute("CREATE VIRTUAL TABLE words USING fts5(body)")
+        database.commit()
+    items = read_path(path)
+    assert records_of(items, "t")[0]["long"] == 5
+    assert records_of(items, "w")[0]["v"] == "b"
+    named = [i for _, i in items if isinstance(i, Skipped)]
+    assert [(i.where, i.code) for i in named] == [
+        ("seen", "unknown_record_type"),
+        ("words", "unknown_record_type"),
+    ]
 
 
 def test_a_damaged_database_is_an_error_or_a_report(tmp_path: Path) -> None:

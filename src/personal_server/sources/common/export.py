@@ -48,6 +48,8 @@ FAILURES = (
     NotImplementedError,
     RuntimeError,
 )
+# The files that SQLite keeps beside a database while a program has it open.
+BESIDE = ("-journal", "-shm", "-wal")
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 _PACKED = (b"\x1f\x8b", b"7z\xbc\xaf\x27\x1c", b"Rar!", b"BZh", b"\xfd7zXZ")
 
@@ -234,21 +236,29 @@ def _unreadable() -> ExportUnreadable:
 
 
 def _single_file(path: Path) -> Export:
-    modified_at = _modified_at(path)
-    member = ExportMember(
-        printable(path.name), path.stat().st_size, 0, _file_opener(path), modified_at
-    )
-    return Export(path, (member,), modified_at)
+    """The file, and with a database what its program keeps beside it."""
+    with path.open("rb") as stream:
+        is_database = stream.read(16) == b"SQLite format 3\x00"
+    files = [path, *(Path(f"{path}{ending}") for ending in BESIDE if is_database)]
+    return _files(path, [(file.name, file) for file in files if file.is_file()])
 
 
 def _folder(path: Path) -> Export:
-    members: list[ExportMember] = []
     refused: list[Skipped] = []
+    files = _regular_files(path, refused)
+    return _files(path, [(file.relative_to(path).as_posix(), file) for file in files], refused)
+
+
+def _files(
+    path: Path, files: Iterable[tuple[str, Path]], refused: Iterable[Skipped] = ()
+) -> Export:
+    """Files under their names, laid end to end."""
+    members: list[ExportMember] = []
     offset = 0
-    for file in _regular_files(path, refused):
+    for name, file in files:
         size = file.stat().st_size
-        name = printable(file.relative_to(path).as_posix())
-        members.append(ExportMember(name, size, offset, _file_opener(file), _modified_at(file)))
+        opener, made_at = _file_opener(file), _modified_at(file)
+        members.append(ExportMember(printable(name), size, offset, opener, made_at))
         offset += size
     captured_at = max((member.modified_at for member in members), default=_modified_at(path))
     return Export(path, tuple(members), captured_at, tuple(refused))

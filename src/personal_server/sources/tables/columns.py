@@ -10,6 +10,7 @@ from datetime import date, datetime, tzinfo
 from typing import Any
 
 from personal_server.domain.source_item import Json
+from personal_server.sources.common.epochs import EPOCHS, epoch_of, is_time_name
 from personal_server.sources.common.errors import BadRecord
 from personal_server.sources.common.text import printable
 from personal_server.sources.common.times import from_iso
@@ -20,6 +21,7 @@ MOST_COLUMNS = 200
 # all cells share the first counts.
 SPELLINGS = {
     "boolean": "boolean",
+    **dict.fromkeys(EPOCHS, "date-time"),
     "integer": "integer",
     "number": "number",
     "1,234.5": "number",
@@ -57,6 +59,7 @@ _VALUES: dict[str, Callable[[str], Json]] = {
     "1.234,5": lambda text: float(re.sub(r"[^-\d,]", "", text).replace(",", ".")),
     "boolean": lambda text: text.lower() == "true",
 }
+_NO_INSTANTS = set(SPELLINGS) - set(EPOCHS)
 _DISTINCT_KEPT = 1000
 _GROUPS = 200
 _KEY_NAMES = ("id", "key", "uuid", "guid")
@@ -102,7 +105,8 @@ class Survey:
             if name in self._columns or len(self._columns) < MOST_COLUMNS:
                 if name not in self._columns:
                     most = _MOST_KEYS if is_key_name(name) else _DISTINCT_KEPT
-                    self._columns[name] = _Statistics(most)
+                    spellings = set(SPELLINGS) if is_time_name(name) else _NO_INSTANTS
+                    self._columns[name] = _Statistics(most, set(spellings))
                 self._columns[name].add(value)
 
     def columns(self) -> tuple[TableColumn, ...]:
@@ -145,7 +149,7 @@ class _Statistics:
     """What the values of a column have in common so far."""
 
     most_distinct: int
-    spellings: set[str] = field(default_factory=lambda: set(SPELLINGS))
+    spellings: set[str]
     distinct: set[int] = field(default_factory=set[int])
     filled: int = 0
     repeated: bool = False
@@ -196,9 +200,9 @@ def spellings_of(value: Json) -> set[str]:
     if isinstance(value, bool):
         return {"boolean", "json"}
     if isinstance(value, int):
-        return {"integer", "number", "json"} if abs(value) < 2**63 else {"json"}
+        return {"integer", "number", "json"} | _instants(value) if abs(value) < 2**63 else {"json"}
     if isinstance(value, float):
-        return {"number", "json"} if abs(value) < 1e300 else {"json"}
+        return {"number", "json"} | _instants(value) if abs(value) < 1e300 else {"json"}
     if not isinstance(value, str):
         return {"json"}
     found = {name for name, pattern in _PATTERNS.items() if pattern.fullmatch(value)}
@@ -208,10 +212,18 @@ def spellings_of(value: Json) -> set[str]:
     return found | {"string", "json"}
 
 
+def _instants(number: float) -> set[str]:
+    """The epochs that a number may be counted from; zero is an empty cell in all of them."""
+    epoch = epoch_of(number)
+    return set(EPOCHS) if number == 0 else {epoch.name} if epoch else set()
+
+
 def agreed(shared: AbstractSet[str]) -> str:
     """The spelling of a column whose cells share these; what is ambiguous stays text."""
     if {"day/month", "month/day"} <= shared:
         return "string"
+    if len(shared & EPOCHS.keys()) > 1:  # nothing but zeroes
+        shared = shared - EPOCHS.keys()
     return next((name for name in SPELLINGS if name in shared), "json")
 
 
@@ -221,6 +233,8 @@ def typed(value: Json, spelling: str, zone: tzinfo) -> Json:
         return None
     if spelling not in spellings_of(value):
         raise BadRecord("bad_record", "a cell does not fit the type of its column")
+    if spelling in EPOCHS:
+        return EPOCHS[spelling].instant(value) if value else None
     if not isinstance(value, str):
         return value
     if spelling == "date-time":

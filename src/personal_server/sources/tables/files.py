@@ -11,19 +11,20 @@ from pathlib import Path
 from typing import BinaryIO
 
 from personal_server.domain.source_item import Data, Json, Skipped
+from personal_server.sources.common.database import (
+    LARGEST_VALUE_BYTES,
+    Cell,
+    DatabaseTable,
+    DatabaseUnreadable,
+    ForeignDatabase,
+    RowTooLarge,
+    is_database,
+    opened,
+)
 from personal_server.sources.common.errors import ExportUnreadable
 from personal_server.sources.common.export import HEAD_BYTES, Export, ExportMember
 from personal_server.sources.common.json_stream import Element, json_lines
-from personal_server.sources.common.text import decoded
-from personal_server.sources.tables.sqlite_file import (
-    LARGEST_VALUE_BYTES,
-    SQLITE,
-    RowTooLarge,
-    SqliteTable,
-    SqliteUnreadable,
-    rows_of,
-    tables_in,
-)
+from personal_server.sources.common.text import decoded, printable
 
 LONGEST_CELL_CHARS = 4 * 1024 * 1024
 _DELIMITERS = ",;\t|"
@@ -47,10 +48,10 @@ class Table:
     name: str
     member: ExportMember
     kind: str
-    path: Path
+    export: Export
     key: str | None = None
     rows_before: int = 0
-    stored: SqliteTable | None = None
+    stored: DatabaseTable | None = None
 
     @property
     def stream(self) -> str:
@@ -63,14 +64,14 @@ class Table:
             case "jsonl":
                 return _json_rows(self.member)
             case "sqlite":
-                return _sqlite_rows(self.path, self, self.stored) if self.stored else iter(())
+                return _database_rows(self, self.stored) if self.stored else iter(())
             case _:
                 return _csv_rows(self.member)
 
 
 def looks_like_table(head: bytes) -> bool:
     """Whether the first bytes are those of a database, of JSON lines, or of equally wide rows."""
-    if head.startswith(SQLITE):
+    if is_database(head):
         return True
     if b"\x00" in head:
         return False
@@ -92,20 +93,17 @@ def tables_of(export: Export) -> list[Table]:
     member = export.members[0]
     head = member.head()
     name = Path(member.name).stem
-    if head.startswith(SQLITE):
-        if export.archive is not None:
-            raise ExportUnreadable(
-                "A database inside a zip cannot be read in place.", "Unpack it and import the file."
-            )
-        path = export.path / member.name if export.path.is_dir() else export.path
+    if is_database(head):
         try:
-            return list(_sqlite_tables(path, member))
-        except SqliteUnreadable:
+            with opened(export, member) as database:
+                return list(_database_tables(database, export, member))
+        except DatabaseUnreadable as unreadable:
             raise ExportUnreadable(
-                "The database is damaged or encrypted.", "Export it again, or repair it first."
+                "The database is damaged, encrypted, or left in the middle of a change.",
+                unreadable.next_step,
             ) from None
     kind = "jsonl" if head.lstrip().startswith(b"{") else "csv"
-    return [Table(name, member, kind, export.path)]
+    return [Table(name, member, kind, export)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,32 +199,60 @@ def _json_rows(member: ExportMember) -> Iterator[TableRow | Skipped]:
         yield TableRow(element.position, element.where, element.value) if is_row else element
 
 
-def _sqlite_tables(path: Path, member: ExportMember) -> Iterator[Table]:
-    """The tables that hold a row at all."""
+def _database_tables(
+    database: ForeignDatabase, export: Export, member: ExportMember
+) -> Iterator[Table]:
+    """The tables that hold a row at all, or that cannot be counted. Raises: ExportUnreadable."""
     rows_before = 0
-    for table in tables_in(path):
-        if table.row_count:
-            yield Table(table.name, member, "sqlite", path, table.key, rows_before, table)
-        rows_before += table.row_count
+    for name in database.table_names():
+        try:
+            stored = database.table(name)
+        except DatabaseUnreadable:
+            continue  # it is named where the others are read
+        if stored.row_count:
+            yield Table(name, member, "sqlite", export, stored.key, rows_before, stored)
+        rows_before += stored.row_count
+    if not rows_before:
+        raise ExportUnreadable(
+            "No table of this database holds a row that can be read.", "Look into it first."
+        )
 
 
-def _sqlite_rows(path: Path, table: Table, stored: SqliteTable) -> Iterator[TableRow | Skipped]:
+def left_out(export: Export) -> Iterator[Skipped]:
+    """What of a database is no table that can be read: views, virtual tables, broken ones."""
+    member = export.members[0]
+    if not is_database(member.head()):
+        return
+    with opened(export, member) as database:
+        for name, what in database.computed_names():
+            reason = f"a {what} is computed, and not read"
+            yield Skipped(printable(name), "unknown_record_type", reason, member.offset)
+        for name in database.table_names():
+            try:
+                database.table(name)
+            except DatabaseUnreadable:
+                reason = "this table cannot be read"
+                yield Skipped(printable(name), "damaged_file", reason, member.offset)
+
+
+def _database_rows(table: Table, stored: DatabaseTable) -> Iterator[TableRow | Skipped]:
     """Rows in the order of the table; each counts as a byte of the file, so positions rise."""
     position = table.member.offset + table.rows_before
     try:
-        for number, cells in enumerate(rows_of(path, stored), 1):
-            where = f"{table.name}, row {number}"
-            if isinstance(cells, RowTooLarge):
-                limit = LARGEST_VALUE_BYTES // 1024 // 1024
-                yield Skipped(where, "too_large", f"it holds a value over {limit} MB", position)
-            else:
-                values: Data = {n: _cell(c) for n, c in zip(stored.columns, cells, strict=True)}
-                yield TableRow(position, where, values)
-            position += 1
-    except SqliteUnreadable:
+        with opened(table.export, table.member) as database:
+            for number, cells in enumerate(database.rows_of(stored), 1):
+                where = f"{table.name}, row {number}"
+                if isinstance(cells, RowTooLarge):
+                    limit = LARGEST_VALUE_BYTES // 1024 // 1024
+                    yield Skipped(where, "too_large", f"it holds a value over {limit} MB", position)
+                else:
+                    values: Data = {n: _cell(c) for n, c in zip(stored.columns, cells, strict=True)}
+                    yield TableRow(position, where, values)
+                position += 1
+    except DatabaseUnreadable:
         yield Skipped(table.name, "damaged_file", "the rest cannot be read", position)
 
 
-def _cell(value: int | float | str | bytes | None) -> Json:
+def _cell(value: Cell) -> Json:
     """Bytes are no JSON; their length is said instead."""
     return f"({len(value)} bytes)" if isinstance(value, bytes) else value

@@ -24,6 +24,7 @@ from personal_server.domain.source_item import (
     stable_id,
 )
 from personal_server.sources.common.bookmark import BOOKMARK
+from personal_server.sources.common.database import beside
 from personal_server.sources.common.declaration import (
     Field,
     StreamForm,
@@ -38,6 +39,7 @@ from personal_server.sources.common.declaration import (
     text,
     word,
 )
+from personal_server.sources.common.epochs import EPOCHS
 from personal_server.sources.common.errors import BadRecord, ExportTooCostly
 from personal_server.sources.common.export import Export, ExportMember
 from personal_server.sources.common.source import (
@@ -53,7 +55,14 @@ from personal_server.sources.common.source import (
 )
 from personal_server.sources.common.text import one_line
 from personal_server.sources.tables.columns import Survey, TableColumn, typed
-from personal_server.sources.tables.files import Table, TableRow, looks_like_table, slug, tables_of
+from personal_server.sources.tables.files import (
+    Table,
+    TableRow,
+    left_out,
+    looks_like_table,
+    slug,
+    tables_of,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +94,12 @@ class TableSource:
 
     def recognize(self, export: Export) -> Claim | None:
         """Claim a single file whose first lines agree on their columns."""
-        mine = matching(export, looks_like_table) if len(export.members) == 1 else ()
-        return claim(mine, "it is a table")
+        first = export.members[:1]
+        mine = list(matching(export.only(first), looks_like_table))
+        others = [each for member in mine for each in beside(export, member)]
+        if 1 + len(others) < len(export.members):
+            return None
+        return claim([*mine, *others] if mine else (), "it is a table")
 
     def read(self, export: Export, start: int = 0) -> Iterator[SourceItem]:
         """Read as the columns say."""
@@ -119,6 +132,8 @@ class FittedTable:
         """Yield each row; one that does not fit its columns is reported."""
 
         def read_member(member: ExportMember) -> Iterator[SourceItem]:
+            if member == export.members[0]:
+                yield from left_out(export)
             for fit in self._fits:
                 if fit.table.member.name == member.name:
                     rows = fit.read(export.zone)
@@ -156,7 +171,9 @@ class _Fit:
             "time": self.time,
             "title": title,
         }
-        guess = ", ".join(f"{role}: {name}" for role, name in roles.items() if name)
+        counted = {c.name: EPOCHS[c.spelling] for c in self.columns if c.spelling in EPOCHS}
+        times = [f"{name}: {epoch.words}" for name, epoch in counted.items()]
+        guess = ", ".join([*(f"{role}: {name}" for role, name in roles.items() if name), *times])
         return f"{self.table.name} ({guess})"
 
     def read(self, zone: tzinfo) -> Iterator[SourceItem]:
@@ -244,6 +261,8 @@ def stream_of(table: Table, columns: tuple[TableColumn, ...], time: str | None) 
 
 def _field(column: TableColumn, *, is_event: bool) -> Field:
     about = f"Column {column.source_name}"
+    if column.spelling in EPOCHS:
+        about += f", written as {EPOCHS[column.spelling].words}"
     if column.kind in _MAKERS:
         return _MAKERS[column.kind](column, about, is_event)
     if column.is_grouped:

@@ -79,6 +79,9 @@ class Settings:
     max_connections: int = 1_000
     stalled_seconds: int = 30
     log_level: str = "info"
+    log_file: Path | None = None
+    log_file_bytes: int = 10 * 1024**2
+    log_files_kept: int = 5
     metrics_bind: tuple[str, int] | None = None
     metrics_token_file: Path | None = None
     backup_dir: Path | None = None
@@ -161,9 +164,12 @@ def from_env(
         max_connections=read.integer("PDPP_MAX_CONNECTIONS", 1_000, 16, 10**6),
         stalled_seconds=read.integer("PDPP_STALLED_SECONDS", 30, 1, 3_600),
         log_level=read.choice("PDPP_LOG_LEVEL", ("info", "debug", "warning", "error")),
+        log_file=read.path("PDPP_LOG_FILE"),
+        log_file_bytes=read.integer("PDPP_LOG_FILE_BYTES", 10 * 1024**2, 64 * 1024, 2**40),
+        log_files_kept=read.integer("PDPP_LOG_FILES_KEPT", 5, 1, 1_000),
         metrics_bind=read.parsed("PDPP_METRICS_BIND", _parse_bind, None),
-        metrics_token_file=read.folder("PDPP_METRICS_TOKEN_FILE"),
-        backup_dir=read.folder("PDPP_BACKUP_DIR"),
+        metrics_token_file=read.path("PDPP_METRICS_TOKEN_FILE"),
+        backup_dir=read.path("PDPP_BACKUP_DIR"),
         backup_every_hours=read.integer("PDPP_BACKUP_EVERY_HOURS", 24, 1, 8_760),
         backup_keep=read.integer("PDPP_BACKUP_KEEP", 7, 1, 10_000),
         backup_recipient=read.text("PDPP_BACKUP_RECIPIENT") or None,
@@ -253,7 +259,7 @@ class _Reader:
     def text(self, name: str) -> str:
         return self._environ.get(name, "").strip()
 
-    def folder(self, name: str) -> Path | None:
+    def path(self, name: str) -> Path | None:
         text = self.text(name)
         return Path(text).expanduser() if text else None
 

@@ -127,6 +127,8 @@ def test_the_agent_is_a_property_list_of_the_keys_that_launchd_knows(tmp_path: P
     """Read back with plistlib; it was never loaded by launchd."""
     told = plistlib.loads(LaunchAgent(tmp_path, 501).render(COMMAND))
     assert told["ProgramArguments"] == list(COMMAND.arguments)
+    log = told["EnvironmentVariables"].pop("PDPP_LOG_FILE")  # launchd would let it grow for ever
+    assert log != told["StandardErrorPath"]
     assert told["EnvironmentVariables"] == COMMAND.variables
     assert told["KeepAlive"] == {"SuccessfulExit": False}
     assert told["Umask"] == 0o077

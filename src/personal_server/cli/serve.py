@@ -28,6 +28,7 @@ from personal_server.domain.hosts import host_connections, mcp_url
 from personal_server.granting.owner_sessions import OwnerSignIn
 from personal_server.granting.passkeys import has_passkey
 from personal_server.settings import Settings
+from personal_server.web.log_file import LogFile
 from personal_server.web.logs import configure_logging
 
 SHORTEST_TOKEN = 32
@@ -50,7 +51,8 @@ def serve(
     stop_before_serving()
     forbid_core_dumps()
     settings = settings_or_exit(port, data_dir)
-    configure_logging(settings.log_level)
+    log_file = open_log_file(settings)
+    configure_logging(settings.log_level, log_file)
     with ExitStack() as stack:
         listener = stack.enter_context(listening(settings.bind_host, settings.bind_port))
         second = stack.enter_context(figures_listener(settings))
@@ -61,8 +63,24 @@ def serve(
         most = connections_within(settings.max_connections, raise_descriptor_limit())
         connections = Connections(most, settings.stalled_seconds)
         server.health.register(connections.faults)
+        if log_file is not None:
+            server.health.register(log_file.faults)
         figures = second and SecondListener(figures_app(settings, server, connections), second)
         HttpServer(server.app, connections, figures).serve_on(listener)
+
+
+def open_log_file(settings: Settings) -> LogFile | None:
+    """The file of PDPP_LOG_FILE.  Raises: CommandError (`config`)."""
+    if settings.log_file is None:
+        return None
+    try:
+        return LogFile(settings.log_file, settings.log_file_bytes, settings.log_files_kept)
+    except OSError:
+        raise CommandError(
+            "config",
+            "The file that PDPP_LOG_FILE names cannot be written.",
+            "Name a file of yours in a folder that is there.",
+        ) from None
 
 
 def require_password(sign_in: OwnerSignIn, settings: Settings) -> None:

@@ -150,27 +150,29 @@ class LaunchAgent:
     @property
     def log_hint(self) -> str:
         """The command that shows the log."""
-        return f"tail -f {self._log}"
+        return f"tail -F {self._logs / 'pdpp.log'}"
 
     @property
-    def _log(self) -> Path:
-        return self.home / "Library" / "Logs" / "pdpp.log"
+    def _logs(self) -> Path:
+        return self.home / "Library" / "Logs"
 
     def render(self, command: ServerCommand) -> bytes:
-        """The file."""
+        """The file.  launchd lets a log grow for ever, so that the server writes its own."""
+        said_at_start = str(self._logs / "pdpp-start.log")
+        variables = {"PDPP_LOG_FILE": str(self._logs / "pdpp.log"), **command.variables}
         return plistlib.dumps(
             {
                 "Label": LABEL,
                 "ProgramArguments": list(command.arguments),
-                "EnvironmentVariables": dict(command.variables),
+                "EnvironmentVariables": variables,
                 "RunAtLoad": True,
                 "KeepAlive": {"SuccessfulExit": False},
                 "ThrottleInterval": 10,
                 "ExitTimeOut": STOPPING_SECONDS,
                 "ProcessType": "Background",
                 "Umask": 0o077,
-                "StandardOutPath": str(self._log),
-                "StandardErrorPath": str(self._log),
+                "StandardOutPath": said_at_start,
+                "StandardErrorPath": said_at_start,
             }
         )
 
@@ -291,6 +293,7 @@ def this_command() -> ServerCommand:
     for name, path in (
         ("PDPP_OWNER_PASSWORD_FILE", settings.owner_password_file),
         ("PDPP_METRICS_TOKEN_FILE", settings.metrics_token_file),
+        ("PDPP_LOG_FILE", settings.log_file),
     ):
         if path is not None:
             environ[name] = str(path.absolute())

@@ -1,4 +1,4 @@
-"""Logs: structured lines on standard error, without secrets or record text.
+"""Logs: a line for what happened, without secrets or record text.
 
 Rule: nothing is ever printed to standard output; any string of a secret's form is masked, and the
 HTTP client's own logger, which prints whole URLs, is silenced.  An exception is its type and its
@@ -81,7 +81,7 @@ class RepeatLimit(logging.Filter):
             return self._seen[place] <= REPEATS
 
 
-class _OneLine(logging.Formatter):
+class OneLine(logging.Formatter):
     """A line for each record, its exception included."""
 
     def format(self, record: logging.LogRecord) -> str:
@@ -91,13 +91,14 @@ class _OneLine(logging.Formatter):
         return f"{line} ({type(error).__name__} at {places_of(error)})" if error else line
 
 
-def configure_logging(level: str) -> None:
-    """Send every log line of the process to standard error, at `level` or above."""
+def configure_logging(level: str, handler: logging.Handler | None = None) -> None:
+    """Send every log line of the process, at `level` or above, to standard error or a handler."""
     threshold = logging.getLevelNamesMapping()[level.upper()]
-    handler = logging.StreamHandler(sys.stderr)
+    if handler is None:
+        handler = logging.StreamHandler(sys.stderr)
+        handler.setFormatter(OneLine())
     handler.addFilter(RepeatLimit())
     handler.addFilter(_MaskingFilter())
-    handler.setFormatter(_OneLine())
     logging.basicConfig(level=threshold, handlers=[handler], force=True)
     for chatty in CHATTY:
         logging.getLogger(chatty).setLevel(max(threshold, logging.WARNING))

@@ -1,0 +1,114 @@
+"""A log in a file that begins anew by itself: JSON lines, bounded in total, for its owner alone.
+
+Rule: a line that cannot be written there is not lost: it goes to standard error, is counted, and
+health says so until a line can be written again.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import orjson
+
+from personal_server.domain.values import render_instant
+from personal_server.web.health import Fault
+from personal_server.web.logs import OneLine
+
+LONGEST_LINE_CHARS = 8_000
+
+
+class LogFile(logging.Handler):
+    """The file at `path`; what was full is `path.1`, what was full before it `path.2`, and so on.
+
+    Units: none grows beyond `most_bytes`; they are `kept` at most, with the one that is written.
+    Raises: OSError, when it is made and cannot be opened.
+    """
+
+    def __init__(self, path: Path, most_bytes: int, kept: int) -> None:
+        super().__init__()
+        self.setFormatter(OneLine())
+        self.path = path
+        self.unwritten = 0
+        self._most_bytes = most_bytes
+        self._kept = kept
+        self._failing_since_ns = 0
+        self._otherwise = logging.StreamHandler(sys.stderr)
+        self._otherwise.setFormatter(self.formatter)
+        self._descriptor = _opened(path)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a line, or let standard error have it."""
+        at_ns = int(record.created * 1_000) * 1_000_000
+        try:
+            self._write(_json_line(record, at_ns, self.format(record)))
+        except OSError:
+            self.unwritten += 1
+            self._failing_since_ns = self._failing_since_ns or at_ns
+            self._otherwise.emit(record)
+        else:
+            self._failing_since_ns = 0
+
+    def faults(self) -> Iterator[Fault]:
+        """That the last line could not be written."""
+        since_ns, unwritten = self._failing_since_ns, self.unwritten
+        if since_ns:
+            yield Fault(
+                "log",
+                "log_unwritable",
+                since_ns,
+                f"Lines of the log go to standard error ({unwritten} so far). Free space on the"
+                " disk of PDPP_LOG_FILE, or make the file writable.",
+            )
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._descriptor)
+        super().close()
+
+    def _write(self, line: bytes) -> None:
+        found = os.fstat(self._descriptor)
+        size_bytes = found.st_size
+        if not found.st_nlink or (size_bytes and size_bytes + len(line) > self._most_bytes):
+            self._begin_anew()
+            size_bytes = 0
+        if os.write(self._descriptor, line) < len(line):
+            os.ftruncate(self._descriptor, size_bytes)  # no half a line stays
+            raise OSError("the disk took a part of a line")
+
+    def _begin_anew(self) -> None:
+        """Let the oldest go; what is not there is not missed."""
+        for number in range(self._kept - 1, 0, -1):
+            older = _numbered(self.path, number - 1)
+            if older.exists():
+                older.replace(_numbered(self.path, number))
+        if self._kept == 1:
+            self.path.unlink(missing_ok=True)
+        descriptor = _opened(self.path)
+        os.close(self._descriptor)
+        self._descriptor = descriptor
+
+
+def _numbered(path: Path, number: int) -> Path:
+    return path.with_name(f"{path.name}.{number}") if number else path
+
+
+def _opened(path: Path) -> int:
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+    descriptor = os.open(path, flags, 0o600)
+    os.fchmod(descriptor, 0o600)
+    return descriptor
+
+
+def _json_line(record: logging.LogRecord, at_ns: int, message: str) -> bytes:
+    text = message[:LONGEST_LINE_CHARS].encode("utf-8", "replace").decode()
+    said = {
+        "at": render_instant(at_ns),
+        "level": record.levelname.lower(),
+        "from": record.name,
+        "message": text,
+    }
+    return orjson.dumps(said, option=orjson.OPT_APPEND_NEWLINE)

@@ -95,7 +95,7 @@ class Running:
     """A server process."""
 
     def __init__(self, pid: int, ready_seconds: float) -> None:
-        self._pid = pid
+        self.pid = pid
         self.ready_seconds = ready_seconds
 
     @property
@@ -109,7 +109,7 @@ class Running:
         return self._status("VmHWM")
 
     def _status(self, name: str) -> int:
-        lines = Path(f"/proc/{self._pid}/status").read_text(encoding="utf-8").splitlines()
+        lines = Path(f"/proc/{self.pid}/status").read_text(encoding="utf-8").splitlines()
         value = next(line for line in lines if line.startswith(f"{name}:"))
         return int(value.split()[1]) * 1024
 

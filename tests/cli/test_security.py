@@ -25,6 +25,7 @@ from personal_server.cli.security import (
     release,
     security_findings,
 )
+from personal_server.domain.values import instant_ns
 from personal_server.settings import Settings
 
 OWNER, MODES = "Owner of the data directory", "Modes of the data directory"
@@ -41,11 +42,17 @@ class Site:
     settings: Settings
     printed: dict[str, str] = field(default_factory=dict[str, str])
     versions: dict[str, str] = field(default_factory=dict[str, str])
+    at: str = "2026-01-01T00:00:00Z"
 
     def look(self, **changes: Any) -> dict[str, Finding]:
         settings = replace(self.settings, **changes)
-        found = security_findings(settings, self.opened, self.ask, self.versions.get, "linux")
+        found = security_findings(
+            settings, self.opened, self.ask, self.versions.get, "linux", self.clock
+        )
         return {finding.name: finding for finding in found}
+
+    def clock(self) -> int:
+        return instant_ns(self.at) or 0
 
     def ask(self, words: Sequence[str]) -> str:
         return self.printed.get(words[0], "")
@@ -166,6 +173,19 @@ def test_what_is_installed_here_is_not_on_the_list(site: Site) -> None:
     assert (found.state, known["newest"] in found.detail) == ("good", True)
 
 
+@pytest.mark.parametrize(
+    ("at", "state", "days"),
+    [("2026-10-28T12:00:00Z", "good", "365 days"), ("2026-10-29T00:00:00Z", "hint", "366 days")],
+)
+def test_a_list_says_how_old_it_is_and_warns_after_a_year(
+    site: Site, at: str, state: str, days: str
+) -> None:
+    site.at = at
+    found = site.look()[VERSIONS]
+    assert (found.state, days in found.detail) == (state, True)
+    assert bool(found.mend) == (state == "hint")
+
+
 def test_versions_are_compared_by_their_numbers() -> None:
     assert release("0.9.0") < release("0.10") < release("1.0rc1") == release("1.0.0")
 
@@ -185,5 +205,5 @@ def test_the_command_ends_with_69_where_something_is_wrong(
     assert run_app(app, ["doctor", "--security", "--json"]) == 69
     states = {one["check"]: one["state"] for one in json.loads(capsys.readouterr().out)}
     assert states[MODES] == "wrong"
-    assert run_app(app, ["doctor"]) == 64
+    assert run_app(app, ["doctor", "--security", "--data"]) == 64
     assert run_app(app, ["doctor", "me.example", "--security"]) == 64

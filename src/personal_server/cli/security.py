@@ -13,7 +13,9 @@ import shutil
 import stat
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, date, datetime
 from importlib import resources
 from itertools import takewhile
 from pathlib import Path
@@ -22,6 +24,7 @@ from personal_server.app.stores import OwnerStore, command_origin
 from personal_server.cli.exits import failure_of
 from personal_server.cli.findings import HINT, SKIPPED, WRONG, Finding, good, wrong
 from personal_server.cli.store import StoreOpener
+from personal_server.domain.values import NANOSECONDS
 from personal_server.granting.holdings import Holding, list_held
 from personal_server.granting.passkeys import has_passkey
 from personal_server.settings import Settings
@@ -37,6 +40,7 @@ ENCRYPTING = ("gocryptfs", "cryfs", "encfs", "ecryptfs", "securefs")
 MOUNT_OF = ("findmnt", "--noheadings", "--output", "FSTYPE,SOURCE", "--target")
 DEVICES_BELOW = ("lsblk", "--noheadings", "--inverse", "--list", "--output", "TYPE")
 NAMES_SHOWN = 3
+FRESH_DAYS = 365
 
 
 def ask_system(words: Sequence[str]) -> str:
@@ -67,6 +71,7 @@ def security_findings(
     ask: Asking = ask_system,
     version_of: VersionOf = installed_version,
     platform: str = sys.platform,
+    clock: Callable[[], int] = time.time_ns,
 ) -> Iterator[Finding]:
     """Everything that can be seen from here.  Raises: PersonalServerError of the store."""
     if settings.data_dir.is_dir():
@@ -82,7 +87,7 @@ def security_findings(
         yield Finding("Data directory", SKIPPED, "there is none yet")
     yield _check_proxies(settings)
     yield _check_backups(settings.backup_dir)
-    yield _check_versions(read_advisories(), version_of)
+    yield _check_versions(read_advisories(), version_of, clock())
 
 
 def _check_owner(data_dir: Path) -> Finding:
@@ -211,7 +216,7 @@ def _check_backups(folder: Path | None) -> Finding:
     return good(name, "readable by you only")
 
 
-def _check_versions(known: Mapping[str, object], version_of: VersionOf) -> Finding:
+def _check_versions(known: Mapping[str, object], version_of: VersionOf, now_ns: int) -> Finding:
     """Installed packages against the list of the release; what came after its date is not in it."""
     name = "Known weaknesses of packages"
     advisories: list[dict[str, str]] = json.loads(json.dumps(known["advisories"]))
@@ -223,8 +228,19 @@ def _check_versions(known: Mapping[str, object], version_of: VersionOf) -> Findi
     ]
     if hit:
         return wrong(name, "; ".join(hit), "Install the newest release with its locked packages.")
-    return good(
-        name, f"none of this release's list of {len(advisories)}, which ends {known['newest']}"
+    newest = date.fromisoformat(str(known["newest"]))
+    age_days = (datetime.fromtimestamp(now_ns // NANOSECONDS, UTC).date() - newest).days
+    said = (
+        f"none of this release's list of {len(advisories)}; its newest entry is of {newest},"
+        f" {age_days} days ago, and what was found since is not in it"
+    )
+    if age_days <= FRESH_DAYS:
+        return good(name, said)
+    return Finding(
+        name,
+        HINT,
+        said,
+        "Install a newer release, or ask a current list about the packages you have: pip-audit.",
     )
 
 

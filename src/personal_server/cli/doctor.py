@@ -1,6 +1,7 @@
 """`pdpp doctor URL`: does what each common host does, and says what is wrong and how to mend it.
 
-With `--data` it looks at the data on this machine instead (`data_findings`).
+Without an address it asks the server of this machine what needs care (`health_findings`), with
+`--data` it looks at the data on it (`data_findings`).
 
 Rule: one line a check; nothing is changed but a registration per host, and the doctor's own access
 is given back.
@@ -36,6 +37,7 @@ from personal_server.cli.findings import (
     print_finding,
     wrong,
 )
+from personal_server.cli.health_findings import REACHABLE, health_findings, server_findings
 from personal_server.cli.security import security_findings
 from personal_server.cli.store import open_store
 from personal_server.cli.tables import console
@@ -138,6 +140,8 @@ def doctor_command(around: CommandContext) -> Callable[..., int]:
     ) -> int:
         """Check that hosts can connect to a server, or that this machine keeps its data well.
 
+        With nothing named it asks the server of this machine what needs care.
+
         Parameters
         ----------
         url
@@ -161,16 +165,19 @@ def doctor_command(around: CommandContext) -> Callable[..., int]:
         json
             Print JSON.
         """
-        if [url is not None, data, security].count(True) != 1 or (repair and not data):
+        if [url is not None, data, security].count(True) > 1 or (repair and not data):
             raise CommandError(
-                "usage", "Name a server's address, or --data (with --repair), or --security."
+                "usage",
+                "Name a server's address, or --data (with --repair), or --security, or nothing.",
             )
         if security:
             found = security_findings(settings_or_exit(), open_store)
         elif data:
             found = data_findings(settings_or_exit(), repair=repair)
+        elif url is None:
+            found = server_findings(around.exchange(), settings_or_exit())
         else:
-            origin, exchange = normalize_provider_url(url or ""), around.exchange()
+            origin, exchange = normalize_provider_url(url), around.exchange()
             with_access = sys.stdin.isatty() and not json if authorize is None else authorize
             waiting = replace(around.waiting, timeout=timeout)
             open_browser = around.open_browser if browser else None
@@ -196,9 +203,9 @@ def _findings(
     with_access: bool,
 ) -> Iterator[Finding]:
     """Everything in its order; nothing more is tried where nobody answers."""
-    reached = _gather("Reachable", lambda: _check_reachable(exchange, origin))
+    reached = _gather(REACHABLE, lambda: health_findings(exchange, origin))
     yield from reached
-    if any(finding.state == WRONG for finding in reached):
+    if any(finding.name == REACHABLE and finding.state == WRONG for finding in reached):
         return
     yield from _without_access(exchange, origin)
     if with_access:
@@ -225,16 +232,6 @@ def _without_access(exchange: ProviderExchange, origin: str) -> Iterator[Finding
         return  # found above
     for host in HOSTS:
         yield from _gather(host.name, lambda host=host: _check_host(exchange, provider, host))
-
-
-def _check_reachable(exchange: ProviderExchange, origin: str) -> Iterator[Finding]:
-    reply = exchange.get(f"{origin}/healthz")
-    yield judged(
-        "Reachable",
-        reply.ok and reply.text("status") == "ok",
-        f"/healthz answered {reply.status}; this is not a personal server",
-        "Check address and port, and that `pdpp serve` runs.",
-    )
 
 
 def _check_challenge(exchange: ProviderExchange, origin: str) -> Iterator[Finding]:

@@ -76,7 +76,9 @@ Without a selection its owner picks in the browser.""",
     "disconnect": ("status:disconnect", "Give the access back and forget the credential."),
     "doctor": (
         "doctor:doctor",
-        "Check that hosts can connect to a server, or that this machine keeps its data well.",
+        """Check that hosts can connect to a server, or that this machine keeps its data well.
+
+With nothing named it asks the server of this machine what needs care.""",
     ),
     "mcp": (
         "mcp:mcp_server",

@@ -1,0 +1,54 @@
+"""`pdpp doctor`: whether a server answers, and what it says needs care.
+
+Source: docs/contract/resource-server.md 1.7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import cast
+
+from personal_server.cli.findings import Finding, good, wrong
+from personal_server.rs_client.credentials import CredentialError
+from personal_server.rs_client.discovery import ProviderExchange
+from personal_server.rs_client.json_values import as_object
+from personal_server.settings import Settings
+
+REACHABLE, HEALTH = "Reachable", "Health"
+_EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "[::1]", "::1": "[::1]"}  # noqa: S104 (compared)
+
+
+def server_findings(exchange: ProviderExchange, settings: Settings) -> Iterator[Finding]:
+    """The faults of the server of this machine."""
+    host = _EVERYWHERE.get(settings.bind_host, settings.bind_host)
+    address = f"http://{host}:{settings.bind_port}"
+    try:
+        yield from health_findings(exchange, address)
+    except CredentialError:
+        yield wrong(
+            REACHABLE,
+            f"the server does not run: nobody answers at {address}",
+            "Start it with `pdpp serve`, or for good with `pdpp service install`; PDPP_BIND says"
+            " where it is asked.",
+        )
+
+
+def health_findings(exchange: ProviderExchange, origin: str) -> Iterator[Finding]:
+    """Whether a personal server answers, and each fault it names.  Raises: ProviderUnavailable."""
+    reply = exchange.get(f"{origin}/healthz")
+    if reply.text("status") not in ("ok", "degraded", "failing"):
+        yield wrong(
+            REACHABLE,
+            f"/healthz answered {reply.status}; this is not a personal server",
+            "Check address and port, and that `pdpp serve` runs.",
+        )
+        return
+    yield good(REACHABLE)
+    faults = [as_object(each) for each in cast("list[object]", reply.body.get("faults") or [])]
+    if not faults:
+        yield good(HEALTH)
+    for fault in faults:
+        part, code, since, step = (
+            str(fault.get(name, "")) for name in ("part", "code", "since", "next_step")
+        )
+        yield wrong(f"{HEALTH}: {part}", f"{code} since {since}", step)

@@ -1,5 +1,6 @@
 import io
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -32,6 +33,33 @@ def test_line_ends_of_windows_cut_too() -> None:
 def test_a_file_that_ends_in_a_line_says_so() -> None:
     mbox = SEPARATOR + b"A: b\n\nwhole\n\n" + SEPARATOR + b"A: b\n\nha"
     assert [message.complete for message in split_mbox(io.BytesIO(mbox))] == [True, False]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "From ada@example.org",
+        "From ada at example.org  Tue, 5 Mar 2024 10:00",
+        "From ada@example.org Tue Mar  5 10:00 98",
+        'From "Ada Lovelace" <ada@example.org> 2024-03-05T10:00:00Z',
+        "From MAILER-DAEMON",
+        "From ada 05/03/2024",
+    ],
+)
+def test_lines_with_odd_dates_or_none_separate_where_headers_follow(line: str) -> None:
+    one = f"{line}\nFrom: a@b\nSubject: x\n\ntext\n\n".encode()
+    assert len(list(split_mbox(io.BytesIO(one + one + one)))) == 3
+
+
+def test_a_dated_line_separates_without_an_empty_line_before_it() -> None:
+    one = b"From a@b Mon Jan  1 00:00:00 2024\nReceived: x\n\ntext\n"
+    assert len(list(split_mbox(io.BytesIO(one + one)))) == 2
+
+
+def test_words_that_look_like_a_separator_are_text_where_no_headers_follow() -> None:
+    body = b"\nFrom here\nto there: 10:30 is late\n\nFrom ada@example.org\n I heard\n\n"
+    text = body + b"From what she said at 10:30 in 2023,\nand more\n\nFrom me to you\nTo: x\n\n"
+    assert len(list(split_mbox(io.BytesIO(SEPARATOR + b"A: b\n" + text)))) == 1
 
 
 def test_a_message_beyond_the_limit_is_passed_over_and_the_next_one_read() -> None:

@@ -1,8 +1,9 @@
-"""The words of an HTML mail, in reading order, with its paragraphs as lines."""
+"""The words of an HTML mail, in reading order, with its paragraphs as lines, and its links."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
@@ -23,17 +24,61 @@ _ENDLESS = "area base br col dd dt hr img input li link meta option p td th tr t
 _CLOSED_BY_THEMSELVES = frozenset(_ENDLESS.split())
 
 
+_WEB = re.compile(r"https?://[^\s<>]{1,2000}\Z", re.IGNORECASE)
+_MOST_LINKS = 500
+_LONGEST_LINK_TEXT = 200
+_PRESSED = frozenset({"submit", "button", "reset"})
+_END = (
+    "\ue000"  # stands after the document: where it is not read, something swallowed what is before
+)
+_ANY_TAG = re.compile(r"<(/?[a-zA-Z][a-zA-Z0-9]*)([^<>]*)(>?)")
+_OPENER = re.compile(r"<(?:!--|[a-zA-Z]+[^<>]*>?)")
+_ATTRIBUTE = re.compile(r"""\s[\w:-]+\s*=\s*(?:"[^"]*"|'[^']*'|[^\s"'>]+)""")
+_SWALLOWING = ("title", "textarea", "noscript", "template", "svg", "math")
+
+
+@dataclass(frozen=True, slots=True)
+class HtmlPage:
+    """What a document says, and where it leads.
+
+    Shapes: a link is `words <address>`, or the address alone; of the web only, each once.
+    """
+
+    text: str
+    links: list[str]
+
+
 def html_to_text(html: str) -> str:
-    """The visible text of a document; links and pictures leave no trace but their words."""
+    """The visible text of a document."""
+    return read_html(html).text
+
+
+def read_html(html: str) -> HtmlPage:
+    """Read a document, also what stands behind a tag or a remark that never ends."""
     if html.count("<") > _MANY_TAGS and _depth(html) > _DEEPEST:
         html = _TAG.sub(" ", html)
-    root = LexborHTMLParser(html).body
-    if root is None:
-        return ""
-    pieces: list[str] = []
-    _gather(root, pieces)
-    lines = (line.strip() for line in "".join(pieces).split("\n"))
-    return _MANY_LINES.sub("\n\n", "\n".join(lines)).strip()
+    page = _Page(html + _END)
+    if _END not in page.text:
+        page = _Page(_mended(html) + _END)
+    lines = (_BLANKS.sub(" ", line).strip() for line in page.text.replace(_END, "").split("\n"))
+    return HtmlPage(_MANY_LINES.sub("\n\n", "\n".join(lines)).strip(), list(page.links))
+
+
+def _mended(html: str) -> str:
+    """The document without what opens and is never closed."""
+    for name, closes in (("!--", "-->"), *((each, f"</{each}") for each in _SWALLOWING)):
+        opened = html.lower().rfind(f"<{name}")
+        if opened > html.lower().rfind(closes):
+            html = html[:opened] + _OPENER.sub(" ", html[opened:], count=1)
+    return _ANY_TAG.sub(_closed, html)
+
+
+def _closed(tag: re.Match[str]) -> str:
+    name, attributes, end = tag.groups()
+    if not end:
+        return f" {_ATTRIBUTE.sub('', attributes)}"
+    open_quote = attributes.count('"') % 2 or attributes.count("'") % 2
+    return f"<{name}>" if open_quote else tag.group()
 
 
 def _depth(html: str) -> int:
@@ -47,24 +92,52 @@ def _depth(html: str) -> int:
     return deepest
 
 
-def _gather(root: LexborNode, pieces: list[str]) -> None:
-    """Walk the tree with a stack of its own, since mail nests tables without end."""
-    stack: list[LexborNode | str] = [root]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, str):
-            pieces.append(node)
-            continue
+class _Page:
+    """The words and links of a tree, walked with a stack, since mail nests tables without end."""
+
+    def __init__(self, html: str) -> None:
+        self.links: dict[str, None] = {}
+        pieces: list[str] = []
+        root = LexborHTMLParser(html).body
+        stack: list[LexborNode | str] = [root] if root is not None else []
+        while stack:
+            node = stack.pop()
+            if isinstance(node, str):
+                pieces.append(node)
+            else:
+                pieces.append(self._said(node, stack))
+        self.text = "".join(pieces)
+
+    def _said(self, node: LexborNode, stack: list[LexborNode | str]) -> str:
+        """What an element says before its children, which are put on the stack."""
         tag = node.tag or ""
         if tag == "-text":
-            pieces.append(_BLANKS.sub(" ", (node.text_content or "").replace("\n", " ")))
-            continue
+            return _BLANKS.sub(" ", (node.text_content or "").replace("\n", " "))
         if tag in _SILENT or tag.startswith(("-", "!")):
-            continue
+            return ""
+        if tag == "input":
+            return _pressed(node)
+        if tag == "a" and len(self.links) < _MOST_LINKS:
+            self._keep_link(node)
         breaks = tag in _BREAKS
         if breaks:
-            pieces.append("\n")
             stack.append("" if tag == "br" else "\n")
         elif tag in ("td", "th"):
             stack.append(" ")
         stack.extend(reversed(list(node.iter(include_text=True))))
+        return "\n" if breaks else ""
+
+    def _keep_link(self, node: LexborNode) -> None:
+        address = (node.attributes.get("href") or "").strip()
+        if not _WEB.match(address):
+            return
+        pictures = (each.attributes.get("alt") or "" for each in node.css("img"))
+        words = " ".join((node.text() or "").split()) or " ".join(filter(None, pictures))
+        words = words.replace(_END, "")[:_LONGEST_LINK_TEXT]
+        self.links.setdefault(f"{words} <{address}>" if words not in ("", address) else address)
+
+
+def _pressed(node: LexborNode) -> str:
+    """What stands on a button."""
+    kind = (node.attributes.get("type") or "").lower()
+    return (node.attributes.get("value") or "") if kind in _PRESSED else ""

@@ -1,6 +1,9 @@
 """Cut an mbox into messages while it streams by.
 
-A separator is a `From ` line with a clock time and a year, at the start or after an empty line.
+A separator is a `From ` line after an empty line (or at the start) that has a clock time and a year
+and is followed by a header, or that has an address, a digit or one word and is followed by a header
+of mail: programs wrote every kind of date there, or none. One with the date of the format's own
+kind needs no empty line before it.
 Memory holds one message; one beyond the limit is passed over, not loaded.
 """
 
@@ -13,9 +16,34 @@ from typing import BinaryIO
 
 CHUNK_BYTES = 1024 * 1024
 LARGEST_MESSAGE_BYTES = 64 * 1024 * 1024
-SEPARATOR = re.compile(rb"From [^\r\n]*\d:\d\d[^\r\n]*\b(?:19|20)\d\d\b[^\r\n]*\r?\n")
-_BOUNDARY = re.compile(rb"\n\r?\n(?=From [^\r\n]*\d:\d\d[^\r\n]*\b(?:19|20)\d\d\b[^\r\n]*\r?\n)")
-_LONGEST_SEPARATOR_BYTES = 1024
+_DATED = rb"[^\r\n]{0,400}?\d:\d\d[^\r\n]{0,400}?\b(?:19|20)\d\d\b[^\r\n]{0,100}"
+_UNDATED = rb"(?:[^\s]{1,400}[ \t]*|[^\r\n]{0,400}?[@\d][^\r\n]{0,400})"
+_ASCTIME = (
+    rb"[^\r\n]{0,400}?\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct"
+    rb"|Nov|Dec) [ \d]\d \d\d:\d\d:\d\d [^\r\n]{0,20}?(?:19|20)\d\d[^\r\n]{0,20}"
+)
+_OF_MAIL = (
+    rb"(?:>From [^\r\n]{0,400}\r?\n)?"
+    rb"(?:received|return-path|delivered-to|message-id|date|from|to|cc|subject"
+    rb"|mime-version|content-[a-z-]{1,40}|reply-to|sender|status|in-reply-to|references|envelope-to"
+    rb"|list-[a-z]{1,40}|x-[a-z0-9-]{1,60}|dkim-signature|arc-[a-z-]{1,40}|newsgroups|path):"
+)
+_ANY_HEADER = rb"(?:[!-9;-~\x80-\xff]{1,80}:|>From |\r?\n)"
+_LINE = (
+    rb"(?:" + _DATED + rb"\r?\n(?=" + _ANY_HEADER + rb")"
+    rb"|" + _UNDATED + rb"\r?\n(?=" + _OF_MAIL + rb"))"
+)
+SEPARATOR = re.compile(rb"From (?i:" + _LINE + rb")")
+_BOUNDARY = re.compile(
+    rb"\n(?:\r?\n(?=From (?i:"
+    + _LINE
+    + rb"))|(?=From (?i:"
+    + _ASCTIME
+    + rb"\r?\n"
+    + _OF_MAIL
+    + rb")))"
+)
+_LONGEST_SEPARATOR_BYTES = 2048
 _QUOTED_FROM = re.compile(rb"^>(>*From )", re.MULTILINE)
 
 

@@ -17,7 +17,7 @@ from email.utils import getaddresses, parsedate_tz
 from functools import lru_cache
 from typing import cast
 
-from personal_server.sources.common.html_text import html_to_text
+from personal_server.sources.common.html_text import read_html
 from personal_server.sources.common.text import decoded, one_line, printable
 
 MAX_DEPTH = 40
@@ -28,6 +28,9 @@ _PART_BEGINS = re.compile(rb"\s*--([^\s\"]{1,70})[ \t]*\r?\n[A-Za-z-]+:")
 _LARGE_BYTES = 4 * 1024 * 1024
 _BASE64 = re.compile(rb"(?<=\n)(?:[A-Za-z0-9+/=]{1,998}+\r?\n)++")
 _LONG_BYTES = 256 * 1024
+_BLANK_LINE = re.compile(rb"\n\r?\n")
+_LONGEST_NUMBER = 18
+_SIGNATURE = "-- "
 _PLACED = re.compile(r"\s*base64 of bytes (\d{1,9}) to (\d{1,9})\s*")
 _TYPE = re.compile(r"^[a-z0-9!#$&^_.+-]{1,100}/[a-z0-9!#$&^_.+-]{1,100}$")
 
@@ -167,6 +170,7 @@ class Body:
     """What a message says, and what it carries."""
 
     texts: list[str] = field(default_factory=list[str])
+    links: list[str] = field(default_factory=list[str])
     attachments: list[Attachment] = field(default_factory=list[Attachment])
 
     @property
@@ -216,6 +220,7 @@ def body_of(text: MailText, message: Message, depth: int = 0) -> Body:
         return body
     inner = [body_of(text, child, depth + 1) for child in children]
     body.attachments = [each for one in inner for each in one.attachments]
+    body.links = list(dict.fromkeys(link for one in inner for link in one.links))
     if message.get_content_subtype() == "alternative":
         # Of several versions of one text the plain one speaks, if it says anything.
         kinds = (child.get_content_type() for child in children)
@@ -253,15 +258,58 @@ def _read_leaf(mail: MailText, part: Message, body: Body) -> None:
     filename = _filename(part)
     attached = part.get_content_disposition() == "attachment" or filename is not None
     if kind in ("text/plain", "text/html") and not attached:
-        text, is_html = decoded(_content(part), _charset(part)), kind == "text/html"
-        body.texts.append(
-            html_to_text(text) if is_html else text.replace("\r\n", "\n").strip("\n\r\t ")
-        )
+        text = decoded(_content(part), _charset(part))
+        if kind == "text/html":
+            page = read_html(text)
+            body.texts, body.links = [page.text], page.links
+        else:
+            body.texts = [_unflowed(text.replace("\r\n", "\n"), part).strip("\n\r\t ")]
     elif part.get_content_maintype() != "multipart" or _content(part).strip():
         mime_type = kind if _TYPE.match(kind) else "application/octet-stream"
         content = mail.decoded(part.get_payload())
         content = _content(part) if content is None else content
         body.attachments.append(Attachment(filename, mime_type, content))
+
+
+def _unflowed(text: str, part: Message) -> str:
+    """Lines that a program broke put together again, where it says so.
+
+    Source: RFC 3676, section 4.
+    """
+    if _parameter(part, "format") != "flowed":
+        return text
+    joint = -1 if _parameter(part, "delsp") == "yes" else None
+    lines: list[str] = []
+    flows, depth = False, 0
+    for line in text.split("\n"):
+        inner = line.lstrip(">")
+        quoted, said = len(line) - len(inner), inner.removeprefix(" ")
+        if flows and quoted == depth and said != _SIGNATURE:
+            lines[-1] = lines[-1][:joint] + said
+        else:
+            lines.append(f"{'>' * quoted} {said}" if quoted else said)
+        flows, depth = said.endswith(" ") and said != _SIGNATURE, quoted
+    return "\n".join(lines)
+
+
+def _parameter(part: Message, name: str) -> str:
+    try:
+        return str(part.get_param(name, "")).lower()
+    except (LookupError, ValueError, TypeError):
+        return ""
+
+
+def ends_early(raw: bytes) -> bool:
+    """Whether a message says itself that more of it should follow."""
+    blank = _BLANK_LINE.search(raw)
+    if blank is None:
+        return True
+    head = message_from_bytes(raw[: blank.end()], policy=compat32)
+    length = str(head.get("content-length", "")).strip()
+    if length.isdecimal() and len(length) < _LONGEST_NUMBER:
+        return len(raw) - blank.end() < int(length)
+    boundary = _parameter(head, "boundary")
+    return bool(boundary) and f"--{boundary}--".encode() not in raw.lower()
 
 
 def _content(part: Message) -> bytes:

@@ -55,6 +55,7 @@ from personal_server.sources.mail.message import (
     Headers,
     MailText,
     body_of,
+    ends_early,
     shown,
 )
 
@@ -87,6 +88,7 @@ MESSAGES = StreamForm(
         text("recipients", "Names and addresses of all recipients, to search in"),
         plain("reply_to", "Where answers are asked to go"),
         text("body", "The text; of HTML mails what a reader sees, without markup"),
+        names("links", "Where its page leads: each link as its words and its address in <>"),
         names("labels", "Labels or folders the mail program gave it"),
         text("labelled", "All labels, to search in"),
         word("mailbox", "Name of the mailbox file or folder it was found in"),
@@ -200,7 +202,7 @@ def _read_message(message: RawMessage, member: ExportMember) -> Iterator[SourceI
     if raw is None:
         limit = LARGEST_MESSAGE_BYTES // 1024 // 1024
         yield Skipped(where, "too_large", f"the message is over {limit} MB", position)
-    elif not message.complete:
+    elif not message.complete and ends_early(raw):
         reason = "the mailbox ends in the middle of this message"
         yield Skipped(where, "truncated", reason, position)
     else:
@@ -257,6 +259,7 @@ def _message_data(headers: Headers, body: Body, record_id: str, mailbox: str) ->
         "recipients": or_none(", ".join(shown([*to, *cc, *bcc]))),
         "reply_to": or_none(", ".join(shown(headers.addresses("reply-to")))),
         "body": body.text[:LONGEST_BODY_CHARS],
+        "links": [printable(each) for each in body.links],
         "labels": labels,
         "labelled": or_none(", ".join(labels)),
         "mailbox": or_none(printable(mailbox)),

@@ -32,3 +32,55 @@ def test_parts_are_found_behind_another_boundary_than_was_announced() -> None:
 def test_a_multipart_without_parts_is_no_attachment() -> None:
     said = body(b'Content-Type: multipart/alternative; boundary="one"', b"", b"")
     assert (said.text, said.attachments) == ("", [])
+
+
+def test_lines_that_flow_are_joined() -> None:
+    said = body(
+        b'Content-Type: text/plain; charset=utf-8; format="Flowed"',
+        b"",
+        b"Bread needs flour, ",
+        b"water and time.",
+        b"",
+        b"> Rye or ",
+        b"> wheat?",
+        b">> Both, ",
+        b"> I said",
+        b" From the oven",
+        b"-- ",
+        b"Ada",
+    )
+    lines = ["Bread needs flour, water and time.", "", "> Rye or wheat?", ">> Both, ", "> I said"]
+    assert said.text.split("\n") == [*lines, "From the oven", "-- ", "Ada"]
+
+
+def test_a_flowed_text_may_say_that_its_blanks_are_not_its_own() -> None:
+    head = b"Content-Type: text/plain; format=flowed; delsp=yes"
+    assert body(head, b"", b"https://example.org/a ", b"b", b"end").text == (
+        "https://example.org/ab\nend"
+    )
+
+
+def test_links_of_a_page_are_kept_beside_its_words() -> None:
+    page = (
+        b'<p>Your parcel: <a href="https://example.org/t?n=1">track\n it</a> '
+        b'<a href="https://example.org/t?n=1">track it</a> <a href="#top">up</a>'
+        b'<a href="HTTPS://example.org/x"><img alt="Logo"></a><a href="https://example.org">'
+        b'https://example.org</a><a href="mailto:a@b">write</a></p>'
+    )
+    said = body(b"Content-Type: text/html", b"", page)
+    assert said.text.startswith("Your parcel: track it")
+    assert said.links == [
+        "track it <https://example.org/t?n=1>",
+        "Logo <HTTPS://example.org/x>",
+        "https://example.org",
+    ]
+
+
+def test_the_links_of_a_page_are_kept_where_the_plain_text_speaks() -> None:
+    said = body(
+        b'Content-Type: multipart/alternative; boundary="a"',
+        b"",
+        b"--a\nContent-Type: text/plain\n\nPlain\n--a\nContent-Type: text/html\n",
+        b'<a href="https://example.org/pay">Pay</a>\n--a--',
+    )
+    assert (said.text, said.links) == ("Plain", ["Pay <https://example.org/pay>"])

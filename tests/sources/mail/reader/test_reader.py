@@ -1,5 +1,7 @@
 from pathlib import Path
 
+import pytest
+
 from personal_server.domain.source_item import Data
 from tests.sources.reading import read_path, records_of, skips_of
 from tests.sources.specimens.mail import MAIL
@@ -40,10 +42,24 @@ def test_an_answer_shares_the_thread_of_what_it_answers(tmp_path: Path) -> None:
     assert second["is_reply"]
 
 
-def test_a_mailbox_cut_short_keeps_its_whole_messages(tmp_path: Path) -> None:
-    (tmp_path / "Inbox").write_bytes(MAIL[:-20])
+def test_the_last_message_needs_no_line_end(tmp_path: Path) -> None:
+    *_, last = read(tmp_path, MAIL.rstrip(b"\n"))
+    assert last["body"] == "Na\u00efve text, 8 bit.\nFrom the beginning."
+
+
+@pytest.mark.parametrize(
+    ("head", "rest"),
+    [
+        ('Content-Type: multipart/mixed; boundary="Ab"\n', "\n--Ab\n\none\n--A"),
+        ("Content-Length: 40\n", "\nhalf of"),
+        ("X-Spam-Sta", ""),
+    ],
+)
+def test_a_mailbox_cut_short_keeps_its_whole_messages(tmp_path: Path, head: str, rest: str) -> None:
+    cut = "From - Tue Mar 15 08:00:00 2022\nFrom: a@b\nSubject: x\n" + head + rest
+    (tmp_path / "Inbox").write_bytes(MAIL + cut.encode())
     items = read_path(tmp_path / "Inbox")
-    assert len(records_of(items, "messages")) == 1
+    assert len(records_of(items, "messages")) == 2
     assert skips_of(items) == ["truncated"]
 
 

@@ -38,6 +38,7 @@ from personal_server.storage.ports import (
     SealingKey,
     StoredDeclaration,
     StreamState,
+    ThreadMark,
     WriteOutcome,
 )
 from tests.oracle.memory_snapshot import MemorySnapshot
@@ -153,6 +154,8 @@ class MemoryStore:
                 table.pop(connection_id, None)
             for key in [key for key in state.uploads if key[0] == connection_id]:
                 del state.uploads[key]
+            for place in [place for place in state.thread_marks if place[0] == connection_id]:
+                del state.thread_marks[place]
             return count
 
     # Records ----------------------------------------------------------------------------------
@@ -185,6 +188,7 @@ class MemoryStore:
             keys = sorted(state.rows.get((connection_id, stream), {}))
             for key in keys:
                 state.delete((connection_id, stream), RecordWrite(key, None, now_ns), now_ns)
+            state.thread_marks.pop((connection_id, stream), None)
             return len(keys)
 
     def prune_history(self, before_ns: int) -> None:
@@ -192,6 +196,36 @@ class MemoryStore:
         with self._write() as state:
             old = [h.sequence for h in state.history if h.written_at_ns < before_ns]
             state.retained_from = max(state.retained_from, *old, 0)
+
+    # Threads ----------------------------------------------------------------------------------
+    def thread_marks(
+        self, connection_id: str, stream: str, wanted: Iterable[tuple[str, int, int]]
+    ) -> list[ThreadMark]:
+        """See the port."""
+        left = self._state.thread_marks.get((connection_id, stream), frozenset())
+        return [
+            each
+            for mark, since, until in wanted
+            for each in left
+            if each.mark == mark and since <= each.at <= until
+        ]
+
+    def thread_records(
+        self, connection_id: str, stream: str, thread: str, after: str, limit: int
+    ) -> list[StoredRecord]:
+        """See the port."""
+        rows = self._state.rows.get((connection_id, stream), {})
+        of_thread = [key for key, row in rows.items() if row.data.get("thread_id") == thread]
+        return [rows[key] for key in sorted(of_thread) if key > after][:limit]
+
+    def leave_thread_marks(
+        self, connection_id: str, stream: str, marks: Iterable[ThreadMark]
+    ) -> None:
+        """See the port."""
+        with self._write() as state:
+            place = (connection_id, stream)
+            if place in state.rows:
+                state.thread_marks[place] = state.thread_marks.get(place, frozenset()) | {*marks}
 
     # Collectors -------------------------------------------------------------------------------
     def record_run(self, connection_id: str, run: CollectionRun) -> None:

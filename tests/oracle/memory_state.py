@@ -16,6 +16,7 @@ from personal_server.storage.ports import (
     SealingKey,
     StoredDeclaration,
     StreamState,
+    ThreadMark,
 )
 
 Place = tuple[str, str]
@@ -61,6 +62,9 @@ class State:
     blobs: dict[str, bytes] = field(default_factory=dict[str, bytes])
     replaced: list[tuple[Place, JsonObject]] = field(default_factory=list[tuple[Place, JsonObject]])
     sealing_keys: tuple[SealingKey, ...] = ()
+    thread_marks: dict[Place, frozenset[ThreadMark]] = field(
+        default_factory=dict[Place, frozenset[ThreadMark]]
+    )
 
     def copy(self) -> State:
         """A state that later writes to this one leave alone."""
@@ -76,6 +80,7 @@ class State:
             rejections=dict(self.rejections),
             uploads=dict(self.uploads),
             blobs=dict(self.blobs),
+            thread_marks=dict(self.thread_marks),
             replaced=[],
         )
 

@@ -13,7 +13,7 @@ from personal_server.domain.connection import ConnectionStatus
 from personal_server.domain.values import instant_ns
 from personal_server.enforcement.plans import ChildrenPlan, FieldWindowPlan, RecordPlan, RecordsPlan
 from personal_server.enforcement.rows import WindowOutcome
-from personal_server.storage.ports import RecordStore, WriteOutcome
+from personal_server.storage.ports import RecordStore, ThreadMark, WriteOutcome
 from tests.storage.worlds import FILES_STREAM, condition, keys, note, order, scope, walk, write
 
 A = scope("cin_a")
@@ -251,6 +251,21 @@ def test_an_erased_connection_is_gone_and_numbers_go_on(store: RecordStore) -> N
         assert [c.connection_id for c in snapshot.connections()] == ["cin_b"]
         assert snapshot.count(RecordsPlan(BOTH)) == 1
         assert snapshot.horizon == 3
+
+
+def test_thread_marks_are_found_where_they_were_left_and_go_with_their_stream(
+    store: RecordStore,
+) -> None:
+    early, late = ThreadMark("m1", 5, "t1"), ThreadMark("m1", 9, "t2")
+    store.leave_thread_marks("cin_a", "notes", [early])
+    assert store.thread_marks("cin_a", "notes", [("m1", 0, 9)]) == []
+    write(store, "cin_a", [note("n1")])
+    store.leave_thread_marks("cin_a", "notes", [early, late, early])
+    assert store.thread_marks("cin_a", "notes", [("m1", 5, 8), ("m2", 0, 9)]) == [early]
+    assert store.thread_marks("cin_a", "notes", [("m1", 6, 9)]) == [late]
+    assert store.thread_marks("cin_b", "notes", [("m1", 0, 9)]) == []
+    store.delete_stream("cin_a", "notes", 9)
+    assert store.thread_marks("cin_a", "notes", [("m1", 0, 9)]) == []
 
 
 def test_an_export_has_every_row_by_key(store: RecordStore) -> None:

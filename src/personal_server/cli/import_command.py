@@ -441,6 +441,9 @@ def print_tally(
     out.print(table(columns, rows))
     if tally.earliest:
         out.print(f"  from {tally.earliest} to {tally.latest}")
+    for name, each in tally.streams.items():
+        if each.moved:
+            out.print(plain(f"  {name} stored before that joined another thread: {each.moved}"))
     if not any(each.read for each in tally.streams.values()) and not tally.skipped_count:
         out.print("  Nothing of this kind was found in it.")
     for code, count, examples in _skipped(tally, refused):
@@ -455,6 +458,8 @@ def tally_json(tally: ImportTally, refused: Sequence[Skipped], *, stored: bool) 
     for name, each in tally.streams.items():
         outcome = {"new": each.new, "updated": each.updated, "unchanged": each.unchanged}
         streams[name] = {"read": each.read, "rejected": each.rejected} | (outcome if stored else {})
+        if each.moved:
+            streams[name]["joined_another_thread"] = each.moved
     skipped = [
         {
             "code": code,

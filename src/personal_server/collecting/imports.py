@@ -6,7 +6,7 @@ whatever ends the process, reading on from the place noted repeats at most a bat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
@@ -16,9 +16,17 @@ import orjson
 from personal_server.collecting.connections import create_connection
 from personal_server.collecting.ingest import IngestResult, LineChecker, LineRefused, ingest
 from personal_server.collecting.receipts import ImportMemory
+from personal_server.collecting.threads import BatchThreads
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.declaration import SourceDeclaration
-from personal_server.domain.source_item import Data, Skipped, SourceBlob, SourceItem, SourceRecord
+from personal_server.domain.source_item import (
+    Data,
+    Skipped,
+    SourceBlob,
+    SourceItem,
+    SourceRecord,
+    ThreadLinks,
+)
 from personal_server.domain.values import instant_text
 from personal_server.errors import AmbiguousConnection, ConnectionNotWritable
 from personal_server.storage.ports import CollectionRun, RecordStore, RunStatus
@@ -197,16 +205,30 @@ class ImportRun:
             self._store_blob(blob)
             self.tally.blobs += 1
         for stream, lines in batch.lines.items():
-            result = ingest(
-                self._ports.store,
-                self._connection_id,
-                self._declaration.streams[stream],
-                lines,
-                now_ns=self._ports.clock(),
-                new_receipt_id=self._ports.new_id,
-                run_id=self._run_id,
-            )
-            self.tally.add(stream, result)
+            threads = self._threads(stream, batch.threaded.get(stream, []))
+            self.tally.add(stream, self._ingest(stream, lines))
+            threads.keep_marks()
+
+    def _threads(self, stream: str, threaded: list[tuple[Data, ThreadLinks]]) -> BatchThreads:
+        """Join the records of a batch to threads, and move those that are stored already."""
+        declared = self._declaration.streams[stream]
+        threads = BatchThreads(self._ports.store, self._connection_id, declared)
+        threads.join(threaded)
+        for records in threads.moved():
+            lines = [{"data": data, "emitted_at": self._emitted_at} for data in records]
+            self.tally.of(stream).moved += self._ingest(stream, lines).records_changed
+        return threads
+
+    def _ingest(self, stream: str, lines: Sequence[Mapping[str, object]]) -> IngestResult:
+        return ingest(
+            self._ports.store,
+            self._connection_id,
+            self._declaration.streams[stream],
+            lines,
+            now_ns=self._ports.clock(),
+            new_receipt_id=self._ports.new_id,
+            run_id=self._run_id,
+        )
 
     def _record(self, status: RunStatus) -> None:
         run = CollectionRun(self._run_id, status, self._ports.clock())
@@ -257,6 +279,9 @@ class _Batch:
         default_factory=dict[str, list[Mapping[str, object]]]
     )
     blobs: list[SourceBlob] = field(default_factory=list[SourceBlob])
+    threaded: dict[str, list[tuple[Data, ThreadLinks]]] = field(
+        default_factory=dict[str, list[tuple[Data, ThreadLinks]]]
+    )
     records: int = 0
     size_bytes: int = 0
 
@@ -264,6 +289,8 @@ class _Batch:
         line = {"data": record.data, "emitted_at": emitted_at}
         self.lines.setdefault(record.stream, []).append(line)
         self.blobs.extend(record.blobs)
+        if record.thread is not None:
+            self.threaded.setdefault(record.stream, []).append((record.data, record.thread))
         self.records += 1
         self.size_bytes += sum(len(v) for v in record.data.values() if isinstance(v, str))
         self.size_bytes += sum(blob.size_bytes for blob in record.blobs)
@@ -281,6 +308,7 @@ class StreamTally:
     changed: int = 0
     rejected: int = 0
     new: int = 0
+    moved: int = 0  # stored before, and in another thread since
 
     @property
     def updated(self) -> int:

@@ -46,9 +46,25 @@ class SourceBlob:
 
 
 @dataclass(frozen=True, slots=True)
+class ThreadLinks:
+    """What puts a record into one thread with others, whichever of them was imported first.
+
+    It joins the thread of every record that left a mark it looks for, and leaves marks itself.
+
+    Shapes: marks are digests, which tell nothing of what they stand for.
+    Units: `at` (where a mark is left), `since` and `until` (between which it counts, both
+        inclusive) in seconds; 0 for marks that time does not matter to.
+    """
+
+    looks: tuple[tuple[str, int, int], ...]  # mark, since, until
+    leaves: tuple[tuple[str, int], ...]  # mark, at
+
+
+@dataclass(frozen=True, slots=True)
 class SourceRecord:
     """One record of one stream.
 
+    Shapes: a record with `thread` has a `thread_id`: that of the thread it would begin.
     Units: `position` is where in the export the part begins that this record was read from;
     positions never fall, and reading again from one repeats at most that part.
     """
@@ -57,6 +73,7 @@ class SourceRecord:
     data: Data
     position: int
     blobs: tuple[SourceBlob, ...] = ()
+    thread: ThreadLinks | None = None
 
 
 @dataclass(frozen=True, slots=True)

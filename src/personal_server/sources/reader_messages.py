@@ -14,7 +14,7 @@ from typing import IO, Any, cast
 
 import msgspec
 
-from personal_server.domain.source_item import Data
+from personal_server.domain.source_item import Data, ThreadLinks
 from personal_server.sources.common.bookmark import STEPS, Place, Step
 
 # A line of a record has at most 16 MiB where it is stored.
@@ -107,6 +107,7 @@ class RecordItem(Message):
     data: dict[str, Any]
     position: int
     blobs: list[BlobFacts]
+    thread: ThreadLinks | None
 
 
 class SkippedItem(Message):

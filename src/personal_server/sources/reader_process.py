@@ -318,7 +318,9 @@ class _Child:
             match reply := self._next():
                 case RecordItem():
                     blobs = tuple(map(self._blob, reply.blobs))
-                    item = SourceRecord(reply.stream, reply.data, reply.position, blobs)
+                    item = SourceRecord(
+                        reply.stream, reply.data, reply.position, blobs, reply.thread
+                    )
                 case SkippedItem():
                     item = Skipped(reply.where, reply.code, reply.reason, reply.position)
                 case End():

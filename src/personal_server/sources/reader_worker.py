@@ -148,7 +148,7 @@ def _record_item(record: SourceRecord) -> RecordItem:
         BlobFacts(each.json_path, each.mime_type, each.sha256, each.size_bytes, each.filename)
         for each in record.blobs
     ]
-    return RecordItem(record.stream, record.data, record.position, blobs)
+    return RecordItem(record.stream, record.data, record.position, blobs, record.thread)
 
 
 def _skipped_item(skipped: Skipped) -> SkippedItem:

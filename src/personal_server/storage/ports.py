@@ -147,6 +147,15 @@ class StreamState:
 
 
 @dataclass(frozen=True, slots=True)
+class ThreadMark:
+    """A mark that a record of a thread left.  Units: `at` in seconds."""
+
+    mark: str
+    at: int
+    thread: str
+
+
+@dataclass(frozen=True, slots=True)
 class BlobUpload:
     """Bytes that a connection has handed in; `blob_id` is `blob_sha256_<hex>`."""
 
@@ -453,6 +462,28 @@ class BlobStore(Protocol):
         ...
 
 
+class ThreadStore(Protocol):
+    """The marks by which records find their threads (`domain.source_item.ThreadLinks`)."""
+
+    def thread_marks(
+        self, connection_id: str, stream: str, wanted: Iterable[tuple[str, int, int]]
+    ) -> list[ThreadMark]:
+        """Those of these marks that were left between two instants each, both inclusive."""
+        ...
+
+    def thread_records(
+        self, connection_id: str, stream: str, thread: str, after: str, limit: int
+    ) -> list[StoredRecord]:
+        """The records of a thread behind a key, by key."""
+        ...
+
+    def leave_thread_marks(
+        self, connection_id: str, stream: str, marks: Iterable[ThreadMark]
+    ) -> None:
+        """Keep marks of a stream that holds records."""
+        ...
+
+
 class ServerStore(Protocol):
     """What the server keeps for itself."""
 
@@ -496,6 +527,7 @@ class RecordStore(
     RecordWriter,
     CollectorStore,
     BlobStore,
+    ThreadStore,
     ServerStore,
     RebuildStore,
     Protocol,

@@ -135,7 +135,7 @@ def test_a_path_that_cannot_be_imported_is_named(
 
 
 def test_a_mailbox_cut_short_ends_with_its_own_code(machine: Machine, mbox: Path) -> None:
-    mbox.write_bytes(MAIL + b"From - Tue Mar 15 08:00:00 2022\nX-Spam-Sta")
+    mbox.write_bytes(MAIL + b"From - Tue Mar 15 08:00:00 2022\nFrom: a@b\nX-Spam-Sta")
     code, printed = machine.run("import", mbox)
     assert code == 65
     assert printed["imports"][0]["skipped"][0]["code"] == "truncated"

@@ -58,6 +58,7 @@ from personal_server.sources.mail.message import (
     ends_early,
     shown,
 )
+from personal_server.sources.mail.threads import thread_of
 
 LONGEST_BODY_CHARS = 4_000_000
 _HEADER = re.compile(
@@ -76,7 +77,7 @@ MESSAGES = StreamForm(
     "Sender, recipients, date, subject, text and labels of every message.",
     [
         key(),
-        reference("thread_id", "Messages of one conversation share it"),
+        reference("thread_id", "Messages of one conversation share it, also from several imports"),
         moment("sent_at", "When it was sent, in UTC", event=True),
         text("subject", "Subject line", title=True),
         text("from_name", "Name of the sender"),
@@ -233,8 +234,10 @@ def mail_records(raw: bytes, envelope: bytes, mailbox: str, position: int) -> It
     body = body_of(text, text.message)
     sent_at = headers.sent_at(envelope)
     when: Data = {"sent_at": rendered(sent_at)} if sent_at else {}
+    thread_id, links = thread_of(headers, mailbox, sent_at)
     data = _message_data(headers, body, record_id, mailbox) | when | {"size_bytes": len(raw)}
-    yield SourceRecord("messages", data, position)
+    data["thread_id"] = thread_id or record_id
+    yield SourceRecord("messages", data, position, thread=links)
     for number, attachment in enumerate(body.attachments, 1):
         yield from _attachment_items(attachment, number, record_id, when, position)
 
@@ -248,7 +251,6 @@ def _message_data(headers: Headers, body: Body, record_id: str, mailbox: str) ->
     own_id = own_ids[0] if own_ids else None
     return {
         "id": record_id,
-        "thread_id": _thread_id(headers, [*references, *answered, *own_ids[:1]]) or record_id,
         "subject": or_none(headers.text("subject")),
         "from_name": or_none(sender.name),
         "from_address": or_none(sender.email.lower()),
@@ -269,13 +271,6 @@ def _message_data(headers: Headers, body: Body, record_id: str, mailbox: str) ->
         "internet_message_id": own_id,
         "in_reply_to": answered[0] if answered else None,
     }
-
-
-def _thread_id(headers: Headers, roots: list[str]) -> str | None:
-    """Gmail's own thread, else the message that began it: the first one referred to."""
-    if gmail := headers.raw("x-gm-thrid").strip():
-        return stable_id("thr", "gmail", gmail)
-    return stable_id("thr", roots[0]) if roots else None
 
 
 def _record_id(headers: Headers, raw: bytes) -> str:

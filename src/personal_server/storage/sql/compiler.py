@@ -194,6 +194,10 @@ class Compiler:
         """Lines with that value in a column."""
         return self._condition(Condition(column.field, column.kind, Operator.EQ, value))
 
+    def holding(self, field: str, value: str) -> Where:
+        """Lines whose field is that string, whoever may see them."""
+        return self._condition(Condition(field, ValueKind.STRING, Operator.EQ, value))
+
     def _condition(self, condition: Condition) -> Where:
         if condition.field == self.layout.key and condition.operator is Operator.EQ:
             return Where(("r.k = ?",), (self._bound(condition.value),))

@@ -225,6 +225,18 @@ class RebuildRow(StoredRow, table="rebuilds"):
     emptying: Cell[bool]
 
 
+class ThreadMarkRow(StoredRow, table="thread_marks"):
+    """A mark that a record left, by which records that come later join its thread.
+
+    `mark` is a digest; `at` as in `domain.source_item.ThreadLinks`.
+    """
+
+    source: Cell[int] = column(key=True)
+    mark: Cell[str] = column(key=True)
+    at: Cell[int] = column(key=True)
+    thread: Cell[str] = column(key=True)
+
+
 class ErasedRow(StoredRow, table="erased", rowid=True):
     """A source whose word index still holds words of erased records."""
 

@@ -44,6 +44,7 @@ from personal_server.storage.sql.fixed_tables import (
 )
 from personal_server.storage.sql.source_tables import Reader, StorePart, find_source, whole_row
 from personal_server.storage.sql.statements import insert, select
+from personal_server.storage.sql.thread_marks import ThreadMarksPart
 from personal_server.storage.sql.unindexed import adopt, index_slice
 from personal_server.storage.sql.writes import RecordsPart
 
@@ -190,7 +191,9 @@ class SqlSnapshot(Reader):
         return self.session.value(_FIND_FACT, (name,))
 
 
-class SqlRecordStore(RecordsPart, CatalogPart, CollectorsPart, BlobsPart, ServerPart):
+class SqlRecordStore(
+    RecordsPart, CatalogPart, CollectorsPart, BlobsPart, ServerPart, ThreadMarksPart
+):
     """Everything of one subject in one database."""
 
     def __init__(

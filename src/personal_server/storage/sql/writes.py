@@ -43,6 +43,7 @@ from personal_server.storage.sql.fixed_tables import (
     RunRow,
     SourceRow,
     StoreRow,
+    ThreadMarkRow,
 )
 from personal_server.storage.sql.layout import Layout, layout_of
 from personal_server.storage.sql.rebuilds import copied_index, drop_copies, erase_copies
@@ -123,10 +124,12 @@ _FORGET_REJECTIONS = (
     f" (SELECT {RejectionRow.number} FROM {RejectionRow.table} {_REJECTED}"
     f" ORDER BY {RejectionRow.number} DESC LIMIT 1 OFFSET ?3)"
 )
+_FORGET_MARKS = delete(ThreadMarkRow, ThreadMarkRow.source)
 _ERASE_SOURCE = (
     delete(ChangeRow, ChangeRow.source),
     delete(GoneRow, GoneRow.source),
     delete(BlobReferenceRow, BlobReferenceRow.source),
+    _FORGET_MARKS,
     delete(ErasedRow, ErasedRow.source),
     delete(SourceRow, SourceRow.source),
 )
@@ -195,6 +198,7 @@ class RecordsPart(StorePart):
             writer.close()
             remove_tables(session, source)
             drop_copies(session, source.source)
+            session.run(_FORGET_MARKS, (source.source,))
             layout = source.wanted or source.layout
             made = make_tables(session, layout)
             session.run(_SET_TABLES, (made, layout.render(), None, source.source))

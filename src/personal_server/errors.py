@@ -147,6 +147,22 @@ class InvalidToken(PersonalServerError):
     code, status = "invalid_token", 401
 
 
+class InvalidDpopProof(PersonalServerError):
+    """A proof of possession that does not fit its request; `reason` says which check failed."""
+
+    code, status = "invalid_dpop_proof", 401
+
+
+class UseDpopNonce(InvalidDpopProof):
+    """A proof whose own time cannot be relied on; the answer brings a nonce for the next one."""
+
+    code = "use_dpop_nonce"
+
+    def __init__(self, message: str, nonce: str) -> None:
+        super().__init__(message)
+        self.nonce = nonce
+
+
 class OwnerSessionRequired(PersonalServerError):
     """An owner page without a signed-in owner."""
 

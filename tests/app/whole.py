@@ -19,6 +19,7 @@ from personal_server.storage.authorization import R
 from personal_server.web.guarded_fetch import GuardedFetch
 from tests.browser.site import fill
 from tests.console.browsing import Browser, Clock, Page, press
+from tests.proving import Holder
 
 ORIGIN = "http://127.0.0.1:7662"
 CALLBACK = "http://127.0.0.1:5555/callback"
@@ -35,6 +36,8 @@ class Whole:
     clock: Clock
     client: Browser
     owner: Browser
+    holder: Holder | None = None
+    """The key that the client's tokens are bound to."""
 
     def body(self, page: Page) -> Any:
         """What a JSON answer says."""
@@ -83,9 +86,13 @@ class Whole:
     def token(self, **form: str) -> dict[str, Any]:
         """What the token endpoint gives."""
         fields = list({"client_id": "pdpp-cli", **form}.items())
-        answer = self.client.post("/oauth/token", fields, accept=JSON)
+        proof = {} if self.holder is None else {"dpop": self._proof(self.holder)}
+        answer = self.client.post("/oauth/token", fields, accept=JSON, **proof)
         assert answer.status == 200, answer.text
         return self.body(answer)
+
+    def _proof(self, holder: Holder) -> str:
+        return holder.proof("POST", f"{self.client.origin}/oauth/token", self.clock())
 
     def owner_token(self) -> dict[str, Any]:
         """The owner profile of the device flow."""

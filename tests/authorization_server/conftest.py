@@ -32,6 +32,7 @@ from personal_server.granting.decisions import Granting
 from personal_server.granting.owner_sessions import Browser, OwnerSignIn
 from personal_server.granting.pending_requests import Requesting
 from personal_server.granting.reviews import Review
+from personal_server.reading.proofs import Proofs
 from personal_server.reading.tokens import TokenUses
 from personal_server.storage.authorization import AuditRow, AuthorizationStore, R
 from personal_server.storage.catalog import Catalog
@@ -122,6 +123,7 @@ class Server:
             clock=self.clock,
             random_bytes=self.bytes_of,
             uses=TokenUses(self.store),
+            proofs=Proofs(lambda: self.now_ns, self.bytes_of),
             receipts=ConsentReceipts(lambda: bytes(32)),
             configuration=self.configuration,
             fetch=self.web.fetch,

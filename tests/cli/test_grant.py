@@ -12,14 +12,16 @@ from personal_server.rs_client.credential_cache import CredentialCache
 from personal_server.storage.authorization import GrantRow, TokenRow
 from tests.console.browsing import ORIGIN
 from tests.console.household import BANK_SOURCE, CHECKING, HOME, bank_request, mail_request
+from tests.proving import bearer, unproven
 
 AGENT = ("grant", "create", "--client", "My agent")
 
 
-def resolved(terminal: Any) -> Any:
-    """What the cached token stands for."""
-    token = CredentialCache(terminal.cache).load(ORIGIN).access_token
-    return TokenResolver(terminal.house.authorization, terminal.house.clock).resolve(token)
+def resolved(terminal: Any, token: str | None = None) -> Any:
+    """What a token stands for, the cached one unless another is named."""
+    sent = token or CredentialCache(terminal.cache).load(ORIGIN).access_token
+    resolver = TokenResolver(terminal.house.authorization, terminal.house.clock, unproven())
+    return resolver.resolve(bearer(sent))
 
 
 def test_a_grant_is_shown_made_and_its_credential_cached(terminal: Any) -> None:
@@ -173,6 +175,7 @@ def test_lists_and_pages_are_readable(terminal: Any) -> None:
     terminal.patch.setenv("COLUMNS", "160")
     assert terminal.run("grant", "show", made["grant_id"]) == 0
     assert "last used – " in terminal.out.replace("\n", " ")
+    assert "bound to no key" in terminal.out
     assert "posted_on from 2026-09-01" in terminal.out
     assert BANK_SOURCE not in terminal.out
 
@@ -211,7 +214,9 @@ def test_the_credential_is_in_the_shared_layout(terminal: Any) -> None:
     assert credential["access_token"].startswith("pdpp_at_")
     assert credential["authorization_details"][0]["source"]["id"] == BANK_SOURCE
     with pytest.raises(InvalidToken):
-        TokenResolver(terminal.house.authorization, terminal.house.clock).resolve("pdpp_at_x")
+        TokenResolver(terminal.house.authorization, terminal.house.clock, unproven()).resolve(
+            bearer("pdpp_at_x")
+        )
 
 
 def test_a_receipt_is_printed_signed_and_with_what_was_shown(terminal: Any) -> None:

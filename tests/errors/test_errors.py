@@ -14,7 +14,7 @@ CONTRACT = """
 400 invalid_request unsupported_version invalid_cursor unknown_field invalid_sort invalid_filter
 400 invalid_expand invalid_window invalid_field_path unsupported_search_mode
 400 invalid_declaration confirmation_required
-401 authentication_error invalid_token
+401 authentication_error invalid_token invalid_dpop_proof use_dpop_nonce
 403 grant_revoked grant_expired grant_paused grant_invalid grant_stream_not_allowed
 403 field_not_granted permission_error
 404 not_found connection_not_found blob_not_found field_not_found query_not_found

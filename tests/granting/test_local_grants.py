@@ -19,6 +19,7 @@ from personal_server.granting.audit import Acting
 from personal_server.granting.local_grants import LocalGranting, LocalRequest
 from personal_server.reading.tokens import TokenResolver
 from personal_server.storage.authorization import AuditRow, GrantRow, ReviewArtifactRow
+from tests.proving import bearer, unproven
 
 CLI = Acting("local_cli", user="me")
 NOTES = "https://registry.pdpp.dev/connectors/notes"
@@ -36,7 +37,7 @@ def request(*entries: dict[str, object], **over: Any) -> LocalRequest:
 def test_the_token_works_at_once_and_stands_for_the_grant(bench: Any, make_entry: Any) -> None:
     asked = request(make_entry())
     issued = local(bench).approve(asked, local(bench).preview(asked), CLI)
-    found = TokenResolver(bench.store, bench.clock).resolve(issued.access_token)
+    found = TokenResolver(bench.store, bench.clock, unproven()).resolve(bearer(issued.access_token))
     assert (found.kind, found.client_id) == ("client", "local_my-agent")
     assert issued.refresh_token is not None
     assert issued.grant_id == found.grants[0].grant_id

@@ -36,6 +36,7 @@ from personal_server.storage.sql.authorization import SqlAuthorizationStore
 from personal_server.storage.sqlite.database import SqliteDatabase
 from tests.granting.conftest import NOTES, Bench, entry, make_bench
 from tests.oracle.authorization_memory import MemoryAuthorizationStore
+from tests.proving import bearer, unproven
 
 CLIENT, OWNER = Acting("client"), Acting("owner")
 MINUTE, DAY = 60 * 10**9, 86_400 * 10**9
@@ -149,7 +150,7 @@ class Lives(RuleBasedStateMachine):
         if not hasattr(self, "bench"):
             return
         bench = self.bench
-        resolver = TokenResolver(bench.store, bench.clock)
+        resolver = TokenResolver(bench.store, bench.clock, unproven())
         grants = {row.grant_id: row for row in bench.rows(GrantRow)}
         families = {row.family_id: row for row in bench.rows(FamilyRow)}
         for found in self.issued:
@@ -193,7 +194,7 @@ class LivesInAFile(Lives):
 
 def _resolves(resolver: TokenResolver, token: str) -> bool:
     try:
-        resolver.resolve(token)
+        resolver.resolve(bearer(token))
     except PersonalServerError:
         return False
     return True

@@ -21,6 +21,7 @@ from mcp.client import Client
 from mcp.shared.exceptions import MCPError
 from pydantic import TypeAdapter
 
+from personal_server.domain.possession import PresentedToken
 from personal_server.errors import (
     GrantExpired,
     GrantInvalid,
@@ -181,7 +182,8 @@ async def memory_door(
 class FakeAdmission:
     """Knows a handful of tokens."""
 
-    async def judge(self, bearer: str) -> Admitted:
+    async def judge(self, presented: PresentedToken) -> Admitted:
+        bearer = presented.token
         known: dict[str, Admitted | PersonalServerError] = {
             token: Admitted("client", "planner", "grt_1"),
             "pdpp_at_package": Admitted("mcp_package", "planner", None, "gpkg_1"),

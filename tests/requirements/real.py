@@ -12,6 +12,7 @@ import httpx2
 import orjson
 
 from personal_server.domain.grant import StreamGrant
+from personal_server.domain.possession import PresentedToken
 from personal_server.errors import InvalidToken
 from personal_server.mcp_adapter.calls import ToolCall, always
 from personal_server.mcp_adapter.http import Admitted, HostedCredential, hosted_app
@@ -165,8 +166,8 @@ class LivingAdmission:
 
     living: Living
 
-    async def judge(self, token: str, /) -> Admitted:
-        resolved = self.living.resolved.get(token)
+    async def judge(self, presented: PresentedToken, /) -> Admitted:
+        resolved = self.living.resolved.get(presented.token)
         if resolved is None:
             raise InvalidToken("The access token is not valid.")
         return Admitted(str(resolved.kind), resolved.client_id, None, resolved.package_id)

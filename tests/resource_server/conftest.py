@@ -12,7 +12,7 @@ from personal_server.domain.authority import ReadAuthority, TokenKind
 from personal_server.domain.disclosure import DisclosureEntry
 from personal_server.domain.values import NANOSECONDS
 from personal_server.errors import InvalidToken, PersonalServerError
-from personal_server.reading.tokens import Identified
+from personal_server.reading.tokens import Identified, TokenState
 from personal_server.resource_server.application import Bearer, Ports, ResourceServer
 from personal_server.resource_server.quotas import LimitRules, Quotas
 from personal_server.storage.ports import ReadSnapshot, RecordStore
@@ -81,12 +81,13 @@ class Bench:
     log: FakeLog = field(default_factory=FakeLog)
     store: RecordStore = field(default_factory=MemoryStore)
     clock: FakeClock = field(default_factory=FakeClock)
-    bearers: list[Bearer] = field(default_factory=list[Bearer])
+    bearers: list[str | TokenState] = field(default_factory=list[str | TokenState])
 
     @contextmanager
     def identify(self, bearer: Bearer) -> Generator[tuple[Identified, ReadSnapshot]]:
-        self.bearers.append(bearer)
-        token = bearer if isinstance(bearer, str) else bearer.resolved.token_reference
+        known = isinstance(bearer, TokenState)
+        token = bearer.resolved.token_reference if known else bearer.token
+        self.bearers.append(bearer if known else token)
         if token not in self.tokens:
             raise InvalidToken("This token is not known here.")
         with self.store.snapshot() as snapshot:

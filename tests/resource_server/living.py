@@ -172,7 +172,7 @@ class Living:
 
     @contextmanager
     def identify(self, bearer: Bearer) -> Generator[tuple[Identified, ReadSnapshot]]:
-        resolved = bearer.resolved if isinstance(bearer, TokenState) else self.resolve(bearer)
+        resolved = bearer.resolved if isinstance(bearer, TokenState) else self.resolve(bearer.token)
         with self.store.snapshot() as snapshot:
             declarations = self.declarations.current(snapshot.declarations())
             connections = snapshot.connections()

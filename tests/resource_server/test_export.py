@@ -10,6 +10,7 @@ from personal_server.storage.ports import RecordStore
 from personal_server.web.parameters import parse_query
 from personal_server.web.requests import Request
 from personal_server.web.responses import close_chunks
+from tests.proving import bearer
 from tests.resource_server.living import NDJSON, Living
 from tests.resource_server.test_blobs import BLOB_ID, CONTENT, REFERENCE, SHA256, upload
 
@@ -91,7 +92,7 @@ async def test_only_so_many_exports_are_made_at_once_and_their_places_come_back(
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", "/nowhere")  # so that each waits to be taken
     exported = next(r for r in living.table.routes if r.pattern == PATH)
-    with living.identify("owner") as (owner, _):
+    with living.identify(bearer("owner")) as (owner, _):
         authority = owner.authority
     request = Request(
         exported.name,

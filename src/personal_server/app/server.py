@@ -45,6 +45,7 @@ from personal_server.collecting.unindexed import INDEX_SECONDS, index_some
 from personal_server.console.application import SEGMENTS as CONSOLE_SEGMENTS
 from personal_server.console.application import ConsoleParts, console_app, error_page, owner_session
 from personal_server.console.home import BackupStanding
+from personal_server.domain.possession import PresentedToken
 from personal_server.errors import GrantPaused, StorageReadOnly, StorageUnavailable
 from personal_server.granting.owner_sessions import OwnerSignIn
 from personal_server.granting.retention import (
@@ -63,7 +64,8 @@ from personal_server.mcp_adapter.http import (
 )
 from personal_server.reading.disclosure_log import DisclosureRecorder
 from personal_server.reading.export import stored_grants
-from personal_server.reading.tokens import Identifier, TokenResolver, TokenUses
+from personal_server.reading.proofs import Proofs
+from personal_server.reading.tokens import Identifier, TokenResolver
 from personal_server.resource_server.application import (
     Parts,
     Ports,
@@ -151,12 +153,13 @@ class TokenAdmission:
         self._resolver = resolver
         self._mcp_resources = mcp_resources
 
-    async def judge(self, token: str) -> Admitted:
-        """What a bearer stands for now.
+    async def judge(self, presented: PresentedToken) -> Admitted:
+        """What a token stands for now.
 
-        Raises: InvalidToken, GrantRevoked, GrantExpired, GrantInvalid, StorageUnavailable.
+        Raises: InvalidToken, InvalidDpopProof, GrantRevoked, GrantExpired, GrantInvalid,
+            StorageUnavailable.
         """
-        state = await anyio.to_thread.run_sync(self._resolver.current, token)
+        state = await anyio.to_thread.run_sync(self._resolver.current, presented)
         # a pause is told by each tool call, so that no host asks for consent again
         if state.refusal is not None and not isinstance(state.refusal, GrantPaused):
             raise state.refusal
@@ -220,13 +223,14 @@ def compose(
     """Put the parts together on open stores."""
     policy = origin_policy(settings)
     origins = policy.origins
-    resolver = TokenResolver(stores.authorization, stores.clock)
+    proofs = Proofs(stores.clock, stores.random_bytes)
+    resolver = TokenResolver(stores.authorization, stores.clock, proofs)
     sign_in = OwnerSignIn(stores.authorization, stores.clock, stores.random_bytes)
     v1 = _resource_server(settings, stores, resolver, recorder, origins)
     traffic = Traffic()
     hosted = _hosted(settings, resolver, origins, traffic.measured(IN_PROCESS, v1))
     console = console_app(_console_parts(settings, stores, sign_in))
-    authorization = _authorization(settings, stores, sign_in, resolver.uses, origins, fetch)
+    authorization = _authorization(settings, stores, sign_in, resolver, origins, fetch)
     watch = ClockWatch(stores.upkeep, stores.clock, time.monotonic_ns)
     background = _background(settings, stores, resolver, watch)
     health = Health()
@@ -286,7 +290,7 @@ def _authorization(
     settings: Settings,
     stores: Stores,
     sign_in: OwnerSignIn,
-    uses: TokenUses,
+    resolver: TokenResolver,
     origins: tuple[str, ...],
     fetch: GuardedFetch,
 ) -> AuthorizationApplication:
@@ -308,7 +312,8 @@ def _authorization(
             stores.catalogs,
             stores.clock,
             stores.random_bytes,
-            uses,
+            resolver.uses,
+            resolver.proofs,
             stores.receipts,
             configuration,
             fetch,

@@ -36,6 +36,7 @@ from personal_server.granting.consent_receipts import ConsentReceipts
 from personal_server.granting.owner_sessions import OwnerSignIn
 from personal_server.granting.pending_requests import Requesting
 from personal_server.granting.tokens import Rotating
+from personal_server.reading.proofs import Proofs
 from personal_server.reading.tokens import TokenUses
 from personal_server.storage.authorization import AuthorizationStore
 from personal_server.storage.catalog import Catalogs
@@ -44,7 +45,7 @@ from personal_server.web.bodies import FORM, JSON
 from personal_server.web.error_responses import ErrorPage, json_error, oauth_error, plain_page
 from personal_server.web.guarded_fetch import GuardedFetch
 from personal_server.web.limits import RateLimits
-from personal_server.web.requests import IncomingRequest, prefers_json
+from personal_server.web.requests import IncomingRequest, prefers_json, shows_proof
 from personal_server.web.responses import NO_STORE
 from personal_server.web.routing import BodyRule, RouteDeclaration, RouteTable
 
@@ -109,7 +110,12 @@ class AuthorizationApplication(Surface[EndpointRoute, None]):
         error.members.pop("back_to_app", None)  # a link of the page, no member of the wire
         if request.url.path.startswith("/oauth/") and exchange.match is not None:
             return oauth_error(_of_oauth(error), request.request_id)
-        return json_error(_of_oauth(error), request.request_id, request.origin)
+        return json_error(
+            _of_oauth(error),
+            request.request_id,
+            request.origin,
+            with_proof=shows_proof(request.headers.get("authorization")),
+        )
 
     def complete(self, exchange: Exchange[EndpointRoute, None], response: Response) -> None:
         """Nothing is kept that does not say so."""
@@ -143,6 +149,7 @@ class AuthorizationParts:
     clock: Callable[[], int]
     random_bytes: RandomBytes
     uses: TokenUses
+    proofs: Proofs
     receipts: ConsentReceipts
     configuration: Configuration = field(default_factory=Configuration)
     fetch: GuardedFetch = field(default_factory=GuardedFetch)
@@ -163,14 +170,22 @@ def _routes(parts: AuthorizationParts) -> list[EndpointRoute]:
     requesting = Requesting(store, clock, parts.random_bytes)
     redeeming = Redeeming(store, clock, parts.random_bytes)
     rotating = Rotating(store, clock, parts.random_bytes, parts.uses.flush)
-    authorizing = Authorizing(clients, requesting, configuration, limits)
+    authorizing = Authorizing(clients, requesting, parts.proofs, configuration, limits)
     registering = Registering(store, configuration, limits, clock, parts.random_bytes)
     owner = OwnerSignIn(store, clock, parts.random_bytes)
     devices = DeviceAuthorizing(clients, requesting, owner, configuration, limits)
-    tokens = TokenEndpoint(clients, redeeming, rotating, configuration, limits)
+    tokens = TokenEndpoint(clients, redeeming, rotating, parts.proofs, configuration, limits)
     revoking = Revoking(clients, store, clock)
     introspecting = Introspecting(store, parts.catalogs, parts.uses, limits, clock)
-    grants = Grants(store, parts.catalogs, parts.uses, parts.receipts, clock, parts.owner_session)
+    grants = Grants(
+        store,
+        parts.catalogs,
+        parts.uses,
+        parts.proofs,
+        parts.receipts,
+        clock,
+        parts.owner_session,
+    )
     metadata = Metadata(configuration, parts.receipts)
     routes = [
         EndpointRoute("GET", "/.well-known/oauth-authorization-server", metadata.get, cors=True),

@@ -8,6 +8,7 @@ Source: docs/contract/authorization-server.md 5.1, 5.2; RFC 9700 4.11.2.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar
 
 import anyio.to_thread
@@ -35,6 +36,7 @@ from personal_server.errors import (
 )
 from personal_server.granting.decisions import refusal_parameters
 from personal_server.granting.pending_requests import PUSHED_NS, Asking, Requesting
+from personal_server.reading.proofs import Proofs
 from personal_server.storage.authorization import ClientRow
 from personal_server.web.limits import RateLimits
 from personal_server.web.responses import NO_STORE, answer
@@ -60,11 +62,13 @@ class Authorizing:
         self,
         clients: Clients,
         requesting: Requesting,
+        proofs: Proofs,
         configuration: Configuration,
         limits: RateLimits,
     ) -> None:
         self._clients = clients
         self._requesting = requesting
+        self._proofs = proofs
         self._configuration = configuration
         self._limits = limits
 
@@ -111,7 +115,7 @@ class Authorizing:
             redirect_uri = _redirect_uri(caller.client, call)
         except InvalidRedirectUri as refusal:
             raise BadRequest(refusal.message, param="redirect_uri") from None
-        request = self._parse(call)
+        request = await self._bound(call, self._parse(call))
         asking = Asking(caller.client, call.origin, caller.auth_method)
         uri = await anyio.to_thread.run_sync(
             self._requesting.push, asking, request, redirect_uri, call.acting()
@@ -127,6 +131,16 @@ class Authorizing:
             )
         except RateLimitExceeded as full:
             raise TemporarilyUnavailable(full.message) from None
+
+    async def _bound(self, call: EndpointRequest, request: CodeRequest) -> CodeRequest:
+        """The request, bound to the key of a proof that came with it.  Source: RFC 9449 10.1."""
+        sent = call.request.proof
+        if sent is None:
+            return request
+        jkt = await anyio.to_thread.run_sync(self._proofs.key_of, sent)
+        if request.jkt not in (None, jkt):
+            raise BadRequest("The proof was made with another key.", param="dpop_jkt")
+        return replace(request, jkt=jkt)
 
     def _parse(self, call: EndpointRequest) -> CodeRequest:
         repeated = call.repeated & _KNOWN

@@ -154,6 +154,7 @@ class Clients:
             ClientRow.redirect_uris.to(document.redirect_uris),
             ClientRow.grant_types.to(document.grant_types or GRANT_TYPES),
             ClientRow.auth_method.to(document.auth_method),
+            ClientRow.dpop_bound.to(document.dpop_bound),
         )
         row = self._row(document.client_id)
         if row is not None and not _changed(row, facts):
@@ -190,6 +191,7 @@ class Clients:
                 redirect_uris=document.redirect_uris,
                 grant_types=document.grant_types or GRANT_TYPES,
                 auth_method=document.auth_method,
+                dpop_bound=document.dpop_bound,
                 registered_at_ns=now_ns,
             )
         )

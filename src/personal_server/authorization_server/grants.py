@@ -15,6 +15,7 @@ from personal_server.authorization_server.endpoint_requests import EndpointReque
 from personal_server.consent import lifecycle
 from personal_server.domain.envelope import UnavailableConnections, name_unavailable
 from personal_server.domain.grant import MemberGrant, render_stream_grant
+from personal_server.domain.possession import PresentedToken
 from personal_server.domain.values import instant_text
 from personal_server.domain.wire_objects import Address, AnyObject, Instant, WireObject
 from personal_server.enforcement.authority import read_authority
@@ -27,20 +28,12 @@ from personal_server.errors import (
 from personal_server.granting.audit import Acting
 from personal_server.granting.consent_receipts import ConsentReceipt, ConsentReceipts
 from personal_server.granting.revocations import Ended, end_grant, end_package
+from personal_server.reading.proofs import Proofs
 from personal_server.reading.tokens import JudgedToken, TokenUses, judge, resolved
 from personal_server.storage.authorization import AuthorizationReader, AuthorizationStore, ClientRow
 from personal_server.storage.catalog import Catalogs
-from personal_server.web.requests import IncomingRequest, sent_bearer
+from personal_server.web.requests import IncomingRequest
 from personal_server.web.responses import answer
-
-
-def bearer_of(request: IncomingRequest) -> str | None:
-    """The bearer token, judged by its row alone; none, or another scheme, counts as missing.
-
-    Source: docs/contract/authorization-server.md 10.1, 12.2.
-    """
-    return sent_bearer(request.headers.get("authorization"))
-
 
 OwnerSession = Callable[[IncomingRequest], bool]
 """Whether a request comes from a signed-in owner and passes the cross-site checks.
@@ -137,6 +130,7 @@ class Grants:
         store: AuthorizationStore,
         catalogs: Catalogs,
         uses: TokenUses,
+        proofs: Proofs,
         receipts: ConsentReceipts,
         clock: Callable[[], int],
         owner_session: OwnerSession,
@@ -144,16 +138,17 @@ class Grants:
         self._store = store
         self._catalogs = catalogs
         self._uses = uses
+        self._proofs = proofs
         self._receipts = receipts
         self._clock = clock
         self._owner_session = owner_session
 
     async def current(self, call: EndpointRequest) -> Response:
         """What the presented token stands for, also when a person or the agreed end closed it."""
-        token = bearer_of(call.request)
-        if token is None:
+        presented = call.request.presented
+        if presented is None:
             raise AuthenticationRequired("A bearer token is needed.")
-        body = await anyio.to_thread.run_sync(self._current, token)
+        body = await anyio.to_thread.run_sync(self._current, presented)
         if body is None:
             raise InvalidToken("The access token is not valid.")
         return answer(body)
@@ -167,15 +162,15 @@ class Grants:
         return await self._end(call, call.path["package_id"], "package")
 
     async def _end(self, call: EndpointRequest, held_id: str, kind: str) -> Response:
-        token = bearer_of(call.request)
-        if token is None:
+        presented = call.request.presented
+        if presented is None:
             if not await anyio.to_thread.run_sync(self._owner_session, call.request):
                 raise AuthenticationRequired("A bearer token is needed.")
             found = await anyio.to_thread.run_sync(
                 self._end_as, held_id, kind, "owner", call.acting("owner")
             )
             return answer(found)
-        judged = await anyio.to_thread.run_sync(self._judged, token)
+        judged = await anyio.to_thread.run_sync(self._judged, presented)
         if judged is None or not may_end(judged):
             raise InvalidToken("The access token is not valid.")
         owner = judged.row.kind == "owner"
@@ -196,14 +191,16 @@ class Grants:
             raise NotFound("There is no such grant or package.")
         return _shown_ended(ended)
 
-    def _judged(self, token: str) -> JudgedToken | None:
+    def _judged(self, presented: PresentedToken) -> JudgedToken | None:
         with self._store.read() as reader:
-            return judge(reader, token, self._clock())
+            judged = judge(reader, presented.token, self._clock())
+        if judged is not None:
+            self._proofs.admit(presented, judged.row.jkt)
+        return judged
 
-    def _current(self, token: str) -> ShownAccess | None:
-        now_ns = self._clock()
+    def _current(self, presented: PresentedToken) -> ShownAccess | None:
+        now_ns, judged = self._clock(), self._judged(presented)
         with self._store.read() as reader:
-            judged = judge(reader, token, now_ns)
             if judged is None or judged.standing == lifecycle.DISCONNECTED:
                 return None
             if judged.standing == lifecycle.ACTIVE and not judged.usable:

@@ -77,6 +77,12 @@ class IntrospectedPackage(WireObject):
     unavailable_connection_count: int | None = None
 
 
+class Confirmation(WireObject):
+    """The key that a token is bound to, by its thumbprint (RFC 9449 6)."""
+
+    jkt: str
+
+
 class Introspection(WireObject):
     """What a token stands for; of one that is not active nothing but a reason is said.
 
@@ -87,7 +93,8 @@ class Introspection(WireObject):
 
     active: bool
     inactive_reason: str | None = None
-    token_type: Literal["Bearer"] | None = None
+    token_type: Literal["Bearer", "DPoP"] | None = None
+    cnf: Confirmation | None = None
     pdpp_token_kind: str | None = None
     scope: str | None = None
     exp: int | None = None
@@ -176,7 +183,8 @@ class Introspecting:
         row, subject_id = judged.row, self._store.subject_id
         found = Introspection(
             active=True,
-            token_type="Bearer",  # noqa: S106 (the kind of token)
+            token_type="Bearer" if row.jkt is None else "DPoP",
+            cnf=None if row.jkt is None else Confirmation(jkt=row.jkt),
             pdpp_token_kind=row.kind,
             scope=row.scope,
             exp=row.expires_at_ns // NANOSECONDS,

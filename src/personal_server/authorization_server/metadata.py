@@ -12,6 +12,7 @@ from personal_server.authorization_server.configuration import Configuration
 from personal_server.authorization_server.endpoint_requests import EndpointRequest
 from personal_server.consent.client_registration import GRANT_TYPES, GrantType
 from personal_server.consent.selections import DATA_ACCESS
+from personal_server.domain.possession import PROOF_ALGORITHMS
 from personal_server.domain.wire_objects import Address, AnyObject, WireObject
 from personal_server.granting.consent_receipts import ConsentReceipts
 from personal_server.web.responses import DOCUMENT, answer
@@ -66,6 +67,7 @@ class AuthorizationServer(WireObject, kw_only=True):
     token_endpoint_auth_signing_alg_values_supported: Sequence[str]
     revocation_endpoint_auth_signing_alg_values_supported: Sequence[str]
     introspection_endpoint_auth_methods_supported: Sequence[str]
+    dpop_signing_alg_values_supported: Sequence[str]
     scopes_supported: Sequence[str]
     authorization_details_types_supported: Sequence[str]
     authorization_response_iss_parameter_supported: bool
@@ -108,6 +110,7 @@ def server_metadata(origin: str, configuration: Configuration) -> AuthorizationS
         token_endpoint_auth_signing_alg_values_supported=SIGNING_ALGORITHMS,
         revocation_endpoint_auth_signing_alg_values_supported=SIGNING_ALGORITHMS,
         introspection_endpoint_auth_methods_supported=["client_secret_basic"],
+        dpop_signing_alg_values_supported=PROOF_ALGORITHMS,
         scopes_supported=["pdpp:read", "offline_access"],
         authorization_details_types_supported=[DATA_ACCESS],
         authorization_response_iss_parameter_supported=True,

@@ -43,6 +43,7 @@ class RegisteredClient(WireObject):
     logo_uri: Address | None = None
     policy_uri: Address | None = None
     tos_uri: Address | None = None
+    dpop_bound_access_tokens: bool | None = None
 
 
 class Registering:

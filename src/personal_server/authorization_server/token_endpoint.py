@@ -1,4 +1,7 @@
-"""The token endpoint (RFC 6749, 8628, 8707).  Source: docs/contract/authorization-server.md 9."""
+"""The token endpoint (RFC 6749, 8628, 8707, 9449).
+
+Source: docs/contract/authorization-server.md 9.
+"""
 
 from __future__ import annotations
 
@@ -21,13 +24,16 @@ from personal_server.domain.wire_objects import Address, AnyObject, WireObject
 from personal_server.errors import (
     AuthorizationPending,
     BadRequest,
+    InvalidDpopProof,
     OAuthRefusal,
     SlowDown,
     UnauthorizedClient,
     UnsupportedGrantType,
+    UseDpopNonce,
 )
 from personal_server.granting.codes import Redeeming, Redemption
 from personal_server.granting.tokens import Issued, Refresh, Rotating
+from personal_server.reading.proofs import Proofs
 from personal_server.web.limits import RateLimits
 from personal_server.web.responses import answer
 
@@ -38,7 +44,7 @@ class IssuedTokens(WireObject):
     component: ClassVar = "IssuedTokens"
 
     access_token: str
-    token_type: Literal["Bearer"]
+    token_type: Literal["Bearer", "DPoP"]
     expires_in: int
     scope: str
     resource: Address
@@ -57,12 +63,14 @@ class TokenEndpoint:
         clients: Clients,
         redeeming: Redeeming,
         rotating: Rotating,
+        proofs: Proofs,
         configuration: Configuration,
         limits: RateLimits,
     ) -> None:
         self._clients = clients
         self._redeeming = redeeming
         self._rotating = rotating
+        self._proofs = proofs
         self._configuration = configuration
         self._limits = limits
 
@@ -74,9 +82,9 @@ class TokenEndpoint:
         """
         try:
             return answer(render_issued(await self._issue(call)))
-        except (AuthorizationPending, SlowDown):
+        except (AuthorizationPending, SlowDown, UseDpopNonce):
             raise
-        except OAuthRefusal:
+        except (OAuthRefusal, InvalidDpopProof):
             self._limits.token_failures.take((call.parameters.get("client_id"), call.network))
             raise
 
@@ -91,9 +99,25 @@ class TokenEndpoint:
         if flow is None:
             raise UnsupportedGrantType("This grant type is not supported.", param="grant_type")
         caller = await self._clients.authenticate(call, stale=grant_type == REFRESH_TOKEN)
-        return await flow(call, caller)
+        return await flow(call, caller, await self._key(call, caller))
 
-    async def _from_code(self, call: EndpointRequest, caller: AuthenticatedClient) -> Issued:
+    async def _key(self, call: EndpointRequest, caller: AuthenticatedClient) -> str | None:
+        """The key that the tokens will be bound to.
+
+        Raises: InvalidDpopProof, UseDpopNonce.
+        """
+        sent = call.request.proof
+        if sent is not None:
+            return await anyio.to_thread.run_sync(self._proofs.key_of, sent)
+        if caller.client.dpop_bound:
+            raise InvalidDpopProof(
+                "This app takes tokens bound to its key only: send a DPoP proof.", reason="missing"
+            )
+        return None
+
+    async def _from_code(
+        self, call: EndpointRequest, caller: AuthenticatedClient, jkt: str | None
+    ) -> Issued:
         asked = Redemption(
             client_id=caller.client.client_id,
             code=call.needed("code"),
@@ -101,11 +125,12 @@ class TokenEndpoint:
             resource=self._resource(call),
             redirect_uri=call.parameters.get("redirect_uri"),
             verifier=call.needed("code_verifier"),
+            jkt=jkt,
         )
         return await anyio.to_thread.run_sync(self._redeeming.redeem_code, asked, call.acting())
 
     async def _from_refresh_token(
-        self, call: EndpointRequest, caller: AuthenticatedClient
+        self, call: EndpointRequest, caller: AuthenticatedClient, jkt: str | None
     ) -> Issued:
         if "authorization_details" in call.parameters:
             raise BadRequest(
@@ -116,10 +141,13 @@ class TokenEndpoint:
             refresh_token=call.needed("refresh_token"),
             auth_method=caller.auth_method,
             resource=self._resource(call),
+            jkt=jkt,
         )
         return await anyio.to_thread.run_sync(self._rotating.rotate, asked, call.acting())
 
-    async def _from_device_code(self, call: EndpointRequest, caller: AuthenticatedClient) -> Issued:
+    async def _from_device_code(
+        self, call: EndpointRequest, caller: AuthenticatedClient, jkt: str | None
+    ) -> Issued:
         if DEVICE_CODE not in caller.client.grant_types:
             raise UnauthorizedClient("This app may not use the device flow.")
         asked = Redemption(
@@ -127,6 +155,7 @@ class TokenEndpoint:
             code=call.needed("device_code"),
             auth_method=caller.auth_method,
             resource=self._resource(call),
+            jkt=jkt,
         )
         return await anyio.to_thread.run_sync(
             self._redeeming.redeem_device_code, asked, call.acting()
@@ -140,7 +169,7 @@ def render_issued(issued: Issued) -> IssuedTokens:
     """A token answer."""
     return IssuedTokens(
         access_token=issued.access_token,
-        token_type="Bearer",  # noqa: S106 (the kind of token)
+        token_type="Bearer" if issued.jkt is None else "DPoP",
         expires_in=issued.expires_in_seconds,
         scope=issued.scope,
         resource=issued.resource,

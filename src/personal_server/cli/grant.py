@@ -28,7 +28,13 @@ from personal_server.consent.terms import EntryTerms
 from personal_server.domain.authority import TimeConstraint
 from personal_server.domain.grant import StreamGrant, render_stream_grant
 from personal_server.domain.values import instant_text
-from personal_server.granting.holdings import HeldGrant, Holding, list_held, show_held
+from personal_server.granting.holdings import (
+    HeldGrant,
+    Holding,
+    list_held,
+    show_held,
+    token_binding,
+)
 from personal_server.granting.local_grants import LocalRequest
 from personal_server.granting.pauses import pause_access, resume_access
 from personal_server.granting.reviews import Review
@@ -132,10 +138,11 @@ def granting_app(open_store: StoreOpener, default_cache: Callable[[], Path]) -> 
         """
         with open_store() as store, store.authorization.read() as reader:
             held = _found(show_held(reader, id, store.clock()))
+            binding = token_binding(reader, held)
         if json:
-            print_json(_held_json(held))
+            print_json({**_held_json(held), "token_binding": binding})
         else:
-            _print_held(held, console())
+            _print_held(held, binding, console())
 
     @app.command
     def revoke(id: str, *, json: bool = False) -> None:
@@ -448,7 +455,10 @@ def _streams(grant: HeldGrant) -> list[str]:
     return [f"{grant.connector_key}/{stream.name}" for stream in grant.grant.streams]
 
 
-def _print_held(held: Holding, out: Console) -> None:
+_BINDINGS = {"key": "bound to the app's key", "bearer": "bound to no key", None: "none collected"}
+
+
+def _print_held(held: Holding, binding: str | None, out: Console) -> None:
     """Everything about one."""
     facts = {
         "id": held.id,
@@ -458,6 +468,7 @@ def _print_held(held: Holding, out: Console) -> None:
         "since": minute(held.issued_at_ns),
         "until": day(held.expires_at_ns),
         "last used": minute(held.last_used_at_ns),
+        "token": _BINDINGS[binding],
     }
     print_facts(facts.items(), out)
     for grant in held.grants:

@@ -35,6 +35,7 @@ CODE_PARAMETERS = frozenset(
         "response_type",
         "code_challenge",
         "code_challenge_method",
+        "dpop_jkt",
         "state",
         "scope",
         "authorization_details",
@@ -43,7 +44,7 @@ CODE_PARAMETERS = frozenset(
     }
 )
 """The parameters of a code request, beside those that name the client and what it pushed."""
-_CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")
+_DIGEST = re.compile(r"[A-Za-z0-9_-]{43}")
 _DISPLAY_LIMITS = {"name": 200, **dict.fromkeys(DISPLAY_URIS, MAX_URI)}
 _DEFAULT_PORT = {"http": ":80", "https": ":443"}
 
@@ -63,11 +64,12 @@ class RequestedAccess:
 
 @dataclass(frozen=True, slots=True)
 class CodeRequest:
-    """A request of the code flow that passed all checks."""
+    """A request of the code flow that passed all checks; `jkt` names the key of its tokens."""
 
     wanted: RequestedAccess
     state: str | None
     code_challenge: str
+    jkt: str | None = None
 
 
 def parse_code_request(
@@ -88,10 +90,13 @@ def parse_code_request(
     if parameters.get("response_type") != "code":
         raise UnsupportedResponseType("Only the response type code is supported.")
     challenge = parameters.get("code_challenge", "")
-    if not _CHALLENGE.fullmatch(challenge):
+    if not _DIGEST.fullmatch(challenge):
         raise BadRequest("A code challenge of 43 characters is needed.", param="code_challenge")
     if parameters.get("code_challenge_method") != "S256":
         raise BadRequest("The challenge method is S256.", param="code_challenge_method")
+    jkt = parameters.get("dpop_jkt")
+    if jkt is not None and not _DIGEST.fullmatch(jkt):
+        raise BadRequest("A key's thumbprint has 43 characters.", param="dpop_jkt")
     state = parameters.get("state")
     if state is not None and len(state) > MAX_STATE:
         raise BadRequest(f"At most {MAX_STATE} characters.", param="state")
@@ -100,7 +105,7 @@ def parse_code_request(
     wanted = parse_wanted(parameters, resources, origin, origins, default=origin)
     if "none" in parameters.get("prompt", "").split():
         raise InteractionRequired("The owner is always asked.")
-    return CodeRequest(wanted, state, challenge)
+    return CodeRequest(wanted, state, challenge, jkt)
 
 
 def parse_wanted(

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from personal_server.consent.client_registration import DISPLAY_MEMBERS
+from personal_server.consent.client_registration import DISPLAY_MEMBERS, DPOP_BOUND
 from personal_server.consent.redirects import MAX_URIS, is_usable
 from personal_server.errors import InvalidClient
 
@@ -42,6 +42,7 @@ class ClientDocument:
     keys: Mapping[str, object] | None = None
     jwks_uri: str | None = None
     signing_alg: str | None = None
+    dpop_bound: bool = False
 
     @property
     def publishes_keys(self) -> bool:
@@ -113,6 +114,7 @@ def parse_client_document(url: str, body: bytes, schemes: Collection[str]) -> Cl
         keys=keys,
         jwks_uri=jwks_uri,
         signing_alg=_text(document, "token_endpoint_auth_signing_alg"),
+        dpop_bound=_flag(document, DPOP_BOUND),
     )
 
 
@@ -164,6 +166,13 @@ def _text(document: Mapping[str, object], name: str) -> str | None:
     value = document.get(name)
     if value is None or isinstance(value, str):
         return value or None
+    raise _unusable(f"{name} has a wrong type")
+
+
+def _flag(document: Mapping[str, object], name: str) -> bool:
+    value = document.get(name)
+    if value is None or isinstance(value, bool):
+        return value is True
     raise _unusable(f"{name} has a wrong type")
 
 

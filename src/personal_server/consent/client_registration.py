@@ -41,6 +41,8 @@ DISPLAY_MEMBERS = {
     "tos_uri": "tos_uri",
 }
 DISPLAY_URIS = tuple(DISPLAY_MEMBERS.values())
+DPOP_BOUND = "dpop_bound_access_tokens"
+"""What a client says that takes tokens bound to its key only (RFC 9449 5.2)."""
 _TEXTS = ("client_name", "application_type", "scope", "software_id", "software_version")
 _LISTS = ("redirect_uris", "grant_types", "response_types", "contacts")
 
@@ -60,6 +62,7 @@ class Registration:
     scope: str
     display: Mapping[str, object]
     echoed: Mapping[str, Any]
+    dpop_bound: bool = False
 
 
 def register(metadata: object, schemes: Collection[str]) -> Registration:
@@ -79,7 +82,7 @@ def register(metadata: object, schemes: Collection[str]) -> Registration:
     if len(usable) > MAX_URIS:
         raise InvalidRedirectUri(f"At most {MAX_URIS} redirect URIs.", param="redirect_uris")
     addresses = {name: members[name] for name in DISPLAY_MEMBERS if _is_https(members.get(name))}
-    kept = {"software_id", "software_version", "contacts"} & members.keys()
+    kept = {"software_id", "software_version", "contacts", DPOP_BOUND} & members.keys()
     native = bool(usable) and all(is_native(uri) for uri in usable)
     return Registration(
         name=_shown_name(members.get("client_name")),
@@ -89,6 +92,7 @@ def register(metadata: object, schemes: Collection[str]) -> Registration:
         scope=_scope(members.get("scope")),
         display={DISPLAY_MEMBERS[name]: address for name, address in addresses.items()},
         echoed={**addresses, **{name: members[name] for name in sorted(kept)}},
+        dpop_bound=members.get(DPOP_BOUND) is True,
     )
 
 
@@ -117,11 +121,12 @@ def local_client_id(name: str) -> str:
 def _used_members(metadata: object) -> dict[str, object]:
     if not isinstance(metadata, dict):
         raise InvalidClientMetadata("Client metadata are a JSON object.")
-    used = {*_TEXTS, *_LISTS, *DISPLAY_MEMBERS}
+    used = {*_TEXTS, *_LISTS, *DISPLAY_MEMBERS, DPOP_BOUND}
     raw = cast("dict[str, object]", metadata)
     members = {n: v for n, v in raw.items() if n in used and v is not None and v != ""}
     for name, value in members.items():
-        well_typed = _is_texts(value) if name in _LISTS else isinstance(value, str)
+        kind = bool if name == DPOP_BOUND else str
+        well_typed = _is_texts(value) if name in _LISTS else isinstance(value, kind)
         if not well_typed:
             raise InvalidClientMetadata("The member has a wrong type.", param=name)
     if len(str(members.get("client_name", ""))) > MAX_NAME:

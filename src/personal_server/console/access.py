@@ -27,7 +27,13 @@ from personal_server.domain.authority import TimeConstraint
 from personal_server.domain.disclosure import SERVED
 from personal_server.domain.grant import Grant
 from personal_server.errors import NotFound
-from personal_server.granting.holdings import HeldGrant, Holding, list_held, show_held
+from personal_server.granting.holdings import (
+    HeldGrant,
+    Holding,
+    list_held,
+    show_held,
+    token_binding,
+)
 from personal_server.granting.pauses import resume_access
 from personal_server.granting.revocations import end_access
 from personal_server.storage.authorization import (
@@ -75,6 +81,7 @@ EVENTS = {
     "refresh.repeated": "The answer to a renewal was given again",
     "refresh.reused": "An old refresh token was presented",
     "refresh.wrong_client": "Another app presented its refresh token",
+    "refresh.wrong_key": "Its refresh token was presented without its key",
 }
 ACTORS = {
     "owner": "you",
@@ -262,7 +269,7 @@ class AccessPages:
         held_id, before = visit.path["id"], parse_number(visit.query.get("before"))
         with self.authorization.read() as reader:
             held = _found(show_held(reader, held_id, self.clock()))
-            tokens = _tokens(reader, held)
+            tokens, binding = _tokens(reader, held), token_binding(reader, held)
             events = _events(reader, held, before)
             artifact = _artifact(reader, held.revision)
         query = DisclosureQuery(limit=RECENT_READS, equal=(_held_by(held),))
@@ -273,6 +280,7 @@ class AccessPages:
             {
                 "one": held_view(held, self.catalogs()),
                 "tokens": tokens,
+                "binding": binding,
                 "events": list_page(events, lambda event: str(event.number)),
                 "newest": before is None,
                 "artifact": artifact,

@@ -62,6 +62,7 @@ def register_client(
         display=dict(registration.display),
         redirect_uris=registration.redirect_uris,
         grant_types=registration.grant_types,
+        dpop_bound=registration.dpop_bound,
         registered_at_ns=now_ns,
     )
     with store.write() as writer:

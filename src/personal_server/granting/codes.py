@@ -48,7 +48,8 @@ SLOW_DOWN_SECONDS = 5
 class Redemption:
     """A client with a code.  `auth_method` is how the client proved itself just now.
 
-    `resource` is the canonical one asked for, `None` if the client named none.
+    `resource` is the canonical one asked for, `None` if the client named none; `jkt` the key that
+    it proved to hold.
     """
 
     client_id: str
@@ -57,6 +58,7 @@ class Redemption:
     resource: str | None = None
     redirect_uri: str | None = None
     verifier: str = field(repr=False, default="")
+    jkt: str | None = None
 
 
 class Redeeming:
@@ -223,6 +225,7 @@ def _entitlement(
         package_id=row.package_id,
         expires_at_ns=None if first is None else first.expires_at_ns,
         auth_floor=asked.auth_method,
+        jkt=asked.jkt,
     )
 
 
@@ -230,6 +233,7 @@ def _fits(row: CodeRow, asked: Redemption) -> bool:
     return (
         row.client_id == asked.client_id
         and asked.redirect_uri in (None, row.redirect_uri)
+        and row.jkt in (None, asked.jkt)
         and hmac.compare_digest(challenge_of(asked.verifier), row.code_challenge)
     )
 

@@ -269,6 +269,7 @@ class Granting:
                 client_id=row.client_id,
                 redirect_uri=row.redirect_uri or "",
                 code_challenge=row.code_challenge or "",
+                jkt=row.jkt,
                 resource=row.resource,
                 scope=row.scope,
                 origin=row.origin,

@@ -101,6 +101,18 @@ def show_held(reader: AuthorizationReader, held_id: str, now_ns: int) -> Holding
     return None if grant is None else _of_grant(reader, grant, now_ns)
 
 
+def token_binding(reader: AuthorizationReader, held: Holding) -> str | None:
+    """What opens its newest token: `key`, that of the app alone, or `bearer`, whoever has it.
+
+    `None` where no token was collected.
+    """
+    column = TokenRow.package_id if held.kind == "mcp_package" else TokenRow.grant_id
+    rows = reader.rows(
+        TokenRow, column.equals(held.id), order=TokenRow.issued_at_ns, descending=True, limit=1
+    )
+    return next(("bearer" if row.jkt is None else "key" for row in rows), None)
+
+
 def active_held(reader: AuthorizationReader, client_id: str, now_ns: int) -> tuple[Holding, ...]:
     """What a client holds now, paused or not."""
     held = list_held(reader, HeldQuery(now_ns, lasts=True, client_id=client_id))

@@ -195,6 +195,7 @@ class Requesting:
             redirect_uri=redirect_uri,
             state=request.state,
             code_challenge=request.code_challenge,
+            jkt=request.jkt,
         )
 
     def _row(

@@ -55,7 +55,10 @@ REPEAT_NS = 60 * NANOSECONDS
 
 @dataclass(frozen=True, slots=True)
 class Entitlement:
-    """What tokens are minted for.  Shapes: exactly one of grant, package, or kind `owner`."""
+    """What tokens are minted for, bound to the key of `jkt` if there is one.
+
+    Shapes: exactly one of grant, package, or kind `owner`.
+    """
 
     kind: str
     client_id: str
@@ -67,6 +70,7 @@ class Entitlement:
     package_id: str | None = None
     expires_at_ns: int | None = None
     auth_floor: str = "none"
+    jkt: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +90,7 @@ class Issued:
     family_id: str | None = None
     grant_id: str | None = None
     package_id: str | None = None
+    jkt: str | None = None
     grant_ids: tuple[str, ...] = ()
     details: tuple[dict[str, object], ...] = ()
 
@@ -100,12 +105,15 @@ class TokenPair:
 
 @dataclass(frozen=True, slots=True)
 class Refresh:
-    """A client with a refresh token; `auth_method` is how it proved itself just now."""
+    """A client with a refresh token; `auth_method` is how it proved itself just now, `jkt` the key
+    that it proved to hold.
+    """
 
     client_id: str
     refresh_token: str = field(repr=False)
     auth_method: str
     resource: str | None = None
+    jkt: str | None = None
 
 
 def mint(
@@ -126,6 +134,7 @@ def mint(
         resource=entitled.resource,
         scope=entitled.scope,
         auth_floor=entitled.auth_floor,
+        jkt=entitled.jkt,
         last_used_at_ns=now_ns,
         idle_end_ns=now_ns + FAMILY_IDLE_NS,
         absolute_end_ns=now_ns + FAMILY_IDLE_NS if owner else entitled.expires_at_ns,
@@ -136,23 +145,26 @@ def mint(
 
 
 def _mint_next(
-    writer: AuthorizationWriter, family: FamilyRow, pair: TokenPair, now_ns: int
+    writer: AuthorizationWriter, family: FamilyRow, pair: TokenPair, jkt: str | None, now_ns: int
 ) -> Issued:
-    """The next pair of a family; it counts a generation on and starts its idle time again."""
+    """The next pair of a family, bound to a key; it counts a generation on and starts its idle
+    time again.
+    """
     generation = family.generation + 1
     writer.change(
         FamilyRow,
         [
             FamilyRow.generation.to(generation),
+            FamilyRow.jkt.to(jkt),
             FamilyRow.last_used_at_ns.to(now_ns),
             FamilyRow.idle_end_ns.to(now_ns + FAMILY_IDLE_NS),
         ],
         FamilyRow.family_id.equals(family.family_id),
     )
-    return _mint_pair(writer, _lasting(family), pair, family.family_id, generation, now_ns)
+    return _mint_pair(writer, _lasting(family, jkt), pair, family.family_id, generation, now_ns)
 
 
-def _lasting(family: FamilyRow) -> Entitlement:
+def _lasting(family: FamilyRow, jkt: str | None) -> Entitlement:
     """What a family's tokens are minted for."""
     return Entitlement(
         kind=family.kind,
@@ -164,6 +176,7 @@ def _lasting(family: FamilyRow) -> Entitlement:
         package_id=family.package_id,
         expires_at_ns=family.absolute_end_ns,
         auth_floor=family.auth_floor,
+        jkt=jkt,
     )
 
 
@@ -212,6 +225,9 @@ class Rotating:
         if family.client_id != asked.client_id:
             audit(writer, "refresh.wrong_client", acting, now_ns, subject)
             return refused
+        if not _has_key(writer, row, family, asked):
+            audit(writer, "refresh.wrong_key", acting, now_ns, subject)
+            return refused
         if family.auth_floor != "none" and asked.auth_method != family.auth_floor:
             return InvalidClient("This client refreshes with an assertion.")
         again = row.superseded_at_ns is not None
@@ -235,7 +251,7 @@ class Rotating:
             issued = _repeat(writer, family, pair, now_ns)
         else:
             _supersede(writer, token_hash, salt, now_ns)
-            issued = _mint_next(writer, family, pair, now_ns)
+            issued = _mint_next(writer, family, pair, asked.jkt, now_ns)
         writer.change(
             ClientRow,
             [ClientRow.last_used_at_ns.to(now_ns)],
@@ -246,6 +262,25 @@ class Rotating:
         return dataclasses.replace(
             issued, grant_ids=tuple(row.grant_id for row in rows), details=details_of(rows)
         )
+
+
+def _has_key(
+    reader: AuthorizationReader, row: RefreshTokenRow, family: FamilyRow, asked: Refresh
+) -> bool:
+    """Whether a refresh comes with the key that it must.
+
+    A public client's family stays with its key; a client that proves itself otherwise may change
+    keys.  Either may begin to use one, none may go back.  What was given once is given again to
+    the same key only.
+    Source: docs/contract/authorization-server.md 9.5; RFC 9449 5; docs/decisions.md C29.
+    """
+    if row.superseded_at_ns is not None and row.salt is not None:
+        pair = _successor(asked.refresh_token, row.salt)
+        given = reader.get(TokenRow, _hashed(TokenRow.token_hash, pair.access_token))
+        if given is not None:
+            return given.jkt == asked.jkt
+    may_change = family.auth_floor != "none" and asked.jkt is not None
+    return family.jkt is None or family.jkt == asked.jkt or may_change
 
 
 def _is_over(family: FamilyRow, now_ns: int) -> bool:
@@ -302,12 +337,12 @@ def _repeat(writer: AuthorizationWriter, family: FamilyRow, pair: TokenPair, now
     access = writer.get(TokenRow, is_access)
     if access is None:
         raise LookupError("The access token of a pair is gone before the pair.")
-    expires_at_ns = access.expires_at_ns
+    lasting, expires_at_ns = _lasting(family, access.jkt), access.expires_at_ns
     if expires_at_ns <= now_ns:
-        expires_at_ns = _access_end(_lasting(family), now_ns)
+        expires_at_ns = _access_end(lasting, now_ns)
         to = [TokenRow.issued_at_ns.to(now_ns), TokenRow.expires_at_ns.to(expires_at_ns)]
         writer.change(TokenRow, to, is_access)
-    return _issued(_lasting(family), pair, family.family_id, expires_at_ns, now_ns)
+    return _issued(lasting, pair, family.family_id, expires_at_ns, now_ns)
 
 
 def _hashed(column: StoredColumn[R, bytes], secret: str | None) -> ColumnCondition[R]:
@@ -336,6 +371,7 @@ def _mint_pair(
             scope=issued.scope,
             issued_at_ns=now_ns,
             expires_at_ns=issued.expires_at_ns,
+            jkt=entitled.jkt,
         )
     )
     if pair.refresh_token is not None and family_id is not None:
@@ -366,6 +402,7 @@ def _issued(
         family_id=family_id,
         grant_id=entitled.grant_id,
         package_id=entitled.package_id,
+        jkt=entitled.jkt,
     )
 
 

@@ -16,6 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
+from personal_server.domain.possession import PresentedToken
 from personal_server.errors import (
     AuthenticationRequired,
     GrantExpired,
@@ -37,7 +38,7 @@ from personal_server.mcp_adapter.server import (
 from personal_server.rs_client.port import RsPort
 from personal_server.web.application import Exchange, Surface
 from personal_server.web.error_responses import json_error
-from personal_server.web.requests import IncomingRequest, check_version, sent_bearer
+from personal_server.web.requests import IncomingRequest, check_version, shows_proof
 from personal_server.web.responses import preflight, readable_by
 from personal_server.web.routing import BodyRule, RouteDeclaration, RouteTable
 
@@ -68,10 +69,11 @@ class Admitted:
 class Admission(Protocol):
     """Judges bearers."""
 
-    async def judge(self, token: str, /) -> Admitted:
-        """What a bearer stands for at this moment.
+    async def judge(self, presented: PresentedToken, /) -> Admitted:
+        """What a token stands for at this moment.
 
-        Raises: InvalidToken, GrantRevoked, GrantExpired, GrantInvalid, StorageUnavailable.
+        Raises: InvalidToken, InvalidDpopProof, GrantRevoked, GrantExpired, GrantInvalid,
+            StorageUnavailable.
         """
         ...
 
@@ -187,15 +189,15 @@ class HostedApp(Surface[McpRoute, HostedCredential]):
     async def identify(self, exchange: McpExchange) -> None:
         """Judge the bearer, its kind and its resource."""
         request = exchange.request
-        token = sent_bearer(request.headers.get("authorization"))
-        if token is None:
+        presented = request.presented
+        if presented is None:
             raise AuthenticationRequired("This endpoint needs a bearer token.")
-        admitted = await self.admission.judge(token)
+        admitted = await self.admission.judge(presented)
         if admitted.kind not in CLIENT_KINDS:
             raise NotPermitted(OWNER_MESSAGE)
         if not admitted.reaches_mcp:
             raise InvalidToken("The access token is not valid.")
-        exchange.caller = _credential(token, request, admitted)
+        exchange.caller = _credential(presented.token, request, admitted)
 
     async def answer(self, exchange: McpExchange) -> Response:
         """Let the SDK answer; its answers are whole, never streams."""
@@ -209,7 +211,12 @@ class HostedApp(Surface[McpRoute, HostedCredential]):
         request = exchange.request
         status = 401 if isinstance(error, ENDED) else None
         return json_error(
-            error, request.request_id, request.origin, resource=RESOURCE, status=status
+            error,
+            request.request_id,
+            request.origin,
+            resource=RESOURCE,
+            status=status,
+            with_proof=shows_proof(request.headers.get("authorization")),
         )
 
     def complete(self, exchange: McpExchange, response: Response) -> None:

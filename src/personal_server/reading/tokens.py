@@ -14,6 +14,7 @@ from personal_server.consent import lifecycle
 from personal_server.consent.credentials import secret_hash, token_reference
 from personal_server.domain.authority import ReadAuthority, TokenKind
 from personal_server.domain.grant import MemberGrant, Resolved
+from personal_server.domain.possession import PresentedToken
 from personal_server.enforcement.authority import read_authority
 from personal_server.errors import (
     GrantExpired,
@@ -23,6 +24,7 @@ from personal_server.errors import (
     InvalidToken,
     PersonalServerError,
 )
+from personal_server.reading.proofs import Proofs
 from personal_server.storage.authorization import (
     AuthorizationReader,
     AuthorizationStore,
@@ -50,7 +52,7 @@ class JudgedToken:
     """A token's row, what it stands for, and how that stands.
 
     Shapes: `standing` is one of `consent.lifecycle` (`active` … `disconnected`); `usable` is
-        whether the token itself is current (outcome 3 of docs/contract/authorization-server.md 10.1
+        whether the token itself is current (outcome 4 of docs/contract/authorization-server.md 10.1
         otherwise).
     """
 
@@ -99,38 +101,40 @@ class TokenUses:
 
 
 class TokenResolver:
-    """Asks the store, each time, and notes each use."""
+    """Asks the store, each time, and notes each use; `proofs` judges how a token is presented."""
 
-    def __init__(self, store: AuthorizationStore, clock: Clock) -> None:
+    def __init__(self, store: AuthorizationStore, clock: Clock, proofs: Proofs) -> None:
         self._store = store
         self._clock = clock
+        self.proofs = proofs
         self.uses = TokenUses(store)
 
-    def resolve(self, token: str) -> Resolved:
+    def resolve(self, presented: PresentedToken) -> Resolved:
         """What a good token stands for.
 
-        Raises: InvalidToken, GrantRevoked, GrantExpired, GrantInvalid.
+        Raises: InvalidToken, InvalidDpopProof, GrantRevoked, GrantExpired, GrantInvalid.
         """
-        state = self.current(token)
+        state = self.current(presented)
         if state.refusal is not None:
             raise state.refusal
         return state.resolved
 
-    def current(self, token: str) -> TokenState:
-        """What a token stands for at this moment.  Raises: InvalidToken."""
+    def current(self, presented: PresentedToken) -> TokenState:
+        """What a token stands for at this moment.  Raises: InvalidToken, InvalidDpopProof."""
         with self._store.read() as reader:
-            return self.state(reader, token)
+            return self.state(reader, presented)
 
-    def state(self, reader: AuthorizationReader, token: str) -> TokenState:
+    def state(self, reader: AuthorizationReader, presented: PresentedToken) -> TokenState:
         """What a token stands for in one state of the store.
 
         Source: docs/contract/authorization-server.md 10.1, in that order.
-        Raises: InvalidToken.
+        Raises: InvalidToken, InvalidDpopProof, UseDpopNonce.
         """
         now_ns = self._clock()
-        judged = judge(reader, token, now_ns)
+        judged = judge(reader, presented.token, now_ns)
         if judged is None:
             raise InvalidToken("The access token is not valid.")
+        self.proofs.admit(presented, judged.row.jkt)
         found = resolved(self._store.subject_id, judged)
         if judged.standing in _ENDED:
             error, message = _ENDED[judged.standing]
@@ -236,7 +240,7 @@ class Identifier:
 
     @contextmanager
     def __call__(
-        self, bearer: str | TokenState
+        self, bearer: PresentedToken | TokenState
     ) -> Generator[tuple[Identified, ReadSnapshot], None, None]:
         """Who calls, and the state that says so; it lasts as long as the block.
 

@@ -14,6 +14,7 @@ from functools import partial
 from starlette.responses import Response
 
 from personal_server.domain.authority import ReadAuthority, TokenKind
+from personal_server.domain.possession import PresentedToken
 from personal_server.errors import NotFound, NotPermitted, PersonalServerError
 from personal_server.reading.disclosure_log import (
     DisclosureLog,
@@ -42,7 +43,7 @@ from personal_server.storage.catalog import KnownDeclarations
 from personal_server.storage.ports import DisclosureStore, ReadSnapshot
 from personal_server.web.application import WRITING, Exchange, Surface, respond
 from personal_server.web.error_responses import json_error
-from personal_server.web.requests import IncomingRequest, Request, bearer_token
+from personal_server.web.requests import IncomingRequest, Request, needed_token, shows_proof
 from personal_server.web.responses import Reply, rate_headers
 from personal_server.web.routing import Caching, Route, RouteTable, Tokens
 from personal_server.web.workers import Capacity
@@ -61,8 +62,8 @@ REFUSED: Mapping[Tokens, str] = {
 _NOBODY = ReadAuthority(TokenKind.OWNER, "", ())
 """Who calls a public route: nobody that could read anything."""
 
-Bearer = str | TokenState
-"""A token, or what it stood for where it was looked up before."""
+Bearer = PresentedToken | TokenState
+"""A token as it was presented, or what it stood for where it was looked up before."""
 
 Identify = Callable[[Bearer], AbstractContextManager[tuple[Identified, ReadSnapshot]]]
 """What a token stands for now, and the state that says so, for as long as the block lasts.
@@ -170,7 +171,12 @@ class ResourceServer(Surface[Route, ReadAuthority]):
         if exchange.caller is not None and error.status < 500:
             self._ports.log.enter([denied_entry(_facts(exchange), error, self._secrets)])
         request = exchange.request
-        response = json_error(error, request.request_id, request.origin)
+        response = json_error(
+            error,
+            request.request_id,
+            request.origin,
+            with_proof=shows_proof(request.headers.get("authorization")),
+        )
         response.headers["Cache-Control"] = Caching.NO_STORE.value
         return response
 
@@ -185,9 +191,9 @@ class ResourceServer(Surface[Route, ReadAuthority]):
 
 
 def _bearer(exchange: Reading) -> Bearer:
-    token = bearer_token(exchange.request.headers.get("authorization"))
-    state = exchange.request.token_states.get(token)
-    return state if isinstance(state, TokenState) else token
+    presented = needed_token(exchange.request)
+    state = exchange.request.token_states.get(presented.token)
+    return state if isinstance(state, TokenState) else presented
 
 
 def _request(exchange: Reading, snapshot: ReadSnapshot | None = None) -> Request:

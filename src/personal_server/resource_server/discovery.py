@@ -13,6 +13,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import msgspec
 
 from personal_server.domain.disclosure import TokenName
+from personal_server.domain.possession import PROOF_ALGORITHMS
 from personal_server.domain.wire_objects import Address, AnyObject, WireObject, Word
 from personal_server.enforcement.queries import DEFAULT_LIMIT, MAX_LIMIT
 from personal_server.resource_server.documentation import DocumentationPages
@@ -76,6 +77,8 @@ class ProtectedResource(WireObject, kw_only=True):
     authorization_servers: Annotated[Sequence[Address], msgspec.Meta(min_length=1)]
     bearer_methods_supported: Sequence[Word]
     scopes_supported: Sequence[Word]
+    dpop_signing_alg_values_supported: Sequence[Word]
+    dpop_bound_access_tokens_required: bool
     authorization_details_types_supported: Sequence[Address]
     resource_documentation: Address
     pdpp_core_query_base: Annotated[str, msgspec.Meta(pattern="/v1$")]
@@ -165,6 +168,8 @@ def _shared(origin: str) -> dict[str, Any]:
         "authorization_servers": [origin],
         "bearer_methods_supported": ["header"],
         "scopes_supported": ["pdpp:read"],
+        "dpop_signing_alg_values_supported": PROOF_ALGORITHMS,
+        "dpop_bound_access_tokens_required": False,
         "authorization_details_types_supported": ["https://pdpp.dev/data-access"],
         "resource_documentation": f"{origin}/docs",
         "pdpp_core_query_base": f"{origin}/v1",

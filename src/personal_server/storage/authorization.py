@@ -77,7 +77,8 @@ class PasskeyRow(AuthorizationRow, table="passkeys"):
 class ClientRow(AuthorizationRow, table="clients"):
     """A client: who asks, never what it may do.
 
-    `display` holds name, uri, logo_uri, policy_uri, tos_uri as registered.
+    `display` holds name, uri, logo_uri, policy_uri, tos_uri as registered; a `dpop_bound` one takes
+    tokens that are bound to its key only.
     """
 
     client_id: Cell[str] = column(key=True)
@@ -88,6 +89,7 @@ class ClientRow(AuthorizationRow, table="clients"):
     redirect_uris: Cell[tuple[str, ...]] = column(default=())
     grant_types: Cell[tuple[str, ...]] = column(default=())
     auth_method: Cell[str] = column(default="none")
+    dpop_bound: Cell[bool] = column(default=False)
     registered_at_ns: Cell[int]
     first_approved_at_ns: Cell[int | None] = column(default=None)
     last_used_at_ns: Cell[int | None] = column(default=None)
@@ -125,7 +127,8 @@ class RequestRow(AuthorizationRow, table="auth_requests"):
     """An authorization request, from arrival to redemption.
 
     `details` is the selection as sent, or the picker's once opened; `origin` is where it was
-    made; `revision`, `shown` (the artifact) and `facts` are of the review that was shown last.
+    made; `revision`, `shown` (the artifact) and `facts` are of the review that was shown last;
+    `jkt` is the key that its code is bound to.
     """
 
     request_id: Cell[str] = column(key=True)
@@ -137,6 +140,7 @@ class RequestRow(AuthorizationRow, table="auth_requests"):
     redirect_uri: Cell[str | None] = column(default=None)
     state: Cell[str | None] = column(default=None)
     code_challenge: Cell[str | None] = column(default=None)
+    jkt: Cell[str | None] = column(default=None)
     details: Cell[list[JsonObject] | None] = column(default=None)
     picker: Cell[bool] = column(default=False)
     display: Cell[JsonObject | None] = column(default=None)
@@ -184,6 +188,7 @@ class CodeRow(AuthorizationRow, table="auth_codes"):
     client_id: Cell[str]
     redirect_uri: Cell[str]
     code_challenge: Cell[str]
+    jkt: Cell[str | None] = column(default=None)
     resource: Cell[str]
     scope: Cell[str]
     origin: Cell[str]
@@ -237,7 +242,10 @@ class PackageMemberRow(AuthorizationRow, table="grant_package_members"):
 
 
 class FamilyRow(AuthorizationRow, table="token_families"):
-    """All tokens of one redemption; `auth_floor` is how its client must prove itself."""
+    """All tokens of one redemption; `auth_floor` is how its client must prove itself.
+
+    `jkt` is the thumbprint of the key that they are bound to.
+    """
 
     family_id: Cell[str] = column(key=True)
     kind: Cell[str]
@@ -248,6 +256,7 @@ class FamilyRow(AuthorizationRow, table="token_families"):
     resource: Cell[str]
     scope: Cell[str]
     auth_floor: Cell[str] = column(default="none")
+    jkt: Cell[str | None] = column(default=None)
     generation: Cell[int] = column(default=1)
     last_used_at_ns: Cell[int]
     idle_end_ns: Cell[int]
@@ -270,7 +279,10 @@ class RefreshTokenRow(AuthorizationRow, table="refresh_tokens"):
 
 
 class TokenRow(AuthorizationRow, table="tokens"):
-    """An access token: exactly one of grant, package, owner, connection stands behind it."""
+    """An access token: exactly one of grant, package, owner, connection stands behind it.
+
+    One with `jkt` is good only with a proof by the key of that thumbprint.
+    """
 
     token_hash: Cell[bytes] = column(key=True)
     kind: Cell[str]
@@ -287,6 +299,7 @@ class TokenRow(AuthorizationRow, table="tokens"):
     reason: Cell[str | None] = column(default=None)
     last_used_at_ns: Cell[int | None] = column(default=None)
     connection_id: Cell[str | None] = column(default=None)
+    jkt: Cell[str | None] = column(default=None)
 
 
 class AuditRow(AuthorizationRow, table="audit_events"):

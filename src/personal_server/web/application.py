@@ -38,7 +38,7 @@ from personal_server.web.requests import (
     OriginPolicy,
     check_version,
     request_id_of,
-    sent_bearer,
+    sent_token,
 )
 from personal_server.web.responses import (
     JSON_TYPE,
@@ -348,7 +348,7 @@ class Application:
             if scope["method"] == "OPTIONS":
                 await preflight(("GET", "HEAD"))(scope, receive, send)
                 return
-        bearer = sent_bearer(headers.get("authorization"))
+        bearer = sent_token(headers.get("authorization"))
         if bearer is not None:
             send = self._limiting_refusals(scope, send, address, bearer)
         await self._part_of(scope)(scope, receive, send)

@@ -18,6 +18,7 @@ from personal_server.errors import (
     TYPE_OF_STATUS,
     InternalError,
     PersonalServerError,
+    UseDpopNonce,
 )
 from personal_server.web.logs import places_of
 from personal_server.web.requests import IncomingRequest, challenge, metadata_url
@@ -53,18 +54,19 @@ def json_error(
     *,
     resource: str = "",
     status: int | None = None,
+    with_proof: bool = False,
 ) -> Response:
     """An error of the server family.
 
     Shapes: a 401 challenges for a bearer where an `origin` is given; `resource` is the path that
         the challenge is for; `status` another one than the error's own, where a surface answers
-        so (an ended grant is 401 at `/mcp`).
+        so (an ended grant is 401 at `/mcp`); `with_proof` that the token came with one.
     """
     status = status or error.status
     headers = error_headers(error, status)
     members = error_members(error, status)
     if origin and status == 401:
-        headers["WWW-Authenticate"] = challenge(error, origin, resource)
+        headers["WWW-Authenticate"] = challenge(error, origin, resource, with_proof=with_proof)
         members["resource_metadata"] = metadata_url(origin, resource)
         members["next_step"] = NEXT_STEP
     body = orjson.dumps({"error": {**members, "request_id": request_id}})
@@ -86,13 +88,15 @@ def error_headers(error: PersonalServerError, status: int | None = None) -> dict
     if (status or error.status) in (429, 503):
         wait = error.members.get("retry_after_seconds", RETRY_SECONDS)
         headers["Retry-After"] = str(wait)
+    if isinstance(error, UseDpopNonce):
+        headers["DPoP-Nonce"] = error.nonce
     if isinstance(error, UnsatisfiableRange):
         headers["Content-Range"] = f"bytes */{error.size_bytes}"
     return headers
 
 
 def oauth_error(error: PersonalServerError, request_id: str) -> Response:
-    """An error of the OAuth family."""
+    """An error of the OAuth family, where who calls stands in the body: a 401 is 400 here."""
     members: Mapping[str, object] = {
         "error": "server_error" if isinstance(error, InternalError) else error.code,
         "error_description": error.message,
@@ -101,7 +105,8 @@ def oauth_error(error: PersonalServerError, request_id: str) -> Response:
         **error.members,
     }
     headers = {**NO_STORE, **error_headers(error), "Content-Type": "application/json"}
-    return Response(orjson.dumps(members), error.status, headers)
+    status = 400 if error.status == 401 else error.status
+    return Response(orjson.dumps(members), status, headers)
 
 
 def plain_page(request: IncomingRequest, error: PersonalServerError) -> Response:

@@ -18,8 +18,10 @@ import starlette.requests
 from starlette.types import Receive, Scope
 
 from personal_server.domain.authority import ReadAuthority
+from personal_server.domain.possession import PROOF_ALGORITHMS, PresentedToken, SentProof
 from personal_server.errors import (
     AuthenticationRequired,
+    InvalidDpopProof,
     InvalidToken,
     MisdirectedRequest,
     PersonalServerError,
@@ -55,6 +57,27 @@ class IncomingRequest(starlette.requests.Request):
         self.raw_path: bytes = scope.get("raw_path") or scope["path"].encode()
         self.raw_query: bytes = scope.get("query_string", b"")
         self.accept = self.headers.get("accept", "")
+
+    @property
+    def presented(self) -> PresentedToken | None:
+        """The access token of the `Authorization` header; another scheme or nothing is none.
+
+        Source: docs/contract/authorization-server.md 12.2.
+        """
+        authorization = self.headers.get("authorization")
+        token = sent_token(authorization)
+        if token is None:
+            return None
+        return PresentedToken(token, self._proof() if shows_proof(authorization) else None)
+
+    @property
+    def proof(self) -> SentProof | None:
+        """The proof that came along, wherever a token stands.  Source: RFC 9449 4.1."""
+        return self._proof() if "dpop" in self.headers else None
+
+    def _proof(self) -> SentProof:
+        url = self.origin + self.raw_path.decode("latin-1")
+        return SentProof(tuple(self.headers.getlist("dpop")), self.method, url)
 
 
 async def _nothing() -> dict[str, str]:
@@ -318,7 +341,7 @@ def _last(header: str | None) -> str:
     return header.rsplit(",", 1)[-1].strip() if header else ""
 
 
-# Bearer credentials: from the `Authorization` header to what the token stands for.
+# Access tokens: from the `Authorization` header to the challenge.
 #
 # Rule: this module knows the header's syntax and the challenge; what a token stands for is known to
 # whoever the surface hands in.  Cookies and query parameters are never credentials.
@@ -327,27 +350,32 @@ def _last(header: str | None) -> str:
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{1,4096}\Z")
 
 
-def sent_bearer(authorization: str | None) -> str | None:
-    """What an `Authorization` header sends as a bearer; another scheme or nothing counts as none.
+_SCHEMES = ("bearer", "dpop")
 
-    Source: docs/contract/authorization-server.md 12.2.
-    """
+
+def sent_token(authorization: str | None) -> str | None:
+    """The access token of an `Authorization` header, however it is presented."""
     scheme, _, token = (authorization or "").strip().partition(" ")
-    return token.strip() or None if scheme.lower() == "bearer" else None
+    return token.strip() or None if scheme.lower() in _SCHEMES else None
 
 
-def bearer_token(authorization: str | None) -> str:
-    """The token of an `Authorization` header.
+def shows_proof(authorization: str | None) -> bool:
+    """Whether a token is presented with a proof of possession."""
+    return (authorization or "").strip().partition(" ")[0].lower() == "dpop"
 
-    Raises: AuthenticationRequired (none, an empty one, or another scheme), InvalidToken (bearer,
-        not a token).
+
+def needed_token(request: IncomingRequest) -> PresentedToken:
+    """The token of a request.
+
+    Raises: AuthenticationRequired (none, an empty one, or another scheme), InvalidToken (it has
+        not the form of one).
     """
-    token = sent_bearer(authorization)
-    if token is None:
+    presented = request.presented
+    if presented is None:
         raise AuthenticationRequired("Send an access token: Authorization: Bearer <token>.")
-    if _TOKEN.match(token) is None:
+    if _TOKEN.match(presented.token) is None:
         raise InvalidToken("The bearer token is malformed; authorize again.")
-    return token
+    return presented
 
 
 def metadata_url(origin: str, resource: str = "") -> str:
@@ -355,12 +383,18 @@ def metadata_url(origin: str, resource: str = "") -> str:
     return f"{origin}/.well-known/oauth-protected-resource{resource}"
 
 
-def challenge(error: PersonalServerError, origin: str, resource: str = "") -> str:
+def challenge(
+    error: PersonalServerError, origin: str, resource: str = "", *, with_proof: bool = False
+) -> str:
     """`WWW-Authenticate` of a 401; `error` stands in it only when a token was sent.
 
+    It names the scheme that the token came with; without a token both are offered.
     Source: docs/contract/resource-server.md 3; docs/contract/authorization-server.md 12.2.
     """
-    text = f'Bearer resource_metadata="{metadata_url(origin, resource)}", scope="pdpp:read"'
-    if not isinstance(error, AuthenticationRequired):
-        text += f', error="invalid_token", error_description="{error.message}"'
-    return text
+    algorithms = f'algs="{" ".join(PROOF_ALGORITHMS)}"'
+    where = f'resource_metadata="{metadata_url(origin, resource)}", scope="pdpp:read"'
+    if isinstance(error, AuthenticationRequired):
+        return f"Bearer {where}, DPoP {algorithms}"
+    code = error.code if isinstance(error, InvalidDpopProof) else "invalid_token"
+    what = f'error="{code}", error_description="{error.message}"'
+    return f"DPoP {where}, {what}, {algorithms}" if with_proof else f"Bearer {where}, {what}"

@@ -268,13 +268,13 @@ def answer(
 
 
 REQUEST_HEADERS = (
-    "Accept, Authorization, Content-Type, If-None-Match, If-Range, Last-Event-ID,"
+    "Accept, Authorization, Content-Type, DPoP, If-None-Match, If-Range, Last-Event-ID,"
     " MCP-Protocol-Version, Mcp-Method, Mcp-Name, Mcp-Session-Id, PDPP-Tool, PDPP-Version, Range,"
     " Request-Id, X-Request-Id"
 )
 RESPONSE_HEADERS = (
-    "ETag, Link, MCP-Protocol-Version, PDPP-Version, RateLimit-Limit, RateLimit-Remaining,"
-    " RateLimit-Reset, Request-Id, Retry-After, WWW-Authenticate, X-Request-Id"
+    "DPoP-Nonce, ETag, Link, MCP-Protocol-Version, PDPP-Version, RateLimit-Limit,"
+    " RateLimit-Remaining, RateLimit-Reset, Request-Id, Retry-After, WWW-Authenticate, X-Request-Id"
 )
 MAX_AGE_SECONDS = 600
 

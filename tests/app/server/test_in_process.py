@@ -6,6 +6,7 @@ from personal_server.app.server import InProcessTransport, TokenAdmission
 from personal_server.errors import InvalidToken
 from personal_server.reading.tokens import TokenResolver
 from tests.oracle.authorization_memory import MemoryAuthorizationStore
+from tests.proving import bearer, unproven
 
 
 @pytest.mark.anyio
@@ -26,7 +27,7 @@ async def test_the_inner_application_is_told_where_and_as_whom_its_caller_was_ad
 
 @pytest.mark.anyio
 async def test_an_unknown_bearer_is_not_admitted() -> None:
-    resolver = TokenResolver(MemoryAuthorizationStore("own_x"), lambda: 1)
+    resolver = TokenResolver(MemoryAuthorizationStore("own_x"), lambda: 1, unproven())
     admission = TokenAdmission(resolver, frozenset({"http://127.0.0.1:7662"}))
     with pytest.raises(InvalidToken):
-        await admission.judge("nothing")
+        await admission.judge(bearer("nothing"))

@@ -23,6 +23,7 @@ from personal_server.errors import PersonalServerError
 from personal_server.reading.tokens import TokenResolver
 from personal_server.storage.authorization import ClientRow, GrantRow
 from tests.authorization_server.keeper import Keeper
+from tests.proving import bearer, unproven
 
 pytestmark = pytest.mark.anyio
 CALLBACK = "http://127.0.0.1:5555/cb"
@@ -53,9 +54,9 @@ class Everything:
 
     def _mcp(self, request: Request) -> Response:
         token = request.headers.get("authorization", "").removeprefix("Bearer ")
-        resolver = TokenResolver(self._server.store, self._server.clock)
+        resolver = TokenResolver(self._server.store, self._server.clock, unproven())
         try:
-            found = resolver.resolve(token)
+            found = resolver.resolve(bearer(token))
         except PersonalServerError as refused:
             metadata = f"{ORIGIN}/.well-known/oauth-protected-resource/mcp"
             challenge = f'Bearer resource_metadata="{metadata}", scope="pdpp:read"'

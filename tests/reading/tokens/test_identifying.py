@@ -14,6 +14,7 @@ from personal_server.consent.credentials import secret_hash
 from personal_server.domain.authority import SourceId, TokenKind
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.grant import Grant, StreamGrant, render_grant
+from personal_server.domain.possession import PresentedToken
 from personal_server.errors import InvalidToken
 from personal_server.reading.tokens import (
     Identified,
@@ -27,6 +28,7 @@ from personal_server.storage.catalog import KnownDeclarations
 from personal_server.storage.tables import Assignment
 from tests.oracle.authorization_memory import MemoryAuthorizationStore
 from tests.oracle.memory import MemoryStore
+from tests.proving import bearer, unproven
 
 NOW, HOUR = 1_000_000 * 10**9, 3_600 * 10**9
 ORIGIN = "https://me.example"
@@ -47,7 +49,7 @@ class World:
         self.authorization = MemoryAuthorizationStore("own_1")
         self.insert(_grant(), _token())
         accepted = {ORIGIN, f"{ORIGIN}/v1", f"{ORIGIN}/mcp"}
-        self.resolver = TokenResolver(self.authorization, lambda: NOW)
+        self.resolver = TokenResolver(self.authorization, lambda: NOW, unproven())
         self.identifier = Identifier(
             self.resolver, self.open_state, KnownDeclarations(), accepted.__contains__
         )
@@ -57,8 +59,8 @@ class World:
         with self.authorization.read() as reader, self.records.snapshot() as snapshot:
             yield reader, snapshot
 
-    def identify(self, bearer: str | TokenState) -> Identified:
-        with self.identifier(bearer) as (found, _):
+    def identify(self, sent: PresentedToken | TokenState) -> Identified:
+        with self.identifier(sent) as (found, _):
             return found
 
     def insert(self, *rows: GrantRow | TokenRow) -> None:
@@ -117,7 +119,7 @@ def world() -> World:
 
 
 def test_a_token_stands_for_what_its_grant_covers_now(world: World) -> None:
-    found = world.identify(TOKEN)
+    found = world.identify(bearer(TOKEN))
     (source,) = found.authority.sources
     assert found.refusal is None
     assert found.authority.kind is TokenKind.CLIENT
@@ -129,11 +131,11 @@ def test_a_token_stands_for_what_its_grant_covers_now(world: World) -> None:
 
 
 def test_a_connection_that_was_revoked_is_unavailable_with_the_next_request(world: World) -> None:
-    world.identify(TOKEN)
+    world.identify(bearer(TOKEN))
     world.records.update_connection(
         "cin_1", lambda c: dataclasses.replace(c, status=ConnectionStatus.REVOKED)
     )
-    authority = world.identify(TOKEN).authority
+    authority = world.identify(bearer(TOKEN)).authority
     assert authority.sources == ()
     assert [entry.reason for entry in authority.unavailable] == ["connection_revoked"]
 
@@ -150,7 +152,7 @@ def test_an_ended_grant_is_refused_and_still_named(
     world: World, change: list[Assignment[GrantRow]], code: str
 ) -> None:
     world.change(GrantRow, *change)
-    found = world.identify(TOKEN)
+    found = world.identify(bearer(TOKEN))
     assert found.refusal is not None
     assert found.refusal.code == code
     assert found.authority.client_id == "cli_1"
@@ -161,10 +163,10 @@ def test_an_ended_grant_is_refused_and_still_named(
 def test_what_was_looked_up_before_is_handed_on_and_read_in_the_present_catalog(
     world: World,
 ) -> None:
-    state = world.resolver.current(TOKEN)
+    state = world.resolver.current(bearer(TOKEN))
     world.change(GrantRow, GrantRow.revoked_at_ns.to(NOW), GrantRow.reason.to("owner"))
     assert world.identify(state).authority.grant_ids == ("grt_1",)
-    assert world.identify(TOKEN).refusal is not None
+    assert world.identify(bearer(TOKEN)).refusal is not None
     world.records.update_connection(
         "cin_1", lambda c: dataclasses.replace(c, status=ConnectionStatus.REVOKED)
     )
@@ -175,30 +177,30 @@ def test_what_was_looked_up_before_is_handed_on_and_read_in_the_present_catalog(
 def test_a_token_for_another_resource_is_not_accepted(world: World, resource: str) -> None:
     world.change(TokenRow, TokenRow.resource.to(resource))
     with pytest.raises(InvalidToken):
-        world.identify(TOKEN)
+        world.identify(bearer(TOKEN))
 
 
 @pytest.mark.parametrize("resource", [ORIGIN, f"{ORIGIN}/v1", f"{ORIGIN}/mcp"])
 def test_tokens_for_each_of_our_resources_are_accepted(world: World, resource: str) -> None:
     world.change(TokenRow, TokenRow.resource.to(resource))
-    assert world.identify(TOKEN).refusal is None
+    assert world.identify(bearer(TOKEN)).refusal is None
 
 
 @pytest.mark.parametrize("token", ["pdpp_at_other", ""])
 def test_an_unknown_token_is_invalid(world: World, token: str) -> None:
     with pytest.raises(InvalidToken):
-        world.identify(token)
+        world.identify(bearer(token))
 
 
 def test_any_other_kind_of_token_is_invalid(world: World) -> None:
     world.change(TokenRow, TokenRow.kind.to("session"))
     with pytest.raises(InvalidToken):
-        world.identify(TOKEN)
+        world.identify(bearer(TOKEN))
 
 
 def test_an_owner_token_stands_for_everything(world: World) -> None:
     world.change(TokenRow, TokenRow.kind.to("owner"), TokenRow.grant_id.to(None))
-    authority = world.identify(TOKEN).authority
+    authority = world.identify(bearer(TOKEN)).authority
     assert authority.kind is TokenKind.OWNER
     assert {source.stream for source in authority.sources} == {"entries", "volumes", "attachments"}
     assert all(source.grant_id is None for source in authority.sources)

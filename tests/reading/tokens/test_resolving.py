@@ -19,6 +19,7 @@ from personal_server.storage.authorization import (
     TokenRow,
 )
 from tests.oracle.authorization_memory import MemoryAuthorizationStore
+from tests.proving import bearer, unproven
 
 NOW, HOUR = 1_000_000 * 10**9, 3_600 * 10**9
 TOKEN = "pdpp_at_secret"
@@ -85,17 +86,17 @@ def resolver(*rows: object) -> TokenResolver:
     with store.write() as writer:
         for row in rows:
             writer.insert(row)  # type: ignore[arg-type]
-    return TokenResolver(store, lambda: NOW + 1)
+    return TokenResolver(store, lambda: NOW + 1, unproven())
 
 
 def code_of(found: TokenResolver) -> str:
     with pytest.raises(PersonalServerError) as caught:
-        found.resolve(TOKEN)
+        found.resolve(bearer(TOKEN))
     return caught.value.code
 
 
 def test_a_good_client_token_stands_for_its_one_grant() -> None:
-    found = resolver(token_row(), family_row(), grant_row()).resolve(TOKEN)
+    found = resolver(token_row(), family_row(), grant_row()).resolve(bearer(TOKEN))
     assert (found.kind, found.subject_id, found.client_id) == ("client", "own_1", "cli_1")
     assert [(m.grant_id, m.connector_key, m.status) for m in found.grants] == [
         ("grt_1", "mail", "active")
@@ -172,7 +173,7 @@ def test_a_package_lists_its_members_with_their_status_while_one_is_active() -> 
     found = package(
         grant_row("grt_1"), grant_row("grt_2", **REVOKED), grant_row("grt_3", **EXPIRED)
     )
-    members = found.resolve(TOKEN).grants
+    members = found.resolve(bearer(TOKEN)).grants
     assert [m.status for m in members] == ["active", "grant_revoked", "grant_expired"]
 
 
@@ -187,7 +188,7 @@ def test_a_package_ends_with_its_members() -> None:
 
 def test_an_owner_token_stands_for_no_grant() -> None:
     found = resolver(token_row(kind="owner", grant_id=None), family_row(grant_id=None))
-    assert found.resolve(TOKEN).grants == ()
+    assert found.resolve(bearer(TOKEN)).grants == ()
 
 
 def test_when_a_token_was_used_is_written_apart_from_reading() -> None:
@@ -195,8 +196,8 @@ def test_when_a_token_was_used_is_written_apart_from_reading() -> None:
     with store.write() as writer:
         for row in (token_row(), family_row(), grant_row()):
             writer.insert(row)
-    found = TokenResolver(store, lambda: NOW + 1)
-    found.resolve(TOKEN)
+    found = TokenResolver(store, lambda: NOW + 1, unproven())
+    found.resolve(bearer(TOKEN))
     with store.read() as reader:
         assert reader.rows(TokenRow)[0].last_used_at_ns is None
     found.uses.flush()

@@ -43,13 +43,13 @@ NOWHERE = {
     "/grant-packages/gpkg_none/revoke": "POST",
 }
 ASKED = (
-    "Accept, Authorization, Content-Type, If-None-Match, If-Range, Last-Event-ID,"
+    "Accept, Authorization, Content-Type, DPoP, If-None-Match, If-Range, Last-Event-ID,"
     " MCP-Protocol-Version, Mcp-Method, Mcp-Name, Mcp-Session-Id, PDPP-Tool, PDPP-Version, Range,"
     " Request-Id, X-Request-Id"
 )
 EXPOSED = (
-    "ETag, Link, MCP-Protocol-Version, PDPP-Version, RateLimit-Limit, RateLimit-Remaining,"
-    " RateLimit-Reset, Request-Id, Retry-After, WWW-Authenticate, X-Request-Id"
+    "DPoP-Nonce, ETag, Link, MCP-Protocol-Version, PDPP-Version, RateLimit-Limit,"
+    " RateLimit-Remaining, RateLimit-Reset, Request-Id, Retry-After, WWW-Authenticate, X-Request-Id"
 )
 WRONG = {"GET": "DELETE", "POST": "GET"}
 

@@ -30,7 +30,7 @@ from personal_server.app.server import VERSION, Server
 from personal_server.domain.values import NANOSECONDS
 from personal_server.errors import PersonalServerError
 from personal_server.sources.registry import SOURCES
-from personal_server.web.requests import sent_bearer
+from personal_server.web.requests import sent_token
 from personal_server.web.traffic import BOUNDS_SECONDS
 
 PATH = "/metrics"
@@ -236,5 +236,5 @@ class FiguresApp:
     def _admits(self, headers: dict[str, str]) -> bool:
         if self._token is None:
             return _PORT.sub("", headers.get("host", "")) in LOOPBACK_HOSTS
-        sent = sent_bearer(headers.get("authorization")) or ""
+        sent = sent_token(headers.get("authorization")) or ""
         return hmac.compare_digest(sent.encode(), self._token.encode())

@@ -101,6 +101,11 @@ class StdioCaller:
         self.request("initialize", hello)
         self._write({"jsonrpc": "2.0", "method": "notifications/initialized"})
 
+    @property
+    def pid(self) -> int:
+        """The adapter's process."""
+        return self._process.pid
+
     def request(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
         """One JSON-RPC request and its result."""
         self._write({"jsonrpc": "2.0", "id": next(self._ids), "method": method, "params": params})

@@ -92,26 +92,36 @@ class Site:
 
 
 class Running:
-    """A server process."""
+    """A process that is measured from outside."""
 
-    def __init__(self, pid: int, ready_seconds: float) -> None:
+    def __init__(self, pid: int, ready_seconds: float = 0.0) -> None:
         self.pid = pid
         self.ready_seconds = ready_seconds
 
     @property
     def resident_bytes(self) -> int:
         """Memory that it holds now."""
-        return self._status("VmRSS")
+        return self._status("VmRSS") * 1024
 
     @property
     def peak_bytes(self) -> int:
         """The most it ever held."""
-        return self._status("VmHWM")
+        return self._status("VmHWM") * 1024
+
+    @property
+    def threads(self) -> int:
+        """How many threads it has."""
+        return self._status("Threads")
+
+    @property
+    def descriptors(self) -> int:
+        """How many files, pipes and connections it has open."""
+        return sum(1 for _ in Path(f"/proc/{self.pid}/fd").iterdir())
 
     def _status(self, name: str) -> int:
         lines = Path(f"/proc/{self.pid}/status").read_text(encoding="utf-8").splitlines()
         value = next(line for line in lines if line.startswith(f"{name}:"))
-        return int(value.split()[1]) * 1024
+        return int(value.split()[1])
 
 
 def _free_port() -> int:

@@ -331,6 +331,7 @@ def test_a_database_is_copied_before_its_tables_change(site: Site) -> None:
     database.close()
     with site.open() as stores:
         assert everything(stores)
+        assert kept_backups(stores) == ("before-migration/1.sqlite3",)
     (copy,) = (site.folder / "data" / "before-migration").iterdir()
     assert copy.stat().st_mode & 0o777 == 0o600
     assert copy.read_bytes()[:6] == b"SQLite"

@@ -197,6 +197,9 @@ class MemoryStore:
             old = [h.sequence for h in state.history if h.written_at_ns < before_ns]
             state.retained_from = max(state.retained_from, *old, 0)
 
+    def finish_erasures(self) -> None:
+        """Nothing is left in memory."""
+
     # Threads ----------------------------------------------------------------------------------
     def thread_marks(
         self, connection_id: str, stream: str, wanted: Iterable[tuple[str, int, int]]

@@ -19,7 +19,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import IO
 
-from personal_server.app.stores import Stores, open_stores
+from personal_server.app.stores import BEFORE_MIGRATION, Stores, open_stores
 from personal_server.domain.values import DAY_NANOSECONDS, NANOSECONDS, instant_ns, render_instant
 from personal_server.errors import ConnectionNotFound
 from personal_server.granting.audit import SERVER
@@ -296,9 +296,13 @@ class ScheduledBackups:
 
 
 def kept_backups(stores: Stores) -> tuple[str, ...]:
-    """The names of the backups that are still where they were put."""
+    """The names of the backups that are still where they were put, and of copies beside the data
+    that upgrades made.
+    """
     rows = stores.upkeep.backups()
-    return tuple(Path(row.path).name for row in rows if Path(row.path).exists())
+    made = [Path(row.path).name for row in rows if Path(row.path).exists()]
+    copies = sorted((stores.database.path.parent / BEFORE_MIGRATION).glob("*.sqlite3"))
+    return (*made, *(f"{BEFORE_MIGRATION}/{path.name}" for path in copies))
 
 
 # The ledger -----------------------------------------------------------------------------------

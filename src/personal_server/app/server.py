@@ -177,6 +177,7 @@ class TokenAdmission:
 VERSION = version("pdpp-personal-server")
 FLUSH_SECONDS = 60
 LEDGER_SECONDS = 60
+ERASING_SECONDS = 5
 BACKUP_SECONDS = 600
 _log = logging.getLogger(__name__)
 
@@ -431,6 +432,7 @@ def _background(
         ),
     )
     background.register("indexing", INDEX_SECONDS, lambda: index_some(stores.records))
+    background.register("erasing", ERASING_SECONDS, stores.records.finish_erasures, at_stop=True)
     keeper, scheduled = LedgerKeeper(stores, settings), ScheduledBackups(stores, settings)
     background.register("ledger", LEDGER_SECONDS, keeper.keep, at_stop=True)
     if settings.backup_dir is not None:

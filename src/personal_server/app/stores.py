@@ -82,6 +82,7 @@ class OwnerStore:
         return OwnerSignIn(self.authorization, self.clock, self.random_bytes)
 
 
+BEFORE_MIGRATION = "before-migration"
 KEPT_COPIES = 2
 Clock = Callable[[], int]
 RandomBytes = Callable[[int], bytes]
@@ -179,7 +180,7 @@ def damage_of(settings: Settings) -> list[DamagedTable]:
 
 def _copy_before_migration(settings: Settings) -> None:
     """Keep the database as it is before its tables change.  Raises: StorageUnavailable."""
-    folder = settings.data_dir / "before-migration"
+    folder = settings.data_dir / BEFORE_MIGRATION
     folder.mkdir(exist_ok=True, mode=0o700)
     size_bytes = settings.database_path.stat().st_size
     if shutil.disk_usage(folder).free < 2 * size_bytes:

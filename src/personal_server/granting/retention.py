@@ -72,9 +72,8 @@ def forget(
     now_ns: int,
 ) -> None:
     """Forget what is over its time."""
-    # also where history is kept for ever: words of erased records leave the file with this
-    kept_ns = retention.history_days * DAY_NANOSECONDS
-    records.prune_history(now_ns - kept_ns if kept_ns else 0)
+    if retention.history_days:
+        records.prune_history(now_ns - retention.history_days * DAY_NANOSECONDS)
     if retention.disclosure_days:
         disclosures.forget_disclosures(now_ns - retention.disclosure_days * DAY_NANOSECONDS)
     disclosures.forget_details(now_ns - retention.detail_days * DAY_NANOSECONDS)

@@ -268,6 +268,7 @@ class Deletes:
                     "Deletes a record.",
                     "13.3",
                     success=204,
+                    also={200: Deletion},
                     parameters=TARGET,
                     errors=(*TARGET_ERRORS, NotFound),
                 )
@@ -292,7 +293,14 @@ class Deletes:
         key = request.path["record_key"]
         if not self._ports.store.delete_record(connection_id, stream, key, request.now_ns):
             raise NotFound("No such record here.", param="record_key")
-        return Reply(status=204)
+        kept = list(self._kept_backups())
+        if not kept:
+            return Reply(status=204)
+        return Reply(
+            Deletion(
+                stream=stream, connection_id=connection_id, deleted_count=1, kept_backups=kept
+            )
+        )
 
     def all(self, request: Request) -> Reply:
         """`DELETE /v1/streams/{stream}/records?confirm=<stream>`."""

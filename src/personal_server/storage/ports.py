@@ -407,6 +407,12 @@ class RecordWriter(Protocol):
         """Forget changes written before an instant; `beginning` stays complete."""
         ...
 
+    def finish_erasures(self) -> None:
+        """Take out of the files what erasures had to leave: words in an index, what somebody was
+        reading, bytes that a killed process had no time to remove.
+        """
+        ...
+
 
 class CollectorStore(Protocol):
     """What collectors leave beside records."""

@@ -143,7 +143,7 @@ def test_an_erased_record_leaves_no_trace_in_either_copy(
         changed.rebuild_slice()
     for key in ("m1", "m2"):
         assert changed.delete_record("cin_a", "notes", key, 9)
-    changed.prune_history(0)
+    changed.finish_erasures()
     finish(changed)
     assert traces(tmp_path) == []
     assert len(search(changed, "rain").candidates) == 20

@@ -36,6 +36,7 @@ _UPLOAD = (BlobUploadRow.subject_id, BlobUploadRow.connection_id, BlobUploadRow.
 _IS_HELD = exists(BlobUploadRow, *_UPLOAD)
 _IS_HELD_BY_SUBJECT = exists(BlobUploadRow, BlobUploadRow.blob_id, BlobUploadRow.subject_id)
 _IS_HELD_BY_ANY = exists(BlobUploadRow, BlobUploadRow.blob_id)
+_ALL_HELD = f"SELECT DISTINCT {BlobUploadRow.blob_id} FROM {BlobUploadRow.table}"  # noqa: S608
 _FORGET_UPLOAD = delete(BlobUploadRow, *_UPLOAD)
 # the columns of a `BlobUpload`, in the order of its members
 _FIND_UPLOAD = select(
@@ -195,6 +196,13 @@ def remove_unheld(database: Database, directory: Path, blob_ids: Iterable[str]) 
             for blob_id in candidates
             if not session.first(_IS_HELD_BY_ANY, (blob_id,))
         )
+
+
+def unheld_blobs(database: Database, directory: Path) -> set[str]:
+    """Blobs in the directory that no connection holds."""
+    with database.read() as session:
+        held = {blob_id for (blob_id,) in session.run(_ALL_HELD)}
+    return {PREFIX + path.name for path in directory.glob("??/*")} - held
 
 
 def _unreferenced(session: Session, subject_id: str, before_ns: int) -> list[tuple[str, str]]:

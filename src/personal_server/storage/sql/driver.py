@@ -76,7 +76,11 @@ class Database(Protocol):
         ...
 
     def erase(self) -> AbstractContextManager[Session]:
-        """A write whose removed content is overwritten, in the file and in its journal."""
+        """A write whose removed content leaves the journal, too, as it leaves the file."""
+        ...
+
+    def empty_journal(self) -> None:
+        """Take out of the journal what was erased while others read, as soon as that can be."""
         ...
 
     def wipe_words(self, index: str) -> None:

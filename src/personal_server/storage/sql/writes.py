@@ -25,7 +25,7 @@ from personal_server.domain.values import DAY_NANOSECONDS, ValueKind
 from personal_server.errors import ConnectionBusy
 from personal_server.storage.meaning import changed_fields
 from personal_server.storage.ports import Batch, Rejection, WriteOutcome
-from personal_server.storage.sql.blobs import forget_unreferenced, remove_unheld
+from personal_server.storage.sql.blobs import forget_unreferenced, remove_unheld, unheld_blobs
 from personal_server.storage.sql.dialect import Value
 from personal_server.storage.sql.disclosures import forget_details_of
 from personal_server.storage.sql.driver import Database, Session
@@ -156,6 +156,7 @@ class RecordsPart(StorePart):
         self._era = random_bytes(8).hex()
         self._writing: dict[str, int] = {}
         self._writing_lock = threading.Lock()
+        self._has_looked_for_bytes = False
 
     def commit(self, batch: Batch) -> tuple[WriteOutcome, ...]:
         """Everything that needs no lock is done before the transaction begins."""
@@ -171,7 +172,7 @@ class RecordsPart(StorePart):
         return outcomes
 
     def delete_record(self, connection_id: str, stream: str, key: str, now_ns: int) -> bool:
-        """Its content is overwritten; its words go with the next `prune_history`."""
+        """Its content is overwritten; its words go with the next `finish_erasures`."""
         with self._database.erase() as session:
             source = self._existing(session, connection_id, stream)
             if source is None:
@@ -219,10 +220,21 @@ class RecordsPart(StorePart):
         return count
 
     def prune_history(self, before_ns: int) -> None:
-        """Words of erased records, which wait for this, leave the file as well."""
+        """Of every source, in one transaction."""
         with self._database.write() as session:
             prune(session, all_sources(session, self.subject_id), before_ns)
+
+    def finish_erasures(self) -> None:
+        """Only a process that was killed leaves bytes, so that they are looked for once."""
         wipe(self._database, self.subject_id)
+        if not self._has_looked_for_bytes:
+            remove_unheld(
+                self._database,
+                self._blob_directory,
+                unheld_blobs(self._database, self._blob_directory),
+            )
+            self._has_looked_for_bytes = True
+        self._database.empty_journal()
 
     def _layout(self, session: Session, connector_key: str, batch: Batch) -> Layout:
         source = find_source(session, self.subject_id, batch.connection_id, batch.stream.name)

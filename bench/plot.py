@@ -1,10 +1,11 @@
-"""The medians of a report as a picture."""
+"""Measurements as pictures."""
 
 # pyright: reportUnknownMemberType=false
 # (matplotlib's own annotations are partial)
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from matplotlib.backends.backend_svg import FigureCanvasSVG
@@ -34,5 +35,19 @@ def plot(report: Report, path: Path) -> None:
     axes.invert_yaxis()
     axes.set_xscale("log")
     axes.set_xlabel(f"median in ms, one caller, {report.records:,} records (dotted: bound)")
+    axes.legend()
+    figure.savefig(path)
+
+
+def plot_courses(courses: Mapping[str, Sequence[tuple[int, float]]], path: Path) -> None:
+    """Memory over calls: (calls, MiB) of each process, as SVG."""
+    figure = Figure(figsize=(7, 3), layout="tight")
+    FigureCanvasSVG(figure)
+    axes = figure.subplots()
+    for name, points in courses.items():
+        axes.plot([calls for calls, _ in points], [mib for _, mib in points], "o-", label=name)
+    axes.set_ylim(bottom=0)
+    axes.set_xlabel("tool calls, half of them at /mcp and half over stdio")
+    axes.set_ylabel("memory in MiB")
     axes.legend()
     figure.savefig(path)

@@ -34,14 +34,13 @@ from typing import Any
 
 import httpx2
 import orjson
-from matplotlib.backends.backend_svg import FigureCanvasSVG
-from matplotlib.figure import Figure
 from rich.console import Console
 
 from bench.archive import COLLECTIONS, COMMON_TERM, RARE_TERM, records
 from bench.clients import HostedCaller, Refused, RestCaller, StdioCaller, ToolCaller
 from bench.filling import fill
 from bench.importing import generated
+from bench.plot import plot_courses
 from bench.site import Running, Site
 
 POINTS, WARM_UP = 10, 3
@@ -297,7 +296,13 @@ def _tell(
         print(f"{door}: {answered + refused:,} calls, {refused:,} of them refused")
     print(f"{soak.imports} imports, {soak.batches} batches, {seconds:,.0f} s")
     if options.plot is not None:
-        plot(courses, options.plot)
+        plot_courses(
+            {
+                course.name: [(r.calls, r.memory_bytes / MEBIBYTE) for r in course.readings]
+                for course in courses
+            },
+            options.plot,
+        )
     faults = list(soak.failures)
     if not faults:
         for course in courses:
@@ -305,22 +310,6 @@ def _tell(
             faults += course.faults
     print("\n".join(f"NOT FLAT: {fault}" for fault in faults) or "flat")
     return 1 if faults else 0
-
-
-def plot(courses: Sequence[Course], path: Path) -> None:
-    """Memory over calls, as SVG."""
-    figure = Figure(figsize=(7, 3), layout="tight")
-    FigureCanvasSVG(figure)
-    axes = figure.subplots()
-    for course in courses:
-        calls = [reading.calls for reading in course.readings]
-        memory = [reading.memory_bytes / MEBIBYTE for reading in course.readings]
-        axes.plot(calls, memory, marker="o", label=course.name)
-    axes.set_ylim(bottom=0)
-    axes.set_xlabel("tool calls, half of them at /mcp and half over stdio")
-    axes.set_ylabel("memory in MiB")
-    axes.legend()
-    figure.savefig(path)
 
 
 def _options() -> argparse.Namespace:

@@ -13,12 +13,12 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-import httpx2
-
 from personal_server.app.stores import open_stores
 from personal_server.storage.ports import DisclosureQuery
-from tests.app.http_server.served import until
+from tests.app.http_server.served import CALLER, until
 from tests.browser.chromium import free_port
+from tests.torture.erasing import erase
+from tests.torture.restoring import restore
 from tests.torture.tormented import NO_ANSWER, Lost, Tormented
 
 FLOOD = 1_500
@@ -71,8 +71,8 @@ def write_errors(server: Tormented) -> None:
     with server.working():
         server.work_for(3)
         server.write_limit(1)
-        refused = server.counts["batches sent"] + 5
-        until(lambda: server.counts["batches sent"] >= refused or server.process.poll() is not None)
+        refused = len(server.sent) + 5
+        until(lambda: len(server.sent) >= refused or server.process.poll() is not None)
         server.write_limit(-1)
         server.work_for(3)
     server.check()
@@ -86,8 +86,8 @@ def full_disk(server: Tormented) -> None:
     with server.working():
         server.work_for(3)
         _fill(ballast)
-        refused = server.counts["batches sent"] + 5
-        until(lambda: server.counts["batches sent"] >= refused or server.process.poll() is not None)
+        refused = len(server.sent) + 5
+        until(lambda: len(server.sent) >= refused or server.process.poll() is not None)
         ballast.unlink()
         server.work_for(3)
     server.check()
@@ -193,7 +193,7 @@ def _nginx(server: Tormented) -> Generator[tuple[int, subprocess.Popen[bytes]]]:
 
 def _answers(port: int) -> bool:
     try:
-        return httpx2.get(f"http://127.0.0.1:{port}/healthz/live").status_code == 200
+        return CALLER.get(f"http://127.0.0.1:{port}/healthz/live").status_code == 200
     except NO_ANSWER:
         return False
 
@@ -205,6 +205,8 @@ SCENARIOS: Mapping[str, Callable[[Tormented], None]] = {
     "full disk": full_disk,
     "clock a year ahead": clock_jump,
     "import killed": import_killed,
+    "backup and restore": restore,
+    "erasure": erase,
     "connection flood": flood,
     "proxy killed": proxy,
 }

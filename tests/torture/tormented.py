@@ -26,7 +26,8 @@ from personal_server.app.stores import open_owner_store, open_stores
 from personal_server.consent.selections import parse_selections
 from personal_server.granting.audit import Acting
 from personal_server.granting.local_grants import LocalRequest
-from tests.app.http_server.served import ServedProcess, command, until
+from personal_server.granting.tokens import Issued
+from tests.app.http_server.served import CALLER, ServedProcess, command, until
 from tests.console.household import bank_request
 
 UNLIMITED = {
@@ -42,6 +43,7 @@ INGEST = "/v1/ingest/messages?connection_id=cin_home"
 FEED = "/v1/streams/messages/records?connection_id=cin_home&limit=500&changes_since="
 PAYMENTS = "/v1/streams/transactions/records?limit=5"
 LINES = 5
+WITH_FILE = 4
 NO_ANSWER = httpx2.TransportError
 UNAVAILABLE = (429, 503, 507)
 
@@ -73,24 +75,40 @@ class Follower:
 
 @dataclass
 class Tormented(ServedProcess):
-    """A server under load.  `promised` are the ids whose batches were acknowledged."""
+    """A server under load.
+
+    Shapes: `sent` are the ids of every batch in their order, `kept` the numbers of those that were
+        acknowledged, `promised` the ids of these but for what was erased; `granted` are tokens by
+        their grant, `ended` the grants that the owner ended.
+    """
 
     random: Random = field(default_factory=Random)
+    sent: list[list[str]] = field(default_factory=list[list[str]])
+    kept: list[int] = field(default_factory=list[int])
     promised: set[str] = field(default_factory=set[str])
+    erased: set[str] = field(default_factory=set[str])
+    granted: dict[str, str] = field(default_factory=dict[str, str])
+    ended: set[str] = field(default_factory=set[str])
     follower: Follower = field(default_factory=Follower)
     counts: Counter[str] = field(default_factory=Counter[str])
     faults: list[str] = field(default_factory=list[str])
     refresh_token: str = ""
-    batches: int = 0
 
     def __post_init__(self) -> None:
         self.environ = {
             **UNLIMITED,
             "PYTHONPATH": str(CLOCK),
             "TORTURE_CLOCK": str(self.clock),
+            "TMPDIR": str(self.temporary),
             **self.environ,
         }
+        self.temporary.mkdir(parents=True, exist_ok=True)
         self.set_clock(0)
+
+    @property
+    def temporary(self) -> Path:
+        """Where the server puts what it needs for a moment."""
+        return self.folder / "temporary"
 
     @property
     def clock(self) -> Path:
@@ -102,17 +120,18 @@ class Tormented(ServedProcess):
 
     def furnish(self) -> None:
         super().furnish()
-        with open_owner_store(self.settings) as store:
-            asked = LocalRequest("A host", store.origin, parse_selections(bank_request()))
-            shown = store.granting.preview(asked)
-            issued = store.granting.approve(asked, shown, Acting("local_cli"))
+        issued = self._granted("A host")
         self.client_token, self.refresh_token = issued.access_token, str(issued.refresh_token)
+
+    def _granted(self, name: str) -> Issued:
+        with open_owner_store(self.settings) as store:
+            asked = LocalRequest(name, store.origin, parse_selections(bank_request()))
+            shown = store.granting.preview(asked)
+            return store.granting.approve(asked, shown, Acting("local_cli"))
 
     def asked(self, path: str, token: str) -> httpx2.Response:
         """A read that has to be answered."""
-        return httpx2.get(
-            f"{self.origin}{path}", headers={"Authorization": f"Bearer {token}"}, timeout=60
-        )
+        return CALLER.get(f"{self.origin}{path}", headers={"Authorization": f"Bearer {token}"})
 
     def start_again(self) -> None:
         """Start anew on what is there."""
@@ -123,18 +142,17 @@ class Tormented(ServedProcess):
 
     def ingest(self) -> bool:
         """One batch; when it is acknowledged it is a promise."""
-        first = self.counts["batches sent"]
-        self.counts["batches sent"] += 1
-        ids = [f"b{first}-{number}" for number in range(LINES)]
-        lines = "\n".join(json.dumps(_line(each)) for each in ids)
-        answer = httpx2.post(
+        number = len(self.sent)
+        ids = [f"b{number}-{line}" for line in range(LINES)]
+        self.sent.append(ids)
+        lines = "\n".join(json.dumps(line_of(each)) for each in ids)
+        answer = CALLER.post(
             f"{self.origin}{INGEST}",
             content=lines,
             headers={
                 "Authorization": f"Bearer {self.owner_token}",
                 "Content-Type": "application/x-ndjson",
             },
-            timeout=30,
         )
         if answer.status_code in UNAVAILABLE:
             return False
@@ -142,7 +160,7 @@ class Tormented(ServedProcess):
             self.faults.append(f"ingest {answer.status_code}")
             return False
         self.promised.update(ids)
-        self.batches += 1
+        self.kept.append(number)
         return True
 
     def read(self) -> bool:
@@ -156,14 +174,13 @@ class Tormented(ServedProcess):
 
     def refresh(self) -> bool:
         """A host renews its token, and again with the same one where no answer came."""
-        answer = httpx2.post(
+        answer = CALLER.post(
             f"{self.origin}/oauth/token",
             data={
                 "grant_type": "refresh_token",
                 "client_id": "local_a-host",
                 "refresh_token": self.refresh_token,
             },
-            timeout=30,
         )
         if answer.status_code in UNAVAILABLE:
             return False
@@ -175,13 +192,40 @@ class Tormented(ServedProcess):
         self.counts["tokens renewed"] += 1
         return True
 
+    def grant(self) -> None:
+        """The owner lets somebody else read as well."""
+        issued = self._granted(f"Somebody {len(self.granted)}")
+        self.granted[str(issued.grant_id)] = issued.access_token
+
+    def connections(self) -> dict[str, Any]:
+        """The owner's connections, by their names."""
+        answer = self.asked("/v1/owner/connections?limit=100", self.owner_token)
+        return {each["display_name"]: each for each in answer.json()["data"]}
+
+    def connection(self, name: str) -> str:
+        """The id of a connection."""
+        return self.connections()[name]["connection_id"]
+
+    def follow(self) -> None:
+        """A client brings its copy up to date."""
+        self.follower.follow(self)
+
+    def erase(self, path: str) -> Any:
+        """A delete by the owner; its receipt, if there is one.  Raises: Lost."""
+        bearer = {"Authorization": f"Bearer {self.owner_token}"}
+        answer = CALLER.delete(f"{self.origin}{path}", headers=bearer)
+        if answer.status_code not in (200, 204):
+            raise Lost(f"an erasure was answered {answer.status_code}")
+        return answer.json() if answer.content else None
+
     @contextmanager
-    def working(self) -> Generator[None]:
+    def working(self, *more: Callable[[], object]) -> Generator[None]:
         """All of the work, each in a thread, until the block ends."""
         over = threading.Event()
+        works = ((self.ingest, 0.02), (self.read, 0.02), (self.refresh, 0.2))
         threads = [
-            threading.Thread(target=_again, args=(over, each, pause), daemon=True)
-            for each, pause in ((self.ingest, 0.02), (self.read, 0.02), (self.refresh, 0.2))
+            threading.Thread(target=self._again, args=(over, each, pause), daemon=True)
+            for each, pause in (*works, *((each, 0.3) for each in more))
         ]
         for thread in threads:
             thread.start()
@@ -194,10 +238,19 @@ class Tormented(ServedProcess):
 
     def work_for(self, batches: int) -> None:
         """Wait until that many more batches were acknowledged."""
-        target = self.batches + batches
-        until(lambda: self.batches >= target or self.process.poll() is not None, 120)
-        if self.batches < target:
+        target = len(self.kept) + batches
+        until(lambda: len(self.kept) >= target or self.process.poll() is not None, 120)
+        if len(self.kept) < target:
             raise Lost(f"the server ended by itself: {self.log[-500:]}")
+
+    def _again(self, over: threading.Event, work: Callable[[], object], pause: float) -> None:
+        while not over.wait(pause):
+            try:
+                work()
+            except NO_ANSWER:  # it was ended in between; what was not answered is no promise
+                continue
+            except Lost as loss:
+                self.faults.append(str(loss))
 
     # What must hold whenever it answers again.
 
@@ -220,16 +273,31 @@ class Tormented(ServedProcess):
 
     def command(self, *arguments: str) -> subprocess.Popen[bytes]:
         """A command on the same store, beside the server."""
-        kept = {k: v for k, v in os.environ.items() if not k.startswith("PDPP_")}  # noqa: TID251 (a child's)
-        places = {"PDPP_DATA_DIR": str(self.folder / "data"), "PDPP_PUBLIC_URL": self.origin}
         with (self.folder / "command.log").open("a") as log:
-            return subprocess.Popen(
-                command(*arguments), env={**kept, **places}, stdout=log, stderr=log
-            )
+            return subprocess.Popen(command(*arguments), env=self._places, stdout=log, stderr=log)
+
+    def told(self, *arguments: str) -> Any:
+        """What a command prints with `--json`.  Raises: Lost, where it fails."""
+        done = subprocess.run(
+            command(*arguments, "--json"),
+            env=self._places,
+            capture_output=True,
+            timeout=300,
+            check=False,
+        )
+        if done.returncode:
+            raise Lost(f"pdpp {arguments[0]} ended with {done.returncode}: {done.stderr[-500:]!r}")
+        return json.loads(done.stdout)
+
+    @property
+    def _places(self) -> dict[str, str]:
+        kept = {k: v for k, v in os.environ.items() if not k.startswith("PDPP_")}  # noqa: TID251 (a child's)
+        data = str(self.folder / "data")
+        return {**kept, "PDPP_DATA_DIR": data, "PDPP_PUBLIC_URL": self.origin}
 
     def mailbox(self, mails: int) -> Path:
-        """An export to import."""
-        path = self.folder / "export.mbox"
+        """An export to import; every fourth mail has a file."""
+        path = self.folder / f"export-{mails}.mbox"
         if not path.exists():
             box = mailbox.mbox(path)
             for number in range(mails):
@@ -238,9 +306,22 @@ class Tormented(ServedProcess):
                 message["Message-ID"] = f"<{number}@example.org>"
                 message["Date"] = "Mon, 05 Jan 2026 10:00:00 +0000"
                 message.set_content("Some words. " * 40)
+                if number % WITH_FILE == 0:
+                    message.add_attachment(
+                        file_of(number),
+                        maintype="application",
+                        subtype="octet-stream",
+                        filename=f"{number}.bin",
+                    )
                 box.add(message)
             box.close()
         return path
+
+    def end(self) -> None:
+        """Whether it was started or not."""
+        if hasattr(self, "process") and self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
 
     def records_of(self, name: str) -> int:
         """How many records the accounts of that name hold."""
@@ -251,28 +332,25 @@ class Tormented(ServedProcess):
         return sum(each.record_count for each in stored if each.connection_id in named)
 
 
-def _again(over: threading.Event, work: Callable[[], Any], pause_seconds: float) -> None:
-    while not over.wait(pause_seconds):
-        try:
-            work()
-        except NO_ANSWER:  # it was ended in between; what was not answered is no promise
-            continue
+def file_of(number: int) -> bytes:
+    """What is attached to a mail."""
+    return f"This came with mail {number}.".encode()
 
 
-def _line(record_id: str) -> dict[str, Any]:
-    record = {"id": record_id, "subject": "Rain", "sent_at": "2026-01-01T00:00:00Z"}
+def line_of(record_id: str) -> dict[str, Any]:
+    """The line that brings a record."""
+    subject = f"Rain on {record_id}"
+    record = {"id": record_id, "subject": subject, "sent_at": "2026-01-01T00:00:00Z"}
     return {"key": record_id, "data": record, "emitted_at": "2026-01-01T00:00:00Z"}
 
 
 @contextmanager
-def tormented(folder: Path, seed: int) -> Generator[Tormented]:
+def tormented(folder: Path, seed: int, **environ: str) -> Generator[Tormented]:
     """A server with records, a client that holds a grant, and everything to come."""
-    server = Tormented(folder, {}, random=Random(seed))
+    server = Tormented(folder, environ, random=Random(seed))
     server.furnish()
     server.start()
     try:
         yield server
     finally:
-        if server.process.poll() is None:
-            server.process.kill()
-            server.process.wait()
+        server.end()

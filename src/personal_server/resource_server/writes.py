@@ -297,9 +297,7 @@ class Deletes:
         if not kept:
             return Reply(status=204)
         return Reply(
-            Deletion(
-                stream=stream, connection_id=connection_id, deleted_count=1, kept_backups=kept
-            )
+            Deletion(stream=stream, connection_id=connection_id, deleted_count=1, kept_backups=kept)
         )
 
     def all(self, request: Request) -> Reply:

@@ -31,6 +31,8 @@ from tests.secrecy.plugin import WATCH
 
 SECONDS = 30
 PAYMENTS = "/v1/streams/transactions/records?limit=1"
+# Each call has a connection of its own, as its server may have been killed since the last one.
+CALLER = httpx2.Client(timeout=60, limits=httpx2.Limits(max_keepalive_connections=0))
 
 
 def command(*arguments: str) -> list[str]:
@@ -76,7 +78,7 @@ class ServedProcess:
             fill(stores.records, stores.clock())
         with open_owner_store(self.settings) as store:
             self.client_token = _client_token(store)
-            self.owner_token = _owner_token(store)
+            self.owner_token = mint_owner_token(store)
 
     def start(self, *arguments: str) -> None:
         """Start, and wait until it answers."""
@@ -104,7 +106,7 @@ class ServedProcess:
 
     def get(self, path: str, token: str = "") -> httpx2.Response:
         headers = {"Authorization": f"Bearer {token}"} if token else {}
-        return httpx2.get(f"{self.origin}{path}", headers=headers, timeout=SECONDS)
+        return CALLER.get(f"{self.origin}{path}", headers=headers)
 
     def health(self) -> dict[str, Any]:
         return self.get("/healthz").json()
@@ -155,7 +157,8 @@ def _client_token(store: OwnerStore) -> str:
     return store.granting.approve(asked, shown, Acting("local_cli")).access_token
 
 
-def _owner_token(store: OwnerStore) -> str:
+def mint_owner_token(store: OwnerStore) -> str:
+    """A token that reads and writes everything."""
     entitled = Entitlement(
         kind="owner",
         client_id="pdpp-owner-cli",

@@ -58,7 +58,7 @@ def main(seconds: int = 300) -> int:
     with tempfile.TemporaryDirectory(prefix="bench-idle-") as name:
         site = Site(Path(name))
         fill(site.data_dir, RECORDS, Console(stderr=True))
-        site.grant("idle", "--source", "bench_mail")
+        site.grant("idle", "--source", "bench_bank")
         with site.serving() as running:
             time.sleep(SETTLING_SECONDS)
             before = Idleness.of(running.pid)

@@ -23,6 +23,8 @@ from personal_server.app.backups import (
     kept_backups,
     make_backup,
     restore_backup,
+    schedule_of,
+    set_schedule,
     verify_backup,
 )
 from personal_server.app.stores import Stores, open_stores
@@ -30,6 +32,7 @@ from personal_server.domain.values import DAY_NANOSECONDS
 from personal_server.errors import StorageUnavailable
 from personal_server.settings import Settings
 from personal_server.storage.authorization import GrantRow, TokenRow
+from personal_server.storage.ports import BackupSchedule
 from personal_server.storage.sqlite.database import SqliteDatabase
 from personal_server.upkeep.backups import BackupRefused
 from tests.resource_server.journal import DIARY, ENTRIES, furnished, write
@@ -345,3 +348,114 @@ def test_a_damaged_database_is_not_backed_up_as_if_it_were_whole(site: Site) -> 
     with pytest.raises(StorageUnavailable):
         site.back_up()
     assert list((site.folder / "kept").iterdir()) == []
+
+
+# By schedule ----------------------------------------------------------------------------------
+def unscheduled(site: Site) -> Settings:
+    return replace(site.settings, backup_dir=None)
+
+
+def scheduled_into(site: Site, **changes: Any) -> BackupSchedule:
+    return replace(BackupSchedule(str(site.folder / "kept"), 24, 2), **changes)
+
+
+def test_a_schedule_of_the_owner_is_kept_to_by_a_server_that_runs_already(site: Site) -> None:
+    settings = unscheduled(site)
+    with site.open(serving=True) as serving:
+        by_itself = ScheduledBackups(serving, settings)
+        by_itself.make_if_due()
+        assert kept_backups(serving) == ()
+        with site.open() as command:
+            set_schedule(command, settings, scheduled_into(site, every_hours=12))
+        for _ in range(4):
+            by_itself.make_if_due()
+            by_itself.make_if_due()
+            site.now_ns += DAY_NANOSECONDS // 2
+        assert len(list((site.folder / "kept").glob("backup-*.pdpp"))) == 2
+        assert (site.folder / "kept" / "erasures.jsonl").parent.is_dir()
+        with site.open() as command:
+            set_schedule(command, settings, None)
+        by_itself.make_if_due()
+        assert len(kept_backups(serving)) == 2
+
+
+def test_the_weekly_proof_is_left_out_and_told_where_there_is_no_room_for_it(site: Site) -> None:
+    free_bytes = 0
+    settings = replace(site.settings, backup_keep=20)
+    with site.open() as stores:
+        scheduled = ScheduledBackups(stores, settings, lambda _: free_bytes)
+        scheduled.make_if_due()
+        assert len(kept_backups(stores)) == 1  # a backup that is not proven is better than none
+        proof = stores.upkeep.proof()
+        assert proof is not None
+        assert (proof.proven_at_ns, proof.skipped) == (None, "no_space")
+        (fault,) = scheduled.faults()
+        assert (fault.part, fault.code, fault.serving) == ("backup", "backup_not_proven", True)
+        site.now_ns += DAY_NANOSECONDS
+        # the size of what it holds is known only once it was made: far too much, then just enough
+        free_bytes = 10**12
+        scheduled.make_if_due()
+        proof = stores.upkeep.proof()
+        assert proof is not None
+        assert (proof.proven_at_ns, proof.skipped) == (site.now_ns, "")
+        assert not list(scheduled.faults())
+        # for a week nothing is tried, however little is free; then it is, and the old proof stays
+        free_bytes, proven_ns = 0, site.now_ns
+        for _ in range(6):
+            site.now_ns += DAY_NANOSECONDS
+            scheduled.make_if_due()
+            assert not list(scheduled.faults())
+        site.now_ns += DAY_NANOSECONDS
+        scheduled.make_if_due()
+        proof = stores.upkeep.proof()
+        assert proof is not None
+        assert (proof.proven_at_ns, proof.skipped) == (proven_ns, "no_space")
+
+
+def test_twice_the_size_is_what_a_proof_needs(site: Site) -> None:
+    needed = 0
+    with site.open() as stores:
+        manifest = make_backup(stores, site.settings, BackupOrder(site.folder / "kept" / "a.pdpp"))
+        needed = 2 * sum(file.size_bytes for file in manifest.files)
+        for name, free_bytes, skipped in (("b", needed // 2, "no_space"), ("c", 2 * needed, "")):
+            order = BackupOrder(
+                site.folder / "kept" / f"{name}.pdpp",
+                prove=True,
+                free_bytes=lambda _, free=free_bytes: free,
+            )
+            make_backup(stores, site.settings, order)
+            proof = stores.upkeep.proof()
+            assert proof is not None
+            assert proof.skipped == skipped
+
+
+@pytest.mark.parametrize(
+    "changes", [{"folder": "nowhere"}, {"folder": "data"}, {"recipient": "nobody"}]
+)
+def test_a_schedule_that_could_not_be_kept_to_is_refused(
+    site: Site, changes: dict[str, str]
+) -> None:
+    if "folder" in changes:
+        changes = {"folder": str(site.folder / changes["folder"])}
+    with site.open() as stores:
+        with pytest.raises(BackupRefused):
+            set_schedule(stores, unscheduled(site), scheduled_into(site, **changes))
+        assert stores.upkeep.backup_schedule() is None
+
+
+def test_the_environment_comes_before_the_command_and_says_so(site: Site) -> None:
+    with site.open() as stores:
+        set_schedule(stores, unscheduled(site), scheduled_into(site))
+        found = schedule_of(stores, replace(site.settings, backup_keep=5))
+        assert found is not None
+        assert found.keep == 5
+        with pytest.raises(BackupRefused):
+            set_schedule(stores, site.settings, None)
+
+
+def test_what_is_restored_backs_nothing_up_by_itself(site: Site) -> None:
+    with site.open() as stores:
+        set_schedule(stores, unscheduled(site), scheduled_into(site))
+    site.restore(site.back_up())
+    with site.open("back") as stores:
+        assert schedule_of(stores, unscheduled(site)) is None

@@ -12,6 +12,7 @@ import pytest
 
 from personal_server.app.stores import Stores, open_stores
 from personal_server.settings import Settings
+from tests.app.http_server.served import until
 from tests.upkeep.machine import Machine
 
 MESSAGES = 1_500
@@ -137,3 +138,36 @@ def test_after_a_restore_an_access_waits_and_its_token_is_dead(machine: Machine)
     assert (status, body["error"]["code"]) == (401, "invalid_token")
     assert json.loads(machine.pdpp("grant", "list", "--json").stdout)[0]["status"] == "active"
     assert "a.pdpp" in machine.pdpp("backup", "list").stdout
+
+
+def test_a_schedule_is_told_kept_to_proven_and_ended(machine: Machine) -> None:
+    kept = machine.folder / "kept"
+    kept.mkdir()
+
+    def status() -> dict[str, Any]:
+        return json.loads(machine.pdpp("backup", "status", "--json").stdout)
+
+    assert status()["schedule"] is None
+    told = machine.pdpp("backup", kept, "--every", "2d", "--keep", "3", "--json").stdout
+    schedule = {"folder": str(kept), "every_hours": 48, "keep": 3, "recipient": None}
+    assert json.loads(told)["schedule"] == schedule
+    assert json.loads(told)["last_backup"] is None
+    machine.start()
+    until(lambda: status()["last_proven_restore"] is not None)
+    (made,) = kept.glob("backup-*.pdpp")
+    machine.pdpp("backup", "verify", made)
+    after = status()
+    assert (after["kept"], after["set_by"]) == (1, "command")
+    assert after["next_backup"] > after["last_backup"]
+    machine.pdpp("backup", "stop")
+    assert status()["schedule"] is None
+    assert made.exists()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [("--every", "5m"), ("--every", "0d"), ("--every", "2y"), ("--keep", "3")],
+)
+def test_a_schedule_that_is_none_is_refused(machine: Machine, options: tuple[str, str]) -> None:
+    machine.pdpp("backup", machine.folder, *options, expected=64)
+    assert not machine.data.exists()

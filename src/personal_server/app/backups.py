@@ -11,7 +11,7 @@ import shutil
 import tempfile
 import threading
 from collections import defaultdict
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -26,7 +26,7 @@ from personal_server.granting.audit import SERVER
 from personal_server.granting.pauses import EndedAccess, close_after_restore
 from personal_server.granting.revocations import end_access
 from personal_server.settings import Settings, configuration_path
-from personal_server.storage.ports import BackupProof, StoreCounts
+from personal_server.storage.ports import BackupProof, BackupSchedule, StoreCounts
 from personal_server.storage.sql.blobs import PREFIX, blob_path
 from personal_server.storage.sql.fixed_tables import BackupRow
 from personal_server.storage.sql.upkeep import SqlUpkeepStore
@@ -48,6 +48,7 @@ from personal_server.upkeep.ledger import NAME as LEDGER
 from personal_server.upkeep.ledger import Entry, add_to_ledger, read_ledger
 from personal_server.upkeep.scratch import is_alive
 from personal_server.upkeep.sealing import is_sealed, require_recipient, seal, unseal
+from personal_server.web.health import Fault
 
 PROVEN_EVERY_NS = 7 * DAY_NANOSECONDS
 SCRATCH, RESTORING = ".backup-", ".restoring-"
@@ -55,17 +56,24 @@ _log = logging.getLogger(__name__)
 
 
 # Making one -----------------------------------------------------------------------------------
+def free_bytes_of(path: Path) -> int:
+    """What may still be written on the disk of a path."""
+    return shutil.disk_usage(path).free
+
+
 @dataclass(frozen=True, slots=True)
 class BackupOrder:
     """A backup that is asked for.
 
-    Shapes: `recipient` is whom it is sealed for; `prove` restores it before it is sealed.
+    Shapes: `recipient` is whom it is sealed for; `prove` restores it before it is sealed, if
+        `free_bytes` of the disk of the data are enough for that.
     """
 
     target: Path
     recipient: str | None = None
     scheduled: bool = False
     prove: bool = False
+    free_bytes: Callable[[Path], int] = free_bytes_of
 
 
 def make_backup(stores: Stores, settings: Settings, order: BackupOrder) -> BackupManifest:
@@ -85,7 +93,7 @@ def make_backup(stores: Stores, settings: Settings, order: BackupOrder) -> Backu
         archive = partial if order.recipient is None else scratch / "plain"
         manifest = _write_archive(stores, settings, scratch, archive)
         if order.prove:
-            _prove(stores, settings, archive, manifest, scratch)
+            _prove(stores, order.free_bytes(settings.data_dir), archive, manifest, scratch)
         if order.recipient is not None:
             with archive.open("rb") as plain, partial.open("wb") as sealed:
                 seal(plain, sealed, order.recipient)
@@ -200,13 +208,13 @@ def _partial(target: Path) -> Generator[Path, None, None]:
 
 # Proving one ----------------------------------------------------------------------------------
 def _prove(
-    stores: Stores, settings: Settings, archive: Path, manifest: BackupManifest, scratch: Path
+    stores: Stores, free_bytes: int, archive: Path, manifest: BackupManifest, scratch: Path
 ) -> None:
     """Restore it into a scratch folder and compare; the owner is told how it went."""
     now_ns = stores.clock()
     before = stores.upkeep.proof() or BackupProof(now_ns)
     needed = 2 * sum(file.size_bytes for file in manifest.files)
-    if shutil.disk_usage(settings.data_dir).free < needed:
+    if free_bytes < needed:
         stores.upkeep.keep_proof(replace(before, tried_at_ns=now_ns, skipped="no_space"))
         _log.warning("a backup was not proven: less than twice its space is free")
         return
@@ -259,40 +267,104 @@ def _plain(path: Path, identity: Path | None) -> Generator[IO[bytes], None, None
 
 
 # By schedule ----------------------------------------------------------------------------------
+def schedule_of(stores: Stores, settings: Settings) -> BackupSchedule | None:
+    """What is backed up by schedule: as the environment says, else as the owner's command said."""
+    if settings.backup_dir is None:
+        return stores.upkeep.backup_schedule()
+    return BackupSchedule(
+        str(settings.backup_dir),
+        settings.backup_every_hours,
+        settings.backup_keep,
+        settings.backup_recipient,
+    )
+
+
+def set_schedule(
+    stores: Stores, settings: Settings, schedule: BackupSchedule | None
+) -> BackupSchedule | None:
+    """Back up by this schedule from now on, or by none; the running server sees it by itself.
+
+    Raises: BackupRefused, where it could not be kept to.
+    """
+    if settings.backup_dir is not None:
+        raise BackupRefused(
+            "PDPP_BACKUP_DIR says what is backed up by schedule.",
+            next_step="Change it where the server is started, or unset it and repeat this.",
+        )
+    if schedule is not None:
+        if schedule.recipient is not None:
+            require_recipient(schedule.recipient)
+        folder = Path(schedule.folder)
+        if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
+            raise BackupRefused(
+                "There is no such folder, or nothing can be written there.",
+                next_step="Name a folder that is there, best on another disk.",
+            )
+        if folder.resolve().is_relative_to(settings.data_dir.resolve()):
+            raise BackupRefused(
+                "The folder lies in the data directory and would be lost with it.",
+                next_step="Name one elsewhere, best on another disk.",
+            )
+    stores.upkeep.keep_backup_schedule(schedule)
+    return schedule
+
+
 @dataclass(frozen=True, slots=True)
 class ScheduledBackups:
     """Backups that the running server makes by itself."""
 
     stores: Stores
     settings: Settings
+    free_bytes: Callable[[Path], int] = free_bytes_of
 
     def make_if_due(self) -> None:
         """Make one if the newest is old enough, and let the oldest go.  Raises: BackupRefused."""
-        folder = self.settings.backup_dir
-        if folder is None:
+        schedule = schedule_of(self.stores, self.settings)
+        if schedule is None:
             return
         now_ns = self.stores.clock()
         kept = [row for row in self.stores.upkeep.backups() if row.scheduled]
-        every_ns = self.settings.backup_every_hours * 3_600 * NANOSECONDS
-        if kept and kept[0].made_at <= now_ns < kept[0].made_at + every_ns:
+        if kept and kept[0].made_at <= now_ns < next_due_ns(kept[0].made_at, schedule):
             return
-        proof = self.stores.upkeep.proof()
-        proven_ns = None if proof is None else proof.proven_at_ns
         order = BackupOrder(
-            folder / self._name(now_ns),
-            self.settings.backup_recipient,
+            Path(schedule.folder) / _name(now_ns, schedule),
+            schedule.recipient,
             scheduled=True,
-            prove=proven_ns is None or not 0 <= now_ns - proven_ns < PROVEN_EVERY_NS,
+            prove=self._is_proof_due(now_ns),
+            free_bytes=self.free_bytes,
         )
         make_backup(self.stores, self.settings, order)
-        for row in kept[max(self.settings.backup_keep - 1, 0) :]:
+        for row in kept[max(schedule.keep - 1, 0) :]:
             Path(row.path).unlink(missing_ok=True)
             self.stores.upkeep.forget_backup(row.backup_id)
 
-    def _name(self, now_ns: int) -> str:
-        at = datetime.fromtimestamp(now_ns // NANOSECONDS, UTC)
-        ending = ".pdpp.age" if self.settings.backup_recipient else ".pdpp"
-        return f"backup-{at:%Y%m%dT%H%M%SZ}{ending}"
+    def faults(self) -> Iterator[Fault]:
+        """That the weekly proof was left out."""
+        proof = self.stores.upkeep.proof()
+        if proof is not None and proof.skipped:
+            yield Fault(
+                "backup",
+                "backup_not_proven",
+                proof.tried_at_ns,
+                "A backup was made but not restored to prove it: less than twice its space is free"
+                " on the disk of the data. Free some; it is tried again with the next one.",
+            )
+
+    def _is_proof_due(self, now_ns: int) -> bool:
+        proof = self.stores.upkeep.proof()
+        proven_ns = None if proof is None else proof.proven_at_ns
+        return proven_ns is None or not 0 <= now_ns - proven_ns < PROVEN_EVERY_NS
+
+
+def next_due_ns(made_at_ns: int, schedule: BackupSchedule) -> int:
+    """When the backup after one is due."""
+    return made_at_ns + schedule.every_hours * 3_600 * NANOSECONDS
+
+
+def _name(now_ns: int, schedule: BackupSchedule) -> str:
+    at = datetime.fromtimestamp(now_ns // NANOSECONDS, UTC)
+    ending = ".pdpp.age" if schedule.recipient else ".pdpp"
+    return f"backup-{at:%Y%m%dT%H%M%SZ}{ending}"
 
 
 def kept_backups(stores: Stores) -> tuple[str, ...]:
@@ -309,8 +381,10 @@ def kept_backups(stores: Stores) -> tuple[str, ...]:
 def keep_ledger(stores: Stores, settings: Settings) -> None:
     """Bring the ledger beside the data, and beside scheduled backups, up to date."""
     entries = stores.upkeep.ledger_entries(stores.configuration.subject_id)
-    for folder in (settings.data_dir, settings.backup_dir):
-        if folder is not None and folder.is_dir():
+    schedule = schedule_of(stores, settings)
+    folders = [settings.data_dir] + ([Path(schedule.folder)] if schedule is not None else [])
+    for folder in folders:
+        if folder.is_dir():
             add_to_ledger(folder / LEDGER, entries)
 
 
@@ -441,6 +515,7 @@ def _revive(
         if counts.streams != manifest.streams or counts.grants != manifest.grants:
             raise BackupRefused("The database of this backup does not hold what it should.")
         stores.upkeep.renew_epoch(stores.random_bytes(8).hex())
+        stores.upkeep.keep_backup_schedule(None)  # the server it was made from may go on with it
         erased, ended = apply_ledger(stores, ledger)
         with stores.authorization.write() as writer:
             waiting = close_after_restore(writer, ended, SERVER, stores.clock())

@@ -20,6 +20,7 @@ from personal_server.app.backups import (
     ScheduledBackups,
     catch_up_with_ledger,
     kept_backups,
+    schedule_of,
 )
 from personal_server.app.stores import Stores, command_origin, open_stores
 from personal_server.authorization_server.application import SEGMENTS as AUTHORIZATION_SEGMENTS
@@ -178,7 +179,7 @@ VERSION = version("pdpp-personal-server")
 FLUSH_SECONDS = 60
 LEDGER_SECONDS = 60
 ERASING_SECONDS = 5
-BACKUP_SECONDS = 600
+BACKUP_SECONDS = 60
 _log = logging.getLogger(__name__)
 
 
@@ -233,11 +234,13 @@ def compose(
     console = console_app(_console_parts(settings, stores, sign_in))
     authorization = _authorization(settings, stores, sign_in, resolver, origins, fetch)
     watch = ClockWatch(stores.upkeep, stores.clock, time.monotonic_ns)
-    background = _background(settings, stores, resolver, watch)
+    scheduled = ScheduledBackups(stores, settings)
+    background = _background(settings, stores, resolver, watch, scheduled)
     health = Health()
     health.register(background.faults)
     health.register(lambda: _clock_faults(watch))
     health.register(lambda: _disk_faults(stores.database))
+    health.register(scheduled.faults)
     app = Application(
         policy,
         [
@@ -342,7 +345,7 @@ def _backup_standing(settings: Settings, stores: Stores) -> BackupStanding:
     return BackupStanding(
         rows[0].made_at if rows else None,
         None if proof is None else proof.proven_at_ns,
-        settings.backup_dir is not None,
+        schedule_of(stores, settings) is not None,
     )
 
 
@@ -392,7 +395,11 @@ def _disk_faults(database: SqliteDatabase) -> Iterator[Fault]:
 
 
 def _background(
-    settings: Settings, stores: Stores, resolver: TokenResolver, watch: ClockWatch
+    settings: Settings,
+    stores: Stores,
+    resolver: TokenResolver,
+    watch: ClockWatch,
+    scheduled: ScheduledBackups,
 ) -> BackgroundTasks:
     """What the server does by itself; nothing is ended or forgotten by a clock in doubt."""
     retention = Retention(
@@ -433,10 +440,9 @@ def _background(
     )
     background.register("indexing", INDEX_SECONDS, lambda: index_some(stores.records))
     background.register("erasing", ERASING_SECONDS, stores.records.finish_erasures, at_stop=True)
-    keeper, scheduled = LedgerKeeper(stores, settings), ScheduledBackups(stores, settings)
+    keeper = LedgerKeeper(stores, settings)
     background.register("ledger", LEDGER_SECONDS, keeper.keep, at_stop=True)
-    if settings.backup_dir is not None:
-        background.register("backup", BACKUP_SECONDS, scheduled.make_if_due)
+    background.register("backup", BACKUP_SECONDS, scheduled.make_if_due)
     return background
 
 

@@ -27,7 +27,7 @@ from personal_server.settings import (
 )
 from personal_server.storage.authorization import AuthorizationStore
 from personal_server.storage.catalog import Catalogs, KnownDeclarations, StoredCatalogs
-from personal_server.storage.ports import DisclosureStore, RecordStore
+from personal_server.storage.ports import BackupSchedule, DisclosureStore, RecordStore
 from personal_server.storage.sql import authorization, disclosures
 from personal_server.storage.sql.integrity import DamagedTable, IntegrityChecks
 from personal_server.storage.sql.store import SqlRecordStore, SqlSnapshot
@@ -46,7 +46,11 @@ from personal_server.upkeep.ownership import require_own_files
 
 @dataclass(frozen=True, slots=True)
 class OwnerStore:
-    """Everything a command may need.  `origin` is the public origin of the server."""
+    """Everything a command may need.
+
+    Shapes: `origin` is the public origin of the server; `backups` what the owner's command lets it
+        back up by schedule.
+    """
 
     origin: str
     authorization: AuthorizationStore
@@ -55,6 +59,7 @@ class OwnerStore:
     declarations: KnownDeclarations
     receipts: ConsentReceipts
     random_bytes: Callable[[int], bytes]
+    backups: BackupSchedule | None = None
 
     @property
     def clock(self) -> Callable[[], int]:
@@ -220,6 +225,7 @@ def open_owner_store(settings: Settings) -> Generator[OwnerStore, None, None]:
             declarations=stores.declarations,
             receipts=stores.receipts,
             random_bytes=stores.random_bytes,
+            backups=stores.upkeep.backup_schedule(),
         )
 
 

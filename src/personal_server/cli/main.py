@@ -54,7 +54,7 @@ machine; with --against it shows later that not even the whole log was made anew
     ),
     "backup": (
         "backup:backup",
-        "Back everything up into one file, while the server runs.",
+        "Back everything up into one file, while the server runs, or by schedule.",
     ),
     "restore": (
         "backup:restore",

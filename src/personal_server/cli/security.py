@@ -74,6 +74,7 @@ def security_findings(
     clock: Callable[[], int] = time.time_ns,
 ) -> Iterator[Finding]:
     """Everything that can be seen from here.  Raises: PersonalServerError of the store."""
+    folder = settings.backup_dir
     if settings.data_dir.is_dir():
         owned = _check_owner(settings.data_dir)
         yield owned
@@ -83,10 +84,12 @@ def security_findings(
             with open_store() as store:
                 yield _check_sign_in(settings, store)
                 yield from _check_access(store)
+                if folder is None and store.backups is not None:
+                    folder = Path(store.backups.folder)
     else:
         yield Finding("Data directory", SKIPPED, "there is none yet")
     yield _check_proxies(settings)
-    yield _check_backups(settings.backup_dir)
+    yield _check_backups(folder)
     yield _check_versions(read_advisories(), version_of, clock())
 
 
@@ -202,7 +205,7 @@ def _check_proxies(settings: Settings) -> Finding:
 def _check_backups(folder: Path | None) -> Finding:
     name = "Backups"
     if folder is None or not folder.is_dir():
-        return Finding(name, SKIPPED, "none are kept (PDPP_BACKUP_DIR)")
+        return Finding(name, SKIPPED, "none are made by schedule: pdpp backup FOLDER --every 1d")
     if not folder.stat().st_mode & OTHERS:
         return good(name, "readable by you only")
     kept = (*folder.glob("*.pdpp"), *folder.glob("*.pdpp.age"))

@@ -216,6 +216,19 @@ class BackupProof:
 
 
 @dataclass(frozen=True, slots=True)
+class BackupSchedule:
+    """What the running server backs up by itself.
+
+    Shapes: `recipient` is whom they are sealed for.
+    """
+
+    folder: str
+    every_hours: int
+    keep: int
+    recipient: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Rebuild:
     """A stream whose records are being stored another way: so many are, of so many."""
 

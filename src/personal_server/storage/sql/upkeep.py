@@ -14,7 +14,12 @@ import orjson
 
 from personal_server.domain.log_chain import LogHead, LogLine
 from personal_server.storage.authorization import AuditRow, GrantRow, OwnerRow, PackageRow
-from personal_server.storage.ports import BackupProof, ClockNote, StoreCounts
+from personal_server.storage.ports import (
+    BackupProof,
+    BackupSchedule,
+    ClockNote,
+    StoreCounts,
+)
 from personal_server.storage.sql.authorization import AUDIT
 from personal_server.storage.sql.disclosures import (
     DISCLOSURES,
@@ -64,6 +69,7 @@ _HOLDS_ANYTHING = " UNION ALL ".join(
 
 _EPOCH = "epoch"
 _PROOF = "proof"
+_SCHEDULE = "backup_schedule"
 _ERASURES = select(
     ErasureRow,
     ErasureRow.subject_id,
@@ -207,6 +213,18 @@ class SqlUpkeepStore:
     def keep_proof(self, proof: BackupProof) -> None:
         """Replace it."""
         self._put(_PROOF, orjson.dumps(asdict(proof)).decode())
+
+    def backup_schedule(self) -> BackupSchedule | None:
+        """What the owner asked for with a command."""
+        with self._database.read() as session:
+            text = session.value(_FIND_FACT, (_SCHEDULE,))
+        found = None if text is None else orjson.loads(text)
+        return None if found is None else BackupSchedule(**found)
+
+    def keep_backup_schedule(self, schedule: BackupSchedule | None) -> None:
+        """Replace it; `None` ends it."""
+        value = None if schedule is None else asdict(schedule)
+        self._put(_SCHEDULE, orjson.dumps(value).decode())
 
     def _put(self, name: str, value: str) -> None:
         with self._database.write() as session:

@@ -88,6 +88,7 @@ class Settings:
     backup_every_hours: int = 24
     backup_keep: int = 7
     backup_recipient: str | None = None
+    pause_on_alarm: str = "never"
     limits: LimitSettings = LimitSettings()
 
     @property
@@ -173,6 +174,7 @@ def from_env(
         backup_every_hours=read.integer("PDPP_BACKUP_EVERY_HOURS", 24, 1, 8_760),
         backup_keep=read.integer("PDPP_BACKUP_KEEP", 7, 1, 10_000),
         backup_recipient=read.text("PDPP_BACKUP_RECIPIENT") or None,
+        pause_on_alarm=read.choice("PDPP_PAUSE_ON_ALARM", ("never", "canary", "always")),
         limits=_limits(read),
     )
     _require_guarded_figures(settings)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
-from personal_server.app.server import Server, compose
+from personal_server.app.server import Server, compose, watched_recorder
 from personal_server.app.stores import open_stores
 from personal_server.granting.codes import challenge_of
 from personal_server.reading.disclosure_log import DisclosureRecorder
@@ -36,6 +36,7 @@ class Whole:
     clock: Clock
     client: Browser
     owner: Browser
+    recorder: DisclosureRecorder
     holder: Holder | None = None
     """The key that the client's tokens are bound to."""
 
@@ -69,13 +70,19 @@ class Whole:
         return page.headers["location"]
 
     def connect(
-        self, details: list[dict[str, Any]], *, expiry: str | None = None, **over: str
+        self,
+        details: list[dict[str, Any]],
+        *,
+        expiry: str | None = None,
+        records_per_day: str = "",
+        **over: str,
     ) -> dict[str, Any]:
         """Ask, allow everything (until `expiry`, as the page offers it), redeem."""
         path = self.ask(details, **over)
         page = self.owner.get(path)
         kept = {f"keep.{n}": "1" for n in range(len(details))} if len(details) > 1 else {}
         kept |= {} if expiry is None else {"expiry": expiry}
+        kept |= {"records_per_day": records_per_day} if records_per_day else {}
         decided = press(
             self.owner, press(self.owner, page, path, "preview", **kept), path, "approve"
         )
@@ -126,9 +133,10 @@ def whole(
     chosen, clock = Settings(data_dir=folder / "data", **settings), Clock()
     with open_stores(chosen, serving=True, clock=clock) as stores:
         fill(stores.records, clock())
-        recorder = DisclosureRecorder(stores.disclosures, clock)
+        recorder = watched_recorder(chosen, stores)
         server = compose(chosen, stores, recorder, GuardedFetch())
-        made = Whole(server, clock, Browser(server.app, origin), Browser(server.app, origin))
+        browsers = (Browser(server.app, origin), Browser(server.app, origin))
+        made = Whole(server, clock, *browsers, recorder)
         if signed_in:
             made.sign_in()
         try:

@@ -9,7 +9,7 @@ import pytest
 from personal_server.errors import GrantRevoked, InvalidToken
 from personal_server.reading.tokens import TokenResolver
 from personal_server.rs_client.credential_cache import CredentialCache
-from personal_server.storage.authorization import GrantRow, TokenRow
+from personal_server.storage.authorization import GrantRow, ReadingAlarmRow, TokenRow
 from tests.console.browsing import ORIGIN
 from tests.console.household import BANK_SOURCE, CHECKING, HOME, bank_request, mail_request
 from tests.proving import bearer, unproven
@@ -224,3 +224,38 @@ def test_a_receipt_is_printed_signed_and_with_what_was_shown(terminal: Any) -> N
     receipt = terminal.json("grant", "receipt", made["grant_id"])
     assert receipt["receipt"].count(".") == 2
     assert json.loads(receipt["shown"])["origin"] == ORIGIN
+
+
+def test_a_limit_and_what_was_unusual_are_shown_and_set(terminal: Any) -> None:
+    assert terminal.run(*AGENT, "--source", "bank", "--yes") == 0
+    grant_id = terminal.house.rows(GrantRow)[0].grant_id
+    assert terminal.run("grant", "limit", grant_id) == 64
+    assert terminal.run("grant", "limit", grant_id, "--records", "1000", "--pause", "always") == 0
+    assert terminal.run("grant", "limit", grant_id, "--requests", "50") == 0
+    terminal.house.insert(
+        ReadingAlarmRow(
+            alarm_id="ral_1",
+            held_id=grant_id,
+            client_id="local_my-agent",
+            rule="unknown_keys",
+            at_ns=terminal.house.clock.now_ns,
+            detail={"lately": 25, "today": 25},
+            paused=False,
+        )
+    )
+    assert terminal.run("grant", "show", grant_id) == 0
+    assert "at most 1,000 records, at most 50 requests, paused after an alarm" in terminal.out
+    assert "asked for 25 keys that are not there" in terminal.out
+    assert terminal.run("grant", "list") == 0
+    assert "Unusual reading" in terminal.out
+    assert terminal.run("grant", "show", grant_id, "--json") == 0
+    shown = json.loads(terminal.out)
+    assert shown["limits_per_day"] == {"records": 1000, "bytes": None, "requests": 50}
+    assert [alarm["rule"] for alarm in shown["alarms"]] == ["unknown_keys"]
+    assert terminal.run("grant", "dismiss", grant_id) == 0
+    assert terminal.run("grant", "limit", grant_id, "--records", "0", "--pause", "as-set") == 0
+    assert terminal.run("grant", "show", grant_id) == 0
+    assert "at most 50 requests" in terminal.out
+    assert "1,000" not in terminal.out
+    assert "Unusual" not in terminal.out
+    assert terminal.run("grant", "dismiss", "grt_none") == 5

@@ -22,6 +22,9 @@ WAYS = {
     "REVOCABLE": {("active", "revoked")},
     "HOLD": {
         ("none", "owner"),
+        ("none", "alarm"),
+        ("alarm", "none"),
+        ("alarm", "restored"),
         ("none", "restored"),
         ("owner", "restored"),
         ("owner", "none"),
@@ -38,7 +41,7 @@ def test_a_table_has_exactly_its_ways(name: str) -> None:
     assert {state for targets in life.ways.values() for state in targets} <= life.ways.keys()
 
 
-@pytest.mark.parametrize("hold", ["none", "owner", "restored"])
+@pytest.mark.parametrize("hold", ["none", "owner", "alarm", "restored"])
 @pytest.mark.parametrize("readable", [True, False])
 @pytest.mark.parametrize("expires", [None, 5, 10, 15])
 @pytest.mark.parametrize(

@@ -49,6 +49,7 @@ from personal_server.console.home import BackupStanding
 from personal_server.domain.possession import PresentedToken
 from personal_server.errors import GrantPaused, StorageReadOnly, StorageUnavailable
 from personal_server.granting.owner_sessions import OwnerSignIn
+from personal_server.granting.reading_alarms import PausePolicy, ReadingWatch, read_since
 from personal_server.granting.retention import (
     FORGET_SECONDS,
     SWEEP_SECONDS,
@@ -74,7 +75,14 @@ from personal_server.resource_server.application import (
     resource_server,
 )
 from personal_server.resource_server.openapi import Beside
-from personal_server.resource_server.quotas import LimitRules, Quotas, totals_in
+from personal_server.resource_server.quotas import (
+    Amount,
+    LimitRules,
+    Quotas,
+    Spent,
+    SpentToday,
+    totals_in,
+)
 from personal_server.rs_client.http import RsClient, in_process_client
 from personal_server.rs_client.port import FixedBearer, RsPort
 from personal_server.settings import ConfigurationFile, LimitSettings, Settings
@@ -212,11 +220,18 @@ def open_server(
     with open_stores(settings, serving=True) as stores:
         sweep_scratch(settings.data_dir, stores.clock())
         catch_up_with_ledger(stores, settings)
-        recorder = DisclosureRecorder(stores.disclosures, stores.clock)
+        recorder = watched_recorder(settings, stores)
         try:
             yield compose(settings, stores, recorder, fetch or GuardedFetch())
         finally:
             recorder.close()
+
+
+def watched_recorder(settings: Settings, stores: Stores) -> DisclosureRecorder:
+    """Writes the disclosure log and shows what was written to whoever watches for the unusual."""
+    pauses = cast("PausePolicy", settings.pause_on_alarm)
+    watch = ReadingWatch(stores.authorization, stores.random_bytes, pauses)
+    return DisclosureRecorder(stores.disclosures, stores.clock, watch)
 
 
 def compose(
@@ -284,10 +299,27 @@ def _resource_server(
             SECURITY_SCHEMES,
         ),
     )
-    limits = Quotas(_rules(settings.limits), stores.clock, totals_in(stores.disclosures))
+    limits = Quotas(
+        _rules(settings.limits),
+        stores.clock,
+        totals_in(stores.disclosures),
+        spent_in(stores, recorder),
+    )
     return resource_server(
         parts, Ports(identify, limits, recorder, stores.clock, stores.random_bytes)
     )
+
+
+def spent_in(stores: Stores, recorder: DisclosureRecorder) -> SpentToday:
+    """What the history of readings knows of a day, so that a restart forgives nothing."""
+
+    def spent(held_id: str, since_ns: int) -> Spent:
+        recorder.flush()
+        with stores.authorization.read() as reader:
+            read = read_since(reader, held_id, since_ns)
+        return Spent(read.requests, Amount(read.records, read.size_bytes))
+
+    return spent
 
 
 def _authorization(

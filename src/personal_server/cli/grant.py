@@ -7,9 +7,10 @@ Source: docs/contract/authorization-server.md 15.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import cyclopts
 from cyclopts import Parameter
@@ -25,6 +26,7 @@ from personal_server.cli.tables import console, day, minute, plain, print_facts,
 from personal_server.consent.client_registration import local_client_id
 from personal_server.consent.selections import parse_selections
 from personal_server.consent.terms import EntryTerms
+from personal_server.consent.unusual_reading import said_of
 from personal_server.domain.authority import TimeConstraint
 from personal_server.domain.grant import StreamGrant, render_stream_grant
 from personal_server.domain.values import instant_text
@@ -37,13 +39,21 @@ from personal_server.granting.holdings import (
 )
 from personal_server.granting.local_grants import LocalRequest
 from personal_server.granting.pauses import pause_access, resume_access
+from personal_server.granting.reading_alarms import (
+    ReadingFigures,
+    dismiss_alarms,
+    limit_reading,
+    limit_words,
+    open_alarms,
+    reading_figures,
+)
 from personal_server.granting.reviews import Review
 from personal_server.granting.revocations import end_access
 from personal_server.granting.tokens import Issued
 from personal_server.reading.preview import Evidence, Place
 from personal_server.rs_client.credential_cache import CredentialCache
 from personal_server.rs_client.credentials import CredentialError, Document, credential_document
-from personal_server.storage.authorization import HeldQuery
+from personal_server.storage.authorization import AuthorizationReader, HeldQuery
 
 Expiry = Literal["30d", "90d", "1y", "none", "1h", "24h"]
 LINES = 50
@@ -117,11 +127,12 @@ def granting_app(open_store: StoreOpener, default_cache: Callable[[], Path]) -> 
             below = None if before is None else _found(show_held(reader, before, now_ns)).place
             most = limit if json else limit or LINES
             held = list_held(reader, query, None if most is None else most + 1, below)
+            alarms = {row.held_id for row in open_alarms(reader)}
         shown = held[:most]
         if json:
             print_json([_held_json(one) for one in shown])
         else:
-            _print_held_list(shown, console())
+            _print_held_list(shown, alarms, console())
         if len(held) > len(shown):
             words().print(f"There are more. Go on with --before {shown[-1].id}.")
 
@@ -137,12 +148,11 @@ def granting_app(open_store: StoreOpener, default_cache: Callable[[], Path]) -> 
             Print JSON.
         """
         with open_store() as store, store.authorization.read() as reader:
-            held = _found(show_held(reader, id, store.clock()))
-            binding = token_binding(reader, held)
+            held, figures, binding = _shown(reader, id, store.clock())
         if json:
-            print_json({**_held_json(held), "token_binding": binding})
+            print_json({**_held_json(held), "token_binding": binding, **_figures_json(figures)})
         else:
-            _print_held(held, binding, console())
+            _print_held(held, binding, figures, console())
 
     @app.command
     def revoke(id: str, *, json: bool = False) -> None:
@@ -167,8 +177,8 @@ def granting_app(open_store: StoreOpener, default_cache: Callable[[], Path]) -> 
         else:
             console().print(f"{held.id} is {held.status}.")
 
-    _add_pauses(app, open_store)
-    _add_receipts(app, open_store)
+    for add in (_add_pauses, _add_limits, _add_receipts):
+        add(app, open_store)
     return app
 
 
@@ -241,6 +251,66 @@ def _add_pauses(app: cyclopts.App, open_store: StoreOpener) -> None:
         if id is not None and moved == [None]:
             raise _unknown()
         words().print(f"{sum(one or 0 for one in moved)} grants go on.")
+
+
+def _add_limits(app: cyclopts.App, open_store: StoreOpener) -> None:
+    """How much a grant may read, and what was unusual in what it read."""
+
+    @app.command
+    def limit(
+        id: str,
+        *,
+        records: Annotated[int | None, Parameter(validator=Number(gte=0))] = None,
+        bytes: Annotated[int | None, Parameter(validator=Number(gte=0))] = None,
+        requests: Annotated[int | None, Parameter(validator=Number(gte=0))] = None,
+        pause: Literal["always", "never", "as-set"] | None = None,
+    ) -> None:
+        """Limit what a grant or package may read on a UTC day; its client is told what remains.
+
+        What is not named stays as it is.
+
+        Parameters
+        ----------
+        id
+            A grant or package id.
+        records
+            Records a day; 0 takes the limit away.
+        bytes
+            Bytes a day; 0 takes the limit away.
+        requests
+            Requests a day; 0 takes the limit away.
+        pause
+            Whether unusual reading pauses it; as-set follows PDPP_PAUSE_ON_ALARM.
+        """
+        given = {
+            "records_per_day": records,
+            "bytes_per_day": bytes,
+            "requests_per_day": requests,
+        }
+        changes: dict[str, Any] = {n: v or None for n, v in given.items() if v is not None}
+        if pause is not None:
+            changes["pauses"] = {"always": True, "never": False, "as-set": None}[pause]
+        if not changes:
+            raise CommandError("usage", "Say what to limit.", "See `pdpp grant limit --help`.")
+        with open_store() as store, store.authorization.write() as writer:
+            held = _found(show_held(writer, id, store.clock()))
+            limits = reading_figures(writer, held.id, store.clock()).limits
+            limit_reading(writer, replace(limits, **changes), local_acting(), store.clock())
+        words().print(f"{id}: {limit_words(replace(limits, **changes))}.")
+
+    @app.command
+    def dismiss(id: str) -> None:
+        """Dismiss what was unusual in the reading of a grant or package.
+
+        Parameters
+        ----------
+        id
+            A grant or package id.
+        """
+        with open_store() as store, store.authorization.write() as writer:
+            held = _found(show_held(writer, id, store.clock()))
+            count = dismiss_alarms(writer, held.id, local_acting(), store.clock())
+        words().print(f"{count} alarms dismissed.")
 
 
 def _request(
@@ -354,6 +424,14 @@ def _print_granted(issued: Issued, request: LocalRequest, path: Path, *, as_json
     out.print(f"End it with: pdpp grant revoke {held_id}")
 
 
+def _shown(
+    reader: AuthorizationReader, held_id: str, now_ns: int
+) -> tuple[Holding, ReadingFigures, str | None]:
+    """Everything that is shown of one."""
+    held = _found(show_held(reader, held_id, now_ns))
+    return held, reading_figures(reader, held.id, now_ns), token_binding(reader, held)
+
+
 def _found(held: Holding | None) -> Holding:
     if held is None:
         raise _unknown()
@@ -430,12 +508,15 @@ def _window_words(window: TimeConstraint | None) -> str:
     return f"{window.field}{since}{until}"
 
 
-def _print_held_list(held: Sequence[Holding], out: Console) -> None:
-    """One line each."""
+def _print_held_list(held: Sequence[Holding], alarms: Collection[str], out: Console) -> None:
+    """One line each, and which of them read something unusual."""
     if not held:
         out.print("Nobody has access.")
         return
     out.print(table(COLUMNS, (_line(one) for one in held)))
+    for one in held:
+        if one.id in alarms:
+            out.print(f"Unusual reading: pdpp grant show {one.id}", style="red")
 
 
 def _line(held: Holding) -> tuple[object, ...]:
@@ -458,7 +539,7 @@ def _streams(grant: HeldGrant) -> list[str]:
 _BINDINGS = {"key": "bound to the app's key", "bearer": "bound to no key", None: "none collected"}
 
 
-def _print_held(held: Holding, binding: str | None, out: Console) -> None:
+def _print_held(held: Holding, binding: str | None, figures: ReadingFigures, out: Console) -> None:
     """Everything about one."""
     facts = {
         "id": held.id,
@@ -469,8 +550,15 @@ def _print_held(held: Holding, binding: str | None, out: Console) -> None:
         "until": day(held.expires_at_ns),
         "last used": minute(held.last_used_at_ns),
         "token": _BINDINGS[binding],
+        "read today": f"{figures.today.records:,} records, {figures.today.requests:,} requests",
+        "a day": limit_words(figures.limits),
     }
     print_facts(facts.items(), out)
+    for alarm in figures.alarms:
+        said = said_of(alarm.rule, alarm.detail)
+        out.print(Text(f"Unusual, {minute(alarm.at_ns)}: {said}.", style="red"))
+    if figures.alarms:
+        out.print(f"Dismiss with: pdpp grant dismiss {held.id}")
     for grant in held.grants:
         _print_grant(grant, out)
 
@@ -499,6 +587,25 @@ def _held_json(held: Holding) -> dict[str, object]:
         "reason": held.reason,
         "last_used_at": _instant(held.last_used_at_ns),
         "grants": [_grant_json(grant) for grant in held.grants],
+    }
+
+
+def _figures_json(figures: ReadingFigures) -> dict[str, object]:
+    """What was read, what may be, and what was unusual."""
+    limits = figures.limits
+    return {
+        "read_today": asdict(figures.today),
+        "limits_per_day": {
+            "records": limits.records_per_day,
+            "bytes": limits.bytes_per_day,
+            "requests": limits.requests_per_day,
+        },
+        "pauses_on_alarm": limits.pauses,
+        "alarms": [
+            {"rule": alarm.rule, "at": instant_text(alarm.at_ns), "paused": alarm.paused}
+            | {"said": said_of(alarm.rule, alarm.detail)}
+            for alarm in figures.alarms
+        ],
     }
 
 

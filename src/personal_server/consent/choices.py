@@ -42,13 +42,17 @@ class EntryChoice:
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """All choices of a decision.  `mode` and `expiry` are `None` for what was asked and usual."""
+    """All choices of a decision.  `mode` and `expiry` are `None` for what was asked and usual.
+
+    `records_per_day` bounds reading beside the grant, and can be changed later.
+    """
 
     entries: Mapping[int, EntryChoice] = field(default_factory=dict[int, EntryChoice])
     mode: str | None = None
     expiry: str | None = None
     ai_training: bool = False
     ends: tuple[str, ...] = ()
+    records_per_day: int | None = None
 
     def entry(self, index: int) -> EntryChoice:
         """The choice for an entry; nothing posted is nothing chosen."""
@@ -67,6 +71,7 @@ def parse_choices(pairs: Iterable[tuple[str, str]]) -> Choices:
         expiry=form.single.get("expiry") or None,
         ai_training=form.single.get("ai_training") == "yes",
         ends=tuple(dict.fromkeys(form.ends)),
+        records_per_day=_most(form.single.get("records_per_day", "")),
     )
 
 
@@ -114,6 +119,15 @@ class _Form:
             self.fields.setdefault((kind, _index(index), unquote(stream)), []).append(value)
         elif not rest:
             self.single[name] = value
+
+
+def _most(text: str) -> int | None:
+    text = text.strip()
+    if not text:
+        return None
+    if not text.isascii() or not text.isdecimal() or len(text) > 15 or not int(text):
+        raise NotANarrowing("At most how many records a day? Give a whole number, or nothing.")
+    return int(text)
 
 
 def _index(text: str) -> int:

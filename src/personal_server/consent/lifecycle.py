@@ -68,12 +68,14 @@ REVOCABLE = Lifecycle(
     timed=True,
 )
 
-# A grant that lives waits while it is held: by its owner's word, or since a restore.
+# A grant that lives waits while it is held: by its owner's word, after an alarm, or since a
+# restore.
 HOLD = Lifecycle(
     "hold",
     {
-        "none": frozenset({"owner", "restored"}),
+        "none": frozenset({"owner", "alarm", "restored"}),
         "owner": frozenset({"none", "restored"}),
+        "alarm": frozenset({"none", "restored"}),
         "restored": frozenset({"none"}),
     },
 )

@@ -12,6 +12,7 @@ import orjson
 from starlette.responses import Response
 
 from personal_server.consent.credentials import token_reference
+from personal_server.consent.unusual_reading import said_of
 from personal_server.console.disclosures import DisclosureLine, disclosure_lines
 from personal_server.console.pages import Templates
 from personal_server.console.places import (
@@ -26,7 +27,7 @@ from personal_server.console.words import day_of, field_words, laid_open, trust_
 from personal_server.domain.authority import TimeConstraint
 from personal_server.domain.disclosure import SERVED
 from personal_server.domain.grant import Grant
-from personal_server.errors import NotFound
+from personal_server.errors import InvalidRequest, NotFound
 from personal_server.granting.holdings import (
     HeldGrant,
     Holding,
@@ -35,12 +36,21 @@ from personal_server.granting.holdings import (
     token_binding,
 )
 from personal_server.granting.pauses import resume_access
+from personal_server.granting.reading_alarms import (
+    dismiss_alarms,
+    limit_reading,
+    limit_words,
+    open_alarms,
+    reading_figures,
+)
 from personal_server.granting.revocations import end_access
 from personal_server.storage.authorization import (
     AuditRow,
     AuthorizationReader,
     AuthorizationStore,
     HeldQuery,
+    ReadingAlarmRow,
+    ReadingLimitsRow,
     ReviewArtifactRow,
     TokenRow,
 )
@@ -69,6 +79,7 @@ EVENTS = {
     "grant.expired": "Access reached its end",
     "grant.paused": "Access was paused",
     "grant.resumed": "Access goes on",
+    "reading.unusual": "Its reading was unusual",
     "package.created": "Access to several sources was granted",
     "package.revoked": "Access ended",
     "code.redeemed": "The app collected its access",
@@ -236,6 +247,8 @@ class AccessPages:
             PageRoute("GET", "/owner/access/{id}", self.show_one, frozenset({"before"})),
             PageRoute("POST", "/owner/access/{id}/revoke", self.revoke),
             PageRoute("POST", "/owner/access/{id}/resume", self.resume),
+            PageRoute("POST", "/owner/access/{id}/dismiss", self.dismiss),
+            PageRoute("POST", "/owner/access/{id}/limits", self.limit),
         )
 
     def show_lasting(self, visit: PageRequest) -> Response:
@@ -251,13 +264,15 @@ class AccessPages:
         now_ns = self.clock()
         with self.authorization.read() as reader:
             held = list_held(reader, HeldQuery(now_ns, lasts=lasts), PAGE_LINES + 1, before)
+            alarms = {row.held_id for row in open_alarms(reader)}
             counts = [reader.count_held(HeldQuery(now_ns, lasts=each)) for each in (True, False)]
         catalog = self.catalogs()
         views = [held_view(one, catalog) for one in held]
         page = list_page(views, lambda view: render_place(view.held.place))
         reads = {view.held.id: self._last_read(view.held) for view in page.lines if lasts}
         shown = {"page": page, "lasts": lasts, "counts": counts, "newest": before is None}
-        return self.pages.show(visit, "access.html", {**shown, "last_reads": reads})
+        shown |= {"last_reads": reads, "alarms": alarms}
+        return self.pages.show(visit, "access.html", shown)
 
     def _last_read(self, held: Holding) -> DisclosureLine | None:
         """What it was given last."""
@@ -272,6 +287,7 @@ class AccessPages:
             tokens, binding = _tokens(reader, held), token_binding(reader, held)
             events = _events(reader, held, before)
             artifact = _artifact(reader, held.revision)
+            figures = reading_figures(reader, held.id, self.clock())
         query = DisclosureQuery(limit=RECENT_READS, equal=(_held_by(held),))
         reads = disclosure_lines(self.disclosures.disclosures(query), {})
         return self.pages.show(
@@ -285,6 +301,9 @@ class AccessPages:
                 "newest": before is None,
                 "artifact": artifact,
                 "reads": reads,
+                "figures": figures,
+                "limits": limit_words(figures.limits),
+                "alarms": [alarm_view(row) for row in figures.alarms],
                 "csrf": visit.owner().csrf,
             },
         )
@@ -306,6 +325,65 @@ class AccessPages:
         if resumed is None:
             raise _unknown()
         return self.pages.go(visit, f"/owner/access/{held_id}")
+
+    def dismiss(self, visit: PageRequest) -> Response:
+        """Dismiss what was unusual.  Raises: NotFound."""
+        held_id = visit.path["id"]
+        with self.authorization.write() as writer:
+            _found(show_held(writer, held_id, self.clock()))
+            dismiss_alarms(writer, held_id, acting(visit), self.clock())
+        return self.pages.go(visit, f"/owner/access/{held_id}")
+
+    def limit(self, visit: PageRequest) -> Response:
+        """Set how much may be read on a day.  Raises: NotFound, InvalidRequest."""
+        held_id = visit.path["id"]
+        limits = parse_limits(visit, held_id)
+        with self.authorization.write() as writer:
+            _found(show_held(writer, held_id, self.clock()))
+            limit_reading(writer, limits, acting(visit), self.clock())
+        return self.pages.go(visit, f"/owner/access/{held_id}")
+
+
+@dataclass(frozen=True, slots=True)
+class AlarmView:
+    """Something unusual, in words."""
+
+    at_ns: int
+    held_id: str
+    said: str
+    paused: bool
+
+
+def alarm_view(row: ReadingAlarmRow) -> AlarmView:
+    """The view of an alarm."""
+    return AlarmView(row.at_ns, row.held_id, said_of(row.rule, row.detail), row.paused)
+
+
+_PAUSES = {"": None, "yes": True, "no": False}
+_MOST = 10**15
+
+
+def parse_limits(visit: PageRequest, held_id: str) -> ReadingLimitsRow:
+    """The limits of a form; an empty field is no limit.  Raises: InvalidRequest."""
+    pauses = visit.value("pauses") or ""
+    if pauses not in _PAUSES:
+        raise InvalidRequest("Choose whether an alarm pauses it.", param="pauses")
+    return ReadingLimitsRow(
+        held_id=held_id,
+        records_per_day=_most(visit, "records_per_day"),
+        bytes_per_day=_most(visit, "bytes_per_day"),
+        requests_per_day=_most(visit, "requests_per_day"),
+        pauses=_PAUSES[pauses],
+    )
+
+
+def _most(visit: PageRequest, name: str) -> int | None:
+    text = (visit.value(name) or "").strip()
+    if not text:
+        return None
+    if not text.isascii() or not text.isdecimal() or not 0 < int(text[:16]) < _MOST:
+        raise InvalidRequest("Give a whole number above 0, or nothing.", param=name)
+    return int(text)
 
 
 def _held_by(held: Holding) -> tuple[str, str]:

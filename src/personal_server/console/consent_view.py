@@ -48,6 +48,7 @@ class ConsentView:
     mode: str
     may_stand: bool
     expiry: str
+    records_per_day: int | None
     expires_at_ns: int | None
     earlier: tuple[EarlierView, ...]
     trains: bool
@@ -246,6 +247,7 @@ def consent_view(
         mode=terms.access_mode,
         may_stand=SINGLE_USE not in asked_modes,
         expiry=_expiry(review.choices.expiry, terms.access_mode),
+        records_per_day=review.choices.records_per_day,
         expires_at_ns=terms.expires_at_ns,
         earlier=tuple(_earlier(review, held) for held in review.earlier),
         trains=review.trains,

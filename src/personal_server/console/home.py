@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from starlette.responses import Response
 
 from personal_server.consent.selections import parse_stored
+from personal_server.console.access import alarm_view
 from personal_server.console.pages import Templates
 from personal_server.console.session import PageRequest, PageRoute
 from personal_server.domain.hosts import host_connections
 from personal_server.domain.values import DAY_NANOSECONDS
 from personal_server.granting.owner_sessions import OwnerSignIn
+from personal_server.granting.reading_alarms import open_alarms
 from personal_server.reading.ports import ReadPorts
 from personal_server.storage.authorization import (
     AuthorizationStore,
@@ -77,11 +79,13 @@ class HomePage:
             connections = len(snapshot.connections())
         with self.authorization.read() as reader:
             active = reader.count_held(HeldQuery(now_ns, lasts=True))
+            alarms = [alarm_view(row) for row in open_alarms(reader)]
         return self.pages.show(
             visit,
             "home.html",
             {
                 "waiting": self._waiting(now_ns),
+                "alarms": alarms,
                 "active": active,
                 "records": records,
                 "connections": connections,

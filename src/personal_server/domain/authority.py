@@ -129,6 +129,15 @@ class Access:
 
 
 @dataclass(frozen=True, slots=True)
+class ReadingBudget:
+    """What the owner lets a grant or package read on a UTC day; `None` is no bound."""
+
+    requests: int | None = None
+    records: int | None = None
+    size_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ReadAuthority:
     """The readable sources a token stands for, and the ones it cannot read now.
 
@@ -148,6 +157,7 @@ class ReadAuthority:
     granted_streams: frozenset[str] = field(default_factory=frozenset[str])
     access: Access | None = None
     collects_for: str | None = None
+    budget: ReadingBudget | None = None
     holder: str = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -163,3 +173,8 @@ class ReadAuthority:
             case TokenKind.COLLECTOR:
                 holder = f"collector:{self.collects_for}"
         object.__setattr__(self, "holder", holder)
+
+    @property
+    def held_id(self) -> str:
+        """The grant or package that it follows from; empty for others."""
+        return self.package_id or next(iter(self.grant_ids), "")

@@ -26,6 +26,7 @@ class Warning(WireObject, kw_only=False):
         "source_skipped_not_applicable",
         "source_unavailable",
         "partial_results",
+        "budget_low",
     ]
     message: str
     param: str | None = None

@@ -15,7 +15,7 @@ from typing import Annotated
 
 import msgspec
 
-from personal_server.domain.authority import SourceId, TimeConstraint
+from personal_server.domain.authority import ReadingBudget, SourceId, TimeConstraint
 from personal_server.domain.values import DAY_NANOSECONDS, day_number, instant_ns
 from personal_server.errors import GrantInvalid
 
@@ -102,6 +102,7 @@ class Resolved:
     grants: tuple[MemberGrant, ...] = ()
     package_id: str | None = None
     connection_id: str | None = None
+    budget: ReadingBudget | None = None
 
 
 @lru_cache(maxsize=1_024)

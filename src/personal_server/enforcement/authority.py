@@ -83,6 +83,7 @@ def read_authority(
         unavailable=tuple(sorted(built.unavailable, key=_unavailable_order)),
         granted_streams=frozenset(gs.name for grant in grants for gs in grant.streams),
         access=_access(grants),
+        budget=resolved.budget,
     )
 
 

@@ -40,6 +40,7 @@ from personal_server.errors import (
 from personal_server.granting.audit import Acting, Subject, audit
 from personal_server.granting.holdings import active_held
 from personal_server.granting.pending_requests import COLLECT_NS, OWNER_DEVICE
+from personal_server.granting.reading_alarms import limit_reading
 from personal_server.granting.reviews import Review, asked_of, facts_of, review_of
 from personal_server.granting.revocations import end_access
 from personal_server.granting.transitions import close_request
@@ -53,6 +54,7 @@ from personal_server.storage.authorization import (
     JsonObject,
     PackageMemberRow,
     PackageRow,
+    ReadingLimitsRow,
     RequestRow,
     ReviewArtifactRow,
 )
@@ -157,6 +159,10 @@ class Granting:
             ids = issue_grants(writer, review, acting, "page", random_bytes, now_ns, signature)
             subject = Subject(row.client_id, ids.grant_id, ids.package_id)
             audit(writer, "request.approved", acting, now_ns, subject, request=request_id)
+            if choices.records_per_day is not None:
+                held_id = ids.package_id or ids.grant_id or ""
+                limits = ReadingLimitsRow(held_id=held_id, records_per_day=choices.records_per_day)
+                limit_reading(writer, limits, acting, now_ns)
             if row.flow == "code":
                 return self._with_code(writer, row, ids, now_ns)
             self._for_device(writer, row, ids, now_ns)

@@ -45,11 +45,18 @@ def pause_access(
     return _moved(writer, held_id, ("none",), "owner", acting, now_ns)
 
 
+def hold_after_alarm(
+    writer: AuthorizationWriter, held_id: str, acting: Acting, now_ns: int
+) -> int | None:
+    """Let a grant, or every member of a package, wait after something unusual was read."""
+    return _moved(writer, held_id, ("none",), "alarm", acting, now_ns)
+
+
 def resume_access(
     writer: AuthorizationWriter, held_id: str, acting: Acting, now_ns: int
 ) -> int | None:
     """Let it go on, whyever it waited; how many, `None` if there is no such."""
-    return _moved(writer, held_id, ("owner", "restored"), "none", acting, now_ns)
+    return _moved(writer, held_id, ("owner", "alarm", "restored"), "none", acting, now_ns)
 
 
 def close_after_restore(
@@ -70,7 +77,7 @@ def close_after_restore(
     writer.change(OwnerSessionRow, [OwnerSessionRow.ended_at_ns.to(now_ns)])
     waiting = 0
     for row in writer.rows(GrantRow, GrantRow.revoked_at_ns.equals(None)):
-        waiting += _move(writer, row, ("none", "owner"), "restored", acting, now_ns)
+        waiting += _move(writer, row, ("none", "owner", "alarm"), "restored", acting, now_ns)
     return waiting
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from personal_server.domain.values import DAY_NANOSECONDS
 from personal_server.granting.audit import SERVER, Subject, audit
 from personal_server.granting.clients import purge_clients
+from personal_server.granting.reading_alarms import forget_reading
 from personal_server.granting.revocations import end_decided, end_family
 from personal_server.granting.tokens import FAMILY_IDLE_NS
 from personal_server.granting.transitions import close_request, transition
@@ -62,6 +63,7 @@ def sweep(store: AuthorizationStore, now_ns: int) -> None:
         _forget(writer, now_ns)
         _forget_tokens(writer, now_ns)
         purge_clients(writer, now_ns)
+        forget_reading(writer, now_ns)
 
 
 def forget(

@@ -173,19 +173,37 @@ GATHER_SECONDS = 0.25
 TOLERATED_NS = 10 * NANOSECONDS
 
 
+DisclosureWatch = Callable[[Sequence[DisclosureEntry]], None]
+"""Looks at entries once they are written.  Raises whatever keeps it from that."""
+MOST_UNWATCHED = 10_000
+
+
+def nobody_watches(entries: Sequence[DisclosureEntry]) -> None:
+    """Take no notice."""
+    del entries
+
+
 class DisclosureRecorder:
     """Gathers entries and writes them in one transaction, from a thread of its own.
 
-    `background` off leaves the writing to `flush`.
+    `background` off leaves the writing to `flush`; `watch` is shown what was written, again if it
+    could not look.
     """
 
     def __init__(
-        self, store: DisclosureStore, clock: Callable[[], int], *, background: bool = True
+        self,
+        store: DisclosureStore,
+        clock: Callable[[], int],
+        watch: DisclosureWatch = nobody_watches,
+        *,
+        background: bool = True,
     ) -> None:
         self._store = store
         self._clock = clock
         self._background = background
+        self._watch = watch
         self._waiting: list[DisclosureEntry] = []
+        self._unwatched: list[DisclosureEntry] = []
         self._failing_since_ns: int | None = None
         self._entries_lock = threading.Lock()
         self._write_lock = threading.Lock()
@@ -232,7 +250,20 @@ class DisclosureRecorder:
             if self._failing_since_ns is not None:
                 _log.warning("the disclosure log is written again")
             self._failing_since_ns = None
+            self._show(entries)
             return True
+
+    def _show(self, entries: Sequence[DisclosureEntry]) -> None:
+        """Have what was written looked at; what could not be is shown again with the next."""
+        waiting = [*self._unwatched, *entries][-MOST_UNWATCHED:]
+        try:
+            self._watch(waiting)
+        except Exception as error:  # noqa: BLE001 (reading goes on, and the log is complete)
+            if not self._unwatched:
+                _log.error("what was read cannot be watched: %s", type(error).__name__)
+            self._unwatched = waiting
+        else:
+            self._unwatched = []
 
     def _note_failure(self, error: Exception) -> None:
         if self._failing_since_ns is None:

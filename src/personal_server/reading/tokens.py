@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from personal_server.consent import lifecycle
 from personal_server.consent.credentials import secret_hash, token_reference
-from personal_server.domain.authority import ReadAuthority, TokenKind
+from personal_server.domain.authority import ReadAuthority, ReadingBudget, TokenKind
 from personal_server.domain.grant import MemberGrant, Resolved
 from personal_server.domain.possession import PresentedToken
 from personal_server.enforcement.authority import read_authority
@@ -31,6 +31,7 @@ from personal_server.storage.authorization import (
     FamilyRow,
     GrantRow,
     PackageRow,
+    ReadingLimitsRow,
     TokenRow,
 )
 from personal_server.storage.catalog import KnownDeclarations
@@ -61,6 +62,7 @@ class JudgedToken:
     usable: bool
     grants: tuple[MemberGrant, ...]
     grant_rows: tuple[GrantRow, ...]
+    budget: ReadingBudget | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,14 +161,23 @@ def judge(reader: AuthorizationReader, token: str, now_ns: int) -> JudgedToken |
         standing = lifecycle.package_standing(
             reason, [grant_standing(grant, now_ns) for grant in grant_rows]
         )
-        return JudgedToken(row, standing, usable, members, grant_rows)
+        budget = _budget(reader, row.package_id)
+        return JudgedToken(row, standing, usable, members, grant_rows, budget)
     if row.grant_id is not None:
         grant_row = reader.get(GrantRow, GrantRow.grant_id.equals(row.grant_id))
         if grant_row is None:
             return JudgedToken(row, lifecycle.INVALID, usable, (), ())
         standing = grant_standing(grant_row, now_ns)
-        return JudgedToken(row, standing, usable, (member_grant(grant_row, now_ns),), (grant_row,))
+        members, budget = (member_grant(grant_row, now_ns),), _budget(reader, row.grant_id)
+        return JudgedToken(row, standing, usable, members, (grant_row,), budget)
     return JudgedToken(row, lifecycle.ACTIVE, usable, (), ())
+
+
+def _budget(reader: AuthorizationReader, held_id: str) -> ReadingBudget | None:
+    row = reader.get(ReadingLimitsRow, ReadingLimitsRow.held_id.equals(held_id))
+    if row is None:
+        return None
+    return ReadingBudget(row.requests_per_day, row.records_per_day, row.bytes_per_day)
 
 
 def resolved(subject_id: str, judged: JudgedToken) -> Resolved:
@@ -185,6 +196,7 @@ def resolved(subject_id: str, judged: JudgedToken) -> Resolved:
         grants=judged.grants,
         package_id=row.package_id,
         connection_id=row.connection_id,
+        budget=judged.budget,
     )
 
 

@@ -36,7 +36,12 @@ from personal_server.resource_server.discovery import Discovery
 from personal_server.resource_server.envelopes import KeptBackups
 from personal_server.resource_server.export import ExportRoutes
 from personal_server.resource_server.openapi import Beside, openapi_document
-from personal_server.resource_server.quotas import Quotas, amounts_by_grant
+from personal_server.resource_server.quotas import (
+    BudgetLeft,
+    Quotas,
+    amounts_by_grant,
+    budget_low,
+)
 from personal_server.resource_server.reads import read_routes
 from personal_server.resource_server.writes import CollectorState, Deletes, Ingest
 from personal_server.storage.catalog import KnownDeclarations
@@ -115,7 +120,7 @@ class ResourceServer(Surface[Route, ReadAuthority]):
         with self._ports.identify(bearer) as (identified, snapshot):
             self._admit(exchange, identified)
             exchange.require_query()
-            reply = exchange.route.answer_request(_request(exchange, snapshot))
+            reply = exchange.route.answer_request(self._request(exchange, snapshot))
         return self._respond(exchange, reply)
 
     async def identify(self, exchange: Reading) -> None:
@@ -147,7 +152,10 @@ class ResourceServer(Surface[Route, ReadAuthority]):
         return await workers.run(self._answer, exchange)
 
     def _answer(self, exchange: Reading) -> Response:
-        return self._respond(exchange, exchange.route.answer_request(_request(exchange)))
+        return self._respond(exchange, exchange.route.answer_request(self._request(exchange)))
+
+    def _request(self, exchange: Reading, snapshot: ReadSnapshot | None = None) -> Request:
+        return _request(exchange, snapshot, self._ports.limits.left(exchange.caller or _NOBODY))
 
     def _respond(self, exchange: Reading, reply: Reply) -> Response:
         return respond(
@@ -163,7 +171,7 @@ class ResourceServer(Surface[Route, ReadAuthority]):
         sent = reply.length_bytes if reply.chunks is not None else len(response.body)
         size_bytes = 0 if exchange.request.method == "HEAD" else sent or 0
         entries = served_entries(_facts(exchange), reply.disclosed, size_bytes, self._secrets)
-        self._ports.limits.disclose(amounts_by_grant(entries))
+        self._ports.limits.disclose(exchange.caller or _NOBODY, amounts_by_grant(entries))
         self._ports.log.enter(entries)
 
     def refuse(self, exchange: Reading, error: PersonalServerError) -> Response:
@@ -196,7 +204,9 @@ def _bearer(exchange: Reading) -> Bearer:
     return state if isinstance(state, TokenState) else presented
 
 
-def _request(exchange: Reading, snapshot: ReadSnapshot | None = None) -> Request:
+def _request(
+    exchange: Reading, snapshot: ReadSnapshot | None, left: Iterable[BudgetLeft]
+) -> Request:
     incoming = exchange.request
     return Request(
         route_name=exchange.route.name,
@@ -213,6 +223,7 @@ def _request(exchange: Reading, snapshot: ReadSnapshot | None = None) -> Request
         spool=exchange.spool,
         method=incoming.method,
         snapshot=snapshot,
+        warnings=tuple(budget_low(each) for each in left if each.is_low),
     )
 
 

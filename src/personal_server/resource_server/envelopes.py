@@ -132,7 +132,7 @@ def meta_of(
 ) -> Meta:
     """`meta`, with the warnings of the request and those of the answer; none twice."""
     distinct: list[Warning] = []
-    for warning in (*request.parameters.warnings, *warnings):
+    for warning in (*request.parameters.warnings, *request.warnings, *warnings):
         if warning not in distinct:
             distinct.append(warning)
     return Meta(count=count, warnings=distinct, **(meta or {}))

@@ -18,7 +18,14 @@ from personal_server.domain.envelope import (
     AvailableConnection,
     UnavailableConnections,
 )
-from personal_server.domain.wire_objects import Address, AnyObject, Count, WireObject, Word
+from personal_server.domain.wire_objects import (
+    Address,
+    AnyObject,
+    Count,
+    Instant,
+    WireObject,
+    Word,
+)
 from personal_server.errors import (
     AuthenticationRequired,
     BodyTooLarge,
@@ -156,6 +163,8 @@ class ErrorDetails(WireObject, kw_only=True):
     retry_with: str | None = None
     recovery: AnyObject | None = None
     retry_after_seconds: Count | None = None
+    remaining: Count | None = None
+    resets_at: Instant | None = None
     limit: Literal["requests", "concurrency", "records", "bytes", "auth"] | None = None
     errors: Annotated[Sequence[ShownFault], msgspec.Meta(max_length=100)] | None = None
     available_connections: (

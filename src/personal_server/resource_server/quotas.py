@@ -9,11 +9,12 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from personal_server.domain.authority import ReadAuthority, TokenKind
+from personal_server.domain.authority import ReadAuthority, ReadingBudget, TokenKind
 from personal_server.domain.disclosure import DisclosureEntry
-from personal_server.domain.values import DAY_NANOSECONDS, NANOSECONDS
+from personal_server.domain.envelope import Warning
+from personal_server.domain.values import DAY_NANOSECONDS, NANOSECONDS, render_instant
 from personal_server.errors import QuotaExceeded, RateLimitExceeded
 from personal_server.storage.ports import DisclosureStore
 from personal_server.web.limits import Bucket, RateStatus
@@ -46,6 +47,32 @@ class Amount:
         return Amount(self.records + other.records, self.size_bytes + other.size_bytes)
 
 
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What was read of a day's budget."""
+
+    requests: int = 0
+    amount: Amount = Amount()
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetLeft:
+    """What remains of one bound that the owner set.  Units: `reset_at_ns` UTC."""
+
+    limit: str
+    allowed: int
+    remaining: int
+    reset_at_ns: int
+
+    @property
+    def is_low(self) -> bool:
+        """Whether a caller should know: a fifth is left, or less."""
+        return 5 * self.remaining <= self.allowed
+
+
+SpentToday = Callable[[str, int], Spent]
+"""What was read since an instant under a grant or package; asked once a day, if it has a budget."""
+
 DayTotals = Callable[[str, int], Amount]
 """What was disclosed for a grant since an instant (UTC ns); asked once per grant and day."""
 
@@ -57,10 +84,12 @@ class Quotas:
     rules: LimitRules
     clock: Callable[[], int]
     day_totals: DayTotals = lambda _grant, _since: Amount()
+    spent_today: SpentToday = lambda _held, _since: Spent()
     _units: Mapping[int, Bucket] = field(init=False)
     _in_flight: Counter[str] = field(default_factory=Counter[str])
     _day: int = -1
     _disclosed: dict[str, Amount] = field(default_factory=dict[str, Amount])
+    _spent: dict[str, Spent] = field(default_factory=dict[str, Spent])
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
@@ -74,8 +103,10 @@ class Quotas:
     def enter(self, authority: ReadAuthority, cost: int) -> None:
         """Take `cost` units and a place in flight; `leave` gives the place back.
 
-        Raises: RateLimitExceeded (`limit` `concurrency` or `requests`).
+        Raises: RateLimitExceeded (`limit` `concurrency` or `requests`), QuotaExceeded when the
+            owner's budget of requests is used up.
         """
+        self._learn_spent(authority)
         factor, holder = _factor(authority), authority.holder
         with self._lock:
             if 0 < self.rules.in_flight * factor <= self._in_flight[holder]:
@@ -86,6 +117,7 @@ class Quotas:
                 )
             if self._limits_requests:
                 self._units[factor].take(holder, cost)
+            self._count_request(authority)
             self._in_flight[holder] += 1
 
     def leave(self, authority: ReadAuthority) -> None:
@@ -104,16 +136,25 @@ class Quotas:
         missing = bucket.capacity - remaining
         return RateStatus(bucket.capacity, remaining, -(-missing // bucket.refill))
 
-    def disclose(self, amounts: Mapping[str, Amount]) -> None:
+    def left(self, authority: ReadAuthority) -> list[BudgetLeft]:
+        """What remains of the budget that the owner set, bound by bound."""
+        with self._lock:
+            spent = self._spent.get(authority.held_id)
+        return [] if spent is None else self._left(authority, spent)
+
+    def disclose(self, authority: ReadAuthority, amounts: Mapping[str, Amount]) -> None:
         """Enter what an answer would disclose, by grant; all of it or nothing.
 
         Raises: QuotaExceeded (`limit` `records` or `bytes`).
         """
+        self._learn_spent(authority)
+        total = sum(amounts.values(), Amount())
         for grant_id in amounts:
             self._learn_day(grant_id)
         with self._lock:
             for grant_id, amount in amounts.items():
                 self._check_quota(self._disclosed.get(grant_id, Amount()) + amount)
+            self._spend(authority, total)
             for grant_id, amount in amounts.items():
                 self._disclosed[grant_id] = self._disclosed.get(grant_id, Amount()) + amount
 
@@ -121,12 +162,77 @@ class Quotas:
     def _limits_requests(self) -> bool:
         return self.rules.units_per_second > 0 and self.rules.burst > 0
 
-    def _learn_day(self, grant_id: str) -> None:
+    def _left(self, authority: ReadAuthority, spent: Spent) -> list[BudgetLeft]:
+        budget = authority.budget or ReadingBudget()
+        reset_at_ns = (self.clock() // DAY_NANOSECONDS + 1) * DAY_NANOSECONDS
+        return [
+            BudgetLeft(limit, allowed, max(0, allowed - used), reset_at_ns)
+            for limit, allowed, used in (
+                ("requests", budget.requests, spent.requests),
+                ("records", budget.records, spent.amount.records),
+                ("bytes", budget.size_bytes, spent.amount.size_bytes),
+            )
+            if allowed is not None
+        ]
+
+    def _count_request(self, authority: ReadAuthority) -> None:
+        spent = self._spent.get(authority.held_id)
+        if spent is None:
+            return
+        for left in self._left(authority, spent):
+            if left.limit == "requests" and left.remaining == 0:
+                raise self._over_budget(left)
+        self._spent[authority.held_id] = replace(spent, requests=spent.requests + 1)
+
+    def _spend(self, authority: ReadAuthority, amount: Amount) -> None:
+        spent = self._spent.get(authority.held_id)
+        if spent is None:
+            return
+        asked = {"records": amount.records, "bytes": amount.size_bytes}
+        for left in self._left(authority, spent):
+            if asked.get(left.limit, 0) > left.remaining:
+                raise self._over_budget(left)
+        self._spent[authority.held_id] = replace(spent, amount=spent.amount + amount)
+
+    def _over_budget(self, left: BudgetLeft) -> QuotaExceeded:
+        until = render_instant(left.reset_at_ns)
+        fewer = left.limit == "records" and left.remaining > 0
+        ask = "ask for fewer records, or go on" if left.remaining else "go on"
+        return QuotaExceeded(
+            f"The owner lets this access read {left.allowed:,} {left.limit} a day, and"
+            f" {left.remaining:,} remain: {ask} after {until}.",
+            retry_after_seconds=(left.reset_at_ns - self.clock()) // NANOSECONDS + 1,
+            limit=left.limit,
+            remaining=left.remaining,
+            resets_at=until,
+            recovery={"limit": str(left.remaining)} if fewer else None,
+        )
+
+    def _turn_day(self) -> int:
+        """The day it is; what was counted on another is forgotten."""
         day = self.clock() // DAY_NANOSECONDS
         with self._lock:
             if day != self._day:
                 self._day = day
                 self._disclosed.clear()
+                self._spent.clear()
+        return day
+
+    def _learn_spent(self, authority: ReadAuthority) -> None:
+        """Count for whoever has a budget, from what was read before it was counted here."""
+        held_id, day = authority.held_id, self._turn_day()
+        with self._lock:
+            if authority.budget is None:
+                self._spent.pop(held_id, None)
+            known = authority.budget is None or held_id in self._spent
+        if not known:
+            spent = self.spent_today(held_id, day * DAY_NANOSECONDS)
+            with self._lock:
+                self._spent.setdefault(held_id, spent)
+
+    def _learn_day(self, grant_id: str) -> None:
+        day = self._turn_day()
+        with self._lock:
             known = grant_id in self._disclosed
         if not known:
             amount = self.day_totals(grant_id, day * DAY_NANOSECONDS)
@@ -146,6 +252,22 @@ class Quotas:
                     retry_after_seconds=wait,
                     limit=limit,
                 )
+
+
+def budget_low(left: BudgetLeft) -> Warning:
+    """What a caller is told before the budget that the owner set ends."""
+    until = render_instant(left.reset_at_ns)
+    return Warning(
+        "budget_low",
+        f"Before this answer {left.remaining:,} of the {left.allowed:,} {left.limit} remained that"
+        f" the owner lets this access read a day; the next day begins {until}.",
+        detail={
+            "limit": left.limit,
+            "allowed": left.allowed,
+            "remaining": left.remaining,
+            "resets_at": until,
+        },
+    )
 
 
 def totals_in(log: DisclosureStore) -> DayTotals:

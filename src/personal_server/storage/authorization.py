@@ -318,6 +318,67 @@ class AuditRow(AuthorizationRow, table="audit_events"):
     link: Cell[bytes | None] = column(default=None)
 
 
+class ReadingSpanRow(AuthorizationRow, table="reading_spans"):
+    """What was read under a grant or package in a minute or an hour (`seconds`), in figures."""
+
+    held_id: Cell[str] = column(key=True)
+    seconds: Cell[int] = column(key=True)
+    start_ns: Cell[int] = column(key=True)
+    requests: Cell[int]
+    records: Cell[int]
+    size_bytes: Cell[int]
+    searches: Cell[int]
+    empty_searches: Cell[int]
+    new_words: Cell[int]
+    unknown_keys: Cell[int]
+
+
+class ReadingWordsRow(AuthorizationRow, table="reading_words"):
+    """A salted sketch of the words that were searched for, until it ends."""
+
+    held_id: Cell[str] = column(key=True)
+    salt: Cell[bytes]
+    seen: Cell[bytes]
+    ends_at_ns: Cell[int]
+
+
+class ReadingLimitsRow(AuthorizationRow, table="reading_limits"):
+    """What an owner allows of a grant or package on a UTC day, and whether an alarm pauses it.
+
+    `None` is no limit of its own, and of `pauses` what the server is set to.
+    """
+
+    held_id: Cell[str] = column(key=True)
+    records_per_day: Cell[int | None] = column(default=None)
+    bytes_per_day: Cell[int | None] = column(default=None)
+    requests_per_day: Cell[int | None] = column(default=None)
+    pauses: Cell[bool | None] = column(default=None)
+
+
+class ReadingAlarmRow(AuthorizationRow, table="reading_alarms"):
+    """Something unusual in what was read; `detail` are figures, or the stream of a canary."""
+
+    alarm_id: Cell[str] = column(key=True)
+    held_id: Cell[str] = column(indexed=True)
+    client_id: Cell[str | None]
+    rule: Cell[str]
+    at_ns: Cell[int]
+    detail: Cell[JsonObject]
+    paused: Cell[bool]
+    dismissed_at_ns: Cell[int | None] = column(default=None)
+
+
+class CanaryRow(AuthorizationRow, table="canaries"):
+    """A record that the owner planted, and when it was given to whom last."""
+
+    connection_id: Cell[str] = column(key=True)
+    stream: Cell[str] = column(key=True)
+    key: Cell[str] = column(key=True)
+    planted_at_ns: Cell[int]
+    disclosed_at_ns: Cell[int | None] = column(default=None)
+    disclosed_to: Cell[str | None] = column(default=None)
+
+
 ROW_TYPES: tuple[type[AuthorizationRow], ...] = (
     OwnerRow,
     OwnerLinkRow,
@@ -337,6 +398,11 @@ ROW_TYPES: tuple[type[AuthorizationRow], ...] = (
     RefreshTokenRow,
     TokenRow,
     AuditRow,
+    ReadingSpanRow,
+    ReadingWordsRow,
+    ReadingLimitsRow,
+    ReadingAlarmRow,
+    CanaryRow,
 )
 
 

@@ -18,6 +18,7 @@ import starlette.requests
 from starlette.types import Receive, Scope
 
 from personal_server.domain.authority import ReadAuthority
+from personal_server.domain.envelope import Warning
 from personal_server.domain.possession import PROOF_ALGORITHMS, PresentedToken, SentProof
 from personal_server.errors import (
     AuthenticationRequired,
@@ -115,7 +116,8 @@ class Request:
     Shapes: `route_name` is method and pattern; `path` holds the decoded variable segments;
         `raw_path` and `raw_query` are as received; `body` is the whole body, `spool` a file of it
         for spooled routes; `headers` have lower-case names; `snapshot` is the state of the store
-        that the caller of a read was identified in, and that the read is answered from.
+        that the caller of a read was identified in, and that the read is answered from; `warnings`
+        are those that any answer to the caller has.
     Units: `now_ns` UTC nanoseconds.
     """
 
@@ -133,6 +135,7 @@ class Request:
     spool: BinaryIO | None = None
     method: str = "GET"
     snapshot: object = None
+    warnings: tuple[Warning, ...] = ()
 
     @property
     def self_link(self) -> str:

@@ -137,6 +137,7 @@ def test_a_released_directory_answers_as_its_own_server_did(tmp_path: Path, name
             pass
         recorder = DisclosureRecorder(stores.disclosures, clock)
         server = compose(settings, stores, recorder, GuardedFetch())
-        site = Whole(server, clock, Browser(server.app, ORIGIN), Browser(server.app, ORIGIN))
+        browsers = (Browser(server.app, ORIGIN), Browser(server.app, ORIGIN))
+        site = Whole(server, clock, *browsers, recorder)
         assert asked(site, then["tokens"], then["blob_id"]) == then["answers"]
         recorder.close()

@@ -16,12 +16,22 @@ from typing import Any, cast
 import pytest
 
 from personal_server.domain.source_item import Skipped, SourceRecord
-from tests.sources.reading import read_path
+from tests.sources.reading import read_path, records_of
 from tests.sources.specimens import SPECIMENS
 from tests.sources.specimens.files import Files, as_folder
+from tests.sources.specimens.table import ODD
 
 # What stands beside an entry, such as a file that is missing, is no entry of its own.
-BESIDE = frozenset({"missing_attachment", "attachment_too_large", "unknown_rule"})
+BESIDE = frozenset(
+    {
+        "missing_attachment",
+        "attachment_too_large",
+        "unknown_rule",
+        "no_value",
+        "before_header",
+        "no_account_number",
+    }
+)
 
 
 def _lines(pattern: bytes) -> Callable[[bytes], int]:
@@ -79,3 +89,32 @@ def test_every_entry_is_a_record_or_named(key: str, tmp_path: Path) -> None:
     records = [i for i in items if isinstance(i, SourceRecord) and i.stream in streams]
     skips = [i for i in items if isinstance(i, Skipped) and i.code not in BESIDE]
     assert sum(map(count, files.values())) == len(records) + len(skips)
+
+
+# What stands in the lines of each odd table, read by eye: the cells of every row, as text.
+CELLS = {
+    "no names.csv": [
+        ("2024-01-05", "Coffee", "3.1"),
+        ("2024-01-06", "Tea", "2.0"),
+        ("2024-01-06", "Tea", "2.0"),
+    ],
+    "films.csv": [("Metropolis",), ("Stalker, the long one",)],
+    "amounts.csv": [("2024-01-05", "1", ""), ("2024-01-06", "3", ""), ("2024-01-07", "5", "6")],
+    "account.csv": [("2024-01-30", "Bäcker", "-3.1")],
+    "quote.csv": [("2", 'well "said"', "good"), ("3", "so", "good")],
+    "mac.csv": [("José", "Málaga"), ("Zoë", "Genève")],
+    "wide.tsv": [("Zoë", "1"), ("Ida", "2")],
+}
+
+
+@pytest.mark.parametrize("name", sorted(ODD))
+def test_every_cell_of_a_table_is_a_value(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(ODD[name])
+    found = [
+        sorted(str(value) for field, value in each.items() if field != "id" and value is not None)
+        for each in records_of(read_path(tmp_path / name))
+    ]
+    shown = [sorted(cell for cell in row if cell) for row in CELLS[name]]
+    if name == "quote.csv":  # its first column is the key, called `id` as that of the record is
+        shown = [sorted(cells[1:]) for cells in CELLS[name]]
+    assert found == shown

@@ -390,6 +390,7 @@ _UNREAD = {
     "costly": "that takes too long or too much memory to look at",
     "archives": "that is a zip further inside: import it by its name",
     "wide": "in UTF-16: save it as UTF-8",
+    "tables": "that is a table: import it by itself, or add `--as table`",
 }
 
 

@@ -27,7 +27,8 @@ from personal_server.sources.google.reader import GoogleSource
 from personal_server.sources.mail import MailSource
 from personal_server.sources.notes import NotesSource
 from personal_server.sources.slack import SlackSource
-from personal_server.sources.tables.files import looks_like_table
+from personal_server.sources.tables.csv_file import SUFFIXES
+from personal_server.sources.tables.files import could_be_table, looks_like_table
 from personal_server.sources.tables.reader import Guidance, TableSource
 from personal_server.sources.telegram import TelegramSource
 from personal_server.sources.whatsapp import WhatsAppSource
@@ -49,7 +50,7 @@ SOURCES: tuple[SourceReader, ...] = (
 )
 
 UNGUIDED = Guidance()
-SEE_SOURCES = "See `pdpp sources` for what can be read, or name one with `--as KEY`."
+SEE_SOURCES = "See `pdpp sources` for what can be read."
 _LOOKED_AT = 100
 _WIDE = (BOM_UTF16_LE, BOM_UTF16_BE)
 
@@ -109,7 +110,9 @@ def reading_as(export: Export, source: SourceReader, guidance: Guidance = UNGUID
     """
     if not any(member.size_bytes for member in export.members):
         raise _unrecognized(export)
-    found = source.recognize(export) or Claim(export.members, "you said so")
+    is_table = isinstance(source, TableSource)
+    found = source.every_table(export) if is_table else source.recognize(export)
+    found = found or Claim(export.members, "you said so")
     return _reading(source, export.only(found.members), found.why, guidance)
 
 
@@ -126,7 +129,7 @@ def unread_of(export: Export, readers: Sequence[Export]) -> dict[str, list[str]]
     """The files that nobody read, by what they are.
 
     Shapes: `costly` to look at, `unreadable`, `archives` further inside, `wide` (UTF-16) or
-        `unknown`.
+        `unknown`; `tables` among other things.
     """
     named = export.path.is_dir()
     sorts: dict[str, list[str]] = {}
@@ -148,6 +151,8 @@ def _sort_of(member: ExportMember) -> str:
         head = b""
     if member.suffix == ".zip":
         return "archives"
+    if could_be_table(head) if member.suffix in SUFFIXES else looks_like_table(head):
+        return "tables"
     return "wide" if head.startswith(_WIDE) else "unknown" if head else "unreadable"
 
 
@@ -175,12 +180,47 @@ def _unrecognized(export: Export) -> ExportError:
     elif any(head.startswith(_WIDE) for head in heads):
         sentence = "It is written in UTF-16."
         next_step = "Save it as UTF-8 (or CSV UTF-8), and import that."
-    elif len(heads) > 1 and any(map(looks_like_table, heads)):
-        sentence = "It holds several tables."
-        next_step = "Unpack it if it is a zip, and import each file by itself."
+    elif any(map(looks_like_table, heads)):
+        sentence = "Some of its files are tables, beside others that no source knows."
+        next_step = "Import the tables with `--as table`."
     else:
-        sentence, next_step = "No source knows this content.", SEE_SOURCES
+        sentence, next_step = _unknown(heads[0])
     return ExportNotRecognized(sentence, next_step)
+
+
+# What begins so, and what can be done with it.
+_KNOWN = (
+    (b"%PDF", "It is a PDF", "Look for an export as CSV, OFX or JSON where it came from."),
+    (b"\x89PNG", "It is a picture", "Pictures come in with the mails and chats they belong to."),
+    (
+        b"\xff\xd8\xff",
+        "It is a picture",
+        "Pictures come in with the mails and chats they belong to.",
+    ),
+    (
+        b"\xd0\xcf\x11\xe0",
+        "It is a document of Office",
+        "Save a sheet as CSV (UTF-8), and import that.",
+    ),
+)
+
+
+def _unknown(head: bytes) -> tuple[str, str]:
+    """What a file is that no source knows, and what works."""
+    known = next(((what, step) for mark, what, step in _KNOWN if head.startswith(mark)), None)
+    if known:
+        return f"{known[0]}, which no source reads.", known[1]
+    if head.lstrip().startswith((b"{", b"[")):
+        return (
+            "It is JSON of a form that no source knows.",
+            "One object a line can be read: save it so, and import that.",
+        )
+    if could_be_table(head):
+        return (
+            "It is text of a form that no source knows.",
+            f"{SEE_SOURCES} `--as table` reads it row by row.",
+        )
+    return "It is neither text nor anything that a source knows.", SEE_SOURCES
 
 
 def _head(member: ExportMember) -> bytes:

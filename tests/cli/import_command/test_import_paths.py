@@ -84,14 +84,16 @@ def test_what_is_left_is_told_by_why_it_was_left(machine: Machine, tmp_path: Pat
     files = {
         "Inbox": MAIL,
         "letter.docx": b"\x00unknown",
-        "wide.csv": "a,b\n1,2\n".encode("utf-16"),
+        "wide.txt": "Dear Sir".encode("utf-16"),
+        "table.csv": "a,b\n1,2\n".encode("utf-16"),
         "deeper/inner.zip": as_zip({"Inbox": MAIL}, tmp_path / "inner.zip").read_bytes(),
         "empty.txt": b"",
     }
     _, printed = machine.run("import", as_zip(files, tmp_path / "all.zip"))
     (left,) = printed["not_read"]
     assert left["unknown"] == {"count": 1, "examples": ["letter.docx"]}
-    assert left["wide"]["examples"] == ["wide.csv"]
+    assert left["wide"]["examples"] == ["wide.txt"]
+    assert left["tables"]["examples"] == ["table.csv"]
     assert left["archives"]["examples"] == ["deeper/inner.zip"]
 
 
@@ -114,9 +116,11 @@ def test_a_damaged_file_that_nobody_knows_ends_with_the_code_of_damage(
         ({}, "nothing in it"),
         ({"empty.txt": b""}, "nothing in it"),
         ({"a.zip": b"PK\x03\x04", "b/c.zip": b"PK\x03\x04"}, "zip files"),
-        ({"wide.csv": "a,b\n1,2\n".encode("utf-16")}, "UTF-16"),
-        ({"a.csv": b"a,b\n1,2\n", "b.csv": b"c,d\n1,2\n"}, "several tables"),
-        ({"letter.txt": b"Dear Sir"}, "knows"),
+        ({"wide.txt": "Dear Sir".encode("utf-16")}, "UTF-16"),
+        ({"a.csv": b"a,b\n1,2\n", "b": b"\x00", "c": b"\x01"}, "--as table"),
+        ({"a.pdf": b"%PDF-1.4"}, "PDF"),
+        ({"a.json": b'{"a": [1,\n2]}'}, "JSON"),
+        ({"letter.txt": b"Dear Sir"}, "--as table"),
     ],
 )
 def test_what_nobody_knows_is_refused_with_what_to_do(
@@ -124,7 +128,7 @@ def test_what_nobody_knows_is_refused_with_what_to_do(
 ) -> None:
     code, printed = machine.run("import", as_zip(files, tmp_path / "export.zip"))
     assert (code, printed["error"]["code"]) == (65, "export_not_recognized")
-    assert word in printed["error"]["message"]
+    assert word in printed["error"]["message"] + printed["error"]["next_step"]
     assert printed["error"]["next_step"]
 
 

@@ -255,4 +255,18 @@ def test_a_bank_s_table_has_words_before_its_header_and_commas_in_its_amounts(
     first, second = records_of(items)
     assert (first["Buchungstag"], first["Empf_nger"]) == ("2024-01-30", "Bäcker & Co")
     assert (first["Betrag"], second["Betrag"]) == (-3.1, 2500)
-    assert skips_of(items) == []
+    assert skips_of(items) == ["before_header"]
+
+
+def test_columns_beyond_the_limit_are_named_and_cost_no_other_table(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    with closing(sqlite3.connect(path)) as database:
+        database.execute(f"CREATE TABLE wide ({', '.join(f'c{n}' for n in range(1900))})")
+        database.execute("INSERT INTO wide (c0, c1) VALUES (1, 2)")
+        database.execute("CREATE TABLE u (name TEXT)")
+        database.execute("INSERT INTO u VALUES ('good')")
+        database.commit()
+    items = read_path(path)
+    assert records_of(items, "u")[0]["name"] == "good"
+    assert records_of(items, "wide")[0]["c1"] == 2
+    assert skips_of(items) == ["too_large"]

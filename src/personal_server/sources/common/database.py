@@ -27,7 +27,7 @@ from personal_server.sources.common.text import decoded
 SQLITE = b"SQLite format 3\x00"
 LARGEST_VALUE_BYTES = 16 * 1024 * 1024
 LARGEST_PACKED_BYTES = 64 * 1024 * 1024
-MOST_COLUMNS = 500
+MOST_COLUMNS = 2_000  # a schema with more is not even parsed, and no table of the file read
 Cell = int | float | str | bytes | None
 _ALLOWED = frozenset({apsw.SQLITE_SELECT, apsw.SQLITE_READ, apsw.SQLITE_FUNCTION})
 _SWITCHES = {

@@ -60,6 +60,8 @@ _VALUES: dict[str, Callable[[str], Json]] = {
     "boolean": lambda text: text.lower() == "true",
 }
 _NO_INSTANTS = set(SPELLINGS) - set(EPOCHS)
+# How programs write that there is no value, where a number or a day should be.
+_NO_VALUES = frozenset({"", "nan", "n/a", "na", "#n/a", "null", "none", "nil", "-", "–", "—", "?"})
 _DISTINCT_KEPT = 1000
 _GROUPS = 200
 _KEY_NAMES = ("id", "key", "uuid", "guid")
@@ -97,6 +99,7 @@ class Survey:
     def __init__(self) -> None:
         self._columns: dict[str, _Statistics] = {}
         self._rows = 0
+        self.has_more_columns = False
 
     def add(self, values: dict[str, Json]) -> None:
         """Learn from one row."""
@@ -106,8 +109,10 @@ class Survey:
                 if name not in self._columns:
                     most = _MOST_KEYS if is_key_name(name) else _DISTINCT_KEPT
                     spellings = set(SPELLINGS) if is_time_name(name) else _NO_INSTANTS
-                    self._columns[name] = _Statistics(most, set(spellings))
+                    self._columns[name] = _Statistics(most, set(spellings), set(spellings))
                 self._columns[name].add(value)
+            else:
+                self.has_more_columns = True
 
     def columns(self) -> tuple[TableColumn, ...]:
         """The columns in their order, with one key, one time and one title at most."""
@@ -150,6 +155,8 @@ class _Statistics:
 
     most_distinct: int
     spellings: set[str]
+    spellings_of_values: set[str]
+    valued: int = 0
     distinct: set[int] = field(default_factory=set[int])
     filled: int = 0
     repeated: bool = False
@@ -159,7 +166,11 @@ class _Statistics:
         if value is None or value == "":
             return
         self.filled += 1
-        self.spellings &= spellings_of(value)
+        found = spellings_of(value)
+        self.spellings &= found
+        if not says_nothing(value):
+            self.valued += 1
+            self.spellings_of_values &= found
         mark = hash(str(value))
         self.repeated |= mark in self.distinct
         if self.repeated and len(self.distinct) > _DISTINCT_KEPT:
@@ -171,7 +182,11 @@ class _Statistics:
 
     @property
     def spelling(self) -> str:
-        return agreed(self.spellings) if self.filled else "string"
+        spelling = agreed(self.spellings) if self.filled else "string"
+        if spelling in ("string", "json") and self.valued:
+            of_values = agreed(self.spellings_of_values)
+            return spelling if of_values in ("string", "json") else of_values
+        return spelling
 
     @property
     def kind(self) -> str:
@@ -205,6 +220,7 @@ def spellings_of(value: Json) -> set[str]:
         return {"number", "json"} | _instants(value) if abs(value) < 1e300 else {"json"}
     if not isinstance(value, str):
         return {"json"}
+    value = value.strip()
     found = {name for name, pattern in _PATTERNS.items() if pattern.fullmatch(value)}
     found |= {name for name in _DAYS if _day(value, name) is not None}
     if "date" in found or (len(value) > 12 and value[:4].isdigit() and _is_instant(value)):
@@ -216,6 +232,11 @@ def _instants(number: float) -> set[str]:
     """The epochs that a number may be counted from; zero is an empty cell in all of them."""
     epoch = epoch_of(number)
     return set(EPOCHS) if number == 0 else {epoch.name} if epoch else set()
+
+
+def says_nothing(value: Json) -> bool:
+    """Whether a cell is filled with words for having no value, or with blanks."""
+    return isinstance(value, str) and value != "" and value.strip().lower() in _NO_VALUES
 
 
 def agreed(shared: AbstractSet[str]) -> str:
@@ -231,6 +252,10 @@ def typed(value: Json, spelling: str, zone: tzinfo) -> Json:
     """A cell as its column's type; None for an empty one. Raises: BadRecord."""
     if value is None or value == "":
         return None
+    if SPELLINGS[spelling] not in ("string", "json") and isinstance(value, str):
+        if says_nothing(value):
+            return None
+        value = value.strip()
     if spelling not in spellings_of(value):
         raise BadRecord("bad_record", "a cell does not fit the type of its column")
     if spelling in EPOCHS:

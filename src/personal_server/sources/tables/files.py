@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import BinaryIO
 
 from personal_server.domain.source_item import Data, Json, Skipped
 from personal_server.sources.common.database import (
@@ -25,11 +22,9 @@ from personal_server.sources.common.errors import ExportUnreadable
 from personal_server.sources.common.export import HEAD_BYTES, Export, ExportMember
 from personal_server.sources.common.json_stream import Element, json_lines
 from personal_server.sources.common.text import decoded, printable
+from personal_server.sources.tables.csv_file import CsvForm, charset_of, form_of, rows_of_csv
 
-LONGEST_CELL_CHARS = 4 * 1024 * 1024
-_DELIMITERS = ",;\t|"
 _ALIKE = 0.6
-MOST_LINES_BEFORE = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +47,7 @@ class Table:
     key: str | None = None
     rows_before: int = 0
     stored: DatabaseTable | None = None
+    form: CsvForm | None = None
 
     @property
     def stream(self) -> str:
@@ -66,21 +62,30 @@ class Table:
             case "sqlite":
                 return _database_rows(self, self.stored) if self.stored else iter(())
             case _:
-                return _csv_rows(self.member)
+                return _csv_rows(self.member, self.form) if self.form else iter(())
 
 
 def looks_like_table(head: bytes) -> bool:
     """Whether the first bytes are those of a database, of JSON lines, or of equally wide rows."""
-    if is_database(head):
-        return True
+    return is_database(head) or _is_json_lines(head) or _is_csv(head, is_called_table=False)
+
+
+def could_be_table(head: bytes) -> bool:
+    """The same for a file whose name says that it is a table."""
+    return looks_like_table(head) or _is_csv(head, is_called_table=True)
+
+
+def _is_csv(head: bytes, *, is_called_table: bool) -> bool:
+    return form_of(head, is_called_table=is_called_table) is not None
+
+
+def _is_json_lines(head: bytes) -> bool:
     if b"\x00" in head:
         return False
     lines = [line for line in decoded(head).splitlines() if line.strip()]
     whole = lines[:-1] if len(lines) > 1 and len(head) >= HEAD_BYTES else lines
     objects = [line for line in whole[:20] if line.startswith("{") and line.endswith("}")]
-    if objects and len(objects) >= _ALIKE * len(whole[:20]):
-        return True
-    return _dialect_of(head) is not None
+    return bool(objects) and len(objects) >= _ALIKE * len(whole[:20])
 
 
 def slug(name: str) -> str:
@@ -88,9 +93,8 @@ def slug(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:50] or "data"
 
 
-def tables_of(export: Export) -> list[Table]:
-    """The tables of a single file. Raises: ExportUnreadable."""
-    member = export.members[0]
+def tables_of(export: Export, member: ExportMember) -> list[Table]:
+    """The tables of a file. Raises: ExportUnreadable."""
     head = member.head()
     name = Path(member.name).stem
     if is_database(head):
@@ -102,95 +106,28 @@ def tables_of(export: Export) -> list[Table]:
                 "The database is damaged, encrypted, or left in the middle of a change.",
                 unreadable.next_step,
             ) from None
-    kind = "jsonl" if head.lstrip().startswith(b"{") else "csv"
-    return [Table(name, member, kind, export)]
+    if head.lstrip().startswith(b"{"):
+        return [Table(name, member, "jsonl", export)]
+    form = form_of(head, is_called_table=True)
+    if form is None:
+        raise ExportUnreadable(
+            "It holds no rows of text.", "Save it as CSV (UTF-8), and import that."
+        )
+    form = replace(form, charset=charset_of(member))
+    return [Table(name, member, "csv", export, form=form)]
 
 
-@dataclass(frozen=True, slots=True)
-class _Dialect:
-    """What separates the cells, and the row that names them."""
-
-    delimiter: str
-    header: list[str]
-
-
-def _dialect_of(head: bytes) -> _Dialect | None:
-    """The delimiter and the header that most rows after it are as wide as; the widest wins."""
-    found: list[_Dialect] = []
-    text = decoded(head)
-    for delimiter in _DELIMITERS:
-        try:
-            rows = [row for row in csv.reader(io.StringIO(text), delimiter=delimiter) if row]
-        except csv.Error:
-            return None
-        rows = rows[:-1] if len(head) >= HEAD_BYTES else rows
-        for number, header in enumerate(rows[:MOST_LINES_BEFORE]):
-            after = rows[number + 1 :]
-            alike = sum(len(row) == len(header) for row in after)
-            if after and _is_header(header) and alike >= _ALIKE * len(after):
-                found.append(_Dialect(delimiter, header))
-                break
-    return max(found, key=lambda each: len(each.header), default=None)
-
-
-def _is_header(cells: list[str]) -> bool:
-    """Names are short, different, and not numbers; the last may be missing."""
-    names = [cell.strip() for cell in (cells if cells[-1].strip() else cells[:-1])]
-    named = all(name and len(name) <= 80 and not name[0].isdigit() for name in names)
-    return len(names) > 1 and named and len(set(names)) == len(names)
-
-
-def _csv_rows(member: ExportMember) -> Iterator[TableRow | Skipped]:
-    """Rows after a header, which banks put words before; cells beyond it are a fault of the row."""
-    dialect = _dialect_of(member.head()) or _Dialect(",", [])
-    csv.field_size_limit(LONGEST_CELL_CHARS)
-    with member.open() as stream:
-        lines = _Lines(stream)
-        reader = csv.reader(lines, delimiter=dialect.delimiter)
-        header: list[str] | None = None
-        while True:
-            begin = lines.offset
-            try:
-                cells = next(reader, None)
-            except csv.Error:
-                where = member.where(begin)
-                yield Skipped(where, "bad_record", "the row cannot be cut", member.offset + begin)
-                continue
-            if cells is None:
-                return
-            if header is None and cells != dialect.header and dialect.header:
-                continue
-            if header is None:
-                header = [name or f"column_{n}" for n, name in enumerate(cells, 1)]
-            elif any(cells):
-                yield _csv_row(member, begin, header, cells)
-
-
-def _csv_row(
-    member: ExportMember, begin: int, header: list[str], cells: list[str]
-) -> TableRow | Skipped:
-    where, position = member.where(begin), member.offset + begin
-    if len(cells) > len(header):
-        return Skipped(where, "bad_record", "the row has more cells than the header", position)
-    return TableRow(position, where, dict(zip(header, cells, strict=False)))
-
-
-class _Lines:
-    """Decoded lines of a binary stream that know how far they have come."""
-
-    def __init__(self, stream: BinaryIO) -> None:
-        self._stream = stream
-        self.offset = 0
-
-    def __iter__(self) -> Iterator[str]:
-        return self
-
-    def __next__(self) -> str:
-        raw = self._stream.readline(LONGEST_CELL_CHARS)
-        if not raw:
-            raise StopIteration
-        self.offset += len(raw)
-        return decoded(raw)
+def _csv_rows(member: ExportMember, form: CsvForm) -> Iterator[TableRow | Skipped]:
+    """Rows by the names of their columns; cells beyond those are a fault of the row."""
+    for row in rows_of_csv(member, form):
+        where, position = member.where(row.offset), member.offset + row.offset
+        if row.code:
+            yield Skipped(where, row.code, row.reason, position)
+        elif len(row.cells) > form.width:
+            reason = "the row has more cells than the header"
+            yield Skipped(where, "bad_record", reason, position)
+        else:
+            yield TableRow(position, where, dict(zip(form.names, row.cells, strict=False)))
 
 
 def _json_rows(member: ExportMember) -> Iterator[TableRow | Skipped]:
@@ -218,9 +155,8 @@ def _database_tables(
         )
 
 
-def left_out(export: Export) -> Iterator[Skipped]:
+def left_out(export: Export, member: ExportMember) -> Iterator[Skipped]:
     """What of a database is no table that can be read: views, virtual tables, broken ones."""
-    member = export.members[0]
     if not is_database(member.head()):
         return
     with opened(export, member) as database:

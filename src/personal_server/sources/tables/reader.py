@@ -7,6 +7,7 @@ key, time and title instead.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -40,7 +41,12 @@ from personal_server.sources.common.declaration import (
     word,
 )
 from personal_server.sources.common.epochs import EPOCHS
-from personal_server.sources.common.errors import BadRecord, ExportTooCostly
+from personal_server.sources.common.errors import (
+    BadRecord,
+    ExportTooCostly,
+    ExportUnreadable,
+    MemberDamaged,
+)
 from personal_server.sources.common.export import Export, ExportMember
 from personal_server.sources.common.source import (
     MOST_REMEMBERED,
@@ -54,10 +60,18 @@ from personal_server.sources.common.source import (
     without_repeats,
 )
 from personal_server.sources.common.text import one_line
-from personal_server.sources.tables.columns import Survey, TableColumn, typed
+from personal_server.sources.tables.columns import (
+    MOST_COLUMNS,
+    Survey,
+    TableColumn,
+    says_nothing,
+    typed,
+)
+from personal_server.sources.tables.csv_file import SUFFIXES
 from personal_server.sources.tables.files import (
     Table,
     TableRow,
+    could_be_table,
     left_out,
     looks_like_table,
     slug,
@@ -75,6 +89,7 @@ class Guidance:
 
 
 KEY_FIELD = "id"
+UNGUIDED = Guidance()
 
 
 class TableSource:
@@ -93,13 +108,23 @@ class TableSource:
     )
 
     def recognize(self, export: Export) -> Claim | None:
-        """Claim a single file whose first lines agree on their columns."""
-        first = export.members[:1]
-        mine = list(matching(export.only(first), looks_like_table))
-        others = [each for member in mine for each in beside(export, member)]
-        if 1 + len(others) < len(export.members):
-            return None
-        return claim([*mine, *others] if mine else (), "it is a table")
+        """Claim a table, or the tables that make out most of a folder."""
+        named = list(matching(export, could_be_table, *SUFFIXES))
+        first = named or list(matching(export.only(export.members[:1]), looks_like_table))
+        alone = [*first, *(each for member in first for each in beside(export, member))]
+        if len(alone) == len(export.members):
+            return claim(alone, "it is a table" if len(first) == 1 else "its files are tables")
+        filled = sum(member.size_bytes > 0 for member in export.members)
+        return claim(named if 2 * len(named) >= filled else (), "its files are tables")
+
+    def every_table(self, export: Export) -> Claim | None:
+        """Claim whatever could be one, since the owner said so."""
+        named = {member.name for member in matching(export, could_be_table, *SUFFIXES)}
+        named |= {member.name for member in matching(export, looks_like_table)}
+        mine = [member for member in export.members if member.name in named]
+        return claim(
+            [*mine, *(e for member in mine for e in beside(export, member))], "you said so"
+        )
 
     def read(self, export: Export, start: int = 0) -> Iterator[SourceItem]:
         """Read as the columns say."""
@@ -111,16 +136,17 @@ class TableSource:
 
 
 class FittedTable:
-    """The source of one file, made from its columns."""
+    """The source of some files, made from their columns."""
 
     def __init__(self, export: Export, guidance: Guidance) -> None:
-        name = Path(export.members[0].name).stem
+        is_one = len(export.members) - len(_logs(export)) == 1
+        name = Path(export.members[0].name).stem if is_one else export.path.stem
         self.connector_key = f"{OWN_FILE_PREFIX}{slug(name)}"[:64]
-        self._fits = [_fit(table, guidance) for table in _tables(export)]
+        self._fits = _fits(_tables(export), guidance)
         streams = [stream_of(fit.table, fit.columns, fit.time) for fit in self._fits]
         detail = "; ".join(fit.words for fit in self._fits)
         self.declaration: Data = declaration(
-            self.connector_key, name[:200] or "Table", detail, streams
+            self.connector_key, name[:200] or "Table", detail[:2000], streams
         )
         self.how_to_export = TableSource.how_to_export
 
@@ -130,10 +156,12 @@ class FittedTable:
 
     def read(self, export: Export, start: int = 0) -> Iterator[SourceItem]:
         """Yield each row; one that does not fit its columns is reported."""
+        logs = _logs(export)
 
         def read_member(member: ExportMember) -> Iterator[SourceItem]:
-            if member == export.members[0]:
-                yield from left_out(export)
+            if member.name not in {fit.table.member.name for fit in self._fits} | logs:
+                yield Skipped(member.name, "bad_record", "it holds no table", member.offset)
+            yield from left_out(export, member)
             for fit in self._fits:
                 if fit.table.member.name == member.name:
                     rows = fit.read(export.zone)
@@ -143,14 +171,65 @@ class FittedTable:
         return beginning_at(start, each_member(export, read_member))
 
 
+def _logs(export: Export) -> set[str]:
+    """The names of files that are part of a database beside them."""
+    return {log.name for member in export.members for log in beside(export, member)}
+
+
 def _tables(export: Export) -> list[Table]:
-    """The tables of a single file. Raises: ExportUnreadable, ExportTooCostly."""
-    try:
-        BOOKMARK.beginning(export.members[0])
-    except BadRecord as bad:
-        next_step = "Import a part of it, or export it in another form."
-        raise ExportTooCostly(f"{bad.reason[0].upper()}{bad.reason[1:]}.", next_step) from None
-    return tables_of(export)
+    """The tables of all files, each of a name of its own; what cannot be begun is left.
+
+    Raises: ExportUnreadable, ExportTooCostly, if there is but one file.
+    """
+    found: list[Table] = []
+    logs = _logs(export)
+    members = [member for member in export.members if member.name not in logs]
+    for member in members:
+        try:
+            BOOKMARK.beginning(member)
+            found += tables_of(export, member)
+        except (BadRecord, ExportUnreadable, MemberDamaged) as error:
+            if len(members) > 1:
+                continue
+            if not isinstance(error, BadRecord):
+                raise
+            next_step = "Import a part of it, or export it in another form."
+            sentence = f"{error.reason[0].upper()}{error.reason[1:]}."
+            raise ExportTooCostly(sentence, next_step) from None
+    return _apart(found)
+
+
+def _apart(tables: list[Table]) -> list[Table]:
+    """Tables of one name are told apart by the folders they lie in, else by numbers."""
+    names = Counter(table.stream for table in tables)
+    longer = [
+        replace(each, name=each.member.name.rpartition(".")[0])
+        if names[each.stream] > 1 and each.kind != "sqlite"
+        else each
+        for each in tables
+    ]
+    taken: set[str] = set()
+    apart: list[Table] = []
+    for table in longer:
+        is_taken = table.stream in taken
+        apart.append(replace(table, name=f"{table.name[:40]} {len(apart)}") if is_taken else table)
+        taken.add(apart[-1].stream)
+    return apart
+
+
+def _fits(tables: list[Table], guidance: Guidance) -> list[_Fit]:
+    """Each table with its roles; a column that the owner names has to be in one of them."""
+    fits: list[_Fit] = []
+    faults: list[BadRecord] = []
+    for table in tables:
+        try:
+            fits.append(_fit(table, guidance))
+        except BadRecord as bad:
+            faults.append(bad)
+            fits.append(_fit(table, UNGUIDED))
+    if faults and len(faults) == len(tables):
+        raise faults[0]
+    return fits
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +240,7 @@ class _Fit:
     columns: tuple[TableColumn, ...]
     key: str | None
     time: str | None
+    has_more_columns: bool = False
 
     @property
     def words(self) -> str:
@@ -174,11 +254,16 @@ class _Fit:
         counted = {c.name: EPOCHS[c.spelling] for c in self.columns if c.spelling in EPOCHS}
         times = [f"{name}: {epoch.words}" for name, epoch in counted.items()]
         guess = ", ".join([*(f"{role}: {name}" for role, name in roles.items() if name), *times])
+        guess += f", {self.table.form.words}" if self.table.form and self.table.form.words else ""
         return f"{self.table.name} ({guess})"
 
     def read(self, zone: tzinfo) -> Iterator[SourceItem]:
         """The rows as records; times without a zone are of that one."""
         alike: dict[str, int] = {}
+        if self.has_more_columns:
+            reason = f"its columns beyond the first {MOST_COLUMNS} are left out"
+            first = self.table.member.offset + self.table.rows_before
+            yield Skipped(self.table.name, "too_large", reason, first)
         for row in self.table.rows():
             if isinstance(row, Skipped):
                 yield row
@@ -189,12 +274,18 @@ class _Fit:
 
     def _records(self, row: TableRow, zone: tzinfo, alike: dict[str, int]) -> list[SourceItem]:
         data: Data = {}
+        beside: list[SourceItem] = []
         for column in self.columns:
+            if column.kind not in ("string", "json") and says_nothing(
+                row.values.get(column.source_name)
+            ):
+                reason = "a cell says that there is no value (NaN, N/A, a blank); it is kept empty"
+                beside.append(Skipped(row.where, "no_value", reason, row.position))
             value = typed(row.values.get(column.source_name), column.spelling, zone)
             if value is not None or column.name != self.time:
                 data[column.name] = value
         data[KEY_FIELD] = self._key(row, data, alike)
-        return [SourceRecord(self.table.stream, data, row.position)]
+        return [SourceRecord(self.table.stream, data, row.position), *beside]
 
     def _key(self, row: TableRow, data: Data, alike: dict[str, int]) -> str:
         """What names a row: its key, else its content and how many like it came before."""
@@ -233,7 +324,7 @@ def _fit(table: Table, guidance: Guidance) -> _Fit:
         columns = tuple(replace(c, is_title=c.name == title) for c in columns)
     if key != KEY_FIELD:
         columns = tuple(replace(c, name="column_id") if c.name == KEY_FIELD else c for c in columns)
-    return _Fit(table, columns, key, time)
+    return _Fit(table, columns, key, time, survey.has_more_columns)
 
 
 def _column_named(columns: tuple[TableColumn, ...], name: str | None) -> str | None:

@@ -41,8 +41,9 @@ def kept_on_disk(running: Site, secrets: list[str]) -> list[str]:
 
 
 async def test_the_command_line_connects_by_device_code_and_serves(
-    owner: Owner, running: Site, tmp_path: Path
+    owner: Owner, running: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))  # where the key of the credential lies
     cache = str(tmp_path / ".pdpp")
     command = [sys.executable, "-m", "personal_server.cli", "connect", running.origin]
     options = ["--source", "bank", "--stream", "transactions", "--no-browser", "--json"]
@@ -101,8 +102,9 @@ async def tools_over_stdio(origin: str, cache: str) -> list[str]:
 
 
 async def test_the_command_line_connects_by_loopback(
-    owner: Owner, running: Site, tmp_path: Path
+    owner: Owner, running: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
     command = [sys.executable, "-m", "personal_server.cli", "connect", running.origin]
     options = ["--source", "bank", "--stream", "transactions:amount", "--loopback", "--no-browser"]
     cache = ["--cache-root", str(tmp_path / ".pdpp"), "--json"]

@@ -23,6 +23,7 @@ from personal_server.rs_client.credentials import (
     OwnerTokenRefused,
     ProviderUnavailable,
 )
+from personal_server.rs_client.port import HeldToken
 from personal_server.rs_client.refresh import CachedBearer, CachedCredential, NetworkTokenEndpoint
 
 NOW_NS = 1_795_000_000_000_000_000
@@ -132,13 +133,13 @@ def test_the_bearer_of_the_adapter_sends_the_old_token_where_refresh_fails(
 ) -> None:
     endpoint = FakeEndpoint(ProviderUnavailable("down", "wait"))
     bearer = CachedBearer(cached(tmp_path, endpoint, stored(PROVIDER, 0)))
-    assert anyio.run(bearer.bearer) == "pdpp_at_old"
+    assert anyio.run(bearer.bearer) == HeldToken("pdpp_at_old")
     assert anyio.run(bearer.renew, "pdpp_at_old") is None
 
 
 def test_the_bearer_of_the_adapter_renews_after_a_rejection(tmp_path: Path) -> None:
     bearer = CachedBearer(cached(tmp_path, FakeEndpoint(), stored(PROVIDER, 3000)))
-    assert anyio.run(bearer.renew, "pdpp_at_old") == "pdpp_at_1"
+    assert anyio.run(bearer.renew, "pdpp_at_old") == HeldToken("pdpp_at_1")
 
 
 class FakeServer(ThreadingHTTPServer):

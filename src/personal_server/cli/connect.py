@@ -39,6 +39,7 @@ from personal_server.rs_client.authorization_flows import (
 )
 from personal_server.rs_client.credential_cache import CredentialCache
 from personal_server.rs_client.credentials import (
+    Credential,
     CredentialError,
     Document,
     MetadataFailure,
@@ -55,6 +56,7 @@ from personal_server.rs_client.discovery import (
     discover,
     network_exchange,
 )
+from personal_server.rs_client.proof_keys import KeyRing, ProofKey, own_keys
 from personal_server.rs_client.refresh import CachedCredential, HttpTokenEndpoint
 
 CacheRoot = Annotated[Path | None, Parameter(name="--cache-root")]
@@ -69,6 +71,7 @@ class CommandContext:
     exchange: Callable[[], ProviderExchange] = network_exchange
     open_browser: Callable[[str], object] = webbrowser.open
     clock: Callable[[], int] = time.time_ns
+    keys: Callable[[], KeyRing] = own_keys
     waiting: PollWait = field(default_factory=lambda: PollWait(time.sleep, time.monotonic))
 
     def cache(self, root: Path | None) -> CredentialCache:
@@ -79,8 +82,16 @@ class CommandContext:
 
     def credential(self, root: Path | None, provider_url: str) -> CachedCredential:
         """A provider's cached credential, kept current."""
-        endpoint = HttpTokenEndpoint(self.exchange())
+        endpoint = HttpTokenEndpoint(self.exchange(), self.keys())
         return CachedCredential(self.cache(root), provider_url, endpoint, self.clock)
+
+    def forget_key(self, cache: CredentialCache, provider_url: str) -> None:
+        """Remove the key of a credential that is about to go, if there is one."""
+        try:
+            credential = cache.load(provider_url)
+        except CredentialError:
+            return
+        self.keys().forget(credential)
 
 
 @Parameter(name="*")
@@ -96,6 +107,9 @@ class ConnectFlags:
         Let the browser come back to this computer instead.
     browser
         Open the browser; with --no-browser only print the address.
+    bearer
+        Take a token that whoever has it can use, for tools that know no other; without this it
+        is bound to a key in your home, where the server does that.
     client_name
         How this computer calls itself.
     timeout
@@ -105,6 +119,7 @@ class ConnectFlags:
     device: Annotated[bool, Parameter(negative="")] = False
     loopback: Annotated[bool, Parameter(negative="")] = False
     browser: Annotated[bool, Parameter(name="--browser", negative="--no-browser")] = True
+    bearer: Annotated[bool, Parameter(negative="")] = False
     client_name: str | None = None
     timeout: Annotated[float | None, Parameter(validator=cyclopts.validators.Number(gt=0))] = None
 
@@ -142,10 +157,14 @@ def connect_command(around: CommandContext) -> Callable[..., None]:
             open_browser=around.open_browser if chosen.browser else None,
             client_name=chosen.client_name,
             waiting=replace(around.waiting, timeout=chosen.timeout),
+            keys=None if chosen.bearer else around.keys(),
         )
         cache = around.cache(cache_root)
         origin = normalize_provider_url(url)
+        known = _known(cache, origin)
         result = _connect(around.exchange(), cache, origin, options, around.clock)
+        if known is not None:
+            around.keys().forget(known)
         if json:
             print_json(result.as_json())
         else:
@@ -161,13 +180,17 @@ def registry_uri(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ConnectOptions:
-    """How to connect; `open_browser` `None` only prints the address."""
+    """How to connect.
+
+    `open_browser` `None` only prints the address, `keys` `None` takes a bearer.
+    """
 
     details: Details | None
     loopback: bool
     open_browser: Callable[[str], object] | None
     client_name: str | None
     waiting: PollWait
+    keys: KeyRing | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,23 +250,37 @@ def _connect(
     """Obtain and keep a credential.  Raises: CredentialError."""
     cache.prepare()
     provider = discover(exchange, origin)
+    if options.keys is not None and provider.takes_proofs:
+        exchange = replace(exchange, key=ProofKey())
     name = options.client_name or f"pdpp on {socket.gethostname()}"
     known = _known_client(cache, origin, name)
     client_id, tokens = _obtained(exchange, provider, name, known, options)
     document = _document(provider, client_id, name, tokens, clock())
+    key = exchange.key if str(tokens.get("token_type")).lower() == "dpop" else None
+    if key is not None and options.keys is not None:
+        options.keys.keep(key)
+        cast("Document", document["credential"])["dpop_jkt"] = key.jkt
+    exchange = replace(exchange, key=key)
     kind = _token_kind(exchange, provider, cast("str", tokens["access_token"]))
     cast("Document", document["credential"])["token_kind"] = kind
     path = cache.save(document)
     return _connected(exchange, provider, document, kind, path, cache)
 
 
-def _known_client(cache: CredentialCache, origin: str, name: str) -> str | None:
-    """The client that was registered for this directory before, under the same name."""
+def _known(cache: CredentialCache, origin: str) -> Credential | None:
+    """What is cached of a server, if that can be read."""
     try:
-        document = cache.load(origin).document
+        return cache.load(origin)
     except CredentialError:
         return None
-    client = cast("dict[str, object]", document["client"])
+
+
+def _known_client(cache: CredentialCache, origin: str, name: str) -> str | None:
+    """The client that was registered for this directory before, under the same name."""
+    known = _known(cache, origin)
+    if known is None:
+        return None
+    client = cast("dict[str, object]", known.document["client"])
     client_id = client.get("client_id")
     if not isinstance(client_id, str) or not client_id.startswith("cli_"):
         return None

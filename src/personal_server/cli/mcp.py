@@ -29,6 +29,8 @@ from personal_server.rs_client.credentials import (
     OwnerTokenRefused,
     normalize_provider_url,
 )
+from personal_server.rs_client.port import HeldToken
+from personal_server.rs_client.proof_keys import own_keys
 from personal_server.rs_client.refresh import CachedBearer, CachedCredential, NetworkTokenEndpoint
 from personal_server.settings import InvalidSetting, StdioSettings, adapter_from_env
 
@@ -61,9 +63,11 @@ def mcp_server(
     cache = CredentialCache(cache_root or settings.cache_root, warn=_warn)
     named = provider_url or settings.provider_url
     url = normalize_provider_url(named) if named else _only_provider(cache)
-    cached = CachedCredential(cache, url, NetworkTokenEndpoint(), time_ns)
+    keys = own_keys()
+    cached = CachedCredential(cache, url, NetworkTokenEndpoint(keys), time_ns)
     credential = cached.load_usable()
-    source = WatchedBearer(CachedBearer(cached))
+    keys.of(credential)
+    source = WatchedBearer(CachedBearer(cached, keys))
     kind_known = credential.token_kind is not None
     _serve(source, url, server_name or settings.server_name, settings, kind_known=kind_known)
     return 0
@@ -97,8 +101,8 @@ class WatchedBearer:
 
     source: CachedBearer
 
-    async def bearer(self) -> str:
-        """The bearer to send.
+    async def bearer(self) -> HeldToken:
+        """The token to send.
 
         Raises: RsUnreachable when the cache cannot be used.
         """
@@ -107,8 +111,8 @@ class WatchedBearer:
         except CredentialError as error:
             raise _unusable(error) from None
 
-    async def renew(self, rejected: str) -> str | None:
-        """A newer bearer of the same grant, or None.
+    async def renew(self, rejected: str) -> HeldToken | None:
+        """A newer token of the same grant, or None.
 
         Raises: RsUnreachable when the cache cannot be used.
         """

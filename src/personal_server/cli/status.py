@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, cast
 
@@ -73,6 +73,12 @@ def add_cached_access(app: cyclopts.App, around: CommandContext) -> None:
             Where the credentials are.
         """
         credential = around.credential(cache_root, normalize_provider_url(url)).current()
+        if credential.jkt is not None:
+            words().print(
+                "It is bound to a key of this account and worth nothing alone. For a tool that"
+                " takes a bearer, connect with --bearer.",
+                soft_wrap=True,
+            )
         if sys.stdout.isatty():
             words().print("This is a secret: whoever has it reads what you granted.")
         sys.stdout.write(credential.access_token + "\n")
@@ -102,6 +108,7 @@ def add_cached_access(app: cyclopts.App, around: CommandContext) -> None:
         cache = around.cache(cache_root)
         if not local:
             _give_back(around.exchange(), cache.load(origin))
+        around.forget_key(cache, origin)
         cache.remove(origin)
         if json:
             print_json({"provider_url": origin, "disconnected": True, "local": local})
@@ -187,7 +194,8 @@ def _window(bound: object) -> str:
 def _read_standing(around: CommandContext, root: Path | None, origin: str) -> AccessStatus:
     try:
         credential = around.credential(root, origin).current()
-        reply = around.exchange().get(f"{origin}/grants/current", credential.access_token)
+        exchange = replace(around.exchange(), key=around.keys().of(credential))
+        reply = exchange.get(f"{origin}/grants/current", credential.access_token)
     except CredentialError as error:
         return AccessStatus(origin, failure=error)
     if reply.status == 401:

@@ -128,6 +128,25 @@ class CredentialCache:
         with self._directory():
             return
 
+    def read_file(self, name: str) -> Document:
+        """Another document of the folder.
+
+        Raises: FileNotFoundError, CredentialInsecure, CredentialInvalid.
+        """
+        with self._directory() as directory:
+            return _document(directory, name, self.warn)
+
+    def keep_file(self, name: str, document: Document) -> None:
+        """Write such a document, making the directories.  Raises: CredentialInsecure."""
+        self.prepare()
+        with self._directory() as directory:
+            _replace(directory, name, document)
+
+    def remove_file(self, name: str) -> None:
+        """Remove such a document.  Raises: FileNotFoundError."""
+        with self._directory() as directory:
+            os.unlink(name, dir_fd=directory)
+
     def remove(self, provider_url: str) -> None:
         """Forget a provider."""
         with suppress(FileNotFoundError), self.locked(provider_url) as slot:

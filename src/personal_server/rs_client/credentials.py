@@ -121,7 +121,8 @@ class Credential:
     """A parsed document.
 
     Shapes: `document` is the whole file, unknown members included; the typed members are read
-        from it.  Units: `expires_at_ns` UTC nanoseconds, `None` when the file names no end.
+        from it; `jkt` is the thumbprint of the key that its tokens are bound to.
+        Units: `expires_at_ns` UTC nanoseconds, `None` when the file names no end.
     """
 
     document: Document = field(repr=False)
@@ -135,6 +136,7 @@ class Credential:
     resource: str | None
     grant_id: str | None
     grant_package_id: str | None
+    jkt: str | None = None
 
     def seconds_left(self, now_ns: int) -> float:
         """How long the access token lasts; without a named end, for ever."""
@@ -210,6 +212,7 @@ def parse_credential(value: object) -> Credential:
         resource=_optional(credential, "resource"),
         grant_id=_optional(credential, "grant_id"),
         grant_package_id=_optional(credential, "grant_package_id"),
+        jkt=_optional(credential, "dpop_jkt"),
     )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
 import httpx2
@@ -21,6 +21,8 @@ from personal_server.rs_client.credentials import (
     ProviderUnavailable,
 )
 from personal_server.rs_client.json_values import as_list, as_object, as_text, is_object, objects_in
+from personal_server.rs_client.port import HeldToken
+from personal_server.rs_client.proof_keys import ALGORITHM, ProofKey
 
 HTTP_SECONDS = 15.0
 MAX_BODY_BYTES = 4 * 1024**2
@@ -30,7 +32,10 @@ SERVER_PATH = "/.well-known/oauth-authorization-server"
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """A server's endpoints; `None` where it has none."""
+    """A server's endpoints; `None` where it has none.
+
+    `takes_proofs`: it binds tokens to a key of ours, and reads are served with such tokens.
+    """
 
     origin: str
     issuer: str
@@ -41,6 +46,7 @@ class Provider:
     pushed_request: str | None
     revocation: str | None
     public_clients: tuple[str, ...] = ()
+    takes_proofs: bool = False
 
 
 def discover(exchange: ProviderExchange, origin: str) -> Provider:
@@ -60,7 +66,12 @@ def discover(exchange: ProviderExchange, origin: str) -> Provider:
             "The authorization server says that it is another one.",
             "Check the proxy in front of it: its origin must reach the server unchanged.",
         )
-    return _provider(origin, issuer, metadata)
+    proves = all(_takes_proofs(document) for document in (resource, metadata))
+    return replace(_provider(origin, issuer, metadata), takes_proofs=proves)
+
+
+def _takes_proofs(document: JsonResponse) -> bool:
+    return ALGORITHM in as_list(document.body.get("dpop_signing_alg_values_supported"))
 
 
 def _provider(origin: str, issuer: str, metadata: JsonResponse) -> Provider:
@@ -135,17 +146,37 @@ class JsonResponse:
 
 @dataclass(frozen=True, slots=True)
 class ProviderExchange:
-    """Asks over one HTTP client.  Every method raises ProviderUnavailable and nothing else."""
+    """Asks over one HTTP client.  Every method raises ProviderUnavailable and nothing else.
+
+    With a `key`, forms prove it and tokens are presented as bound to it.
+    """
 
     http: httpx2.Client
+    key: ProofKey | None = None
 
     def get(self, url: str, bearer: str | None = None) -> JsonResponse:
-        """Read a document."""
-        return self.ask("GET", url, headers={"Accept": "application/json", **_bearer(bearer)})
+        """Read a document; `bearer` is an access token."""
+        token = None if bearer is None else HeldToken(bearer, self.key)
+
+        def asked() -> JsonResponse:
+            presented = {} if token is None else token.headers("GET", url)
+            return self.ask("GET", url, headers={"Accept": "application/json", **presented})
+
+        reply = asked()
+        repeat = token is not None and token.must_repeat(reply.status, reply.headers)
+        return asked() if repeat else reply
 
     def post_form(self, url: str, form: Mapping[str, str]) -> JsonResponse:
         """Post a form."""
-        return self._send(self.http.build_request("POST", url, data=dict(form)))
+
+        def asked() -> JsonResponse:
+            proof = {} if self.key is None else {"DPoP": self.key.proof("POST", url)}
+            return self._send(self.http.build_request("POST", url, data=dict(form), headers=proof))
+
+        reply = asked()
+        if self.key is not None and self.key.learn(reply.status, reply.headers):
+            return asked()
+        return reply
 
     def post_json(self, url: str, body: object, bearer: str | None = None) -> JsonResponse:
         """Post a JSON document."""

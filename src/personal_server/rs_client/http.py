@@ -19,6 +19,7 @@ from personal_server.rs_client.answers import request_id_of, retry_after_of
 from personal_server.rs_client.json_values import parse_json
 from personal_server.rs_client.port import (
     BearerSource,
+    HeldToken,
     Path,
     Query,
     RsInvalidResponse,
@@ -96,10 +97,10 @@ class HttpRsPort:
         response = await self._with_retry(target, token, max_bytes)
         if response.status != 401:
             return response
-        renewed = await self.client.bearer.renew(token)
+        renewed = await self.client.bearer.renew(token.value)
         return response if renewed is None else await self._with_retry(target, renewed, max_bytes)
 
-    async def _with_retry(self, target: str, token: str, max_bytes: int | None) -> RsResponse:
+    async def _with_retry(self, target: str, token: HeldToken, max_bytes: int | None) -> RsResponse:
         try:
             response, has_retry_after = await self._send(target, token, max_bytes)
             if response.status not in RETRY_STATUSES or has_retry_after:
@@ -116,13 +117,13 @@ class HttpRsPort:
         return response
 
     async def _send(
-        self, target: str, token: str, max_bytes: int | None
+        self, target: str, token: HeldToken, max_bytes: int | None
     ) -> tuple[RsResponse, bool]:
         """One request; the answer, and whether it has a `Retry-After` of any kind."""
-        request = self.client.http.build_request(
-            "GET", target, headers=self._headers(token, max_bytes)
-        )
-        response = await self.client.http.send(request, stream=True, follow_redirects=False)
+        response = await self._ask(target, token, max_bytes)
+        if token.must_repeat(response.status_code, response.headers):
+            await response.aclose()
+            response = await self._ask(target, token, max_bytes)
         has_retry_after = "retry-after" in response.headers
         try:
             if max_bytes is not None and response.status_code in {200, 206}:
@@ -133,9 +134,14 @@ class HttpRsPort:
         finally:
             await response.aclose()
 
-    def _headers(self, token: str, max_bytes: int | None) -> dict[str, str]:
+    async def _ask(self, target: str, token: HeldToken, max_bytes: int | None) -> httpx2.Response:
+        headers = self._headers(target, token, max_bytes)
+        request = self.client.http.build_request("GET", target, headers=headers)
+        return await self.client.http.send(request, stream=True, follow_redirects=False)
+
+    def _headers(self, target: str, token: HeldToken, max_bytes: int | None) -> dict[str, str]:
         headers = {
-            "Authorization": f"Bearer {token}",
+            **token.headers("GET", target),
             "Accept": "application/json" if max_bytes is None else "*/*",
             "Accept-Encoding": self.client.encoding if max_bytes is None else "identity",
             "User-Agent": f"pdpp-mcp-server/{self.client.version}",

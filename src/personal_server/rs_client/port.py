@@ -3,7 +3,8 @@
 Source: docs/contract/mcp-adapter.md 3.1.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 Path = tuple[str, ...]
@@ -62,15 +63,45 @@ class RsPort(Protocol):
         ...
 
 
-class BearerSource(Protocol):
-    """Where a port takes its bearer from."""
+class HeldKey(Protocol):
+    """A key that a token is bound to."""
 
-    async def bearer(self) -> str:
-        """The bearer to send."""
+    def headers(self, method: str, url: str, token: str) -> dict[str, str]:
+        """How a request presents the token."""
         ...
 
-    async def renew(self, rejected: str) -> str | None:
-        """A newer bearer of the same grant after a 401, or None when there is none."""
+    def learn(self, status: int, headers: Mapping[str, str]) -> bool:
+        """Keep the nonce of an answer; whether the request has to be made again with it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class HeldToken:
+    """An access token, with the key that it is bound to, if it is."""
+
+    value: str = field(repr=False)
+    key: HeldKey | None = None
+
+    def headers(self, method: str, url: str) -> dict[str, str]:
+        """How one request presents it."""
+        if self.key is None:
+            return {"Authorization": f"Bearer {self.value}"}
+        return self.key.headers(method, url, self.value)
+
+    def must_repeat(self, status: int, headers: Mapping[str, str]) -> bool:
+        """Whether a request has to be made again, with a nonce that its answer brought."""
+        return self.key is not None and self.key.learn(status, headers)
+
+
+class BearerSource(Protocol):
+    """Where a port takes its token from."""
+
+    async def bearer(self) -> HeldToken:
+        """The token to send."""
+        ...
+
+    async def renew(self, rejected: str) -> HeldToken | None:
+        """A newer token of the same grant after a 401, or None when there is none."""
         ...
 
 
@@ -80,11 +111,11 @@ class FixedBearer:
 
     token: str
 
-    async def bearer(self) -> str:
+    async def bearer(self) -> HeldToken:
         """The token of the request."""
-        return self.token
+        return HeldToken(self.token)
 
-    async def renew(self, rejected: str) -> str | None:
+    async def renew(self, rejected: str) -> HeldToken | None:
         """Nothing replaces the caller's own token."""
         del rejected
         return None

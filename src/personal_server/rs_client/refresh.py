@@ -7,7 +7,7 @@ the file as it was.  Source: docs/contract/authorization-server.md 14.2.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import anyio.to_thread
@@ -29,6 +29,8 @@ from personal_server.rs_client.discovery import (
     network_exchange,
     unavailable,
 )
+from personal_server.rs_client.port import HeldToken
+from personal_server.rs_client.proof_keys import KeyRing, own_keys
 
 LEAST_SECONDS = 60.0
 
@@ -46,6 +48,7 @@ class HttpTokenEndpoint:
     """The token endpoint that the issuer's metadata names, over HTTP."""
 
     exchange: ProviderExchange
+    keys: KeyRing = field(default_factory=own_keys)
 
     def refresh(self, credential: Credential) -> Document:
         """RFC 6749 section 6.  Raises: CredentialExpired, ProviderUnavailable, MetadataFailure."""
@@ -56,7 +59,8 @@ class HttpTokenEndpoint:
         }
         if credential.resource is not None:
             form["resource"] = credential.resource
-        answer = self.exchange.post_form(self._endpoint(credential.issuer), form)
+        proving = replace(self.exchange, key=self.keys.of(credential))
+        answer = proving.post_form(self._endpoint(credential.issuer), form)
         if answer.ok and isinstance(answer.body.get("access_token"), str):
             return dict(answer.body)
         if answer.body.get("error") in ("invalid_grant", "invalid_client"):
@@ -84,11 +88,13 @@ class HttpTokenEndpoint:
 class NetworkTokenEndpoint:
     """The token endpoint over the network, reached only when there is something to renew."""
 
+    keys: KeyRing = field(default_factory=own_keys)
+
     def refresh(self, credential: Credential) -> Document:
         """One renewal.  Raises: CredentialExpired, ProviderUnavailable, MetadataFailure."""
         exchange = network_exchange()
         try:
-            return HttpTokenEndpoint(exchange).refresh(credential)
+            return HttpTokenEndpoint(exchange, self.keys).refresh(credential)
         finally:
             exchange.http.close()
 
@@ -157,24 +163,28 @@ class CachedBearer:
     """
 
     credential: CachedCredential
+    keys: KeyRing = field(default_factory=own_keys)
 
-    async def bearer(self) -> str:
-        """The bearer to send.  Raises: CredentialError if the cache cannot be read."""
+    async def bearer(self) -> HeldToken:
+        """The token to send.  Raises: CredentialError if the cache cannot be read."""
         return await anyio.to_thread.run_sync(self._bearer)
 
-    async def renew(self, rejected: str) -> str | None:
+    async def renew(self, rejected: str) -> HeldToken | None:
         """A newer bearer of the same grant after a 401, or `None` when there is none."""
         return await anyio.to_thread.run_sync(self._renew, rejected)
 
-    def _bearer(self) -> str:
+    def _bearer(self) -> HeldToken:
         try:
-            return self.credential.current().access_token
+            return self._held(self.credential.current())
         except (CredentialExpired, ProviderUnavailable, MetadataFailure):
-            return self.credential.load().access_token
+            return self._held(self.credential.load())
 
-    def _renew(self, rejected: str) -> str | None:
+    def _held(self, credential: Credential) -> HeldToken:
+        return HeldToken(credential.access_token, self.keys.of(credential))
+
+    def _renew(self, rejected: str) -> HeldToken | None:
         try:
             renewed = self.credential.renewed_after(rejected)
         except (CredentialExpired, CredentialInvalid, ProviderUnavailable, MetadataFailure):
             return None
-        return None if renewed is None else renewed.access_token
+        return None if renewed is None else self._held(renewed)

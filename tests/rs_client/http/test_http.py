@@ -16,6 +16,7 @@ from personal_server.rs_client.http import (
 )
 from personal_server.rs_client.port import (
     FixedBearer,
+    HeldToken,
     RsInvalidResponse,
     RsTimeout,
     RsUnreachable,
@@ -156,12 +157,12 @@ async def test_a_renewed_bearer_is_used_once_after_a_401() -> None:
     )
 
     class Renewing:
-        async def bearer(self) -> str:
-            return "old"
+        async def bearer(self) -> HeldToken:
+            return HeldToken("old")
 
-        async def renew(self, rejected: str) -> str | None:
+        async def renew(self, rejected: str) -> HeldToken | None:
             assert rejected == "old"
-            return "new"
+            return HeldToken("new")
 
     port = RsClient(in_process_client(rs), origin, Renewing(), "0").port("schema")
     assert (await port.get(path)).ok

@@ -17,22 +17,16 @@ import cyclopts
 import httpx2
 import pytest
 
-from personal_server.app.server import compose
-from personal_server.app.stores import open_stores
 from personal_server.cli.connect import CommandContext, connect_command
 from personal_server.cli.exits import run_app
 from personal_server.cli.status import add_cached_access
-from personal_server.reading.disclosure_log import DisclosureRecorder
 from personal_server.rs_client.authorization_flows import PollWait
 from personal_server.rs_client.credential_cache import CredentialCache
 from personal_server.rs_client.discovery import network_exchange
 from personal_server.rs_client.proof_keys import KeyRing
-from personal_server.settings import Settings
 from personal_server.storage.authorization import TokenRow
-from personal_server.web.guarded_fetch import GuardedFetch
-from tests.app.whole import Whole
-from tests.browser.site import fill
-from tests.console.browsing import Browser, Clock, allow
+from tests.app.whole import Whole, whole
+from tests.console.browsing import allow
 from tests.mcp_adapter.loopback import LoopbackServer
 from tests.requirements.doors import StdioWire, command, environment, greeting_request
 from tests.rs_client.provider import FakeTime
@@ -106,39 +100,25 @@ class Desk:
 
 @pytest.fixture
 def desk(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Generator[Desk]:
-    clock = Clock()
     served: list[Any] = []
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
         await served[0](scope, receive, send)
 
     loopback = LoopbackServer(app)
-    settings = Settings(
-        data_dir=tmp_path / "data",
-        public_url=loopback.url,
-        bind_port=urlsplit(loopback.url).port or 0,
-    )
-    with open_stores(settings, serving=True) as stores:
-        fill(stores.records, stores.clock())
-        recorder = DisclosureRecorder(stores.disclosures, stores.clock)
-        server = compose(settings, stores, recorder, GuardedFetch())
-        served.append(server.app)
-        owner = Browser(server.app, loopback.url)
-        made = Whole(server, clock, Browser(server.app, loopback.url), owner)
-        made.sign_in()
-        try:
-            yield Desk(tmp_path, loopback.url, made, capsys)
-        finally:
-            loopback.close()
-            recorder.close()
+    port = urlsplit(loopback.url).port
+    # Its clock stands still, days away from the client's: every proof needs a nonce.
+    with whole(tmp_path, loopback.url, public_url=loopback.url, bind_port=port) as made:
+        served.append(made.server.app)
+        yield Desk(tmp_path, loopback.url, made, capsys)
+        loopback.close()
 
 
 def listed(wire: StdioWire) -> Any:
-    """Streams of the schema, as the adapter tells them."""
+    """A page of records, as the adapter gives it."""
     wire.exchange(*greeting_request("2025-11-25"))
-    return wire.exchange(
-        "tools/call", {"name": "query_records", "arguments": {"stream": "transactions"}}
-    )
+    asked = {"name": "query_records", "arguments": {"stream": "transactions"}}
+    return wire.exchange("tools/call", asked)
 
 
 @pytest.mark.parametrize("way", ["--device", "--loopback"])

@@ -339,6 +339,18 @@ class MisdirectedRequest(PersonalServerError):
     code, status = "misdirected_request", 421
 
 
+MEND_RECORDS = (
+    "Stored bytes are damaged. The owner finds what is with pdpp doctor --data (--repair makes"
+    " anew what is made from records), and imports its source again or restores a backup."
+)
+
+
+class DamagedRecord(PersonalServerError):
+    """A record whose stored bytes are not those that were written."""
+
+    code, status = "damaged_record", 422
+
+
 class FieldNotText(PersonalServerError):
     """Field windows read strings only."""
 

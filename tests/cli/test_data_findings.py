@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import apsw
 import cyclopts
@@ -20,6 +20,7 @@ from personal_server.cli.exits import run_app
 from personal_server.settings import Settings
 from personal_server.storage.sql import rebuilds
 from personal_server.storage.sql.blobs import PREFIX, blob_path
+from personal_server.storage.sql.checksums import line_sum, record_sum
 from tests.storage.ports.asking import search
 from tests.storage.worlds import FILES_STREAM, furnish, note, scope, write
 
@@ -153,14 +154,31 @@ def test_a_damaged_text_is_told_and_nothing_is_repaired_from_it(
     for words in ((), ("--repair",)):
         code, found = doctor(capsys, *words)
         assert code == 69
-        assert wrong(found) == [(NOTES_NAME, "1 records cannot be read: their text is damaged: n5")]
+        assert wrong(found) == [(NOTES_NAME, "1 records are damaged, and never shown: n5")]
     assert tables(file) == number
+
+
+def test_letters_that_changed_are_named_and_healed_by_a_write(
+    settings: Settings, file: apsw.Connection, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = run(file, "SELECT id FROM r# WHERE k = 'n5'")
+    run(file, "UPDATE h# SET data = replace(data, 'rain', 'gold') WHERE id = PLACE", PLACE=place)
+    code, found = doctor(capsys)
+    assert code == 69
+    assert wrong(found) == [(NOTES_NAME, "1 records are damaged, and never shown: n5")]
+    with open_stores(settings, serving=False) as stores:
+        write(stores.records, "cin_a", [note("n5", title="Ünique 5", body="rain")])
+    assert doctor(capsys)[0] == 0
 
 
 def test_a_record_under_another_key_and_changes_the_feed_lacks_are_named(
     file: apsw.Connection, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run(file, "UPDATE r# SET k = 'foreign' WHERE k = 'n5'")
+    asked = "SELECT id, cs, ce, data FROM r# JOIN h# USING (id) WHERE k = 'foreign'"
+    row, created, created_at, text = cast("tuple[int, int, int, str]", run(file, asked))
+    own = record_sum(line_sum("foreign", created, created_at, None), text.encode())
+    run(file, "UPDATE h# SET sum = SUM WHERE id = ROW", SUM=own, ROW=row)
     execute(file, "DELETE FROM changes WHERE key = 'n6'")
     code, found = doctor(capsys)
     assert code == 69

@@ -27,7 +27,7 @@ CONTRACT = """
 413 resource_limit
 414 resource_limit
 416 range_not_satisfiable
-422 field_not_text
+422 field_not_text damaged_record
 429 rate_limit_exceeded quota_exceeded
 500 internal_error
 503 query_timeout storage_unavailable storage_read_only

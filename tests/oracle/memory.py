@@ -329,9 +329,8 @@ class MemoryStore:
             state.sealing_keys = (key, *state.sealing_keys)
             return key
 
-    def index_slice(self) -> bool:
-        """Nothing waits: a search looks at the texts."""
-        return False
+    def look_at_damage(self) -> None:
+        """Memory is believed."""
 
     @contextmanager
     def _write(self) -> Generator[State, None, None]:

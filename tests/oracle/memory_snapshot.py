@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from personal_server.domain.connection import Connection
 from personal_server.domain.criteria import Condition
-from personal_server.domain.record import JsonObject, StoredRecord
+from personal_server.domain.record import DamagedRow, JsonObject, StoredRecord
 from personal_server.domain.values import Comparable, ValueKind, comparable, order_key
 from personal_server.enforcement.plans import (
     AggregatePlan,
@@ -61,6 +61,11 @@ class MemorySnapshot:
 
     def era(self, sequence: int) -> str:
         return ""
+
+    @property
+    def damaged(self) -> tuple[DamagedRow, ...]:
+        """Memory is believed."""
+        return ()
 
     @property
     def horizon(self) -> int:

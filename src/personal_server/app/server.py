@@ -42,12 +42,17 @@ from personal_server.authorization_server.openapi import (
     described_answers,
     described_paths,
 )
-from personal_server.collecting.unindexed import INDEX_SECONDS, index_some
 from personal_server.console.application import SEGMENTS as CONSOLE_SEGMENTS
 from personal_server.console.application import ConsoleParts, console_app, error_page, owner_session
 from personal_server.console.home import BackupStanding
 from personal_server.domain.possession import PresentedToken
-from personal_server.errors import GrantPaused, StorageReadOnly, StorageUnavailable
+from personal_server.errors import (
+    MEND_RECORDS,
+    DamagedRecord,
+    GrantPaused,
+    StorageReadOnly,
+    StorageUnavailable,
+)
 from personal_server.granting.owner_sessions import OwnerSignIn
 from personal_server.granting.reading_alarms import PausePolicy, ReadingWatch, read_since
 from personal_server.granting.retention import (
@@ -86,6 +91,7 @@ from personal_server.resource_server.quotas import (
 from personal_server.rs_client.http import RsClient, in_process_client
 from personal_server.rs_client.port import FixedBearer, RsPort
 from personal_server.settings import ConfigurationFile, LimitSettings, Settings
+from personal_server.storage.damage import DamageNotes
 from personal_server.storage.sqlite.database import SqliteDatabase
 from personal_server.storage.writability import DISK_LOW, SENTENCES
 from personal_server.upkeep.clock import ClockWatch
@@ -256,6 +262,7 @@ def compose(
     health.register(lambda: _clock_faults(watch))
     health.register(lambda: _disk_faults(stores.database))
     health.register(scheduled.faults)
+    health.register(lambda: _damage_faults(stores.database.damage))
     app = Application(
         policy,
         [
@@ -426,6 +433,12 @@ def _disk_faults(database: SqliteDatabase) -> Iterator[Fault]:
         yield Fault("disk", trouble.reason, trouble.since_ns, step, serving=serving)
 
 
+def _damage_faults(damage: DamageNotes) -> Iterator[Fault]:
+    """Which records these are is for the log and the doctor: anybody may ask for health."""
+    if damage.since_ns is not None:
+        yield Fault("records", DamagedRecord.code, damage.since_ns, MEND_RECORDS)
+
+
 def _background(
     settings: Settings,
     stores: Stores,
@@ -470,8 +483,8 @@ def _background(
             )
         ),
     )
-    background.register("indexing", INDEX_SECONDS, lambda: index_some(stores.records))
     background.register("erasing", ERASING_SECONDS, stores.records.finish_erasures, at_stop=True)
+    background.register("damage", FLUSH_SECONDS, stores.records.look_at_damage)
     keeper = LedgerKeeper(stores, settings)
     background.register("ledger", LEDGER_SECONDS, keeper.keep, at_stop=True)
     background.register("backup", BACKUP_SECONDS, scheduled.make_if_due)

@@ -7,7 +7,7 @@ import shutil
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from personal_server.errors import StorageUnavailable
@@ -27,6 +27,7 @@ from personal_server.settings import (
 )
 from personal_server.storage.authorization import AuthorizationStore
 from personal_server.storage.catalog import Catalogs, KnownDeclarations, StoredCatalogs
+from personal_server.storage.damage import DamageNotes
 from personal_server.storage.ports import BackupSchedule, DisclosureStore, RecordStore
 from personal_server.storage.sql import authorization, disclosures
 from personal_server.storage.sql.integrity import DamagedTable, IntegrityChecks
@@ -60,6 +61,7 @@ class OwnerStore:
     receipts: ConsentReceipts
     random_bytes: Callable[[int], bytes]
     backups: BackupSchedule | None = None
+    damage: DamageNotes = field(default_factory=DamageNotes)
 
     @property
     def clock(self) -> Callable[[], int]:
@@ -226,6 +228,7 @@ def open_owner_store(settings: Settings) -> Generator[OwnerStore, None, None]:
             receipts=stores.receipts,
             random_bytes=stores.random_bytes,
             backups=stores.upkeep.backup_schedule(),
+            damage=stores.database.damage,
         )
 
 

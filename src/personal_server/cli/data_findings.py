@@ -21,6 +21,9 @@ from personal_server.storage.sql.integrity import BlobFault, DamagedTable, Fault
 RESTORE = (
     "Keep the data directory as it is, and restore a backup into an empty one (docs/backup.md)."
 )
+REIMPORT = (
+    "Import its source again, which writes them anew; else restore a backup (docs/backup.md)."
+)
 REPAIR = "pdpp doctor --data --repair makes it anew from the records."
 SWEEP = "pdpp doctor --data --repair removes them; a running server does so by itself."
 PARTS = {
@@ -81,11 +84,11 @@ def _streams(stores: Stores, *, repair: bool) -> Iterator[Finding]:
 
 def _stream(name: str, found: StreamCheck) -> Iterator[Finding]:
     faults = [
-        *_records(name, found.unreadable, "cannot be read: their text is damaged"),
-        *_records(name, found.misnamed, "stand under another's key"),
-        *_records(name, found.unexplained, "have a change that the change feed lacks"),
+        *_records(name, found.damaged, "are damaged, and never shown", REIMPORT),
+        *_records(name, found.misnamed, "stand under another's key", RESTORE),
+        *_records(name, found.unexplained, "have a change that the change feed lacks", RESTORE),
     ]
-    mend = RESTORE if found.unreadable.count else REPAIR
+    mend = REIMPORT if found.damaged.count else REPAIR
     if found.words_differ:
         faults.append(wrong(name, "its word index is not that of its records", mend))
     if found.values_differ:
@@ -93,11 +96,11 @@ def _stream(name: str, found: StreamCheck) -> Iterator[Finding]:
     yield from faults or [good(name, f"{found.records:,} records")]
 
 
-def _records(name: str, faulty: Faulty, what: str) -> Iterator[Finding]:
+def _records(name: str, faulty: Faulty, what: str, mend: str) -> Iterator[Finding]:
     if faulty.count:
         more = " …" if faulty.count > len(faulty.keys) else ""
         shown = ", ".join(faulty.keys)
-        yield wrong(name, f"{faulty.count:,} records {what}: {shown}{more}", RESTORE)
+        yield wrong(name, f"{faulty.count:,} records {what}: {shown}{more}", mend)
 
 
 def _feed(stores: Stores) -> Finding:
@@ -131,7 +134,7 @@ def _damaged_blobs(stores: Stores) -> Generator[Finding, None, int | None]:
         except StopIteration as end:
             return None if faults else end.value
         faults += 1
-        yield wrong("Blobs", _said(fault), RESTORE)
+        yield wrong("Blobs", _said(fault), REIMPORT)
 
 
 def _said(fault: BlobFault) -> str:

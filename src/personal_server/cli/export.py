@@ -19,7 +19,7 @@ from personal_server.app.stores import OwnerStore
 from personal_server.cli.exits import CommandError
 from personal_server.cli.store import StoreOpener, open_store
 from personal_server.cli.tables import words
-from personal_server.errors import ConnectionNotFound, NotFound
+from personal_server.errors import MEND_RECORDS, ConnectionNotFound, NotFound
 from personal_server.reading.disclosure_log import every_disclosure
 from personal_server.reading.export import (
     Enclosures,
@@ -80,10 +80,12 @@ def export_command(open_store: StoreOpener) -> Callable[..., None]:
         ):
             if output is None:
                 _print(chunks)
+                _tell_of_damage(store)
                 return
             with _private_file(output) as file:
                 size_bytes = sum(file.write(chunk) for chunk in chunks)
         words().print(f"{size_bytes:,} bytes in {output}.")
+        _tell_of_damage(store)
 
     return export
 
@@ -119,6 +121,12 @@ def _export(
             archive.rest(enclosures, open_blob),
             opening.pop_all().close,
         )
+
+
+def _tell_of_damage(store: OwnerStore) -> None:
+    """What was met while exporting is not in the file, whose end names it."""
+    if store.damage.since_ns is not None:
+        words().print(f"Not everything is in it. {MEND_RECORDS}")
 
 
 def _no_blob(blob_id: str) -> None:

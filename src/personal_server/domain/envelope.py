@@ -10,9 +10,11 @@ import msgspec
 
 from personal_server.domain.authority import Unavailable
 from personal_server.domain.disclosure import Disclosed
+from personal_server.domain.record import DamagedRow
 from personal_server.domain.wire_objects import AnyObject, ConnectionId, Count, WireObject, Word
 
 MAX_NAMED_CONNECTIONS = 12
+MAX_NAMED_RECORDS = 12
 
 
 class Warning(WireObject, kw_only=False):
@@ -27,6 +29,7 @@ class Warning(WireObject, kw_only=False):
         "source_unavailable",
         "partial_results",
         "budget_low",
+        "damaged_record",
     ]
     message: str
     param: str | None = None
@@ -73,6 +76,29 @@ class UnavailableConnection(WireObject, kw_only=True):
     display_name: str | None = None
     reason: str
     next_step: Literal["reapprove", "choose_another"]
+
+
+def damage_warnings(damaged: Iterable[DamagedRow]) -> list[Warning]:
+    """A warning for each stream with damaged records, which are left out; figures count them.
+
+    Shapes: `detail` names at most `MAX_NAMED_RECORDS`, and only those whose id is sound.
+    """
+    by_stream: dict[tuple[str, str], list[DamagedRow]] = {}
+    for each in damaged:
+        by_stream.setdefault((each.connection_id, each.stream), []).append(each)
+    return [
+        Warning(
+            "damaged_record",
+            "Damaged records of this stream are left out; tell the owner: pdpp doctor --data.",
+            connection_id=connection_id,
+            detail={
+                "stream": stream,
+                "count": len(found),
+                "record_ids": [each.key for each in found if each.key][:MAX_NAMED_RECORDS],
+            },
+        )
+        for (connection_id, stream), found in sorted(by_stream.items())
+    ]
 
 
 def skipped(connection_id: str, stream: str, reason: str) -> Warning:

@@ -76,6 +76,18 @@ class StoredRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class DamagedRow:
+    """A record whose stored bytes are not those that were written, so that it is never shown.
+
+    `key` is `None` where the key may be damaged itself.
+    """
+
+    connection_id: str
+    stream: str
+    key: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class TombstoneRow:
     """What is left of a record that left the visible set.
 

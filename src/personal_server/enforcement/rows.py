@@ -29,10 +29,14 @@ class PlacedRow:
 
 @dataclass(frozen=True, slots=True)
 class RowPage:
-    """Rows in order; `more` says whether others follow."""
+    """Rows in order; `more` says whether others follow.
+
+    `end` is where the page ended, if that is not its last row, since damaged ones are left out.
+    """
 
     rows: tuple[PlacedRow, ...]
     more: bool
+    end: Position | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ import tempfile
 import time
 import zipfile
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import IO, Any, BinaryIO, Literal, cast
@@ -23,8 +23,9 @@ import msgspec
 import orjson
 
 from personal_server.domain.connection import Connection
-from personal_server.domain.record import StoredRecord
+from personal_server.domain.record import DamagedRow, StoredRecord
 from personal_server.domain.values import NANOSECONDS, instant_text, render_instant
+from personal_server.errors import DamagedRecord
 from personal_server.reading.disclosure_log import ShownDisclosure
 from personal_server.reading.scratch import ScratchStream
 from personal_server.storage.authorization import AuthorizationStore, GrantRow
@@ -110,8 +111,7 @@ def export_lines(snapshot: ReadSnapshot, extent: Extent, now_ns: int) -> Iterato
                 waiting, waiting_bytes = [], 0
     rest = b"".join(waiting)
     digest.update(rest)
-    end = {"object": "export_end", "record_count": count, "sha256": digest.hexdigest()}
-    yield rest + _line(end)
+    yield rest + _line(_end(count, digest.hexdigest(), snapshot.damaged))
 
 
 class ExportArchive:
@@ -126,6 +126,8 @@ class ExportArchive:
         self._write = _TarMembers(now_ns) if form == "tar" else _ZipMembers(now_ns)
         self._referenced: set[str] = set()
         self._record_count = 0
+        self._damaged: Sequence[DamagedRow] = ()
+        self._damaged_blobs: list[str] = []
 
     def records(self, snapshot: ReadSnapshot, extent: Extent) -> Iterator[bytes]:
         """The first part, in chunks: manifest, declarations, connections, records."""
@@ -137,6 +139,7 @@ class ExportArchive:
         for held in extent.streams:
             lines = self._lines(snapshot.export(held.connection_id, held.stream))
             yield from write.lines(records_member(held.connection_id, held.stream), lines)
+        self._damaged = snapshot.damaged
 
     def rest(self, enclosures: Enclosures, open_blob: OpenBlob) -> Iterator[bytes]:
         """What follows the records: blobs, grants, the disclosure log, the end.
@@ -146,7 +149,11 @@ class ExportArchive:
         """
         write = self._write
         for blob_id in sorted(self._referenced):
-            content = open_blob(blob_id)
+            try:
+                content = open_blob(blob_id)
+            except DamagedRecord:
+                self._damaged_blobs.append(blob_id)
+                continue
             if content is not None:
                 with content:
                     size_bytes = content.seek(0, os.SEEK_END)
@@ -155,8 +162,7 @@ class ExportArchive:
         yield from write.json(GRANTS, list(enclosures.grants()))
         yield from write.lines(DISCLOSURES, map(_disclosure_line, enclosures.disclosures()))
         count, sha256 = self._record_count, write.sha256
-        end = {"object": "export_end", "record_count": count, "sha256": sha256}
-        yield from write.json(END, end)
+        yield from write.json(END, _end(count, sha256, self._damaged, self._damaged_blobs))
         yield write.closing()
 
     def _lines(self, rows: Iterable[StoredRecord]) -> Iterator[bytes]:
@@ -378,6 +384,27 @@ def _connection(connection: Connection) -> dict[str, object]:
         "status": connection.status.value,
         "created_at": instant_text(connection.created_at_ns),
     }
+
+
+def _end(
+    record_count: int, sha256: str, damaged: Sequence[DamagedRow], blob_ids: Sequence[str] = ()
+) -> dict[str, object]:
+    """What an export ends with; what it lacks since its bytes are damaged is named."""
+    end: dict[str, object] = {
+        "object": "export_end",
+        "record_count": record_count,
+        "sha256": sha256,
+    }
+    if damaged:
+        end["damaged_records"] = [_left_out(row) for row in damaged]
+    if blob_ids:
+        end["damaged_blobs"] = list(blob_ids)
+    return end
+
+
+def _left_out(row: DamagedRow) -> dict[str, str]:
+    place = {"connection_id": row.connection_id, "stream": row.stream}
+    return place if row.key is None else {**place, "record_id": row.key}
 
 
 def _ingest_line(row: StoredRecord) -> dict[str, object]:

@@ -81,7 +81,7 @@ def read_field_window(
         FieldNotText, QueryNotFound.
     """
     read = authorize_field_window(authority, query)
-    window = _the_one(authority, read.sources, snapshot.field_window(read.plan))
+    window = _the_one(snapshot, authority, read.sources, snapshot.field_window(read.plan))
     _refuse_unreadable(window)
     source = next(s for s in read.sources if s.connection_id == window.connection_id)
     shown = ShownFieldWindow(
@@ -96,12 +96,13 @@ def read_field_window(
 
 
 def _the_one(
+    snapshot: ReadSnapshot,
     authority: ReadAuthority,
     sources: Sequence[ReadableSource],
     windows: Sequence[FieldWindow],
 ) -> FieldWindow:
     if not windows:
-        raise no_such_record()
+        raise no_such_record(snapshot)
     if len(windows) > 1:
         holders = {window.connection_id for window in windows}
         held = [s for s in sources if s.connection_id in holders]

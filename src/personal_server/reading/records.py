@@ -42,7 +42,7 @@ from personal_server.enforcement.page_sizes import PageFill
 from personal_server.enforcement.plans import AuthorizedRead, RecordsPlan, Shown, children_plan
 from personal_server.enforcement.queries import PageSize, RecordQuery, RecordsQuery, Selectors
 from personal_server.enforcement.rows import Children, Position, RowPage
-from personal_server.errors import NotFound
+from personal_server.errors import MEND_RECORDS, DamagedRecord, NotFound
 from personal_server.reading.freshness import least_fresh
 from personal_server.reading.ports import ReadPorts
 from personal_server.storage.ports import ReadSnapshot
@@ -198,7 +198,7 @@ def read_record(snapshot: ReadSnapshot, authority: ReadAuthority, query: RecordQ
     Raises: what `authorize_record` raises, NotFound, AmbiguousConnection.
     """
     read = authorize_record(authority, query)
-    row = the_one(authority, read.sources, snapshot.record(read.plan))
+    row = the_one(snapshot, authority, read.sources, snapshot.record(read.plan))
     expansions = expand(snapshot, authority, read.expansions, [row])
     source = next(s for s in read.sources if s.connection_id == row.connection_id)
     shown = read.shown[source.connection_id]
@@ -210,14 +210,18 @@ def read_record(snapshot: ReadSnapshot, authority: ReadAuthority, query: RecordQ
 
 
 def the_one(
-    authority: ReadAuthority, sources: Sequence[ReadableSource], rows: Sequence[StoredRecord]
+    snapshot: ReadSnapshot,
+    authority: ReadAuthority,
+    sources: Sequence[ReadableSource],
+    rows: Sequence[StoredRecord],
 ) -> StoredRecord:
     """The only visible row with a key.
 
-    Raises: NotFound (hidden and absent alike), AmbiguousConnection naming exactly the holders.
+    Raises: NotFound (hidden and absent alike), DamagedRecord, AmbiguousConnection naming
+        exactly the holders.
     """
     if not rows:
-        raise no_such_record()
+        raise no_such_record(snapshot)
     if len(rows) > 1:
         holders = {row.connection_id for row in rows}
         raise ambiguous(
@@ -226,8 +230,10 @@ def the_one(
     return rows[0]
 
 
-def no_such_record() -> NotFound:
-    """The one answer for records that are absent, deleted or hidden."""
+def no_such_record(snapshot: ReadSnapshot) -> NotFound | DamagedRecord:
+    """The one answer for records that are absent, deleted or hidden, and that for damaged ones."""
+    if snapshot.damaged:
+        return DamagedRecord(MEND_RECORDS)
     return NotFound("No such record here.")
 
 
@@ -319,8 +325,9 @@ def _comparable(value: object) -> Comparable | None:
 
 
 def _cursor(ports: ReadPorts, read: AuthorizedRead[RecordsPlan], page: RowPage, shown: int) -> str:
-    """A cursor right after the last record shown."""
-    position = page.rows[shown - 1].position
+    """A cursor right after the last record shown, and after damaged ones at the end."""
+    is_whole = shown == len(page.rows)
+    position = page.end if is_whole and page.end is not None else page.rows[shown - 1].position
     place = CursorPlace(
         _request(read),
         sources_digest(read.sources),

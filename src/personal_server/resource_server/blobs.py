@@ -19,10 +19,12 @@ from personal_server.enforcement.authorize import authorize_blob
 from personal_server.enforcement.queries import BlobQuery
 from personal_server.enforcement.rows import BlobReference
 from personal_server.errors import (
+    MEND_RECORDS,
     AmbiguousConnection,
     BlobNotFound,
     ConnectionNotFound,
     ConnectionNotWritable,
+    DamagedRecord,
     GrantExpired,
     GrantInvalid,
     GrantRevoked,
@@ -110,6 +112,7 @@ class Blobs:
                 GrantExpired,
                 GrantInvalid,
                 RangeNotSatisfiable,
+                DamagedRecord,
             ),
             cors=True,
             caching=Caching.REVALIDATE,
@@ -144,6 +147,8 @@ class Blobs:
         read = authorize_blob(request.authority, BlobQuery(blob_id, selectors))
         references = snapshot_of(request).blob(read.plan)
         content = self._ports.store.open_blob(blob_id) if references else None
+        if not references and snapshot_of(request).damaged:
+            raise DamagedRecord(MEND_RECORDS, param="blob_id")
         if content is None:
             raise BlobNotFound("No such blob here.", param="blob_id")
         found = references[0]

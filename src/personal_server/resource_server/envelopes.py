@@ -24,6 +24,7 @@ from personal_server.domain.envelope import (
     UnavailableConnections,
     Uncounted,
     Warning,
+    damage_warnings,
 )
 from personal_server.domain.wire_objects import (
     AnyObject,
@@ -34,6 +35,7 @@ from personal_server.domain.wire_objects import (
     Word,
 )
 from personal_server.reading.freshness import ShownFreshness
+from personal_server.storage.ports import ReadSnapshot
 from personal_server.web.requests import Request
 
 T = TypeVar("T")
@@ -130,9 +132,11 @@ def meta_of(
     warnings: Iterable[Warning] = (),
     meta: Mapping[str, Any] | None = None,
 ) -> Meta:
-    """`meta`, with the warnings of the request and those of the answer; none twice."""
+    """`meta`, with the warnings of the request, of the answer, and of what it read; none twice."""
+    snapshot = cast("ReadSnapshot | None", request.snapshot)
+    damage = [] if snapshot is None else damage_warnings(snapshot.damaged)
     distinct: list[Warning] = []
-    for warning in (*request.parameters.warnings, *request.warnings, *warnings):
+    for warning in (*request.parameters.warnings, *request.warnings, *warnings, *damage):
         if warning not in distinct:
             distinct.append(warning)
     return Meta(count=count, warnings=distinct, **(meta or {}))

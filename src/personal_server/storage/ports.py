@@ -18,7 +18,7 @@ from typing import BinaryIO, Protocol
 from personal_server.domain.connection import Connection
 from personal_server.domain.declaration import SourceDeclaration, Stream
 from personal_server.domain.disclosure import AskedDetail, DisclosureEntry
-from personal_server.domain.record import JsonObject, StoredRecord
+from personal_server.domain.record import DamagedRow, JsonObject, StoredRecord
 from personal_server.enforcement.plans import (
     AggregatePlan,
     BlobPlan,
@@ -301,6 +301,13 @@ class ReadSnapshot(CatalogReads, Protocol):
         """A metric, perhaps grouped."""
         ...
 
+    @property
+    def damaged(self) -> Sequence[DamagedRow]:
+        """Visible records that the reads of this snapshot met and left out, since their bytes are
+        not those that were written; figures count them.
+        """
+        ...
+
     # The change feed and what its bookmarks are judged by.
 
     @property
@@ -469,7 +476,10 @@ class BlobStore(Protocol):
         ...
 
     def open_blob(self, blob_id: str) -> BinaryIO | None:
-        """The bytes, seekable; permission is settled before.  `None` when nobody holds them."""
+        """The bytes, seekable; permission is settled before.  `None` when nobody holds them.
+
+        Raises: DamagedRecord for bytes that are not those that were stored.
+        """
         ...
 
     def blob_upload(self, connection_id: str, blob_id: str) -> BlobUpload | None:
@@ -514,8 +524,8 @@ class ServerStore(Protocol):
         """Store a new newest key."""
         ...
 
-    def index_slice(self) -> bool:
-        """Index some records whose words are not known yet; whether more may wait."""
+    def look_at_damage(self) -> None:
+        """Forget of the damage that reads met what was healed since."""
         ...
 
 

@@ -13,16 +13,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from personal_server.app.stores import Stores, open_stores
 from personal_server.domain.declaration import SourceDeclaration
+from personal_server.enforcement.rows import Matches
+from personal_server.settings import Settings
 from personal_server.storage.ports import Rebuild, RecordStore
 from personal_server.storage.sql import rebuilds
 from tests.oracle.memory import MemoryStore
 from tests.storage.conftest import sqlite_store
 from tests.storage.plans_at_random import CONNECTIONS
 from tests.storage.ports.asking import search
+from tests.storage.released.directory import NOTEBOOK, unpack
 from tests.storage.sql.test_store import AT_RANDOM, compare, write_at_random
 from tests.storage.sql.test_writes import MARKER, traces
-from tests.storage.worlds import DECLARED, FILES, NOTES, connection, declaration, note, write
+from tests.storage.worlds import DECLARED, FILES, NOTES, connection, declaration, note, scope, write
 
 # A younger self of the notes: fewer fields are declared, none but the date is compared.  Words and
 # bytes of fields that were none of them are found when the copy is done, and so not compared.
@@ -182,3 +186,65 @@ def test_what_this_version_lays_out_another_way_is_planned(
         monkeypatch.setattr("personal_server.storage.sql.layout.MOST_MEASURED", 3)
         store.plan_rebuilds()
         assert store.rebuilds() == (Rebuild("cin_a", "notes", 0, 1),)
+
+
+# Tables of the first release: word indexes that know no fields, texts without checksums.
+
+
+@pytest.fixture
+def released(tmp_path: Path) -> Iterator[Stores]:
+    with open_stores(Settings(data_dir=unpack("2026-11-first", tmp_path)), serving=True) as stores:
+        yield stores
+
+
+def rain(stores: Stores, **more: Any) -> Matches:
+    return search(stores.records, "rain", scopes=(scope(NOTEBOOK, **more),))
+
+
+def keys(found: Matches) -> list[str]:
+    return sorted(candidate.key for candidate in found.candidates)
+
+
+def test_a_search_says_how_much_an_old_index_does_not_know(released: Stores) -> None:
+    found = rain(released)
+    assert (keys(found), found.pending) == ([], 9)
+    write(released.records, NOTEBOOK, [note("n2", body="rain again"), note("n9", body="rain")])
+    write(released.records, NOTEBOOK, ["n0"])
+    found = rain(released)
+    assert (keys(found), found.pending) == (["n2", "n9"], 7)
+    found = rain(released, resources=frozenset({"n1", "n4"}))
+    assert (keys(found), found.pending) == (["n1", "n4"], 0)
+
+
+@pytest.mark.parametrize("slices", [0, 3, 6, 9])
+def test_slice_by_slice_old_tables_get_words_and_checksums(released: Stores, slices: int) -> None:
+    write(released.records, NOTEBOOK, [note("n2", body="sun"), note("n9", body="rain")])
+    released.records.plan_rebuilds()
+    for _ in range(slices):
+        released.records.rebuild_slice()
+    write(released.records, NOTEBOOK, ["n8", note("n7", body="snow")])
+    finish(released.records)
+    found = rain(released)
+    assert (keys(found), found.pending) == (["n0", "n1", "n4", "n6", "n9"], 0)
+    assert found.document_frequencies == (5,)
+    released.records.plan_rebuilds()
+    assert released.records.rebuilds() == ()
+    with released.database.read() as session:
+        for (number,) in session.rows("SELECT tables FROM sources"):
+            unchecked = "SELECT count(*) FROM h# WHERE sum IS NULL".replace("#", str(number))
+            assert session.value(unchecked) == 0
+        named = "SELECT count(*) FROM sqlite_schema WHERE name GLOB ? AND sql LIKE '%fts5%'"
+        assert session.value(named, ("f[0-9]*",)) == 0
+
+
+def test_a_text_without_a_checksum_is_damaged_where_it_is_no_text(released: Stores) -> None:
+    with released.database.write() as session:
+        number = session.value("SELECT tables FROM sources WHERE connection_id = ?", (NOTEBOOK,))
+        hurt = "UPDATE h# SET data = '{' WHERE id = (SELECT max(id) FROM h#)"
+        session.run(hurt.replace("#", str(number)))
+    for _ in range(2):
+        with released.records.snapshot() as snapshot:
+            whole = list(snapshot.export(NOTEBOOK, "notes"))
+            assert (len(whole), len(snapshot.damaged)) == (8, 1)
+        released.records.plan_rebuilds()
+        finish(released.records)

@@ -133,7 +133,8 @@ def test_a_released_directory_answers_as_its_own_server_did(tmp_path: Path, name
         assert len(entries) == then["disclosures"]
         served = sum(entry.record_count for _, entry in entries if entry.outcome == SERVED)
         assert sum(stores.disclosures.served_by_day(0).values()) == served
-        while stores.records.index_slice():
+        stores.records.plan_rebuilds()
+        while stores.records.rebuild_slice():
             pass
         recorder = DisclosureRecorder(stores.disclosures, clock)
         server = compose(settings, stores, recorder, GuardedFetch())

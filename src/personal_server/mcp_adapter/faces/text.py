@@ -19,6 +19,7 @@ from personal_server.rs_client.answers import (
 )
 from personal_server.rs_client.json_values import (
     Json,
+    as_list,
     as_object,
     as_text,
     compact,
@@ -113,9 +114,23 @@ def warning_lines(warnings: Iterable[Json]) -> list[str]:
     """One line for each warning."""
     return [
         f"warning: {label(as_text(row.get('code')) or 'warning')}"
-        f" {one_line(as_text(row.get('message')) or '', MESSAGE_CHARS)}".rstrip()
+        f" {one_line(as_text(row.get('message')) or '', MESSAGE_CHARS)}{_left_out(row)}".rstrip()
         for row in warnings
     ]
+
+
+def _left_out(warning: Json) -> str:
+    """The records that a warning names; unusual ids stand in the structured face only."""
+    detail = as_object(warning.get("detail"))
+    ids = [one_line(str(each)) for each in as_list(detail.get("record_ids"))]
+    if not ids:
+        return ""
+    parts = (
+        fact("stream", label(as_text(detail.get("stream")) or "")),
+        fact("connection_id", connection_of(warning) or ""),
+        fact("record_ids", ",".join(each for each in ids if not is_unusual(each))),
+    )
+    return f" ({'; '.join(parts)})"
 
 
 def server_warnings(body: Json) -> list[Json]:

@@ -24,15 +24,14 @@ from personal_server.domain.values import (
     ValueKind,
     bound,
     exact_sum,
-    render_day,
     render_sum,
 )
 from personal_server.enforcement.plans import AggregatePlan
 from personal_server.enforcement.rows import Aggregation, Group
 from personal_server.storage.calendar import Calendar
-from personal_server.storage.meaning import GroupTally, arrange, newest, plain_value
+from personal_server.storage.meaning import GroupTally, arrange, newest
 from personal_server.storage.sql.compiler import Where
-from personal_server.storage.sql.figures import count_place, extreme
+from personal_server.storage.sql.figures import count_place, extreme, plain_point
 from personal_server.storage.sql.layout import Column
 from personal_server.storage.sql.source_tables import Reader, ScopedSource
 
@@ -368,7 +367,8 @@ class _Aggregate:
         self, segment: Segment, what: str, tail: str, more: Where | None = None
     ) -> list[Any]:
         where = segment.where if more is None else segment.where & more
-        return self._reader.lines(segment.place.compiler.select(what, where, tail))
+        place = segment.place
+        return self._reader.lines(place.source, place.compiler.select(what, where, tail))
 
     # What is shown ----------------------------------------------------------------------------
     def _rank(self, figures: Figures) -> Any:
@@ -399,7 +399,7 @@ class _Aggregate:
         if point is None or kind is None or name is None:
             return None
         if kind is not ValueKind.INSTANT:
-            return _plain(point, kind)
+            return plain_point(point, kind)
         firsts: list[tuple[str, str, object]] = []
         for segment in segments:
             column = self._measured_column(segment.place)
@@ -408,6 +408,8 @@ class _Aggregate:
                 lines = self._lines(segment, f"{segment.sql}, r.k", " ORDER BY r.k", equal)
                 keys = [k for found, k in lines if segment.key_of(found) == key]
                 firsts += self._stored(segment.place, keys[:1], name)
+        if not firsts:
+            return plain_point(point, kind)
         return min(firsts, key=lambda first: first[:2])[2]
 
     def _shown_keys(
@@ -417,7 +419,7 @@ class _Aggregate:
         if grouping.granularity is not None:
             return {key: key for key in figures}
         if grouping.kind is not ValueKind.INSTANT:
-            return {k: None if k is None else _plain(k, grouping.kind) for k in figures}
+            return {k: None if k is None else plain_point(k, grouping.kind) for k in figures}
         firsts: dict[Key, tuple[str, str, object]] = {}
         for segment in segments:
             lines = self._lines(segment, f"{segment.sql}, min(r.k)", " GROUP BY 1")
@@ -425,7 +427,14 @@ class _Aggregate:
             for first in self._stored(segment.place, list(keys), grouping.field):
                 key = keys[first[0]]
                 firsts[key] = min(firsts.get(key, first), first, key=lambda each: each[:2])
-        return {key: None if key is None else firsts[key][2] for key in figures}
+        return {
+            key: None
+            if key is None
+            else firsts[key][2]
+            if key in firsts
+            else plain_point(key, grouping.kind)
+            for key in figures
+        }
 
     def _stored(
         self, place: ScopedSource, keys: Sequence[str], field: str
@@ -435,11 +444,3 @@ class _Aggregate:
         where = Where((f"r.k IN {listed}",), (orjson.dumps(list(keys)).decode(),))
         rows = self._reader.rows(place, where)
         return [(row.key, row.connection_id, row.data[field]) for row in rows]
-
-
-def _plain(point: Comparable, kind: ValueKind) -> object:
-    if kind is ValueKind.DATE and isinstance(point, int):
-        return render_day(point)
-    if kind is ValueKind.BOOLEAN:
-        return bool(point)
-    return plain_value(point, point, kind)

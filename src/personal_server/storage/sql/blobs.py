@@ -13,16 +13,17 @@ import os
 import stat
 import tempfile
 from collections.abc import Iterable
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 import orjson
 
 from personal_server.enforcement.plans import BlobPlan
 from personal_server.enforcement.rows import BlobReference
-from personal_server.errors import BodyTooLarge, StorageUnavailable
+from personal_server.errors import MEND_RECORDS, BodyTooLarge, DamagedRecord, StorageUnavailable
 from personal_server.storage.ports import BlobUpload
-from personal_server.storage.sql.compiler import Where
+from personal_server.storage.sql.compiler import Statement, Where
 from personal_server.storage.sql.driver import Database, Session
 from personal_server.storage.sql.fixed_tables import BlobReferenceRow, BlobUploadRow, SourceRow
 from personal_server.storage.sql.source_tables import Reader, StorePart, writable
@@ -93,15 +94,24 @@ class BlobsPart(StorePart):
         return upload, known is None
 
     def open_blob(self, blob_id: str) -> BinaryIO | None:
-        """Whichever connection of the subject holds them."""
+        """Whichever connection of the subject holds them, once they are read and found whole."""
         with self._database.read() as session:
             held = session.first(_IS_HELD_BY_SUBJECT, (blob_id, self.subject_id))
         if held is None:
             return None
         try:
-            return blob_path(self._blob_directory, blob_id).open("rb")
+            content = blob_path(self._blob_directory, blob_id).open("rb")
         except FileNotFoundError:
             return None
+        try:
+            if digest_of(content) != blob_id.removeprefix(PREFIX):
+                self._database.damage.note(blob_id, "blobs")
+                raise DamagedRecord(MEND_RECORDS, param="blob_id")
+            content.seek(0)
+        except BaseException:
+            content.close()
+            raise
+        return content
 
     def blob_upload(self, connection_id: str, blob_id: str) -> BlobUpload | None:
         """Of this connection only, whoever else holds the same bytes."""
@@ -137,7 +147,7 @@ def blob(reader: Reader, plan: BlobPlan) -> tuple[BlobReference, ...]:
         granted = [each for each in scope.stream.blob_fields if each in scope.fields]
         if not granted:
             continue
-        number, visible = source.tables, place.visible()
+        visible = place.visible()
         listed = reader.session.dialect.values("?")
         named = f"b.{BlobReferenceRow.blob_id} = ?"
         where = Where(
@@ -153,18 +163,21 @@ def blob(reader: Reader, plan: BlobPlan) -> tuple[BlobReference, ...]:
         tables = [f"{BlobReferenceRow.table} b", place.compiler.lines()]
         # where few keys are visible, they lead to the references
         first, second = reversed(tables) if visible.by_key else tables
-        lines = reader.session.rows(
-            f"SELECT {key}, {name}, h.data FROM {first}"  # noqa: S608
-            f" CROSS JOIN {second} ON r.k = {key} CROSS JOIN h{number} h ON h.id = r.id{whole.sql}"
-            f" ORDER BY {key}, {name}",
+        referring = Statement(
+            f"SELECT r.id, {name} FROM {first}"  # noqa: S608
+            f" CROSS JOIN {second} ON r.k = {key}{whole.sql} ORDER BY {key}, {name}",
             whole.params,
         )
+        lines = reader.lines(source, referring)
         if lines and not _is_held(reader, source.connection_id, plan.blob_id):
             continue
-        for record_key, field, text in lines:
-            reference = orjson.loads(text)[field]
-            place_of = (source.connection_id, source.stream, record_key, field)
-            found.append(BlobReference(*place_of, reference))
+        rows = reader.rows_by_id(place, place.compiler.with_ids([line[0] for line in lines]))
+        for row_id, field in lines:
+            row = rows.get(row_id)
+            reference = None if row is None else row.data.get(field)
+            if row is not None and isinstance(reference, dict):
+                place_of = (source.connection_id, source.stream, row.key, field)
+                found.append(BlobReference(*place_of, cast("dict[str, object]", reference)))
     return tuple(found)
 
 
@@ -224,6 +237,20 @@ def blob_path(directory: Path, blob_id: str) -> Path:
     """`ab/<sha256>` below the blob directory."""
     digest = blob_id.removeprefix(PREFIX)
     return directory / digest[:2] / digest
+
+
+def digest_of(content: BufferedReader) -> str:
+    """The SHA-256 of a file that is at its beginning, in hex."""
+    return hashlib.file_digest(content, "sha256").hexdigest()
+
+
+def is_damaged(directory: Path, blob_id: str) -> bool:
+    """Whether bytes that are there are others than were stored."""
+    try:
+        with blob_path(directory, blob_id).open("rb") as content:
+            return digest_of(content) != blob_id.removeprefix(PREFIX)
+    except FileNotFoundError:
+        return False
 
 
 def _receive(directory: Path, chunks: Iterable[bytes], max_bytes: int) -> tuple[Path, str, int]:

@@ -23,9 +23,11 @@ from personal_server.domain.values import bound
 from personal_server.enforcement.plans import ChangesPlan
 from personal_server.enforcement.rows import Change, Feed
 from personal_server.storage.meaning import latest_change
-from personal_server.storage.sql.compiler import Where
+from personal_server.storage.sql.checksums import is_line_of, line_sum
+from personal_server.storage.sql.compiler import Statement, Where
+from personal_server.storage.sql.driver import Line
 from personal_server.storage.sql.fixed_tables import ChangeRow
-from personal_server.storage.sql.source_tables import Reader, ScopedSource, parse_changes, whole_row
+from personal_server.storage.sql.source_tables import Reader, ScopedSource, parse_changes
 from personal_server.storage.sql.statements import listed, select
 
 WALKED_AT_ONCE = 200
@@ -79,6 +81,7 @@ class _SourceFeed:
     """
 
     def __init__(self, reader: Reader, place: ScopedSource, plan: ChangesPlan) -> None:
+        self._reader = reader
         self._session = reader.session
         self._place = place
         self._scope = place.scope
@@ -90,7 +93,10 @@ class _SourceFeed:
         self._knows_past = window is None or window.field == place.compiler.layout.consent
         self._touching = self._touching_scope()
         where = Where(("r.k = ?",), ("",)) & place.visible()
-        self._line = place.compiler.select("r.cs, r.ce, r.fc", where)
+        # the checksum alone: a text is read once it is known to be shown
+        number = place.source.tables
+        summed = f"(SELECT h.sum FROM h{number} h WHERE h.id = r.id)"  # noqa: S608
+        self._line = place.compiler.select(f"r.id, r.cs, r.ce, r.fc, {summed}", where)
         self._whole = place.compiler.rows(where)
 
     def items(self) -> Iterator[Change]:
@@ -138,16 +144,24 @@ class _SourceFeed:
 
     def _living(self, noted: Noted) -> Change | None:
         """The record, if this is its last relevant change and it is visible now."""
-        line = self._session.first(self._line.sql, (noted.key, *self._line.params[1:]))
-        if line is None:
-            return None
-        created = FieldChange(line[0], line[1])
-        if latest_change(created, parse_changes(line[2]), self._dated).sequence != noted.sequence:
-            return None
-        whole = self._session.first(self._whole.sql, (noted.key, *self._whole.params[1:]))
-        return (
-            None if whole is None else Change(noted.sequence, whole_row(self._place.source, whole))
-        )
+        for number, created, created_at, changes, stored_sum in self._of_key(noted, self._line):
+            own = line_sum(noted.key, created, created_at, changes)
+            if stored_sum is not None and not is_line_of(own, stored_sum):
+                self._reader.note(self._place.source, number)
+                continue
+            dated = parse_changes(changes)
+            latest = latest_change(FieldChange(created, created_at), dated, self._dated)
+            if latest.sequence != noted.sequence:
+                continue
+            for line in self._of_key(noted, self._whole):
+                whole = self._reader.whole(self._place.source, line)
+                return None if whole is None else Change(noted.sequence, whole)
+        return None
+
+    def _of_key(self, noted: Noted, asked: Statement) -> list[Line]:
+        """What a statement by a key finds for the record of a change."""
+        statement = Statement(asked.sql, (noted.key, *asked.params[1:]))
+        return self._reader.lines(self._place.source, statement)
 
     def _departed(self, noted: Noted, since: int) -> Change | None:
         """A tombstone, if the record stayed away and was there when the feed began."""

@@ -100,11 +100,18 @@ class Compiler:
 
     def _at(self, column: Column) -> str:
         """What a column will hold, from the JSON text."""
-        text = f"(SELECT data FROM h{self.number} h WHERE h.id = r.id)"  # noqa: S608
+        text = self._text()
         if column.kind is ValueKind.STRING:
             string = self.dialect.string_at(text, column.field)
             return f"substr({string}, 1, {COMPARED_CODE_POINTS})"
         return self.dialect.comparable_at(text, column.field, column.kind)
+
+    def _text(self) -> str:
+        """The JSON text of a line; one that is damaged is null."""
+        return (
+            f"(SELECT data FROM h{self.number} h WHERE h.id = r.id"  # noqa: S608
+            f" AND {self.dialect.is_json('data')})"
+        )
 
     # Which lines ------------------------------------------------------------------------------
     def visible(self, scope: Scope) -> Where:
@@ -223,7 +230,7 @@ class Compiler:
 
     def _condition_on_text(self, condition: Condition) -> Where:
         """For fields without a column: the JSON text is looked at."""
-        text = f"(SELECT data FROM h{self.number} h WHERE h.id = r.id)"  # noqa: S608
+        text = self._text()
         if condition.kind is ValueKind.STRING and condition.operator is Operator.EQ:
             found = self.dialect.string_at(text, condition.field)
         else:
@@ -249,7 +256,7 @@ class Compiler:
     def whole_string(self, column: Column) -> str:
         """The string of a column; long ones, which the column cuts, from the JSON text."""
         name = f"r.{column.name}"
-        text = f"(SELECT data FROM h{self.number} h WHERE h.id = r.id)"  # noqa: S608
+        text = self._text()
         whole = self.dialect.string_at(text, column.field)
         return f"CASE WHEN length({name}) < {COMPARED_CODE_POINTS} THEN {name} ELSE {whole} END"
 
@@ -296,11 +303,13 @@ class Compiler:
 
     # Whole records ----------------------------------------------------------------------------
     def rows(self, where: Where, tail: str = "") -> Statement:
-        """Whole records: id, key, creation, changes, text."""
-        number = self.number
+        """Whole records: id, key, creation, changes, checksum, bytes of the text.
+
+        Damaged bytes may be no text, and a line may have lost its own.
+        """
         sql = (
-            f"SELECT r.id, r.k, r.cs, r.ce, r.fc, h.data FROM {self._lines(where)}"  # noqa: S608
-            f" JOIN h{number} h ON h.id = r.id{where.sql}{tail}"
+            "SELECT r.id, r.k, r.cs, r.ce, r.fc, h.sum, CAST(h.data AS BLOB)"  # noqa: S608
+            f" FROM {self._lines(where)} LEFT JOIN h{self.number} h ON h.id = r.id{where.sql}{tail}"
         )
         return Statement(sql, where.params)
 

@@ -23,6 +23,11 @@ class Dialect(Protocol):
         """The statement that gives a line for the table of a name."""
         ...
 
+    @property
+    def find_column(self) -> str:
+        """The statement that gives a line for a table and a column of it."""
+        ...
+
     def column_type(self, kind: ColumnKind) -> str:
         """The type of a column."""
         ...
@@ -57,6 +62,10 @@ class Dialect(Protocol):
 
     def values(self, parameter: str) -> str:
         """A set of values, from a parameter that holds a JSON array."""
+        ...
+
+    def is_json(self, text: str) -> str:
+        """Whether functions over JSON can read a text."""
         ...
 
     def string_at(self, text: str, field: str) -> str:

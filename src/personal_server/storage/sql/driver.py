@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol, TypeVar
 
+from personal_server.storage.damage import DamageNotes
 from personal_server.storage.sql.dialect import Dialect, Value
 
 Line = tuple[Any, ...]
@@ -16,7 +17,10 @@ T = TypeVar("T")
 
 
 class Session(Protocol):
-    """A connection inside a transaction.  Cursors are read to their end before the next write."""
+    """A connection inside a transaction.  Cursors are read to their end before the next write.
+
+    Raises: UnicodeDecodeError for a line with a text that is none; the ones behind it can be read.
+    """
 
     @property
     def dialect(self) -> Dialect:
@@ -62,6 +66,11 @@ class Database(Protocol):
 
     Raises: QueryTimeout, StorageUnavailable.
     """
+
+    @property
+    def damage(self) -> DamageNotes:
+        """What was met of damaged records and blobs."""
+        ...
 
     def read(self, timeout_seconds: float | None = None) -> AbstractContextManager[Session]:
         """One read snapshot, interrupted when its statements pass the time limit."""

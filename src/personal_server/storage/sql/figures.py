@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import orjson
-
 from personal_server.domain.criteria import Condition
-from personal_server.domain.record import FieldChange
+from personal_server.domain.record import FieldChange, StoredRecord
+from personal_server.domain.values import Comparable, ValueKind, instant_text, render_day
 from personal_server.enforcement.plans import RecordsPlan, Scope
 from personal_server.enforcement.rows import Span, Summary
-from personal_server.storage.meaning import latest_change, stored_text
+from personal_server.storage.meaning import latest_change, plain_value, stored_text
 from personal_server.storage.sql.compiler import Where
 from personal_server.storage.sql.layout import Column
 from personal_server.storage.sql.source_tables import Reader, ScopedSource, parse_changes
 
 WALKED_AT_ONCE = 200
+# No text of an instant is farther away than year 9999.
+FARTHEST_NS = 2.5e20
 
 
 def count(reader: Reader, plan: RecordsPlan) -> int:
@@ -25,7 +26,11 @@ def count(reader: Reader, plan: RecordsPlan) -> int:
 
 
 def count_place(reader: Reader, place: ScopedSource, conditions: Sequence[Condition]) -> int:
-    """How many of one source; a whole source has its number at hand."""
+    """How many of one source, with those that are known to be damaged, which it notes.
+
+    A whole source has its number at hand.
+    """
+    reader.recall(place, conditions)
     if place.is_whole and not conditions:
         return place.source.records
     found: Any = reader.value(place.compiler.select("count(*)", place.matching(conditions)))
@@ -64,13 +69,26 @@ def stored_extreme(
     if not found:
         return None
     best = (max if highest else min)(value for value, _, _ in found)
-    firsts = [
+    equal = [
         _first_with(reader, place, place.matching(conditions) & place.compiler.equal(column, best))
         for value, place, column in found
         if value == best
     ]
-    data: dict[str, object] = orjson.loads(min(firsts)[2])
-    return data[field]
+    firsts = [row for rows in equal for row in rows]
+    if not firsts:
+        return plain_point(best, found[0][2].kind)
+    return min(firsts, key=lambda row: (row.key, row.connection_id)).data[field]
+
+
+def plain_point(point: Comparable, kind: ValueKind) -> object:
+    """A comparable as a JSON value, where no stored one is at hand."""
+    if kind is ValueKind.DATE and isinstance(point, int):
+        return render_day(point)
+    if kind is ValueKind.INSTANT and isinstance(point, int | float):
+        return instant_text(int(point)) if abs(point) < FARTHEST_NS else None
+    if kind is ValueKind.BOOLEAN:
+        return bool(point)
+    return plain_value(point, point, kind)
 
 
 def extreme(
@@ -83,11 +101,9 @@ def extreme(
     return reader.value(place.compiler.select(name, present, tail))
 
 
-def _first_with(reader: Reader, place: ScopedSource, where: Where) -> tuple[str, str, str]:
-    """(key, connection, text) of the first record by key."""
-    statement = place.compiler.rows(where, " ORDER BY r.k LIMIT 1")
-    line = reader.lines(statement)[0]
-    return (line[1], place.source.connection_id, line[5])
+def _first_with(reader: Reader, place: ScopedSource, where: Where) -> list[StoredRecord]:
+    """The first record by key; none if that is damaged."""
+    return reader.rows(place, where, " ORDER BY r.k LIMIT 1")
 
 
 def summary(reader: Reader, scope: Scope) -> Summary:
@@ -104,7 +120,9 @@ def _newest(reader: Reader, place: ScopedSource) -> int | None:
     where = place.visible()
     while True:
         tail = f" ORDER BY r.e DESC, r.id DESC LIMIT {WALKED_AT_ONCE}"
-        lines = reader.lines(place.compiler.select("r.e, r.cs, r.ce, r.fc, r.id", where, tail))
+        lines = reader.lines(
+            place.source, place.compiler.select("r.e, r.cs, r.ce, r.fc, r.id", where, tail)
+        )
         for latest, created, created_at, changes, _ in lines:
             if newest is not None and latest <= newest:
                 return newest

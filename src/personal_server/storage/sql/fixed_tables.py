@@ -98,7 +98,7 @@ class SourceRow(StoredRow, table="sources"):
     """Where the records of a (connection, stream) are.
 
     `tables` is the number in the names of the tables that hold them, `records` how many they are;
-    `unindexed_below` as in `SourceTables`.
+    `unindexed_below` stands while the word index does not know every line (`SourceTables`).
     """
 
     source: Cell[int] = column(numbered=True, default=0)

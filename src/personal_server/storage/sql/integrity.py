@@ -8,18 +8,18 @@ stream is read in one state.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from heapq import merge
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, cast
+from typing import NamedTuple, Protocol, cast
 
 import orjson
 
 from personal_server.domain.record import JsonObject, canonical_key
 from personal_server.errors import PersonalServerError, StorageUnavailable
-from personal_server.storage.sql.blobs import PREFIX, blob_path, stray_files
+from personal_server.storage.sql.blobs import PREFIX, blob_path, digest_of, stray_files
+from personal_server.storage.sql.checksums import line_sum
 from personal_server.storage.sql.dialect import Value
 from personal_server.storage.sql.driver import Database, Session
 from personal_server.storage.sql.fixed_tables import (
@@ -31,7 +31,12 @@ from personal_server.storage.sql.fixed_tables import (
     StoreRow,
 )
 from personal_server.storage.sql.rebuilds import make_anew
-from personal_server.storage.sql.source_tables import SourceTables, all_sources, find_source
+from personal_server.storage.sql.source_tables import (
+    SourceTables,
+    all_sources,
+    checked_data,
+    find_source,
+)
 from personal_server.storage.sql.statements import exists, select
 from personal_server.storage.sql.written_rows import prepare_one
 
@@ -98,16 +103,16 @@ Progress = Callable[[int], None]
 class StreamCheck:
     """What was found in one stream.
 
-    Shapes: `unreadable` are records whose text is no JSON object, `misnamed` those whose key is
-        another's, `unexplained` those with a change that the feed lacks: of each some keys and how
-        many; `words_differ`, `values_differ`: the word index or the comparables are not those of
-        the texts.
+    Shapes: `damaged` are records whose bytes are not those that were written, or are no JSON
+        object; `misnamed` those whose key is another's, `unexplained` those with a change that the
+        feed lacks: of each some keys and how many; `words_differ`, `values_differ`: the word index
+        or the comparables are not those of the texts.
     """
 
     connection_id: str
     stream: str
     records: int = 0
-    unreadable: Faulty = field(default_factory=lambda: Faulty())
+    damaged: Faulty = field(default_factory=lambda: Faulty())
     misnamed: Faulty = field(default_factory=lambda: Faulty())
     unexplained: Faulty = field(default_factory=lambda: Faulty())
     words_differ: bool = False
@@ -116,7 +121,7 @@ class StreamCheck:
     @property
     def can_be_made_anew(self) -> bool:
         """Where every record can be read, what is made from them can be made again."""
-        return (self.words_differ or self.values_differ) and not self.unreadable.count
+        return (self.words_differ or self.values_differ) and not self.damaged.count
 
 
 @dataclass
@@ -176,7 +181,7 @@ class IntegrityChecks:
                 primary_key = primary_keys(connection_id, stream)
                 walk = _StreamWalk(session, source, primary_key, found)
                 words = walk.follow(progress)
-                if source.layout.lexical and not found.unreadable.count:
+                if source.layout.lexical and not found.damaged.count:
                     found.words_differ = words != self._indexed(session, source)
         return found
 
@@ -240,6 +245,19 @@ class IntegrityChecks:
                 yield BlobFault(blob_id, is_missing, cast("tuple[str, str] | None", place))
 
 
+class _Line(NamedTuple):
+    """What is stored of a record, texts as bytes."""
+
+    row_id: int
+    key: bytes
+    created: int
+    created_at_ns: int
+    changes: bytes | None
+    word_counts: bytes | None
+    checksum: int | None
+    text: bytes | None
+
+
 class _StreamWalk:
     """Along the records of one stream."""
 
@@ -266,32 +284,24 @@ class _StreamWalk:
             for name in names
         )
         lines = self._session.run(
-            "SELECT r.id, CAST(k AS BLOB), cs, ce, CAST(fc AS BLOB), wc, CAST(data AS BLOB)"  # noqa: S608
+            "SELECT r.id, CAST(k AS BLOB), cs, ce, CAST(fc AS BLOB), wc, sum, CAST(data AS BLOB)"  # noqa: S608
             f"{values} FROM r{number} r LEFT JOIN h{number} h ON h.id = r.id ORDER BY r.id"
         )
         for line in lines:
             found.records += 1
-            self._look_at(*line[:7], stored=line[7:])
+            self._look_at(_Line(*line[:8]), line[8:])
             if found.records % TOLD_EVERY == 0:
                 progress(found.records)
         return self._words & _SUM
 
-    def _look_at(
-        self,
-        row_id: int,
-        key_bytes: bytes,
-        created: int,
-        created_at_ns: int,
-        changes: bytes | None,
-        counts: bytes | None,
-        text: bytes | None,
-        *,
-        stored: Sequence[Value | bytes],
-    ) -> None:
+    def _look_at(self, line: _Line, stored: Sequence[Value | bytes]) -> None:
+        row_id, key_bytes, created, created_at_ns, changes, counts, stored_sum, text = line
         key = key_bytes.decode(errors="replace")
-        data = _object(text)
+        dated = None if changes is None else changes.decode(errors="replace")
+        own = line_sum(key, created, created_at_ns, dated)
+        data = checked_data(self._source.layout, own, stored_sum, text)
         if data is None:
-            self._found.unreadable.add(key)
+            self._found.damaged.add(key)
             return
         if not self._is_its_own(key, data):
             self._found.misnamed.add(key)
@@ -301,7 +311,7 @@ class _StreamWalk:
         values = [each.encode() if isinstance(each, str) else each for each in wanted.values]
         if list(stored) != values or counts not in (None, wanted.word_counts):
             self._found.values_differ = True
-        if counts is not None:  # else it waits for its words (`unindexed`)
+        if counts is not None:  # else it waits for its words (`rebuilds.adopt`)
             self._words += sum(
                 hash((word.encode()[:LONGEST_WORD_BYTES], row_id, place))
                 for place, word in enumerate(wanted.words.split())
@@ -325,18 +335,9 @@ class _StreamWalk:
         return all(self._session.first(_IS_CHANGE, (place, each, key)) for each in numbers)
 
 
-def _object(text: bytes | None) -> JsonObject | None:
-    """What a stored text says, `None` where it says nothing."""
-    try:
-        found: Any = orjson.loads(text or b"")
-    except orjson.JSONDecodeError:
-        return None
-    return cast("JsonObject", found) if isinstance(found, dict) else None
-
-
 def _digest(path: Path) -> str | None:
     try:
         with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+            return digest_of(file)
     except FileNotFoundError:
         return None

@@ -3,8 +3,8 @@
 Rule: a layout is a pure function of a declaration, and of the columns that tables already have.
 
 Per source there are `r<n>` (one narrow line per record: key, dates of change, comparable values, in
-`wc` how many words each lexical field has), `h<n>` (the JSON text) and `w<n>` (the word index),
-joined by `id`.
+`wc` how many words each lexical field has), `h<n>` (the JSON text, in `sum` the checksum of both)
+and `w<n>` (the word index), joined by `id`.
 """
 
 from __future__ import annotations
@@ -18,6 +18,9 @@ from personal_server.domain.declaration import Property, SourceDeclaration, Stre
 from personal_server.domain.values import ValueKind
 from personal_server.storage.sql.dialect import Dialect
 
+# How tables are made whatever is declared; raised where all that exist have to be made anew.
+# 2: texts have checksums, and word indexes a list for each field.
+FORM = 2
 # More numbers than this beside every indexed value would cost more than they save.
 MOST_MEASURED = 3
 
@@ -48,6 +51,7 @@ class Layout:
     `measured` are numbers that are summed or compared: groups find them in their index.
     `placed` is the time by which records are numbered: the one that time constraints ask for, so
     that what a constraint leaves is one stretch of ids; without one, the event time.
+    Tables of an older `form` were given the columns that they lacked, empty (`rebuilds.adopt`).
     """
 
     columns: tuple[Column, ...]
@@ -60,6 +64,7 @@ class Layout:
     lexical: tuple[str, ...]
     blobs: tuple[str, ...]
     placed: str | None
+    form: int = FORM
 
     @cached_property
     def by_field(self) -> dict[str, Column]:
@@ -128,6 +133,7 @@ def parse_layout(text: str) -> Layout:
         tuple(raw["lexical"]),
         tuple(raw["blobs"]),
         raw.get("placed", raw["event"]),
+        raw.get("form", 1),
     )
 
 
@@ -231,7 +237,8 @@ def create_tables(layout: Layout, number: int, dialect: Dialect) -> list[str]:
         " fc TEXT)",
         f"CREATE UNIQUE INDEX r{number}_k ON r{number} (k)",
         f"CREATE INDEX r{number}_e ON r{number} (e)",
-        f"CREATE TABLE h{number} (id INTEGER PRIMARY KEY, data TEXT NOT NULL)",
+        # the sum stands before the text, which may be long, and is read without it
+        f"CREATE TABLE h{number} (id INTEGER PRIMARY KEY, sum INTEGER, data TEXT NOT NULL)",
     ]
     made += [create_index(number, *each) for each in layout.indexes.items()]
     if layout.lexical:

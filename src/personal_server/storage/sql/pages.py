@@ -41,10 +41,13 @@ def page(reader: Reader, plan: RecordsPlan) -> RowPage:
     kept = spots[: plan.limit]
     rows = _whole(reader, kept)
     placed = [
-        PlacedRow(rows[place.source.source, spot[2]], _position(spot, place, plan.order))
+        PlacedRow(row, _position(spot, place, plan.order))
         for spot, place in kept
+        if (row := rows.get((place.source.source, spot[2]))) is not None
     ]
-    return RowPage(tuple(placed), len(spots) > plan.limit)
+    # damaged records take their places, also where a page holds no other
+    end = None if len(placed) == len(kept) else _position(*kept[-1], plan.order)
+    return RowPage(tuple(placed), len(spots) > plan.limit, end)
 
 
 def record(reader: Reader, plan: RecordPlan) -> tuple[StoredRecord, ...]:
@@ -68,7 +71,8 @@ def children(reader: Reader, plan: ChildrenPlan) -> Mapping[str, Children]:
             if spots:
                 kept = [(spot, place) for spot in spots[: plan.limit_each]]
                 rows = _whole(reader, kept)
-                ordered = tuple(rows[place.source.source, spot[2]] for spot, _ in kept)
+                numbers = [(place.source.source, spot[2]) for spot, _ in kept]
+                ordered = tuple(rows[number] for number in numbers if number in rows)
                 found[parent] = Children(ordered, len(spots) > plan.limit_each)
     return found
 
@@ -78,6 +82,8 @@ def field_window(reader: Reader, plan: FieldWindowPlan) -> tuple[FieldWindow, ..
     found: list[FieldWindow] = []
     for place in reader.places(plan.scopes):
         where = place.visible() & _with_key(plan.key)
+        if not reader.rows(place, where):
+            continue
         number, path = place.source.tables, f'$."{plan.field}"'
         lines = place.compiler.lines()
         texts = f"SELECT h.data FROM {lines} JOIN h{number} h ON h.id = r.id{where.sql}"  # noqa: S608
@@ -166,13 +172,20 @@ def _spots(
     after: Position | None = None,
 ) -> list[PagePosition]:
     """Up to limit + 1 places of a source, in order."""
-    found: list[PagePosition] = []
     connection_id, wanted = place.source.connection_id, limit + 1
     driver = _driver(reader, place, order, conditions)
-    for statement in place.compiler.walk(where, order, after, connection_id, wanted, driver):
-        if len(found) < wanted:
-            found += reader.lines(statement)
-    return found
+    asked, passed_over = wanted, 0
+    while True:
+        found: list[PagePosition] = []
+        before = reader.passed_over
+        for statement in place.compiler.walk(where, order, after, connection_id, asked, driver):
+            if len(found) < wanted:
+                found += reader.lines(place.source, statement)
+        # lines that could not be read took places of others
+        if len(found) >= wanted or reader.passed_over - before == passed_over:
+            return found
+        passed_over = reader.passed_over - before
+        asked = wanted + passed_over
 
 
 def _driver(

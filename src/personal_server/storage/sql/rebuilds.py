@@ -19,7 +19,9 @@ from typing import NamedTuple
 
 import orjson
 
+from personal_server.domain.record import JsonObject
 from personal_server.storage.ports import Rebuild
+from personal_server.storage.sql.checksums import line_sum, record_sum
 from personal_server.storage.sql.driver import Database, Line, Session
 from personal_server.storage.sql.fixed_tables import (
     BlobReferenceRow,
@@ -28,8 +30,14 @@ from personal_server.storage.sql.fixed_tables import (
     SourceRow,
     StoreRow,
 )
-from personal_server.storage.sql.layout import Layout, parse_layout
-from personal_server.storage.sql.source_tables import SourceTables, make_tables, remove_tables
+from personal_server.storage.sql.layout import FORM, Layout, parse_layout
+from personal_server.storage.sql.source_tables import (
+    SourceTables,
+    all_sources,
+    checked_data,
+    make_tables,
+    remove_tables,
+)
 from personal_server.storage.sql.statements import delete, insert, select, update
 from personal_server.storage.sql.written_rows import (
     insert_line,
@@ -92,6 +100,36 @@ class _Tables(NamedTuple):
 
     number: int
     layout: Layout
+
+
+# Tables of before ------------------------------------------------------------------------------
+def adopt(database: Database, subject_id: str) -> None:
+    """Give tables of an older form the columns and the empty word index that they lack.
+
+    They can be read and written then as those of today, and are made anew in slices (`want`).
+    """
+    with database.read() as session:
+        if not _of_older_form(session, subject_id):
+            return
+    with database.write() as session:
+        for source in _of_older_form(session, subject_id):
+            number = source.tables
+            if not session.first(session.dialect.find_column, (f"r{number}", "wc")):
+                session.run(f"ALTER TABLE r{number} ADD COLUMN wc BLOB")
+                session.run(session.dialect.word_index(f"w{number}"))
+            session.run(f"ALTER TABLE h{number} ADD COLUMN sum INTEGER")
+            under_way = copy_under_way(session, source.source)
+            if under_way is not None:  # to tables of the older form
+                session.run(_EMPTY, (1, *under_way[:2]))
+
+
+def _of_older_form(session: Session, subject_id: str) -> list[SourceTables]:
+    return [
+        source
+        for source in all_sources(session, subject_id)
+        if source.layout.form != FORM
+        and not session.first(session.dialect.find_column, (f"h{source.tables}", "sum"))
+    ]
 
 
 # What is asked for -----------------------------------------------------------------------------
@@ -165,7 +203,7 @@ def erase_copies(session: Session, source: int, key: str) -> None:
     for found in _all_of_source(session, source):
         tables = _tables_of(found)
         if not found.emptying:
-            _remove(session, tables, key)
+            _remove(session, tables, _place_of(session, tables, key))
         elif session.first(session.dialect.find_table, (f"h{found.tables}",)):
             session.run(_text_of(tables), (key,))
 
@@ -204,12 +242,10 @@ def _copy(session: Session, found: Copying, is_over: Callable[[], bool]) -> None
     old, new = _Tables(number, parse_layout(text)), _tables_of(found)
     position, since, copied = found.position, found.since, found.copied
     while True:
-        if lines := _lines_after(session, old, position):
-            for line in lines:
-                # one that was copied already may have moved to a later place
-                _remove(session, new, line[1])
-                _add(session, found.source, old, new, line)
-            position, copied = lines[-1][0], copied + len(lines)
+        if places := _places_after(session, old, position):
+            for (place,) in places:
+                _add(session, found.source, old, new, place)
+            position, copied = places[-1][0], copied + len(places)
         elif changed := session.rows(_CHANGED_SINCE, (found.source, since, LINES_AT_ONCE)):
             _copy_again(session, found.source, old, new, {key for _, key in changed})
             since = changed[-1][0]
@@ -221,42 +257,96 @@ def _copy(session: Session, found: Copying, is_over: Callable[[], bool]) -> None
             return
 
 
-def _lines_after(session: Session, old: _Tables, position: int | None) -> list[Line]:
-    after, params = ("", []) if position is None else (" WHERE r.id > ?", [position])
-    return session.rows(f"{_lines(old)}{after} ORDER BY r.id LIMIT ?", [*params, LINES_AT_ONCE])
+def _places_after(session: Session, old: _Tables, position: int | None) -> list[Line]:
+    after, params = ("", []) if position is None else (" WHERE id > ?", [position])
+    sql = f"SELECT id FROM r{old.number}{after} ORDER BY id LIMIT ?"  # noqa: S608
+    return session.rows(sql, [*params, LINES_AT_ONCE])
 
 
-def _lines(tables: _Tables) -> str:
-    number = tables.number
-    return f"SELECT r.id, r.k, r.cs, r.ce, r.e, r.fc FROM r{number} r"  # noqa: S608
-
-
-def _add(session: Session, source: int, old: _Tables, new: _Tables, line: Line) -> None:
+def _add(session: Session, source: int, old: _Tables, new: _Tables, place: int) -> None:
+    """Copy one record.  One that was copied already may have moved to a later place since."""
     number, layout = new
-    place, key, created, created_at, latest, changes = line
-    text: str = session.value(f"SELECT data FROM h{old.number} WHERE id = ?", (place,))  # noqa: S608
-    record = prepare_one(key, orjson.loads(text), created_at, layout)
+    line, own, text, data = _whole(session, old, place)
+    if data is None or text is None:
+        _carry(session, old, new, place)
+        return
+    key, created, created_at, latest, changes = line
+    _remove(session, new, _place_of(session, new, key))
+    record = prepare_one(key, data, created_at, layout)
     at = place_in_time(record.placed_ns, created_at, layout)
     rest = (key, created, created_at, latest, *record.values, record.word_counts, changes)
     chosen = insert_line(session, number, layout, at, rest)
-    session.run(f"INSERT INTO h{number} VALUES (?, ?)", (chosen, text))  # noqa: S608
+    add_text = f"INSERT INTO h{number} (id, sum, data) VALUES (?, ?, ?)"  # noqa: S608
+    session.run(add_text, (chosen, record_sum(own, text), text.decode()))
     insert_words(session, number, [(chosen, record.words)] if record.words else [])
     for field, blob_id in (record.blobs or {}).items():
         refer = session.dialect.ignoring(insert(BlobReferenceRow))
         session.run(refer, (source, key, field, blob_id))
 
 
+def _whole(
+    session: Session, tables: _Tables, place: int
+) -> tuple[Line, int, bytes | None, JsonObject | None]:
+    """Line, sum of it, text and data of a record; no data where it is damaged."""
+    number = tables.number
+    try:
+        found = session.first(
+            "SELECT k, cs, ce, e, fc, sum, CAST(data AS BLOB)"  # noqa: S608
+            f" FROM r{number} r LEFT JOIN h{number} h ON h.id = r.id WHERE r.id = ?",
+            (place,),
+        )
+    except UnicodeDecodeError:
+        found = None
+    if found is None:
+        return (), 0, None, None
+    *line, stored_sum, text = found
+    key, created, created_at, _, changes = line
+    own = line_sum(key, created, created_at, changes)
+    return tuple(line), own, text, checked_data(tables.layout, own, stored_sum, text)
+
+
+def _carry(session: Session, old: _Tables, new: _Tables, place: int) -> None:
+    """A damaged record keeps its bytes, and what its line says beside them, but has no words."""
+    chosen, source = place, f"r{old.number} WHERE id = ?"
+    same_key = f"SELECT id FROM r{new.number} WHERE k = (SELECT k FROM {source})"  # noqa: S608
+    _remove(session, new, session.value(same_key, (place,)))
+    while session.first(f"SELECT 1 FROM r{new.number} WHERE id = ?", (chosen,)):  # noqa: S608
+        chosen += 1
+    known = {(each.field, each.kind): each.name for each in old.layout.columns}
+    pairs = [
+        (each.name, known[each.field, each.kind])
+        for each in new.layout.columns
+        if (each.field, each.kind) in known
+    ]
+    names = "".join(f", {name}" for name, _ in pairs)
+    values = "".join(f", {name}" for _, name in pairs)
+    session.run(
+        f"INSERT INTO r{new.number} (id, k, cs, ce, e, fc{names})"  # noqa: S608
+        f" SELECT ?, k, cs, ce, e, fc{values} FROM {source}",
+        (chosen, place),
+    )
+    session.run(
+        f"INSERT INTO h{new.number} (id, sum, data)"  # noqa: S608
+        f" SELECT ?, sum, data FROM h{old.number} WHERE id = ?",
+        (chosen, place),
+    )
+
+
 def _copy_again(session: Session, source: int, old: _Tables, new: _Tables, keys: set[str]) -> None:
     for key in sorted(keys):
-        _remove(session, new, key)
+        _remove(session, new, _place_of(session, new, key))
         session.run(_other_references(session), (source, _listed(old.layout.blobs), key))
-        for line in session.rows(f"{_lines(old)} WHERE r.k = ?", (key,)):
-            _add(session, source, old, new, line)
+        for (place,) in session.rows(f"SELECT id FROM r{old.number} WHERE k = ?", (key,)):  # noqa: S608
+            _add(session, source, old, new, place)
 
 
-def _remove(session: Session, tables: _Tables, key: str) -> None:
+def _place_of(session: Session, tables: _Tables, key: str) -> int | None:
+    return session.value(f"SELECT id FROM r{tables.number} WHERE k = ?", (key,))  # noqa: S608
+
+
+def _remove(session: Session, tables: _Tables, at: int | None) -> None:
+    """Remove the record of a place, if there is one."""
     number = tables.number
-    at = session.value(f"SELECT id FROM r{number} WHERE k = ?", (key,))  # noqa: S608
     if at is None:
         return
     for table in "hr":

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
+from typing import Any, cast
 
 import orjson
 
 from personal_server.domain.connection import ConnectionStatus
 from personal_server.domain.criteria import Condition
-from personal_server.domain.record import FieldChange, StoredRecord
+from personal_server.domain.record import DamagedRow, FieldChange, JsonObject, StoredRecord
 from personal_server.enforcement.plans import Scope
 from personal_server.errors import ConnectionNotFound, ConnectionNotWritable
+from personal_server.storage.damage import DamagedLine, DamageNotes
+from personal_server.storage.sql.checksums import is_line_of, line_sum, record_sum
 from personal_server.storage.sql.compiler import Compiler, Statement, Where
 from personal_server.storage.sql.driver import Database, Line, Session
 from personal_server.storage.sql.fixed_tables import (
@@ -24,6 +27,7 @@ from personal_server.storage.sql.fixed_tables import (
     StoreRow,
 )
 from personal_server.storage.sql.layout import (
+    FORM,
     Layout,
     between,
     create_tables,
@@ -83,7 +87,7 @@ _FIND_CONNECTION = select(
 class SourceTables:
     """One (connection, stream) with its tables `r<tables>`, `h<tables>`, `w<tables>`.
 
-    `unindexed_below`: the word index may lack records whose ids lie below (`None`: it lacks none).
+    `is_indexed`: the word index knows every line; else those whose words were counted (`wc`).
     `layout` is how they are written, `reading` how they are read: the same, but while a rebuild
     (`rebuilds`) is under way to the layout that is `wanted`.
     """
@@ -94,7 +98,7 @@ class SourceTables:
     tables: int
     records: int
     layout: Layout
-    unindexed_below: int | None = None
+    is_indexed: bool = True
     wanted: Layout | None = None
 
     @property
@@ -131,9 +135,9 @@ def add_source(
 
 
 def layout_now(session: Session, subject_id: str, connector_key: str, stream: str) -> Layout | None:
-    """How the current declaration of a source stores a stream."""
+    """How the current declaration of a source stores a stream, in tables made now."""
     text = session.value(_FIND_LAYOUT, (subject_id, connector_key, stream))
-    return None if text is None else _layout(text)
+    return None if text is None else replace(_layout(text), form=FORM)
 
 
 def make_tables(session: Session, layout: Layout) -> int:
@@ -155,7 +159,7 @@ def _source(line: Line) -> SourceTables:
     source, connection_id, stream, tables, records = members
     aim = None if wanted is None else _layout(wanted)
     place = (source, connection_id, stream, tables, records)
-    return SourceTables(*place, _layout(layout), unindexed, aim)
+    return SourceTables(*place, _layout(layout), unindexed is None, aim)
 
 
 @lru_cache(maxsize=512)
@@ -190,26 +194,60 @@ class ScopedSource:
         return self.scope.window is None and self.scope.resources is None
 
 
-def whole_row(source: SourceTables, line: Line) -> StoredRecord:
-    """A record of a source from a line of `Compiler.rows`."""
-    _, key, created, created_at, changes, text = line
+def whole_row(source: SourceTables, line: Line) -> StoredRecord | DamagedRow:
+    """A record of a source from a line of `Compiler.rows`, if its bytes are those written."""
+    _, key, created, created_at, changes, stored_sum, text = line
+    own = line_sum(key, created, created_at, changes)
+    data = checked_data(source.layout, own, stored_sum, text)
+    if data is None:
+        is_named = stored_sum is None or is_line_of(own, stored_sum)
+        return DamagedRow(source.connection_id, source.stream, key if is_named else None)
     return StoredRecord(
         source.connection_id,
         source.stream,
         key,
-        orjson.loads(text),
+        data,
         FieldChange(created, created_at),
         parse_changes(changes),
     )
 
 
-class Reader:
-    """A session and its sources, found once."""
+def checked_data(
+    layout: Layout, line: int, stored_sum: int | None, text: bytes | None
+) -> JsonObject | None:
+    """What a stored text says, `None` if it is damaged; `line` is the sum of its line.
 
-    def __init__(self, session: Session, subject_id: str) -> None:
+    Texts of an older form may have no sum yet: those must only be what they could be.
+    """
+    if text is None or (stored_sum is None and layout.form == FORM):
+        return None
+    if stored_sum is not None and stored_sum != record_sum(line, text):
+        return None
+    try:
+        found: Any = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return None
+    return cast("JsonObject", found) if isinstance(found, dict) else None
+
+
+class Reader:
+    """A session and its sources, found once.
+
+    `damaged` are the records that reads met and left out, in the order in which they were met.
+    """
+
+    def __init__(self, session: Session, subject_id: str, damage: DamageNotes) -> None:
         self.session = session
         self.subject_id = subject_id
+        self._damage = damage
+        self._damaged: dict[DamagedRow | DamagedLine, DamagedRow] = {}
         self._places: dict[tuple[str, str], tuple[SourceTables, Compiler] | None] = {}
+        self.passed_over = 0
+
+    @property
+    def damaged(self) -> tuple[DamagedRow, ...]:
+        """Each once."""
+        return tuple(self._damaged.values())
 
     def places(self, scopes: Iterable[Scope]) -> list[ScopedSource]:
         """The scopes that hold anything, by connection."""
@@ -228,12 +266,49 @@ class Reader:
         self, place: ScopedSource, where: Where, tail: str = ""
     ) -> dict[int, StoredRecord]:
         """Whole records by the number of their line, in the order of the statement."""
-        lines = self.lines(place.compiler.rows(where, tail))
-        return {line[0]: whole_row(place.source, line) for line in lines}
+        lines = self.lines(place.source, place.compiler.rows(where, tail))
+        rows = ((line[0], self.whole(place.source, line)) for line in lines)
+        return {number: row for number, row in rows if row is not None}
 
-    def lines(self, statement: Statement) -> list[Line]:
-        """All lines of a statement."""
-        return self.session.rows(statement.sql, statement.params)
+    def whole(self, source: SourceTables, line: Line) -> StoredRecord | None:
+        """The record of a line of `Compiler.rows`; one that is damaged is noted."""
+        found = whole_row(source, line)
+        if isinstance(found, StoredRecord):
+            return found
+        self.note(source, line[0], found.key)
+        return None
+
+    def note(self, source: SourceTables, number: int | None, key: str | None = None) -> None:
+        """Note a damaged record by the number of its line, if that is known."""
+        at = DamagedLine(source.tables, number)
+        self._damage.note(at, f"{source.stream} of {source.connection_id}")
+        record = DamagedRow(source.connection_id, source.stream, key)
+        self._damaged[at if key is None else record] = record
+
+    def recall(self, place: ScopedSource, conditions: Iterable[Condition]) -> None:
+        """Note matching records that are known to be damaged, for figures that read none."""
+        ids = self._damage.lines(place.source.tables)
+        if ids:
+            self.rows(place, place.matching(conditions) & place.compiler.with_ids(ids))
+
+    def lines(self, source: SourceTables, statement: Statement) -> list[Line]:
+        """All lines of a statement over a source; those that are no text are passed over."""
+        try:
+            return self.session.rows(statement.sql, statement.params)
+        except UnicodeDecodeError:
+            return list(self.each_line(source, statement))
+
+    def each_line(self, source: SourceTables, statement: Statement) -> Iterator[Line]:
+        """The same, one after the other."""
+        lines = self.session.run(statement.sql, statement.params)
+        while True:
+            try:
+                yield next(lines)
+            except StopIteration:
+                return
+            except UnicodeDecodeError:
+                self.passed_over += 1
+                self.note(source, None)
 
     def value(self, statement: Statement) -> object:
         """The first value of a statement."""
@@ -247,8 +322,7 @@ class Reader:
         return self._places[key]
 
     def _compiler(self, source: SourceTables) -> Compiler:
-        is_indexed = source.unindexed_below is None
-        return Compiler(source.reading, source.tables, self.session.dialect, is_indexed)
+        return Compiler(source.reading, source.tables, self.session.dialect, source.is_indexed)
 
 
 class StorePart:
@@ -260,11 +334,17 @@ class StorePart:
         self.subject_id = subject_id
 
 
-def parse_changes(text: str | None) -> dict[str, FieldChange]:
-    """The dates of changed fields as a line holds them."""
+def parse_changes(text: str | bytes | None) -> dict[str, FieldChange]:
+    """The dates of changed fields as a line holds them.
+
+    Damaged ones are none: whoever shows the record compares its checksum, which covers them.
+    """
     if text is None:
         return {}
-    return {name: FieldChange(*pair) for name, pair in orjson.loads(text).items()}
+    try:
+        return {name: FieldChange(*pair) for name, pair in orjson.loads(text).items()}
+    except (orjson.JSONDecodeError, AttributeError, TypeError):
+        return {}
 
 
 def render_changes(changes: Mapping[str, FieldChange]) -> str | None:

@@ -12,6 +12,7 @@ from personal_server.domain.connection import Connection
 from personal_server.domain.record import StoredRecord
 from personal_server.enforcement.plans import SearchPlan
 from personal_server.enforcement.rows import Matches
+from personal_server.storage.damage import DamagedLine
 from personal_server.storage.ports import (
     READ_DEADLINE_SECONDS,
     Collection,
@@ -42,10 +43,15 @@ from personal_server.storage.sql.fixed_tables import (
     SourceRow,
     StoreRow,
 )
-from personal_server.storage.sql.source_tables import Reader, StorePart, find_source, whole_row
+from personal_server.storage.sql.rebuilds import adopt
+from personal_server.storage.sql.source_tables import (
+    Reader,
+    StorePart,
+    all_sources,
+    find_source,
+)
 from personal_server.storage.sql.statements import insert, select
 from personal_server.storage.sql.thread_marks import ThreadMarksPart
-from personal_server.storage.sql.unindexed import adopt, index_slice
 from personal_server.storage.sql.writes import RecordsPart
 
 # the columns of a `SealingKey`, in the order of its members
@@ -97,10 +103,6 @@ class ServerPart(StorePart):
             key_id = session.value(_ADD_SEALING_KEY, (self.subject_id, secret, now_ns))
         return SealingKey(key_id, secret, now_ns)
 
-    def index_slice(self) -> bool:
-        """The newest records of one source."""
-        return index_slice(self._database, self.subject_id)
-
 
 class SearchableDatabase(Database, Protocol):
     """A database that also finds words: full text is where databases really differ."""
@@ -128,7 +130,7 @@ class SqlSnapshot(Reader):
     blob = blobs.blob
 
     def __init__(self, session: Session, database: SearchableDatabase, subject_id: str) -> None:
-        super().__init__(session, subject_id)
+        super().__init__(session, subject_id, database.damage)
         self._database = database
 
     def search(self, plan: SearchPlan) -> Matches:
@@ -184,8 +186,25 @@ class SqlSnapshot(Reader):
             return
         compiler = Compiler(source.layout, source.tables, self.session.dialect)
         statement = compiler.rows(Where(), " ORDER BY r.k")
-        for line in self.session.run(statement.sql, statement.params):
-            yield whole_row(source, line)
+        for line in self.each_line(source, statement):
+            row = self.whole(source, line)
+            if row is not None:
+                yield row
+
+    def is_damaged(self, noted: DamagedLine) -> bool:
+        """Whether a line that was noted still is; one without a number was no text."""
+        sources = {each.tables: each for each in all_sources(self.session, self.subject_id)}
+        source = sources.get(noted.tables)
+        if source is None:
+            return False
+        compiler = Compiler(source.layout, source.tables, self.session.dialect)
+        if noted.line is None:
+            before = self.passed_over
+            for _ in self.each_line(source, compiler.select("r.k, r.fc", Where())):
+                pass
+            return self.passed_over > before
+        lines = self.lines(source, compiler.rows(compiler.with_ids([noted.line])))
+        return any(self.whole(source, line) is None for line in lines)
 
     def _kept(self, name: str) -> object:
         return self.session.value(_FIND_FACT, (name,))
@@ -208,6 +227,18 @@ class SqlRecordStore(
         self._searchable = database
         _found(database, random_bytes)
         adopt(database, subject_id)
+
+    def look_at_damage(self) -> None:
+        """By the lines that were noted; those of tables that are gone are forgotten with them."""
+        damage = self._database.damage
+        for noted in damage.known():
+            if isinstance(noted, str):
+                is_damaged = blobs.is_damaged(self._blob_directory, noted)
+            else:
+                with self.snapshot() as snapshot:
+                    is_damaged = snapshot.is_damaged(noted)
+            if not is_damaged:
+                damage.forget([noted])
 
     @contextmanager
     def snapshot(

@@ -8,7 +8,7 @@ from personal_server.domain.record import StoredRecord
 from personal_server.storage.ports import ThreadMark
 from personal_server.storage.sql.compiler import Compiler, Where
 from personal_server.storage.sql.fixed_tables import ThreadMarkRow
-from personal_server.storage.sql.source_tables import StorePart, find_source, whole_row
+from personal_server.storage.sql.source_tables import Reader, StorePart, find_source
 from personal_server.storage.sql.statements import insert, select
 
 _FIND = (
@@ -50,7 +50,10 @@ class ThreadMarksPart(StorePart):
             compiler = Compiler(source.reading, source.tables, session.dialect)
             where = compiler.holding("thread_id", thread) & Where(("r.k > ?",), (after,))
             rows = compiler.rows(where, f" ORDER BY r.k LIMIT {limit}")
-            return [whole_row(source, line) for line in session.rows(rows.sql, rows.params)]
+            # damaged ones keep their thread until they are written again
+            reader = Reader(session, self.subject_id, self._database.damage)
+            found = (reader.whole(source, line) for line in reader.lines(source, rows))
+            return [row for row in found if row is not None]
 
     def leave_thread_marks(
         self, connection_id: str, stream: str, marks: Iterable[ThreadMark]

@@ -14,18 +14,18 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import orjson
 
 from personal_server.domain.connection import ConnectionStatus
 from personal_server.domain.declaration import Semantics
-from personal_server.domain.record import FieldChange
-from personal_server.domain.values import DAY_NANOSECONDS, ValueKind
+from personal_server.domain.record import FieldChange, JsonObject
+from personal_server.domain.values import DAY_NANOSECONDS, ValueKind, bound
 from personal_server.errors import ConnectionBusy
 from personal_server.storage.meaning import changed_fields
 from personal_server.storage.ports import Batch, Rejection, WriteOutcome
 from personal_server.storage.sql.blobs import forget_unreferenced, remove_unheld, unheld_blobs
+from personal_server.storage.sql.checksums import is_line_of, line_sum, record_sum
 from personal_server.storage.sql.dialect import Value
 from personal_server.storage.sql.disclosures import forget_details_of
 from personal_server.storage.sql.driver import Database, Session
@@ -52,6 +52,7 @@ from personal_server.storage.sql.source_tables import (
     StorePart,
     add_source,
     all_sources,
+    checked_data,
     find_source,
     layout_now,
     make_tables,
@@ -65,7 +66,6 @@ from personal_server.storage.sql.statements import delete, exists, insert, updat
 from personal_server.storage.sql.written_rows import (
     FLUSHED_AT,
     Prepared,
-    consent_instant,
     insert_line,
     insert_words,
     place_in_time,
@@ -362,16 +362,26 @@ def _write_one(writer: SourceWriter, write: Prepared, *, fixed: bool) -> WriteOu
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A record's line as it stands."""
+    """A record as it stands.
+
+    Shapes: `text` and `data` are what was written, `None` where that is damaged; `was_at` is the
+        consent-time instant; `is_line_sound`: its dates can be relied on.
+    """
 
     id: int
     created: FieldChange
     latest_ns: int
     changes: Mapping[str, FieldChange]
+    was_at: Value
+    is_line_sound: bool
+    text: bytes | None
+    data: JsonObject | None
 
     @property
-    def sequence(self) -> int:
-        """The number of its last change."""
+    def sequence(self) -> int | None:
+        """The number of its last change, if that is known."""
+        if not self.is_line_sound:
+            return None
         return max((self.created.sequence, *(each.sequence for each in self.changes.values())))
 
 
@@ -398,9 +408,15 @@ class SourceWriter:
 
     def _compose(self, source: SourceTables) -> None:
         number = source.tables
-        self._find = f"SELECT id, cs, ce, e, fc FROM r{number} WHERE k = ?"  # noqa: S608
-        self._text = f"SELECT data FROM h{number} WHERE id = ?"  # noqa: S608
-        self._add_text = f"INSERT INTO h{number} VALUES (?, ?)"  # noqa: S608
+        consent = source.layout.column(source.layout.consent)
+        self._dated = "NULL" if consent is None else consent.name
+        self._is_day = consent is not None and consent.kind is ValueKind.DATE
+        # damaged texts are no texts: they are read as bytes
+        self._find = (
+            f"SELECT r.id, cs, ce, e, CAST(fc AS BLOB), {self._dated}, sum, CAST(data AS BLOB)"  # noqa: S608
+            f" FROM r{number} r LEFT JOIN h{number} h ON h.id = r.id WHERE k = ?"
+        )
+        self._add_text = f"INSERT INTO h{number} (id, sum, data) VALUES (?, ?, ?)"  # noqa: S608
         self._remove = [f"DELETE FROM {table}{number} WHERE id = ?" for table in "rh"]  # noqa: S608
         self._forget = f"DELETE FROM w{number} WHERE rowid = ?"  # noqa: S608
 
@@ -411,16 +427,18 @@ class SourceWriter:
         if stored is None:
             self._create(write)
             return WriteOutcome.CHANGED
-        old_text: str = self._session.value(self._text, (stored.id,))
-        if old_text == write.text:
+        if stored.data is None:
+            self._heal(write, stored)
+            return WriteOutcome.CHANGED
+        text = write.text.encode()
+        if stored.text == text:
             return WriteOutcome.UNCHANGED
-        old: dict[str, Any] = orjson.loads(old_text)
-        changed = changed_fields(old, orjson.loads(write.text))
+        changed = changed_fields(stored.data, orjson.loads(text))
         if not changed:
             return WriteOutcome.UNCHANGED
         if fixed:
             return WriteOutcome.CONFLICT
-        self._replace(write, stored, old, changed)
+        self._replace(write, stored, changed)
         return WriteOutcome.CHANGED
 
     def delete(self, key: str, emitted_at_ns: int) -> bool:
@@ -429,12 +447,10 @@ class SourceWriter:
         if stored is None:
             return False
         self._flush()
-        old: dict[str, Any] = orjson.loads(self._session.value(self._text, (stored.id,)))
         self._erase(stored.id)
         self._refer(key, {})
         self._records -= 1
-        was_at = consent_instant(old, self._source.layout)
-        self._record(key, emitted_at_ns, (1, was_at), (0, None), None, stored.sequence)
+        self._record(key, emitted_at_ns, (1, stored.was_at), (0, None), None, stored.sequence)
         self._gone(key)
         return True
 
@@ -445,19 +461,16 @@ class SourceWriter:
     def delete_all(self, emitted_at_ns: int) -> int:
         """Note the deletion of every record; its tables are dropped by the caller."""
         self._flush()
-        number, layout = self._source.tables, self._source.layout
-        consent = layout.column(layout.consent)
-        dated = "NULL" if consent is None else consent.name
         lines = self._session.run(
-            f"SELECT k, cs, fc, {dated} FROM r{number} ORDER BY k"  # noqa: S608
+            "SELECT CAST(k AS BLOB), cs, CAST(fc AS BLOB),"  # noqa: S608
+            f" {self._dated} FROM r{self._source.tables} ORDER BY k"
         )
-        is_day = consent is not None and consent.kind is ValueKind.DATE
-        for key, created, changes, value in lines:
+        for key_bytes, created, changes, value in lines:
+            key = key_bytes.decode(errors="replace")
             numbers = (each.sequence for each in parse_changes(changes).values())
-            was_at = value * DAY_NANOSECONDS if is_day and value is not None else value
             self._refer(key, {})
             previous = max((created, *numbers))
-            self._record(key, emitted_at_ns, (1, was_at), (0, None), None, previous)
+            self._record(key, emitted_at_ns, (1, self._was_at(value)), (0, None), None, previous)
             self._gone(key)
             if len(self._changes) >= FLUSHED_AT:
                 self._flush()
@@ -480,34 +493,59 @@ class SourceWriter:
         line = self._session.first(self._find, (key,))
         if line is None:
             return None
-        created = FieldChange(line[1], line[2])
-        return Stored(line[0], created, line[3], parse_changes(line[4]))
+        number, created, created_at, latest, changes, value, stored_sum, text = line
+        dated = None if changes is None else changes.decode(errors="replace")
+        own = line_sum(key, created, created_at, dated)
+        return Stored(
+            number,
+            FieldChange(created, created_at),
+            latest,
+            parse_changes(changes),
+            self._was_at(value),
+            stored_sum is None or is_line_of(own, stored_sum),
+            text,
+            checked_data(self._source.layout, own, stored_sum, text),
+        )
+
+    def _was_at(self, value: Value) -> Value:
+        """The consent-time instant, of its column: days begin at 00:00:00Z."""
+        return bound(value * DAY_NANOSECONDS) if self._is_day and isinstance(value, int) else value
 
     def _create(self, write: Prepared) -> None:
         previous = self._come_back(write.key)
         self._record(
             write.key, write.emitted_at_ns, (0, None), (1, write.consent_at), None, previous
         )
+        self._insert_new(write)
+        self._records += 1
+
+    def _insert_new(self, write: Prepared) -> None:
+        """All of it dates from the change that was just noted."""
         created = FieldChange(self._sequence, write.emitted_at_ns)
         self._insert(write, self._place(write, created), created, write.emitted_at_ns, {})
         self._refer(write.key, write.blobs)
-        self._records += 1
 
-    def _replace(
-        self, write: Prepared, stored: Stored, old: Mapping[str, Any], changed: frozenset[str]
-    ) -> None:
-        layout = self._source.layout
+    def _heal(self, write: Prepared, stored: Stored) -> None:
+        """What takes the place of a damaged record may differ from it in every field."""
+        self._change(write, stored, frozenset(orjson.loads(write.text or "{}")))
+        self._insert_new(write)
+
+    def _change(self, write: Prepared, stored: Stored, changed: frozenset[str]) -> None:
+        """Remove what is there, and note the change."""
         self._flush()
         self._erase(stored.id)
-        was_at = consent_instant(old, layout)
         self._record(
             write.key,
             write.emitted_at_ns,
-            (1, was_at),
+            (1, stored.was_at),
             (1, write.consent_at),
             orjson.dumps(sorted(changed)).decode(),
             stored.sequence,
         )
+
+    def _replace(self, write: Prepared, stored: Stored, changed: frozenset[str]) -> None:
+        layout = self._source.layout
+        self._change(write, stored, changed)
         now = FieldChange(self._sequence, write.emitted_at_ns)
         changes = {**stored.changes, **dict.fromkeys(changed, now)}
         moved = layout.placed in changed
@@ -527,6 +565,7 @@ class SourceWriter:
         latest_ns: int,
         changes: Mapping[str, FieldChange],
     ) -> None:
+        dated = render_changes(changes)
         rest = (
             write.key,
             created.sequence,
@@ -534,10 +573,12 @@ class SourceWriter:
             latest_ns,
             *write.values,
             write.word_counts,
-            render_changes(changes),
+            dated,
         )
         chosen = insert_line(self._session, self._source.tables, self._source.layout, at, rest)
-        self._texts.append((chosen, write.text))
+        text = write.text or ""
+        own = line_sum(write.key, created.sequence, created.emitted_at_ns, dated)
+        self._texts.append((chosen, record_sum(own, text.encode()), text))
         if write.words:
             self._words.append((chosen, write.words))
 
@@ -618,11 +659,12 @@ def prune(session: Session, sources: Sequence[SourceTables], before_ns: int) -> 
 def _prune(session: Session, source: SourceTables, last: int) -> None:
     number = source.tables
     changes, change = ChangeRow.table, ChangeRow.sequence
+    dated = f"CASE WHEN {session.dialect.is_json('r.fc')} THEN r.fc END"
     session.run(
         f"{delete(ChangeRow, ChangeRow.source)} AND {change} <= ? AND NOT EXISTS ("  # noqa: S608
         f" SELECT 1 FROM r{number} r WHERE r.k = {changes}.{ChangeRow.key}"
         f" AND (r.cs = {changes}.{change} OR"
-        " EXISTS (SELECT 1 FROM json_each(r.fc) f"
+        f" EXISTS (SELECT 1 FROM json_each({dated}) f"
         f" WHERE json_extract(f.value, '$[0]') = {changes}.{change})))",
         (source.source, last),
     )

@@ -18,7 +18,6 @@ from personal_server.domain.values import (
     ValueKind,
     bound,
     comparable,
-    event_instant_ns,
 )
 from personal_server.storage.meaning import blob_ids
 from personal_server.storage.ports import RecordWrite
@@ -91,14 +90,6 @@ def prepare_one(key: str, data: JsonObject, emitted_at_ns: int, layout: Layout) 
         _instant(values, layout, layout.consent),
         blob_ids(data, layout.blobs) if layout.blobs else None,
     )
-
-
-def consent_instant(data: JsonObject, layout: Layout) -> Value:
-    """The consent-time instant of a record, if its stream has one."""
-    column = layout.column(layout.consent)
-    if column is None:
-        return None
-    return bound(event_instant_ns(data.get(column.field), column.kind))
 
 
 def value_in(value: object, kind: ValueKind) -> Value:

@@ -29,6 +29,7 @@ import apsw
 from personal_server.enforcement.plans import SearchPlan
 from personal_server.enforcement.rows import Matches
 from personal_server.errors import QueryTimeout, StorageReadOnly, StorageUnavailable
+from personal_server.storage.damage import DamageNotes
 from personal_server.storage.sql.dialect import Dialect, Value
 from personal_server.storage.sql.driver import Line, Session, T
 from personal_server.storage.sql.schema import (
@@ -221,6 +222,7 @@ class SqliteDatabase:
         self._opened_with = Opening(str(path))
         self.is_read_only = False
         self._journal_holds_erased = False
+        self.damage = DamageNotes()
         self._claimed: int | None = None
         self._write_lock = threading.Lock()
         self._idle: queue.LifoQueue[SqliteSession | None] = queue.LifoQueue()

@@ -29,6 +29,7 @@ class SqliteDialect:
 
     numbered_key = "INTEGER PRIMARY KEY AUTOINCREMENT"
     find_table = "SELECT 1 FROM sqlite_schema WHERE name = ?"
+    find_column = "SELECT 1 FROM pragma_table_info(?) WHERE name = ?"
 
     def column_type(self, kind: ColumnKind) -> str:
         """One of the types that STRICT tables know."""
@@ -69,6 +70,10 @@ class SqliteDialect:
         """Elements of the array."""
         return f"(SELECT value FROM json_each({parameter}))"  # noqa: S608
 
+    def is_json(self, text: str) -> str:
+        """The parsed text is kept for the functions that follow."""
+        return f"json_valid({text})"
+
     def string_at(self, text: str, field: str) -> str:
         """A JSON null is no SQL null until it is asked for its type."""
         path = f"'$.\"{field}\"'"
@@ -79,7 +84,13 @@ class SqliteDialect:
         path = f"'$.\"{field}\"'"
         if kind is ValueKind.BOOLEAN:
             return f"CASE json_type({text}, {path}) WHEN 'true' THEN 1 WHEN 'false' THEN 0 END"
-        return f"pdpp_comparable(json_extract({text}, {path}), '{kind.value}')"
+        # bytes that are no text cannot be handed to a function as one
+        value = f"json_extract({text}, {path})"
+        found = (
+            f"CASE json_type({text}, {path}) WHEN 'text' THEN CAST({value} AS BLOB)"
+            f" WHEN 'integer' THEN {value} WHEN 'real' THEN {value} END"
+        )
+        return f"pdpp_comparable({found}, '{kind.value}')"
 
     def matches(self, index: str) -> str:
         """The table stands for its only column."""
@@ -117,6 +128,9 @@ def _find(text: str | None, sought: str) -> int | None:
 
 
 def _comparable(value: object, kind: str) -> Value:
+    """Of a JSON value, a text of it as bytes."""
+    if isinstance(value, bytes):
+        value = value.decode(errors="replace")
     return bound(comparable(value, ValueKind(kind)))
 
 

@@ -8,19 +8,17 @@ stand in the order of time, so that the newest matches are the first of a walk f
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
-
-import orjson
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from personal_server.domain.criteria import Term
-from personal_server.domain.record import FieldChange, JsonObject
+from personal_server.domain.record import FieldChange, JsonObject, StoredRecord
 from personal_server.domain.search_words import occurrences, spread
 from personal_server.domain.values import DAY_NANOSECONDS, ValueKind, event_instant_ns
 from personal_server.enforcement.plans import SearchPlan
 from personal_server.enforcement.rows import Candidate, Matches
 from personal_server.storage.meaning import granted_lexical_fields, holds, latest_change
-from personal_server.storage.sql.compiler import Where
+from personal_server.storage.sql.compiler import Statement, Where
 from personal_server.storage.sql.driver import Line
 from personal_server.storage.sql.source_tables import Reader, ScopedSource, parse_changes
 from personal_server.storage.sql.word_index import all_in_any, word_count
@@ -86,13 +84,18 @@ class _Part:
         raise NotImplementedError
 
     def _candidate(
-        self, key: str, counts: tuple[int, ...], length: int, event: int | None, dates: list[Any]
+        self,
+        key: str,
+        counts: tuple[int, ...],
+        length: int,
+        event: int | None,
+        created: FieldChange,
+        changes: str | Mapping[str, FieldChange] | None,
     ) -> Candidate:
-        """`dates`: number and date of creation, and the changes; they count without an event."""
+        """Without an event, creation and changes date it."""
         if event is None:
-            created, created_at, changes = dates
-            first, fields = FieldChange(created, created_at), self.place.scope.fields
-            event = latest_change(first, parse_changes(changes), fields).emitted_at_ns
+            dated = changes if isinstance(changes, Mapping) else parse_changes(changes)
+            event = latest_change(created, dated, self.place.scope.fields).emitted_at_ns
         source = self.place.source
         return Candidate(source.connection_id, source.stream, key, counts, length, event)
 
@@ -127,13 +130,14 @@ class _IndexedPart(_Part):
         hits = f"pdpp_hits(w{number}, ?)" if one else f"pdpp_all_hits(w{number}, ?, ?)"
         asked = (self._title,) if one else (len(self._columns), self._title)
         event = "NULL" if self._event is None else f"r.{self._event.name}"
-        lines = self._reader.session.rows(
+        matching = Statement(
             f"SELECT r.k, {hits}, r.wc, {event}, r.cs, r.ce, r.fc"  # noqa: S608
             f" FROM w{number} f CROSS JOIN {self.place.compiler.lines()} ON r.id = f.rowid"
             f"{where.sql}"
             f" ORDER BY {self._newest()} LIMIT ?",
             (*asked, *where.params, plan.window + 1),
         )
+        lines = self._reader.lines(self.place.source, matching)
         return self._ranked(lines[: plan.window]), len(lines) > plan.window
 
     def _newest(self) -> str:
@@ -154,9 +158,10 @@ class _IndexedPart(_Part):
                 (hits,) if is_single else tuple(map(int, hits.split())),
                 word_count(counts, columns),
                 None if event is None else int(event) * unit,
-                dates,
+                FieldChange(created, created_at),
+                changes,
             )
-            for key, hits, counts, event, *dates in lines
+            for key, hits, counts, event, created, created_at, changes in lines
         ]
 
     def _frequency(self, term: Term, limit: int) -> int:
@@ -192,25 +197,29 @@ class _ReadPart(_Part):
         terms, conditions = self._plan.terms, self._plan.conditions
         frequencies = [0] * len(terms)
         found: list[tuple[bool, int, Candidate]] = []
-        for line in self._texts():
-            _, key, *dates, text = line
-            data: JsonObject = orjson.loads(text)
+        for row in self._records():
+            data = row.data
             counts, length = self._counted(data)
             frequencies = [n + (count > 0) for n, count in zip(frequencies, counts, strict=True)]
             if all(counts) and all(holds(condition, data) for condition in conditions):
                 event = self._own_event_time(data)
-                candidate = self._candidate(key, counts, length, event, dates)
-                recency = dates[1] if event is None else event
+                created = row.created
+                candidate = self._candidate(
+                    row.key, counts, length, event, created, row.field_changes
+                )
+                recency = created.emitted_at_ns if event is None else event
                 found.append((event is not None, recency, candidate))
         found.sort(key=lambda each: each[:2], reverse=True)
         window = self._plan.window
         return _Finds([each[2] for each in found[:window]], len(found) > window, frequencies)
 
-    def _texts(self) -> Iterator[Line]:
-        session, asked = self._reader.session, self.place.compiler.rows(self.place.visible())
-        for line in session.run(asked.sql, asked.params):
-            session.check()
-            yield line
+    def _records(self) -> Iterator[StoredRecord]:
+        reader, source = self._reader, self.place.source
+        for line in reader.each_line(source, self.place.compiler.rows(self.place.visible())):
+            reader.session.check()
+            row = reader.whole(source, line)
+            if row is not None:
+                yield row
 
     def _own_event_time(self, data: JsonObject) -> int | None:
         event = self._event

@@ -1,0 +1,69 @@
+"""Damage: what was met of it while reading, until it is whole again.
+
+Rule: the log says once where it is, and no value; nobody who reads waits for it.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+_log = logging.getLogger(__name__)
+# More are not remembered one by one; that there is damage is.
+MOST_NOTED = 1_000
+
+
+class DamagedLine(NamedTuple):
+    """Where a damaged record lies: the number of its tables, and of its line if that is known."""
+
+    tables: int
+    line: int | None
+
+
+Damaged = DamagedLine | str
+"""A record, or the id of a blob."""
+
+
+class DamageNotes:
+    """Damaged records and blobs that reads met."""
+
+    def __init__(self, clock: Callable[[], int] = time.time_ns) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._found: dict[Damaged, str] = {}
+        self.since_ns: int | None = None
+
+    def note(self, found: Damaged, place: str) -> None:
+        """Remember it; the first of a place (a stream and its connection, "blobs") is told."""
+        with self._lock:
+            is_told = place in self._found.values()
+            if len(self._found) < MOST_NOTED:
+                self._found[found] = place
+            if self.since_ns is None:
+                self.since_ns = self._clock()
+        if not is_told:
+            _log.error("damaged bytes in %s: pdpp doctor --data names all there are", place)
+
+    def known(self) -> list[Damaged]:
+        """What is remembered."""
+        with self._lock:
+            return list(self._found)
+
+    def lines(self, tables: int) -> list[int]:
+        """The lines of a source among it."""
+        return [
+            each.line
+            for each in self.known()
+            if isinstance(each, DamagedLine) and each.tables == tables and each.line is not None
+        ]
+
+    def forget(self, healed: Iterable[Damaged]) -> None:
+        """What is whole or gone."""
+        with self._lock:
+            for each in healed:
+                self._found.pop(each, None)
+            if not self._found:
+                self.since_ns = None

@@ -1,0 +1,2 @@
+-- Texts of records have checksums from here on.  The tables of sources, which differ from source to source, are given
+-- their column when the store is opened (rebuilds.adopt); this step keeps earlier versions from writing texts without one.

@@ -26,7 +26,7 @@ def test_times_are_read_in_the_zones_the_calendar_means(tmp_path: Path) -> None:
 
 def test_what_cannot_be_read_is_reported(tmp_path: Path) -> None:
     items = read_path(as_zip(SPECIMENS["calendar"], tmp_path / "export.zip"))
-    assert skips_of(items) == ["bad_date", "unknown_record_type"]
+    assert skips_of(items) == ["bad_date", "empty_busy_times"]
 
 
 def test_a_calendar_cut_short_keeps_its_whole_events(tmp_path: Path) -> None:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections import deque
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from datetime import MAXYEAR, date, datetime, time, timedelta, tzinfo
-from itertools import islice
+from datetime import MAXYEAR, UTC, date, datetime, time, timedelta, tzinfo
+from itertools import chain
 from typing import Any, cast
+from zoneinfo import ZoneInfo
 
 from dateutil.rrule import rrulestr
-from icalendar import Component, Event, Todo
+from icalendar import Component
 from icalendar.error import BrokenCalendarProperty, GloballyUniqueTZIDGuessed
 
 from personal_server.domain.source_item import Data, stable_id
@@ -21,16 +22,24 @@ from personal_server.sources.common.text import decoded, one_line, or_none, prin
 from personal_server.sources.common.times import rendered
 
 Start = datetime | date
+Replaced = tuple[str | None, str | date | None]
 ZoneOf = Callable[[str | None], tzinfo]
-MOST_STARTS = 40_000
-MOST_SLOTS = 2_000
+MOST_STARTS = 150_000  # examined: a rule by the day since 1616
+MOST_SLOTS = 20_000
 FAULTS = (ValueError, KeyError, TypeError, AttributeError, IndexError, LookupError, OverflowError)
 _FREQUENCIES = ("DAILY", "WEEKLY", "MONTHLY", "YEARLY")
 _OF_TIME = ("BYHOUR", "BYMINUTE", "BYSECOND")
+_LINE_END = re.compile(r"\r*\n|\r+")
+_FOLD = re.compile(r"\n[ \t]")
+_UTC = ZoneInfo("UTC")
 _ANY = datetime(2024, 1, 1)  # noqa: DTZ001 (wall time)
 # Dates and weekdays come again after so long. dateutil looks for a day until the year 9999, so a
 # rule is asked in the last cycle: one that never holds ends soon.
 _CYCLE_YEARS = 400
+# Names of zones with a colon, which ends a name that is not quoted.
+_ZONE_WITH_COLON = re.compile(
+    r';TZID=([^";\n]*(?:\(|://|GMT|UTC)[^"\n]*?):(?=\d{8})', re.IGNORECASE
+)
 _ALARM_BEGINS = re.compile(r"^BEGIN:VALARM\s", re.MULTILINE | re.IGNORECASE)
 _ALARM_ENDS = re.compile(r"^END:VALARM[^\S\n]*\n?", re.MULTILINE | re.IGNORECASE)
 
@@ -65,30 +74,45 @@ class CalendarEntry:
             "replaces_occurrence_at": self._rendered_or_none("RECURRENCE-ID"),
         }
 
-    def replaced(self) -> tuple[str | None, str | None]:
-        """The uid, and the beginning of the occurrence that this entry replaces."""
-        return self._text("UID"), self._rendered_or_none("RECURRENCE-ID")
+    def replaced(self) -> Iterator[Replaced]:
+        """The occurrence that this entry replaces: its uid, and its instant or its day.
 
-    def slots(self, event: Data, last: date, replaced: Collection[object]) -> Iterator[Data]:
-        """Each time that the event takes place until a day, other entries' times left out.
+        Some programs name a day for an occurrence with a time, others midnight for a whole day.
+        """
+        uid, moment = self._text("UID"), self._time("RECURRENCE-ID")
+        if isinstance(moment, datetime):
+            yield uid, self._rendered_or_none("RECURRENCE-ID")
+        if moment is not None and _wall(moment).time() == time.min:
+            yield uid, _wall(moment).date()
 
-        Raises: BadRecord, after the first time, if its rule cannot be spelled out.
+    def slots(
+        self, event: Data, first: date, last: date, replaced: AbstractSet[Replaced]
+    ) -> Iterator[Data]:
+        """Each time that the event takes place from a day to a day, other entries' times left out.
+
+        One that takes place once has its time whenever that is.
+        Raises: BadRecord, after all times that are given, if there are more.
         """
         begins, ends = self._time("DTSTART"), self._time("DTEND")
         if begins is None or event["status"] == "cancelled":
             return
         length = _between(begins, ends) if ends is not None else self._length()
         rules = [parse_rule(each) for each in self._rules()]
-        starts = deque(self._starts(begins, rules, last), maxlen=MOST_SLOTS)
-        left_out = self._listed("EXDATE")
-        moments = {self._rendered(each) for each in left_out}
-        days = {each for each in left_out if not isinstance(each, datetime)}
-        for start in starts:
+        left_out = self._left_out(begins)
+        earlier, given = 0, set[str]()
+        for start in self._starts(begins, rules, last):
             starts_at, starts_on = self._rendered(start), self._day_of(start)
-            if starts_at in moments or starts_on in days:
+            elsewhere = ((event["uid"], starts_at), (event["uid"], starts_on))
+            if starts_at in left_out or starts_on in left_out or starts_at in given:
                 continue
-            if (event["uid"], starts_at) in replaced and not self._replaces():
+            if not self._replaces() and not replaced.isdisjoint(elsewhere):
                 continue
+            if starts_on < first and (rules or start != begins):
+                earlier += 1
+                continue
+            if len(given) == MOST_SLOTS:
+                raise BadRecord("agenda_cut", f"only its first {MOST_SLOTS:,} times are in agenda")
+            given.add(starts_at)
             ends_at = self._rendered(start + length) if length is not None else None
             yield {
                 "id": stable_id("slot", event["id"], starts_at),
@@ -105,6 +129,8 @@ class CalendarEntry:
             }
         if None in rules:
             raise BadRecord("unknown_rule", "how it repeats is not spelled out")
+        if earlier:
+            raise BadRecord("agenda_cut", f"{earlier:,} times before {first} are not in agenda")
 
     def _replaces(self) -> bool:
         """Whether it stands for one occurrence of another; then it takes place once."""
@@ -121,14 +147,26 @@ class CalendarEntry:
             if isinstance(day, datetime) == isinstance(begins, datetime):
                 yield day
 
+    def _left_out(self, begins: Start) -> set[str | date]:
+        """The instants and days on which it does not take place after all."""
+        left_out = self._listed("EXDATE")
+        whole_days = not isinstance(begins, datetime)
+        instants = {self._rendered(each) for each in left_out if isinstance(each, datetime)}
+        days = {each for each in left_out if not isinstance(each, datetime)}
+        by_the_clock = {each.date() for each in left_out if isinstance(each, datetime)}
+        return {*instants, *days, *(by_the_clock if whole_days else ())}
+
     def _listed(self, name: str) -> list[Start]:
-        """The dates of a property that lists them."""
-        dated: list[Any] = []
+        """The dates of a property that lists them, each list in a zone of its own."""
+        found: list[Start] = []
         for value in self._values(name):
-            dated += _facet(value, "dts") or []
-        found: list[Any] = [_facet(each, "dt") for each in dated]
-        begun: list[Any] = [each[0] if isinstance(each, tuple) else each for each in found]
-        return [each for each in begun if isinstance(each, date)]
+            listed: list[Any] = _facet(value, "dts") or []
+            for each in listed:
+                moment: Any = _facet(each, "dt")
+                begins: Any = cast("Any", moment[0]) if isinstance(moment, tuple) else moment
+                begun = self._zoned(begins, value)
+                found += [begun] if begun is not None else []
+        return found
 
     def task(self) -> Data:
         """The record of a task."""
@@ -143,6 +181,31 @@ class CalendarEntry:
             "is_completed": done,
             "priority": int(priority) if priority.isdecimal() and len(priority) < 10 else None,
         }
+
+    def journal(self) -> Data:
+        """The record of a journal entry."""
+        written = self._time("DTSTART") or self._time("CREATED")
+        when = {"written_at": self._rendered(written)} if written is not None else {}
+        return {**self._shared(), **when}
+
+    def busy_times(self) -> Iterator[Data]:
+        """The times that somebody says they are busy or free."""
+        people = [*self._people("ATTENDEE"), *self._people("ORGANIZER")]
+        for period in self._values("FREEBUSY"):
+            begins, ends = _facet(period, "start"), _facet(period, "end")
+            if not (isinstance(begins, datetime) and isinstance(ends, datetime)):
+                raise BadRecord("bad_date", "a time of it cannot be read")
+            kind = str(_parameters(period).get("FBTYPE", "BUSY")).lower()
+            span = (self._rendered(begins), self._rendered(ends))
+            yield {
+                "id": stable_id("busy", self._calendar, *people, *span, kind),
+                "calendar": printable(self._calendar),
+                "kind": one_line(printable(kind), 100),
+                "person": next(iter(people), None),
+                "starts_at": span[0],
+                "ends_at": span[1],
+                "minutes": _minutes(ends - begins),
+            }
 
     def _shared(self) -> Data:
         uid = self._text("UID")
@@ -182,8 +245,16 @@ class CalendarEntry:
 
     def _time(self, name: str) -> datetime | date | None:
         values = self._values(name)
-        found: Any = _facet(values[0], "dt") if values else None
-        return found if isinstance(found, date) else None
+        return self._zoned(_facet(values[0], "dt"), values[0]) if values else None
+
+    def _zoned(self, moment: object, value: Any) -> Start | None:
+        """A moment in the zone that its property names; one in UTC stays there."""
+        if not isinstance(moment, datetime):
+            return moment if isinstance(moment, date) else None
+        name = _parameters(value).get("TZID")
+        if name is None or moment.tzinfo in (UTC, _UTC):
+            return moment
+        return moment.replace(tzinfo=self._zone_of(str(name)))
 
     def _after(self, begins: Start) -> Start | None:
         length = self._length()
@@ -240,14 +311,24 @@ class CalendarEntry:
         return found
 
 
-def parsed(kind: type[Event] | type[Todo], raw: bytes) -> Component:
+def parsed(kind: type[Component], raw: bytes) -> Component:
     """An entry, with vendors' prefixes of zone names overlooked. Raises: BadRecord."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", GloballyUniqueTZIDGuessed)
         try:
-            return kind.from_ical(_without_alarms(decoded(raw)))
+            return kind.from_ical(_without_alarms(lines_of(raw)))
         except FAULTS:
             raise BadRecord("bad_record", "it is not a valid entry") from None
+
+
+def lines_of(raw: bytes) -> str:
+    """A component with its folded lines whole, whatever ends them, and names of zones quoted."""
+    text = _FOLD.sub("", _LINE_END.sub("\n", decoded(raw)))
+    return _ZONE_WITH_COLON.sub(_quoted_zone, text)
+
+
+def _quoted_zone(found: re.Match[str]) -> str:
+    return f';TZID="{found.group(1)}":' if ":" in found.group(1) else found.group()
 
 
 def _without_alarms(text: str) -> str:
@@ -311,20 +392,28 @@ class Rule:
         end = datetime.combine(last, time.max)
         if self.until is not None:
             end = min(end, _wall_end(self.until, begins))
+        first = _wall(begins)
+        left = int(self.parts.get("COUNT", MOST_STARTS + 1))
         try:
-            for start in islice(self._walls(begins, last), MOST_STARTS):
-                if start > end:
+            walls = self._walls(begins, last)
+            head = next(walls, None)
+            if head != first and first <= end:  # the first time counts, also outside of the rule
+                yield begins
+                left -= 1
+            for number, start in enumerate(chain(filter(None, (head,)), walls)):
+                if start > end or left <= 0:
                     return
+                if number == MOST_STARTS:
+                    raise BadRecord("agenda_cut", "it repeats too often to be spelled out")
                 yield _like(begins, start)
+                left -= 1
         except (ValueError, OverflowError):
             return
 
     def _walls(self, begins: Start, last: date) -> Iterator[datetime]:
-        if isinstance(begins, datetime):
-            parts, first = self.parts, begins.replace(tzinfo=None)
-        else:
+        parts, first = self.parts, _wall(begins)
+        if not isinstance(begins, datetime):
             parts = {name: each for name, each in self.parts.items() if name not in _OF_TIME}
-            first = datetime.combine(begins, time.min)
         cycles = (MAXYEAR - max(first.year, last.year)) // _CYCLE_YEARS * _CYCLE_YEARS
         for start in _expanded(parts, first.replace(year=first.year + cycles)):
             yield start.replace(year=start.year - cycles)
@@ -359,6 +448,13 @@ def parse_rule(rule: object) -> Rule | None:
 
 def _expanded(parts: Mapping[str, str], begins: datetime) -> Any:
     return rrulestr(";".join(f"{name}={each}" for name, each in parts.items()), dtstart=begins)
+
+
+def _wall(moment: Start) -> datetime:
+    """A moment by its own clock; a day at its beginning."""
+    if isinstance(moment, datetime):
+        return moment.replace(tzinfo=None)
+    return datetime.combine(moment, time.min)
 
 
 def _wall_end(until: Start, begins: Start) -> datetime:

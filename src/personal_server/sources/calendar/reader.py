@@ -9,12 +9,19 @@ from datetime import date, timedelta, tzinfo
 from functools import partial
 from pathlib import PurePosixPath
 from typing import Any, cast
-from zoneinfo import ZoneInfo
 
-from icalendar import Event, Timezone, Todo
+from icalendar import Component as ParsedComponent
+from icalendar import Event, FreeBusy, Journal, Timezone, Todo
 
 from personal_server.domain.source_item import Data, Skipped, SourceItem, SourceRecord
-from personal_server.sources.calendar.entry import FAULTS, CalendarEntry, parsed
+from personal_server.sources.calendar.entry import (
+    FAULTS,
+    CalendarEntry,
+    Replaced,
+    lines_of,
+    parsed,
+)
+from personal_server.sources.calendar.zones import named_zone
 from personal_server.sources.common.bookmark import BOOKMARK
 from personal_server.sources.common.components import Component, cut_components
 from personal_server.sources.common.declaration import (
@@ -46,8 +53,12 @@ from personal_server.sources.common.source import (
 )
 from personal_server.sources.common.text import decoded, one_line
 
-AHEAD = timedelta(days=400)  # beyond the export a repeating event is spelled out
-_CALENDAR = re.compile(rb"^\s*(\xef\xbb\xbf)?BEGIN:(VCALENDAR|VEVENT|VTODO)", re.IGNORECASE)
+# A repeating event is spelled out from so long before the export to so long after it.
+BEFORE = timedelta(days=20 * 365)
+AHEAD = timedelta(days=400)
+_CALENDAR = re.compile(
+    rb"^\s*(\xef\xbb\xbf)?BEGIN:(VCALENDAR|VEVENT|VTODO|VJOURNAL|VFREEBUSY)", re.IGNORECASE
+)
 _UID = re.compile(rb"^UID[:;][^\r\n]*", re.MULTILINE)
 _OCCURRENCE = re.compile(rb"^RECURRENCE-ID[:;][^\r\n]*", re.MULTILINE)
 _SEQUENCE = re.compile(rb"^SEQUENCE:(\d{1,9})", re.MULTILINE)
@@ -112,7 +123,8 @@ TASKS = StreamForm(
 AGENDA = StreamForm(
     "agenda",
     "Your calendar, day by day",
-    "Every event at each time it takes place: repeating ones spelled out, a year ahead.",
+    "Every event at each time it takes place: repeating ones spelled out from 20 years before the "
+    "export to a year after it.",
     [
         key(),
         reference("event_id", "The event", required=True),
@@ -130,13 +142,45 @@ AGENDA = StreamForm(
     views={"busy": ("When you are busy, without titles", ["id", "starts_at", "ends_at"])},
     parents={"event": ("events", "event_id")},
 )
-DECLARATION = declaration(
-    "calendar", "Calendar", "Events and tasks of your calendars.", [EVENTS, AGENDA, TASKS]
+JOURNAL = StreamForm(
+    "journal",
+    "Your journal",
+    "Title and text of what you noted for a day.",
+    [*_shared(), moment("written_at", "The day or time it is about", event=True)],
+    time_field="written_at",
+    semantic=["title", "description"],
 )
+BUSY_TIMES = StreamForm(
+    "busy_times",
+    "When people said they are busy",
+    "Times without titles that you or others were shown as busy or free.",
+    [
+        key(),
+        word("calendar", "Name of the calendar"),
+        word("kind", "busy, free, busy-tentative or busy-unavailable"),
+        word("person", "Whose time it is", title=True, searched=True),
+        moment("starts_at", "When it begins, in UTC", event=True),
+        moment("ends_at", "When it ends, in UTC"),
+        integer("minutes", "How long it takes, in minutes", summed=True),
+    ],
+    time_field="starts_at",
+)
+DECLARATION = declaration(
+    "calendar",
+    "Calendar",
+    "Events, tasks and journal of your calendars.",
+    [EVENTS, AGENDA, TASKS, JOURNAL, BUSY_TIMES],
+)
+_KINDS: dict[str, type[ParsedComponent]] = {
+    "VEVENT": Event,
+    "VTODO": Todo,
+    "VJOURNAL": Journal,
+    "VFREEBUSY": FreeBusy,
+}
 
 
 class CalendarSource:
-    """Reads events and tasks; a repeating event is one record with its rule."""
+    """Reads every entry; a repeating event is one record with its rule."""
 
     connector_key = "calendar"
     declaration: Data = DECLARATION
@@ -151,22 +195,23 @@ class CalendarSource:
         return claim(mine, "it begins as an iCalendar file")
 
     def read(self, export: Export, start: int = 0) -> Iterator[SourceItem]:
-        """Yield the events and tasks of each calendar."""
-        last = (export.captured_at + AHEAD).date()
-        items = each_member(export, lambda member: _Calendar(member, export.zone, last).items())
+        """Yield the entries of each calendar."""
+        captured_at = export.captured_at
+        span = ((captured_at - BEFORE).date(), (captured_at + AHEAD).date())
+        items = each_member(export, lambda member: _Calendar(member, export.zone, span).items())
         return beginning_at(start, without_repeats(items))
 
 
 class _Calendar:
     """One file on its way to records: its name, and the zones it defines."""
 
-    def __init__(self, member: ExportMember, zone: tzinfo, last: date) -> None:
+    def __init__(self, member: ExportMember, zone: tzinfo, span: tuple[date, date]) -> None:
         self._member = member
         self._name = PurePosixPath(member.name).stem
         self._zone = zone
         self._zones: dict[str, tzinfo] = {}
-        self._last = last
-        self._replaced: set[tuple[str | None, str | None]] = set()
+        self._span = span
+        self._replaced: set[Replaced] = set()
         self._newest: dict[bytes, tuple[int, bytes]] = {}
 
     def items(self) -> Iterator[SourceItem]:
@@ -206,7 +251,7 @@ class _Calendar:
             self._newest[own] = version
         if b"RECURRENCE-ID" in raw.upper():
             with suppress(BadRecord):
-                self._replaced.add(self._entry(Event, raw).replaced())
+                self._replaced.update(self._entry("VEVENT", raw).replaced())
 
     def _learn(self, line: str) -> None:
         name, _, value = line.strip().partition(":")
@@ -214,7 +259,7 @@ class _Calendar:
             case "X-WR-CALNAME" if value:
                 self._name = one_line(value, 200)
             case "X-WR-TIMEZONE":
-                self._zone = _named_zone(value) or self._zone
+                self._zone = named_zone(value, self._zones) or self._zone
             case _:
                 pass
 
@@ -226,11 +271,9 @@ class _Calendar:
             pass  # learnt before
         elif piece.name == "VEVENT" and self._is_outdated(piece.raw):
             yield Skipped(where, "duplicate", "a newer version of the event is there", position)
-        elif piece.name in ("VEVENT", "VTODO"):
-            build = self._event if piece.name == "VEVENT" else self._task
-            yield from one_record(where, position, partial(build, piece.raw, position))
         else:
-            yield Skipped(where, "unknown_record_type", f"{piece.name} is not read", position)
+            build = partial(self._records, piece.name, piece.raw, position)
+            yield from one_record(where, position, build)
 
     def _is_outdated(self, raw: bytes) -> bool:
         own = _identity(raw)
@@ -239,32 +282,44 @@ class _Calendar:
     def _learn_zone(self, raw: bytes) -> None:
         """A zone the calendar defines itself, for names that no database knows."""
         try:
-            zone = cast(Any, Timezone.from_ical(raw))
-            self._zones[str(zone["TZID"])] = zone.to_tz(lookup_tzid=False)
+            zone = cast(Any, Timezone.from_ical(lines_of(raw)))
+            located = named_zone(str(zone.get("X-LIC-LOCATION", "")), {})
+            self._zones[str(zone["TZID"])] = located or zone.to_tz(lookup_tzid=False)
         except FAULTS:
             return
 
-    def _event(self, raw: bytes, position: int) -> Iterator[SourceItem]:
-        entry = self._entry(Event, raw)
+    def _records(self, name: str, raw: bytes, position: int) -> Iterator[SourceItem]:
+        entry = self._entry(name, raw)
+        match name:
+            case "VEVENT":
+                yield from self._event(entry, position)
+            case "VTODO":
+                yield SourceRecord("tasks", entry.task(), position)
+            case "VJOURNAL":
+                yield SourceRecord("journal", entry.journal(), position)
+            case _:
+                times = [SourceRecord("busy_times", t, position) for t in entry.busy_times()]
+                if not times:
+                    raise BadRecord("empty_busy_times", "it lists no times, as a question does")
+                yield from times
+
+    def _event(self, entry: CalendarEntry, position: int) -> Iterator[SourceItem]:
         event = entry.event()
         yield SourceRecord("events", event, position)
         try:
-            for slot in entry.slots(event, self._last, self._replaced):
+            for slot in entry.slots(event, *self._span, self._replaced):
                 yield SourceRecord("agenda", slot, position)
         except BadRecord as bad:
             yield Skipped("agenda", bad.code, bad.reason, position)
 
-    def _task(self, raw: bytes, position: int) -> Iterator[SourceItem]:
-        yield SourceRecord("tasks", self._entry(Todo, raw).task(), position)
-
-    def _entry(self, kind: type[Event] | type[Todo], raw: bytes) -> CalendarEntry:
-        return CalendarEntry(parsed(kind, raw), self._name, self._zone_of)
+    def _entry(self, name: str, raw: bytes) -> CalendarEntry:
+        return CalendarEntry(parsed(_KINDS[name], raw), self._name, self._zone_of)
 
     def _zone_of(self, name: str | None) -> tzinfo:
         """The zone of that name: one defined here, one everybody knows, else the calendar's."""
         if name is None:
             return self._zone
-        return self._zones.get(name) or _named_zone(name) or self._zone
+        return named_zone(name, self._zones) or self._zone
 
 
 def _identity(raw: bytes) -> bytes:
@@ -277,10 +332,3 @@ def _version(raw: bytes) -> tuple[int, bytes]:
     """Which of two is newer: by its number, else by when it was written."""
     number, written = _SEQUENCE.search(raw), _WRITTEN.search(raw)
     return int(number.group(1)) if number else 0, written.group(1) if written else b""
-
-
-def _named_zone(name: str) -> tzinfo | None:
-    try:
-        return ZoneInfo(name.strip().strip('"').lstrip("/"))
-    except (ValueError, KeyError, OSError):
-        return None

@@ -4,7 +4,8 @@ from zoneinfo import ZoneInfo
 import pytest
 from icalendar import vRecur
 
-from personal_server.sources.calendar.entry import MOST_STARTS, Start, parse_rule
+from personal_server.sources.calendar.entry import Start, parse_rule
+from personal_server.sources.common.errors import BadRecord
 
 LAST = date(2027, 12, 31)
 ROME = ZoneInfo("Europe/Rome")
@@ -32,9 +33,12 @@ def test_whole_days_repeat() -> None:
 @pytest.mark.parametrize(
     ("rule", "days"),
     [
-        ("FREQ=MONTHLY;BYDAY=MO,TU,WE,TH,FR;BYSETPOS=-1;COUNT=2", ["2024-01-31", "2024-02-29"]),
-        ("FREQ=YEARLY;BYWEEKNO=3;BYDAY=MO;COUNT=2", ["2024-01-15", "2025-01-13"]),
-        ("FREQ=YEARLY;BYYEARDAY=-1;COUNT=1", ["2024-12-31"]),
+        (
+            "FREQ=MONTHLY;BYDAY=MO,TU,WE,TH,FR;BYSETPOS=-1;COUNT=3",
+            ["2024-01-01", "2024-01-31", "2024-02-29"],
+        ),
+        ("FREQ=YEARLY;BYWEEKNO=3;BYDAY=MO;COUNT=3", ["2024-01-01", "2024-01-15", "2025-01-13"]),
+        ("FREQ=YEARLY;BYYEARDAY=-1;COUNT=2", ["2024-01-01", "2024-12-31"]),
         ("FREQ=WEEKLY;BYDAY=MO,FR;UNTIL=20240108", ["2024-01-01", "2024-01-05", "2024-01-08"]),
         ("FREQ=DAILY;INTERVAL=0;COUNT=2", ["2024-01-01", "2024-01-02"]),
         ("FREQ=DAILY;BYHOUR=8,20;COUNT=2", ["2024-01-01", "2024-01-02"]),
@@ -53,7 +57,9 @@ def test_the_end_counts_by_the_clock_of_the_event() -> None:
 
 
 def test_there_is_a_limit() -> None:
-    assert len(starts("FREQ=DAILY", date(1600, 1, 1))) == MOST_STARTS
+    with pytest.raises(BadRecord) as told:
+        starts("FREQ=DAILY;BYHOUR=0,1,2,3,4,5,6,7,8,9", datetime(1950, 1, 1, tzinfo=ROME))
+    assert told.value.code == "agenda_cut"
 
 
 @pytest.mark.parametrize(
@@ -63,6 +69,8 @@ def test_rules_beyond_are_refused(rule: str) -> None:
     assert parse_rule(vRecur.from_ical(rule)) is None
 
 
-def test_a_rule_that_never_holds_ends() -> None:
-    assert starts("FREQ=DAILY;BYMONTH=2;BYDAY=MO", date(1, 1, 1), date(1, 1, 5)) == []
-    assert starts("FREQ=MONTHLY;BYMONTHDAY=31;BYMONTH=2", date(2024, 1, 1)) == []
+def test_a_rule_that_never_holds_ends_after_the_first_time() -> None:
+    first = date(1, 1, 1)
+    assert starts("FREQ=DAILY;BYMONTH=2;BYDAY=MO", first, date(1, 1, 5)) == [first]
+    never = "FREQ=MONTHLY;BYMONTHDAY=31;BYMONTH=2"
+    assert starts(never, date(2024, 1, 1)) == [date(2024, 1, 1)]

@@ -1,0 +1,123 @@
+"""Time zones by the names that calendar programs give them.
+
+A name is looked for where it means most: IANA's own names, zones that the file defines itself, the
+names of Windows (CLDR's windowsZones, which `icalendar` carries), the words that Outlook shows for
+them, and at last the distance from UTC that stands in the name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, timedelta, timezone, tzinfo
+from functools import cache
+from zoneinfo import ZoneInfo, available_timezones
+
+from icalendar.timezone.windows_to_olson import WINDOWS_TO_OLSON
+
+# Of Windows' names those that came after the table, and the words for places that are no cities.
+_FURTHER = {
+    "Alberta Standard Time": "America/Edmonton",
+    "British Columbia Standard Time": "America/Vancouver",
+    "Manitoba Standard Time": "America/Winnipeg",
+    "tzone://Microsoft/Utc": "UTC",
+}
+_REGIONS = {
+    "alaska": "America/Anchorage",
+    "arizona": "America/Phoenix",
+    "atlantic time": "America/Halifax",
+    "central america": "America/Guatemala",
+    "central time": "America/Chicago",
+    "coordinated universal time": "UTC",
+    "eastern time": "America/New_York",
+    "easter island": "Pacific/Easter",
+    "georgetown": "America/Guyana",
+    "greenwich mean time": "Europe/London",
+    "greenland": "America/Nuuk",
+    "hawaii": "Pacific/Honolulu",
+    "indiana": "America/Indiana/Indianapolis",
+    "la paz": "America/La_Paz",
+    "mountain time": "America/Denver",
+    "new delhi": "Asia/Kolkata",
+    "newfoundland": "America/St_Johns",
+    "pacific time": "America/Los_Angeles",
+    "saskatchewan": "America/Regina",
+    "yukon": "America/Whitehorse",
+    "beijing": "Asia/Shanghai",
+    "osaka": "Asia/Tokyo",
+    "abu dhabi": "Asia/Dubai",
+    "chennai": "Asia/Kolkata",
+    "bern": "Europe/Zurich",
+    "edinburgh": "Europe/London",
+    "canberra": "Australia/Sydney",
+    "wellington": "Pacific/Auckland",
+    "st. petersburg": "Europe/Moscow",
+    "pretoria": "Africa/Johannesburg",
+    "kyiv": "Europe/Kyiv",
+}
+_SHOWN = re.compile(r"\s*\((?:UTC|GMT)\s*([+-]\d{1,2}:?\d{2}|)\)\s*(.*)", re.IGNORECASE | re.DOTALL)
+_OFFSET = re.compile(r"(?:^|UTC\s?|GMT\s?)([+-])(\d{1,2}):?(\d{2})?(?!\d)", re.IGNORECASE)
+_FARTHEST = timedelta(hours=14)
+_LONGEST_NAME = 200
+
+
+def named_zone(name: str, defined: Mapping[str, tzinfo]) -> tzinfo | None:
+    """The zone of that name; `defined` are those of the file."""
+    name = name.strip().strip('"')[:_LONGEST_NAME]
+    return _iana(name.lstrip("/")) or defined.get(name) or _known(name)
+
+
+@cache
+def _known(name: str) -> tzinfo | None:
+    """A zone that Windows or Outlook calls so, or the distance from UTC in the name."""
+    if (behind := _at_the_end(name)) is not None:
+        return behind
+    known = {**WINDOWS_TO_OLSON, **_FURTHER}.get(name)
+    if known is not None:
+        return _iana(known)
+    shown = _SHOWN.fullmatch(name)
+    if shown is not None:
+        return _shown(shown.group(2)) or (_distant(shown.group(1)) if shown.group(1) else UTC)
+    return _distant(name)
+
+
+def _shown(places: str) -> tzinfo | None:
+    """The zone of the first place that is known, of those that Outlook lists for a zone."""
+    for place in re.split(r"[,:;]|\(", places.casefold()):
+        key = place.strip(" )")
+        found = _REGIONS.get(key) or _cities().get(key)
+        if found is not None:
+            return _iana(found)
+    return None
+
+
+@cache
+def _cities() -> dict[str, str]:
+    """IANA's names by their city."""
+    names = sorted(each for each in available_timezones() if "/" in each and "Etc/" not in each)
+    return {name.rpartition("/")[2].replace("_", " ").casefold(): name for name in names}
+
+
+def _distant(name: str) -> tzinfo | None:
+    found = _OFFSET.search(name)
+    if found is None:
+        return None
+    sign, hours, minutes = found.groups()
+    distance = timedelta(hours=int(hours), minutes=int(minutes or 0))
+    if distance > _FARTHEST:
+        return None
+    return timezone(distance if sign == "+" else -distance)
+
+
+def _at_the_end(name: str) -> tzinfo | None:
+    """An IANA name behind a vendor's own words: `/mozilla.org/20050126_1/Europe/Berlin`."""
+    parts = name.split("/")
+    tails = ("/".join(parts[at:]) for at in range(1, len(parts) - 1))
+    return next(filter(None, map(_iana, tails)), None)
+
+
+def _iana(name: str) -> tzinfo | None:
+    try:
+        return ZoneInfo(name) if name else None
+    except (ValueError, KeyError, OSError):
+        return None

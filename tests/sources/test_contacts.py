@@ -68,3 +68,84 @@ def test_a_picture_whose_comma_is_escaped_is_a_picture(tmp_path: Path) -> None:
     (tmp_path / "a.vcf").write_text(CARD.format("PHOTO:data:image/png;base64\\,iVBORw0KGgo="))
     (contact,) = records_of(read_path(tmp_path), "contacts")
     assert contact["photo"]["mime_type"] == "image/png"
+
+
+RICH = """\
+BEGIN:VCARD
+VERSION:3.0
+N:Lovelace;Ada;Augusta King;Dr.;Countess
+FN:Ada Lovelace
+TEL;TYPE=CELL,VOICE;TYPE=pref:+44 1
+TEL;WORK;FAX:+44 2
+item1.TEL:+44 3
+item1.X-ABLabel:_$!<Main>!$_
+item2.EMAIL;TYPE=INTERNET:ada@example.org
+item2.X-ABLabel:Letters
+EMAIL;TYPE=home:augusta@example.org
+ADR;TYPE=HOME:;;12 St James's Square;London;;SW1Y;England
+ORG:Analytical Engines;Notes
+ORG:Royal Society
+TITLE:Analyst
+ROLE:Writer
+RELATED;TYPE=friend;VALUE=text:Charles Babbage
+item3.X-ABRELATEDNAMES:William King
+item3.X-ABLabel:_$!<Spouse>!$_
+X-ASSISTANT:Mr. Byron
+ANNIVERSARY:18350708
+item4.X-ABDATE;VALUE=date-and-or-time:1833-06-05
+item4.X-ABLabel:Met Babbage
+IMPP;X-SERVICE-TYPE=Skype:skype:ada.l
+IMPP:xmpp:ada@example.org
+X-ICQ:123
+END:VCARD
+"""
+
+
+def test_kinds_names_people_days_and_messengers_are_kept(tmp_path: Path) -> None:
+    (tmp_path / "a.vcf").write_text(RICH)
+    (card,) = records_of(read_path(tmp_path), "contacts")
+    assert (card["middle_name"], card["name_prefix"], card["name_suffix"]) == (
+        "Augusta King",
+        "Dr.",
+        "Countess",
+    )
+    assert card["phones"] == ["+44 1", "+44 2", "+44 3"]
+    assert card["phones_by_kind"] == ["mobile: +44 1", "work, fax: +44 2", "main: +44 3"]
+    assert card["emails_by_kind"] == ["letters: ada@example.org", "home: augusta@example.org"]
+    assert card["addresses_by_kind"] == ["home: 12 St James's Square, London, SW1Y, England"]
+    assert card["organizations"] == ["Analytical Engines, Notes", "Royal Society"]
+    assert card["job_titles"] == ["Analyst", "Writer"]
+    assert card["related_people"] == [
+        "friend: Charles Babbage",
+        "spouse: William King",
+        "assistant: Mr. Byron",
+    ]
+    assert card["anniversaries"] == ["anniversary: 1835-07-08", "met babbage: 1833-06-05"]
+    assert card["instant_messages"] == ["skype: ada.l", "xmpp: ada@example.org", "icq: 123"]
+
+
+@pytest.mark.parametrize(
+    "photo",
+    [
+        "PHOTO;ENCODING=b;TYPE=JPEG:/9j/4",
+        "PHOTO:data:image/png;base64,=",
+        "PHOTO;ENCODING=b;TYPE=JPEG:not base 64 at all!",
+    ],
+)
+def test_a_picture_that_cannot_be_decoded_costs_only_itself(tmp_path: Path, photo: str) -> None:
+    (tmp_path / "a.vcf").write_text(CARD.format(photo) + CARD.format("TEL:1"))
+    items = read_path(tmp_path)
+    first, _ = records_of(items, "contacts")
+    assert "photo" not in first
+    assert skips_of(items) == ["missing_attachment"]
+
+
+def test_a_picture_elsewhere_is_no_fault(tmp_path: Path) -> None:
+    (tmp_path / "a.vcf").write_text(CARD.format("PHOTO;VALUE=uri:https://example.org/ada.jpg"))
+    assert skips_of(read_path(tmp_path)) == []
+
+
+def test_line_ends_may_be_doubled(tmp_path: Path) -> None:
+    (tmp_path / "a.vcf").write_text(RICH.replace("\n", "\r\r\n"), newline="")
+    (card,) = records_of(read_path(tmp_path), "contacts")
+    assert card["job_titles"] == ["Analyst", "Writer"]

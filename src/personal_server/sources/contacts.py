@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import binascii
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -50,6 +50,51 @@ _ESCAPE = re.compile(r'\\([\\;,:nN"])')
 _QUOTED = "quoted-printable"
 _ENCODINGS = frozenset({"QUOTED-PRINTABLE", "BASE64", "B", "8BIT"})
 _BLANKS = (" ", "\t")
+_LINE_END = re.compile(r"\r*\n|\r")
+_APPLE_LABEL = re.compile(r"^_\$!<(.*)>!\$_$")
+# Kinds that say nothing, and those that people call otherwise.
+_NO_KINDS = frozenset({"pref", "voice", "internet", "x400", "intl", "postal", "parcel", "dom"})
+_KIND_NAMES = {"cell": "mobile", "msg": "messages"}
+_SERVICES = {
+    "IMPP": "",
+    "X-SOCIALPROFILE": "",
+    "X-AIM": "aim",
+    "X-ICQ": "icq",
+    "X-JABBER": "jabber",
+    "X-MSN": "msn",
+    "X-YAHOO": "yahoo",
+    "X-SKYPE": "skype",
+    "X-SKYPE-USERNAME": "skype",
+    "X-GOOGLE-TALK": "google talk",
+    "X-GTALK": "google talk",
+    "X-GADUGADU": "gadu-gadu",
+    "X-GROUPWISE": "groupwise",
+    "X-QQ": "qq",
+    "X-TWITTER": "twitter",
+    "X-TELEGRAM": "telegram",
+}
+_RELATIONS = {
+    "RELATED": "related",
+    "X-ABRELATEDNAMES": "related",
+    "X-SPOUSE": "spouse",
+    "X-EVOLUTION-SPOUSE": "spouse",
+    "X-KADDRESSBOOK-X-SPOUSESNAME": "spouse",
+    "X-CHILDREN": "child",
+    "X-MANAGER": "manager",
+    "X-EVOLUTION-MANAGER": "manager",
+    "X-KADDRESSBOOK-X-MANAGERSNAME": "manager",
+    "X-ASSISTANT": "assistant",
+    "X-EVOLUTION-ASSISTANT": "assistant",
+    "X-KADDRESSBOOK-X-ASSISTANTSNAME": "assistant",
+}
+_DAYS = {
+    "ANNIVERSARY": "anniversary",
+    "X-ANNIVERSARY": "anniversary",
+    "X-EVOLUTION-ANNIVERSARY": "anniversary",
+    "X-KADDRESSBOOK-X-ANNIVERSARY": "anniversary",
+    "X-ABDATE": "day",
+    "DEATHDATE": "died",
+}
 _LONGEST_HEAD = 8_000
 _HEAD = re.compile(rf'((?:[^":]|"[^"]{{0,1000}}+"){{1,{_LONGEST_HEAD}}}+):')
 _PARAMETER = re.compile(r'(?:[^";]|"[^"]*+")++')
@@ -63,14 +108,25 @@ CONTACTS = StreamForm(
         key(),
         text("display_name", "Full name", title=True),
         plain("given_name", "Given name"),
+        plain("middle_name", "Further given names"),
         word("family_name", "Family name"),
+        plain("name_prefix", "What stands before the name, as Dr."),
+        plain("name_suffix", "What stands after the name, as Jr."),
         names("nicknames", "Other names"),
         names("emails", "E-mail addresses"),
+        names("emails_by_kind", "The same, each as its kind and the address: work: ada@…"),
         names("phones", "Telephone numbers"),
-        text("reachable_at", "All e-mail addresses and numbers, to search in"),
+        names("phones_by_kind", "The same, each as its kind and the number: mobile, work: +49…"),
+        names("instant_messages", "Names in messengers and networks: skype: ada"),
+        text("reachable_at", "All addresses, numbers and names in messengers, to search in"),
         text("organization", "Company or organization"),
         text("job_title", "What they do there"),
+        names("organizations", "All organizations of theirs"),
+        names("job_titles", "All they do there"),
         names("addresses", "Postal addresses"),
+        names("addresses_by_kind", "The same, each as its kind and the address: home: 12 St …"),
+        names("related_people", "Family, assistants and others: spouse: Ann Byron"),
+        names("anniversaries", "Days to remember but the birthday: wedding: 2010-05-01"),
         plain("birthday", "YYYY-MM-DD, --MM-DD without the year, or as written"),
         integer("birth_month", "Month of the birthday, 1 to 12"),
         text("note", "Notes about the person"),
@@ -110,17 +166,19 @@ def _read_member(member: ExportMember) -> Iterator[SourceItem]:
         for piece in cut_components(stream, frozenset({"VCARD"})):
             where, position = member.where(piece.offset), member.offset + piece.offset
             if piece.raw is not None and piece.name:
-                yield from one_record(where, position, partial(_contact, piece.raw, position))
+                build = partial(_contact, piece.raw, where, position)
+                yield from one_record(where, position, build)
             elif piece.name:
                 yield Skipped(where, *piece.fault, position)
 
 
-def _contact(raw: bytes, position: int) -> Iterator[SourceRecord]:
+def _contact(raw: bytes, where: str, position: int) -> Iterator[SourceItem]:
     named = _Card(properties(raw))
-    name_parts = named.first_parts("N")
+    name_parts = (named.first_parts("N") + [None] * 5)[:5]
     emails, phones = named.texts("EMAIL"), named.texts("TEL")
-    display = named.text("FN") or or_none(" ".join(filter(None, name_parts[1:2] + name_parts[:1])))
-    organization = or_none(", ".join(filter(None, named.first_parts("ORG"))))
+    display = named.text("FN") or or_none(" ".join(filter(None, name_parts[1::-1])))
+    organizations, titles = named.joined("ORG"), [*named.texts("TITLE"), *named.texts("ROLE")]
+    organization, handles = next(iter(organizations), None), named.handles()
     shown = display or organization or next(iter([*emails, *phones]), None)
     if shown is None:
         raise BadRecord("bad_record", "the card names nobody")
@@ -128,22 +186,33 @@ def _contact(raw: bytes, position: int) -> Iterator[SourceRecord]:
     data: Data = {
         "id": stable_id("person", uid) if uid else stable_id("person", shown, *emails, *phones),
         "display_name": shown,
-        "given_name": name_parts[1] if len(name_parts) > 1 else None,
-        "family_name": name_parts[0] if name_parts else None,
+        "given_name": name_parts[1],
+        "middle_name": name_parts[2],
+        "family_name": name_parts[0],
+        "name_prefix": name_parts[3],
+        "name_suffix": name_parts[4],
         "nicknames": named.texts("NICKNAME"),
         "emails": emails,
+        "emails_by_kind": named.by_kind("EMAIL"),
         "phones": phones,
-        "reachable_at": or_none(" ".join([*emails, *phones])),
+        "phones_by_kind": named.by_kind("TEL"),
+        "instant_messages": handles,
+        "reachable_at": or_none(" ".join([*emails, *phones, *handles])),
         "organization": organization,
-        "job_title": named.text("TITLE") or named.text("ROLE"),
-        "addresses": [one_line(", ".join(filter(None, p.parts))) for p in named.all("ADR")],
+        "job_title": next(iter(titles), None),
+        "organizations": organizations,
+        "job_titles": titles,
+        "addresses": named.joined("ADR") or named.texts("LABEL"),
+        "addresses_by_kind": named.by_kind("ADR") or named.by_kind("LABEL"),
+        "related_people": named.related(),
+        "anniversaries": named.anniversaries(),
         **_birthday(named.all("BDAY")[:1]),
         "note": named.text("NOTE"),
         "urls": named.texts("URL"),
         "categories": [each for p in named.all("CATEGORIES") for each in p.listed],
         "updated_at": _instant(named.text("REV")),
     }
-    yield _with_photo(SourceRecord("contacts", data, position), named.all("PHOTO"))
+    yield from _with_photo(SourceRecord("contacts", data, position), named.all("PHOTO"), where)
 
 
 class _Card:
@@ -151,13 +220,74 @@ class _Card:
 
     def __init__(self, card: list[CardProperty]) -> None:
         self._card = card
+        # Apple names the kind of a property in another one of the same group.
+        self._labels = {each.group: each.text for each in card if each.name == "X-ABLABEL"}
 
     def all(self, name: str) -> list[CardProperty]:
         return [each for each in self._card if each.name == name and each.value.strip()]
 
     def texts(self, name: str) -> list[str]:
-        found = (one_line(each.text).removeprefix("tel:") for each in self.all(name))
+        found = (_bare(each.text) for each in self.all(name))
         return list(dict.fromkeys(filter(None, found)))
+
+    def joined(self, name: str) -> list[str]:
+        """The parts of each, in one line."""
+        found = (one_line(", ".join(filter(None, each.parts))) for each in self.all(name))
+        return list(dict.fromkeys(filter(None, found)))
+
+    def by_kind(self, name: str) -> list[str]:
+        """Each with its kinds before it, as far as the card names them."""
+        structured = name == "ADR"
+        found = [
+            _labelled(
+                self._kinds_of(each),
+                ", ".join(filter(None, each.parts)) if structured else _bare(each.text),
+            )
+            for each in self.all(name)
+        ]
+        return list(dict.fromkeys(filter(None, found)))
+
+    def handles(self) -> list[str]:
+        """Names in messengers, with the messenger before each."""
+        found: list[str] = []
+        for each in self._card:
+            service = _SERVICES.get(each.name)
+            if service is None or not each.value.strip():
+                continue
+            scheme, _, rest = each.text.strip().partition(":")
+            handle = rest if rest and scheme.isalnum() and not rest.startswith("//") else each.text
+            called = each.parameters.get("X-SERVICE-TYPE") or service or self._kind_or(each, scheme)
+            found.append(_labelled([called.lower()], handle))
+        return list(dict.fromkeys(found))
+
+    def related(self) -> list[str]:
+        """People, each with who they are to this one."""
+        found: list[str] = []
+        for each in self._card:
+            kind = _RELATIONS.get(each.name)
+            if kind is not None and each.value.strip():
+                kinds = self._kinds_of(each) or [kind]
+                found.append(_labelled(kinds, each.text.strip()))
+        return list(dict.fromkeys(found))
+
+    def anniversaries(self) -> list[str]:
+        """Days, each with what it is."""
+        found: list[str] = []
+        for each in self._card:
+            kind = _DAYS.get(each.name)
+            if kind is not None and each.value.strip():
+                day = _birthday([each])["birthday"]
+                found.append(_labelled(self._kinds_of(each) or [kind], day))
+        return list(dict.fromkeys(found))
+
+    def _kind_or(self, each: CardProperty, otherwise: str) -> str:
+        return next(iter(self._kinds_of(each)), otherwise)
+
+    def _kinds_of(self, each: CardProperty) -> list[str]:
+        """The kinds of a property: what its owner called it, else its types."""
+        label = _APPLE_LABEL.sub(r"\1", self._labels.get(each.group, "")) if each.group else ""
+        kinds = [_KIND_NAMES.get(kind, kind) for kind in each.kinds if kind not in _NO_KINDS]
+        return list(dict.fromkeys([label.strip().lower()] if label.strip() else kinds))
 
     def text(self, name: str) -> str | None:
         return next((each.text.strip() for each in self.all(name)), None)
@@ -166,13 +296,32 @@ class _Card:
         return [or_none(part) for each in self.all(name)[:1] for part in each.parts]
 
 
-def _with_photo(record: SourceRecord, photos: list[CardProperty]) -> SourceRecord:
+def _bare(value: str) -> str:
+    return one_line(value).removeprefix("tel:").removeprefix("mailto:")
+
+
+def _labelled(kinds: Iterable[str], value: str) -> str:
+    kind = ", ".join(kinds)
+    return one_line(f"{kind}: {value}" if kind else value)
+
+
+def _with_photo(
+    record: SourceRecord, photos: list[CardProperty], where: str
+) -> Iterator[SourceItem]:
+    """The card with its first picture; one that cannot be had costs the picture alone."""
+    codes: list[str] = []
     for photo in photos:
+        if not photo.is_inline:
+            continue
         content = photo.binary
         if content and len(content) <= LARGEST_BLOB_BYTES:
             made = blob_of_bytes(content, photo.image_type, None, "/photo")
-            return replace(record, data=record.data | {"photo": made.value}, blobs=(made,))
-    return record
+            yield replace(record, data=record.data | {"photo": made.value}, blobs=(made,))
+            return
+        codes.append("attachment_too_large" if content else "missing_attachment")
+    yield record
+    for code in codes[:1]:
+        yield Skipped(where, code, "the card was kept without its picture", record.position)
 
 
 def _birthday(written: list[CardProperty]) -> Data:
@@ -201,6 +350,8 @@ class CardProperty:
     name: str
     value: str
     parameters: dict[str, str] = field(default_factory=dict[str, str])
+    kinds: tuple[str, ...] = ()
+    group: str = ""
 
     @property
     def text(self) -> str:
@@ -218,11 +369,16 @@ class CardProperty:
         return [entry for each in self._split(",") if (entry := each.strip())]
 
     @property
+    def is_inline(self) -> bool:
+        """Whether the value holds the bytes of a picture, not an address of one."""
+        encoded = self.parameters.get("ENCODING", "").upper() in ("B", "BASE64")
+        return encoded or _DATA_URI.match(self.value) is not None
+
+    @property
     def binary(self) -> bytes | None:
         """The bytes of an inline picture."""
         inline = _DATA_URI.match(self.value)
-        encoded = self.parameters.get("ENCODING", "").upper() in ("B", "BASE64")
-        if not inline and not encoded:
+        if not self.is_inline:
             return None
         packed = self.value[inline.end() :] if inline else self.value
         try:
@@ -235,7 +391,8 @@ class CardProperty:
         """The MIME type of an inline picture."""
         inline = _DATA_URI.match(self.value)
         kind = (inline.group(1) if inline else self.parameters.get("TYPE", "jpeg")).lower()
-        return kind if kind.startswith("image/") else f"image/{re.sub(r'[^a-z0-9.+-]', '', kind)}"
+        name = re.sub(r"[^a-z0-9.+-]", "", kind.removeprefix("image/"))
+        return f"image/{name or 'jpeg'}"
 
     def _split(self, separator: str) -> list[str]:
         parts = _SPLITS[separator](self.value)
@@ -270,7 +427,7 @@ def _logical_lines(text: str) -> Iterator[str]:
     """Lines put together again: folded ones, and of vCard 2.1 those that end in a soft break."""
     pieces: list[str] = []
     quoted = False
-    for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n"):
+    for line in _LINE_END.split(text):
         if pieces and line and quoted and pieces[-1].endswith("="):
             pieces.append(f"\n{line}")
         elif pieces and line[:1] in _BLANKS:
@@ -286,15 +443,21 @@ def _property(line: str) -> CardProperty | None:
     head = _HEAD.match(line)
     if head is None:
         return None
-    name, *written = _PARAMETER.findall(head.group(1))
+    pieces: list[str] = _PARAMETER.findall(head.group(1))
+    name, *written = pieces
     parameters: dict[str, str] = {}
+    kinds: list[str] = []
     for each in written:
         key, _, values = each.partition("=")
-        alone = not values and key.upper() in _ENCODINGS
-        key, values = ("ENCODING", key) if alone else (key, values)
+        if not values:
+            key, values = ("ENCODING" if key.upper() in _ENCODINGS else "TYPE", key)
         first = values[1:].partition('"')[0] if values[:1] == '"' else values.partition(",")[0]
         parameters.setdefault(key.upper(), first)
+        if key.upper() == "TYPE":
+            kinds += [kind.strip().lower() for kind in values.replace('"', "").split(",")]
     value = line[head.end() :]
     if parameters.get("ENCODING", "").lower() == _QUOTED:
         value = decoded(binascii.a2b_qp(value.encode()), parameters.get("CHARSET"))
-    return CardProperty(name.rpartition(".")[2].upper(), printable(value), parameters)
+    group, _, plain_name = name.rpartition(".")
+    kept = tuple(printable(kind) for kind in kinds if kind)
+    return CardProperty(plain_name.upper(), printable(value), parameters, kept, group.upper())

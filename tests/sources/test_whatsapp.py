@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from personal_server.sources.common.errors import ExportNotRecognized
 from tests.sources.reading import read_path, records_of, skips_of
 from tests.sources.specimens import SPECIMENS
 from tests.sources.specimens.files import as_zip
@@ -43,12 +44,92 @@ def test_two_equal_messages_in_one_minute_are_two(tmp_path: Path) -> None:
         ),
         ("14/1/24, 9:05 π.μ. - A: x", "3/2/24, 3:05 μ.μ. - A: y", "2024-02-03T15:05:00Z"),
         ("10/1/24, 9:05 a. m. - A: x", "11/1/24, 9:05 p. m. - A: y", "2024-01-11T21:05:00Z"),
+        ("13/01/24 21:05:10: A: x", "14/01/24 21:05:10: A: y: z", "2024-01-14T21:05:10Z"),
+        ("13.01.14 9:05:10 PM: A: x", "14.01.14 9:05:10 PM: A: y", "2014-01-14T21:05:10Z"),
+        ("19:23, 28 Aug 2013 - A: x", "9:05, 3 Sept. 2013 - A: y", "2013-09-03T09:05:00Z"),
+        (
+            "28 de ago. de 2013 19:23 - A: x",
+            "1 de set. de 2013 9:05 - A: y",
+            "2013-09-01T09:05:00Z",
+        ),
+        ("21:05, 13/01/2024 - A: x", "21:05, 14/01/2024 - A: y", "2024-01-14T21:05:00Z"),
+        ("13/01/2024, 9:05 SA - A: x", "14/01/2024, 9:05 CH - A: y", "2024-01-14T21:05:00Z"),
+        ("9:05 CH, 13/01/2024 - A: x", "9:05 SA, 14/01/2024 - A: y", "2024-01-14T09:05:00Z"),
+        ("13/1/2567 21:05 - A: x", "14/1/2567 21:05 - A: y", "2024-01-14T21:05:00Z"),
+        ("[13/1/67, 21:05:10] A: x", "[14/1/67, 21:05:10] A: y", "2024-01-14T21:05:10Z"),
+        ("[R6/01/13 21:05:10] A: x", "[R6/02/03 9:05:10] A: y", "2024-02-03T09:05:10Z"),
+        ("平成25年8月28日 19:23 - A: x", "令和元年12月3日 9:05 - A: y", "2019-12-03T09:05:00Z"),
+        ("2024年1月13日 下午9:05 - A: x", "2024年2月3日 上午9:05 - A: y", "2024-02-03T09:05:00Z"),
     ],
 )
 def test_dates_in_many_orders(tmp_path: Path, first: str, second: str, wanted: str) -> None:
     (tmp_path / "WhatsApp Chat with A.txt").write_text(f"{first}\n{second}\n")
     messages = records_of(read_path(tmp_path), "messages")
     assert [message["sent_at"] for message in messages][-1] == wanted
+
+
+@pytest.mark.parametrize(
+    "notice", ["Ann joined using this group's invite link", "Ada a créé ce groupe"]
+)
+def test_a_group_joined_by_link_begins_with_notices_only(tmp_path: Path, notice: str) -> None:
+    lines = [f"13/01/2024, 21:05 - {notice}\n"] * 3
+    (tmp_path / "WhatsApp Chat with Bakers.txt").write_text("".join(lines))
+    assert [each["kind"] for each in records_of(read_path(tmp_path), "messages")] == ["notice"] * 3
+    lines += ["13/01/2024, 21:06 - +39 1 hat die Gruppe über den Link betreten\n"] * 300
+    lines += ["13/01/2024, 21:07 - Ada: hi\n"]
+    (tmp_path / "WhatsApp Chat with Bakers.txt").write_text("".join(lines))
+    assert records_of(read_path(tmp_path), "messages")[-1]["text"] == "hi"
+
+
+def test_a_diary_of_dated_lines_is_no_chat(tmp_path: Path) -> None:
+    (tmp_path / "log.txt").write_text("13/01/2024, 21:05 - started\n13/01/2024, 21:06 - ended\n")
+    with pytest.raises(ExportNotRecognized):
+        read_path(tmp_path)
+
+
+def test_a_line_that_looks_like_another_chat_s_belongs_to_its_message(tmp_path: Path) -> None:
+    (tmp_path / "WhatsApp Chat with A.txt").write_text(
+        "13/01/2024, 21:05 - A: trains\n14/01/2024 10:00: the early one\n10:05, 14/01/2024 - late\n"
+    )
+    (message,) = records_of(read_path(tmp_path), "messages")
+    assert message["text"].count("\n") == 2
+
+
+def test_a_text_that_comes_again_when_the_clock_steps_back_is_another_message(
+    tmp_path: Path,
+) -> None:
+    times = ["27/10/24, 02:10", "27/10/24, 02:50", "27/10/24, 02:10", "28/10/24, 00:01"]
+    lines = [f"{time} - Ada: ok\n" for time in [*times, "27/10/24, 02:10"]]
+    (tmp_path / "WhatsApp Chat with A.txt").write_text("".join(lines))
+    items = read_path(tmp_path)
+    assert len(records_of(items, "messages")) == 5
+    assert skips_of(items) == []
+
+
+def loose(folder: Path, name: str, *lines: str) -> list[tuple[str, str]]:
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_text("".join(f"[13/01/24, 21:05:10] {line}\n" for line in lines))
+    items = read_path(folder / name)
+    assert skips_of(items) == ["unnamed_chat"]
+    return [(chat["id"], chat["name"]) for chat in records_of(items, "chats")]
+
+
+def test_loose_chats_are_known_by_how_they_begin(tmp_path: Path) -> None:
+    bread = ("Bread: \u200eMessages and calls are end-to-end encrypted.", "Ada: hi")
+    ((group, name),) = loose(tmp_path / "a", "_chat.txt", *bread)
+    assert name == "Bread"
+    ((other, people),) = loose(tmp_path / "b", "_chat.txt", "Ann: hi", "Ada: hello")
+    assert people == "Ann, Ada"
+    assert other != group
+    longer = loose(tmp_path / "c", "_chat (2).txt", *bread, "Ann: what is new")
+    assert longer == [(group, name)]
+
+
+def test_two_loose_chats_in_one_folder_are_two(tmp_path: Path) -> None:
+    loose(tmp_path, "_chat.txt", "Ann: hi")
+    loose(tmp_path, "_chat 2.txt", "Bob: hi")
+    items = read_path(tmp_path)
+    assert {chat["name"] for chat in records_of(items, "chats")} == {"Ann", "Bob"}
 
 
 def test_a_file_that_was_exported_without_media_is_reported(tmp_path: Path) -> None:

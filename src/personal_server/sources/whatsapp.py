@@ -11,7 +11,13 @@ from functools import partial
 from itertools import pairwise
 from pathlib import PurePosixPath
 
-from personal_server.domain.source_item import Data, SourceItem, SourceRecord, stable_id
+from personal_server.domain.source_item import (
+    Data,
+    Skipped,
+    SourceItem,
+    SourceRecord,
+    stable_id,
+)
 from personal_server.sources.common.attachments import FILES, is_media, kind_of, with_file
 from personal_server.sources.common.declaration import (
     StreamForm,
@@ -50,17 +56,67 @@ _EVENING = ("pm", "p.m", "下午", "午後", "오후", "م", "μ.μ", "ch", "中
 _HALF = "|".join(
     re.escape(word).replace(r"\.", r"\.\s?") for word in sorted(_MORNING + _EVENING, key=len)[::-1]
 )
-_HEADER = re.compile(
-    r"^\[?(\d{1,4})([./-])\s?(\d{1,2})[./-]\s?(\d{1,4})\.?[,،]?\s+"
-    rf"(?:(?P<before>{_HALF})\s?)?(\d{{1,2}})[:.](\d{{2}})(?:[:.](\d{{2}}))?"
-    rf"(?:\s?(?P<after>{_HALF})\.?)?(?:\]|\s-)\s(?P<rest>.*)$",
-    re.DOTALL | re.IGNORECASE,
+_TIME = (
+    rf"(?:(?P<before>{_HALF})\s?)?(?P<hour>\d{{1,2}})[:.](?P<minute>\d{{2}})(?:[:.](?P<second>\d{{2}}))?"
+    rf"(?:\s?(?P<after>{_HALF})\.?)?"
 )
+_DATE = (
+    r"(?:(?:(?P<era>令和|平成|昭和|[RHS])\s?)?(?P<first>\d{1,4}|元)\s?(?P<separator>[./年-])\s?"
+    r"(?P<middle>\d{1,2})\s?[./月-]\s?(?P<last>\d{1,4})(?:日|\.)?"
+    r"|(?P<day>\d{1,2})\.?\s(?:de\s)?(?P<month>[^\W\d_]{3,12})\.?,?\s(?:de\s)?(?P<year>\d{4}))"
+)
+_END = r"(?P<end>\]|\s-|:)\s(?P<rest>.*)$"
+# The date comes first or the time does; one chat keeps to one form.
+_FORMS = tuple(
+    re.compile(rf"^\[?{form}{_END}", re.DOTALL | re.IGNORECASE)
+    for form in (rf"{_DATE}[,،]?\s+{_TIME}", rf"{_TIME}[,،]?\s+{_DATE}")
+)
+_ERAS = {"令和": 2018, "R": 2018, "平成": 1988, "H": 1988, "昭和": 1925, "S": 1925}
+_BUDDHIST_YEARS = 543  # ahead of ours
+_BUDDHIST_SHORT = _BUDDHIST_YEARS % 100
+_NAMED_MONTH = "name"
+_UNNAMED = (
+    "nothing says whose chat this is: it is called after itself or its people. To name it, import "
+    "it from a folder called like the chat, and delete this one"
+)
+_MONTHS = {
+    name: number
+    for number, names_of_month in enumerate(
+        (
+            "jan ene gen",
+            "feb fév fev",
+            "mar mär maa mrt",
+            "apr abr avr",
+            "may mai mag mei",
+            "jun giu juin",
+            "jul lug juil",
+            "aug ago aoû",
+            "sep set",
+            "oct okt ott out",
+            "nov",
+            "dec dez dic déc",
+        ),
+        1,
+    )
+    for name in names_of_month.split()
+}
 # A notice may have a colon too, but mostly in the name of a group, which it quotes.
 _AUTHOR = re.compile(r"^([^:\n\"“”«»]{1,120}?): ?(.*)$", re.DOTALL)
 _ATTACHED = re.compile(r"^<[^:<>]{2,40}: ([^<>\n]{1,300}\.\w{1,5})>", re.MULTILINE)
 _FILE_THEN_WORD = re.compile(r"^(\S[^\n]{0,300}?\.\w{2,5}) \([^()\n]{3,40}\)(?=\n|$)")
 _BY_THE_PROGRAM = "\u200e"
+# What the program writes at the beginning of a chat or of a membership, in some of its languages.
+_NOTICE = re.compile(
+    r"end-to-end|ende-zu-ende|extremo a extremo|ponta a ponta|bout en bout|un'estremità"
+    r"|invite link|einladungslink|enlace de invitaci|link de convite"
+    r"|lien d.invitation|link d.invito"
+    r"|created (?:this )?group|hat die gruppe|creó (?:el|este) grupo|criou (?:o|este) grupo"
+    r"|a créé (?:le|ce) groupe|ha creato (?:il|questo) gruppo",
+    re.IGNORECASE,
+)
+_NAMES_NO_CHAT = re.compile(r"_?chat(?:[ _-]?\(?\d{1,4}\)?)?", re.IGNORECASE)
+_HEAD_BYTES = 64 * 1024  # a group joined by link begins with many notices
+_MOST_NAMED = 5
 _LEFT_OUT = re.compile(r"^<[^<>\n]{3,50}>$")
 CHATS = StreamForm(
     "chats",
@@ -116,7 +172,7 @@ class WhatsAppSource:
 
     def recognize(self, export: Export) -> Claim | None:
         """Claim texts whose lines begin with a date, a time and a name, and the media they name."""
-        chats = list(matching(export, looks_like_chat, ".txt", ""))
+        chats = list(matching(export, looks_like_chat, ".txt", "", head_bytes=_HEAD_BYTES))
         folders = {PurePosixPath(chat.name).parent for chat in chats}
         media = [
             member
@@ -134,27 +190,63 @@ class WhatsAppSource:
 
 def looks_like_chat(head: bytes) -> bool:
     """Whether the first line, or most of the first ones, begin a message."""
-    lines = [line for line in decoded(head).splitlines()[:40] if line.strip()]
-    begun = [line for line in lines if _HEADER.match(_clean(line))]
-    if not begun or (begun[0] != lines[0] and 2 * len(begun) < len(lines)):
+    lines = [_clean(line) for line in decoded(head).splitlines() if line.strip()]
+    form = next(filter(None, map(_form_of, lines[:40])), None)
+    if form is None:
         return False
-    return any(_AUTHOR.match(_clean(line).split(" ", 2)[-1]) for line in begun)
+    first = [line for line in lines[:40] if form.match(line)]
+    if not first or (first[0] != lines[0] and 2 * len(first) < len(lines[:40])):
+        return False
+    begun = (found["rest"] for line in lines if (found := form.match(line)))
+    return any(_AUTHOR.match(said) or _NOTICE.search(said) for said in begun)
 
 
-def _chat_name(member: ExportMember, export: Export) -> str:
+@dataclass(frozen=True, slots=True)
+class _LineForm:
+    """How the lines of one chat begin: its order of date and time, and what ends them."""
+
+    pattern: re.Pattern[str]
+    end: str
+
+    def match(self, line: str) -> re.Match[str] | None:
+        """The beginning of a message."""
+        found = self.pattern.match(line)
+        return found if found is not None and found["end"] == self.end else None
+
+
+def _form_of(line: str) -> _LineForm | None:
+    matched = ((pattern, pattern.match(line)) for pattern in _FORMS)
+    return next((_LineForm(pattern, found["end"]) for pattern, found in matched if found), None)
+
+
+def _chat_name(member: ExportMember, export: Export) -> str | None:
+    """What the file or its folder calls the chat; nothing where they are called as all are."""
     path = PurePosixPath(member.name)
-    outer = path.parent.name or export.path.stem
-    name = outer if path.stem in ("_chat", "chat") else path.stem
-    return _EXPORT_NAME.sub("", name).strip()[:LONGEST_CHAT_NAME] or "Chat"
+    if not _NAMES_NO_CHAT.fullmatch(path.stem):
+        name = path.stem
+    elif path.parent.name:
+        name = path.parent.name
+    else:
+        alone = sum("/" not in each.name and _is_unnamed(each) for each in export.members) == 1
+        is_folder = export.archive is not None or export.path.is_dir()
+        name = export.path.stem if is_folder and alone else ""
+    return _EXPORT_NAME.sub("", name).strip()[:LONGEST_CHAT_NAME] or None
+
+
+def _is_unnamed(member: ExportMember) -> bool:
+    """Whether a text is called as every chat of an iPhone is."""
+    path = PurePosixPath(member.name)
+    return path.suffix.lower() in (".txt", "") and _NAMES_NO_CHAT.fullmatch(path.stem) is not None
 
 
 @dataclass(slots=True)
 class _ChatSurvey:
     """What only the whole chat tells: the order of its dates, and who writes."""
 
-    order: str
+    calendar: ChatCalendar
     people: list[str]
     count: int
+    again: frozenset[tuple[int, int, int]]
 
 
 class _WhatsAppChat:
@@ -162,9 +254,10 @@ class _WhatsAppChat:
 
     def __init__(self, member: ExportMember, export: Export) -> None:
         self._member = member
-        self._name = _chat_name(member, export)
-        self._id = stable_id("chat", self._name)
-        self._zone = export.zone
+        name = _chat_name(member, export)
+        self._is_named = name is not None
+        self._name, self._id = name or "", stable_id("chat", name)
+        self._export = export
         folder = PurePosixPath(member.name).parent
         self._files = {
             PurePosixPath(each.name).name: each
@@ -174,34 +267,51 @@ class _WhatsAppChat:
 
     def items(self) -> Iterator[SourceItem]:
         facts = self._survey()
-        began, stamp = False, ""
-        same: Counter[tuple[str | None, str]] = Counter()
+        began = False
+        same = _Repeats(facts.again)
         for entry in read_entries(self._member):
-            if entry.stamp != stamp:
-                same.clear()
-                stamp = entry.stamp
-            same[entry.author, entry.text] += 1
-            build = partial(self._records, entry, facts.order, same[entry.author, entry.text])
+            build = partial(self._records, entry, facts.calendar, same.number(entry))
             where, position = self._member.where(entry.offset), self._member.offset + entry.offset
             for item in one_record(where, position, build):
                 if isinstance(item, SourceRecord) and not began:
                     began = True
                     yield self._chat(facts, item)
+                    if not self._is_named:
+                        yield Skipped(self._member.name, "unnamed_chat", _UNNAMED, item.position)
                 yield item
 
     def _survey(self) -> _ChatSurvey:
         people: dict[str, None] = {}
         dates: list[tuple[int, int, int]] = []
-        count, american, separator = 0, False, "/"
+        seen: set[tuple[int, int, int]] = set()
+        again: set[tuple[int, int, int]] = set()
+        count, american, separator, day = 0, False, "/", None
         for entry in read_entries(self._member):
             count += 1
+            if count == 1 and not self._is_named:
+                self._call_by(entry)
+            if entry.date != day:
+                again |= {entry.date} & seen
+                seen.add(entry.date)
+                day = entry.date
             if entry.author and len(people) < 2000:
                 people[entry.author] = None
             if len(dates) < 200_000 and (not dates or dates[-1] != entry.date):
                 dates.append(entry.date)
             american |= entry.stamp.rstrip("-] ").endswith(("AM", "PM"))
             separator = entry.separator
-        return _ChatSurvey(date_order(dates, separator, american=american), list(people), count)
+        if not self._name:
+            others = ", …" if len(people) > _MOST_NAMED else ""
+            self._name = ", ".join(list(people)[:_MOST_NAMED]) + others or "Chat"
+        order = date_order(dates, separator, american=american)
+        calendar = ChatCalendar.of(order, dates, self._export.captured_at)
+        return _ChatSurvey(calendar, list(people), count, frozenset(again))
+
+    def _call_by(self, first: ChatEntry) -> None:
+        """Know a chat that nothing names by how it begins: an iPhone's notice is in its name."""
+        self._id = stable_id("chat", "begins", first.stamp, first.author, first.text)
+        if first.by_program and first.author:
+            self._name = first.author[:LONGEST_CHAT_NAME]
 
     def _chat(self, facts: _ChatSurvey, first: SourceRecord) -> SourceRecord:
         data: Data = {
@@ -214,12 +324,14 @@ class _WhatsAppChat:
         }
         return SourceRecord("chats", data, first.position)
 
-    def _records(self, entry: ChatEntry, order: str, number: int) -> Iterator[SourceItem]:
+    def _records(
+        self, entry: ChatEntry, calendar: ChatCalendar, number: int
+    ) -> Iterator[SourceItem]:
         position = self._member.offset + entry.offset
         if entry.size_chars > LONGEST_MESSAGE_CHARS:
             raise BadRecord("too_large", "the message is over a million characters")
-        local = _local(entry, order)
-        sent_at = rendered(local, self._zone)
+        local = calendar.local(entry)
+        sent_at = rendered(local, self._export.zone)
         filename = file_named(entry.text)
         message_id = stable_id("msg", self._id, local.isoformat(), entry.author, entry.text, number)
         data: Data = {
@@ -245,17 +357,68 @@ class _WhatsAppChat:
             yield from with_file(SourceRecord("files", data, position), self._files.get(filename))
 
 
-def _local(entry: ChatEntry, order: str) -> datetime:
-    """The time by the phone's clock. Raises: BadRecord."""
-    parts = dict(zip(order, entry.date, strict=True))
-    year = parts["y"] + (2000 if parts["y"] < 100 else 0)
-    hour = entry.hour
-    if entry.half:
-        hour = hour % 12 + (12 if entry.half == "p" else 0)
-    try:
-        return datetime(year, parts["m"], parts["d"], hour, entry.minute, entry.second)  # noqa: DTZ001  # the export names no zone
-    except ValueError:
-        raise BadRecord("bad_date", "its date does not exist") from None
+class _Repeats:
+    """Which time a text comes again in one minute: also where the clock steps back to that minute.
+
+    Days that the chat comes back to are remembered, of the others only the one at hand.
+    """
+
+    def __init__(self, again: frozenset[tuple[int, int, int]]) -> None:
+        self._again = again
+        self._day: tuple[int, int, int] | None = None
+        self._counts: dict[tuple[int, int, int], Counter[int]] = {}
+
+    def number(self, entry: ChatEntry) -> int:
+        """1 for the first of its kind."""
+        if entry.date != self._day:
+            if self._day is not None and self._day not in self._again:
+                self._counts.pop(self._day, None)
+            self._day = entry.date
+        counts = self._counts.setdefault(entry.date, Counter())
+        counts[hash((entry.stamp, entry.author, entry.text))] += 1
+        return counts[hash((entry.stamp, entry.author, entry.text))]
+
+
+@dataclass(frozen=True, slots=True)
+class ChatCalendar:
+    """How the dates of a chat are read: the order of their numbers, and the years of its calendar.
+
+    Shapes: `ahead` is how many years the chat counts ahead of ours (Buddhist years).
+    """
+
+    order: str
+    ahead: int = 0
+
+    @classmethod
+    def of(
+        cls, order: str, dates: Sequence[tuple[int, int, int]], captured_at: datetime
+    ) -> ChatCalendar:
+        """No message is sent after it was exported: such years are Buddhist ones."""
+        place = order.index("y")
+        latest = max((date[place] for date in dates), default=0)
+        full = latest + (2000 if latest < 100 else 0)
+        is_buddhist = full > captured_at.year + 1 and full - _BUDDHIST_SHORT <= captured_at.year + 1
+        if latest > 2400:
+            return cls(order, _BUDDHIST_YEARS)
+        return cls(order, _BUDDHIST_SHORT if latest < 100 and is_buddhist else 0)
+
+    def local(self, entry: ChatEntry) -> datetime:
+        """The time by the phone's clock. Raises: BadRecord."""
+        order = "ymd" if entry.era else "dmy" if entry.separator == _NAMED_MONTH else self.order
+        parts = dict(zip(order, entry.date, strict=True))
+        hour = entry.hour
+        if entry.half:
+            hour = hour % 12 + (12 if entry.half == "p" else 0)
+        try:
+            year = self._year(parts["y"], entry.era)
+            return datetime(year, parts["m"], parts["d"], hour, entry.minute, entry.second)  # noqa: DTZ001  # the export names no zone
+        except ValueError:
+            raise BadRecord("bad_date", "its date does not exist") from None
+
+    def _year(self, written: int, era: str) -> int:
+        if era:
+            return _ERAS[era] + written
+        return written + (2000 if written < 100 else 0) - self.ahead
 
 
 def file_named(text: str) -> str | None:
@@ -273,7 +436,9 @@ def date_order(dates: Sequence[tuple[int, int, int]], separator: str, *, america
     Nothing in the file says it, so the whole file is asked: a number over 12 cannot be a month, and
     time does not run backwards.
     """
-    if any(first > 99 for first, _, _ in dates):
+    if separator == _NAMED_MONTH:
+        return "dmy"
+    if separator == "年" or any(first > 99 for first, _, _ in dates):
         return "ymd"
     # On a tie the first wins: Americans write slashes and AM or PM without dots.
     orders = ("mdy", "dmy", "ymd") if separator == "/" and american else ("dmy", "mdy", "ymd")
@@ -310,6 +475,7 @@ class ChatEntry:
     second: int
     half: str
     author: str | None
+    era: str = ""
     by_program: bool = False
     lines: list[str] = field(default_factory=list[str])
     size_chars: int = 0
@@ -337,12 +503,14 @@ class ChatEntry:
 def read_entries(member: ExportMember) -> Iterator[ChatEntry]:
     """The messages and notices of a chat in their order."""
     current: ChatEntry | None = None
+    form: _LineForm | None = None
     offset = 0
     with member.open() as stream:
         while raw := stream.readline(LONGEST_LINE_BYTES):
             marked = decoded(raw).rstrip("\r\n")
             line = _clean(marked)
-            header = _HEADER.match(line)
+            form = form or _form_of(line)
+            header = form.match(line) if form else None
             if header:
                 if current:
                     yield current
@@ -356,21 +524,31 @@ def read_entries(member: ExportMember) -> Iterator[ChatEntry]:
 
 
 def _entry(header: re.Match[str], offset: int) -> ChatEntry:
-    first, separator, second, third, hour, minute, seconds = header.group(1, 2, 3, 4, 6, 7, 8)
     rest = header["rest"]
     author = _AUTHOR.match(rest)
     return ChatEntry(
         offset,
         header.string[: header.start("rest")],
-        (int(first), int(second), int(third)),
-        separator,
-        int(hour),
-        int(minute),
-        int(seconds or 0),
+        _numbers(header),
+        header["separator"] or _NAMED_MONTH,
+        int(header["hour"]),
+        int(header["minute"]),
+        int(header["second"] or 0),
         _half(header["before"] or header["after"]),
         author.group(1).strip().removeprefix("~").strip() if author else None,
+        era=(header["era"] or "").upper(),
         lines=[author.group(2) if author else rest],
     )
+
+
+def _numbers(header: re.Match[str]) -> tuple[int, int, int]:
+    """The three numbers of a date as they stand; a month by its name as its number, else 0."""
+    if header["first"]:
+        first = 1 if header["first"] == "元" else int(header["first"])
+        return first, int(header["middle"]), int(header["last"])
+    name = header["month"].casefold()
+    month = _MONTHS.get(name[:4]) or _MONTHS.get(name[:3], 0)
+    return int(header["day"]), month, int(header["year"])
 
 
 def _half(word: str | None) -> str:

@@ -12,7 +12,7 @@ import orjson
 from personal_server.domain.source_item import Data, Skipped, SourceItem
 from personal_server.sources.common.bookmark import BOOKMARK
 from personal_server.sources.common.errors import BadRecord, MemberDamaged
-from personal_server.sources.common.export import Export, ExportMember
+from personal_server.sources.common.export import HEAD_BYTES, Export, ExportMember
 from personal_server.sources.common.json_stream import Element
 
 MOST_REMEMBERED = 1_000_000
@@ -65,14 +65,17 @@ def claim(members: Iterable[ExportMember], why: str) -> Claim | None:
 
 
 def matching(
-    export: Export, test: Callable[[bytes], object], *suffixes: str
+    export: Export,
+    test: Callable[[bytes], object],
+    *suffixes: str,
+    head_bytes: int = HEAD_BYTES,
 ) -> Iterator[ExportMember]:
     """The members whose first bytes pass a test; suffixes, if given, only narrow the search."""
     for member in export.members:
         if member.size_bytes and (not suffixes or member.suffix in suffixes):
             try:
                 BOOKMARK.looking_at(member)
-                found = test(member.head())
+                found = test(member.head(head_bytes))
             except (MemberDamaged, BadRecord):
                 continue
             if found:

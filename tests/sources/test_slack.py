@@ -59,3 +59,24 @@ def test_a_message_built_of_blocks_says_what_they_say(tmp_path: Path) -> None:
     message = next(m for m in records_of(items, "messages") if m["channel_name"] == "general")
     assert message["text"] == "Build @Adahttps://example.org\n\n*failed* & #general"
     assert message["author_name"] == "builder"
+
+
+def test_messages_of_before_2018_have_their_file_and_their_author(tmp_path: Path) -> None:
+    old = {"type": "message", "ts": "1400000000.000100", "subtype": "file_share", "user": "U1"}
+    file = {"id": "F9", "name": "old.txt", "mimetype": "text/plain", "size": 3}
+    day = [
+        {**old, "text": "<@U1> shared a file", "file": file},
+        {**old, "ts": "1400000001.000100", "user": "USLACKBOT", "text": "reminder"},
+        {**old, "ts": "1400000002.000100", "user": None, "bot_id": "B7", "text": "built"},
+        {**old, "ts": "1400000003.000100", "user": None, "comment": {"user": "U2"}, "text": "nice"},
+    ]
+    robot = {"id": "U7", "name": "ci", "is_bot": True, "profile": {"bot_id": "B7"}}
+    files = SPECIMENS["slack"] | {
+        "Workspace/general/2014-05-13.json": as_json(day),
+        "Workspace/org_users.json": as_json([robot]),
+    }
+    items = read_path(as_zip(files, tmp_path / "export.zip"))
+    found = [m for m in records_of(items, "messages") if m["sent_at"].startswith("2014")]
+    assert [m["author_name"] for m in found] == ["Ada", "Slackbot", "ci", "Ann Byron"]
+    assert found[0]["file_count"] == 1
+    assert "old.txt" in {each["filename"] for each in records_of(items, "files")}

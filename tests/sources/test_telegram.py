@@ -57,3 +57,17 @@ def test_one_message_has_one_id_in_the_export_of_its_chat_and_of_the_account(
 def test_other_objects_with_messages_are_not_chats() -> None:
     assert not is_telegram(as_json({"type": "object", "messages": [{"id": 1}]}))
     assert not is_telegram(as_json({"about": "a garden", "chats": []}))
+
+
+def test_who_deleted_the_account_is_called_as_before(tmp_path: Path) -> None:
+    told = {"type": "message", "date_unixtime": "1705179900", "text": "hi"}
+    messages = [
+        told | {"id": 1, "from": "Ann Byron", "from_id": "user200"},
+        told | {"id": 2, "from": None, "from_id": "user200"},
+        told | {"id": 3, "from": None, "from_id": "user7"},
+        told | {"id": 4, "from": None, "from_id": "user9"},
+    ]
+    chat = {"name": "Eve", "type": "personal_chat", "id": 7, "messages": messages}
+    (tmp_path / "result.json").write_bytes(as_json(chat))
+    authors = [each["author"] for each in records_of(read_path(tmp_path), "messages")]
+    assert authors == ["Ann Byron", "Ann Byron", "Eve", "Deleted account"]

@@ -47,6 +47,7 @@ _INDEXES = {
     "dms.json": "direct conversation",
 }
 _PEOPLE = frozenset({"users.json", "org_users.json"})
+_OF_THE_PLATFORM = {"USLACKBOT": "Slackbot"}  # is in no list of people
 _MARK = re.compile(r"<([@#!]?)([^<>|]*)(?:\|([^<>]*))?>")
 CHANNELS = StreamForm(
     "channels",
@@ -104,7 +105,12 @@ MESSAGES = StreamForm(
         moment("edited_at", "When it was last changed"),
     ],
     time_field="sent_at",
-    views={"traffic": ("Who wrote when and where", ["id", "channel_id", "sent_at", "author_id"])},
+    views={
+        "traffic": (
+            "Who wrote when and where",
+            ["id", "channel_id", "channel_name", "sent_at", "author_id", "author_name"],
+        )
+    },
     children={"files": ("files", "message_id")},
     parents={"channel": ("channels", "channel_id"), "author": ("people", "author_id")},
     semantic=["text"],
@@ -184,7 +190,7 @@ def _is_index(member: ExportMember) -> bool:
 class _Workspace:
     """Who is who and which folder is which channel."""
 
-    people: dict[str, str] = field(default_factory=dict[str, str])
+    people: dict[str, str] = field(default_factory=lambda: dict(_OF_THE_PLATFORM))
     folders: dict[str, str] = field(default_factory=dict[str, str])
     channels: dict[str, str] = field(default_factory=dict[str, str])
     members: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
@@ -199,6 +205,8 @@ class _Workspace:
             own = json_values.line(value, "id") or ""
             if PurePosixPath(member.name).name in _PEOPLE:
                 self.people[own] = _shown_name(value) or own
+                if bot := json_values.line(json_values.inner(value, "profile"), "bot_id"):
+                    self.people[bot] = self.people[own]
             else:
                 self.members[own] = json_values.strings(value, "members")
                 self.folders[own] = own
@@ -284,9 +292,14 @@ class _Entry:
         ts = json_values.required(value, "ts")
         channel_id, channel_name = self.workspace.channel(self.folder)
         thread = json_values.line(value, "thread_ts") or ts
-        author = json_values.line(value, "user", "bot_id")
+        comment = json_values.inner(value, "comment")  # on a file, until 2018
+        author = json_values.line(value, "user") or json_values.line(comment, "user")
+        author = author or json_values.line(value, "bot_id")
         edited = json_values.line(json_values.inner(value, "edited"), "ts")
-        files = json_values.objects(value, "files")
+        # Until 2018 a message held one file, as an object of its own.
+        files = json_values.objects(value, "files") or [
+            each for each in (json_values.inner(value, "file"),) if each
+        ]
         reactions = json_values.objects(value, "reactions")
         data: Data = {
             "id": f"{channel_id}.{ts}",
@@ -336,9 +349,10 @@ class _Entry:
             return self.workspace.people[author]
         profile = json_values.inner(value, "user_profile")
         return (
-            json_values.line(profile, "display_name", "real_name")
+            json_values.line(profile, "display_name", "real_name", "name")
             or json_values.line(value, "username")
             or json_values.line(json_values.inner(value, "bot_profile"), "name")
+            or json_values.line(value, "user_name", "bot_name")
         )
 
     def _record(self, stream: str, data: Data) -> SourceRecord:

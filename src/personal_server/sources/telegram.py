@@ -32,6 +32,7 @@ from personal_server.sources.common.errors import BadRecord
 from personal_server.sources.common.export import Export, ExportMember
 from personal_server.sources.common.json_stream import Element, json_elements, parse_object
 from personal_server.sources.common.source import (
+    MOST_REMEMBERED,
     Claim,
     beginning_at,
     claim,
@@ -53,6 +54,7 @@ _FACTS = re.compile(
     rb"\{((?:\s*" + _STRING + rb"\s*:\s*(?:" + _STRING + rb"|[^\s,\[\]{}\"]+)\s*,)*)"
     rb'\s*"messages"\s*:\s*\Z'
 )
+_DELETED = "Deleted account"
 _OTHERS = (".json", ".html", ".css", ".js", ".vcf", ".vcard", ".zip")
 
 CHATS = StreamForm(
@@ -89,7 +91,7 @@ MESSAGES = StreamForm(
         integer("file_count", "Number of files", summed=True),
     ],
     time_field="sent_at",
-    views={"traffic": ("Who wrote when", ["id", "chat_id", "sent_at", "author"])},
+    views={"traffic": ("Who wrote when", ["id", "chat_id", "chat_name", "sent_at", "author"])},
     children={"files": ("files", "message_id")},
     parents={"chat": ("chats", "chat_id")},
     semantic=["text"],
@@ -149,7 +151,7 @@ class _TelegramChat:
 
 
 def _read_member(member: ExportMember, export: Export) -> Iterator[SourceItem]:
-    root = PurePosixPath(member.name).parent
+    root, people = PurePosixPath(member.name).parent, _People()
     chat, lead, began = _chat_of(b"", export, root), b"", False
     for element in json_elements(member, "messages", deep=True):
         if isinstance(element, Skipped):
@@ -157,7 +159,7 @@ def _read_member(member: ExportMember, export: Export) -> Iterator[SourceItem]:
             continue
         if element.lead != lead:
             lead, chat, began = element.lead, _chat_of(element.lead, export, root), False
-        build = partial(_message_items, element, chat)
+        build = partial(_message_items, element, chat, people)
         for item in one_record(element.where, element.position, build):
             if isinstance(item, SourceRecord) and not began:
                 began = True
@@ -188,7 +190,23 @@ def _chat_record(chat: _TelegramChat, first: SourceRecord) -> SourceRecord:
     return SourceRecord("chats", data | {"began_at": first.data["sent_at"]}, first.position)
 
 
-def _message_items(element: Element, chat: _TelegramChat) -> Iterator[SourceItem]:
+class _People:
+    """Names by Telegram's ids; of somebody who deleted the account later messages have none."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, str] = {}
+
+    def name(self, value: Data, chat: _TelegramChat) -> str | None:
+        """Who wrote a message or did something, as far as the export ever says it."""
+        own = json_values.line(value, "from_id", "actor_id") or ""
+        written = json_values.line(value, "from", "actor")
+        if written is not None and own and len(self._names) < MOST_REMEMBERED:
+            self._names[own] = written
+        elsewhere = chat.name if own == f"user{chat.id}" else None
+        return written or self._names.get(own) or elsewhere or (_DELETED if own else None)
+
+
+def _message_items(element: Element, chat: _TelegramChat, people: _People) -> Iterator[SourceItem]:
     value = element.value
     own = json_values.whole(value, "id")
     if own is None:
@@ -205,7 +223,7 @@ def _message_items(element: Element, chat: _TelegramChat) -> Iterator[SourceItem
         "chat_id": chat.id,
         "chat_name": chat.name,
         "sent_at": sent_at,
-        "author": json_values.line(value, "from", "actor"),
+        "author": people.name(value, chat),
         "author_id": json_values.line(value, "from_id", "actor_id"),
         "text": _text(value),
         "kind": _kind(value, notice=notice),

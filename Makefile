@@ -6,7 +6,7 @@ SECONDS ?= 600
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo serve test check bench docs lint types imports requirements conformance clients clean screenshots torture wheel
+.PHONY: help install demo serve test check bench docs lint types imports requirements conformance clients clean screenshots torture wheel image-test
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -68,6 +68,9 @@ clients: $(CLIENTS)/installed.stamp ## Clients generated from the OpenAPI docume
 
 torture: $(VENV)/dev.stamp ## Ten minutes of kill -9, full disks, wrong clocks: make torture [SECONDS=600] [SEED=…]
 	$(BIN)/python -m tests.torture $(SECONDS) $(SEED)
+
+image-test: $(VENV)/dev.stamp ## The container image, built and run (root, buildah; [BASE=image])
+	$(BIN)/python -m tests.image $(BASE)
 
 requirements: $(VENV)/dev.stamp ## The requirement table: every row with its tests, run on the four doors
 	$(BIN)/pytest -q -n 0 -m req -p tests.requirements.report tests

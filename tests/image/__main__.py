@@ -1,0 +1,213 @@
+"""The container image, built and run: `python -m tests.image [BASE]`.
+
+It needs root, Linux and buildah, and takes some minutes. BASE is an image of this machine with
+Python; without one Debian's is made by debootstrap. Packages are fetched by pip as it is configured
+here and handed to the build in a folder. No runtime of containers is
+needed: the process is started with what the image says, in a mount and a network of its own, with a
+root that cannot be written, as a user without rights.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+BASE, IMAGE = "localhost/pdpp-base", "localhost/pdpp-test"
+USER = 10_001
+SECONDS = 120
+MBOX = """From ada@example.org Mon Jan  5 10:00:00 2026
+From: Ada <ada@example.org>
+To: Bo <bo@example.org>
+Subject: Lunch
+Date: Mon, 05 Jan 2026 10:00:00 +0000
+Message-ID: <m1@example.org>
+
+At noon.
+"""
+WRITE = "import errno, sys\ntry: open(sys.argv[1], 'w')\nexcept OSError as e: sys.exit(e.errno)"
+# the root as it is shown to the process, what it may write, and a network with nothing but itself
+ENTER = """
+set -e
+mount --make-rprivate /
+mount --bind "$0" "$0"
+mount -o remount,bind,ro "$0"
+mount -t proc proc "$0/proc"
+mount -t tmpfs -o size=16m tmpfs "$0/tmp"
+mount --rbind /dev "$0/dev"
+mount --bind "$1" "$0/data"
+ip link set lo up
+exec "${@:2}"
+"""
+
+
+@dataclass
+class Container:
+    """What an image says about its process, and the process."""
+
+    root: Path
+    data: Path
+    config: dict[str, Any]
+    process: subprocess.Popen[str] | None = None
+
+    def inside(self, words: Sequence[str]) -> list[str]:
+        """The words of a process that has changed to the root, without rights."""
+        user, _, group = str(self.config["User"]).partition(":")
+        variables = [*self.config["Env"], "PDPP_OWNER_PASSWORD_FILE=/data/password"]
+        chroot = ["chroot", f"--userspec={user}:{group}", "--groups=", str(self.root)]
+        return ["setpriv", "--no-new-privs", *chroot, "env", "-i", *variables, *words]
+
+    def start(self) -> None:
+        """Start what the image starts."""
+        words = self.inside([*self.config["Entrypoint"], *self.config["Cmd"]])
+        spaces = ["unshare", "--mount", "--net"]
+        command = [*spaces, "bash", "-c", ENTER, str(self.root), str(self.data), *words]
+        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+
+    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """Run something beside it."""
+        assert self.process is not None
+        beside = ["nsenter", "--target", str(self.process.pid), "--mount", "--net"]
+        return subprocess.run(
+            [*beside, *self.inside(words)], capture_output=True, text=True, check=False
+        )
+
+
+def main(base: str | None = None) -> None:
+    """Build, run, look, stop."""
+    if os.geteuid() != 0 or shutil.which("buildah") is None:
+        sys.exit("This needs root and buildah.")
+    with tempfile.TemporaryDirectory(prefix="pdpp-image-") as name:
+        folder = Path(name)
+        built = build(folder, base or debian())
+        told("image built", f"{built['size_mb']} MB, user {built['config']['User']}")
+        working = output("buildah", "from", "--pull-never", IMAGE)
+        try:
+            root = Path(output("buildah", "mount", working))
+            try_out(Container(root, data_of(folder), built["config"]), built["check"])
+        finally:
+            output("buildah", "rm", working)
+
+
+def build(folder: Path, base: str) -> dict[str, Any]:
+    """The image, of this checkout; what it says of itself."""
+    wheels = folder / "wheels"
+    locked = [f"--requirement={ROOT / 'requirements' / name}" for name in ("build.txt", "run.txt")]
+    pip = [sys.executable, "-m", "pip", "download", "--quiet", "--only-binary=:all:"]
+    output(*pip, f"--python-version={python_of(base)}", "--require-hashes", *locked, f"-d{wheels}")
+    fetched = ("--build-arg=PIP_FIND_LINKS=/wheels", "--build-arg=PIP_NO_INDEX=1")
+    options = (f"--build-arg=BASE={base}", *fetched, f"--volume={wheels}:/wheels:ro")
+    where = ("--format=docker", "--isolation=chroot", "--pull-never", f"--tag={IMAGE}")
+    output("buildah", "build", "--quiet", *where, *options, str(ROOT))
+    docker = json.loads(output("buildah", "inspect", "--type=image", IMAGE))["Docker"]
+    size = json.loads(output("buildah", "images", "--json", IMAGE))[0]["size"]
+    config = docker["config"]
+    return {"config": config, "check": config["Healthcheck"], "size_mb": size.split()[0]}
+
+
+def python_of(base: str) -> str:
+    """Which Python a base has."""
+    working = output("buildah", "from", "--pull-never", base)
+    try:
+        ask = "import sys; print('%d.%d' % sys.version_info[:2])"
+        return output("buildah", "run", "--isolation=chroot", working, "python3", "-c", ask)
+    finally:
+        output("buildah", "rm", working)
+
+
+def debian() -> str:
+    """A base of Debian's packages, made once."""
+    if subprocess.run(["buildah", "inspect", "--type=image", BASE], capture_output=True).returncode:
+        with tempfile.TemporaryDirectory(prefix="pdpp-base-") as folder:
+            packages = "--include=python3,python3-venv,python3-pip"
+            output("debootstrap", "--variant=minbase", packages, "stable", folder)
+            working = output("buildah", "from", "scratch")
+            output("buildah", "add", "--quiet", working, folder, "/")
+            output("buildah", "commit", "--quiet", "--rm", working, BASE)
+    return BASE
+
+
+def data_of(folder: Path) -> Path:
+    """A volume, as its owner has it: with an export and the password."""
+    data = folder / "data"
+    data.mkdir(mode=0o700)
+    (data / "inbox.mbox").write_text(MBOX)
+    (data / "password").write_text("correct horse battery staple")
+    for path in (data, *data.iterdir()):
+        os.chown(path, USER, USER)
+    return data
+
+
+def try_out(container: Container, check: dict[str, Any]) -> None:
+    """Everything that is said of it in docs/running.md."""
+    container.start()
+    process = container.process
+    assert process is not None
+    try:
+        probe = check["Test"][1:]
+        until(lambda: process.poll() is not None or not container.run(*probe).returncode)
+        assert process.poll() is None, process.communicate()[1]
+        told("health check", "ready")
+        status = Path(f"/proc/{process.pid}/status").read_text(encoding="utf-8").splitlines()
+        facts = dict(line.split(":", 1) for line in status)
+        assert set(facts["Uid"].split()) == set(facts["Gid"].split()) == {str(USER)}
+        assert int(facts["CapEff"], 16) == int(facts["CapPrm"], 16) == 0
+        assert facts["NoNewPrivs"].strip() == "1"
+        told("process", f"user {USER}, no capability, no new privileges")
+        python = "/opt/pdpp/bin/python"
+        for path in ("/written", "/opt/pdpp/written", "/usr/written"):
+            refused = container.run(python, "-c", WRITE, path).returncode
+            assert refused == 30, (path, refused)  # EROFS
+        told("root", "read-only")
+        imported = container.run("pdpp", "import", "/data/inbox.mbox", "--json")
+        assert imported.returncode == 0, imported.stderr
+        lines = container.run("pdpp", "export").stdout
+        assert "At noon." in lines
+        told("import", "1 message, and it is in the export")
+        sound = container.run("pdpp", "doctor")
+        assert sound.returncode == 0, sound.stdout
+        told("pdpp doctor", " ".join(sound.stdout.split()))
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 0
+        store = container.data / "store"
+        assert not list(store.glob("*-wal"))
+        told("SIGTERM", "exit 0, everything in one file")
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def until(holds: Callable[[], bool]) -> None:
+    """Wait for a condition.  Raises: TimeoutError."""
+    end = time.monotonic() + SECONDS
+    while not holds():
+        if time.monotonic() > end:
+            raise TimeoutError
+        time.sleep(0.2)
+
+
+def told(what: str, how: str) -> None:
+    """One line for what was seen."""
+    print(f"{what:16} {how}", flush=True)
+
+
+def output(*words: str) -> str:
+    """What a program prints.  Raises: SystemExit, with what it said."""
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"{words[0]} ended with {done.returncode}: {done.stderr[-2000:]}")
+    return done.stdout.strip()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:2])

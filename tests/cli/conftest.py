@@ -16,6 +16,7 @@ import pytest
 
 from personal_server.app.stores import OwnerStore
 from personal_server.cli.admin import admin_app
+from personal_server.cli.canary import canary_app
 from personal_server.cli.collector import collector_app
 from personal_server.cli.disclosures import disclosures_command
 from personal_server.cli.exits import run_app
@@ -69,6 +70,7 @@ class Terminal:
         app.command(owner_app(self._opened))
         app.command(admin_app(self._opened))
         app.command(collector_app(self._opened))
+        app.command(canary_app(self._opened))
         app.command(disclosures_command(self._opened), name="disclosures")
         app.command(export_command(self._opened), name="export")
         words = [str(argument) for argument in arguments]

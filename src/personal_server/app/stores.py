@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from personal_server.errors import StorageUnavailable
+from personal_server.granting.canaries import planted_records
 from personal_server.granting.consent_receipts import ConsentReceipts
 from personal_server.granting.local_grants import LocalGranting
 from personal_server.granting.owner_sessions import OwnerSignIn
@@ -154,16 +155,19 @@ def open_stores(
             configuration = write_configuration(settings.data_dir, subject_id)
         records = SqlRecordStore(database, subject_id, settings.data_dir / "blobs")
         sealer = store_sealer(records, random_bytes, clock())
+        granted = authorization.SqlAuthorizationStore(database, subject_id)
         yield Stores(
             configuration,
             records,
-            authorization.SqlAuthorizationStore(database, subject_id),
+            granted,
             disclosures.SqlDisclosures(
                 database, subject_id, keeps_details=settings.asked_detail_days > 0
             ),
             SqlLogs(database, subject_id),
             _one_state(database, subject_id),
-            ReadPorts(records, sealer, clock, random_bytes),
+            ReadPorts(
+                records, sealer, clock, random_bytes, planted=lambda: planted_records(granted)
+            ),
             KnownDeclarations(),
             clock,
             random_bytes,

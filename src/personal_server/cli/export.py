@@ -100,7 +100,7 @@ def _export(
 ) -> OwnerExport:
     with ExitStack() as opening:
         snapshot = opening.enter_context(store.reads.snapshot(None))
-        extent = extent_of(snapshot, connection, stream)
+        extent = extent_of(snapshot, connection, stream, store.reads.planted())
         if connection is not None and not extent.connections:
             raise ConnectionNotFound(
                 "No such connection.", next_step="The Sources page of your server lists them."

@@ -63,6 +63,10 @@ machine; with --against it shows later that not even the whole log was made anew
 Every app has to connect again, and every access waits until you let it go on.""",
     ),
     "owner": ("owner:owner", "Sign in as the owner of this server."),
+    "canary": (
+        "canary:canary",
+        "Plant records that raise an alarm when an app is given one.",
+    ),
     "collector": ("collector:collector", "Let programs bring records to a connection."),
     "admin": ("admin:admin", "Set up what works beside this server."),
     "connect": (

@@ -11,6 +11,7 @@ from starlette.types import Receive, Scope, Send
 
 from personal_server.console.access import AccessPages
 from personal_server.console.apps import ClientPages
+from personal_server.console.canaries import CanaryPages
 from personal_server.console.consent_page import ConsentPages
 from personal_server.console.device import DevicePages, UserCodeThrottle
 from personal_server.console.disclosures import RecordsPages
@@ -217,6 +218,7 @@ def console_app(parts: ConsoleParts) -> ConsoleApplication:
         *HomePage(store, log, reads, catalogs, parts.sign_in, pages, clock, parts.backups).routes(),
         *AccessPages(store, log, catalogs, pages, clock).routes(),
         *ClientPages(store, pages, clock).routes(),
+        *CanaryPages(store, reads, catalogs, pages, clock).routes(),
         *RecordsPages(store, log, reads, catalogs, pages, clock).routes(),
     )
     return ConsoleApplication(parts.sign_in, pages, routes)

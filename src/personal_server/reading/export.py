@@ -14,8 +14,9 @@ import tempfile
 import time
 import zipfile
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import IO, Any, BinaryIO, Literal, cast
 
@@ -65,20 +66,34 @@ class Extent:
 
     connections: tuple[Connection, ...]
     streams: tuple[StoredStream, ...]
+    planted: frozenset[tuple[str, str, str]] = frozenset()
+
+    def rows(self, snapshot: ReadSnapshot, held: StoredStream) -> Iterator[StoredRecord]:
+        """The records of a stream, without those that the owner planted."""
+        place = (held.connection_id, held.stream)
+        for row in snapshot.export(*place):
+            if (*place, row.key) not in self.planted:
+                yield row
 
 
-def extent_of(snapshot: ReadSnapshot, connection_id: str | None, stream: str | None) -> Extent:
-    """The part of the store that a request names."""
+def extent_of(
+    snapshot: ReadSnapshot,
+    connection_id: str | None,
+    stream: str | None,
+    planted: frozenset[tuple[str, str, str]] = frozenset(),
+) -> Extent:
+    """The part of the store that a request names, without what the owner planted."""
+    counts = Counter((connection, name) for connection, name, _ in planted)
     connections = tuple(
         c for c in snapshot.connections() if connection_id in (None, c.connection_id)
     )
     wanted = {c.connection_id for c in connections}
     streams = tuple(
-        found
+        replace(found, record_count=found.record_count - counts[found.connection_id, found.stream])
         for found in snapshot.stored_streams()
         if found.connection_id in wanted and stream in (None, found.stream)
     )
-    return Extent(connections, streams)
+    return Extent(connections, streams, planted)
 
 
 def export_lines(snapshot: ReadSnapshot, extent: Extent, now_ns: int) -> Iterator[bytes]:
@@ -100,7 +115,7 @@ def export_lines(snapshot: ReadSnapshot, extent: Extent, now_ns: int) -> Iterato
     waiting_bytes = len(waiting[0])
     for stored in extent.streams:
         place = {"stream": stored.stream, "connection_id": stored.connection_id}
-        for row in snapshot.export(stored.connection_id, stored.stream):
+        for row in extent.rows(snapshot, stored):
             waiting.append(_line({**place, **_ingest_line(row)}))
             waiting_bytes += len(waiting[-1])
             count += 1
@@ -137,7 +152,7 @@ class ExportArchive:
             yield from write.bytes(declaration_member(stored.connector_key), stored.raw)
         yield from write.json(CONNECTIONS, [_connection(c) for c in extent.connections])
         for held in extent.streams:
-            lines = self._lines(snapshot.export(held.connection_id, held.stream))
+            lines = self._lines(extent.rows(snapshot, held))
             yield from write.lines(records_member(held.connection_id, held.stream), lines)
         self._damaged = snapshot.damaged
 

@@ -16,10 +16,13 @@ from personal_server.reading.freshness import CaptureTimes
 from personal_server.reading.rankings import Rankings
 from personal_server.storage.ports import ReadSnapshot, RecordStore, SealingKey, ServerStore
 
+PlantedRecords = Callable[[], frozenset[tuple[str, str, str]]]
+"""(connection_id, stream, key) of the records that the owner planted and that are not theirs."""
+
 
 @dataclass(frozen=True, slots=True)
 class ReadPorts:
-    """Store, sealer, clock (UTC ns), randomness, and what is kept between reads."""
+    """Store, sealer, clock (UTC ns), randomness, what is kept between reads, planted records."""
 
     store: RecordStore
     sealer: Sealer
@@ -27,6 +30,7 @@ class ReadPorts:
     random_bytes: Callable[[int], bytes]
     capture_times: CaptureTimes = field(default_factory=CaptureTimes)
     rankings: Rankings = field(default_factory=Rankings)
+    planted: PlantedRecords = frozenset
 
     def snapshot(self, timeout_seconds: float | None) -> AbstractContextManager[ReadSnapshot]:
         """One consistent state of the store."""

@@ -72,7 +72,7 @@ class ExportRoutes:
             snapshot = opening.enter_context(self._ports.snapshot(None))
             connection_id = request.parameters.texts.get("connection_id")
             stream = request.parameters.texts.get("stream")
-            extent = extent_of(snapshot, connection_id, stream)
+            extent = extent_of(snapshot, connection_id, stream, self._ports.planted())
             _check(extent, connection_id, stream)
             form = str(request.parameters.texts.get("format"))
             included = request.parameters.flags.get("include_blobs", False)

@@ -22,6 +22,7 @@ from personal_server.domain.declaration import Semantics
 from personal_server.domain.record import FieldChange, JsonObject
 from personal_server.domain.values import DAY_NANOSECONDS, ValueKind, bound
 from personal_server.errors import ConnectionBusy
+from personal_server.storage.authorization import CanaryRow
 from personal_server.storage.meaning import changed_fields
 from personal_server.storage.ports import Batch, Rejection, WriteOutcome
 from personal_server.storage.sql.blobs import forget_unreferenced, remove_unheld, unheld_blobs
@@ -325,6 +326,11 @@ class RecordsPart(StorePart):
         log tells of it any more.
         """
         forget_details_of(session, self.subject_id, connection_id, stream, key)
+        place = (connection_id, stream, key)
+        columns = (CanaryRow.connection_id, CanaryRow.stream, CanaryRow.key)
+        named = [(c, value) for c, value in zip(columns, place, strict=True) if value is not None]
+        gone = delete(CanaryRow, *(column for column, _ in named))
+        session.run(gone, (self.subject_id, *(value for _, value in named)))
         digest = None if key is None else key_digest(self.subject_id, key)
         erasure_id = f"ers_{self._random_bytes(9).hex()}"
         session.run(

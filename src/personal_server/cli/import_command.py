@@ -40,6 +40,7 @@ from personal_server.cli.store import ImportOpener, ReaderOpener, open_imports, 
 from personal_server.cli.tables import console, indented, plain, table, words
 from personal_server.collecting.declarations import declare
 from personal_server.collecting.imports import ImportRun, ImportTally, connection_for, survey
+from personal_server.domain.declaration import OWN_FILE_PREFIX
 from personal_server.domain.declaration_document import parse_declaration
 from personal_server.domain.source_item import Data, Skipped
 from personal_server.errors import PersonalServerError
@@ -68,6 +69,37 @@ UNREADABLE = frozenset({"unreadable", "costly"})
 SHOWN_EXAMPLES = 3
 
 
+@Parameter(name="*")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableOptions:
+    """What its owner says of a table.
+
+    Parameters
+    ----------
+    key
+        Of a table: the column that names a row.
+    time
+        Of a table: the column that dates a row.
+    title
+        Of a table: the column that is shown first.
+    replace
+        Of a table: the file is the whole; rows stored before and not in it are deleted.
+    yes
+        Delete without asking.
+    """
+
+    key: str | None = None
+    time: str | None = None
+    title: str | None = None
+    replace: Annotated[bool, Parameter(negative="")] = False
+    yes: Annotated[bool, Parameter(negative="")] = False
+
+    @property
+    def columns(self) -> tuple[str | None, str | None, str | None]:
+        """The columns named."""
+        return (self.key, self.time, self.title)
+
+
 def import_command(open_ports: ImportOpener, open_reader: ReaderOpener) -> Callable[..., int]:
     """The command `pdpp import`."""
 
@@ -75,9 +107,7 @@ def import_command(open_ports: ImportOpener, open_reader: ReaderOpener) -> Calla
         *paths: Path,
         connection: str | None = None,
         as_: Annotated[str | None, Parameter(name="--as")] = None,
-        key: str | None = None,
-        time: str | None = None,
-        title: str | None = None,
+        table: TableOptions | None = None,
         time_zone: str | None = None,
         dry_run: Annotated[bool, Parameter(negative="")] = False,
         json: Annotated[bool, Parameter(negative="")] = False,
@@ -92,12 +122,6 @@ def import_command(open_ports: ImportOpener, open_reader: ReaderOpener) -> Calla
             Name of the account it belongs to; made when it is new.
         as_
             Read it as this source (see `pdpp sources`).
-        key
-            Of a table: the column that names a row.
-        time
-            Of a table: the column that dates a row.
-        title
-            Of a table: the column that is shown first.
         time_zone
             Where times that name no zone were written, as Europe/Rome; UTC unless set.
         dry_run
@@ -111,17 +135,29 @@ def import_command(open_ports: ImportOpener, open_reader: ReaderOpener) -> Calla
                 "Nothing to import was named.",
                 "Run `pdpp import PATH`, see `pdpp sources`.",
             )
-        wanted = Wanted(as_, (key, time, title), _zone(time_zone))
+        options = table or TableOptions()
+        if options.replace:
+            _check_replace(yes=options.yes, dry_run=dry_run)
+        wanted = Wanted(as_, options.columns, _zone(time_zone))
         opener = None if dry_run else open_ports
         with open_reader() as reader:
             _check_reader(reader, as_)
-            run = _Import(reader, wanted, connection, opener, ImportReport(), json)
+            run = _Import(reader, wanted, connection, opener, ImportReport(), json, options)
             done = run.each(archives_first(paths))
         if json:
             print_json(done.as_json())
         return done.exit_code
 
     return import_exports
+
+
+def _check_replace(*, yes: bool, dry_run: bool) -> None:
+    """Raises: CommandError (`usage`), where nobody could be asked, or nothing be known."""
+    if dry_run:
+        sentence = "A dry run does not look at what is stored, so it cannot replace."
+        raise CommandError("usage", sentence, "Leave --replace or --dry-run out.")
+    if not yes and not sys.stdin.isatty():
+        raise CommandError("usage", "Nobody is here to be asked.", "Add --yes to delete unasked.")
 
 
 def _zone(name: str | None) -> str:
@@ -162,6 +198,7 @@ class _Import:
     open_ports: ImportOpener | None
     done: ImportReport
     as_json: bool
+    options: TableOptions
 
     def each(self, paths: Iterable[Path]) -> ImportReport:
         """Import all paths. Raises: CommandError for options that fit none; StorageUnavailable."""
@@ -252,6 +289,10 @@ class _Path:
             print_failure(failure, as_json=False, out=sys.stdout, err=sys.stderr)
 
     def _import(self, reading: ProcessReading, contents: PathContents) -> None:
+        if self.command.options.replace and not reading.connector_key.startswith(OWN_FILE_PREFIX):
+            sentence = f"{self.path.name}: only a table of your own can be the whole."
+            self._fail(Failure("usage", sentence, "Import it without --replace."))
+            return
         words().print(plain(f"{self.path.name}: {_heading(reading)}"))
         try:
             self.command.done.reports.append(self._report(reading, contents))
@@ -272,10 +313,24 @@ class _Path:
         with opener() as ports:
             declaration = declare(ports.store, reading.seen.declaration, ports.clock()).declaration
             connection = connection_for(ports, declaration, self.command.account)
-            run = ImportRun(ports, reading, connection, declaration)
+            whole = self.command.options.replace
+            run = ImportRun(ports, reading, connection, declaration, is_whole=whole)
             tally = _run_through(run, reading.seen.begins_at, contents.total_bytes)
+            agreed = whole and tally.absent > 0 and self._may_delete(tally)
+            receipt = run.finish(deletes_absent=agreed)
         target = {"connection_id": connection.connection_id, "name": connection.display_name}
-        return self._finished(reading, contents, tally, target, run.receipt)
+        return self._finished(reading, contents, tally, target, receipt)
+
+    def _may_delete(self, tally: ImportTally) -> bool:
+        """Whether the file was read whole, and the owner agrees."""
+        count = "1 row" if tally.absent == 1 else f"{tally.absent:,} rows"
+        if not tally.is_complete:
+            words().print(f"  {count} would be deleted, but not every row of it could be read.")
+            return False
+        if self.command.options.yes:
+            return True
+        words().print(f"  {count} stored before are not in it. Delete them? [y/N] ", end="")
+        return sys.stdin.readline().strip().lower() in ("y", "yes")
 
     def _finished(
         self,
@@ -440,6 +495,12 @@ def print_tally(
         columns = ("  stream", "would be read", "rejected")
         rows = [(f"  {name}", each.read, each.rejected) for name, each in tally.streams.items()]
     out.print(table(columns, rows))
+    for name, each in tally.streams.items():
+        if each.deleted:
+            out.print(plain(f"  deleted {each.deleted:,} of {name} that are not in it"))
+        if each.absent > each.deleted:
+            left = f"  {each.absent - each.deleted:,} of {name}, stored before, are not in it"
+            out.print(plain(f"{left}; they stay (--replace if the file is the whole)"))
     if tally.earliest:
         out.print(f"  from {tally.earliest} to {tally.latest}")
     for name, each in tally.streams.items():
@@ -458,7 +519,9 @@ def tally_json(tally: ImportTally, refused: Sequence[Skipped], *, stored: bool) 
     streams: Data = {}
     for name, each in tally.streams.items():
         outcome = {"new": each.new, "updated": each.updated, "unchanged": each.unchanged}
-        streams[name] = {"read": each.read, "rejected": each.rejected} | (outcome if stored else {})
+        beyond = {"not_in_file": each.absent, "deleted": each.deleted} if each.absent else {}
+        found = {"read": each.read, "rejected": each.rejected}
+        streams[name] = found | (outcome | beyond if stored else {})
         if each.moved:
             streams[name]["joined_another_thread"] = each.moved
     skipped = [

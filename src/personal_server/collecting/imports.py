@@ -13,12 +13,13 @@ from typing import Protocol
 
 import orjson
 
+from personal_server.collecting.absent_records import AbsentRecords
 from personal_server.collecting.connections import create_connection
 from personal_server.collecting.ingest import IngestResult, LineChecker, LineRefused, ingest
 from personal_server.collecting.receipts import ImportMemory
 from personal_server.collecting.threads import BatchThreads
 from personal_server.domain.connection import Connection, ConnectionStatus
-from personal_server.domain.declaration import SourceDeclaration
+from personal_server.domain.declaration import OWN_FILE_PREFIX, SourceDeclaration
 from personal_server.domain.source_item import (
     Data,
     Skipped,
@@ -35,6 +36,8 @@ BATCH_RECORDS = 2_000
 BATCH_BYTES = 16 * 1024 * 1024
 BLOB_CHUNK_BYTES = 1024 * 1024
 ID_BYTES = 12
+# What is told beside an entry that was read, or that is the same as another.
+BESIDE_ENTRIES = frozenset({"duplicate", "no_value", "before_header"})
 DAY_CHARS = len("2024-02-29")
 
 
@@ -129,6 +132,8 @@ class ImportRun:
         reading: ReadableExport,
         connection: Connection,
         declaration: SourceDeclaration,
+        *,
+        is_whole: bool = False,
     ) -> None:
         self._ports = ports
         self._reading = reading
@@ -137,11 +142,15 @@ class ImportRun:
         self._run_id = ports.new_id()
         self._emitted_at = reading.captured_at.isoformat()
         self.tally = ImportTally()
-        self.receipt: Data = {}
         self._fingerprint = reading.fingerprint
         stream = next(iter(declaration.streams))
         self._memory = ImportMemory(ports.store, connection.connection_id, stream)
-        self.start = self.place = self._memory.place(self._fingerprint)
+        # Whoever says that the file is the whole has it read whole, to know what it lacks.
+        self.start = 0 if is_whole else self._memory.place(self._fingerprint)
+        self.place = self.start
+        self._absent = AbsentRecords(ports.store, connection.connection_id)
+        is_own_table = declaration.connector_key.startswith(OWN_FILE_PREFIX)
+        self._notes_absent = is_own_table and not self.start
 
     def run(self, show_place: Callable[[int], None]) -> ImportTally:
         """Read to the end; `show_place` gets the place reached after each batch."""
@@ -160,11 +169,45 @@ class ImportRun:
             raise
         for stream, count in record_counts(self._ports.store, self._connection_id).items():
             self.tally.of(stream).new = count - before.get(stream, 0)
-        now = self._ports.clock()
-        self.receipt = self._receipt(now)
-        self._memory.finish(self._fingerprint, self.receipt, now)
-        self._record(RunStatus.SUCCEEDED)
+        self._count_absent()
         return self.tally
+
+    def finish(self, *, deletes_absent: bool = False) -> Data:
+        """End a run that was read to its end; its receipt.
+
+        Rule: what is stored and not in the file is deleted only where every row of it was read
+        (`tally.is_complete`); they are ordinary deletions, told to whoever syncs.
+        """
+        if deletes_absent:
+            self._delete_absent()
+        now = self._ports.clock()
+        receipt = self._receipt(now)
+        self._memory.finish(self._fingerprint, receipt, now)
+        self._record(RunStatus.SUCCEEDED)
+        return receipt
+
+    def _delete_absent(self) -> None:
+        for stream, tally in self.tally.streams.items():
+            if tally.absent:
+                for keys in self._absent.keys(stream):
+                    for begin in range(0, len(keys), BATCH_RECORDS):
+                        batch = keys[begin : begin + BATCH_RECORDS]
+                        tally.deleted += self._delete(stream, batch)
+
+    def _delete(self, stream: str, keys: Sequence[str]) -> int:
+        at = instant_text(self._ports.clock())
+        lines = [{"op": "delete", "key": key, "emitted_at": at} for key in keys]
+        return self._ingest(stream, lines).records_changed
+
+    def _count_absent(self) -> None:
+        """Count what is stored and not in the file, where it can be told."""
+        if not self._notes_absent:
+            return
+        stored = record_counts(self._ports.store, self._connection_id)
+        for stream in self._declaration.streams:
+            tally = self.tally.of(stream)
+            good = tally.read - tally.rejected
+            tally.absent = self._absent.count(stream) if stored.get(stream, 0) > good else 0
 
     def _batches(self, items: Iterator[SourceItem]) -> Iterator[int]:
         """Store batch after batch; yield the place from which reading would go on.
@@ -183,6 +226,8 @@ class ImportRun:
             if isinstance(item, Skipped):
                 self.tally.skip(item)
             else:
+                if self._notes_absent:
+                    self._absent.note(item)
                 batch.add(item, self._emitted_at)
                 self.tally.widen_span(
                     item, self._declaration.streams[item.stream].consent_time_field
@@ -242,7 +287,7 @@ class ImportRun:
             "from_byte": self.start,
             "earliest": self.tally.earliest,
             "latest": self.tally.latest,
-            "streams": {n: {"new": each.new, "updated": each.updated} for n, each in streams},
+            "streams": {name: each.receipt for name, each in streams},
             "skipped": dict(self.tally.skipped_count),
         }
 
@@ -309,6 +354,14 @@ class StreamTally:
     rejected: int = 0
     new: int = 0
     moved: int = 0  # stored before, and in another thread since
+    absent: int = 0  # stored before, and not in the file; of tables of the owner's own
+    deleted: int = 0  # of those
+
+    @property
+    def receipt(self) -> Data:
+        """What an import did to the stream."""
+        told = {"new": self.new, "updated": self.updated}
+        return told | ({"deleted": self.deleted} if self.deleted else {})
 
     @property
     def updated(self) -> int:
@@ -331,6 +384,16 @@ class ImportTally:
     blobs: int = 0
     earliest: str | None = None
     latest: str | None = None
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every entry of the file was read, but for those that came twice."""
+        return not self.skipped_count.keys() - BESIDE_ENTRIES
+
+    @property
+    def absent(self) -> int:
+        """Records that are stored and not in the file."""
+        return sum(each.absent - each.deleted for each in self.streams.values())
 
     def widen_span(self, record: SourceRecord, time_field: str | None) -> None:
         """Widen the span of days to that of a record."""

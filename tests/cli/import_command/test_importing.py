@@ -192,3 +192,60 @@ def test_files_that_nobody_knows_are_named(
     files = {"Inbox": MAIL, "letter.docx": b"\x00unknown"}
     run_app(machine.app, ["import", str(as_folder(files, tmp_path))])
     assert "letter.docx" in capsys.readouterr().err
+
+
+def rows_of(number: int, changed: str = "") -> bytes:
+    rows = [f"2024-01-{n:02},Coffee {n},3.10" for n in range(1, number + 1)]
+    return "\n".join(["day,what,price", *rows, *([changed] if changed else []), ""]).encode()
+
+
+def test_a_row_that_was_edited_is_told_to_stay_beside_its_successor(
+    machine: Machine, tmp_path: Path
+) -> None:
+    path = tmp_path / "shopping.csv"
+    path.write_bytes(rows_of(3))
+    assert "not_in_file" not in machine.streams(path)["shopping"]
+    path.write_bytes(rows_of(2, "2024-01-03,Coffee 3,3.20"))
+    told = machine.streams(path)["shopping"]
+    assert (told["new"], told["unchanged"], told["not_in_file"], told["deleted"]) == (1, 2, 1, 0)
+    assert machine.count() == 4
+
+
+def test_where_the_file_is_the_whole_what_it_lacks_is_deleted(
+    machine: Machine, tmp_path: Path
+) -> None:
+    path = tmp_path / "shopping.csv"
+    path.write_bytes(rows_of(9))
+    machine.run("import", path)
+    path.write_bytes(rows_of(4, "2024-01-05,Coffee 5,3.20"))
+    _, printed = machine.run("import", path, "--replace", "--yes")
+    told = printed["imports"][0]["streams"]["shopping"]
+    assert (told["new"], told["not_in_file"], told["deleted"]) == (1, 5, 5)
+    assert printed["imports"][0]["receipt"]["streams"]["shopping"]["deleted"] == 5
+    assert machine.count() == 5
+    path.write_bytes(rows_of(9))  # and back, since deletions are as any other
+    machine.run("import", path, "--replace", "--yes")
+    assert machine.count() == 9
+
+
+def test_a_file_that_was_not_read_whole_deletes_nothing(machine: Machine, tmp_path: Path) -> None:
+    path = tmp_path / "shopping.csv"
+    path.write_bytes(rows_of(9))
+    machine.run("import", path)
+    path.write_bytes(rows_of(4, "2024-01-05,too,many,cells"))
+    _, printed = machine.run("import", path, "--replace", "--yes")
+    told = printed["imports"][0]["streams"]["shopping"]
+    assert (told["not_in_file"], told["deleted"]) == (5, 0)
+    assert machine.count() == 9
+
+
+def test_what_cannot_be_replaced_is_refused(machine: Machine, tmp_path: Path) -> None:
+    table = tmp_path / "shopping.csv"
+    table.write_bytes(rows_of(2))
+    mail = as_folder({"Inbox": MAIL}, tmp_path / "mail")
+    for arguments in ([table, "--replace"], [table, "--replace", "--dry-run"]):
+        code, _ = machine.run("import", *arguments)
+        assert (code, machine.count()) == (64, 0)
+    code, printed = machine.run("import", mail, "--replace", "--yes")
+    assert (printed["error"]["code"], machine.count()) == ("usage", 0)
+    assert code == 64

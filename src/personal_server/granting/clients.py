@@ -8,7 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from personal_server.consent.client_registration import DYNAMIC, Registration, local_client_id
+from personal_server.consent.client_registration import (
+    DOCUMENT,
+    DYNAMIC,
+    Registration,
+    local_client_id,
+)
 from personal_server.consent.credentials import (
     CLIENT,
     CLIENT_REFERENCE,
@@ -73,18 +78,24 @@ def register_client(
 
 
 def purge_clients(writer: AuthorizationWriter, now_ns: int) -> int:
-    """Forget dynamic clients that were never used, or whose access ended long ago; how many."""
-    unused = writer.rows(
-        ClientRow,
-        ClientRow.registration.equals(DYNAMIC),
-        ClientRow.first_approved_at_ns.equals(None),
-        ClientRow.blocked_at_ns.equals(None),
-        ClientRow.registered_at_ns.at_most(now_ns - UNUSED_NS),
-    )
-    dynamic = writer.rows(
-        ClientRow, ClientRow.registration.equals(DYNAMIC), ClientRow.blocked_at_ns.equals(None)
-    )
-    approved = [row for row in dynamic if row.first_approved_at_ns is not None]
+    """Forget clients that came by themselves and were never used, or whose access ended long ago;
+    how many.
+    """
+    came = [
+        row
+        for registration in (DYNAMIC, DOCUMENT)
+        for row in writer.rows(
+            ClientRow,
+            ClientRow.registration.equals(registration),
+            ClientRow.blocked_at_ns.equals(None),
+        )
+    ]
+    approved = [row for row in came if row.first_approved_at_ns is not None]
+    unused = [
+        row
+        for row in came
+        if row.first_approved_at_ns is None and row.registered_at_ns <= now_ns - UNUSED_NS
+    ]
     ended = [row for row in approved if _ended_long_ago(writer, row.client_id, now_ns)]
     for row in (*unused, *ended):
         _purge(writer, row, now_ns)

@@ -44,6 +44,7 @@ from personal_server.storage.authorization import (
 MINUTE, HOUR = 60, 3_600
 HOUR_NS = HOUR * NANOSECONDS
 KEPT_DAYS = 35
+UNSEEN_DAYS = 180
 WORDS_DAYS = 30
 AGAIN_NS = DAY_NANOSECONDS
 CANARY_AGAIN_NS = HOUR_NS
@@ -380,10 +381,15 @@ def limit_reading(
 
 
 def forget_reading(writer: AuthorizationWriter, now_ns: int) -> None:
-    """Minutes go after an hour, words after 30 days, hours and dismissed alarms after 35."""
+    """Minutes go after an hour, words after 30 days, hours and dismissed alarms after 35.
+
+    An alarm that nobody looked at goes after half a year; its audit event stays.
+    """
     minutes, long_ago = now_ns - HOUR_NS, now_ns - KEPT_DAYS * DAY_NANOSECONDS
     seconds, start_ns = ReadingSpanRow.seconds, ReadingSpanRow.start_ns
     writer.delete(ReadingSpanRow, seconds.equals(MINUTE), start_ns.at_most(minutes))
     writer.delete(ReadingSpanRow, start_ns.at_most(long_ago))
     writer.delete(ReadingWordsRow, ReadingWordsRow.ends_at_ns.at_most(now_ns))
     writer.delete(ReadingAlarmRow, ReadingAlarmRow.dismissed_at_ns.at_most(long_ago))
+    unseen = now_ns - UNSEEN_DAYS * DAY_NANOSECONDS
+    writer.delete(ReadingAlarmRow, ReadingAlarmRow.at_ns.at_most(unseen))

@@ -23,6 +23,7 @@ from personal_server.storage.authorization import (
     AssertionIdRow,
     AuthorizationStore,
     AuthorizationWriter,
+    ClientDocumentRow,
     CodeRow,
     FamilyRow,
     GrantRow,
@@ -157,6 +158,9 @@ def _forget(writer: AuthorizationWriter, now_ns: int) -> None:
         OwnerSessionRow, OwnerSessionRow.created_at_ns.at_most(now_ns - SESSION_NS - KEPT_NS)
     )
     writer.delete(AssertionIdRow, AssertionIdRow.expires_at_ns.at_most(long_ago))
+    # A client that comes again later is consented to anew.
+    too_late = now_ns - FAMILY_IDLE_NS
+    writer.delete(ClientDocumentRow, ClientDocumentRow.fresh_until_ns.at_most(too_late))
 
 
 def _forget_tokens(writer: AuthorizationWriter, now_ns: int) -> None:
@@ -169,7 +173,7 @@ def _forget_tokens(writer: AuthorizationWriter, now_ns: int) -> None:
     writer.delete(TokenRow, TokenRow.expires_at_ns.at_most(too_late))
     writer.delete(TokenRow, TokenRow.revoked_at_ns.at_most(long_ago))
     writer.delete(RefreshTokenRow, RefreshTokenRow.superseded_at_ns.at_most(too_late))
-    for family in writer.rows(FamilyRow, FamilyRow.revoked_at_ns.at_most(long_ago)):
-        writer.delete(RefreshTokenRow, RefreshTokenRow.family_id.equals(family.family_id))
-    for family in writer.rows(FamilyRow, FamilyRow.absolute_end_ns.at_most(long_ago)):
-        writer.delete(RefreshTokenRow, RefreshTokenRow.family_id.equals(family.family_id))
+    for ended in (FamilyRow.revoked_at_ns, FamilyRow.absolute_end_ns):
+        for family in writer.rows(FamilyRow, ended.at_most(long_ago)):
+            writer.delete(RefreshTokenRow, RefreshTokenRow.family_id.equals(family.family_id))
+        writer.delete(FamilyRow, ended.at_most(long_ago))

@@ -58,11 +58,12 @@ class Site:
         return credential["access_token"], cache
 
     @contextmanager
-    def serving(self) -> Generator[Running, None, None]:
-        """The server as a process, ready."""
+    def serving(self, *within: str) -> Generator[Running, None, None]:
+        """The server as a process, ready; `within` is a command that runs it."""
         begin = perf_counter()
         log = (self.folder / "serve.log").open("w+")
-        process = subprocess.Popen(self.command("pdpp", "serve"), stdout=log, stderr=log)
+        command = [*within, *self.command("pdpp", "serve")]
+        process = subprocess.Popen(command, stdout=log, stderr=log)
         try:
             while not self._answers():
                 if process.poll() is not None or perf_counter() - begin > STARTING_SECONDS:

@@ -19,6 +19,7 @@ from tests.app.http_server.served import CALLER, until
 from tests.browser.chromium import free_port
 from tests.torture.erasing import erase
 from tests.torture.restoring import restore
+from tests.torture.rotting import rot
 from tests.torture.tormented import NO_ANSWER, Lost, Tormented
 
 FLOOD = 1_500
@@ -207,6 +208,7 @@ SCENARIOS: Mapping[str, Callable[[Tormented], None]] = {
     "import killed": import_killed,
     "backup and restore": restore,
     "erasure": erase,
+    "rot": rot,
     "connection flood": flood,
     "proxy killed": proxy,
 }

@@ -26,8 +26,8 @@ from personal_server.rs_client.discovery import network_exchange
 from personal_server.rs_client.proof_keys import KeyRing
 from personal_server.storage.authorization import TokenRow
 from tests.app.whole import Whole, whole
+from tests.browser.chromium import free_port, served
 from tests.console.browsing import allow
-from tests.mcp_adapter.loopback import LoopbackServer
 from tests.requirements.doors import StdioWire, command, environment, greeting_request
 from tests.rs_client.provider import FakeTime
 
@@ -100,18 +100,14 @@ class Desk:
 
 @pytest.fixture
 def desk(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Generator[Desk]:
-    served: list[Any] = []
-
-    async def app(scope: Any, receive: Any, send: Any) -> None:
-        await served[0](scope, receive, send)
-
-    loopback = LoopbackServer(app)
-    port = urlsplit(loopback.url).port
+    port = free_port()
+    origin = f"http://127.0.0.1:{port}"
     # Its clock stands still, days away from the client's: every proof needs a nonce.
-    with whole(tmp_path, loopback.url, public_url=loopback.url, bind_port=port) as made:
-        served.append(made.server.app)
-        yield Desk(tmp_path, loopback.url, made, capsys)
-        loopback.close()
+    with (
+        whole(tmp_path, origin, public_url=origin, bind_port=port) as made,
+        served(made.server.app, port),
+    ):
+        yield Desk(tmp_path, origin, made, capsys)
 
 
 def listed(wire: StdioWire) -> Any:
@@ -173,6 +169,29 @@ def test_a_stolen_cache_is_worth_nothing_without_the_key(desk: Desk) -> None:
     for key in desk.keys:
         key.unlink()
     assert desk.run("status", desk.origin, "--json") == 78
+
+
+def test_the_hosted_adapter_asks_for_one_proof_a_call(desk: Desk) -> None:
+    desk.connect()
+    credential = CredentialCache(desk.root).load(desk.origin)
+    key, url = desk.ring().of(credential), f"{desk.origin}/mcp"
+    assert key is not None
+    call = {"name": "query_records", "arguments": {"stream": "transactions"}}
+    asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
+    accepted = {"accept": "application/json, text/event-stream"}
+
+    def send() -> httpx2.Response:
+        headers = {**accepted, **key.headers("POST", url, credential.access_token)}
+        return httpx2.post(url, json=asked, headers=headers)
+
+    needs_nonce = send()
+    assert needs_nonce.json()["error"]["code"] == "use_dpop_nonce"
+    assert key.learn(needs_nonce.status_code, needs_nonce.headers)
+    result = send().json()["result"]
+    assert not result.get("isError")
+    assert result["structuredContent"]["data"]["data"]
+    bearer = {**accepted, "authorization": f"Bearer {credential.access_token}"}
+    assert httpx2.post(url, json=asked, headers=bearer).json()["error"]["code"] == "invalid_token"
 
 
 def test_a_foreign_key_under_the_name_of_ours_is_not_taken(desk: Desk) -> None:

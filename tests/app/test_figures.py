@@ -22,7 +22,7 @@ from personal_server.cli.serve import figures_listener
 from personal_server.errors import PersonalServerError
 from personal_server.settings import InvalidSetting, Settings, from_env
 from personal_server.storage.ports import CollectionRun, RunStatus
-from tests.app.http_server.served import PAYMENTS, ServedProcess, served_process
+from tests.app.http_server.served import PAYMENTS, SECONDS, ServedProcess, served_process
 from tests.app.whole import whole
 from tests.browser.chromium import free_port
 
@@ -72,6 +72,17 @@ def used(tmp_path_factory: pytest.TempPathFactory) -> Generator[tuple[ServedProc
             ("/healthz", ""),
         ):
             served.get(path, token)
+        asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
+        httpx2.post(
+            f"{served.origin}/mcp",
+            json={**asked, "params": {"name": "search", "arguments": {"query": "ada"}}},
+            headers={
+                "Authorization": f"Bearer {served.client_token}",
+                "Accept": "application/json, text/event-stream",
+                "MCP-Protocol-Version": "2025-11-25",
+            },
+            timeout=SECONDS,
+        )
         yield served, httpx2.get(address).text, address
 
 
@@ -89,12 +100,19 @@ def test_requests_are_counted_by_the_pattern_of_their_route(
     assert values(text, "pdpp_errors_total", code="grant_stream_not_allowed") == [1]
 
 
+def test_a_tool_is_counted_and_so_is_what_it_reads(used: tuple[ServedProcess, str, str]) -> None:
+    _, text, _ = used
+    assert sum(values(text, "pdpp_tool_calls_total", tool="search")) == 1
+    assert values(text, "pdpp_requests_total", route="POST /mcp", door="network") == [1]
+    assert sum(values(text, "pdpp_requests_total", door="in_process")) >= 1
+
+
 def test_sizes_tasks_and_connections_are_told(used: tuple[ServedProcess, str, str]) -> None:
     served, text, _ = used
     size = served.settings.database_path.stat().st_size
     assert values(text, "pdpp_database_bytes") == [size]
     assert values(text, "pdpp_disk_free_bytes")[0] > 0
-    assert values(text, "pdpp_journal_bytes")[0] > 0
+    assert values(text, "pdpp_journal_bytes")[0] >= 0
     assert values(text, "pdpp_task_failures", task="sweeping") == [0]
     assert values(text, "pdpp_connections_open") == [0]
     assert values(text, "pdpp_backup_timestamp_seconds") == [0]
@@ -105,12 +123,17 @@ def test_sizes_tasks_and_connections_are_told(used: tuple[ServedProcess, str, st
 
 def test_every_label_is_a_word_of_a_closed_list(used: tuple[ServedProcess, str, str]) -> None:
     _, text, _ = used
-    codes = set(every_code())
-    labels = {(name, value) for each in samples(text) for name, value in each.labels.items()}
+    labels = {
+        ("fault" if each.name == "pdpp_fault" and name == "code" else name, value)
+        for each in samples(text)
+        for name, value in each.labels.items()
+    }
     closed = {
         "door": DOORS,
         "surface": SURFACES,
-        "code": codes,
+        "code": set(every_code()),
+        "tool": {"search"},
+        "outcome": {"ok", *every_code()},
         "kind": KINDS | {"other", "read", "write"},
         "serving": {"true", "false"},
     }
@@ -122,7 +145,7 @@ def test_every_label_is_a_word_of_a_closed_list(used: tuple[ServedProcess, str, 
                 assert value.isdecimal()
             case "le":
                 assert float(value)
-            case "version" | "task" | "part" | "group":
+            case "version" | "task" | "part" | "group" | "fault":
                 assert re.fullmatch(r"[a-z0-9_.]+", value)
             case _:
                 assert value in closed[name]

@@ -91,6 +91,12 @@ class ServerFigures(Collector):
         for labels, count in dict(traffic.errors).items():
             errors.add_metric(labels, count)
         yield errors
+        calls = CounterMetricFamily(
+            "pdpp_tool_calls", "Calls of tools at /mcp.", labels=["tool", "outcome"]
+        )
+        for labels, count in dict(self.server.tool_calls).items():
+            calls.add_metric(labels, count)
+        yield calls
 
     def _queues(self) -> Iterator[Metric]:
         waiting = GaugeMetricFamily(

@@ -199,7 +199,10 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A server that is ready to be listened for.  `origin` is the one people are told."""
+    """A server that is ready to be listened for.
+
+    Shapes: `origin` is the one people are told; `tool_calls` counts by tool and outcome.
+    """
 
     app: ASGIApp
     origin: str
@@ -209,6 +212,7 @@ class Server:
     background: BackgroundTasks
     traffic: Traffic
     surfaces: Mapping[str, Surface[Any, Any]]
+    tool_calls: Mapping[tuple[str, str], int]
 
     def sign_in_link(self) -> str:
         """A fresh link that signs the owner in once."""
@@ -278,7 +282,17 @@ def compose(
     )
     surfaces = {"v1": v1, "mcp": hosted, "owner": console, "oauth": authorization}
     origin = command_origin(settings)
-    return Server(app, origin, stores, sign_in, health, background, traffic, surfaces)
+    return Server(
+        app,
+        origin,
+        stores,
+        sign_in,
+        health,
+        background,
+        traffic,
+        surfaces,
+        hosted.counts.calls,
+    )
 
 
 def _resource_server(

@@ -9,7 +9,6 @@ where strace is installed, for two minutes at each call that writes.  Ends with 
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
@@ -21,7 +20,7 @@ from pathlib import Path
 from rich.console import Console
 
 from bench.filling import fill
-from bench.site import Site
+from bench.site import Running, Site
 
 BOUND_SHARE, BOUND_WRITES = 0.005, 0
 RECORDS = 10_000
@@ -40,17 +39,15 @@ class Idleness:
     wakes: int
 
     @classmethod
-    def of(cls, pid: int) -> Idleness:
+    def of(cls, running: Running) -> Idleness:
         """Read it."""
-        folder = Path(f"/proc/{pid}")
-        fields = (folder / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+        folder = Path(f"/proc/{running.pid}")
         counts = _members(folder / "io")
         wakes = sum(
             _members(task / "status")["voluntary_ctxt_switches"]
             for task in (folder / "task").iterdir()
         )
-        seconds = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-        return cls(seconds, counts["syscw"], counts["write_bytes"], wakes)
+        return cls(running.processor_seconds, counts["syscw"], counts["write_bytes"], wakes)
 
 
 def main(seconds: int = 300) -> int:
@@ -61,9 +58,9 @@ def main(seconds: int = 300) -> int:
         site.grant("idle", "--source", "bench_bank")
         with site.serving() as running:
             time.sleep(SETTLING_SECONDS)
-            before = Idleness.of(running.pid)
+            before = Idleness.of(running)
             time.sleep(seconds)
-            after = Idleness.of(running.pid)
+            after = Idleness.of(running)
             traced = _traced(running.pid, Path(name) / "trace")
     share = (after.processor_seconds - before.processor_seconds) / seconds
     writes = after.writing_calls - before.writing_calls

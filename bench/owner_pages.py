@@ -4,7 +4,9 @@ Usage: python -m bench.owner_pages [GRANTS] [APPS] [SECONDS]
 
 Fills a store with GRANTS grants (10,000; every tenth in a package of two; one with a history of
 years), APPS registered apps (100,000) and as many disclosures as fit in SECONDS (120) of filling,
-then asks a real server for each page, its second page and the lists of the command line.
+then asks a real server for each page, its second page and the lists of the command line. Beside the
+clock, which a busy machine stretches, stands the processor time of a page; the bound is for the
+smaller of both.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ import httpx2
 from rich.console import Console
 
 from bench.filling import fill
-from bench.site import Site
+from bench.site import Running, Site
 from personal_server.app.stores import Stores, open_stores
 from personal_server.domain.disclosure import SERVED, DisclosureEntry
 from personal_server.domain.values import DAY_NANOSECONDS
@@ -203,33 +205,40 @@ def sign_in(client: httpx2.Client, site: Site, link: str) -> None:
     client.base_url = site.origin + _PLACE.findall(entered.headers["location"])[0]
 
 
-def measure_pages(client: httpx2.Client) -> bool:
+def measure_pages(client: httpx2.Client, running: Running) -> bool:
     """A line for each page and its second page; whether all keep the bounds."""
     good = True
     for path in PAGES:
         first = path.format(grant="grt_bench1")
-        page = ask(client, first)
+        page = ask(client, running, first)
         link = re.search(r'href="([^"]+)">Older', page.text)
-        seconds = [ask(client, _PLACE.sub("", link[1].replace("&amp;", "&")))] if link else []
+        older = [_PLACE.sub("", link[1].replace("&amp;", "&"))] if link else []
+        seconds = [ask(client, running, each) for each in older]
         for name, each in ((path, page), *((f"{path} (page 2)", each) for each in seconds)):
-            kept = each.median_ms < BOUND_MS and len(each.text) < BOUND_KB * 1_000
+            kept = (
+                min(each.median_ms, each.processor_ms) < BOUND_MS
+                and len(each.text) < BOUND_KB * 1_000
+            )
             good = good and kept
             mark = "" if kept else "   PAST THE BOUND"
             kilobytes = len(each.text.encode()) / 1_000
-            print(f"{name:<36} {each.median_ms:8.1f} ms {kilobytes:8.1f} KB{mark}")
+            times = f"{each.median_ms:8.1f} ms {each.processor_ms:6.0f} ms of processor"
+            print(f"{name:<36} {times} {kilobytes:8.1f} KB{mark}")
     return good
 
 
 class Asked:
     """A page and how long it takes."""
 
-    def __init__(self, text: str, times_ms: list[float]) -> None:
+    def __init__(self, text: str, times_ms: list[float], processor_ms: float) -> None:
         self.text, self.median_ms = text, statistics.median(times_ms)
+        self.processor_ms = processor_ms
 
 
-def ask(client: httpx2.Client, path: str) -> Asked:
+def ask(client: httpx2.Client, running: Running, path: str) -> Asked:
     """A page, several times."""
     times: list[float] = []
+    before = running.processor_seconds
     text = ""
     for _ in range(TIMES):
         begin = time.perf_counter()
@@ -238,7 +247,8 @@ def ask(client: httpx2.Client, path: str) -> Asked:
         if answer.status_code != 200:
             sys.exit(f"{path} answered {answer.status_code}")
         text = answer.text
-    return Asked(text, times)
+    processor_ms = (running.processor_seconds - before) * 1_000 / TIMES
+    return Asked(text, times, processor_ms)
 
 
 def measure_command(site: Site, *arguments: str) -> None:
@@ -273,13 +283,13 @@ def main() -> None:
 
 def look(site: Site) -> bool:
     """Every page and list; whether the pages keep the bounds."""
-    with site.serving():
+    with site.serving() as running:
         with open_stores(Settings(data_dir=site.data_dir), serving=False) as stores:
             owner = OwnerSignIn(stores.authorization, stores.clock, stores.random_bytes)
             link = owner.make_link()
         with httpx2.Client(base_url=site.origin, timeout=120) as client:
             sign_in(client, site, link)
-            good = measure_pages(client)
+            good = measure_pages(client, running)
         lists: tuple[tuple[str, ...], ...] = (
             ("grant", "list"),
             ("grant", "list", "--all", "--json"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -98,6 +99,13 @@ class Running:
     def __init__(self, pid: int, ready_seconds: float = 0.0) -> None:
         self.pid = pid
         self.ready_seconds = ready_seconds
+
+    @property
+    def processor_seconds(self) -> float:
+        """Processor time so far, of all its threads."""
+        line = Path(f"/proc/{self.pid}/stat").read_text(encoding="utf-8")
+        fields = line.rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     @property
     def resident_bytes(self) -> int:

@@ -5,6 +5,7 @@ import logging
 import os
 import resource
 import signal
+import subprocess
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,9 +15,10 @@ import pytest
 
 from personal_server.web.log_file import LogFile
 from personal_server.web.logs import configure_logging
+from tests.app.server.test_read_only import disk
 from tests.web.test_logs import SECRETS, logging_as_it_was
 
-__all__ = ["logging_as_it_was"]
+__all__ = ["disk", "logging_as_it_was"]
 MOST_BYTES, KEPT = 4_000, 3
 
 
@@ -114,3 +116,18 @@ def test_a_name_that_leads_elsewhere_is_not_followed(tmp_path: Path) -> None:
     with pytest.raises(OSError, match=r"pdpp\.log"):
         LogFile(tmp_path / "pdpp.log", MOST_BYTES, KEPT)
     assert not os.path.lexists(tmp_path / "elsewhere")
+
+
+def test_a_disk_that_cannot_be_written_at_the_start_stops_no_server(
+    disk: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
+    log = LogFile(disk / "pdpp.log", MOST_BYTES, KEPT)
+    assert [fault.code for fault in log.faults()] == ["log_unwritable"]
+    log.handle(line("read-only"))
+    assert "read-only" in capsys.readouterr().err
+    subprocess.run(["mount", "-o", "remount,rw", disk], check=True)
+    log.handle(line("written"))
+    assert not list(log.faults())
+    assert [said["message"] for said in told(log.path)] == ["written"]
+    log.close()

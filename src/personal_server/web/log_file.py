@@ -6,9 +6,11 @@ health says so until a line can be written again.
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,13 +21,15 @@ from personal_server.web.health import Fault
 from personal_server.web.logs import OneLine
 
 LONGEST_LINE_CHARS = 8_000
+_OF_THE_DISK = (errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EIO)
 
 
 class LogFile(logging.Handler):
     """The file at `path`; what was full is `path.1`, what was full before it `path.2`, and so on.
 
     Units: none grows beyond `most_bytes`; they are `kept` at most, with the one that is written.
-    Raises: OSError, when it is made and cannot be opened.
+    Raises: OSError, when it is made and its place is wrong; a disk that takes no writes now is no
+        hindrance.
     """
 
     def __init__(self, path: Path, most_bytes: int, kept: int) -> None:
@@ -38,7 +42,13 @@ class LogFile(logging.Handler):
         self._failing_since_ns = 0
         self._otherwise = logging.StreamHandler(sys.stderr)
         self._otherwise.setFormatter(self.formatter)
-        self._descriptor = _opened(path)
+        self._descriptor: int | None = None
+        try:
+            self._descriptor = _opened(path)
+        except OSError as error:
+            if error.errno not in _OF_THE_DISK:
+                raise
+            self._failing_since_ns = time.time_ns()
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write a line, or let standard error have it."""
@@ -66,20 +76,24 @@ class LogFile(logging.Handler):
 
     def close(self) -> None:
         """Close the file."""
-        os.close(self._descriptor)
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
         super().close()
 
     def _write(self, line: bytes) -> None:
+        if self._descriptor is None:
+            self._descriptor = _opened(self.path)
         found = os.fstat(self._descriptor)
         size_bytes = found.st_size
         if not found.st_nlink or (size_bytes and size_bytes + len(line) > self._most_bytes):
-            self._begin_anew()
+            self._descriptor = self._begun_anew(self._descriptor)
             size_bytes = 0
         if os.write(self._descriptor, line) < len(line):
             os.ftruncate(self._descriptor, size_bytes)  # no half a line stays
             raise OSError("the disk took a part of a line")
 
-    def _begin_anew(self) -> None:
+    def _begun_anew(self, full: int) -> int:
         """Let the oldest go; what is not there is not missed."""
         for number in range(self._kept - 1, 0, -1):
             older = _numbered(self.path, number - 1)
@@ -88,8 +102,8 @@ class LogFile(logging.Handler):
         if self._kept == 1:
             self.path.unlink(missing_ok=True)
         descriptor = _opened(self.path)
-        os.close(self._descriptor)
-        self._descriptor = descriptor
+        os.close(full)
+        return descriptor
 
 
 def _numbered(path: Path, number: int) -> Path:

@@ -186,6 +186,8 @@ def test_what_commands_write_beside_the_server_is_seen_with_the_next_request(
 
 def test_an_end_bites_with_the_next_request_at_both_doors(served: Home) -> None:
     [grant] = served.pdpp("grant", "list")
+    shown = served.pdpp("grant", "show", grant["id"])
+    assert shown["alarms"] == []
     served.pdpp("grant", "revoke", grant["id"])
     refused = served.get("/v1/streams")
     assert (refused.status_code, refused.json()["error"]["code"]) == (403, "grant_revoked")

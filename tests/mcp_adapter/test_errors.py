@@ -175,6 +175,15 @@ rs_codes: list[tuple[str, int, Json, Json | None]] = [
     ("grant_stream_not_allowed", 403, {}, None),
     ("grant_revoked", 403, {}, None),
     ("quota_exceeded", 429, {}, None),
+    (
+        "quota_exceeded",
+        429,
+        {"recovery": {"limit": 2}, "remaining": 2, "resets_at": "2026-11-23T00:00:00.000Z"},
+        {
+            "tool": "query_records",
+            "arguments": {"stream": "messages", "limit": 2, "cursor": "c"},
+        },
+    ),
 ]
 
 

@@ -5,7 +5,7 @@ Source: docs/contract/authorization-server.md 13.5.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import orjson
@@ -303,7 +303,7 @@ class AccessPages:
                 "reads": reads,
                 "figures": figures,
                 "limits": limit_words(figures.limits),
-                "alarms": [alarm_view(row) for row in figures.alarms],
+                "alarms": [alarm_view(row, {}) for row in figures.alarms],
                 "csrf": visit.owner().csrf,
             },
         )
@@ -350,13 +350,15 @@ class AlarmView:
 
     at_ns: int
     held_id: str
+    who: str
     said: str
     paused: bool
 
 
-def alarm_view(row: ReadingAlarmRow) -> AlarmView:
-    """The view of an alarm."""
-    return AlarmView(row.at_ns, row.held_id, said_of(row.rule, row.detail), row.paused)
+def alarm_view(row: ReadingAlarmRow, names: Mapping[str, str]) -> AlarmView:
+    """The view of an alarm; `names` of clients by id."""
+    who = names.get(row.client_id or "", row.client_id or row.held_id)
+    return AlarmView(row.at_ns, row.held_id, who, said_of(row.rule, row.detail), row.paused)
 
 
 _PAUSES = {"": None, "yes": True, "no": False}

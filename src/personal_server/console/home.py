@@ -13,6 +13,7 @@ from personal_server.console.pages import Templates
 from personal_server.console.session import PageRequest, PageRoute
 from personal_server.domain.hosts import host_connections
 from personal_server.domain.values import DAY_NANOSECONDS
+from personal_server.granting.holdings import client_names
 from personal_server.granting.owner_sessions import OwnerSignIn
 from personal_server.granting.reading_alarms import open_alarms
 from personal_server.reading.ports import ReadPorts
@@ -79,7 +80,9 @@ class HomePage:
             connections = len(snapshot.connections())
         with self.authorization.read() as reader:
             active = reader.count_held(HeldQuery(now_ns, lasts=True))
-            alarms = [alarm_view(row) for row in open_alarms(reader)]
+            raised = open_alarms(reader)
+            names = client_names(reader, (row.client_id for row in raised))
+            alarms = [alarm_view(row, names) for row in raised]
         return self.pages.show(
             visit,
             "home.html",

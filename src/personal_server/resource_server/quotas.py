@@ -205,7 +205,7 @@ class Quotas:
             limit=left.limit,
             remaining=left.remaining,
             resets_at=until,
-            recovery={"limit": str(left.remaining)} if fewer else None,
+            recovery={"limit": left.remaining} if fewer else None,
         )
 
     def _turn_day(self) -> int:

@@ -55,7 +55,7 @@ def test_a_budget_is_told_before_it_ends_and_begins_anew_with_the_day(site: Whol
     assert warning["detail"]["remaining"] == 3
     error = refusal(site, f"{READ}?limit=5", token)
     assert (error["limit"], error["remaining"]) == ("records", 2)
-    assert error["recovery"] == {"limit": "2"}
+    assert error["recovery"] == {"limit": 2}
     assert site.call(f"{READ}?limit=2", token).status == 200
     assert refusal(site, f"{READ}?limit=1", token)["remaining"] == 0
     assert site.call(f"{READ}?limit=1&filter[subject]=nothing", token).status == 200

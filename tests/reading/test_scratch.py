@@ -67,3 +67,13 @@ def test_what_fails_fails_where_it_is_taken(made: threading.Event) -> None:
     with pytest.raises(LookupError):
         next(stream)
     stream.close()
+
+
+def test_what_fails_when_it_is_let_go_of_fails_where_it_is_taken() -> None:
+    def fail() -> None:
+        raise ValueError
+
+    stream = ScratchStream(iter(CHUNKS), fail)
+    with pytest.raises(ValueError):  # noqa: PT011 (whatever it was)
+        b"".join(stream)
+    stream.close()

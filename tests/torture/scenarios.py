@@ -20,7 +20,7 @@ from tests.browser.chromium import free_port
 from tests.torture.erasing import erase
 from tests.torture.restoring import restore
 from tests.torture.rotting import rot
-from tests.torture.tormented import NO_ANSWER, Lost, Tormented
+from tests.torture.tormented import NO_ANSWER, WITH_FILE, Lost, Tormented
 
 FLOOD = 1_500
 MAILS = 400
@@ -129,8 +129,9 @@ def import_killed(server: Tormented) -> None:
             importing.wait()
         if server.command(*arguments).wait(timeout=120) != 0:
             raise Lost("an import that was killed cannot be repeated")
-    if server.records_of(name) != MAILS:
-        raise Lost(f"{server.records_of(name)} of {MAILS} mails are there")
+    expected = MAILS + MAILS // WITH_FILE
+    if server.records_of(name) != expected:
+        raise Lost(f"{server.records_of(name)} of {expected} mails and files are there")
     server.check()
 
 

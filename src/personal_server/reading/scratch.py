@@ -73,13 +73,15 @@ class ScratchStream:
 
     def _make(self) -> None:
         try:
-            for chunk in self._chunks:
-                if not self._keep(chunk):
-                    break
+            try:
+                for chunk in self._chunks:
+                    if not self._keep(chunk):
+                        break
+            finally:
+                self._made()
         except BaseException as error:  # noqa: BLE001 (raised where the chunks are taken)
             self._error = error
         finally:
-            self._made()
             with self._changed:
                 self._is_over = True
                 self._changed.notify_all()

@@ -191,6 +191,7 @@ class TokenAdmission:
 
 VERSION = version("pdpp-personal-server")
 FLUSH_SECONDS = 60
+FIRST_USES_SECONDS = 1
 LEDGER_SECONDS = 60
 ERASING_SECONDS = 5
 BACKUP_SECONDS = 60
@@ -470,6 +471,7 @@ def _background(
     background = BackgroundTasks(stores.clock)
     background.register("disk", FLUSH_SECONDS, stores.database.probe)
     background.register("uses", FLUSH_SECONDS, resolver.uses.flush, at_stop=True)
+    background.register("first uses", FIRST_USES_SECONDS, resolver.uses.flush_first)
     background.register("rebuilding", REBUILDS_EVERY_SECONDS, RebuildWork(stores.records))
     background.register(
         "sweeping",

@@ -78,18 +78,30 @@ class TokenState:
 
 
 class TokenUses:
-    """When tokens were last used: noted in memory, so that no read waits for a writer."""
+    """When tokens were last used: noted in memory, so that no read waits for a writer.
+
+    A first use decides whether a refresh token may be answered again (docs/decisions.md C29), so
+    that a process which is killed must not forget it for long.
+    """
 
     def __init__(self, store: AuthorizationStore) -> None:
         self._store = store
         self._used: dict[bytes, int] = {}
+        self._has_first = False
 
-    def note(self, token_hash: bytes, now_ns: int) -> None:
+    def note(self, row: TokenRow, now_ns: int) -> None:
         """A token was just used."""
-        self._used[token_hash] = now_ns
+        self._used[row.token_hash] = now_ns
+        self._has_first = self._has_first or row.last_used_at_ns is None
+
+    def flush_first(self) -> None:
+        """Write what was noted, if a token is among it that was never used before."""
+        if self._has_first:
+            self.flush()
 
     def flush(self) -> None:
         """Write what was noted."""
+        self._has_first = False
         used, self._used = self._used, {}
         if not used:
             return
@@ -143,7 +155,7 @@ class TokenResolver:
             return TokenState(found, error(message))
         if not judged.usable or judged.standing != lifecycle.ACTIVE:
             raise InvalidToken("The access token is not valid.")
-        self.uses.note(judged.row.token_hash, now_ns)
+        self.uses.note(judged.row, now_ns)
         return TokenState(found)
 
 

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from personal_server.app.stores import open_owner_store
+from personal_server.storage.authorization import TokenRow
 from personal_server.storage.ports import DisclosureQuery
-from tests.app.http_server.served import PAYMENTS, ServedProcess, served_process
+from tests.app.http_server.served import PAYMENTS, ServedProcess, served_process, until
 
 READS = 5
 HALF = (
@@ -42,6 +43,19 @@ def test_every_answered_read_is_in_the_one_file_after_a_signal(
     assert not journal.exists() or journal.stat().st_size == 0
     assert logged(served) == READS
     assert "Traceback" not in served.log
+
+
+def test_a_process_that_is_killed_has_noted_the_first_use_of_a_token(served: ServedProcess) -> None:
+    def used() -> list[int | None]:
+        with open_owner_store(served.settings) as store, store.authorization.read() as reader:
+            rows = reader.rows(TokenRow, TokenRow.kind.equals("client"))
+            return [row.last_used_at_ns for row in rows if row.last_used_at_ns is not None]
+
+    assert used() == []
+    assert served.get(PAYMENTS, served.client_token).status_code == 200
+    until(used, seconds=20)
+    served.stop(signal.SIGKILL)
+    assert len(used()) == 1
 
 
 def test_a_request_in_flight_is_answered_and_one_that_never_ends_holds_up_nothing(

@@ -191,6 +191,19 @@ def test_an_owner_token_stands_for_no_grant() -> None:
     assert found.resolve(bearer(TOKEN)).grants == ()
 
 
+def test_the_first_use_of_a_token_is_written_before_others() -> None:
+    store, now = MemoryAuthorizationStore("own_1"), iter(range(NOW, NOW + 9))
+    with store.write() as writer:
+        for row in (token_row(), family_row(), grant_row()):
+            writer.insert(row)
+    found = TokenResolver(store, lambda: next(now), unproven())
+    for _ in range(3):
+        found.resolve(bearer(TOKEN))
+        found.uses.flush_first()
+    with store.read() as reader:
+        assert reader.rows(TokenRow)[0].last_used_at_ns == NOW
+
+
 def test_when_a_token_was_used_is_written_apart_from_reading() -> None:
     store = MemoryAuthorizationStore("own_1")
     with store.write() as writer:

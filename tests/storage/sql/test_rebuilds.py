@@ -188,6 +188,26 @@ def test_what_this_version_lays_out_another_way_is_planned(
         assert store.rebuilds() == (Rebuild("cin_a", "notes", 0, 1),)
 
 
+@pytest.mark.parametrize("before", [[], ["title"]])
+def test_a_search_says_that_words_of_a_further_field_are_not_known_yet(
+    tmp_path: Path, before: list[str]
+) -> None:
+    earlier = {**NOTES, "query": {**NOTES["query"], "search": {"lexical_fields": before}}}
+    with sqlite_store(tmp_path) as store:
+        declare(store, declaration("0", [earlier, FILES]))
+        store.add_connection(connection("cin_a"))
+        rows = [note("a", title="rain"), note("b", body="rain")]
+        write(store, "cin_a", rows, stream=declaration("0", [earlier, FILES]).streams["notes"])
+        declare(store, DECLARED)
+        found = search(store, "rain")
+        assert (keys(found), found.pending) == (["a"] if before else [], 2)
+        titles = scope(fields=("id", "at", "title"))
+        assert search(store, "rain", scopes=(titles,)).pending == (0 if before else 2)
+        finish(store)
+        found = search(store, "rain")
+        assert (keys(found), found.pending) == (["a", "b"], 0)
+
+
 # Tables of the first release: word indexes that know no fields, texts without checksums.
 
 

@@ -116,6 +116,8 @@ class _IndexedPart(_Part):
         self._event_unit = DAY_NANOSECONDS if is_day else 1
 
     def _all(self, totals: Sequence[int]) -> _Finds:
+        if not self._columns:
+            return _Finds([], False, [0] * len(totals), self._pending())
         candidates, truncated = self._candidates()
         limit = self._plan.frequency_limit
         counts = zip(self._plan.terms, totals, strict=True)
@@ -183,10 +185,14 @@ class _IndexedPart(_Part):
         return asked & self._stretch & where
 
     def _pending(self) -> int:
-        """How many visible records an index that is being made anew does not know yet."""
-        if self.place.compiler.is_indexed:
+        """How many visible records an index that is being made anew does not know whole yet.
+
+        While one is made that knows a further field, no record's words of that are known.
+        """
+        knows_fields = len(self._columns) == len(self.fields)
+        if self.place.compiler.is_indexed and knows_fields:
             return 0
-        where = self.place.visible() & Where(("r.wc IS NULL",))
+        where = self.place.visible() & Where(("r.wc IS NULL",) if knows_fields else ())
         return int(str(self._reader.value(self.place.compiler.select("count(*)", where))))
 
 

@@ -251,7 +251,6 @@ def test_an_address_or_the_data_is_asked_for_and_a_directory_without_a_database_
     monkeypatch.setenv("PDPP_DATA_DIR", str(tmp_path / "nowhere"))
     app = cyclopts.App(name="pdpp")
     app.command(doctor_command(CommandContext()), name="doctor")
-    assert run_app(app, ["doctor"]) == 64
     assert run_app(app, ["doctor", "http://127.0.0.1:7662", "--data"]) == 64
     assert run_app(app, ["doctor", "http://127.0.0.1:7662", "--repair"]) == 64
     assert run_app(app, ["doctor", "--data"]) == 5

@@ -49,6 +49,13 @@ def test_it_names_the_faults_that_health_names(desk: Desk, status: int, said: st
     assert found["Health: task.backup"]["state"] == "wrong"
 
 
+def test_it_tells_of_work_that_is_under_way(desk: Desk) -> None:
+    said = {"status": "ok", "progress": {"rebuilding": 42}}
+    desk.provider.changes = {"/healthz": (200, said)}
+    found = asked(desk, code=0)["Under way: rebuilding"]
+    assert (found["state"], found["said"]) == ("good", "42 % done")
+
+
 def test_a_server_that_does_not_run_is_said_to_not_run(desk: Desk) -> None:
     desk.provider.down = True
     found = asked(desk, code=69)

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import pytest
+
+from personal_server.storage.ports import Rebuild
 from tests.cli.test_disclosures import entry
 from tests.console.browsing import allow, words
 from tests.console.household import Household, mail_request
@@ -17,6 +20,15 @@ def test_the_overview_counts_what_there_is() -> None:
         assert "7 records read in seven days" in text
         assert "1 browser is signed in as you" in text
         assert "claude mcp add --transport http personal-data http://127.0.0.1:7662/mcp" in text
+
+
+def test_records_that_are_being_stored_anew_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    house = Household()
+    under_way = (Rebuild("cin_home", "messages", 10, 40),)
+    monkeypatch.setattr(house.records, "rebuilds", lambda: under_way)
+    assert "Records of “messages” are being stored anew: 10 of 40." in words(
+        house.signed_in().get("/owner/")
+    )
 
 
 def test_requests_that_wait_are_shown_but_unentered_device_codes_are_not() -> None:

@@ -26,6 +26,8 @@ def test_work_is_done_in_slices_with_pauses_until_nothing_is_left(
         work()
         assert len(pauses) == SLICES_AT_ONCE
         assert [each.copied for each in store.rebuilds()] == [SLICES_AT_ONCE]
+        assert work.progress() == {"rebuilding": 80}
         while store.rebuild_slice():
             work()
-        assert store.rebuilds() == ()
+        work()
+        assert (store.rebuilds(), work.progress()) == ((), {})

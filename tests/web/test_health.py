@@ -24,6 +24,17 @@ def test_a_server_without_faults_is_ok() -> None:
     assert asked() == (200, {"status": "ok"})
 
 
+def test_long_work_that_is_under_way_is_no_fault() -> None:
+    health, done = Health(), {"rebuilding": 42}
+    health.register_progress(lambda: done)
+    assert orjson.loads(health.response("/healthz").body) == {
+        "status": "ok",
+        "progress": {"rebuilding": 42},
+    }
+    done.clear()
+    assert orjson.loads(health.response("/healthz").body) == {"status": "ok"}
+
+
 def test_a_fault_that_keeps_nothing_from_being_served_is_told_and_no_more() -> None:
     status, said = asked(SMALL)
     assert (status, said["status"]) == (200, "degraded")

@@ -262,12 +262,15 @@ def compose(
     watch = ClockWatch(stores.upkeep, stores.clock, time.monotonic_ns)
     scheduled = ScheduledBackups(stores, settings)
     background = _background(settings, stores, resolver, watch, scheduled)
+    rebuilding = RebuildWork(stores.records)
+    background.register("rebuilding", REBUILDS_EVERY_SECONDS, rebuilding)
     health = Health()
     health.register(background.faults)
     health.register(lambda: _clock_faults(watch))
     health.register(lambda: _disk_faults(stores.database))
     health.register(scheduled.faults)
     health.register(lambda: _damage_faults(stores.database.damage))
+    health.register_progress(rebuilding.progress)
     app = Application(
         policy,
         [
@@ -472,7 +475,6 @@ def _background(
     background.register("disk", FLUSH_SECONDS, stores.database.probe)
     background.register("uses", FLUSH_SECONDS, resolver.uses.flush, at_stop=True)
     background.register("first uses", FIRST_USES_SECONDS, resolver.uses.flush_first)
-    background.register("rebuilding", REBUILDS_EVERY_SECONDS, RebuildWork(stores.records))
     background.register(
         "sweeping",
         SWEEP_SECONDS,

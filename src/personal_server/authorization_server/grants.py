@@ -210,7 +210,7 @@ class Grants:
             name = _client_name(reader, judged.row.client_id)
             held_id = judged.row.package_id or judged.row.grant_id or ""
             receipt = self._receipts.of(reader, held_id, now_ns)
-        self._uses.note(judged.row.token_hash, now_ns)
+        self._uses.note(judged.row, now_ns)
         unavailable = unavailable_members(self._store.subject_id, judged, self._catalogs)
         return _access(judged, name, receipt, unavailable)
 

@@ -176,7 +176,7 @@ class Introspecting:
             return Introspection(active=False, inactive_reason=judged.standing)
         if not judged.usable:
             return Introspection(active=False)
-        self._uses.note(judged.row.token_hash, now_ns)
+        self._uses.note(judged.row, now_ns)
         return self._active(judged)
 
     def _active(self, judged: JudgedToken) -> Introspection:

@@ -17,6 +17,7 @@ from personal_server.cli.tables import words
 from personal_server.granting.retention import UNREFERENCED_BLOB_NS
 from personal_server.settings import Settings
 from personal_server.storage.sql.integrity import BlobFault, DamagedTable, Faulty, StreamCheck
+from personal_server.upkeep.rebuilds import percent_done
 
 RESTORE = (
     "Keep the data directory as it is, and restore a backup into an empty one (docs/backup.md)."
@@ -52,6 +53,7 @@ def data_findings(settings: Settings, *, repair: bool) -> Iterator[Finding]:
     yield good("Database", "every page and index is sound")
     with open_stores(settings, serving=False) as stores:
         yield from _streams(stores, repair=repair)
+        yield from _rebuilds(stores)
         yield _feed(stores)
         yield from _blobs(stores, repair=repair)
 
@@ -80,6 +82,13 @@ def _streams(stores: Stores, *, repair: bool) -> Iterator[Finding]:
             if not (found.words_differ or found.values_differ):
                 yield good(name, "its word index and columns were made anew")
         yield from _stream(name, found)
+
+
+def _rebuilds(stores: Stores) -> Iterator[Finding]:
+    """What is stored anew in the background; a server goes on with it."""
+    for each in stores.records.rebuilds():
+        done = f"stored anew, {percent_done([each])} % of {each.records:,} records are done"
+        yield good(f"{each.stream} ({each.connection_id})", done)
 
 
 def _stream(name: str, found: StreamCheck) -> Iterator[Finding]:

@@ -14,7 +14,7 @@ from personal_server.rs_client.discovery import ProviderExchange
 from personal_server.rs_client.json_values import as_object
 from personal_server.settings import Settings
 
-REACHABLE, HEALTH = "Reachable", "Health"
+REACHABLE, HEALTH, PROGRESS = "Reachable", "Health", "Under way"
 _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "[::1]", "::1": "[::1]"}  # noqa: S104 (compared)
 
 
@@ -44,6 +44,8 @@ def health_findings(exchange: ProviderExchange, origin: str) -> Iterator[Finding
         )
         return
     yield good(REACHABLE)
+    for part, done in as_object(reply.body.get("progress")).items():
+        yield good(f"{PROGRESS}: {part}", f"{done} % done")
     faults = [as_object(each) for each in cast("list[object]", reply.body.get("faults") or [])]
     if not faults:
         yield good(HEALTH)

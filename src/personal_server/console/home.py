@@ -95,6 +95,7 @@ class HomePage:
                 "read_week": sum(week.values()),
                 "sign_ins": len(self.sign_in.sessions()),
                 "backups": self.backups(),
+                "rebuilds": self.reads.store.rebuilds(),
                 "hosts": host_connections(visit.origin),
                 "csrf": visit.owner().csrf,
             },

@@ -9,14 +9,21 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
-from personal_server.storage.ports import RebuildStore
+from personal_server.storage.ports import Rebuild, RebuildStore
 
 EVERY_SECONDS = 2.0
 SLICES_AT_ONCE = 20
 PAUSE_SECONDS = 0.05
 _log = logging.getLogger(__name__)
+
+
+def percent_done(under_way: Iterable[Rebuild]) -> int:
+    """Of all their records together; not a hundred before the end."""
+    found = list(under_way)
+    copied, records = sum(each.copied for each in found), sum(each.records for each in found)
+    return min(99, 100 * copied // max(1, records))
 
 
 class RebuildWork:
@@ -27,6 +34,7 @@ class RebuildWork:
         self._sleep = sleep
         self._is_planned = False
         self._told: frozenset[tuple[str, str]] = frozenset()
+        self._under_way: tuple[Rebuild, ...] = ()
 
     def __call__(self) -> None:
         """Plan once, then do up to `SLICES_AT_ONCE`."""
@@ -39,9 +47,15 @@ class RebuildWork:
             self._sleep(PAUSE_SECONDS)
         self._tell()
 
+    def progress(self) -> dict[str, int]:
+        """How many percent of the records that are stored anew are, while any are."""
+        under_way = self._under_way
+        return {"rebuilding": percent_done(under_way)} if under_way else {}
+
     def _tell(self) -> None:
         """A line when a stream begins, and one when it is done."""
-        found = {(each.connection_id, each.stream): each for each in self._store.rebuilds()}
+        self._under_way = self._store.rebuilds()
+        found = {(each.connection_id, each.stream): each for each in self._under_way}
         for place in found.keys() - self._told:
             _log.info("storing %d records anew: %s %s", found[place].records, *place)
         for place in self._told - found.keys():

@@ -47,6 +47,8 @@ class Fault:
         }
 
 
+Progress = Callable[[], Mapping[str, int]]
+"""Long work that is under way, and how many percent of it are done; quick, and without effects."""
 HealthPart = Callable[[], Iterable[Fault]]
 """What is wrong with a part now; quick, and without effects."""
 
@@ -56,10 +58,15 @@ class Health:
 
     def __init__(self) -> None:
         self._parts: list[HealthPart] = []
+        self._progress: list[Progress] = []
 
     def register(self, part: HealthPart) -> None:
         """Let a part speak."""
         self._parts.append(part)
+
+    def register_progress(self, work: Progress) -> None:
+        """Let long work say how far it is."""
+        self._progress.append(work)
 
     def faults(self) -> list[Fault]:
         """What is wrong now, what keeps the server from serving first."""
@@ -71,13 +78,14 @@ class Health:
         if path == LIVE_PATH:
             return _response({"status": "live"})
         faults = self.faults()
-        if not faults:
-            return _response({"status": OK})
         serving = all(fault.serving for fault in faults)
-        said = {
-            "status": DEGRADED if serving else FAILING,
-            "faults": [fault.as_json() for fault in faults],
-        }
+        said: dict[str, object] = {"status": OK}
+        if faults:
+            said["status"] = DEGRADED if serving else FAILING
+            said["faults"] = [fault.as_json() for fault in faults]
+        under_way = {part: done for work in self._progress for part, done in work().items()}
+        if under_way:
+            said["progress"] = under_way
         return _response(said, 200 if serving else 503)
 
 

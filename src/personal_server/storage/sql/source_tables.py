@@ -215,14 +215,26 @@ def whole_row(source: SourceTables, line: Line) -> StoredRecord | DamagedRow:
 def checked_data(
     layout: Layout, line: int, stored_sum: int | None, text: bytes | None
 ) -> JsonObject | None:
-    """What a stored text says, `None` if it is damaged; `line` is the sum of its line.
+    """What a stored text says, `None` if it is damaged; `line` is the sum of its line."""
+    checked = checked_text(layout, line, stored_sum, text)
+    return None if checked is None else _object(checked)
+
+
+def checked_text(
+    layout: Layout, line: int, stored_sum: int | None, text: bytes | None
+) -> bytes | None:
+    """A stored text, `None` if it is damaged.
 
     Texts of an older form may have no sum yet: those must only be what they could be.
     """
     if text is None or (stored_sum is None and layout.form == FORM):
         return None
-    if stored_sum is not None and stored_sum != record_sum(line, text):
-        return None
+    if stored_sum is None:
+        return None if _object(text) is None else text
+    return text if stored_sum == record_sum(line, text) else None
+
+
+def _object(text: bytes) -> JsonObject | None:
     try:
         found: Any = orjson.loads(text)
     except orjson.JSONDecodeError:

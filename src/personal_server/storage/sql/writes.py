@@ -19,7 +19,7 @@ import orjson
 
 from personal_server.domain.connection import ConnectionStatus
 from personal_server.domain.declaration import Semantics
-from personal_server.domain.record import FieldChange, JsonObject
+from personal_server.domain.record import FieldChange
 from personal_server.domain.values import DAY_NANOSECONDS, ValueKind, bound
 from personal_server.errors import ConnectionBusy
 from personal_server.storage.authorization import CanaryRow
@@ -53,7 +53,7 @@ from personal_server.storage.sql.source_tables import (
     StorePart,
     add_source,
     all_sources,
-    checked_data,
+    checked_text,
     find_source,
     layout_now,
     make_tables,
@@ -370,8 +370,8 @@ def _write_one(writer: SourceWriter, write: Prepared, *, fixed: bool) -> WriteOu
 class Stored:
     """A record as it stands.
 
-    Shapes: `text` and `data` are what was written, `None` where that is damaged; `was_at` is the
-        consent-time instant; `is_line_sound`: its dates can be relied on.
+    Shapes: `text` is what was written, `None` where that is damaged; `was_at` is the consent-time
+        instant; `is_line_sound`: its dates can be relied on.
     """
 
     id: int
@@ -381,7 +381,6 @@ class Stored:
     was_at: Value
     is_line_sound: bool
     text: bytes | None
-    data: JsonObject | None
 
     @property
     def sequence(self) -> int | None:
@@ -433,13 +432,13 @@ class SourceWriter:
         if stored is None:
             self._create(write)
             return WriteOutcome.CHANGED
-        if stored.data is None:
+        if stored.text is None:
             self._heal(write, stored)
             return WriteOutcome.CHANGED
         text = write.text.encode()
         if stored.text == text:
             return WriteOutcome.UNCHANGED
-        changed = changed_fields(stored.data, orjson.loads(text))
+        changed = changed_fields(orjson.loads(stored.text), orjson.loads(text))
         if not changed:
             return WriteOutcome.UNCHANGED
         if fixed:
@@ -509,8 +508,7 @@ class SourceWriter:
             parse_changes(changes),
             self._was_at(value),
             stored_sum is None or is_line_of(own, stored_sum),
-            text,
-            checked_data(self._source.layout, own, stored_sum, text),
+            checked_text(self._source.layout, own, stored_sum, text),
         )
 
     def _was_at(self, value: Value) -> Value:

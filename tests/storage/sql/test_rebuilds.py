@@ -80,6 +80,8 @@ def test_every_plan_has_the_same_answer_between_all_slices(seed: int) -> None:
         clocks = iter(range(1_000, 100_000, 1_000))
         for _ in range(random.randint(1, 5)):
             write_at_random(random, stores, next(clocks))
+            # history is not forgotten while a copy may need it
+            finish(fast)
         for store in stores:
             declare(store, DECLARED)
         for _ in range(random.randint(1, 6)):

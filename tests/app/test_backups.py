@@ -321,6 +321,9 @@ def test_kept_backups_are_named_while_they_are_there(site: Site) -> None:
         assert kept_backups(stores) == ("a.pdpp",)
         path.unlink()
         assert kept_backups(stores) == ()
+    site.back_up()
+    with site.open() as stores:
+        assert kept_backups(stores) == ("a.pdpp",)
 
 
 def test_a_database_is_copied_before_its_tables_change(site: Site) -> None:

@@ -371,8 +371,8 @@ def kept_backups(stores: Stores) -> tuple[str, ...]:
     """The names of the backups that are still where they were put, and of copies beside the data
     that upgrades made.
     """
-    rows = stores.upkeep.backups()
-    made = [Path(row.path).name for row in rows if Path(row.path).exists()]
+    paths = dict.fromkeys(Path(row.path) for row in stores.upkeep.backups())
+    made = [path.name for path in paths if path.exists()]
     copies = sorted((stores.database.path.parent / BEFORE_MIGRATION).glob("*.sqlite3"))
     return (*made, *(f"{BEFORE_MIGRATION}/{path.name}" for path in copies))
 

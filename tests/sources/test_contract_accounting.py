@@ -79,6 +79,11 @@ COUNTED: dict[str, tuple[str, Callable[[bytes], int], frozenset[str]]] = {
     "notes": (r".*\.md", lambda _: 1, frozenset({"notes"})),
     "slack": (r".*/\d{4}-\d\d-\d\d\.json", _objects(), frozenset({"messages"})),
     "table": (r".*\.csv", _rows, frozenset({"shopping"})),
+    "whatsapp": (
+        r".*_chat\.txt",
+        _lines(rb"^(?:\xe2\x80\x8e)?\[\d+/\d+/\d+, \d"),
+        frozenset({"messages"}),
+    ),
     "telegram": (r".*\.json", _objects("messages"), frozenset({"messages"})),
 }
 

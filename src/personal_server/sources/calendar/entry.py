@@ -47,10 +47,13 @@ _ALARM_ENDS = re.compile(r"^END:VALARM[^\S\n]*\n?", re.MULTILINE | re.IGNORECASE
 class CalendarEntry:
     """One event or task, asked for its properties."""
 
-    def __init__(self, component: Component, calendar: str, zone_of: ZoneOf) -> None:
+    def __init__(
+        self, component: Component, calendar: str, zone_of: ZoneOf, own_zone: tzinfo | None
+    ) -> None:
         self._component = cast(Any, component)
         self._calendar = calendar
         self._zone_of = zone_of
+        self._own_zone = own_zone  # of the calendar, if it names one
 
     def event(self) -> Data:
         """The record of an event. Raises: BadRecord."""
@@ -115,7 +118,7 @@ class CalendarEntry:
             given.add(starts_at)
             ends_at = self._rendered(start + length) if length is not None else None
             yield {
-                "id": stable_id("slot", event["id"], starts_at),
+                "id": stable_id("slot", event["id"], self._identifying(start)),
                 "event_id": event["id"],
                 "calendar": event["calendar"],
                 "title": event["title"],
@@ -277,6 +280,12 @@ class CalendarEntry:
         if isinstance(moment, datetime):
             return rendered(moment, self._zone_of(self._zone_name(name)))
         return f"{moment.isoformat()}T00:00:00Z"
+
+    def _identifying(self, start: Start) -> str:
+        """A time that is the same whatever the owner's zone, which another import may not have."""
+        if isinstance(start, datetime) and start.tzinfo is None:
+            return rendered(start, self._own_zone or UTC)
+        return self._rendered(start)
 
     def _ended(self, ends: Start | None) -> str | None:
         """A length counts from the beginning, an end may have a zone of its own."""

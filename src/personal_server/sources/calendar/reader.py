@@ -199,7 +199,22 @@ class CalendarSource:
         captured_at = export.captured_at
         span = ((captured_at - BEFORE).date(), (captured_at + AHEAD).date())
         items = each_member(export, lambda member: _Calendar(member, export.zone, span).items())
-        return beginning_at(start, without_repeats(items))
+        return beginning_at(start, without_repeats(_times_once(items)))
+
+
+def _times_once(items: Iterator[SourceItem]) -> Iterator[SourceItem]:
+    """An event that comes again is told once, without each of its times."""
+    seen: set[int] = set()
+    is_repeated = False
+    for item in items:
+        is_time = (item.where if isinstance(item, Skipped) else item.stream) == AGENDA.name
+        if isinstance(item, SourceRecord) and item.stream == EVENTS.name:
+            mark = hash(item.data["id"])
+            is_repeated = mark in seen
+            if len(seen) < MOST_REMEMBERED:
+                seen.add(mark)
+        if not (is_time and is_repeated):
+            yield item
 
 
 class _Calendar:
@@ -209,6 +224,7 @@ class _Calendar:
         self._member = member
         self._name = PurePosixPath(member.name).stem
         self._zone = zone
+        self._own_zone: tzinfo | None = None
         self._zones: dict[str, tzinfo] = {}
         self._span = span
         self._replaced: set[Replaced] = set()
@@ -259,7 +275,7 @@ class _Calendar:
             case "X-WR-CALNAME" if value:
                 self._name = one_line(value, 200)
             case "X-WR-TIMEZONE":
-                self._zone = named_zone(value, self._zones) or self._zone
+                self._own_zone = named_zone(value, self._zones) or self._own_zone
             case _:
                 pass
 
@@ -313,13 +329,13 @@ class _Calendar:
             yield Skipped("agenda", bad.code, bad.reason, position)
 
     def _entry(self, name: str, raw: bytes) -> CalendarEntry:
-        return CalendarEntry(parsed(_KINDS[name], raw), self._name, self._zone_of)
+        entry = parsed(_KINDS[name], raw)
+        return CalendarEntry(entry, self._name, self._zone_of, self._own_zone)
 
     def _zone_of(self, name: str | None) -> tzinfo:
         """The zone of that name: one defined here, one everybody knows, else the calendar's."""
-        if name is None:
-            return self._zone
-        return named_zone(name, self._zones) or self._zone
+        named = named_zone(name, self._zones) if name is not None else None
+        return named or self._own_zone or self._zone
 
 
 def _identity(raw: bytes) -> bytes:

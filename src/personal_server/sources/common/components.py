@@ -38,6 +38,12 @@ def cut_components(stream: BinaryIO, kinds: frozenset[str]) -> Iterator[Componen
     size = 0
     while line := stream.readline(LONGEST_LINE_BYTES):
         head, _, label = line[:80].decode("ascii", "replace").strip().upper().partition(":")
+        if head == "BEGIN" and label in kinds and name not in ("", "VCARD"):
+            # None of them holds another (a card may): the line that ends the one before is missing.
+            lines.append(f"END:{name}\r\n".encode())
+            too_large = size > LARGEST_COMPONENT_BYTES
+            yield Component(begin, name, None if too_large else b"".join(lines), too_large)
+            name = ""
         if head == "BEGIN" and not name and label in kinds:
             name, begin, depth, size = label, offset, 0, 0
             lines = []

@@ -224,3 +224,18 @@ def test_a_journal_and_times_that_people_are_busy_are_read(tmp_path: Path) -> No
     ]
     assert {each["person"] for each in records_of(items, "busy_times")} == {"Ann <ann@example.org>"}
     assert skips_of(items) == ["empty_busy_times"]
+
+
+def test_an_event_that_comes_again_is_told_once_without_its_times(tmp_path: Path) -> None:
+    for name in ("Home", "Work"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "Home.ics").write_text(CALENDAR.format(WEEKLY))
+    items = read_path(tmp_path)
+    assert len(records_of(items, "agenda")) == 3
+    assert skips_of(items) == ["duplicate"]
+
+
+def test_an_event_whose_last_line_is_missing_costs_no_other(tmp_path: Path) -> None:
+    open_ended = EVENT.format("2", "open", "DTSTART:20240102T100000Z").replace("END:VEVENT\n", "")
+    path = written(tmp_path, open_ended, WEEKLY)
+    assert [event["title"] for event in records_of(read_path(path), "events")] == ["open", "weekly"]

@@ -17,6 +17,7 @@ from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo
 
 from personal_server.errors import StorageUnavailable
 
@@ -62,6 +63,7 @@ class Settings:
     bind_port: int = 7662
     data_dir: Path = Path("~/.pdpp/data")
     server_name: str = "Personal server"
+    time_zone: str | None = None
     trusted_proxies: tuple[Network, ...] = ()
     trusted_hosts: tuple[str, ...] = ()
     allowed_origins: tuple[str, ...] = ()
@@ -146,6 +148,7 @@ def from_env(
         bind_port=bind_port,
         data_dir=(data_dir or Path(read.text("PDPP_DATA_DIR") or "~/.pdpp/data")).expanduser(),
         server_name=read.text("PDPP_SERVER_NAME") or "Personal server",
+        time_zone=read.parsed("PDPP_TIME_ZONE", _parse_zone, None),
         trusted_proxies=tuple(read.each("PDPP_TRUSTED_PROXIES", _parse_network)),
         trusted_hosts=tuple(read.each("PDPP_TRUSTED_HOSTS", _parse_netloc)),
         allowed_origins=tuple(read.each("PDPP_ALLOWED_ORIGINS", _parse_origin)),
@@ -312,6 +315,13 @@ def _parse_bind(text: str) -> tuple[str, int]:
     return ("127.0.0.1" if host == "localhost" else host, int(port))
 
 
+def _parse_zone(text: str) -> str:
+    try:
+        return ZoneInfo(text).key
+    except (ValueError, KeyError, OSError):
+        raise ValueError("the name of a time zone is needed, such as Europe/Rome.") from None
+
+
 def _parse_public_url(text: str) -> str:
     return text if text == FORWARDED else _parse_origin(text)
 
@@ -339,7 +349,8 @@ def _parse_network(text: str) -> Network:
     return ip_network(text, strict=False)
 
 
-# `config.toml` in the data directory: who the owner is, and the clients set up by hand.
+# `config.toml` in the data directory: who the owner is, the clients set up by hand, and the owner's
+# time zone.
 #
 # Rule: the subject id is made once with the store and never changes; the database says it too, and
 # `upkeep.identity` holds the two together.
@@ -355,6 +366,7 @@ class ConfigurationFile:
 
     subject_id: str
     clients: tuple[dict[str, Any], ...] = ()
+    time_zone: str | None = None
 
 
 def configuration_path(data_dir: Path) -> Path:
@@ -383,13 +395,15 @@ def read_configuration(data_dir: Path) -> ConfigurationFile | None:
     subject_id = content.get("subject_id")
     if not isinstance(subject_id, str) or not subject_id.startswith("own_"):
         raise StorageUnavailable("config.toml in the data directory names no subject_id.")
-    return ConfigurationFile(subject_id, tuple(content.get("clients", ())))
+    zone = content.get("time_zone")
+    clients = tuple(content.get("clients", ()))
+    return ConfigurationFile(subject_id, clients, zone if isinstance(zone, str) else None)
 
 
 def write_configuration(data_dir: Path, subject_id: str) -> ConfigurationFile:
     """Write the file where there is none: whole or not at all.  Raises: StorageUnavailable."""
     path = configuration_path(data_dir)
-    scratch = path.with_name(f".config-{os.getpid()}.toml")
+    scratch = _scratch(path)
     try:
         data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
         try:
@@ -402,6 +416,33 @@ def write_configuration(data_dir: Path, subject_id: str) -> ConfigurationFile:
     except OSError:
         raise _unusable() from None
     return ConfigurationFile(subject_id)
+
+
+def keep_time_zone(data_dir: Path, name: str) -> None:
+    """Write the owner's time zone into the file, if there is one and it names none.
+
+    Raises: StorageUnavailable.
+    """
+    found = read_configuration(data_dir)
+    if found is None or found.time_zone is not None:
+        return
+    path = configuration_path(data_dir)
+    scratch = _scratch(path)
+    try:
+        # At the top: what follows the tables below would belong to them.
+        text = f'time_zone = "{name}"\n' + path.read_text(encoding="utf-8")
+        try:
+            scratch.write_text(text, encoding="utf-8")
+            scratch.chmod(0o600)
+            scratch.replace(path)
+        finally:
+            scratch.unlink(missing_ok=True)
+    except OSError:
+        raise _unusable() from None
+
+
+def _scratch(path: Path) -> Path:
+    return path.with_name(f".config-{os.getpid()}.toml")
 
 
 def _unusable() -> StorageUnavailable:

@@ -47,11 +47,41 @@ def _reader() -> AbstractContextManager[ReaderProcess]:
     return nullcontext(_running())
 
 
+class FixedZone:
+    """An owner who lives in one time zone, or is asked for it."""
+
+    def __init__(
+        self, known: str | None, *, machine: str = "UTC", answer: str | None = None
+    ) -> None:
+        self._known = known
+        self._machine = machine
+        self._answer = answer
+        self.asked = 0
+
+    def known(self) -> str | None:
+        """See the port."""
+        return self._known
+
+    def machine(self) -> str:
+        """See the port."""
+        return self._machine
+
+    def ask(self, default: str) -> str:
+        """See the port."""
+        self.asked += 1
+        return self._answer or default
+
+    def keep(self, name: str) -> None:
+        """See the port."""
+        self._known = name
+
+
 class Machine:
     """A store with the commands of imports in front of it."""
 
-    def __init__(self, store: RecordStore | None = None) -> None:
+    def __init__(self, store: RecordStore | None = None, zone: FixedZone | None = None) -> None:
         counter = itertools.count(1)
+        self.zone = zone or FixedZone("UTC")
         self.store = store or MemoryStore()
         self.ports = ImportPorts(
             self.store,
@@ -59,7 +89,7 @@ class Machine:
             lambda size: next(counter).to_bytes(size, "big"),
         )
         self.app = cyclopts.App()
-        self.app.command(import_command(self._opened, _reader), name="import")
+        self.app.command(import_command(self._opened, _reader, self.zone), name="import")
         self.app.command(receipts_command(self._opened), name="receipts")
         self.app.command(sources)
 

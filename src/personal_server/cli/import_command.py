@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
-from zoneinfo import ZoneInfo
 
 from cyclopts import Parameter
 from rich.console import Console
@@ -36,10 +35,17 @@ from personal_server.cli.exits import (
     print_json,
     unknown_source,
 )
+from personal_server.cli.owner_zone import ConfiguredZone, OwnerZone, zone_for
 from personal_server.cli.store import ImportOpener, ReaderOpener, open_imports, open_reader
 from personal_server.cli.tables import console, indented, plain, table, words
 from personal_server.collecting.declarations import declare
-from personal_server.collecting.imports import ImportRun, ImportTally, connection_for, survey
+from personal_server.collecting.imports import (
+    ImportPorts,
+    ImportRun,
+    ImportTally,
+    connection_for,
+    survey,
+)
 from personal_server.domain.declaration import OWN_FILE_PREFIX
 from personal_server.domain.declaration_document import parse_declaration
 from personal_server.domain.source_item import Data, Skipped
@@ -64,7 +70,6 @@ DAMAGE = frozenset(
         "unreadable_folder",
     }
 )
-OWN_EXPORT = Wanted(None, (None, None, None), "UTC")  # nothing is left to choose
 UNREADABLE = frozenset({"unreadable", "costly"})
 SHOWN_EXAMPLES = 3
 
@@ -100,7 +105,9 @@ class TableOptions:
         return (self.key, self.time, self.title)
 
 
-def import_command(open_ports: ImportOpener, open_reader: ReaderOpener) -> Callable[..., int]:
+def import_command(
+    open_ports: ImportOpener, open_reader: ReaderOpener, owner_zone: OwnerZone
+) -> Callable[..., int]:
     """The command `pdpp import`."""
 
     def import_exports(
@@ -108,7 +115,7 @@ def import_command(open_ports: ImportOpener, open_reader: ReaderOpener) -> Calla
         connection: str | None = None,
         as_: Annotated[str | None, Parameter(name="--as")] = None,
         table: TableOptions | None = None,
-        time_zone: str | None = None,
+        zone: str | None = None,
         dry_run: Annotated[bool, Parameter(negative="")] = False,
         json: Annotated[bool, Parameter(negative="")] = False,
     ) -> int:
@@ -122,8 +129,9 @@ def import_command(open_ports: ImportOpener, open_reader: ReaderOpener) -> Calla
             Name of the account it belongs to; made when it is new.
         as_
             Read it as this source (see `pdpp sources`).
-        time_zone
-            Where times that name no zone were written, as Europe/Rome; UTC unless set.
+        zone
+            Where times that name no zone were written, as Europe/Rome. The first import keeps it;
+            without it, it is asked for, and otherwise the zone of this machine.
         dry_run
             Read and check everything, store nothing.
         json
@@ -138,11 +146,15 @@ def import_command(open_ports: ImportOpener, open_reader: ReaderOpener) -> Calla
         options = table or TableOptions()
         if options.replace:
             _check_replace(yes=options.yes, dry_run=dry_run)
-        wanted = Wanted(as_, options.columns, _zone(time_zone))
-        opener = None if dry_run else open_ports
+        chosen = zone_for(zone, owner_zone, may_ask=not (json or dry_run))
+        wanted = Wanted(as_, options.columns, chosen)
+        is_plain = (as_, connection, zone) == (None,) * 3 and options == TableOptions()
+        opener = None if dry_run else _keeping(chosen, owner_zone, open_ports)
         with open_reader() as reader:
             _check_reader(reader, as_)
-            run = _Import(reader, wanted, connection, opener, ImportReport(), json, options)
+            run = _Import(
+                reader, wanted, connection, opener, ImportReport(), json, options, is_plain
+            )
             done = run.each(archives_first(paths))
         if json:
             print_json(done.as_json())
@@ -160,13 +172,17 @@ def _check_replace(*, yes: bool, dry_run: bool) -> None:
         raise CommandError("usage", "Nobody is here to be asked.", "Add --yes to delete unasked.")
 
 
-def _zone(name: str | None) -> str:
-    try:
-        return ZoneInfo(name or "UTC").key
-    except (ValueError, KeyError, OSError):
-        raise CommandError(
-            "usage", "There is no time zone of that name.", "Write it as Europe/Rome."
-        ) from None
+def _keeping(zone: str, owner_zone: OwnerZone, open_ports: ImportOpener) -> ImportOpener:
+    """Opens the store, and keeps the zone that its records are the first to be read in."""
+
+    @contextmanager
+    def opened() -> Generator[ImportPorts]:
+        with open_ports() as ports:
+            if owner_zone.known() is None:
+                owner_zone.keep(zone)
+            yield ports
+
+    return opened
 
 
 def _check_reader(reader: ReaderProcess, connector_key: str | None) -> None:
@@ -199,6 +215,7 @@ class _Import:
     done: ImportReport
     as_json: bool
     options: TableOptions
+    is_plain: bool  # nothing was chosen, which an own export needs
 
     def each(self, paths: Iterable[Path]) -> ImportReport:
         """Import all paths. Raises: CommandError for options that fit none; StorageUnavailable."""
@@ -238,7 +255,7 @@ class _Path:
 
     def _restore(self) -> None:
         """An export of this program says itself which accounts it holds."""
-        if self.command.account is not None or self.command.wanted != OWN_EXPORT:
+        if not self.command.is_plain:
             sentence = f"{self.path.name}: an export of this program is imported as it is."
             self._fail(Failure("usage", sentence, "Leave the options out."))
             return
@@ -343,7 +360,9 @@ class _Path:
         refused, stored = contents.refused, target is not None
         if not self.command.as_json:
             print_tally(tally, refused, target, console(), stored=stored)
+            console().print(f"  times without a zone are read in {self.command.wanted.zone}")
         facts = {"path": str(self.path), "connector_key": reading.connector_key}
+        facts["time_zone"] = self.command.wanted.zone
         report = facts | {"connection": target} | tally_json(tally, refused, stored=stored)
         return report | ({"receipt": receipt} if receipt else {})
 
@@ -550,4 +569,4 @@ def _skipped(
     ]
 
 
-import_exports = import_command(open_imports, open_reader)
+import_exports = import_command(open_imports, open_reader, ConfiguredZone())

@@ -168,12 +168,12 @@ def test_sources_are_listed_with_the_way_to_each_export(
 
 def test_times_without_a_zone_are_read_in_the_one_named(machine: Machine, tmp_path: Path) -> None:
     (tmp_path / "chat.txt").write_text("14.01.24, 15:05 - A: x\n")
-    machine.streams(tmp_path, "--time-zone", "Asia/Tokyo")
+    machine.streams(tmp_path, "--zone", "Asia/Tokyo")
     with machine.store.snapshot() as snapshot:
         (connection,) = snapshot.connections()
         rows = list(snapshot.export(connection.connection_id, "messages"))
     assert [row.data["sent_at"] for row in rows] == ["2024-01-14T06:05:00Z"]
-    code, printed = machine.run("import", tmp_path, "--time-zone", "Rome")
+    code, printed = machine.run("import", tmp_path, "--zone", "Rome")
     assert (code, printed["error"]["code"]) == (64, "usage")
 
 

@@ -1,3 +1,5 @@
+from zoneinfo import ZoneInfo
+
 import pytest
 
 from personal_server.sources.common.errors import BadRecord
@@ -27,6 +29,29 @@ from personal_server.sources.google.activity import parse_page_date
 )
 def test_dates_in_many_languages(written: str, instant: str) -> None:
     assert parse_page_date(written) == instant
+
+
+@pytest.mark.parametrize(
+    ("written", "zone", "instant"),
+    [
+        ("Mar 2, 2024, 1:05:09 PM", "Asia/Tokyo", "2024-03-02T04:05:09Z"),
+        ("2 mars 2024, 13:05:09", "Europe/Paris", "2024-03-02T12:05:09Z"),
+        ("Mar 2, 2024, 1:05:09 PM IST", "UTC", "2024-03-02T07:35:09Z"),
+        ("Mar 2, 2024, 1:05:09 PM IST", "Asia/Jerusalem", "2024-03-02T11:05:09Z"),
+        ("Jul 2, 2024, 1:05:09 PM IST", "Europe/Dublin", "2024-07-02T12:05:09Z"),
+        ("2 במרץ 2024, 13:05:09 IST", "UTC", "2024-03-02T11:05:09Z"),
+        ("Mar 2, 2024, 1:05:09 PM CST", "Europe/Paris", "2024-03-02T19:05:09Z"),
+        ("Mar 2, 2024, 1:05:09 PM CST", "Asia/Shanghai", "2024-03-02T05:05:09Z"),
+        ("2024年3月2日 13:05:09 CST", "UTC", "2024-03-02T05:05:09Z"),
+        ("Jul 2, 2024, 1:05:09 PM BST", "Europe/Paris", "2024-07-02T12:05:09Z"),
+        ("Mar 2, 2024, 1:05:09 PM PST", "Asia/Manila", "2024-03-02T05:05:09Z"),
+        ("Mar 2, 2024, 1:05:09 PM EST", "Asia/Tokyo", "2024-03-02T18:05:09Z"),
+    ],
+)
+def test_zones_of_several_meanings_are_the_owner_s_or_the_language_s(
+    written: str, zone: str, instant: str
+) -> None:
+    assert parse_page_date(written, ZoneInfo(zone)) == instant
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache, partial
 from urllib.parse import parse_qs, urlsplit
+from zoneinfo import ZoneInfo
 
 from dateparser.date import DateDataParser
 from dateparser.timezone_parser import pop_tz_offset_from_string
@@ -42,6 +43,28 @@ _PARSER = DateDataParser(
 )
 
 
+_LETTERS = re.compile(r"\s([A-Z]{2,4})\s*$")
+_SCRIPTS = {
+    "hebrew": re.compile("[\u0590-\u05ff]"),
+    "arabic": re.compile("[\u0600-\u06ff]"),
+    "indian": re.compile("[\u0900-\u0dff]"),
+    "chinese": re.compile("[\u4e00-\u9fff]"),
+    "armenian": re.compile("[\u0530-\u058f]"),
+}
+# Letters that stand for several zones, by the script of the page; without a hint the most people's.
+_DOUBLE_MEANINGS = {
+    "IST": {"": "Asia/Kolkata", "hebrew": "Asia/Jerusalem", "irish": "Europe/Dublin"},
+    "CST": {"": "America/Chicago", "chinese": "Asia/Shanghai", "cuban": "America/Havana"},
+    "BST": {"": "Europe/London", "indian": "Asia/Dhaka"},
+    "AST": {"": "America/Halifax", "arabic": "Asia/Riyadh"},
+    "GST": {"": "Asia/Dubai", "southern": "Atlantic/South_Georgia"},
+    "PST": {"": "America/Los_Angeles", "philippine": "Asia/Manila"},
+    "AMT": {"": "America/Manaus", "armenian": "Asia/Yerevan"},
+    "ADT": {"": "America/Halifax", "arabic": "Asia/Baghdad"},
+    "WST": {"": "Australia/Perth", "samoan": "Pacific/Apia"},
+}
+
+
 def activity_records(element: Element) -> Iterator[SourceItem]:
     """One entry of an activity list. Raises: BadRecord."""
     value = element.value
@@ -73,11 +96,11 @@ def is_page(member: ExportMember) -> bool:
         return False
 
 
-def read_activity_page(member: ExportMember) -> Iterator[SourceItem]:
+def read_activity_page(member: ExportMember, zone: tzinfo) -> Iterator[SourceItem]:
     """The entries of an HTML page, cut at their cells while it streams by."""
     for offset, cell in _cells(member):
         position = member.offset + offset
-        build = partial(_cell_items, cell, position)
+        build = partial(_cell_items, cell, position, zone)
         yield from one_record(member.where(offset), position, build)
 
 
@@ -96,7 +119,7 @@ def _cells(member: ExportMember) -> Iterator[tuple[int, bytes]]:
         yield offset, buffer
 
 
-def _cell_items(cell: bytes, position: int) -> Iterator[SourceItem]:
+def _cell_items(cell: bytes, position: int, zone: tzinfo) -> Iterator[SourceItem]:
     tree = LexborHTMLParser(decoded(cell))
     bodies = tree.css(".content-cell")
     if not bodies:
@@ -104,7 +127,7 @@ def _cell_items(cell: bytes, position: int) -> Iterator[SourceItem]:
         return
     links = bodies[0].css("a")
     lines = [one_line(each) for each in bodies[0].text(separator="\n").split("\n")]
-    at, occurred_at = _dated(lines)
+    at, occurred_at = _dated(lines, zone)
     heading = tree.css(".mdl-typography--title")
     product = one_line(heading[0].text()) if heading else "Google"
     first = links[0] if links else None
@@ -122,11 +145,11 @@ def _cell_items(cell: bytes, position: int) -> Iterator[SourceItem]:
     )
 
 
-def _dated(lines: list[str]) -> tuple[int, str]:
+def _dated(lines: list[str], zone: tzinfo) -> tuple[int, str]:
     """The line that is the date, and what it says. Raises: BadRecord."""
     for at, line in enumerate(lines):
         with suppress(BadRecord):
-            return at, parse_page_date(line)
+            return at, parse_page_date(line, zone)
     raise BadRecord("bad_date", "it has no date that can be read")
 
 
@@ -188,17 +211,20 @@ def _without_verb(title: str | None, url: str | None) -> str | None:
     return title.removesuffix(" angesehen").removesuffix(" bekeken")
 
 
-def parse_page_date(words: str) -> str:
+def parse_page_date(words: str, zone: tzinfo = UTC) -> str:
     """A date as a page for people writes it, in any language, with a time and mostly a zone.
+
+    `zone` is the owner's: a time without a zone was written there, and of several zones with the
+    same letters it is meant.
 
     Raises: BadRecord.
     """
     clock = _CLOCK.search(words)
     if clock is None or len(words) > LONGEST_DATE_CHARS:
         raise _unknown()
-    midnight = _moment(f"{words[: clock.start()]}00:00:00{words[clock.end() :]}")
+    midnight = _moment(f"{words[: clock.start()]}00:00:00{words[clock.end() :]}", zone)
     if midnight is None:
-        whole = _moment(words)
+        whole = _moment(words, zone)
         if whole is None:
             raise _unknown()
         return rendered(whole)
@@ -210,14 +236,36 @@ def parse_page_date(words: str) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _moment(words: str) -> datetime | None:
+def _moment(words: str, zone: tzinfo) -> datetime | None:
     """What words say; asked for the beginning of a day, since a page has many entries of each."""
+    letters = _LETTERS.search(words)
+    if letters is not None and letters.group(1) in _DOUBLE_MEANINGS:
+        day = _PARSER.get_date_data(words[: letters.start()]).date_obj
+        return day.replace(tzinfo=_meant(letters.group(1), words, day, zone)) if day else None
+    clock, named = pop_tz_offset_from_string(words)
     found = _PARSER.get_date_data(words).date_obj
-    if found is None:
-        clock, zone = pop_tz_offset_from_string(words)
+    if found is None or named is None:
         found = _PARSER.get_date_data(clock).date_obj
-        return found.replace(tzinfo=zone) if found else None
+        return found.replace(tzinfo=named or zone) if found else None
     return found
+
+
+def _meant(letters: str, words: str, day: datetime, zone: tzinfo) -> tzinfo:
+    """The zone that letters stand for: the owner's if it has them, else that of the language."""
+    meanings = _DOUBLE_MEANINGS[letters]
+    noon = day.replace(tzinfo=None, hour=12)
+    if letters in (noon.replace(tzinfo=zone).tzname(), *_alike(zone)):
+        return zone
+    script = next((name for name, found in _SCRIPTS.items() if found.search(words)), "")
+    return ZoneInfo(meanings.get(script, meanings[""]))
+
+
+def _alike(zone: tzinfo) -> Iterator[str]:
+    """The letters whose meanings name that zone, whatever a database calls it by."""
+    key = getattr(zone, "key", None)
+    for letters, meanings in _DOUBLE_MEANINGS.items():
+        if key in meanings.values():
+            yield letters
 
 
 def _unknown() -> BadRecord:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from datetime import tzinfo
 
 from personal_server.domain.source_item import Data, SourceItem
 from personal_server.sources.common.declaration import (
@@ -216,7 +217,8 @@ class GoogleSource:
 
     def read(self, export: Export, start: int = 0) -> Iterator[SourceItem]:
         """Yield what each file holds; ids come from content, so overlaps fall together."""
-        return beginning_at(start, each_member(export, _read_member))
+        items = each_member(export, lambda member: _read_member(member, export.zone))
+        return beginning_at(start, items)
 
 
 def _is_html(head: bytes) -> bool:
@@ -227,11 +229,11 @@ def _kind(head: bytes) -> str | None:
     return next((kind for kind, pattern in _KINDS.items() if pattern.match(head)), None)
 
 
-def _read_member(member: ExportMember) -> Iterator[SourceItem]:
+def _read_member(member: ExportMember, zone: tzinfo) -> Iterator[SourceItem]:
     head = member.head()
     kind = _kind(head)
     if kind == "page" or _is_html(head):
-        return read_activity_page(member)
+        return read_activity_page(member, zone)
     if kind is None:
         return iter(())
     return each_element(json_elements(member, *_ARRAYS.get(kind, ())), _BUILDS[kind])

@@ -1,0 +1,87 @@
+"""The owner's time zone, in which times are read that name none: asked for once, then kept.
+
+Rule: it stays the same wherever the machine travels, so that the same export says the same again.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Protocol
+from zoneinfo import ZoneInfo
+
+from tzlocal import get_localzone_name
+
+from personal_server.cli.exits import CommandError, settings_or_exit
+from personal_server.cli.tables import words
+from personal_server.settings import keep_time_zone, read_configuration
+
+
+class OwnerZone(Protocol):
+    """Where the owner's zone comes from."""
+
+    def known(self) -> str | None:
+        """The one that was set or kept."""
+        ...
+
+    def machine(self) -> str:
+        """That of this machine."""
+        ...
+
+    def ask(self, default: str) -> str:
+        """What the owner answers; the default where nobody can be asked."""
+        ...
+
+    def keep(self, name: str) -> None:
+        """Know it from now on."""
+        ...
+
+
+class ConfiguredZone:
+    """The zone of the settings, else of `config.toml`."""
+
+    def known(self) -> str | None:
+        """The setting counts before the file."""
+        settings = settings_or_exit()
+        if settings.time_zone is not None:
+            return settings.time_zone
+        kept = read_configuration(settings.data_dir)
+        return None if kept is None else kept.time_zone
+
+    def machine(self) -> str:
+        """UTC, where the system does not say it."""
+        try:
+            return zone_named(get_localzone_name() or "UTC")
+        except (CommandError, LookupError, ValueError, OSError):
+            return "UTC"
+
+    def ask(self, default: str) -> str:
+        """On a terminal only."""
+        if not (sys.stdin.isatty() and words().is_terminal):
+            return default
+        words().print("In which time zone were times written that name none?", end=" ")
+        words().print(f"[{default}]", markup=False, end=" ")
+        return sys.stdin.readline().strip() or default
+
+    def keep(self, name: str) -> None:
+        """In `config.toml`, once the data directory has one."""
+        keep_time_zone(settings_or_exit().data_dir, name)
+
+
+def zone_for(given: str | None, owner: OwnerZone, *, may_ask: bool) -> str:
+    """The zone of one import: the one given, the one known, or the answer. Raises: CommandError."""
+    if given is not None:
+        return zone_named(given)
+    known = owner.known()
+    if known is not None:
+        return zone_named(known)
+    return zone_named(owner.ask(owner.machine()) if may_ask else owner.machine())
+
+
+def zone_named(name: str) -> str:
+    """The name of a zone that there is. Raises: CommandError (`usage`)."""
+    try:
+        return ZoneInfo(name).key
+    except (ValueError, KeyError, OSError):
+        raise CommandError(
+            "usage", "There is no time zone of that name.", "Write it as Europe/Rome."
+        ) from None

@@ -15,7 +15,8 @@ from typing import Any, cast
 
 import pytest
 
-from personal_server.domain.source_item import Skipped, SourceRecord
+from personal_server.domain.source_item import Data, Skipped, SourceRecord
+from tests.cli.import_machine import Machine
 from tests.sources.reading import read_path, records_of
 from tests.sources.specimens import SPECIMENS
 from tests.sources.specimens.files import Files, as_folder
@@ -125,3 +126,27 @@ def test_every_cell_of_a_table_is_a_value(name: str, tmp_path: Path) -> None:
     if name == "quote.csv":  # its first column is the key, called `id` as that of the record is
         shown = [sorted(cells[1:]) for cells in CELLS[name]]
     assert found == shown
+
+
+def told(machine: Machine, path: Path, streams: frozenset[str]) -> tuple[int, int]:
+    """How many entries the report names, and how many of them changed what is stored."""
+    _, printed = machine.run("import", path)
+    reports: list[Data] = printed["imports"]
+    tallies = [t for r in reports for name, t in r["streams"].items() if name in streams]
+    changed = sum(tally["new"] + tally["updated"] for tally in tallies)
+    stored = changed + sum(tally["unchanged"] + tally["rejected"] for tally in tallies)
+    named = [skip for r in reports for skip in r["skipped"] if skip["code"] not in BESIDE]
+    return stored + sum(skip["count"] for skip in named), changed
+
+
+@pytest.mark.parametrize("key", ["calendar", "contacts", "mail", "slack", "telegram", "whatsapp"])
+def test_every_entry_is_in_the_report_of_the_first_import_and_of_the_second(
+    key: str, tmp_path: Path
+) -> None:
+    pattern, count, streams = COUNTED[key]
+    counted = sum(count(b) for n, b in SPECIMENS[key].items() if re.fullmatch(pattern, n))
+    path, machine = as_folder(SPECIMENS[key], tmp_path), Machine()
+    first, changed = told(machine, path, streams)
+    again, changed_again = told(machine, path, streams)
+    assert (first, again, changed_again) == (counted, counted, 0)
+    assert 0 < changed <= counted

@@ -38,6 +38,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Generator[ServedProcess]
 def damage(process: ServedProcess) -> None:
     with closing(apsw.Connection(str(process.settings.database_path))) as driver:
         file: Any = driver  # the driver's own stub names a type that Python 3.11 lacks
+        file.set_busy_timeout(30_000)  # the server may be writing what was just read
         number = file.execute("SELECT tables FROM sources WHERE stream = 'transactions'").get
         for key, statement in DAMAGE.items():
             statement = statement.replace("@", "(SELECT id FROM r# WHERE k = ?)")

@@ -9,10 +9,11 @@ from __future__ import annotations
 import logging
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import time_ns
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import cyclopts
 
@@ -33,6 +34,9 @@ from personal_server.rs_client.port import HeldToken
 from personal_server.rs_client.proof_keys import own_keys
 from personal_server.rs_client.refresh import CachedBearer, CachedCredential, NetworkTokenEndpoint
 from personal_server.settings import InvalidSetting, StdioSettings, adapter_from_env
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 OWNER_MESSAGE = "An owner credential is present; this adapter takes granted access only."
 
@@ -182,9 +186,21 @@ def _warn(sentence: str) -> None:
     print(f"pdpp: {sentence}", file=sys.stderr)  # noqa: T201 (words)
 
 
+def _console(arguments: Sequence[str]) -> Console | None:
+    """Where help and version are written; nothing else is, so it is made for them alone."""
+    if not {"--help", "-h", "--version"} & set(arguments):
+        return None
+    from rich.console import Console  # noqa: PLC0415 (start-up time)
+
+    return Console(stderr=True)
+
+
 def run() -> NoReturn:
     """The entry point `pdpp-mcp-server`."""
-    app = cyclopts.App(name="pdpp-mcp-server", version=package_version)
+    console = _console(sys.argv[1:])
+    app = cyclopts.App(
+        name="pdpp-mcp-server", version=package_version, console=console, error_console=console
+    )
     app.default(mcp_server)
     try:
         code = app(

@@ -1,7 +1,7 @@
-"""`python -m bench.importing [MESSAGES]`: a generated mailbox through `pdpp import`, killed once.
+"""`python -m bench.importing [COUNT] [messages | rows]`: a generated mailbox, or a table of CSV.
 
-Measures the rate and the peak memory, ends the first import with SIGKILL, goes on, and repeats: no
-message may be missing or stored twice.
+It goes through `pdpp import` and is killed once: measures the rate and the peak memory, ends the
+first import with SIGKILL, goes on, and repeats: nothing may be missing or stored twice.
 """
 
 from __future__ import annotations
@@ -23,38 +23,52 @@ from pathlib import Path
 from bench.archive import Words
 from bench.site import Site
 
-MAILBOX = Path(__file__).resolve().parent.parent / ".cache" / "generated"
+GENERATED = Path(__file__).resolve().parent.parent / ".cache" / "generated"
 START = datetime(2010, 1, 1, tzinfo=UTC)
 PEOPLE = 400
 KILLED_AT_SHARE = 0.4
-COUNT = "SELECT coalesce(sum(records), 0) FROM sources WHERE stream = 'messages'"
+# Of mail alone: attachments have a stream of their own.
+COUNT = "SELECT coalesce(sum(records), 0) FROM sources WHERE stream != 'attachments'"
 
 
-def main(messages: int) -> None:
-    """Print what an import of so many messages costs."""
-    path = mailbox(messages)
-    print(f"{path.name}: {messages:,} messages, {path.stat().st_size / 1e6:,.0f} MB")
+def main(wanted: int, what: str) -> None:
+    """Print what an import of so many messages or rows costs."""
+    is_table = what == "rows"
+    name = f"table-{wanted}.csv" if is_table else f"mailbox-{wanted}.mbox"
+    path = kept(name, generated_rows(wanted) if is_table else generated(wanted))
+    print(f"{path.name}: {wanted:,} {what}, {path.stat().st_size / 1e6:,.0f} MB")
     with tempfile.TemporaryDirectory(prefix="pdpp-import-") as folder:
         site = Site(Path(folder))
-        killed = killed_import(site, path, int(messages * KILLED_AT_SHARE))
+        killed = killed_import(site, path, int(wanted * KILLED_AT_SHARE))
         print(f"killed with {killed:,} stored")
-        print(f"went on: {timed_import(site, path).words(messages - killed)}")
+        print(f"went on: {timed_import(site, path).words(wanted - killed)}")
         stored = count(site)
-        print(f"stored {stored:,}, missing {messages - stored:,}")
-        print(f"again: {timed_import(site, path).words(messages)}")
-        print(f"stored {count(site):,}")
+        print(f"stored {stored:,}, missing {wanted - stored:,}")
+        print(f"again: {timed_import(site, path).words(wanted)}")
+        print(f"stored {count(site):,}", flush=True)
 
 
-def mailbox(messages: int) -> Path:
-    """A deterministic mailbox of that size, kept in the cache."""
-    path = MAILBOX / f"mailbox-{messages}.mbox"
+def kept(name: str, content: Iterator[bytes]) -> Path:
+    """A deterministic file of that content, kept in the cache."""
+    path = GENERATED / name
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         scratch = path.with_suffix(".part")
         with scratch.open("wb") as stream:
-            stream.writelines(generated(messages))
+            stream.writelines(content)
         scratch.rename(path)
     return path
+
+
+def generated_rows(rows: int) -> Iterator[bytes]:
+    """Payments without a key, of which some are alike; the words before a bank's header too."""
+    words, chance = Words(7), random.Random(7)
+    yield b"Account:;DE00 1234\n\nBooked;Payee;Purpose;Amount\n"
+    for number in range(rows):
+        day = START + timedelta(minutes=number * 8)
+        amount = f"{chance.randrange(-20_000, 5_000) / 100:.2f}".replace(".", ",")
+        purpose = "" if number % 9 else words.text(6)
+        yield f"{day:%d.%m.%Y};Shop {chance.randrange(400)};{purpose};{amount}\n".encode()
 
 
 def generated(messages: int) -> Iterator[bytes]:
@@ -86,7 +100,7 @@ def _message(number: int, moment: datetime, sender: int, answered: int | None, w
 
 
 def killed_import(site: Site, path: Path, enough: int) -> int:
-    """Import until so many messages are stored, then SIGKILL; how many were."""
+    """Import until so many entries are stored, then SIGKILL; how many were."""
     process = subprocess.Popen(
         site.command("pdpp", "import", str(path)), stdout=subprocess.DEVNULL, stderr=sys.stderr
     )
@@ -105,11 +119,11 @@ class Cost:
     processor_seconds: float
     peak_mb: float
 
-    def words(self, messages: int) -> str:
-        """The rates of so many messages."""
+    def words(self, entries: int) -> str:
+        """The rates of so many entries."""
         return (
-            f"{self.seconds:,.0f} s, {messages / self.seconds:,.0f} messages/s "
-            f"({messages / self.processor_seconds:,.0f} per processor second), "
+            f"{self.seconds:,.0f} s, {entries / self.seconds:,.0f} a second "
+            f"({entries / self.processor_seconds:,.0f} per processor second), "
             f"peak {self.peak_mb:,.0f} MB"
         )
 
@@ -143,7 +157,7 @@ def _resident_kb(pid: int) -> int:
 
 
 def count(site: Site) -> int:
-    """Messages stored, looked up beside whoever writes."""
+    """Entries stored, looked up beside whoever writes."""
     path = site.data_dir / "personal-server.sqlite3"
     if not path.exists():
         return 0
@@ -155,4 +169,7 @@ def count(site: Site) -> int:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000)
+    main(
+        int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000,
+        sys.argv[2] if len(sys.argv) > 2 else "messages",
+    )

@@ -69,7 +69,11 @@ def _named(value: Any, names: Iterable[str]) -> list[Any]:
 
 # For each source: the files that hold entries, how to count them, and the streams they become.
 COUNTED: dict[str, tuple[str, Callable[[bytes], int], frozenset[str]]] = {
-    "bank": (r".*", _lines(rb"<STMTTRN>"), frozenset({"transactions"})),
+    "bank": (
+        r".*",
+        lambda body: _lines(rb"<STMTTRN>")(body) if b"<OFX>" in body else body.strip().count(b"\n"),
+        frozenset({"transactions"}),
+    ),
     "calendar": (
         r".*\.ics",
         _lines(rb"^BEGIN:V(EVENT|TODO|JOURNAL|FREEBUSY)"),

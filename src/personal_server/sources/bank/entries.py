@@ -66,7 +66,7 @@ def transaction_data(entry: OfxEntry, account_id: str, currency: str | None) -> 
     parts = (own_id,) if own_id else (payee, memo)
     merchant, check = entry.text("sic"), entry.text("checknum")
     return {
-        "id": stable_id("txn", account_id, posted_on, _digits(amount), *parts),
+        "id": stable_id("txn", account_id, posted_on, digits(amount), *parts),
         "account_id": account_id,
         "posted_on": posted_on,
         "posted_at": rendered(posted) if posted.tzinfo else None,
@@ -109,11 +109,11 @@ def balance_data(
     amount = _required_amount(entry, "availcash" if is_cash else "balamt")
     kind = BALANCE_KINDS[entry.kind]
     return {
-        "id": stable_id("bal", account_id, kind, held_on, _digits(amount)),
+        "id": stable_id("bal", account_id, kind, held_on, digits(amount)),
         "account_id": account_id,
         "as_of": held_on,
         "kind": kind,
-        **_money("amount", amount, currency),
+        **money("amount", amount, currency),
     }
 
 
@@ -135,7 +135,7 @@ def trade_data(entry: OfxEntry, account_id: str, currency: str | None) -> Data:
     amount, own_id = _amount(entry, "total"), entry.text("fitid")
     security = entry.text("uniqueid")
     return {
-        "id": stable_id("trd", account_id, own_id, traded_on, entry.kind, _digits(amount)),
+        "id": stable_id("trd", account_id, own_id, traded_on, entry.kind, digits(amount)),
         "account_id": account_id,
         "security_id": _security_id(security) if security else None,
         "traded_on": traded_on,
@@ -162,17 +162,17 @@ def holding_data(entry: OfxEntry, account_id: str, currency: str | None) -> Data
         "account_id": account_id,
         "security_id": security_id,
         "as_of": as_of,
-        "units": None if units is None else _as_number(units),
+        "units": None if units is None else number_of(units),
         "unit_price": _number(entry, "unitprice"),
         **_money_abroad("market_value", _amount(entry, "mktval"), entry, currency),
     }
 
 
-def _money(name: str, amount: Decimal | None, currency: str | None) -> Data:
+def money(name: str, amount: Decimal | None, currency: str | None) -> Data:
     """An amount as a number and exactly, in the smallest unit of its currency (cents)."""
     exact = None if amount is None else amount * 10 ** _DECIMALS.get(currency or "", 2)
     return {
-        name: None if amount is None else _as_number(amount),
+        name: None if amount is None else number_of(amount),
         f"{name}_minor": None if exact is None else int(exact.to_integral_value()),
         "currency": currency,
     }
@@ -191,9 +191,9 @@ def _money_abroad(
     currency = _code_in(own) or account_currency
     foreign = own if currency != account_currency else original
     rate = foreign.amount("currate") if foreign else None
-    return _money(name, amount, currency) | {
+    return money(name, amount, currency) | {
         "original_currency": _code_in(original),
-        "exchange_rate": _as_number(_in_range(rate)) if rate else None,
+        "exchange_rate": number_of(_in_range(rate)) if rate else None,
     }
 
 
@@ -227,14 +227,15 @@ def _in_range(amount: Decimal) -> Decimal:
 
 def _number(entry: OfxEntry, name: str) -> int | float | None:
     amount = _amount(entry, name)
-    return None if amount is None else _as_number(amount)
+    return None if amount is None else number_of(amount)
 
 
-def _as_number(amount: Decimal) -> int | float:
+def number_of(amount: Decimal) -> int | float:
+    """A number as JSON has it, whole where it is."""
     return int(amount) if amount == amount.to_integral_value() else float(amount)
 
 
-def _digits(amount: Decimal | None) -> str:
+def digits(amount: Decimal | None) -> str:
     """An amount as a part of an id: the same however many zeros are written."""
     return str(amount if amount is None else amount.normalize())
 

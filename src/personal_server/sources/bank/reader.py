@@ -5,11 +5,18 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 
 import orjson
 
 from personal_server.domain.source_item import Data, Skipped, SourceItem, SourceRecord
+from personal_server.sources.bank.csv_layouts import (
+    CsvLayout,
+    CsvPayments,
+    DateOrder,
+    layout_of,
+)
 from personal_server.sources.bank.entries import (
     account_data,
     balance_data,
@@ -31,6 +38,7 @@ from personal_server.sources.bank.ofx import (
     OfxStatement,
 )
 from personal_server.sources.bank.streams import DECLARATION
+from personal_server.sources.common.errors import BadRecord
 from personal_server.sources.common.export import Export, ExportMember
 from personal_server.sources.common.source import (
     Claim,
@@ -41,6 +49,7 @@ from personal_server.sources.common.source import (
     one_record,
     without_repeats,
 )
+from personal_server.sources.tables.csv_file import CsvForm, CsvRow, charset_of, rows_of_csv
 
 MOST_IDS = 300_000  # of one file that are remembered; a bank uses one twice in the same month
 MOST_LISTED = 1_000
@@ -54,20 +63,26 @@ _BEFORE = re.compile(
 
 
 class BankSource:
-    """Reads OFX 1 and 2."""
+    """Reads OFX 1 and 2, and the CSV of banks and services whose columns are known."""
 
     connector_key = "bank"
     declaration: Data = DECLARATION
     how_to_export = (
         "In your bank's online banking choose Download or Export on the account's transactions, "
-        "and as the format OFX, QFX, Quicken or Microsoft Money. Download each account and period "
-        "you want."
+        "and as the format OFX, QFX, Quicken or Microsoft Money; of PayPal, Venmo, Mint, Monarch, "
+        "YNAB, Schwab, N26, Revolut and Wise the CSV. Download each account and period you want."
     )
 
     def recognize(self, export: Export) -> Claim | None:
-        """Claim what begins with an OFX header, be it in a comment or inside of something."""
-        mine = matching(export, _begins_as_ofx)
-        return claim(mine, "it begins with the header of an OFX statement")
+        """Claim what begins with an OFX header, or names the columns of a known layout."""
+        ofx = list(matching(export, _begins_as_ofx))
+        tables = list(matching(export, layout_of))
+        words = "it begins with the header of an OFX statement"
+        if tables and not ofx:
+            known = {found[0].name for member in tables if (found := layout_of(member.head()))}
+            words = f"its columns are those of {' and '.join(sorted(known))}"
+        mine = {member.name for member in (*ofx, *tables)}
+        return claim((m for m in export.members if m.name in mine), words)
 
     def read(self, export: Export, start: int = 0) -> Iterator[SourceItem]:
         """Yield the statements of all members; one seen twice is given once."""
@@ -81,6 +96,10 @@ def _begins_as_ofx(head: bytes) -> bool:
 
 
 def _read_member(member: ExportMember) -> Iterator[SourceItem]:
+    found = layout_of(member.head())
+    if found is not None:
+        yield from _table(member, found[0], replace(found[1], charset=charset_of(member)))
+        return
     with member.open() as stream:
         yield from _Statements(member, OfxFile(stream)).items()
 
@@ -90,6 +109,68 @@ _STREAMS: dict[str, tuple[str, Callable[[OfxEntry, str, str | None], Data]]] = {
     **dict.fromkeys(TRADE_KINDS, ("trades", trade_data)),
     **dict.fromkeys(POSITION_KINDS, ("holdings", holding_data)),
 }
+
+
+def _table(member: ExportMember, layout: CsvLayout, form: CsvForm) -> Iterator[SourceItem]:
+    """Payments of a known layout, each account before its first."""
+    dates = DateOrder(layout.day_first)
+    for row in rows_of_csv(member, form):
+        dates.learn(_cells(form, row).get(layout.posted, ""))
+    if dates.is_ambiguous:
+        reason = "no date shows whether the day or the month stands first; the month was taken"
+        yield Skipped(member.name, "ambiguous_dates", reason, member.offset)
+    payments, occurrences = CsvPayments(layout, dates), Occurrences()
+    accounts: set[str] = set()
+    for row in rows_of_csv(member, form):
+        where, position = member.where(row.offset), member.offset + row.offset
+        if row.code:
+            yield Skipped(where, row.code, row.reason, position)
+            continue
+        cells = _cells(form, row)
+
+        def build(cells: dict[str, str] = cells, position: int = position) -> list[SourceItem]:
+            why_none = payments.why_none(cells)
+            if why_none:
+                raise BadRecord(*why_none)
+            account = payments.account(cells)
+            data = occurrences.distinct(payments.payment(cells, account))
+            is_new = account["id"] not in accounts
+            accounts.add(account["id"])
+            told = [SourceRecord("accounts", account, position)] if is_new else []
+            return [*told, SourceRecord("transactions", data, position)]
+
+        yield from one_record(where, position, build)
+
+
+def _cells(form: CsvForm, row: CsvRow) -> dict[str, str]:
+    """The cells of a row by the names of their columns, in lower case."""
+    names = (name.lower() for name in form.names)
+    return dict(zip(names, row.cells, strict=False))
+
+
+class Occurrences:
+    """Which ids the entries of a file have used, and by what."""
+
+    def __init__(self) -> None:
+        self._used: dict[str, list[bytes]] = {}
+
+    def distinct(self, data: Data) -> Data:
+        """Another entry of the same id, day and amount gets a number.
+
+        Banks use an id twice; what has no id of the bank's is counted, for two coffees may be
+        alike in all that is said of them.
+        """
+        own: str = data["id"]
+        if own not in self._used and len(self._used) >= MOST_IDS:
+            return data
+        mark = hashlib.sha256(orjson.dumps(data)).digest()[:8]
+        same = self._used.setdefault(own, [])
+        if mark not in same or data.get("bank_transaction_id", "") is None:
+            same.append(mark)
+            number = len(same) - 1
+        else:
+            number = same.index(mark)
+        return data | {"id": f"{own}.{number + 1}"} if number else data
 
 
 class _Statements:
@@ -102,7 +183,7 @@ class _Statements:
         self._listed: list[Data] = []
         self._told: OfxStatement | None = None
         self._account: Data = {}
-        self._used: dict[str, list[bytes]] = {}
+        self._used = Occurrences()
 
     def items(self) -> Iterator[SourceItem]:
         """Accounts, each before its entries, as they come; a word if there was nothing at all."""
@@ -158,32 +239,13 @@ class _Statements:
             if entry.kind not in BALANCE_KINDS:
                 stream, made_by = _STREAMS[entry.kind]
                 build = partial(made_by, entry, own, currency)
-            yield from self._record(stream, position, partial(self._distinct, build))
+            yield from self._record(stream, position, lambda: self._used.distinct(build()))
 
     def _record(
         self, stream: str, position: int, build: Callable[[], Data]
     ) -> Iterator[SourceItem]:
         where = self._member.where(position - self._member.offset)
         return one_record(where, position, lambda: [SourceRecord(stream, build(), position)])
-
-    def _distinct(self, build: Callable[[], Data]) -> Data:
-        """Another entry of the same id, day and amount gets a number.
-
-        Banks use an id twice; what has no id of the bank's is counted, for two coffees may be
-        alike in all that is said of them.
-        """
-        data = build()
-        own: str = data["id"]
-        if own not in self._used and len(self._used) >= MOST_IDS:
-            return data
-        mark = hashlib.sha256(orjson.dumps(data)).digest()[:8]
-        same = self._used.setdefault(own, [])
-        if mark not in same or data.get("bank_transaction_id", "") is None:
-            same.append(mark)
-            number = len(same) - 1
-        else:
-            number = same.index(mark)
-        return data | {"id": f"{own}.{number + 1}"} if number else data
 
     def _skipped(self, code: str, reason: str, position: int) -> Skipped:
         where = self._member.where(position - self._member.offset)

@@ -75,6 +75,9 @@ TRANSACTIONS = StreamForm(
         text("memo", "Purpose as the bank writes it"),
         *_money_abroad("amount", "Positive for money received, negative for money spent"),
         word("direction", "in or out"),
+        number("fee", "What of the amount was a fee, where it is said", summed=True),
+        number("balance_after", "What the account held after it, where it is said"),
+        word("category", "What the owner or a budget program filed it under"),
         word("kind", "credit, debit, check, atm, fee, interest …"),
         day("initiated_on", "Day the owner made it, where the bank says so"),
         day("available_on", "Day the money can be used, where the bank says so"),
@@ -172,6 +175,7 @@ HOLDINGS = StreamForm(
 DECLARATION = declaration(
     "bank",
     "Bank statements",
-    "Accounts, payments, balances, trades and holdings from OFX and QFX downloads.",
+    "Accounts, payments, balances, trades and holdings from OFX and QFX downloads; payments from"
+    " the CSV of PayPal, Venmo, Mint, Monarch, YNAB, Schwab, N26, Revolut and Wise.",
     [ACCOUNTS, TRANSACTIONS, BALANCES, SECURITIES, TRADES, HOLDINGS],
 )

@@ -11,6 +11,7 @@ import codecs
 import csv
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import BinaryIO
@@ -94,6 +95,21 @@ def form_of(head: bytes, *, is_called_table: bool) -> CsvForm | None:
     if best is None:
         return None
     return CsvForm(best.delimiter, best.names, best.has_header, best.before, charset, ends)
+
+
+def form_with_header(head: bytes, names: AbstractSet[str]) -> CsvForm | None:
+    """The form of a file one of whose first rows names all of these columns, in any case."""
+    charset = _WIDE.get(head[:2])
+    text = head[2:].decode(charset, "replace") if charset else decoded(head)
+    ends = "\r" if "\n" not in text and "\r" in text else "\n"
+    plain = text.lower()
+    if not all(name in plain for name in names):
+        return None
+    for delimiter in _DELIMITERS:
+        for number, row in enumerate(_head_rows(text.split(ends), delimiter)[:MOST_LINES_BEFORE]):
+            if names <= {cell.strip().lower() for cell in row}:
+                return CsvForm(delimiter, _distinct(row), True, number, charset, ends)
+    return None
 
 
 def _head_rows(lines: Sequence[str], delimiter: str) -> list[list[str]]:

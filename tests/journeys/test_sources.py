@@ -89,6 +89,28 @@ QUESTIONS = (
         ("12 St James's Square", "ada@example.org"),
     ),
     Question(
+        "imessage",
+        "Who reacted to what I wrote, and how?",
+        "aggregate",
+        {
+            "stream": "reactions",
+            "metric": "count",
+            "group_by": "reaction",
+            "filter": {"is_taken_back": False},
+        },
+        ("liked", "🍞"),
+    ),
+    Question(
+        "imessage", "What did I say of the starter?", "search", {"query": "doubled"}, ("twice",)
+    ),
+    Question(
+        "browser",
+        "What did I search for in March?",
+        "query_records",
+        {"stream": "searches", "filter": {"searched_at": {"gte": "2024-03-01"}}},
+        ("rye loaf", "www.example.com"),
+    ),
+    Question(
         "google",
         "Which videos did I watch in March?",
         "query_records",

@@ -6,6 +6,9 @@ import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from tests.sources.specimens import browser, imessage
+from tests.sources.specimens.databases import database
+
 WORDS = "A line of words, and some more of them, to be read by nobody. " * 100
 Entry = Callable[[int], str]
 
@@ -72,7 +75,24 @@ def _telegram(count: int) -> Iterator[str]:
     yield "]}]}}"
 
 
-BULK: dict[str, tuple[str, Callable[[int], Iterator[str]]]] = {
+def _visits(count: int) -> Iterator[bytes]:
+    """A history of Chrome in which each page was visited once."""
+    pages = [(n, f"https://example.org/{n}", WORDS, 1, 0, 0, 0) for n in range(count)]
+    visits = [(n, n, browser.MARCH + n, 0, 0, 0, 0) for n in range(count)]
+    yield database(browser.CHROME, [("urls", pages), ("visits", visits)])
+
+
+def _texts(count: int) -> Iterator[bytes]:
+    """A conversation in Apple's Messages."""
+    said = [
+        imessage.message(n, f"M{n}", body=imessage.archived(WORDS)) for n in range(1, count + 1)
+    ]
+    yield database(imessage.SCHEMA, [("message", said)])
+
+
+BULK: dict[str, tuple[str, Callable[[int], Iterator[str] | Iterator[bytes]]]] = {
+    "browser": ("History", _visits),
+    "imessage": ("chat.db", _texts),
     "bank": (
         "statement.ofx",
         _run(
@@ -129,6 +149,6 @@ def bulky(key: str, count: int, folder: Path) -> Path:
     name, chunks = BULK[key]
     path = folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", encoding="utf-8", newline="") as stream:
-        stream.writelines(chunks(count))
+    with path.open("wb") as stream:
+        stream.writelines(c if isinstance(c, bytes) else c.encode() for c in chunks(count))
     return folder

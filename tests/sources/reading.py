@@ -9,6 +9,7 @@ from pathlib import Path
 import jsonschema_rs
 
 from personal_server.domain.source_item import Data, Skipped, SourceItem, SourceRecord
+from personal_server.sources.common.database import is_database
 from personal_server.sources.common.errors import ExportNotRecognized
 from personal_server.sources.common.export import ExportMember, open_export
 from personal_server.sources.common.source import SourceReader
@@ -77,6 +78,8 @@ def entries_of(path: Path) -> list[tuple[str, int, int]]:
     found: list[tuple[str, int, int]] = []
     with open_export(path) as export:
         for member in export.members:
+            if is_database(member.head()):
+                continue  # its positions count rows, not bytes
             starts = sorted(at - member.offset for at in positions if within(at, member))
             ends = [*starts[1:], member.size_bytes]
             found += [(member.name, *bounds) for bounds in zip(starts, ends, strict=False)]

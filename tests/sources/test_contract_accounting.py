@@ -8,8 +8,11 @@ from __future__ import annotations
 import csv
 import io
 import json
+import plistlib
 import re
+import sqlite3
 from collections.abc import Callable, Iterable
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, cast
 
@@ -30,6 +33,7 @@ BESIDE = frozenset(
         "unknown_rule",
         "agenda_cut",
         "unnamed_chat",
+        "unreadable_text",
         "no_value",
         "before_header",
         "no_account_number",
@@ -67,6 +71,40 @@ def _named(value: Any, names: Iterable[str]) -> list[Any]:
     return own + [found for each in held.values() for found in _named(each, names)]
 
 
+def _in_database(*statements: str) -> Callable[[bytes], int]:
+    """What statements count in a database; one whose tables it lacks counts nothing."""
+
+    def count(body: bytes) -> int:
+        with closing(sqlite3.connect(":memory:")) as database:
+            database.deserialize(body)
+            total = 0
+            for statement in statements:
+                with suppress(sqlite3.OperationalError):
+                    total += database.execute(statement).fetchone()[0]
+            return total
+
+    return count
+
+
+_BROWSER_ROWS = _in_database(
+    "SELECT count(*) FROM visits",
+    "SELECT count(*) FROM keyword_search_terms",
+    "SELECT count(*) FROM downloads",
+    "SELECT count(*) FROM moz_historyvisits",
+    "SELECT count(*) FROM history_visits",
+    "SELECT count(*) FROM moz_bookmarks WHERE type = 1 AND parent NOT IN (SELECT id FROM"
+    " moz_bookmarks WHERE parent IN (SELECT id FROM moz_bookmarks WHERE guid = 'tags________'))",
+)
+
+
+def _in_browser(body: bytes) -> int:
+    if body.startswith(b"SQLite"):
+        return _BROWSER_ROWS(body)
+    if body.startswith(b"bplist"):
+        return str(plistlib.loads(body)).count("'WebBookmarkTypeLeaf'")
+    return len(re.findall(rb'<DT><A |"type": "url"', body))
+
+
 # For each source: the files that hold entries, how to count them, and the streams they become.
 COUNTED: dict[str, tuple[str, Callable[[bytes], int], frozenset[str]]] = {
     "bank": (
@@ -74,12 +112,26 @@ COUNTED: dict[str, tuple[str, Callable[[bytes], int], frozenset[str]]] = {
         lambda body: _lines(rb"<STMTTRN>")(body) if b"<OFX>" in body else body.strip().count(b"\n"),
         frozenset({"transactions"}),
     ),
+    "browser": (
+        r".*",
+        _in_browser,
+        frozenset({"visits", "bookmarks", "downloads", "searches"}),
+    ),
     "calendar": (
         r".*\.ics",
         _lines(rb"^BEGIN:V(EVENT|TODO|JOURNAL|FREEBUSY)"),
         frozenset({"events", "tasks", "journal", "busy_times"}),
     ),
     "contacts": (r".*\.vcf", _lines(rb"^BEGIN:VCARD"), frozenset({"contacts"})),
+    "imessage": (
+        r".*\.db",
+        _in_database(
+            "SELECT count(*) FROM chat",
+            "SELECT count(*) FROM message",
+            "SELECT count(*) FROM attachment",
+        ),
+        frozenset({"chats", "messages", "reactions", "files"}),
+    ),
     "mail": (r".*(mbox|Inbox|Sent)", _lines(rb"^From .*\d:\d\d"), frozenset({"messages"})),
     "notes": (r".*\.md", lambda _: 1, frozenset({"notes"})),
     "slack": (r".*/\d{4}-\d\d-\d\d\.json", _objects(), frozenset({"messages"})),

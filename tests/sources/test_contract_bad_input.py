@@ -33,6 +33,7 @@ FRAMING = re.compile(
     re.MULTILINE,
 )
 
+BINARY = (b"\x89", b"\xff", b"SQLite format 3", b"bplist00")
 Known = set[tuple[str, str]]
 Packed = Callable[[Files, Path], Path]
 
@@ -54,7 +55,10 @@ def test_an_entry_that_cannot_be_decoded_costs_no_other(
 ) -> None:
     path = as_folder(specimen(source), tmp_path)
     whole = read_path(path)
-    name, begin, end = data.draw(st.sampled_from(entries_of(path)))
+    entries = entries_of(path)
+    if not entries:
+        return  # databases only: of those test_a_row_that_is_not_utf_8 tells
+    name, begin, end = data.draw(st.sampled_from(entries))
     spoiled = bytearray(specimen(source)[name])
     letters = values_within(specimen(source)[name], begin, end)
     assume(letters)
@@ -112,7 +116,7 @@ def test_a_file_that_is_missing_costs_no_other(source: SourceReader, tmp_path: P
 @every_source
 def test_a_mark_before_the_text_changes_nothing(source: SourceReader, tmp_path: Path) -> None:
     marked = {
-        name: body if body.startswith((b"\x89", b"\xff")) else BOM_UTF8 + body
+        name: body if body.startswith(BINARY) else BOM_UTF8 + body
         for name, body in specimen(source).items()
     }
     plain = read_path(as_folder(specimen(source), tmp_path / "plain"))

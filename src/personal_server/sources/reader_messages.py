@@ -30,13 +30,17 @@ class Message(msgspec.Struct, array_like=True, tag=True):
 
 
 class Look(Message):
-    """Say who reads what of a path. `costly` are the places not to be tried again."""
+    """Say who reads what of a path.
+
+    `costly` are the places not to be tried again; `copies` the files read in place of others.
+    """
 
     path: str
     connector_key: str | None
     columns: tuple[str | None, str | None, str | None]
     zone: str
     costly: list[str]
+    copies: dict[str, str]
 
 
 class Read(Message):

@@ -44,6 +44,7 @@ from personal_server.sources.common.errors import (
 from personal_server.sources.common.export import file_facts
 from personal_server.sources.confinement import LIMITS, Limits
 from personal_server.sources.costly_places import CostlyPlaces
+from personal_server.sources.live_databases import copies_of_live
 from personal_server.sources.reader_messages import (
     SLATE_BYTES,
     BlobFacts,
@@ -115,6 +116,8 @@ class ReaderProcess:
         self._limits = limits
         self._opened = ExitStack()
         self._child: _Child | None = None
+        self._copied = ExitStack()
+        self._copies: dict[Path, dict[str, str]] = {}
         self.faults: list[str] = []  # errors of its own that it met, of which none was expected
 
     def __enter__(self) -> Self:
@@ -123,6 +126,7 @@ class ReaderProcess:
 
     def __exit__(self, *_: object) -> None:
         self._opened.close()
+        self._copied.close()
 
     def look(self, path: Path, wanted: Wanted) -> PathContents:
         """Say what a path holds.
@@ -131,7 +135,14 @@ class ReaderProcess:
         """
         while True:
             known = [str(place) for place in self._costly.known()]
-            request = Look(str(path), wanted.connector_key, wanted.columns, wanted.zone, known)
+            request = Look(
+                str(path),
+                wanted.connector_key,
+                wanted.columns,
+                wanted.zone,
+                known,
+                self._copies_under(path),
+            )
             try:
                 reply = self._running().ask(request)
             except _Ended as ended:
@@ -167,6 +178,13 @@ class ReaderProcess:
     def facts(self) -> Ready:
         """Which sources it knows, and what the system could not take from it."""
         return self._running().wait_until_ready()
+
+    def _copies_under(self, path: Path) -> dict[str, str]:
+        """What is to be read in place of the databases that a program has open."""
+        if path not in self._copies:
+            folder = self._copied.enter_context(tempfile.TemporaryDirectory(prefix="pdpp-"))
+            self._copies[path] = copies_of_live(path, Path(folder))
+        return self._copies[path]
 
     def _contents(self, path: Path, wanted: Wanted, seen: Seen) -> PathContents:
         return PathContents(

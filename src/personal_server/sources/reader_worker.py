@@ -81,7 +81,7 @@ class ReaderWorker:
         BOOKMARK.watch(self._slate, map(parse_place, request.costly))
         self._opened.close()
         try:
-            export = self._opened.enter_context(open_export(Path(request.path)))
+            export = self._opened.enter_context(open_export(Path(request.path), request.copies))
             export = replace(export, zone=ZoneInfo(request.zone))
             self._readings = _readings(export, request)
         except ExportError as error:

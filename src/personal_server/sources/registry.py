@@ -9,6 +9,7 @@ from datetime import datetime
 
 from personal_server.domain.source_item import SourceItem
 from personal_server.sources.bank import BankSource
+from personal_server.sources.browser.reader import BrowserSource
 from personal_server.sources.calendar.reader import CalendarSource
 from personal_server.sources.chatgpt import ChatGptSource
 from personal_server.sources.claude import ClaudeSource
@@ -24,6 +25,7 @@ from personal_server.sources.common.export import Export, ExportMember
 from personal_server.sources.common.source import Claim, SourceReader
 from personal_server.sources.contacts import ContactsSource
 from personal_server.sources.google.reader import GoogleSource
+from personal_server.sources.imessage import MessagesSource
 from personal_server.sources.mail import MailSource
 from personal_server.sources.notes import NotesSource
 from personal_server.sources.slack import SlackSource
@@ -42,8 +44,10 @@ SOURCES: tuple[SourceReader, ...] = (
     SlackSource(),
     WhatsAppSource(),
     TelegramSource(),
+    MessagesSource(),
     CalendarSource(),
     ContactsSource(),
+    BrowserSource(),
     GoogleSource(),
     NotesSource(),
     TableSource(),

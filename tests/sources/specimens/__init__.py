@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from tests.sources.specimens import (
     bank,
+    browser,
     calendar,
     chatgpt,
     claude,
     contacts,
     google,
+    imessage,
     mail,
     notes,
     slack,
@@ -29,9 +31,11 @@ SPECIMENS: dict[str, Files] = {
     "slack": slack.FILES,
     "calendar": calendar.FILES,
     "contacts": contacts.FILES,
+    "browser": browser.FILES,
     "google": google.FILES,
     "notes": notes.FILES,
     "table": table.FILES,
     "whatsapp": whatsapp.FILES,
     "telegram": telegram.FILES,
+    "imessage": imessage.FILES,
 }

@@ -21,10 +21,9 @@ import apsw
 
 from personal_server.sources.common.bookmark import BOOKMARK
 from personal_server.sources.common.errors import MemberDamaged
-from personal_server.sources.common.export import BESIDE, FAILURES, Export, ExportMember
+from personal_server.sources.common.export import BESIDE, FAILURES, SQLITE, Export, ExportMember
 from personal_server.sources.common.text import decoded
 
-SQLITE = b"SQLite format 3\x00"
 LARGEST_VALUE_BYTES = 16 * 1024 * 1024
 LARGEST_PACKED_BYTES = 64 * 1024 * 1024
 MOST_COLUMNS = 2_000  # a schema with more is not even parsed, and no table of the file read
@@ -94,7 +93,7 @@ def opened(export: Export, member: ExportMember) -> Generator[ForeignDatabase]:
     try:
         with closing(_PagedFile(export, member)) as pages, closing(_connected(pages)) as connection:
             yield ForeignDatabase(connection)
-    except (apsw.Error, MemberDamaged):
+    except (apsw.Error, MemberDamaged, UnicodeDecodeError):
         raise DatabaseUnreadable from None
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from personal_server.domain.source_item import Data
@@ -104,6 +104,11 @@ def blob(name: str = "blob_ref", about: str = "The file itself") -> Field:
 def free(name: str, about: str) -> Field:
     """Whatever the platform says, unchanged."""
     return Field(name, {"description": about})
+
+
+def sensitive(shown: Field) -> Field:
+    """The field, marked as one that tells more of a person than most: consent pages may say so."""
+    return replace(shown, schema=shown.schema | {"x_pdpp_sensitive": True})
 
 
 def _time(name: str, about: str, form: str, event: bool) -> Field:

@@ -15,12 +15,12 @@ import struct
 import zipfile
 import zlib
 from codecs import BOM_UTF8
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, tzinfo
 from functools import lru_cache, partial
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import BinaryIO, Self, cast
 
 from personal_server.domain.source_item import Data, Skipped
@@ -48,8 +48,10 @@ FAILURES = (
     NotImplementedError,
     RuntimeError,
 )
-# The files that SQLite keeps beside a database while a program has it open.
+# How databases begin, and what SQLite keeps beside a database while a program has it open.
+SQLITE = b"SQLite format 3\x00"
 BESIDE = ("-journal", "-shm", "-wal")
+NO_COPIES: Mapping[str, str] = MappingProxyType({})
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 _PACKED = (b"\x1f\x8b", b"7z\xbc\xaf\x27\x1c", b"Rar!", b"BZh", b"\xfd7zXZ")
 
@@ -197,9 +199,10 @@ class Export:
             self.archive.close()
 
 
-def open_export(path: Path) -> Export:
+def open_export(path: Path, copies: Mapping[str, str] = NO_COPIES) -> Export:
     """Look at a path and list what it holds, without reading it.
 
+    Shapes: `copies` says which files are to be read in place of which.
     Raises: ExportNotFound, ExportUnreadable, ExportTruncated, ExportUnsafe.
     """
     try:
@@ -211,7 +214,7 @@ def open_export(path: Path) -> Export:
     except OSError:
         raise _unreadable() from None
     if stat.S_ISDIR(mode):
-        return _folder(path)
+        return _folder(path, copies)
     if not stat.S_ISREG(mode):
         raise ExportUnreadable(
             "This is neither a file nor a folder.", "Give the export as a file or a folder."
@@ -226,7 +229,7 @@ def open_export(path: Path) -> Export:
             "This is an archive of a kind that cannot be read in place.",
             "Unpack it and import the folder, or ask the platform for a .zip.",
         )
-    return _archive(path) if magic.startswith(_ZIP) else _single_file(path)
+    return _archive(path) if magic.startswith(_ZIP) else _single_file(path, copies)
 
 
 def _unreadable() -> ExportUnreadable:
@@ -235,27 +238,33 @@ def _unreadable() -> ExportUnreadable:
     )
 
 
-def _single_file(path: Path) -> Export:
+def _single_file(path: Path, copies: Mapping[str, str]) -> Export:
     """The file, and with a database what its program keeps beside it."""
     with path.open("rb") as stream:
-        is_database = stream.read(16) == b"SQLite format 3\x00"
+        is_database = stream.read(len(SQLITE)) == SQLITE
     files = [path, *(Path(f"{path}{ending}") for ending in BESIDE if is_database)]
-    return _files(path, [(file.name, file) for file in files if file.is_file()])
+    return _files(path, [(file.name, file) for file in files if file.is_file()], (), copies)
 
 
-def _folder(path: Path) -> Export:
+def _folder(path: Path, copies: Mapping[str, str]) -> Export:
     refused: list[Skipped] = []
     files = _regular_files(path, refused)
-    return _files(path, [(file.relative_to(path).as_posix(), file) for file in files], refused)
+    return _files(
+        path, [(file.relative_to(path).as_posix(), file) for file in files], refused, copies
+    )
 
 
 def _files(
-    path: Path, files: Iterable[tuple[str, Path]], refused: Iterable[Skipped] = ()
+    path: Path,
+    files: Iterable[tuple[str, Path]],
+    refused: Iterable[Skipped],
+    copies: Mapping[str, str],
 ) -> Export:
     """Files under their names, laid end to end."""
     members: list[ExportMember] = []
     offset = 0
-    for name, file in files:
+    for name, original in files:
+        file = Path(copies.get(str(original), original))
         size = file.stat().st_size
         opener, made_at = _file_opener(file), _modified_at(file)
         members.append(ExportMember(printable(name), size, offset, opener, made_at))

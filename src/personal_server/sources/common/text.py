@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import re
+from urllib.parse import urlsplit
 
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufeff]")
 _STRAY = "personal-server-stray-byte"
@@ -77,3 +78,11 @@ def one_line(text: str, longest: int = 1000) -> str:
 def or_none(text: str | None) -> str | None:
     """None instead of an empty string."""
     return text or None
+
+
+def host_of(url: str) -> str | None:
+    """The name of the site in an address on the web, if it can be read."""
+    try:
+        return or_none(urlsplit(url).hostname)
+    except ValueError:
+        return None

@@ -10,12 +10,12 @@ import re
 from collections.abc import Iterator
 from datetime import datetime
 from typing import cast
-from urllib.parse import urlsplit
 
 from personal_server.domain.source_item import Data, Json, SourceItem, SourceRecord, stable_id
 from personal_server.sources.common import json_values
 from personal_server.sources.common.errors import BadRecord
 from personal_server.sources.common.json_stream import Element
+from personal_server.sources.common.text import host_of
 from personal_server.sources.common.times import from_epoch, from_iso
 
 PLACE_ARRAYS = ("semanticSegments", "rawSignals")
@@ -34,16 +34,12 @@ def visit_records(element: Element) -> Iterator[SourceItem]:
     if microseconds is None or url is None:
         raise BadRecord("bad_record", "it has no time or no address")
     visited_at = from_epoch(microseconds / 1_000_000)
-    try:
-        host = urlsplit(url).hostname
-    except ValueError:
-        host = None
     data: Data = {
         "id": stable_id("vis", microseconds, url),
         "visited_at": visited_at,
         "title": json_values.line(value, "title"),
         "url": url,
-        "host": host,
+        "host": host_of(url),
         "transition": (json_values.line(value, "page_transition") or "unknown").lower(),
     }
     yield SourceRecord("browser_visits", data, element.position)

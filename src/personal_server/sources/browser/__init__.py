@@ -1,0 +1,1 @@
+"""What a browser keeps on a computer: history, bookmarks, downloads, searches."""

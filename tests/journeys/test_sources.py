@@ -104,6 +104,25 @@ QUESTIONS = (
         "imessage", "What did I say of the starter?", "search", {"query": "doubled"}, ("twice",)
     ),
     Question(
+        "apple_health",
+        "What was my heart rate on 4 March?",
+        "aggregate",
+        {
+            "stream": "measurements",
+            "metric": "max",
+            "field": "value",
+            "filter": {"kind": "heart_rate"},
+        },
+        ("63",),
+    ),
+    Question(
+        "apple_health",
+        "How far did I run?",
+        "aggregate",
+        {"stream": "workouts", "metric": "sum", "field": "distance_meters", "group_by": "kind"},
+        ("running", "5100"),
+    ),
+    Question(
         "browser",
         "What did I search for in March?",
         "query_records",

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from tests.sources.specimens import browser, imessage
+from tests.sources.specimens import apple_health, browser, imessage
 from tests.sources.specimens.databases import database
 
 WORDS = "A line of words, and some more of them, to be read by nobody. " * 100
@@ -91,6 +91,14 @@ def _texts(count: int) -> Iterator[bytes]:
 
 
 BULK: dict[str, tuple[str, Callable[[int], Iterator[str] | Iterator[bytes]]]] = {
+    "apple_health": (
+        "export.xml",
+        _run(
+            lambda n: apple_health.heart_rate("60", n).replace('"0"/>', f'"{WORDS}"/>'),
+            apple_health.HEAD,
+            "</HealthData>",
+        ),
+    ),
     "browser": ("History", _visits),
     "imessage": ("chat.db", _texts),
     "bank": (

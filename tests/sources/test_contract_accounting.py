@@ -105,12 +105,26 @@ def _in_browser(body: bytes) -> int:
     return len(re.findall(rb'<DT><A |"type": "url"', body))
 
 
+def _in_health(body: bytes) -> int:
+    """Elements that begin, but for those inside others; a file of another kind is one entry."""
+    if b"<HealthData" not in body and b"<gpx" not in body:
+        return 1
+    outside = re.sub(rb"(?s)(<Correlation )[^>]*>.*?</Correlation>", rb"\1", body)
+    names = rb"<(?:Record|Correlation|Workout|ActivitySummary|Me|ClinicalRecord|trkpt) "
+    return len(re.findall(names, outside))
+
+
 # For each source: the files that hold entries, how to count them, and the streams they become.
 COUNTED: dict[str, tuple[str, Callable[[bytes], int], frozenset[str]]] = {
     "bank": (
         r".*",
         lambda body: _lines(rb"<STMTTRN>")(body) if b"<OFX>" in body else body.strip().count(b"\n"),
         frozenset({"transactions"}),
+    ),
+    "apple_health": (
+        r".*",
+        _in_health,
+        frozenset({"measurements", "sleep", "workouts", "activity_days", "route_points"}),
     ),
     "browser": (
         r".*",

@@ -12,7 +12,7 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from personal_server.domain.source_item import SourceItem, SourceRecord
@@ -55,13 +55,14 @@ def test_an_entry_that_cannot_be_decoded_costs_no_other(
 ) -> None:
     path = as_folder(specimen(source), tmp_path)
     whole = read_path(path)
-    entries = entries_of(path)
+    entries = [
+        each for each in entries_of(path) if values_within(specimen(source)[each[0]], *each[1:])
+    ]
     if not entries:
         return  # databases only: of those test_a_row_that_is_not_utf_8 tells
     name, begin, end = data.draw(st.sampled_from(entries))
     spoiled = bytearray(specimen(source)[name])
     letters = values_within(specimen(source)[name], begin, end)
-    assume(letters)
     for at in data.draw(st.lists(st.sampled_from(letters), min_size=1, max_size=3)):
         spoiled[at] = 0xFF
     rest = read_path(as_folder({**specimen(source), name: bytes(spoiled)}, tmp_path))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from personal_server.domain.source_item import SourceItem
+from personal_server.sources.apple_health.reader import AppleHealthSource
 from personal_server.sources.bank import BankSource
 from personal_server.sources.browser.reader import BrowserSource
 from personal_server.sources.calendar.reader import CalendarSource
@@ -47,6 +48,7 @@ SOURCES: tuple[SourceReader, ...] = (
     MessagesSource(),
     CalendarSource(),
     ContactsSource(),
+    AppleHealthSource(),
     BrowserSource(),
     GoogleSource(),
     NotesSource(),

@@ -6,6 +6,7 @@ They are written by us. Where real files that others made can be had, `test_regi
 from __future__ import annotations
 
 from tests.sources.specimens import (
+    apple_health,
     bank,
     browser,
     calendar,
@@ -31,6 +32,7 @@ SPECIMENS: dict[str, Files] = {
     "slack": slack.FILES,
     "calendar": calendar.FILES,
     "contacts": contacts.FILES,
+    "apple_health": apple_health.FILES,
     "browser": browser.FILES,
     "google": google.FILES,
     "notes": notes.FILES,

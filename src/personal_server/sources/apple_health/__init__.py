@@ -1,0 +1,1 @@
+"""Apple Health: measurements, sleep, workouts, days and routes of an iPhone's export."""

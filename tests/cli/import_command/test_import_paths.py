@@ -119,7 +119,7 @@ def test_a_damaged_file_that_nobody_knows_ends_with_the_code_of_damage(
         ({"wide.txt": "Dear Sir".encode("utf-16")}, "UTF-16"),
         ({"a.csv": b"a,b\n1,2\n", "b": b"\x00", "c": b"\x01"}, "--as table"),
         ({"a.pdf": b"%PDF-1.4"}, "PDF"),
-        ({"a.json": b'{"a": [1,\n2]}'}, "JSON"),
+        ({"a.json": b"[1,\n2]"}, "JSON"),
         ({"letter.txt": b"Dear Sir"}, "--as table"),
     ],
 )

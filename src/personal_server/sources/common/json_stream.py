@@ -11,8 +11,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import BinaryIO, cast
+from dataclasses import dataclass, replace
+from typing import BinaryIO, Protocol, cast
 
 import orjson
 
@@ -30,12 +30,14 @@ _FAULTS = {
     "bad_record": "it is not valid JSON",
     "truncated": "the file ends in the middle of this entry",
     "too_large": "an entry is too large",
+    "unknown_record_type": "what stands beside the lists of this file is not read",
 }
 _LONGEST_BEGINNING_BYTES = 4096
 _MOST_BEGINNINGS = 50
 _STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 _TOKEN = re.compile(_STRING + rb'(?=\s*+[,:\]}])|["{}\[\]]', re.DOTALL)
 _FOLLOWED = re.compile(_STRING + rb"\s*+\S", re.DOTALL)
+_NO_LIST = re.compile(rb'\s*+:\s*+(?!\{|\[\s*+[{\]]|"FeatureCollection")\S', re.DOTALL)
 _SCALAR = rb"(?:" + _STRING + rb'|[^\s,:{}\[\]"]+)'
 _NAME = rb'("[^"\\]{0,100}")\s*:'
 _BEGINNING = re.compile(
@@ -67,11 +69,47 @@ def json_elements(
     """
     with member.open() as stream:
         for cut in cut_array(stream, frozenset(key.encode() for key in keys), deep=deep):
-            if cut.raw is not None:
-                yield _parsed(cut.raw, member, cut.offset, cut.key.decode(), cut.lead)
-            else:
-                where, position = member.where(cut.offset), member.offset + cut.offset
-                yield Skipped(where, cut.fault, _FAULTS[cut.fault], position)
+            yield _element(cut, member)
+
+
+def _element(cut: RawElement, member: ExportMember) -> Element | Skipped:
+    if cut.raw is not None:
+        return _parsed(cut.raw, member, cut.offset, decoded(cut.key), cut.lead)
+    where, position = member.where(cut.offset), member.offset + cut.offset
+    return Skipped(where, cut.fault, _FAULTS[cut.fault], position)
+
+
+def json_lists(member: ExportMember) -> Iterator[Element | Skipped]:
+    """The objects of the outermost array, or of every array of an outer object or one below it.
+
+    Shapes: `key` of an element is the name of its array, empty for the outermost.
+    """
+    with member.open() as stream:
+        for cut in _Cutter(stream, None, deep=False).cuts():
+            yield _element(cut, member)
+
+
+def json_objects(member: ExportMember) -> Iterator[Element | Skipped]:
+    """The objects of a file that holds one after the other, on however many lines."""
+    with member.open() as stream:
+        for cut in _Cutter(_Listed(stream), frozenset(), deep=False).cuts():
+            yield _element(replace(cut, offset=max(0, cut.offset - 1)), member)
+
+
+class _Listed:
+    """A stream between the brackets of an array."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._parts = iter((b"[", None, b"]"))
+        self._part = next(self._parts)
+        self._stream = stream
+
+    def read(self, size: int) -> bytes:
+        """The next bytes; none at the end."""
+        found = self._stream.read(size) if self._part is None else self._part or b""
+        if self._part is not None or not found:
+            self._part = next(self._parts, b"")
+        return found or (self.read(size) if self._part else b"")
 
 
 def json_lines(member: ExportMember) -> Iterator[Element | Skipped]:
@@ -134,14 +172,25 @@ def cut_array(
     return _Cutter(stream, keys, deep=deep).cuts()
 
 
-class _Cutter:
-    """How deep in which array the scan is, over the part of the file that is still needed."""
+class _Readable(Protocol):
+    """What bytes are read from."""
 
-    def __init__(self, stream: BinaryIO, keys: frozenset[bytes], *, deep: bool) -> None:
+    def read(self, size: int, /) -> bytes:
+        """The next bytes; none at the end."""
+        ...
+
+
+class _Cutter:
+    """How deep in which array the scan is, over the part of the file that is still needed.
+
+    Without `keys` every array of an outer object, or of an object in that, is meant.
+    """
+
+    def __init__(self, stream: _Readable, keys: frozenset[bytes] | None, *, deep: bool) -> None:
         self._stream = stream
         self._keys = keys
         self._deep = deep
-        alternatives = rb"|".join(map(re.escape, sorted(keys)))
+        alternatives = rb"|".join(map(re.escape, sorted(keys or ())))
         self._next_array = re.compile(rb'"(' + alternatives + rb')"\s*:\s*(?=\[)')
         self._buffer = b""
         self._offset: int = 0  # of the first byte in the buffer
@@ -154,6 +203,7 @@ class _Cutter:
         self._last = b""
         self._begin: int = -1  # where in the buffer the current object begins
         self._beginnings: set[bytes] = set()  # patterns of how the objects so far began
+        self._is_beside = False  # whether something stands beside the arrays
         self._lost = False  # whether the next beginning is being looked for
         self._damaged = False
 
@@ -167,6 +217,9 @@ class _Cutter:
             yield from self._scan()
         if self._open and not self._damaged:
             yield RawElement(self._offset + len(self._buffer), self._key, None, "truncated")
+        if self._is_beside:
+            end = self._offset + len(self._buffer)
+            yield RawElement(end, self._key, None, "unknown_record_type")
 
     def _refill(self) -> bool:
         """Forget what is not needed, and read on by as much as is still unfinished."""
@@ -191,8 +244,7 @@ class _Cutter:
                 token, at = found.group(), found.start()
                 if len(token) > 1:
                     self._at = found.end()
-                    if not self._within and (self._deep or len(self._open) == 1):
-                        self._last = token[1:-1]
+                    self._note(token)
                     continue
                 if token == b'"' and not _FOLLOWED.match(self._buffer, at):
                     self._at = at
@@ -206,6 +258,16 @@ class _Cutter:
             else:
                 self._at = max(self._at, len(self._buffer))
                 return
+
+    def _note(self, token: bytes) -> None:
+        """Remember a string outside of arrays: it may be the name of the next."""
+        if self._within:
+            return
+        if self._keys is None:
+            self._last = token[1:-1]
+            self._is_beside |= bool(_NO_LIST.match(self._buffer, self._at))
+        elif self._deep or len(self._open) == 1:
+            self._last = token[1:-1]
 
     def _is_misplaced(self, token: bytes, at: int) -> bool:
         """A bracket that closes none, a list among the objects, or an object for a name.
@@ -253,7 +315,10 @@ class _Cutter:
 
     def _enter(self, at: int) -> None:
         depth = len(self._open)
-        named = (self._deep or depth == 2) and self._last in self._keys
+        if self._keys is None:
+            named = depth in (2, 3) and self._open[:-1].count(b"{") == depth - 1
+        else:
+            named = (self._deep or depth == 2) and self._last in self._keys
         if not self._within and (depth == 1 or named):
             self._within, self._key = depth, self._last if named else b""
             self._lead = self._buffer[max(0, at - LEAD_BYTES) : at]

@@ -1,4 +1,4 @@
-"""The rows of CSV, JSON lines and SQLite files, one at a time, each with its place."""
+"""The rows of CSV, JSON and SQLite files, one at a time, each with its place."""
 
 from __future__ import annotations
 
@@ -19,26 +19,33 @@ from personal_server.sources.common.database import (
     opened,
 )
 from personal_server.sources.common.errors import ExportUnreadable
-from personal_server.sources.common.export import HEAD_BYTES, Export, ExportMember
-from personal_server.sources.common.json_stream import Element, json_lines
-from personal_server.sources.common.text import decoded, printable
+from personal_server.sources.common.export import Export, ExportMember
+from personal_server.sources.common.text import printable
 from personal_server.sources.tables.csv_file import CsvForm, charset_of, form_of, rows_of_csv
-
-_ALIKE = 0.6
+from personal_server.sources.tables.json_file import (
+    JsonForm,
+    form_of_json,
+    rows_of_json,
+    tables_of_json,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """One row: its cells by column, and where it begins."""
+    """One row: its cells by column, where it begins, and in which part of its file."""
 
     position: int
     where: str
     values: dict[str, Json]
+    part: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One table of a file; `key` is the primary key that the file itself declares."""
+    """One table of a file; `key` is the primary key that the file itself declares.
+
+    Shapes: `part` is the list of a file of JSON, whatever the table is called.
+    """
 
     name: str
     member: ExportMember
@@ -48,6 +55,8 @@ class Table:
     rows_before: int = 0
     stored: DatabaseTable | None = None
     form: CsvForm | None = None
+    json: JsonForm | None = None
+    part: str = ""
 
     @property
     def stream(self) -> str:
@@ -57,8 +66,9 @@ class Table:
     def rows(self) -> Iterator[TableRow | Skipped]:
         """All rows in their order."""
         match self.kind:
-            case "jsonl":
-                return _json_rows(self.member)
+            case "json":
+                rows = json_rows(self.member, self.json) if self.json else iter(())
+                return (row for row in rows if isinstance(row, Skipped) or row.part == self.part)
             case "sqlite":
                 return _database_rows(self, self.stored) if self.stored else iter(())
             case _:
@@ -66,8 +76,9 @@ class Table:
 
 
 def looks_like_table(head: bytes) -> bool:
-    """Whether the first bytes are those of a database, of JSON lines, or of equally wide rows."""
-    return is_database(head) or _is_json_lines(head) or _is_csv(head, is_called_table=False)
+    """Whether the first bytes are those of a database, of JSON, or of equally wide rows."""
+    is_known = is_database(head) or form_of_json(head) is not None
+    return is_known or _is_csv(head, is_called_table=False)
 
 
 def could_be_table(head: bytes) -> bool:
@@ -77,15 +88,6 @@ def could_be_table(head: bytes) -> bool:
 
 def _is_csv(head: bytes, *, is_called_table: bool) -> bool:
     return form_of(head, is_called_table=is_called_table) is not None
-
-
-def _is_json_lines(head: bytes) -> bool:
-    if b"\x00" in head:
-        return False
-    lines = [line for line in decoded(head).splitlines() if line.strip()]
-    whole = lines[:-1] if len(lines) > 1 and len(head) >= HEAD_BYTES else lines
-    objects = [line for line in whole[:20] if line.startswith("{") and line.endswith("}")]
-    return bool(objects) and len(objects) >= _ALIKE * len(whole[:20])
 
 
 def slug(name: str) -> str:
@@ -106,8 +108,11 @@ def tables_of(export: Export, member: ExportMember) -> list[Table]:
                 "The database is damaged, encrypted, or left in the middle of a change.",
                 unreadable.next_step,
             ) from None
-    if head.lstrip().startswith(b"{"):
-        return [Table(name, member, "jsonl", export)]
+    if found := form_of_json(head):
+        found, parts = tables_of_json(member, found)
+        if not parts:
+            raise ExportUnreadable("It holds no object that can be read.", "Look into it first.")
+        return [Table(part, member, "json", export, json=found, part=part) for part in parts]
     form = form_of(head, is_called_table=True)
     if form is None:
         raise ExportUnreadable(
@@ -130,10 +135,14 @@ def _csv_rows(member: ExportMember, form: CsvForm) -> Iterator[TableRow | Skippe
             yield TableRow(position, where, dict(zip(form.names, row.cells, strict=False)))
 
 
-def _json_rows(member: ExportMember) -> Iterator[TableRow | Skipped]:
-    for element in json_lines(member):
-        is_row = isinstance(element, Element)
-        yield TableRow(element.position, element.where, element.value) if is_row else element
+def json_rows(member: ExportMember, form: JsonForm) -> Iterator[TableRow | Skipped]:
+    """The rows of all tables of a file of JSON in their order."""
+    for row in rows_of_json(member, form):
+        if isinstance(row, Skipped):
+            yield row
+        else:
+            part, where, position, values = row
+            yield TableRow(position, where, values, part)
 
 
 def _database_tables(

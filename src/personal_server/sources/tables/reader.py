@@ -1,4 +1,4 @@
-"""Any table: CSV, JSON lines and SQLite, described by their own columns.
+"""Any table: CSV, JSON and SQLite, described by their own columns.
 
 There is no declaration to ship. The file is read once to learn its columns; from what they hold
 follow their types, the key, the time and the title, and what can be asked. Whoever imports may name
@@ -72,6 +72,7 @@ from personal_server.sources.tables.files import (
     Table,
     TableRow,
     could_be_table,
+    json_rows,
     left_out,
     looks_like_table,
     slug,
@@ -99,12 +100,12 @@ class TableSource:
     declaration: Data = declaration(
         "table",
         "Your own tables",
-        "CSV, JSON lines and SQLite, as their columns describe them.",
+        "CSV, JSON and SQLite, as their columns describe them.",
         [],
     )
     how_to_export = (
-        "Any .csv, .tsv, .jsonl or SQLite file, one at a time. Look first with --dry-run; name the "
-        "columns with --key, --time and --title where the guess is wrong."
+        "Any .csv, .tsv, .json, .jsonl, .geojson or SQLite file, one at a time. Look first with "
+        "--dry-run; name the columns with --key, --time and --title where the guess is wrong."
     )
 
     def recognize(self, export: Export) -> Claim | None:
@@ -162,13 +163,33 @@ class FittedTable:
             if member.name not in {fit.table.member.name for fit in self._fits} | logs:
                 yield Skipped(member.name, "bad_record", "it holds no table", member.offset)
             yield from left_out(export, member)
-            for fit in self._fits:
-                if fit.table.member.name == member.name:
-                    rows = fit.read(export.zone)
-                    # A row without a key is itself however often it comes.
-                    yield from without_repeats(rows) if fit.key else rows
+            fits = [fit for fit in self._fits if fit.table.member.name == member.name]
+            if fits and (form := fits[0].table.json):
+                rows = json_rows(member, form)  # of all in one pass, so that positions rise
+                yield from without_repeats(_mixed(fits, rows, export.zone))
+                return
+            for fit in fits:
+                rows = fit.read(export.zone)
+                # A row without a key is itself however often it comes.
+                yield from without_repeats(rows) if fit.key else rows
 
         return beginning_at(start, each_member(export, read_member))
+
+
+def _mixed(
+    fits: list[_Fit], rows: Iterator[TableRow | Skipped], zone: tzinfo
+) -> Iterator[SourceItem]:
+    """The rows of several tables in the order of their file, as the records of each."""
+    by_part = {fit.table.part: fit for fit in fits}
+    alike: dict[str, dict[str, int]] = {part: {} for part in by_part}
+    for fit in fits:
+        yield from fit.beyond()
+    for row in rows:
+        if isinstance(row, Skipped):
+            yield row
+            BOOKMARK.after(row.position)
+        elif row.part in by_part:
+            yield from by_part[row.part].items(row, zone, alike[row.part])
 
 
 def _logs(export: Export) -> set[str]:
@@ -260,17 +281,24 @@ class _Fit:
     def read(self, zone: tzinfo) -> Iterator[SourceItem]:
         """The rows as records; times without a zone are of that one."""
         alike: dict[str, int] = {}
-        if self.has_more_columns:
-            reason = f"its columns beyond the first {MOST_COLUMNS} are left out"
-            first = self.table.member.offset + self.table.rows_before
-            yield Skipped(self.table.name, "too_large", reason, first)
+        yield from self.beyond()
         for row in self.table.rows():
             if isinstance(row, Skipped):
                 yield row
                 BOOKMARK.after(row.position)
             else:
-                build = partial(self._records, row, zone, alike)
-                yield from one_record(row.where, row.position, build)
+                yield from self.items(row, zone, alike)
+
+    def beyond(self) -> Iterator[Skipped]:
+        """A report of columns that are too many."""
+        if self.has_more_columns:
+            reason = f"its columns beyond the first {MOST_COLUMNS} are left out"
+            first = self.table.member.offset + self.table.rows_before
+            yield Skipped(self.table.name, "too_large", reason, first)
+
+    def items(self, row: TableRow, zone: tzinfo, alike: dict[str, int]) -> Iterator[SourceItem]:
+        """One row as a record; `alike` counts the rows of equal content so far."""
+        return one_record(row.where, row.position, partial(self._records, row, zone, alike))
 
     def _records(self, row: TableRow, zone: tzinfo, alike: dict[str, int]) -> list[SourceItem]:
         data: Data = {}

@@ -114,6 +114,40 @@ def _in_health(body: bytes) -> int:
     return len(re.findall(names, outside))
 
 
+def _in_chatgpt(body: bytes) -> int:
+    """Conversations, the messages in them that say something, and the files of those."""
+    total = 0
+    for conversation in json.loads(body):
+        nodes = conversation["mapping"].values()
+        messages = [node["message"] for node in nodes if node["message"]]
+        files = {
+            found
+            for message in messages
+            for found in re.findall(r"file-(?!service)\w+", json.dumps(message))
+        }
+        total += 1 + sum(any(m["content"].get("parts", ())) for m in messages) + len(files)
+    return total
+
+
+def _in_claude(body: bytes) -> int:
+    """Conversations, messages and files; projects and documents; memories, each of its own."""
+    whole: Any = json.loads(body)
+    lists = ("chat_messages", "attachments", "files", "docs")
+    inside = sum(len(each) for each in _named(whole, lists))
+    memories = [len(each["project_memories"]) for each in whole if "project_memories" in each]
+    return inside + (len(whole) if body.startswith(b"[") else 1) + sum(memories)
+
+
+def _in_google(body: bytes) -> int:
+    """Cells of a page; entries of lists, and each point of a path."""
+    if body.startswith(b"<html"):
+        return body.count(b'<div class="outer-cell')
+    whole: Any = json.loads(body)
+    names = ("Browser History", "locations", "timelineObjects", "semanticSegments", "rawSignals")
+    lists: list[Any] = [whole] if body.startswith(b"[") else _named(whole, names)
+    return sum(len(entry.get("timelinePath", "1")) for each in lists for entry in each)
+
+
 # For each source: the files that hold entries, how to count them, and the streams they become.
 COUNTED: dict[str, tuple[str, Callable[[bytes], int], frozenset[str]]] = {
     "bank": (
@@ -136,6 +170,33 @@ COUNTED: dict[str, tuple[str, Callable[[bytes], int], frozenset[str]]] = {
         _lines(rb"^BEGIN:V(EVENT|TODO|JOURNAL|FREEBUSY)"),
         frozenset({"events", "tasks", "journal", "busy_times"}),
     ),
+    "chatgpt": (
+        r"conversations\.json",
+        _in_chatgpt,
+        frozenset({"conversations", "messages", "attachments"}),
+    ),
+    "claude": (
+        r"(?!users).*\.json",
+        _in_claude,
+        frozenset(
+            {"conversations", "messages", "attachments", "projects", "documents", "memories"}
+        ),
+    ),
+    "google": (
+        r".*",
+        _in_google,
+        frozenset(
+            {
+                "youtube_watches",
+                "youtube_searches",
+                "activity",
+                "browser_visits",
+                "location_points",
+                "location_visits",
+                "location_trips",
+            }
+        ),
+    ),
     "contacts": (r".*\.vcf", _lines(rb"^BEGIN:VCARD"), frozenset({"contacts"})),
     "imessage": (
         r".*\.db",
@@ -156,7 +217,12 @@ COUNTED: dict[str, tuple[str, Callable[[bytes], int], frozenset[str]]] = {
         frozenset({"messages"}),
     ),
     "telegram": (r".*\.json", _objects("messages"), frozenset({"messages"})),
+    "whatsapp": (r".*\.txt", _lines(rb"^(?:\xe2\x80\x8e)?\[\d"), frozenset({"messages"})),
 }
+
+
+def test_the_entries_of_every_source_are_counted() -> None:
+    assert COUNTED.keys() == SPECIMENS.keys()
 
 
 @pytest.mark.parametrize("key", sorted(COUNTED))

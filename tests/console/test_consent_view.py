@@ -106,6 +106,20 @@ def test_the_four_kinds_of_authorship_never_stand_inside_each_other(
     assert reader.open == []
 
 
+def test_fields_that_their_declaration_calls_sensitive_are_marked(
+    house: Household, browser: Browser
+) -> None:
+    raw = json.loads(json.dumps(MAIL))
+    raw["declaration_version"] = "2099-01-02"
+    raw["streams"][0]["schema"]["properties"]["subject"]["x_pdpp_sensitive"] = True
+    house.declare(raw)
+    house.connect("cin_marked", "mail", MAIL_SOURCE, "Marked")
+    house.fill("cin_marked", "messages", [{"id": "1", "sent_at": "2024-01-01", "subject": "x"}])
+    request = mail_request(instance_ids=["cin_marked"], fields=["subject"])
+    page = browser.get(house.ask(request))
+    assert re.findall(r"<li>([^<]*) <span[^>]*>· sensitive", page.text) == ["subject"]
+
+
 def test_hostile_names_and_values_of_sources_are_text_too(
     house: Household, browser: Browser
 ) -> None:

@@ -199,6 +199,7 @@ class FieldView:
     words: str
     fixed: bool
     chosen: bool
+    sensitive: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -459,6 +460,7 @@ def _fields(
             words=field_words(name),
             fixed=name in floor,
             chosen=name in chosen,
+            sensitive=stream.stream.properties[name].is_sensitive,
         )
         for name in stream.fields
     )

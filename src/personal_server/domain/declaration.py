@@ -51,6 +51,11 @@ class Property:
         """A blob field holds a reference to bytes.  Source: docs/contract/resource-server.md 12."""
         return self.type == "blob" or self.name == "blob_ref"
 
+    @property
+    def is_sensitive(self) -> bool:
+        """Its declaration says that it tells more of a person than most fields do."""
+        return self.schema.get("x_pdpp_sensitive") is True
+
 
 @dataclass(frozen=True, slots=True)
 class View:

@@ -49,9 +49,9 @@ def main(reads: int = 2_000) -> int:
             used = dict.fromkeys(kinds, 0.0)
             for _ in range(reads // BLOCK):
                 for kind, present in kinds.items():
-                    before = Idleness.of(running.pid).processor_seconds
+                    before = Idleness.of(running).processor_seconds
                     taken[kind] += [_read(connection, present) for _ in range(BLOCK)]
-                    used[kind] += Idleness.of(running.pid).processor_seconds - before
+                    used[kind] += Idleness.of(running).processor_seconds - before
             resident = running.resident_bytes / 2**20
     medians = {kind: statistics.median(times) / 1e6 for kind, times in taken.items()}
     costs = {kind: 1e3 * seconds / reads for kind, seconds in used.items()}

@@ -217,7 +217,6 @@ COUNTED: dict[str, tuple[str, Callable[[bytes], int], frozenset[str]]] = {
         frozenset({"messages"}),
     ),
     "telegram": (r".*\.json", _objects("messages"), frozenset({"messages"})),
-    "whatsapp": (r".*\.txt", _lines(rb"^(?:\xe2\x80\x8e)?\[\d"), frozenset({"messages"})),
 }
 
 

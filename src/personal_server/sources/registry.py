@@ -218,8 +218,8 @@ def _unknown(head: bytes) -> tuple[str, str]:
         return f"{known[0]}, which no source reads.", known[1]
     if head.lstrip().startswith((b"{", b"[")):
         return (
-            "It is JSON of a form that no source knows.",
-            "One object a line can be read: save it so, and import that.",
+            "It is JSON without any object, or none that can be read.",
+            "A list of objects, or one object a line, can be read: save it so, and import that.",
         )
     if could_be_table(head):
         return (

@@ -316,6 +316,7 @@ async def test_the_document_of_mcp_has_no_logo(real: Real) -> None:
         "resource_policy_uri",
         "resource_tos_uri",
         "authorization_details_types_supported",
+        "dpop_signing_alg_values_supported",
         "dpop_bound_access_tokens_required",
     }
     async with real_door(real, "mine") as (_, http):

@@ -228,7 +228,8 @@ def rows_of_csv(member: ExportMember, form: CsvForm) -> Iterator[CsvRow]:
     at = len(codecs.BOM_UTF16_LE) if form.charset in _WIDE.values() else 0
     left_to_pass, reread, torn_at = form.before + form.has_header, 0, -1
     if form.before:
-        reason = f"{form.before} lines stand before the names of the columns"
+        count = "1 line stands" if form.before == 1 else f"{form.before} lines stand"
+        reason = f"{count} before the names of the columns"
         yield CsvRow(at, (), "before_header", reason)
     while True:
         with member.open(at) as stream:

@@ -346,7 +346,8 @@ class _Path:
             return False
         if self.command.options.yes:
             return True
-        words().print(f"  {count} stored before are not in it. Delete them? [y/N] ", end="")
+        question = f"  Stored before and not in it: {count}. Delete? [y/N] "
+        words().print(question, end="", markup=False)
         return sys.stdin.readline().strip().lower() in ("y", "yes")
 
     def _finished(

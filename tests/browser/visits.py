@@ -14,7 +14,13 @@ from personal_server.consent.credentials import secret_hash
 from personal_server.domain.disclosure import DENIED, SERVED, DisclosureEntry
 from personal_server.granting.audit import Acting
 from personal_server.granting.decisions import Granting
-from personal_server.storage.authorization import AuditRow, ClientRow, RequestRow
+from personal_server.storage.authorization import (
+    AuditRow,
+    CanaryRow,
+    ClientRow,
+    ReadingAlarmRow,
+    RequestRow,
+)
 from tests.browser.site import Owner, Site
 from tests.console.household import DAY, HOME, bank_request, mail_request
 
@@ -30,6 +36,7 @@ PAGES = (
     "access",
     "access-one",
     "sources",
+    "canaries",
     "disclosures",
     "apps",
     "sign-ins",
@@ -105,12 +112,14 @@ def prepare(site: Site) -> dict[str, str]:
     held_id = _held(site, now_ns, f"ar_held_{first}")
     if not known:
         site.server.stores.disclosures.append_disclosures(_reads(site, held_id, now_ns))
+        _read_what_was_planted(site, held_id, now_ns)
     asked = _ask_all(site, now_ns, first)
     pages = {
         "home": "/owner/",
         "access": "/owner/access",
         "access-one": f"/owner/access/{held_id}",
         "sources": "/owner/sources",
+        "canaries": "/owner/canaries",
         "disclosures": "/owner/disclosures",
         "apps": "/owner/clients",
         "sign-ins": "/owner/sign-ins",
@@ -118,6 +127,30 @@ def prepare(site: Site) -> dict[str, str]:
         "not-found": "/owner/nothing",
     }
     return {name: site.origin + path for name, path in {**asked, **pages}.items()}
+
+
+def _read_what_was_planted(site: Site, held_id: str, now_ns: int) -> None:
+    at_ns = now_ns - DAY // 12
+    planted = CanaryRow(
+        connection_id=HOME,
+        stream="messages",
+        key="m_5f0c91d2",
+        planted_at_ns=now_ns - 30 * DAY,
+        disclosed_at_ns=at_ns,
+        disclosed_to=held_id,
+    )
+    alarm = ReadingAlarmRow(
+        alarm_id="ral_canary",
+        held_id=held_id,
+        client_id="cli_notes",
+        rule="canary",
+        at_ns=at_ns,
+        detail={"stream": "messages"},
+        paused=False,
+    )
+    with site.server.stores.authorization.write() as writer:
+        writer.insert(planted)
+        writer.insert(alarm)
 
 
 def mail_wanted() -> list[dict[str, object]]:

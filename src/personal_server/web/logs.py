@@ -14,11 +14,8 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
-
-import structlog
 
 _SECRET = re.compile(
     r"pdpp_(?:at|rt|ac|dc|ol|is)_[A-Za-z0-9_-]+|urn:ietf:params:oauth:request_uri:[A-Za-z0-9_-]+|(?<=/)~[A-Za-z0-9_-]{22}"
@@ -45,12 +42,8 @@ def places_of(error: BaseException) -> str:
     return " < ".join(f"{Path(f.filename).name}:{f.lineno}" for f in reversed(frames))
 
 
-def _masking(_: object, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    return {k: mask_secrets(v) if isinstance(v, str) else v for k, v in event.items()}
-
-
 class _MaskingFilter(logging.Filter):
-    """The same rule for lines of libraries."""
+    """Masks what a line says, whoever wrote it."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         record.msg, record.args = mask_secrets(record.getMessage()), None
@@ -102,14 +95,3 @@ def configure_logging(level: str, handler: logging.Handler | None = None) -> Non
     logging.basicConfig(level=threshold, handlers=[handler], force=True)
     for chatty in CHATTY:
         logging.getLogger(chatty).setLevel(max(threshold, logging.WARNING))
-    structlog.configure(
-        processors=[
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            _masking,
-            structlog.processors.KeyValueRenderer(key_order=["timestamp", "level", "event"]),
-        ],
-        wrapper_class=structlog.make_filtering_bound_logger(threshold),
-        logger_factory=structlog.PrintLoggerFactory(file=sys.stderr),
-        cache_logger_on_first_use=True,
-    )

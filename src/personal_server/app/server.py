@@ -474,7 +474,7 @@ def _background(
     background = BackgroundTasks(stores.clock)
     background.register("disk", FLUSH_SECONDS, stores.database.probe)
     background.register("uses", FLUSH_SECONDS, resolver.uses.flush, at_stop=True)
-    background.register("first uses", FIRST_USES_SECONDS, resolver.uses.flush_first)
+    background.register("first_uses", FIRST_USES_SECONDS, resolver.uses.flush_first)
     background.register(
         "sweeping",
         SWEEP_SECONDS,

@@ -7,10 +7,11 @@ that cannot be written ends the command.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -51,6 +52,7 @@ from personal_server.domain.declaration_document import parse_declaration
 from personal_server.domain.source_item import Data, Skipped
 from personal_server.errors import PersonalServerError
 from personal_server.sources.common.errors import BadRecord, ExportError
+from personal_server.sources.common.export import ARCHIVES, name_of_parts
 from personal_server.sources.reader_process import (
     PathContents,
     ProcessReading,
@@ -68,9 +70,12 @@ DAMAGE = frozenset(
         "too_large",
         "too_costly",
         "unreadable_folder",
+        "unreadable_part",
     }
 )
 UNREADABLE = frozenset({"unreadable", "costly"})
+# Google names all parts of an export by the second in which it was asked for.
+_TAKEOUT_PART = re.compile(r"(takeout-\d{8}T\d{6}Z)(?:-\d+)*-\d{3}\.(?:zip|tgz)", re.IGNORECASE)
 SHOWN_EXAMPLES = 3
 
 
@@ -119,7 +124,7 @@ def import_command(
         dry_run: Annotated[bool, Parameter(negative="")] = False,
         json: Annotated[bool, Parameter(negative="")] = False,
     ) -> int:
-        """Import exports: files, folders or zips as they were downloaded, or your own export.
+        """Import exports: files, folders, zips or tgz as they were downloaded, or your own export.
 
         Parameters
         ----------
@@ -155,7 +160,7 @@ def import_command(
             run = _Import(
                 reader, wanted, connection, opener, ImportReport(), json, options, is_plain
             )
-            done = run.each(archives_first(paths))
+            done = run.each(whole_exports(archives_first(paths)))
         if json:
             print_json(done.as_json())
         return done.exit_code
@@ -196,12 +201,24 @@ def _check_reader(reader: ReaderProcess, connector_key: str | None) -> None:
 
 
 def archives_first(paths: Sequence[Path]) -> Iterator[Path]:
-    """The zips that lie in a folder count as named; so may the parts of a split export."""
-    for path in paths:
-        packed = sorted(path.expanduser().glob("*.zip")) if path.expanduser().is_dir() else []
+    """The archives that lie in a folder count as named."""
+    for path in (each.expanduser() for each in paths):
+        inside = sorted(path.iterdir()) if path.is_dir() else []
+        packed = [each for each in inside if each.name.lower().endswith(ARCHIVES)]
         yield from packed
-        if not packed or any(each.suffix != ".zip" for each in path.expanduser().iterdir()):
+        if not packed or len(packed) < len(inside):
             yield path
+
+
+def whole_exports(paths: Iterable[Path]) -> list[tuple[Path, ...]]:
+    """Each path by itself, and the parts of one Takeout together, in the order of their numbers."""
+    exports: dict[str, list[Path]] = {}
+    for path in paths:
+        part = _TAKEOUT_PART.fullmatch(path.name)
+        known = exports.setdefault(part[1].lower() if part else f"/{path}", [])
+        if path not in known:
+            known.append(path)
+    return [tuple(sorted(each, key=lambda path: path.name)) for each in exports.values()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,10 +234,10 @@ class _Import:
     options: TableOptions
     is_plain: bool  # nothing was chosen, which an own export needs
 
-    def each(self, paths: Iterable[Path]) -> ImportReport:
-        """Import all paths. Raises: CommandError for options that fit none; StorageUnavailable."""
-        for path in paths:
-            _Path(path.expanduser(), self).run()
+    def each(self, exports: Iterable[tuple[Path, ...]]) -> ImportReport:
+        """Import all. Raises: CommandError for options that fit none; StorageUnavailable."""
+        for path, *further_parts in exports:
+            _Path(path, tuple(further_parts), self).run()
             while self.reader.faults:
                 fault = self.reader.faults.pop()
                 words().print(f"  The reader met a fault of its own, please report it: {fault}.")
@@ -229,9 +246,10 @@ class _Import:
 
 @dataclass(frozen=True, slots=True)
 class _Path:
-    """The import of one path."""
+    """The import of one path, or of the first with the further parts of its export."""
 
     path: Path
+    further_parts: tuple[Path, ...]
     command: _Import
 
     def run(self) -> None:
@@ -240,7 +258,8 @@ class _Path:
             if is_own_export(self.path):
                 self._restore()
                 return
-            contents = self.command.reader.look(self.path, self.command.wanted)
+            wanted = replace(self.command.wanted, further_parts=self.further_parts)
+            contents = self.command.reader.look(self.path, wanted)
             for reading in contents.readings:
                 self._import(reading, contents)
             rest = UnreadFiles(self.path, contents.unread)
@@ -248,18 +267,22 @@ class _Path:
                 self.command.done.unread.append(rest)
                 print_unread(rest, words())
         except BadRecord as bad:
-            sentence = f"{self.path.name}: {bad.reason}."
+            sentence = f"{self._name}: {bad.reason}."
             self._fail(Failure("usage", sentence, "Name another column."))
         except ExportError as error:
             self._refuse(error)
 
+    @property
+    def _name(self) -> str:
+        return name_of_parts((self.path, *self.further_parts))
+
     def _restore(self) -> None:
         """An export of this program says itself which accounts it holds."""
         if not self.command.is_plain:
-            sentence = f"{self.path.name}: an export of this program is imported as it is."
+            sentence = f"{self._name}: an export of this program is imported as it is."
             self._fail(Failure("usage", sentence, "Leave the options out."))
             return
-        words().print(plain(f"{self.path.name}: Your own export"))
+        words().print(plain(f"{self._name}: Your own export"))
         total_bytes = self.path.stat().st_size
         try:
             with open_own_export(self.path) as export:
@@ -296,7 +319,7 @@ class _Path:
             print_not_revived(export, console())
 
     def _refuse(self, error: ExportError) -> None:
-        sentence = f"{self.path.name}: {error.sentence}"
+        sentence = f"{self._name}: {error.sentence}"
         self._fail(Failure(error.code, sentence, error.next_step))
 
     def _fail(self, failure: Failure) -> None:
@@ -307,10 +330,10 @@ class _Path:
 
     def _import(self, reading: ProcessReading, contents: PathContents) -> None:
         if self.command.options.replace and not reading.connector_key.startswith(OWN_FILE_PREFIX):
-            sentence = f"{self.path.name}: only a table of your own can be the whole."
+            sentence = f"{self._name}: only a table of your own can be the whole."
             self._fail(Failure("usage", sentence, "Import it without --replace."))
             return
-        words().print(plain(f"{self.path.name}: {_heading(reading)}"))
+        words().print(plain(f"{self._name}: {_heading(reading)}"))
         try:
             self.command.done.reports.append(self._report(reading, contents))
         except ExportError as error:
@@ -463,7 +486,7 @@ _UNREAD = {
     "unknown": "that no source knows",
     "unreadable": "that cannot be read: copy or download it again",
     "costly": "that takes too long or too much memory to look at",
-    "archives": "that is a zip further inside: import it by its name",
+    "archives": "that is an archive further inside: unpack it, and import what was in it",
     "wide": "in UTF-16: save it as UTF-8",
     "tables": "that is a table: import it by itself, or add `--as table`",
 }
@@ -552,7 +575,7 @@ def tally_json(tally: ImportTally, refused: Sequence[Skipped], *, stored: bool) 
         }
         for code, count, examples in _skipped(tally, refused)
     ]
-    unfinished = bool(DAMAGE & tally.skipped_count.keys())
+    unfinished = not DAMAGE.isdisjoint(each["code"] for each in skipped)
     span = {"earliest": tally.earliest, "latest": tally.latest}
     return {"streams": streams, "span": span, "skipped": skipped, "unfinished": unfinished}
 

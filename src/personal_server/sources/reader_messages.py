@@ -32,7 +32,8 @@ class Message(msgspec.Struct, array_like=True, tag=True):
 class Look(Message):
     """Say who reads what of a path.
 
-    `costly` are the places not to be tried again; `copies` the files read in place of others.
+    `costly` are the places not to be tried again; `copies` the files read in place of others;
+    `further_parts` of an export that was cut into archives.
     """
 
     path: str
@@ -41,6 +42,7 @@ class Look(Message):
     zone: str
     costly: list[str]
     copies: dict[str, str]
+    further_parts: list[str]
 
 
 class Read(Message):

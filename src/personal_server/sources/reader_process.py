@@ -86,12 +86,14 @@ _REFUSALS: Mapping[str, type[ExportError]] = {
 class Wanted:
     """How the owner wants a path to be read.
 
-    Shapes: `columns` of a table: its key, its time, its title; `zone` is the name of one.
+    Shapes: `columns` of a table: its key, its time, its title; `zone` is the name of one;
+        `further_parts` of an export whose first part is the path.
     """
 
     connector_key: str | None = None
     columns: tuple[str | None, str | None, str | None] = (None, None, None)
     zone: str = "UTC"
+    further_parts: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +144,7 @@ class ReaderProcess:
                 wanted.zone,
                 known,
                 self._copies_under(path),
+                [str(each) for each in wanted.further_parts],
             )
             try:
                 reply = self._running().ask(request)
@@ -255,7 +258,8 @@ class ProcessReading:
 
     def facts(self) -> Data:
         """What identifies the files that were read."""
-        return file_facts(self.path, self.seen.files, self.seen.total_bytes)
+        parts = (self.path, *self.wanted.further_parts)
+        return file_facts(parts, self.seen.files, self.seen.total_bytes)
 
 
 def _too_costly() -> ExportTooCostly:

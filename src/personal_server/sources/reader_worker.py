@@ -19,7 +19,7 @@ from zoneinfo import ZoneInfo
 from personal_server.domain.source_item import Skipped, SourceBlob, SourceItem, SourceRecord
 from personal_server.sources.common.bookmark import BOOKMARK, parse_place
 from personal_server.sources.common.errors import BadRecord, ExportError, MemberDamaged
-from personal_server.sources.common.export import Export, open_export
+from personal_server.sources.common.export import Export, open_export, open_parts
 from personal_server.sources.confinement import Limits, confine
 from personal_server.sources.reader_messages import (
     BlobFacts,
@@ -81,7 +81,7 @@ class ReaderWorker:
         BOOKMARK.watch(self._slate, map(parse_place, request.costly))
         self._opened.close()
         try:
-            export = self._opened.enter_context(open_export(Path(request.path), request.copies))
+            export = self._opened.enter_context(_export(request))
             export = replace(export, zone=ZoneInfo(request.zone))
             self._readings = _readings(export, request)
         except ExportError as error:
@@ -121,6 +121,12 @@ class ReaderWorker:
                 left -= len(chunk)
         if left:
             raise MemberDamaged  # it was longer when its digest was taken
+
+
+def _export(request: Look) -> Export:
+    if request.further_parts:
+        return open_parts([Path(each) for each in (request.path, *request.further_parts)])
+    return open_export(Path(request.path), request.copies)
 
 
 def _readings(export: Export, request: Look) -> tuple[Reading, ...]:

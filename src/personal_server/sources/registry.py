@@ -22,7 +22,7 @@ from personal_server.sources.common.errors import (
     ExportTooCostly,
     MemberDamaged,
 )
-from personal_server.sources.common.export import Export, ExportMember
+from personal_server.sources.common.export import ARCHIVES, Export, ExportMember
 from personal_server.sources.common.source import Claim, SourceReader
 from personal_server.sources.contacts import ContactsSource
 from personal_server.sources.google.reader import GoogleSource
@@ -58,6 +58,7 @@ SOURCES: tuple[SourceReader, ...] = (
 UNGUIDED = Guidance()
 SEE_SOURCES = "See `pdpp sources` for what can be read."
 _LOOKED_AT = 100
+_PACKED = (".zip", ".tgz", ".gz")
 _WIDE = (BOM_UTF16_LE, BOM_UTF16_BE)
 
 
@@ -140,7 +141,7 @@ def unread_of(export: Export, readers: Sequence[Export]) -> dict[str, list[str]]
     named = export.path.is_dir()
     sorts: dict[str, list[str]] = {}
     for member in export.without(readers):
-        own_import = member.suffix == ".zip" and named and "/" not in member.name
+        own_import = member.name.lower().endswith(ARCHIVES) and named and "/" not in member.name
         if member.size_bytes and not own_import:
             sorts.setdefault(_sort_of(member), []).append(member.name)
     return sorts
@@ -155,7 +156,7 @@ def _sort_of(member: ExportMember) -> str:
         return "costly"
     except MemberDamaged:
         head = b""
-    if member.suffix == ".zip":
+    if member.suffix in _PACKED:
         return "archives"
     if could_be_table(head) if member.suffix in SUFFIXES else looks_like_table(head):
         return "tables"
@@ -177,9 +178,9 @@ def _unrecognized(export: Export) -> ExportError:
     elif not filled:
         sentence = "There is nothing in it."
         next_step = "Download or copy the export again, and look into it first."
-    elif all(member.suffix == ".zip" for member in filled):
-        sentence = "It holds only other zip files."
-        next_step = "Unpack it and import the zip files inside."
+    elif all(member.suffix in _PACKED for member in filled):
+        sentence = "It holds only other archives, further in than is looked."
+        next_step = "Unpack it and import the archives inside."
     elif not heads:
         sentence = "Its files cannot be read."
         next_step = "Check that your user may read them, or copy them again."

@@ -228,7 +228,7 @@ def _chat_name(member: ExportMember, export: Export) -> str | None:
         name = path.parent.name
     else:
         alone = sum("/" not in each.name and _is_unnamed(each) for each in export.members) == 1
-        is_folder = export.archive is not None or export.path.is_dir()
+        is_folder = export.is_packed or export.path.is_dir()
         name = export.path.stem if is_folder and alone else ""
     return _EXPORT_NAME.sub("", name).strip()[:LONGEST_CHAT_NAME] or None
 

@@ -10,7 +10,7 @@ from personal_server.collecting import imports, ingest
 from tests.cli.import_machine import Machine
 from tests.sources.specimens import SPECIMENS
 from tests.sources.specimens.bank import BANK
-from tests.sources.specimens.files import as_folder, as_zip
+from tests.sources.specimens.files import as_folder, as_tgz, as_zip
 from tests.sources.specimens.mail import MAIL
 
 PDF_SHA256 = hashlib.sha256(b"%PDF-1.4\n").hexdigest()
@@ -184,6 +184,43 @@ def test_the_zips_of_a_split_export_are_read_from_their_folder(
     as_zip({"january.ofx": BANK}, tmp_path / "takeout-002.zip")
     _, printed = machine.run("import", tmp_path)
     assert [each["connector_key"] for each in printed["imports"]] == ["mail", "bank"]
+
+
+PARTS = "takeout-20260101T120000Z-001.zip", "takeout-20260101T120000Z-002.tgz"
+
+
+@pytest.mark.parametrize("in_a_folder", [True, False])
+def test_the_parts_of_one_takeout_are_one_export(
+    machine: Machine, tmp_path: Path, in_a_folder: bool
+) -> None:
+    files = SPECIMENS["telegram"]
+    (text,) = (name for name in files if name.endswith(".json"))
+    as_zip({"Inbox": MAIL, text: files[text]}, tmp_path / PARTS[0])
+    pictures = {name: body for name, body in files.items() if name != text}
+    as_tgz({"january.ofx": BANK} | pictures, tmp_path / PARTS[1])
+    named = [tmp_path] if in_a_folder else [tmp_path / each for each in reversed(PARTS)]
+    whole = as_zip(files, tmp_path.parent / f"{tmp_path.name}.zip")
+    (alone,) = Machine().run("import", whole)[1]["imports"]
+    _, printed = machine.run("import", *named)
+    reports = {each["connector_key"]: each for each in printed["imports"]}
+    assert reports.keys() == {"mail", "bank", "telegram"}
+    assert len(printed["imports"]) == 3
+    assert reports["telegram"]["streams"] == alone["streams"]  # with the files of the other part
+    assert reports["telegram"]["skipped"] == alone["skipped"]
+    assert reports["mail"]["receipt"]["name"] == f"{PARTS[0]} to {PARTS[1]} (2 parts)"
+    _, again = machine.run("import", *named)
+    assert {t["new"] for each in again["imports"] for t in each["streams"].values()} == {0}
+
+
+def test_a_part_that_was_cut_is_named_and_costs_no_other(machine: Machine, tmp_path: Path) -> None:
+    as_zip({"Inbox": MAIL}, tmp_path / PARTS[0])
+    cut = as_tgz({"january.ofx": BANK}, tmp_path / PARTS[1])
+    cut.write_bytes(cut.read_bytes()[:-40])
+    code, printed = machine.run("import", tmp_path)
+    (report,) = printed["imports"]
+    assert (code, report["connector_key"], report["unfinished"]) == (65, "mail", True)
+    assert report["skipped"][0]["code"] == "unreadable_part"
+    assert report["skipped"][0]["examples"][0]["where"] == PARTS[1]
 
 
 def test_files_that_nobody_knows_are_named(

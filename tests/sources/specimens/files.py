@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import tarfile
 import zipfile
 from datetime import UTC, datetime
 from pathlib import Path
@@ -34,4 +36,14 @@ def as_zip(files: Files, path: Path) -> Path:
             entry = zipfile.ZipInfo(name, WRITTEN_AT.timetuple()[:6])
             entry.compress_type = zipfile.ZIP_DEFLATED
             archive.writestr(entry, content)
+    return path
+
+
+def as_tgz(files: Files, path: Path) -> Path:
+    """The files in a tar packed with gzip, in their order."""
+    with tarfile.open(path, "w:gz") as archive:
+        for name, content in files.items():
+            entry = tarfile.TarInfo(name)
+            entry.size, entry.mtime = len(content), int(WRITTEN_AT.timestamp())
+            archive.addfile(entry, io.BytesIO(content))
     return path

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
 import stat
 import struct
 import zipfile
 from collections.abc import Callable
-from pathlib import Path
+from typing import BinaryIO
 
 from personal_server.domain.source_item import Skipped
 from personal_server.sources.common.errors import ExportUnsafe
@@ -23,8 +22,9 @@ READABLE_METHODS = frozenset(
     {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA}
 )
 _LEADS_OUT = re.compile(r"(^$)|(^[/\\])|(^[A-Za-z]:)|(\\)|((^|/)\.\.(/|$))|[\x00-\x1f]")
-_NOISE = re.compile(r"(^|/)(__MACOSX/|\.DS_Store$|Thumbs\.db$)")
+NOISE = re.compile(r"(^|/)(__MACOSX/|\.DS_Store$|Thumbs\.db$)")
 _LOCAL_HEADER_BYTES = 30
+_LOCAL_LENGTHS_AT = 26  # of the name and of what is beyond it
 _END_BYTES = 22
 _END_SIGNATURE = b"PK\x05\x06"
 _END_64_BYTES = 56
@@ -32,17 +32,15 @@ _LOCATOR_64_BYTES = 20
 _BEYOND_32_BITS = 0xFFFFFFFF
 
 
-def check_directory(path: Path) -> None:
+def check_directory(stream: BinaryIO, size_bytes: int) -> None:
     """Look how long the table of contents is before anybody loads it.
 
     Source: PKWARE APPNOTE 4.3.14 to 4.3.16.
     Raises: ExportUnsafe; OSError and struct.error where the file is none.
     """
-    size_bytes = path.stat().st_size
     kept = min(size_bytes, _END_BYTES + 0xFFFF + _LOCATOR_64_BYTES + _END_64_BYTES)
-    with path.open("rb") as stream:
-        stream.seek(-kept, os.SEEK_END)
-        tail = stream.read(kept)
+    stream.seek(size_bytes - kept)
+    tail = stream.read(kept)
     end = tail.rfind(_END_SIGNATURE)
     if end < 0:
         return
@@ -51,7 +49,7 @@ def check_directory(path: Path) -> None:
     if length == _BEYOND_32_BITS and record >= 0:
         (length,) = struct.unpack_from("<Q", tail, record + 40)
     if length > LARGEST_DIRECTORY_BYTES:
-        raise _too_many()
+        raise too_many_entries()
 
 
 def safe_entries(archive: zipfile.ZipFile) -> tuple[list[zipfile.ZipInfo], tuple[Skipped, ...]]:
@@ -61,15 +59,17 @@ def safe_entries(archive: zipfile.ZipFile) -> tuple[list[zipfile.ZipInfo], tuple
     """
     entries = [entry for entry in archive.infolist() if not entry.filename.endswith("/")]
     if len(entries) > MOST_ENTRIES:
-        raise _too_many()
+        raise too_many_entries()
     _check_proportion(entries)
     overlapping = _overlapping(entries, archive.start_dir)
     kept: dict[str, zipfile.ZipInfo] = {}
     refused: list[Skipped] = []
     for entry in entries:
-        if _NOISE.search(entry.filename) or _mode(entry) == stat.S_IFDIR:
+        if NOISE.search(entry.filename) or _mode(entry) == stat.S_IFDIR:
             continue
-        reason = next((reason for applies, reason in _REFUSALS if applies(entry)), None)
+        reason = refusal_of_name(entry.filename) or next(
+            (reason for applies, reason in _REFUSALS if applies(entry)), None
+        )
         if id(entry) in overlapping:
             reason = "it lies over another file of the archive"
         if entry.filename in kept:
@@ -82,7 +82,8 @@ def safe_entries(archive: zipfile.ZipFile) -> tuple[list[zipfile.ZipInfo], tuple
     return list(kept.values()), tuple(refused)
 
 
-def _too_many() -> ExportUnsafe:
+def too_many_entries() -> ExportUnsafe:
+    """What is said of an archive that lists files without end."""
     return ExportUnsafe(
         f"The archive lists more than {MOST_ENTRIES:,} files.",
         "Unpack it yourself and import the folder, if you trust it.",
@@ -92,11 +93,35 @@ def _too_many() -> ExportUnsafe:
 def _check_proportion(entries: list[zipfile.ZipInfo]) -> None:
     packed = sum(entry.compress_size for entry in entries)
     unpacked = sum(entry.file_size for entry in entries)
-    if unpacked > SMALL_ENTRY_BYTES and unpacked > LARGEST_TOTAL_RATIO * max(packed, 1):
-        raise ExportUnsafe(
-            "The archive unpacks to far more than any export does (a zip bomb).",
-            "Nothing was imported. Download the export again from its platform.",
-        )
+    check_total(unpacked, packed)
+
+
+def unpacks_out_of_proportion() -> ExportUnsafe:
+    """What is said of an archive that is a bomb."""
+    return ExportUnsafe(
+        "The archive unpacks to far more than any export does (a zip bomb).",
+        "Nothing was imported. Download the export again from its platform.",
+    )
+
+
+def content_begins(stream: BinaryIO, entry: zipfile.ZipInfo) -> int:
+    """Where the packed bytes of an entry begin. Raises: struct.error, if its header is cut."""
+    stream.seek(entry.header_offset + _LOCAL_LENGTHS_AT)
+    name, beyond = struct.unpack("<HH", stream.read(4))
+    return entry.header_offset + _LOCAL_HEADER_BYTES + name + beyond
+
+
+def check_total(unpacked_bytes: int, packed_bytes: int) -> None:
+    """Look at all that an archive and those in it unpack to. Raises: ExportUnsafe."""
+    if unpacked_bytes > max(SMALL_ENTRY_BYTES, LARGEST_TOTAL_RATIO * packed_bytes):
+        raise unpacks_out_of_proportion()
+
+
+def refusal_of_name(name: str) -> str | None:
+    """Why a file of that name may not be read."""
+    if _LEADS_OUT.search(name):
+        return "its name leads out of the archive"
+    return "its name is too long" if len(name) > LONGEST_NAME_CHARS else None
 
 
 def _overlapping(entries: list[zipfile.ZipInfo], end: int) -> set[int]:
@@ -118,8 +143,6 @@ def _out_of_proportion(entry: zipfile.ZipInfo) -> bool:
 
 
 _REFUSALS: tuple[tuple[Callable[[zipfile.ZipInfo], object], str], ...] = (
-    (lambda entry: _LEADS_OUT.search(entry.filename), "its name leads out of the archive"),
-    (lambda entry: len(entry.filename) > LONGEST_NAME_CHARS, "its name is too long"),
     (lambda entry: _mode(entry) == stat.S_IFLNK, "it is a symbolic link"),
     (lambda entry: _mode(entry) not in (0, stat.S_IFREG), "it is no ordinary file"),
     (lambda entry: entry.flag_bits & 0x1, "it is encrypted; export again without a password"),

@@ -267,7 +267,7 @@ class _PagedFile:
     """
 
     def __init__(self, export: Export, member: ExportMember) -> None:
-        self._packed = export.archive is not None
+        self._packed = export.is_packed
         self._opened: list[BinaryIO] = []
         self._newer: dict[int, tuple[BinaryIO, int]] = {}
         self.size_bytes = member.size_bytes

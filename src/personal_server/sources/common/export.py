@@ -1,4 +1,4 @@
-"""An export as its owner has it: one file, a folder, or a zip that is read in place.
+"""An export as its owner has it: one file, a folder, or an archive that is read in place.
 
 The one rule: bytes are only ever streamed out of a member. Nothing is extracted, no symbolic link
 is followed, no name leads out of the export, and no archive unpacks to more than its bounds.
@@ -12,10 +12,12 @@ import lzma
 import os
 import stat
 import struct
+import tarfile
 import zipfile
 import zlib
 from codecs import BOM_UTF8
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, tzinfo
 from functools import lru_cache, partial
@@ -24,13 +26,31 @@ from types import MappingProxyType, TracebackType
 from typing import BinaryIO, Self, cast
 
 from personal_server.domain.source_item import Data, Skipped
-from personal_server.sources.common.archive import check_directory, safe_entries
+from personal_server.sources.common.archive import (
+    check_directory,
+    check_total,
+    content_begins,
+    safe_entries,
+    unpacks_out_of_proportion,
+)
 from personal_server.sources.common.bookmark import BOOKMARK
 from personal_server.sources.common.errors import (
+    ExportError,
     ExportNotFound,
     ExportTruncated,
     ExportUnreadable,
     MemberDamaged,
+)
+from personal_server.sources.common.packed import (
+    RAW_DEFLATE,
+    UNDATED,
+    Deflated,
+    PackedFile,
+    Stretch,
+    UnpacksTooFar,
+    bytes_of,
+    part_of,
+    tar_entries,
 )
 from personal_server.sources.common.text import printable
 
@@ -48,12 +68,18 @@ FAILURES = (
     NotImplementedError,
     RuntimeError,
 )
+_NO_CONTENTS = (*FAILURES, IndexError, struct.error, tarfile.TarError)
 # How databases begin, and what SQLite keeps beside a database while a program has it open.
 SQLITE = b"SQLite format 3\x00"
 BESIDE = ("-journal", "-shm", "-wal")
 NO_COPIES: Mapping[str, str] = MappingProxyType({})
+# How a zip in a zip may be packed to be read from any place of it.
+_LEAPED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
-_PACKED = (b"\x1f\x8b", b"7z\xbc\xaf\x27\x1c", b"Rar!", b"BZh", b"\xfd7zXZ")
+# Endings of names of archives that are read in place.
+ARCHIVES = (".zip", ".tgz", ".tar.gz")
+_GZIP = b"\x1f\x8b"
+_OTHERS = (b"7z\xbc\xaf\x27\x1c", b"Rar!", b"BZh", b"\xfd7zXZ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,8 +173,9 @@ class _GuardedStream(io.RawIOBase):
 class Export:
     """What one path of the owner holds.
 
-    Shapes: `members` are ordered by name, so that positions mean the same on every read; `zone` is
-        the one in which times without a zone are read.
+    Shapes: the order of `members` depends on the files only (names; in a tar, its own), so that
+        positions mean the same on every read; `path` is the first of several parts; `zone` is the
+        one in which times without a zone are read.
     """
 
     path: Path
@@ -156,7 +183,8 @@ class Export:
     captured_at: datetime
     refused: tuple[Skipped, ...] = ()
     zone: tzinfo = UTC
-    archive: zipfile.ZipFile | None = field(default=None, repr=False)
+    is_packed: bool = False
+    opened: ExitStack = field(default_factory=ExitStack, repr=False)
 
     @property
     def total_bytes(self) -> int:
@@ -195,8 +223,7 @@ class Export:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self.archive is not None:
-            self.archive.close()
+        self.opened.close()
 
 
 def open_export(path: Path, copies: Mapping[str, str] = NO_COPIES) -> Export:
@@ -224,12 +251,23 @@ def open_export(path: Path, copies: Mapping[str, str] = NO_COPIES) -> Export:
             magic = stream.read(8)
     except OSError:
         raise _unreadable() from None
-    if magic.startswith(_PACKED):
+    if magic.startswith(_OTHERS):
         raise ExportUnreadable(
             "This is an archive of a kind that cannot be read in place.",
-            "Unpack it and import the folder, or ask the platform for a .zip.",
+            "Unpack it and import the folder, or ask the platform for a .zip or .tgz.",
         )
-    return _archive(path) if magic.startswith(_ZIP) else _single_file(path, copies)
+    if magic.startswith((*_ZIP, _GZIP)):
+        return _archive(path)
+    return _single_file(path, copies)
+
+
+def open_parts(paths: Sequence[Path]) -> Export:
+    """Look at the archives that one export was cut into, as if they were one.
+
+    A part that cannot be opened is reported, and costs no other.
+    Raises: ExportError, if none can be opened.
+    """
+    return _joined(paths[0], [(path.name, partial(open_export, path)) for path in paths])
 
 
 def _unreadable() -> ExportUnreadable:
@@ -296,35 +334,122 @@ def _regular_files(path: Path, refused: list[Skipped]) -> list[Path]:
 
 
 def _archive(path: Path) -> Export:
+    """A zip, or a tar that was packed with gzip. Raises: ExportError."""
+    opened = ExitStack()
     try:
-        check_directory(path)
-        archive = zipfile.ZipFile(path)
-    except (*FAILURES, IndexError, struct.error):
-        raise ExportTruncated(
-            "The zip file is incomplete or damaged: its table of contents cannot be read.",
-            "Download or copy the export again.",
-        ) from None
-    try:
-        entries, refused = safe_entries(archive)
-    except BaseException:
-        archive.close()
+        stream = opened.enter_context(path.open("rb"))
+        size_bytes = path.stat().st_size
+        if stream.read(len(_GZIP)) != _GZIP:
+            return _zip(path, stream, size_bytes, opened)
+        files, refused = tar_entries(stream, size_bytes)
+        return _of_packed(path, files, refused, opened)
+    except BaseException as error:
+        opened.close()
+        if isinstance(error, UnpacksTooFar):
+            raise unpacks_out_of_proportion() from None
+        if isinstance(error, _NO_CONTENTS):
+            raise _incomplete() from None
         raise
+
+
+def _incomplete() -> ExportTruncated:
+    return ExportTruncated(
+        "The archive is incomplete or damaged: its table of contents cannot be read.",
+        "Download or copy the export again.",
+    )
+
+
+def _zip(path: Path, stream: BinaryIO, size_bytes: int, opened: ExitStack) -> Export:
+    """A zip, or what is in the zips that are all it holds."""
+    archive, entries, refused = _entries(stream, size_bytes, opened)
+    inner = [entry for entry in entries if entry.file_size]
+    is_only_zips = inner and all(entry.filename.lower().endswith(".zip") for entry in inner)
+    if not is_only_zips or not all(entry.compress_type in _LEAPED for entry in inner):
+        files = [_packed_file(archive, entry) for entry in entries]
+        return _of_packed(path, files, refused, opened)
+    parts = [(each.filename, partial(_inner_zip, path, stream, each)) for each in inner]
+    found = _joined(path, parts)
+    opened.enter_context(found)
+    check_total(found.total_bytes, size_bytes)
+    return replace(found, refused=(*refused, *found.refused), opened=opened)
+
+
+def _inner_zip(path: Path, stream: BinaryIO, entry: zipfile.ZipInfo) -> Export:
+    """A zip in a zip; what it holds further in stays packed. Raises: ExportError."""
+    size = entry.file_size
+    try:
+        packed = part_of(bytes_of(stream), content_begins(stream, entry), entry.compress_size)
+        if entry.compress_type != zipfile.ZIP_STORED:
+            packed = Deflated(packed, RAW_DEFLATE, size).read_at
+        inside = io.BufferedReader(Stretch(packed, 0, size), BUFFER_BYTES)
+        archive, entries, refused = _entries(inside, size, opened := ExitStack())
+    except _NO_CONTENTS:
+        raise _incomplete() from None
+    files = [_packed_file(archive, each) for each in entries]
+    return _of_packed(path, files, refused, opened)
+
+
+def _entries(
+    stream: BinaryIO | io.BufferedReader, size_bytes: int, opened: ExitStack
+) -> tuple[zipfile.ZipFile, list[zipfile.ZipInfo], tuple[Skipped, ...]]:
+    check_directory(stream, size_bytes)
+    archive = opened.enter_context(zipfile.ZipFile(stream))
+    entries, refused = safe_entries(archive)
+    return archive, sorted(entries, key=lambda entry: entry.filename), refused
+
+
+def _packed_file(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> PackedFile:
+    opener = cast("Opener", partial(archive.open, entry))
+    return PackedFile(entry.filename, entry.file_size, _entry_date(entry), opener)
+
+
+def _of_packed(
+    path: Path, files: Sequence[PackedFile], refused: tuple[Skipped, ...], opened: ExitStack
+) -> Export:
+    """The files of an archive, laid end to end."""
     members: list[ExportMember] = []
     offset = 0
-    for entry in sorted(entries, key=lambda entry: entry.filename):
-        size, opener = entry.file_size, partial(archive.open, entry)
-        name, made_at = entry.filename, _entry_date(entry)
-        members.append(ExportMember(name, size, offset, cast("Opener", opener), made_at))
-        offset += size
+    for each in files:
+        facts = (each.name, each.size_bytes, offset, each.opener, each.modified_at)
+        members.append(ExportMember(*facts))
+        offset += each.size_bytes
     captured_at = max((member.modified_at for member in members), default=_modified_at(path))
-    return Export(path, tuple(members), captured_at, refused, archive=archive)
+    return Export(path, tuple(members), captured_at, refused, is_packed=True, opened=opened)
+
+
+def _joined(path: Path, parts: Iterable[tuple[str, Callable[[], Export]]]) -> Export:
+    """Several archives as one export: all their files, laid end to end."""
+    members: dict[str, ExportMember] = {}
+    refused: list[Skipped] = []
+    errors: list[ExportError] = []
+    opened = ExitStack()
+    offset = 0
+    for label, open_part in parts:
+        try:
+            part = opened.enter_context(open_part())
+        except ExportError as error:
+            errors.append(error)
+            refused.append(Skipped(label, "unreadable_part", error.sentence, 0))
+            continue
+        refused += part.refused
+        for member in part.members:
+            # Two parts may hold other files of one name: none of them is lost.
+            name = f"{label}/{member.name}" if member.name in members else member.name
+            members[name] = replace(member, name=name, offset=offset)
+            offset += member.size_bytes
+    if errors and not members:
+        opened.close()
+        raise errors[0]
+    captured_at = max((each.modified_at for each in members.values()), default=_modified_at(path))
+    found = tuple(members.values())
+    return Export(path, found, captured_at, tuple(refused), is_packed=True, opened=opened)
 
 
 def _entry_date(entry: zipfile.ZipInfo) -> datetime:
     try:
         return datetime(*entry.date_time, tzinfo=UTC)
     except ValueError:
-        return datetime(1980, 1, 1, tzinfo=UTC)
+        return UNDATED
 
 
 def _file_opener(path: Path) -> Opener:
@@ -335,10 +460,11 @@ def _modified_at(path: Path) -> datetime:
     return datetime.fromtimestamp(int(path.stat().st_mtime), UTC)
 
 
-def file_facts(path: Path, files: int, total_bytes: int) -> Data:
+def file_facts(parts: Sequence[Path], files: int, total_bytes: int) -> Data:
     """What identifies the files of an export; a digest where it is one file."""
-    facts: Data = {"name": path.name, "files": files}
-    if path.is_dir():
+    path = parts[0]
+    facts: Data = {"name": name_of_parts(parts), "files": files}
+    if path.is_dir() or len(parts) > 1:
         return facts | {"size_bytes": total_bytes}
     try:
         stated = path.stat()
@@ -346,6 +472,13 @@ def file_facts(path: Path, files: int, total_bytes: int) -> Data:
     except OSError:  # moved away meanwhile; what it held is stored
         return facts | {"size_bytes": total_bytes}
     return facts | {"size_bytes": stated.st_size, "sha256": digest}
+
+
+def name_of_parts(parts: Sequence[Path]) -> str:
+    """What a report calls an export, however many archives it was cut into."""
+    if len(parts) == 1:
+        return parts[0].name
+    return f"{parts[0].name} to {parts[-1].name} ({len(parts)} parts)"
 
 
 @lru_cache(maxsize=4)

@@ -124,7 +124,7 @@ def import_command(
         dry_run: Annotated[bool, Parameter(negative="")] = False,
         json: Annotated[bool, Parameter(negative="")] = False,
     ) -> int:
-        """Import exports: files, folders, zips or tgz as they were downloaded, or your own export.
+        """Import exports: files, folders or archives as they were downloaded, or your own export.
 
         Parameters
         ----------
@@ -488,6 +488,7 @@ _UNREAD = {
     "costly": "that takes too long or too much memory to look at",
     "archives": "that is an archive further inside: unpack it, and import what was in it",
     "wide": "in UTF-16: save it as UTF-8",
+    "views": "that shows a part of a database of Notion, which lies beside it whole",
     "tables": "that is a table: import it by itself, or add `--as table`",
 }
 

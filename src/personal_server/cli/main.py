@@ -21,7 +21,7 @@ Begin with `pdpp import FILE`, then `pdpp serve`.
 COMMANDS = {
     "import": (
         "import_command:import_exports",
-        "Import exports: files, folders or zips as they were downloaded, or your own export.",
+        "Import exports: files, folders or archives as they were downloaded, or your own export.",
     ),
     "sources": (
         "sources:sources",

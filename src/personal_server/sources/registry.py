@@ -31,7 +31,7 @@ from personal_server.sources.mail import MailSource
 from personal_server.sources.notes import NotesSource
 from personal_server.sources.slack import SlackSource
 from personal_server.sources.tables.csv_file import SUFFIXES
-from personal_server.sources.tables.files import could_be_table, looks_like_table
+from personal_server.sources.tables.files import could_be_table, looks_like_table, views_of_notion
 from personal_server.sources.tables.reader import Guidance, TableSource
 from personal_server.sources.telegram import TelegramSource
 from personal_server.sources.whatsapp import WhatsAppSource
@@ -136,14 +136,17 @@ def unread_of(export: Export, readers: Sequence[Export]) -> dict[str, list[str]]
     """The files that nobody read, by what they are.
 
     Shapes: `costly` to look at, `unreadable`, `archives` further inside, `wide` (UTF-16) or
-        `unknown`; `tables` among other things.
+        `unknown`; `tables` among other things; `views` of a database of Notion that is there whole.
     """
     named = export.path.is_dir()
     sorts: dict[str, list[str]] = {}
+    views = views_of_notion(export)
     for member in export.without(readers):
         own_import = member.name.lower().endswith(ARCHIVES) and named and "/" not in member.name
         if member.size_bytes and not own_import:
-            sorts.setdefault(_sort_of(member), []).append(member.name)
+            sorts.setdefault("views" if member.name in views else _sort_of(member), []).append(
+                member.name
+            )
     return sorts
 
 

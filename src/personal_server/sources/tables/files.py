@@ -29,6 +29,8 @@ from personal_server.sources.tables.json_file import (
     tables_of_json,
 )
 
+_OF_NOTION = re.compile(r"( [0-9a-f]{32})(_all)?\.csv$")
+
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
@@ -90,6 +92,17 @@ def _is_csv(head: bytes, *, is_called_table: bool) -> bool:
     return form_of(head, is_called_table=is_called_table) is not None
 
 
+def is_of_notion(member: ExportMember) -> bool:
+    """Whether a file is called as Notion calls its databases: by a name and an id."""
+    return _OF_NOTION.search(member.name) is not None
+
+
+def views_of_notion(export: Export) -> list[str]:
+    """Files that show a part of a database of Notion which lies beside them whole."""
+    names = {member.name for member in export.members}
+    return [name for name in names if _OF_NOTION.sub(r"\1_all.csv", name) in names - {name}]
+
+
 def slug(name: str) -> str:
     """A name as a part of keys and of stream names."""
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:50] or "data"
@@ -98,7 +111,7 @@ def slug(name: str) -> str:
 def tables_of(export: Export, member: ExportMember) -> list[Table]:
     """The tables of a file. Raises: ExportUnreadable."""
     head = member.head()
-    name = Path(member.name).stem
+    name = Path(_OF_NOTION.sub(".csv", member.name)).stem
     if is_database(head):
         try:
             with opened(export, member) as database:

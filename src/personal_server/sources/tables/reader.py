@@ -72,11 +72,13 @@ from personal_server.sources.tables.files import (
     Table,
     TableRow,
     could_be_table,
+    is_of_notion,
     json_rows,
     left_out,
     looks_like_table,
     slug,
     tables_of,
+    views_of_notion,
 )
 
 
@@ -110,13 +112,17 @@ class TableSource:
 
     def recognize(self, export: Export) -> Claim | None:
         """Claim a table, or the tables that make out most of a folder."""
+        views = views_of_notion(export)
+        export = export.only(each for each in export.members if each.name not in views)
         named = list(matching(export, could_be_table, *SUFFIXES))
         first = named or list(matching(export.only(export.members[:1]), looks_like_table))
         alone = [*first, *(each for member in first for each in beside(export, member))]
         if len(alone) == len(export.members):
             return claim(alone, "it is a table" if len(first) == 1 else "its files are tables")
         filled = sum(member.size_bytes > 0 for member in export.members)
-        return claim(named if 2 * len(named) >= filled else (), "its files are tables")
+        if 2 * len(named) >= filled:
+            return claim(named, "its files are tables")
+        return claim(filter(is_of_notion, named), "Notion calls its databases so")
 
     def every_table(self, export: Export) -> Claim | None:
         """Claim whatever could be one, since the owner said so."""
@@ -142,6 +148,8 @@ class FittedTable:
     def __init__(self, export: Export, guidance: Guidance) -> None:
         is_one = len(export.members) - len(_logs(export)) == 1
         name = Path(export.members[0].name).stem if is_one else export.path.stem
+        if not is_one and all(map(is_of_notion, export.members)):
+            name = "Notion databases"  # the name of the file is another for each export
         self.connector_key = f"{OWN_FILE_PREFIX}{slug(name)}"[:64]
         self._fits = _fits(_tables(export), guidance)
         streams = [stream_of(fit.table, fit.columns, fit.time) for fit in self._fits]

@@ -53,6 +53,14 @@ def test_each_list_is_a_stream_and_what_stands_beside_is_named(tmp_path: Path) -
     assert skips_of(items) == ["unknown_record_type"]
 
 
+def test_half_characters_deep_in_a_cell_cost_themselves_only(tmp_path: Path) -> None:
+    items = read(r'[{"id": 1, "said": {"a\ud83d": ["b\udce9", 2]}}]', tmp_path)
+    (row,) = records_of(items)
+    assert skips_of(items) == []
+    assert json.dumps(row["said"], ensure_ascii=False).encode()
+    assert next(iter(row["said"].values()))[1] == 2
+
+
 def test_objects_one_after_the_other_need_no_lines(tmp_path: Path) -> None:
     content = "".join(json.dumps(each, indent=2) + "\n" for each in PEOPLE)
     assert [each["name"] for each in records_of(read(content, tmp_path))] == ["Ada", "Ann"]

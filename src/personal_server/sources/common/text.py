@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import codecs
 import re
+from typing import Any, cast
 from urllib.parse import urlsplit
+
+from personal_server.domain.source_item import Json
 
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufeff]")
 _STRAY = "personal-server-stray-byte"
@@ -32,6 +35,18 @@ def printable(text: str) -> str:
     except UnicodeEncodeError:
         return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
     return text
+
+
+def printable_within(value: Json) -> Json:
+    """The value with every text in it printable, however deep. Raises: RecursionError."""
+    if isinstance(value, str):
+        return printable(value)
+    if isinstance(value, list):
+        return [printable_within(each) for each in cast("list[Any]", value)]
+    if isinstance(value, dict):
+        held = cast("dict[str, Any]", value)
+        return {printable(name): printable_within(each) for name, each in held.items()}
+    return value
 
 
 def decoded(content: bytes, charset: str | None = None) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 from personal_server.domain.source_item import Json
 from personal_server.sources.common.epochs import EPOCHS, epoch_of, is_time_name
 from personal_server.sources.common.errors import BadRecord
-from personal_server.sources.common.text import printable
+from personal_server.sources.common.text import printable, printable_within
 from personal_server.sources.common.times import from_iso
 
 MOST_COLUMNS = 200
@@ -261,7 +261,7 @@ def typed(value: Json, spelling: str, zone: tzinfo) -> Json:
     if spelling in EPOCHS:
         return EPOCHS[spelling].instant(value) if value else None
     if not isinstance(value, str):
-        return value
+        return printable_within(value)
     if spelling == "date-time":
         return from_iso(value, zone)
     if spelling in _DAYS:

@@ -76,7 +76,8 @@ DAMAGE = frozenset(
 UNREADABLE = frozenset({"unreadable", "costly"})
 # Google names all parts of an export by the second in which it was asked for.
 _TAKEOUT_PART = re.compile(r"(takeout-\d{8}T\d{6}Z)(?:-\d+)*-\d{3}\.(?:zip|tgz)", re.IGNORECASE)
-SHOWN_EXAMPLES = 3
+SHOWN_EXAMPLES = 5  # of the skips of one kind, and of the files that a source reads
+SHOWN_UNREAD = 20
 
 
 @Parameter(name="*")
@@ -334,6 +335,8 @@ class _Path:
             self._fail(Failure("usage", sentence, "Import it without --replace."))
             return
         words().print(plain(f"{self._name}: {_heading(reading)}"))
+        if self.path.name not in reading.seen.files:
+            indented(f"reads {_named(reading.seen.files)}", 2, words())
         try:
             self.command.done.reports.append(self._report(reading, contents))
         except ExportError as error:
@@ -385,8 +388,8 @@ class _Path:
         if not self.command.as_json:
             print_tally(tally, refused, target, console(), stored=stored)
             console().print(f"  times without a zone are read in {self.command.wanted.zone}")
-        facts = {"path": str(self.path), "connector_key": reading.connector_key}
-        facts["time_zone"] = self.command.wanted.zone
+        facts: Data = {"path": str(self.path), "connector_key": reading.connector_key}
+        facts |= {"time_zone": self.command.wanted.zone, "files": reading.seen.files}
         report = facts | {"connection": target} | tally_json(tally, refused, stored=stored)
         return report | ({"receipt": receipt} if receipt else {})
 
@@ -395,6 +398,13 @@ def _heading(reading: ProcessReading) -> str:
     """What is read, and why it is known to be that."""
     title, why = str(reading.seen.declaration["display"]["name"]), reading.seen.why
     return why if why.startswith(title) else f"{title} ({why})"
+
+
+def _named(names: Sequence[str]) -> str:
+    """The first of some files, and how many more there are."""
+    beyond = len(names) - SHOWN_EXAMPLES
+    more = f" and {beyond:,} more" if beyond > 0 else ""
+    return ", ".join(names[:SHOWN_EXAMPLES]) + more
 
 
 def _run_through(run: ImportRun, first: int, total_bytes: int) -> ImportTally:
@@ -437,10 +447,10 @@ class UnreadFiles:
     files: Mapping[str, Sequence[str]]
 
     def as_json(self) -> Data:
-        """For programs: how many of each, and a few names."""
+        """For programs: how many of each, and all their names."""
         found: Data = {"path": str(self.path)}
         for sort, names in self.files.items():
-            found[sort] = {"count": len(names), "examples": list(names[:SHOWN_EXAMPLES])}
+            found[sort] = {"count": len(names), "files": list(names)}
         return found
 
 
@@ -483,23 +493,32 @@ def _failure_json(path: Path, failure: Failure) -> Data:
 
 
 _UNREAD = {
-    "unknown": "that no source knows",
-    "unreadable": "that cannot be read: copy or download it again",
-    "costly": "that takes too long or too much memory to look at",
-    "archives": "that is an archive further inside: unpack it, and import what was in it",
-    "wide": "in UTF-16: save it as UTF-8",
+    "unknown": "that no source knows (`pdpp sources` says what can be read)",
+    "unreadable": "that cannot be read: copy or download again",
+    "costly": "that would take too long or too much memory to look at",
+    "archives": "packed further inside: unpack, and import what was in it",
+    "wide": "in UTF-16: save as UTF-8",
     "views": "that shows a part of a database of Notion, which lies beside it whole",
-    "tables": "that is a table: import it by itself, or add `--as table`",
+    "tables": "written as a table: to have one too, import it by itself, with `--as table`",
+    "empty": "without content",
+    "hidden": "or folder that is hidden (its name begins with a dot)",
+    "links": "that is a link or no file: import what it leads to",
 }
 
 
 def print_unread(rest: UnreadFiles, out: Console) -> None:
     """A line for each sort of file that was left, with what to do about it."""
     for sort, names in rest.files.items():
-        more = ", …" if len(names) > SHOWN_EXAMPLES else ""
-        count = "1 file" if len(names) == 1 else f"{len(names)} files"
-        shown = ", ".join(names[:SHOWN_EXAMPLES])
-        indented(f"not read: {count} {_UNREAD[sort]} ({shown}{more})", 2, out)
+        indented(f"not read: {len(names):,} × file {_UNREAD[sort]}", 2, out)
+        for name in names[:SHOWN_UNREAD]:
+            indented(name, 4, out)
+        _print_beyond(len(names) - SHOWN_UNREAD, out)
+
+
+def _print_beyond(count: int, out: Console) -> None:
+    """How many more there are than were shown."""
+    if count > 0:
+        indented(f"and {count:,} more", 4, out)
 
 
 def print_not_revived(export: OwnExport, out: Console) -> None:
@@ -554,8 +573,10 @@ def print_tally(
         out.print("  Nothing of this kind was found in it.")
     for code, count, examples in _skipped(tally, refused):
         out.print(plain(f"  skipped {count} × {code}"))
-        for each in examples[:SHOWN_EXAMPLES]:
+        shown = examples[:SHOWN_EXAMPLES]
+        for each in shown:
             indented(f"{each.where}: {each.reason}", 4, out)
+        _print_beyond(count - len(shown), out)
 
 
 def tally_json(tally: ImportTally, refused: Sequence[Skipped], *, stored: bool) -> Data:

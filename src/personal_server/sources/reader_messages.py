@@ -60,14 +60,14 @@ class Ready(Message):
 
 
 class SeenReading(Message):
-    """One source, and its part of the path."""
+    """One source, and its part of the path; `files` names what it reads."""
 
     connector_key: str
     declaration: Data
     why: str
     fingerprint: str
     captured_at: datetime
-    files: int
+    files: list[str]
     begins_at: int
     total_bytes: int
 

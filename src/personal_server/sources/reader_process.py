@@ -259,7 +259,7 @@ class ProcessReading:
     def facts(self) -> Data:
         """What identifies the files that were read."""
         parts = (self.path, *self.wanted.further_parts)
-        return file_facts(parts, self.seen.files, self.seen.total_bytes)
+        return file_facts(parts, len(self.seen.files), self.seen.total_bytes)
 
 
 def _too_costly() -> ExportTooCostly:

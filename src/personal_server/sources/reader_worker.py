@@ -143,7 +143,7 @@ def _seen(reading: Reading) -> SeenReading:
         reading.why,
         reading.fingerprint,
         reading.captured_at,
-        len(export.members),
+        [member.name for member in export.members],
         export.members[0].offset,
         export.total_bytes,
     )

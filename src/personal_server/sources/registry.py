@@ -136,17 +136,19 @@ def unread_of(export: Export, readers: Sequence[Export]) -> dict[str, list[str]]
     """The files that nobody read, by what they are.
 
     Shapes: `costly` to look at, `unreadable`, `archives` further inside, `wide` (UTF-16) or
-        `unknown`; `tables` among other things; `views` of a database of Notion that is there whole.
+        `unknown`; `tables` among other things; `views` of a database of Notion that is there whole;
+        `empty`; `hidden` ones and `links`.
     """
     named = export.path.is_dir()
     sorts: dict[str, list[str]] = {}
     views = views_of_notion(export)
     for member in export.without(readers):
         own_import = member.name.lower().endswith(ARCHIVES) and named and "/" not in member.name
-        if member.size_bytes and not own_import:
-            sorts.setdefault("views" if member.name in views else _sort_of(member), []).append(
-                member.name
-            )
+        if not own_import:
+            sort = _sort_of(member) if member.size_bytes else "empty"
+            sorts.setdefault("views" if member.name in views else sort, []).append(member.name)
+    for sort, name in export.passed_by:
+        sorts.setdefault(sort, []).append(name)
     return sorts
 
 

@@ -91,10 +91,11 @@ def test_what_is_left_is_told_by_why_it_was_left(machine: Machine, tmp_path: Pat
     }
     _, printed = machine.run("import", as_zip(files, tmp_path / "all.zip"))
     (left,) = printed["not_read"]
-    assert left["unknown"] == {"count": 1, "examples": ["letter.docx"]}
-    assert left["wide"]["examples"] == ["wide.txt"]
-    assert left["tables"]["examples"] == ["table.csv"]
-    assert left["archives"]["examples"] == ["deeper/inner.zip"]
+    assert left["unknown"] == {"count": 1, "files": ["letter.docx"]}
+    assert left["wide"]["files"] == ["wide.txt"]
+    assert left["tables"]["files"] == ["table.csv"]
+    assert left["archives"]["files"] == ["deeper/inner.zip"]
+    assert left["empty"]["files"] == ["empty.txt"]
 
 
 def test_a_damaged_file_that_nobody_knows_ends_with_the_code_of_damage(
@@ -107,7 +108,7 @@ def test_a_damaged_file_that_nobody_knows_ends_with_the_code_of_damage(
     path.write_bytes(content)
     code, printed = machine.run("import", path)
     assert code == 65
-    assert printed["not_read"][0]["unreadable"]["examples"] == ["lost.json"]
+    assert printed["not_read"][0]["unreadable"]["files"] == ["lost.json"]
 
 
 @pytest.mark.parametrize(

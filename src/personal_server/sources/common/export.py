@@ -175,7 +175,8 @@ class Export:
 
     Shapes: the order of `members` depends on the files only (names; in a tar, its own), so that
         positions mean the same on every read; `path` is the first of several parts; `zone` is the
-        one in which times without a zone are read.
+        one in which times without a zone are read; `passed_by` are names that were not looked at,
+        each with what it is: `hidden`, or one of the `links` and other things that are no files.
     """
 
     path: Path
@@ -185,6 +186,7 @@ class Export:
     zone: tzinfo = UTC
     is_packed: bool = False
     opened: ExitStack = field(default_factory=ExitStack, repr=False)
+    passed_by: tuple[tuple[str, str], ...] = ()
 
     @property
     def total_bytes(self) -> int:
@@ -286,10 +288,11 @@ def _single_file(path: Path, copies: Mapping[str, str]) -> Export:
 
 def _folder(path: Path, copies: Mapping[str, str]) -> Export:
     refused: list[Skipped] = []
-    files = _regular_files(path, refused)
-    return _files(
-        path, [(file.relative_to(path).as_posix(), file) for file in files], refused, copies
-    )
+    passed_by: list[tuple[str, Path]] = []
+    files = _regular_files(path, refused, passed_by)
+    named = [(file.relative_to(path).as_posix(), file) for file in files]
+    names = ((sort, printable(each.relative_to(path).as_posix())) for sort, each in passed_by)
+    return replace(_files(path, named, refused, copies), passed_by=tuple(names))
 
 
 def _files(
@@ -311,7 +314,9 @@ def _files(
     return Export(path, tuple(members), captured_at, tuple(refused))
 
 
-def _regular_files(path: Path, refused: list[Skipped]) -> list[Path]:
+def _regular_files(
+    path: Path, refused: list[Skipped], passed_by: list[tuple[str, Path]]
+) -> list[Path]:
     """All files but hidden ones; a folder that cannot be read is reported."""
 
     def unreadable(error: OSError) -> None:
@@ -320,12 +325,17 @@ def _regular_files(path: Path, refused: list[Skipped]) -> list[Path]:
 
     found: list[Path] = []
     for folder, folders, names in os.walk(path, followlinks=False, onerror=unreadable):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        for name in names:
+        for name in sorted([*folders, *names]):
             file = Path(folder, name)
-            if not name.startswith(".") and stat.S_ISREG(file.lstat().st_mode):
+            mode = file.lstat().st_mode
+            if name.startswith("."):
+                passed_by.append(("hidden", file))
+            elif stat.S_ISREG(mode):
                 found.append(file)
-        if len(found) > MOST_FILES:
+            elif not stat.S_ISDIR(mode):
+                passed_by.append(("links", file))
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        if len(found) + len(passed_by) > MOST_FILES:
             raise ExportUnreadable(
                 f"The folder holds more than {MOST_FILES:,} files.",
                 "Import a folder further down instead.",

@@ -145,7 +145,9 @@ def _in_google(body: bytes) -> int:
     whole: Any = json.loads(body)
     names = ("Browser History", "locations", "timelineObjects", "semanticSegments", "rawSignals")
     lists: list[Any] = [whole] if body.startswith(b"[") else _named(whole, names)
-    return sum(len(entry.get("timelinePath", "1")) for each in lists for entry in each)
+    inside = _named(whole, ("points", "childVisits", "frequentPlaces"))
+    own = sum(len(entry.get("timelinePath", "1")) for each in lists for entry in each)
+    return own + sum(map(len, inside))
 
 
 # For each source: the files that hold entries, how to count them, and the streams they become.
@@ -194,6 +196,7 @@ COUNTED: dict[str, tuple[str, Callable[[bytes], int], frozenset[str]]] = {
                 "location_points",
                 "location_visits",
                 "location_trips",
+                "frequent_places",
             }
         ),
     ),

@@ -27,9 +27,16 @@ def test_places_of_all_layouts(tmp_path: Path) -> None:
     visits = records_of(items, "location_visits")
     assert {(visit["place_name"], visit["minutes"]) for visit in visits} == {
         ("Mill", 90),
+        ("Cellar", 10),
+        (None, 60),
         (None, 20),
     }
-    (trip,) = records_of(items, "location_trips")
+    homes = {(v["place_id"], v["latitude"]) for v in visits if v["kind"] == "home"}
+    assert homes == {("p2", 45.7), (None, 45.7)}
+    often = {(p["kind"], p["place_id"]) for p in records_of(items, "frequent_places")}
+    assert often == {("home", "p3"), ("work", "p4")}
+    walk, trip = sorted(records_of(items, "location_trips"), key=lambda t: t["started_at"])
+    assert (walk["mode"], walk["waypoints"]) == ("walking", ["45.7,9.1"])
     assert (trip["mode"], trip["minutes"], trip["distance_meters"]) == ("in train", 20, 1234.5)
     points = {
         point["observed_at"]: point["latitude"] for point in records_of(items, "location_points")
@@ -37,6 +44,8 @@ def test_places_of_all_layouts(tmp_path: Path) -> None:
     assert points == {
         "2022-01-01T00:00:00Z": 45.7,
         "2022-01-01T00:01:00Z": 45.7000001,
+        "2022-01-02T10:10:00Z": 45.75,
+        "2022-01-02T10:20:00Z": 45.76,
         "2024-05-01T12:03:00Z": 45.8,
         "2024-05-01T13:00:00Z": 45.9,
         "2024-06-01T12:30:00Z": 45.8,
@@ -50,6 +59,9 @@ def test_what_cannot_be_read_is_reported(tmp_path: Path) -> None:
         "bad_date",
         "bad_record",
         "bad_record",
+        "bad_record",
+        "bad_record",
+        "unknown_record_type",
         "unknown_record_type",
     ]
 

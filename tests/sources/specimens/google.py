@@ -75,6 +75,55 @@ SEMANTIC: Data = {
             }
         },
         {"somethingNew": {}},
+        {
+            "placeVisit": {
+                "location": {"placeId": "p2", "semanticType": "TYPE_HOME"},
+                "centerLatE7": 457000000,
+                "centerLngE7": 91000000,
+                "duration": {
+                    "startTimestampMs": "1641060000000",
+                    "endTimestampMs": "1641063600000",
+                },
+                "childVisits": [
+                    {
+                        "location": {"latitudeE7": 3, "longitudeE7": 4, "name": "Cellar"},
+                        "duration": {
+                            "startTimestampMs": "1641060600000",
+                            "endTimestampMs": "1641061200000",
+                        },
+                    }
+                ],
+            }
+        },
+        {
+            "activitySegment": {
+                "startLocation": {"latitudeE7": 457000000, "longitudeE7": 91000000},
+                "endLocation": {"latitudeE7": 458000000, "longitudeE7": 92000000},
+                "duration": {
+                    "startTimestamp": "2022-01-02T10:00:00Z",
+                    "endTimestamp": "2022-01-02T10:30:00Z",
+                },
+                "distance": 900,
+                "activityType": "WALKING",
+                "waypointPath": {"waypoints": [{"latE7": 457000000, "lngE7": 91000000}]},
+                "simplifiedRawPath": {
+                    "points": [
+                        {
+                            "latE7": 457500000,
+                            "lngE7": 91500000,
+                            "accuracyMeters": 12,
+                            "timestampMs": "1641118200000",
+                        },
+                        {
+                            "latE7": 457600000,
+                            "lngE7": 91600000,
+                            "timestamp": "2022-01-02T10:20:00Z",
+                        },
+                        {"latE7": 457700000},
+                    ]
+                },
+            }
+        },
     ]
 }
 
@@ -97,8 +146,17 @@ TIMELINE: Data = {
             "timelinePath": [{"point": "45.8°, 9.2°", "time": "2024-05-01T12:03:00Z"}],
         },
     ],
-    "rawSignals": [{"position": {"LatLng": "45.9°, 9.3°", "timestamp": "2024-05-01T13:00:00Z"}}],
-    "userLocationProfile": {},
+    "rawSignals": [
+        {"position": {"LatLng": "45.9°, 9.3°", "timestamp": "2024-05-01T13:00:00Z"}},
+        {"wifiScan": {"deliveryTime": "2024-05-01T13:00:01Z"}},
+    ],
+    "userLocationProfile": {
+        "frequentPlaces": [
+            {"placeId": "p3", "placeLocation": "45.7°, 9.1°", "label": "HOME"},
+            {"placeId": "p4", "placeLocation": "45.8°, 9.2°", "label": "WORK"},
+            {"label": "WORK"},
+        ]
+    },
 }
 
 

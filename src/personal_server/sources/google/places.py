@@ -8,17 +8,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime
 from typing import cast
 
-from personal_server.domain.source_item import Data, Json, SourceItem, SourceRecord, stable_id
+from personal_server.domain.source_item import (
+    Data,
+    Json,
+    Skipped,
+    SourceItem,
+    SourceRecord,
+    stable_id,
+)
 from personal_server.sources.common import json_values
 from personal_server.sources.common.errors import BadRecord
 from personal_server.sources.common.json_stream import Element
 from personal_server.sources.common.text import host_of
 from personal_server.sources.common.times import from_epoch, from_iso
 
-PLACE_ARRAYS = ("semanticSegments", "rawSignals")
+PLACE_ARRAYS = ("semanticSegments", "rawSignals", "frequentPlaces")
 _DEGREES = re.compile(r"^(?:geo:)?\s*(-?\d{1,3}(?:\.\d+)?)°?\s*,\s*(-?\d{1,3}(?:\.\d+)?)°?$")
 _DEGREE = 1e-7
 _FARTHEST = 1_800_000_000
@@ -55,20 +63,29 @@ def point_records(element: Element) -> Iterator[SourceItem]:
 
 
 def place_records(element: Element) -> Iterator[SourceItem]:
-    """One object of the Semantic Location History. Raises: BadRecord."""
+    """One object of the Semantic Location History, with its points. Raises: BadRecord."""
     visit = json_values.inner(element.value, "placeVisit")
     activity = json_values.inner(element.value, "activitySegment")
     span = json_values.inner(visit or activity, "duration")
+    points = json_values.objects(
+        json_values.inner(visit or activity, "simplifiedRawPath"), "points"
+    )
+    for point in points:
+        place = _ten_millionths(point)
+        accuracy = json_values.whole(point, "accuracyMeters")
+        yield from _point_or_reason(point, None, place, accuracy, element.position)
+    for child in json_values.objects(visit, "childVisits"):
+        yield from place_records(replace(element, value={"placeVisit": child}))
     if visit:
         location = json_values.inner(visit, "location")
         yield _visit(
             (_time(span, "start"), _time(span, "end")),
-            _ten_millionths(location),
+            _ten_millionths(location) or _ten_millionths(visit, "center"),
             {
                 "place_name": json_values.line(location, "name"),
                 "address": json_values.text(location, "address"),
                 "place_id": json_values.line(location, "placeId"),
-                "kind": json_values.line(location, "semanticType"),
+                "kind": _kind(location, "semanticType"),
             },
             element.position,
         )
@@ -80,6 +97,7 @@ def place_records(element: Element) -> Iterator[SourceItem]:
             json_values.line(activity, "activityType"),
             json_values.decimal(activity, "distance"),
             element.position,
+            _waypoints(activity),
         )
     else:
         raise BadRecord("unknown_record_type", "it is neither a visit nor a movement")
@@ -89,7 +107,10 @@ def segment_records(element: Element) -> Iterator[SourceItem]:
     """One segment or signal of the timeline that the phone keeps. Raises: BadRecord."""
     value = element.value
     if element.key == "rawSignals":
-        yield from _signal(value, element.position)
+        yield _signal(value, element.position)
+        return
+    if element.key == "frequentPlaces":
+        yield _frequent_place(value, element.position)
         return
     span = (_time(value, "startTime"), _time(value, "endTime"))
     visit, activity = json_values.inner(value, "visit"), json_values.inner(value, "activity")
@@ -99,7 +120,7 @@ def segment_records(element: Element) -> Iterator[SourceItem]:
             "place_name": None,
             "address": None,
             "place_id": json_values.line(best, "placeId", "placeID"),
-            "kind": json_values.line(best, "semanticType"),
+            "kind": _kind(best, "semanticType"),
         }
         yield _visit(span, _degrees(best.get("placeLocation")), facts, element.position)
     elif activity:
@@ -109,30 +130,70 @@ def segment_records(element: Element) -> Iterator[SourceItem]:
         )
         ends = (_degrees(activity.get("start")), _degrees(activity.get("end")))
         yield _trip(span, *ends, json_values.line(best, "type"), length, element.position)
-    else:
+    elif "timelinePath" in value:
         yield from _path(value, span[0], element.position)
+    else:
+        raise BadRecord("unknown_record_type", "it is no visit, no movement and no path")
 
 
 def _path(value: Data, started_at: str, position: int) -> Iterator[SourceItem]:
     for step in json_values.objects(value, "timelinePath"):
-        place = _degrees(step.get("point"))
-        if place is None:
-            continue
         minutes = _number(step, "durationMinutesOffsetFromStartTime")
-        if json_values.line(step, "time"):
-            observed_at = _time(step, "time")
-        else:
-            begun = datetime.fromisoformat(started_at).timestamp()
-            observed_at = from_epoch(begun + 60 * (minutes or 0))
-        yield _point(observed_at, place, None, step, position)
+        begun = datetime.fromisoformat(started_at).timestamp() + 60 * (minutes or 0)
+        yield from _point_or_reason(step, begun, _degrees(step.get("point")), None, position)
 
 
-def _signal(value: Data, position: int) -> Iterator[SourceItem]:
+def _point_or_reason(
+    value: Data, begun: float | None, place: Position | None, accuracy: int | None, position: int
+) -> Iterator[SourceItem]:
+    """One point of a way: a fault of it costs it alone. `begun` dates it where it says no time."""
+    try:
+        if place is None:
+            raise BadRecord("bad_record", "a point of a way has no coordinates")
+        says_time = begun is None or json_values.line(value, "time")
+        observed_at = _time(value, "time") if says_time else from_epoch(begun or 0)
+        yield _point(observed_at, place, accuracy, value, position)
+    except BadRecord as bad:
+        yield Skipped("a way", bad.code, bad.reason, position)
+
+
+def _frequent_place(value: Data, position: int) -> SourceItem:
+    """A place that the phone knows as home, work or often visited. Raises: BadRecord."""
+    place = _degrees(value.get("placeLocation"))
+    place_id = json_values.line(value, "placeId", "placeID")
+    if place is None and place_id is None:
+        raise BadRecord("bad_record", "it has neither coordinates nor an id")
+    data: Data = {
+        "id": stable_id("frq", place_id, repr(place)),
+        "kind": _kind(value, "label"),
+        "place_id": place_id,
+        "latitude": place[0] if place else None,
+        "longitude": place[1] if place else None,
+    }
+    return SourceRecord("frequent_places", data, position)
+
+
+def _kind(value: Data, name: str) -> str | None:
+    """What a place is, said alike of all layouts: TYPE_HOME, HOME and Home are home."""
+    said = json_values.line(value, name)
+    return said.removeprefix("TYPE_").lower().replace("_", " ") if said else None
+
+
+def _waypoints(activity: Data) -> list[str]:
+    """The way between two places as Google drew it; its points have no time."""
+    drawn = json_values.objects(json_values.inner(activity, "waypointPath"), "waypoints")
+    stops = json_values.objects(json_values.inner(activity, "transitPath"), "transitStops")
+    places = [_ten_millionths(each) for each in (*drawn, *stops)]
+    return [f"{place[0]},{place[1]}" for place in places if place]
+
+
+def _signal(value: Data, position: int) -> SourceItem:
     fix = json_values.inner(value, "position")
     place = _degrees(fix.get("LatLng") or fix.get("latLng"))
-    if place is not None:
-        accuracy = json_values.whole(fix, "accuracyMeters")
-        yield _point(_time(fix, "timestamp"), place, accuracy, fix, position)
+    if place is None:
+        raise BadRecord("unknown_record_type", "a signal without a position")
+    accuracy = json_values.whole(fix, "accuracyMeters")
+    return _point(_time(fix, "timestamp"), place, accuracy, fix, position)
 
 
 def _point(
@@ -170,6 +231,7 @@ def _trip(
     mode: str | None,
     length: float | None,
     position: int,
+    waypoints: list[str] | None = None,
 ) -> SourceRecord:
     data: Data = {
         "id": stable_id("trp", *span, mode, repr(start), repr(end)),
@@ -182,6 +244,7 @@ def _trip(
         "start_longitude": start[1] if start else None,
         "end_latitude": end[0] if end else None,
         "end_longitude": end[1] if end else None,
+        "waypoints": waypoints or [],
     }
     return SourceRecord("location_trips", data, position)
 
@@ -196,15 +259,20 @@ def _time(value: Data, name: str = "") -> str:
     for spelled in (name, f"{name}Timestamp" if name else "timestamp", "timestamp"):
         if text := json_values.line(value, spelled):
             return from_iso(text)
-    milliseconds = json_values.whole(value, f"{name}TimestampMs" if name else "timestampMs")
+    spelled = f"{name}TimestampMs" if name else "timestampMs"
+    milliseconds = json_values.whole(value, spelled if spelled in value else "timestampMs")
     if milliseconds is None:
         raise BadRecord("bad_date", "it has no time that can be read")
     return from_epoch(milliseconds / 1000)
 
 
-def _ten_millionths(value: Data) -> Position | None:
-    latitude = json_values.whole(value, "latitudeE7")
-    longitude = json_values.whole(value, "longitudeE7")
+def _ten_millionths(value: Data, of: str = "") -> Position | None:
+    """Coordinates under the names of points, of waypoints, or of something's middle."""
+    short = (f"{of}LatE7", f"{of}LngE7") if of else ("latE7", "lngE7")
+    latitude, longitude = (
+        json_values.whole(value, name if name in value else other)
+        for name, other in zip(("latitudeE7", "longitudeE7"), short, strict=True)
+    )
     if latitude is None or longitude is None:
         return None
     return _checked(_unwrapped(latitude) * _DEGREE, _unwrapped(longitude) * _DEGREE)

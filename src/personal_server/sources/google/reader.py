@@ -32,6 +32,7 @@ from personal_server.sources.common.source import (
     each_element,
     each_member,
     matching,
+    without_repeats,
 )
 from personal_server.sources.google.activity import activity_records, is_page, read_activity_page
 from personal_server.sources.google.places import (
@@ -184,15 +185,29 @@ TRIPS = StreamForm(
         number("start_longitude", "Degrees east at the beginning"),
         number("end_latitude", "Degrees north at the end"),
         number("end_longitude", "Degrees east at the end"),
+        names("waypoints", "Points of the way as Google drew it, each as north,east"),
     ],
     time_field="started_at",
+)
+
+FREQUENT = StreamForm(
+    "frequent_places",
+    "Places you are often at",
+    "Your home, your work and other places as your phone guessed them.",
+    [
+        key(),
+        word("kind", "home, work or another kind", title=True),
+        word("place_id", "Google's id of the place"),
+        number("latitude", "Degrees north"),
+        number("longitude", "Degrees east"),
+    ],
 )
 
 DECLARATION = declaration(
     "google",
     "Google activity",
     "YouTube and other activity, Chrome history and location history of a Google account.",
-    [WATCHES, SEARCHES, ACTIVITY, VISITS, POINTS, PLACES, TRIPS],
+    [WATCHES, SEARCHES, ACTIVITY, VISITS, POINTS, PLACES, TRIPS, FREQUENT],
 )
 
 
@@ -218,7 +233,8 @@ class GoogleSource:
     def read(self, export: Export, start: int = 0) -> Iterator[SourceItem]:
         """Yield what each file holds; ids come from content, so overlaps fall together."""
         items = each_member(export, lambda member: _read_member(member, export.zone))
-        return beginning_at(start, items)
+        # One point may stand in two files with more and with fewer facts.
+        return beginning_at(start, without_repeats(items))
 
 
 def _is_html(head: bytes) -> bool:
@@ -236,4 +252,5 @@ def _read_member(member: ExportMember, zone: tzinfo) -> Iterator[SourceItem]:
         return read_activity_page(member, zone)
     if kind is None:
         return iter(())
-    return each_element(json_elements(member, *_ARRAYS.get(kind, ())), _BUILDS[kind])
+    elements = json_elements(member, *_ARRAYS.get(kind, ()), deep=kind == "timeline")
+    return each_element(elements, _BUILDS[kind])

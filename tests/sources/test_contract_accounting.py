@@ -289,7 +289,7 @@ def test_every_page_and_every_row_of_a_notion_workspace_is_a_record(tmp_path: Pa
     assert set(streams) == {"notes", "table-notion-databases"}
     (left,) = printed["not_read"]
     assert left.keys() == {"path", "views"}
-    assert left["views"] == {"count": 1, "examples": [f"Home/{_BREAD}.csv"]}
+    assert left["views"] == {"count": 1, "files": [f"Home/{_BREAD}.csv"]}
     _, again = machine.run("import", outer)
     assert {t["new"] for each in again["imports"] for t in each["streams"].values()} == {0}
 

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -63,6 +64,9 @@ class Outcome:
 def main(word: str) -> int:
     """Print the table."""
     chosen = [each for each in hostile_files() if word in each.name]
+    if not chosen:
+        print("no hostile file has that word in its name")
+        return 2
     with tempfile.TemporaryDirectory(prefix="pdpp-hostile-") as folder:
         site = Site(Path(folder))
         begun = time.perf_counter()
@@ -148,4 +152,6 @@ def _largest_kb(pid: int) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1] if len(sys.argv) > 1 else ""))
+    parser = ArgumentParser(description=__doc__, formatter_class=RawDescriptionHelpFormatter)
+    parser.add_argument("word", nargs="?", default="", help="only files with it in their names")
+    sys.exit(main(parser.parse_args().word))

@@ -48,8 +48,32 @@ def keys(store: RecordStore, connection_id: str) -> Sequence[str]:
         return [row.key for row in snapshot.export(connection_id, "notes")]
 
 
+def test_no_record_is_written_over_whose_key_is_made_up_again(store: RecordStore) -> None:
+    """Of keys of two digits all but one are taken."""
+    taken = [note(f"{number:02}", title=f"Title {number}") for number in range(100) if number != 37]
+    write(store, "cin_b", taken)
+    for _ in range(40):
+        notes = Notes()
+        try:
+            place = planted(store, notes)
+        except InvalidState:
+            assert notes.noted == notes.forgotten
+        else:
+            assert place.key == "37"
+            break
+    with store.snapshot() as snapshot:
+        rows = {row.key: row.data for row in snapshot.export("cin_b", "notes")}
+    assert {key: rows[key]["title"] for key in rows if key != "37"} == {
+        f"{number:02}": f"Title {number}" for number in range(100) if number != 37
+    }
+
+
 def test_a_planted_record_is_stored_where_it_was_noted(store: RecordStore) -> None:
-    write(store, "cin_b", [note(f"n{number}", title=f"Title {number}") for number in range(9)])
+    write(
+        store,
+        "cin_b",
+        [note(f"n-{10**9 + number}", title=f"Title {number}") for number in range(9)],
+    )
     notes = Notes()
     place = planted(store, notes)
     assert notes.noted == [place]

@@ -29,7 +29,7 @@ from tests.oracle.memory import MemoryStore
 DAY = 86_400 * SECOND
 MAIL_SOURCE = "https://registry.pdpp.dev/connectors/mail"
 BANK_SOURCE = "https://registry.pdpp.dev/connectors/bank"
-HOME, WORK, CHECKING = "cin_home", "cin_work", "cin_bank"
+HOME, WORK, CHECKING = "cin_home", "cin_work", "cin_checking"
 PEOPLE = ("Grace Hopper", "Alan Turing", "Mary Anning", "Emmy Noether", "Karl Popper")
 SUBJECTS = ("Lunch on Thursday?", "Your invoice", "Re: holiday plans", "Minutes of the meeting")
 

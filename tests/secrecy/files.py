@@ -70,8 +70,13 @@ def _misplaced(values: set[str], trail: str, place: str, watch: Watch) -> list[s
     return [
         f"{place}: a record value stands in {where}"
         for where, text in (("the audit trail", trail), ("the log", logged))
-        if any(value in text for value in values)
+        if any(value in text and _stands_alone(value, text) for value in values)
     ]
+
+
+def _stands_alone(value: str, text: str) -> bool:
+    """Whether a value is not just a part of a longer word, such as the id of an account."""
+    return re.search(rf"(?<!\w){re.escape(value)}(?!\w)", text) is not None
 
 
 _TABLES = (

@@ -27,7 +27,7 @@ from tests.torture.tormented import (
 )
 
 MAILS, SOME_MAILS, ERASED_MAILS = 1_500, 40, 4
-HOUSE = (("cin_work", "messages"), ("cin_bank", "transactions"))
+HOUSE = (("cin_work", "messages"), ("cin_checking", "transactions"))
 Held = Mapping[tuple[str, str], Mapping[str, Any]]
 
 

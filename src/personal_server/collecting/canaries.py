@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from personal_server.collecting.canary_shapes import disguised
 from personal_server.collecting.ingest import ingest
 from personal_server.domain.connection import ConnectionStatus
-from personal_server.domain.declaration import Stream
+from personal_server.domain.declaration import Semantics, Stream
 from personal_server.domain.record import canonical_key
 from personal_server.domain.values import instant_text
 from personal_server.errors import InvalidState, NotFound
@@ -51,6 +51,8 @@ def plant(
     """
     chance = random.Random(random_bytes(16))  # noqa: S311 (its seed is drawn well)
     connection_id, declared, samples = _samples(store, catalog, stream, connection_id, chance)
+    # A made-up key may be that of a record; such a record is never written over.
+    declared = replace(declared, semantics=Semantics.APPEND_ONLY)
     for donor in chance.sample(samples, min(TRIES, len(samples))):
         data = disguised(donor, samples, declared, chance)
         key = canonical_key([data.get(name) for name in declared.primary_key])
@@ -65,7 +67,7 @@ def plant(
             now_ns=now_ns,
             new_receipt_id=lambda: f"rr_{random_bytes(9).hex()}",
         )
-        if result.records_accepted:
+        if result.records_changed:
             return place
         forget(place)
     raise InvalidState("No believable record could be made for this stream. Choose another.")

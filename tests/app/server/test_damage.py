@@ -140,7 +140,7 @@ def test_health_and_the_log_say_damaged_and_no_value(served: ServedProcess) -> N
     assert health["status"] == "degraded"
     faults = [(fault["part"], fault["code"]) for fault in health["faults"]]
     assert faults == [("records", "damaged_record")]
-    assert "damaged bytes in transactions of cin_bank" in served.log
+    assert "damaged bytes in transactions of cin_checking" in served.log
     assert "Phormacy" not in served.log
 
 

@@ -6,7 +6,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from personal_server.mcp_adapter.calls import AdapterOptions, LinkRule, Outcome, ToolCall, always
+from personal_server.mcp_adapter.calls import (
+    AdapterOptions,
+    LinkRule,
+    Outcome,
+    ToolCall,
+    those_of_this_program,
+)
 from personal_server.mcp_adapter.server import ClientRequest, draw_nonce, guarded, personal_data
 from personal_server.rs_client.http import RsClient, in_process_client
 from personal_server.rs_client.port import FixedBearer
@@ -25,7 +31,7 @@ async def ask(
 ) -> Outcome:
     call = call_over(rs, tool)
     if ends_pages:
-        call = replace(call, takes_page_chars=always)
+        call = replace(call, server_capabilities=those_of_this_program)
 
     def open_port(name: str) -> Any:
         return call.port

@@ -101,7 +101,8 @@ async def test_an_unreachable_server_is_asked_again() -> None:
     assert rs.paths == [schema, records]
 
 
-NAMES_IT = Answer(200, {"pdpp_discovery_hints": {"page_size": {"params": ["page_chars"]}}})
+NONE: frozenset[str] = frozenset()
+NAMES_IT = Answer(200, {"pdpp_read_capabilities": ["page_size", "unheard_of", 7]})
 metadata = (".well-known", "oauth-protected-resource")
 
 
@@ -111,18 +112,20 @@ def metadata_of(rs: FakeRs) -> ServerMetadata:
 
 
 @pytest.mark.parametrize(
-    ("answer", "takes"),
+    ("answer", "words"),
     [
-        (NAMES_IT, True),
-        (Answer(200, {"pdpp_discovery_hints": {}}), False),
-        (error_answer(404, "not_found"), False),
+        (NAMES_IT, frozenset({"page_size", "unheard_of"})),
+        (Answer(200, {"pdpp_discovery_hints": {"page_size": {}}}), NONE),
+        (error_answer(404, "not_found"), NONE),
     ],
 )
-async def test_the_metadata_say_whether_the_server_ends_pages(answer: Answer, takes: bool) -> None:
+async def test_the_metadata_say_once_what_the_server_takes(
+    answer: Answer, words: frozenset[str]
+) -> None:
     rs = world()
     rs.script = lambda _: answer
     known = metadata_of(rs)
-    assert [await known.takes_page_chars() for _ in range(2)] == [takes, takes]
+    assert [await known.capabilities() for _ in range(2)] == [words, words]
     assert rs.paths == [metadata]
 
 
@@ -130,6 +133,6 @@ async def test_metadata_that_cannot_be_read_are_asked_for_again() -> None:
     rs = world()
     rs.script = lambda _: Answer(200, None, content=b"{")
     known = metadata_of(rs)
-    assert await known.takes_page_chars() is False
+    assert await known.capabilities() == set()
     rs.script = lambda _: NAMES_IT
-    assert await known.takes_page_chars() is True
+    assert "page_size" in await known.capabilities()

@@ -30,7 +30,7 @@ from personal_server.errors import (
     PersonalServerError,
     StorageUnavailable,
 )
-from personal_server.mcp_adapter.calls import AdapterOptions, TakesPageChars, never
+from personal_server.mcp_adapter.calls import AdapterOptions, ServerCapabilities, none_known
 from personal_server.mcp_adapter.http import Admitted, HostedApp, HostedCredential, hosted_app
 from personal_server.mcp_adapter.server import ClientRequest, build_server
 from personal_server.rs_client.http import RsClient, in_process_client
@@ -159,7 +159,7 @@ async def memory_door(
     behind: World,
     settings: AdapterOptions,
     bearer: str = token,
-    takes_page_chars: TakesPageChars = never,
+    server_capabilities: ServerCapabilities = none_known,
 ) -> AsyncGenerator[Door]:
     client = RsClient(in_process_client(behind), origin, FixedBearer(bearer), "0")
 
@@ -168,7 +168,7 @@ async def memory_door(
             lambda tool: client.port(tool, "req_memory"),
             origin,
             "req_memory",
-            takes_page_chars=takes_page_chars,
+            server_capabilities=server_capabilities,
         )
 
     server = build_server(callers, name="pdpp-mcp-server", version="0.1.0", settings=settings)

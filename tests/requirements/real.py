@@ -14,7 +14,7 @@ import orjson
 from personal_server.domain.grant import StreamGrant
 from personal_server.domain.possession import PresentedToken
 from personal_server.errors import InvalidToken
-from personal_server.mcp_adapter.calls import ToolCall, always
+from personal_server.mcp_adapter.calls import ToolCall, those_of_this_program
 from personal_server.mcp_adapter.http import Admitted, HostedCredential, hosted_app
 from personal_server.mcp_adapter.server import ServerOffer, draw_nonce, personal_data
 from personal_server.mcp_adapter.stdio import ServerMetadata
@@ -275,7 +275,7 @@ def outermost(
         origins=policy.origins,
         version="0.1.0",
         offer=offer,
-        takes_page_chars=always,
+        server_capabilities=those_of_this_program,
     )
     failed = FailedBearers(0, real.living.clock)
     parts = [(frozenset({"mcp"}), hosted)]
@@ -304,7 +304,7 @@ async def stdio_caller(real: Real, bearer: str) -> AsyncGenerator[Callable[[str,
 
         async def call(tool: str, arguments: Json) -> Json:
             made = ToolCall(
-                tool, rs.port(tool), origin, draw_nonce, takes_page_chars=metadata.takes_page_chars
+                tool, rs.port(tool), origin, draw_nonce, server_capabilities=metadata.capabilities
             )
             return (await personal_data.tools[tool](made, arguments)).structured
 

@@ -12,7 +12,7 @@ import jsonschema_rs
 import pytest
 
 from personal_server.app.server import InProcessTransport
-from personal_server.mcp_adapter.calls import always
+from personal_server.mcp_adapter.calls import those_of_this_program
 from personal_server.mcp_adapter.contract import published_contract
 from tests.mcp_adapter.loopback import LoopbackServer
 from tests.requirements.corpus import corpus, places, told
@@ -100,7 +100,7 @@ def behind(real: Real) -> World:
 
 
 def real_memory(real: Real, token: str) -> Any:
-    return memory_door(behind(real), settings_for("auto"), token, always)
+    return memory_door(behind(real), settings_for("auto"), token, those_of_this_program)
 
 
 @asynccontextmanager

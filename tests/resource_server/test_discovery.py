@@ -2,6 +2,7 @@ from collections.abc import Mapping
 
 import pytest
 
+from personal_server.domain.read_capabilities import ReadCapability
 from personal_server.resource_server import application
 from personal_server.resource_server.discovery import Discovery
 from personal_server.resource_server.openapi import openapi_document
@@ -51,6 +52,7 @@ async def test_the_origin_describes_itself_as_a_resource(bench: Bench) -> None:
     assert body["pdpp_core_query_base"] == f"{ORIGIN}/v1"
     assert body["pdpp_agent_discovery"]["mcp"]["endpoint"] == f"{ORIGIN}/mcp"
     assert body["capabilities"]["semantic_retrieval"] == {"supported": False}
+    assert body["pdpp_read_capabilities"] == [word.value for word in ReadCapability]
     assert "hybrid_pagination_supported" not in body["pdpp_discovery_hints"]
     assert answer.headers["access-control-allow-origin"] == "*"
 
@@ -63,7 +65,8 @@ async def test_the_mcp_endpoint_is_a_resource_of_its_own(bench: Bench) -> None:
     assert body["pdpp_token_kinds_supported"] == ["client", "mcp_package"]
     flow = body["pdpp_agent_discovery"]["mcp"]["authorization"]["authorization_code_pkce"]
     assert flow["resource"] == f"{ORIGIN}/mcp"
-    assert not {"capabilities", "pdpp_discovery_hints", "pdpp_self_export_supported"} & set(body)
+    of_the_reads = {"capabilities", "pdpp_read_capabilities", "pdpp_discovery_hints"}
+    assert not (of_the_reads | {"pdpp_self_export_supported"}) & set(body)
 
 
 @pytest.mark.parametrize(

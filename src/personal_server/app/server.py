@@ -62,7 +62,7 @@ from personal_server.granting.retention import (
     forget,
     sweep,
 )
-from personal_server.mcp_adapter.calls import adapter_settings, always
+from personal_server.mcp_adapter.calls import adapter_settings, those_of_this_program
 from personal_server.mcp_adapter.http import (
     Admitted,
     HostedApp,
@@ -436,7 +436,7 @@ def _hosted(
         version=VERSION,
         allowed_origins=settings.allowed_origins,
         settings=adapter_settings(settings.mcp_resource_links, settings.mcp_max_blob_bytes),
-        takes_page_chars=always,
+        server_capabilities=those_of_this_program,
     )
 
 

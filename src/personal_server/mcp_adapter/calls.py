@@ -5,7 +5,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
+from personal_server.domain.read_capabilities import OF_THIS_PROGRAM, ReadCapability
 from personal_server.mcp_adapter import contract
+from personal_server.mcp_adapter.errors import NextCall, ToolError
 from personal_server.rs_client.json_values import Json, compact
 from personal_server.rs_client.port import RsPort
 
@@ -20,17 +22,18 @@ class AdapterOptions:
     max_blob_bytes: int = contract.BLOB_BYTES
 
 
-TakesPageChars = Callable[[], Awaitable[bool]]
+ServerCapabilities = Callable[[], Awaitable[frozenset[str]]]
+"""The words of `pdpp_read_capabilities` that the resource server is known to name."""
 
 
-async def never() -> bool:
+async def none_known() -> frozenset[str]:
     """Nothing is known of the resource server."""
-    return False
+    return frozenset()
 
 
-async def always() -> bool:
+async def those_of_this_program() -> frozenset[str]:
     """The resource server is the one of this program."""
-    return True
+    return OF_THIS_PROGRAM
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +41,7 @@ class ToolCall:
     """Everything one call may use.
 
     Shapes: provider_url is the public origin; openai chooses a format and nothing else;
-            takes_page_chars says whether the resource server ends pages where it is told to.
+            server_capabilities tells what the resource server takes beyond what every one takes.
     """
 
     tool: str
@@ -47,7 +50,32 @@ class ToolCall:
     nonce: Callable[[], str]
     openai: bool = False
     settings: AdapterOptions = field(default_factory=AdapterOptions)
-    takes_page_chars: TakesPageChars = field(default=never)
+    server_capabilities: ServerCapabilities = field(default=none_known)
+
+    async def takes(self, capability: ReadCapability) -> bool:
+        """Whether the resource server says that it takes this."""
+        return capability in await self.server_capabilities()
+
+    async def require(
+        self,
+        capability: ReadCapability,
+        param: str,
+        *,
+        code: str = "invalid_arguments",
+        stream: str | None = None,
+    ) -> None:
+        """Refuse an argument that the resource server does not say it takes, without a call.
+
+        Raises: ToolError with this code.
+        """
+        if await self.takes(capability):
+            return
+        raise ToolError(
+            code,
+            f"This resource server does not say that it takes `{param}` ({capability}).",
+            param=param,
+            next_call=NextCall("schema", {"stream": stream} if stream else {}),
+        )
 
     @property
     def link_rule(self) -> LinkRule:

@@ -27,7 +27,7 @@ from personal_server.errors import (
     NotPermitted,
     PersonalServerError,
 )
-from personal_server.mcp_adapter.calls import AdapterOptions, TakesPageChars, never
+from personal_server.mcp_adapter.calls import AdapterOptions, ServerCapabilities, none_known
 from personal_server.mcp_adapter.metrics import Counts, telling
 from personal_server.mcp_adapter.server import (
     ClientRequest,
@@ -279,13 +279,13 @@ def hosted_app(
     allowed_origins: Sequence[str] = (),
     settings: AdapterOptions | None = None,
     offer: ServerOffer = personal_data,
-    takes_page_chars: TakesPageChars = never,
+    server_capabilities: ServerCapabilities = none_known,
 ) -> HostedApp:
     """The application: one server for each origin, all built here."""
     counts = Counts()
 
     def callers(request: Any) -> ClientRequest:
-        return _caller(request, open_port, takes_page_chars)
+        return _caller(request, open_port, server_capabilities)
 
     def manager(origin: str) -> StreamableHTTPSessionManager:
         server = build_server(
@@ -310,7 +310,7 @@ def hosted_app(
 
 
 def _caller(
-    request: Request, open_port: OpenPort, takes_page_chars: TakesPageChars
+    request: Request, open_port: OpenPort, server_capabilities: ServerCapabilities
 ) -> ClientRequest:
     credential: HostedCredential = request.scope["state"][STATE_KEY]
     return ClientRequest(
@@ -320,7 +320,7 @@ def _caller(
         client_id=credential.client_id,
         grant_id=credential.grant_id,
         user_agent=request.headers.get("user-agent"),
-        takes_page_chars=takes_page_chars,
+        server_capabilities=server_capabilities,
     )
 
 

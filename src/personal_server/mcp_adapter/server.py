@@ -25,9 +25,9 @@ from personal_server.mcp_adapter import contract, sdk_results
 from personal_server.mcp_adapter.calls import (
     AdapterOptions,
     Outcome,
-    TakesPageChars,
+    ServerCapabilities,
     ToolCall,
-    never,
+    none_known,
 )
 from personal_server.mcp_adapter.contract import published_contract, replacement_of
 from personal_server.mcp_adapter.errors import NextCall, ToolError
@@ -103,7 +103,7 @@ class ClientRequest:
     """What one request brings: a way to open ports, and which client sent it.
 
     Shapes: provider_url is the public origin of the request; client_id is the token's, if known;
-            takes_page_chars as in `ToolCall`.
+            server_capabilities as in `ToolCall`.
     """
 
     open_port: Callable[[str], RsPort]
@@ -112,7 +112,7 @@ class ClientRequest:
     client_id: str | None = None
     grant_id: str | None = None
     user_agent: str | None = None
-    takes_page_chars: TakesPageChars = never
+    server_capabilities: ServerCapabilities = none_known
 
 
 class Callers(Protocol):
@@ -175,7 +175,7 @@ class Adapter:
                 client_name(context), context.meta, caller.user_agent, caller.client_id
             ),
             settings=self.settings,
-            takes_page_chars=caller.takes_page_chars,
+            server_capabilities=caller.server_capabilities,
         )
         return call, ToolRun(tool, caller, port, self.counts)
 

@@ -16,7 +16,7 @@ from personal_server.mcp_adapter.calls import AdapterOptions
 from personal_server.mcp_adapter.metrics import Counts, telling
 from personal_server.mcp_adapter.reads import get_schema
 from personal_server.mcp_adapter.server import ClientRequest, build_server
-from personal_server.rs_client.json_values import as_object, as_text, is_object
+from personal_server.rs_client.json_values import as_list, as_object, as_text
 from personal_server.rs_client.port import Path, Query, RsFailure, RsPort, RsResponse
 from personal_server.web.requests import new_request_id
 
@@ -74,28 +74,28 @@ METADATA_PATH = (".well-known", "oauth-protected-resource")
 
 @dataclass(slots=True)
 class ServerMetadata:
-    """What the resource server says that it takes, read once, before the first page."""
+    """What the resource server says that it takes, read once, before the first read that asks."""
 
     port: RsPort
-    known: bool | None = None
+    known: frozenset[str] | None = None
     lock: anyio.Lock = field(default_factory=anyio.Lock)
 
-    async def takes_page_chars(self) -> bool:
-        """Whether it ends pages where it is told to; a server that does not say so does not."""
+    async def capabilities(self) -> frozenset[str]:
+        """Its words; a server that does not name one does not take what it stands for."""
         async with self.lock:
             if self.known is None:
                 self.known = await self._read()
-            return bool(self.known)
+            return self.known or frozenset()
 
-    async def _read(self) -> bool | None:
+    async def _read(self) -> frozenset[str] | None:
         try:
             response = await self.port.get(METADATA_PATH)
         except RsFailure:
             return None  # the read that follows fails alike; the next call asks again
         if not response.ok:
-            return False if response.status == HTTPStatus.NOT_FOUND else None
-        hints = as_object(as_object(response.body).get("pdpp_discovery_hints"))
-        return is_object(hints.get("page_size"))
+            return frozenset() if response.status == HTTPStatus.NOT_FOUND else None
+        named = as_list(as_object(response.body).get("pdpp_read_capabilities"))
+        return frozenset(word for word in named if isinstance(word, str))
 
 
 async def serve_stdio(
@@ -119,7 +119,7 @@ async def serve_stdio(
             open_port=lambda tool: CheckedPort(open_port(tool, request_id), check),
             provider_url=provider_url,
             request_id=request_id,
-            takes_page_chars=metadata.takes_page_chars,
+            server_capabilities=metadata.capabilities,
         )
 
     counts = Counts()

@@ -14,6 +14,7 @@ import msgspec
 
 from personal_server.domain.disclosure import TokenName
 from personal_server.domain.possession import PROOF_ALGORITHMS
+from personal_server.domain.read_capabilities import ReadCapability
 from personal_server.domain.wire_objects import Address, AnyObject, WireObject, Word
 from personal_server.enforcement.queries import DEFAULT_LIMIT, MAX_LIMIT
 from personal_server.resource_server.documentation import DocumentationPages
@@ -63,7 +64,6 @@ DISCOVERY_HINTS: Mapping[str, object] = {
         "scope_param": "streams[]",
         "filter_requires_single_stream": True,
     },
-    "page_size": {"params": ["page_chars", "member_chars"], "lists": ["records", "search"]},
 }
 
 
@@ -86,6 +86,7 @@ class ProtectedResource(WireObject, kw_only=True):
     pdpp_token_kinds_supported: Sequence[TokenName]
     pdpp_agent_discovery: AnyObject
     capabilities: AnyObject | None = None
+    pdpp_read_capabilities: Sequence[ReadCapability] | None = None
     pdpp_discovery_hints: AnyObject | None = None
 
 
@@ -124,6 +125,7 @@ def protected_resource(origin: str, name: str) -> ProtectedResource:
         pdpp_token_kinds_supported=("owner", "client", "mcp_package"),
         pdpp_agent_discovery={"advisory": True, "mcp": _mcp(origin)},
         capabilities=CAPABILITIES,
+        pdpp_read_capabilities=tuple(ReadCapability),
         pdpp_discovery_hints=DISCOVERY_HINTS,
     )
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from personal_server.domain.read_capabilities import ReadCapability
 from personal_server.mcp_adapter import contract
 from personal_server.mcp_adapter.arguments import Arguments
 from personal_server.mcp_adapter.calls import Outcome, ToolCall
@@ -121,7 +122,7 @@ async def read_page(call: ToolCall, arguments: Arguments, how: PageRead) -> Outc
 
     Raises: ToolError.
     """
-    is_ended = await call.takes_page_chars()
+    is_ended = await call.takes(ReadCapability.PAGE_SIZE)
     if is_ended:
         ending = (("page_chars", str(how.page_chars)), ("member_chars", str(contract.MEMBER_CHARS)))
         how = replace(how, query=(*how.query, *ending))

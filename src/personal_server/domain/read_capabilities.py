@@ -1,0 +1,18 @@
+"""What a resource server may take in a read beyond what every one takes: a closed list of words.
+
+A server names its words in its metadata; a client sends what a word stands for only to a server
+that names it.
+Source: docs/contract/resource-server.md 5.1; docs/decisions.md C31.
+"""
+
+from enum import StrEnum
+
+
+class ReadCapability(StrEnum):
+    """One word of `pdpp_read_capabilities`."""
+
+    PAGE_SIZE = "page_size"
+
+
+OF_THIS_PROGRAM = frozenset(ReadCapability)
+"""What the resource server of this program takes: all of it."""

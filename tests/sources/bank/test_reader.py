@@ -1,5 +1,5 @@
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -171,7 +171,7 @@ def test_a_damaged_byte_costs_one_payment_at_most_and_that_is_named(
 
 
 @contextmanager
-def _counted_calls() -> Iterator[list[None]]:
+def _counted_calls() -> Generator[list[None]]:
     """One entry a call of a function, Python's or C's: what a loaded machine cannot change."""
     calls: list[None] = []
     before = sys.getprofile()

@@ -32,13 +32,13 @@ def search(plan: SearchPlan, visible: Mapping[int, Sequence[StoredRecord]]) -> M
             (row, words)
             for row, words in texts
             if all(_total(term, words) for term in plan.terms)
-            and all(holds(condition, row.data) for condition in plan.conditions)
+            and all(holds(condition, row.data) for condition in plan.conditions_on(scope))
         ]
         matching.sort(key=lambda each: recency(each[0], scope), reverse=True)
         if len(matching) > plan.window:
             truncated.add((scope.connection_id, scope.stream.name))
         found += [_candidate(*each, scope, plan) for each in matching[: plan.window]]
-    limit = plan.frequency_limit
+    limit = plan.frequency_limit if found else 0
     return Matches(tuple(found), tuple(min(n, limit) for n in frequencies), frozenset(truncated))
 
 

@@ -239,7 +239,9 @@ def aggregate(random: Random) -> Ask:
 
 
 def search(random: Random) -> Ask:
-    plan = SearchPlan(scopes(random), terms(random), conditions(random))
+    searched, sought = scopes(random), terms(random)
+    asked = {(s.connection_id, s.stream.name): conditions(random) for s in searched}
+    plan = SearchPlan(searched, sought, asked)
 
     def read(snapshot: ReadSnapshot) -> object:
         found = snapshot.search(plan)

@@ -192,20 +192,21 @@ def authorize_aggregate(
 
 def authorize_search(
     authority: ReadAuthority, query: SearchQuery, terms: tuple[Term, ...]
-) -> AuthorizedRead[tuple[SearchPlan, ...]]:
-    """A search for the terms of the query's text: a plan for the sources under one filter."""
+) -> AuthorizedRead[SearchPlan]:
+    """A search for the terms of the query's text: one plan, with the conditions of each source."""
     checked = checked_terms(query.text, terms)
     sources = select_any(authority, query.selectors)
     parts, warnings = search_parts(authority, sources, query)
-    plans = tuple(SearchPlan(scopes_of(part), checked, conditions) for part, conditions in parts)
-    taking_part = tuple(source for part, _ in parts for source in part)
+    taking_part = tuple(source for source, _ in parts)
+    conditions = {(s.connection_id, s.stream): asked for s, asked in parts}
+    plan = SearchPlan(scopes_of(taking_part), checked, conditions)
     asked = (
         query.text,
         *_asked(query.selectors),
         *_unordered(query.streams),
         *_unordered(query.filters),
     )
-    return AuthorizedRead(authority, taking_part, plans, warnings, asked=asked)
+    return AuthorizedRead(authority, taking_part, plan, warnings, asked=asked)
 
 
 def authorize_schema(authority: ReadAuthority, query: SchemaQuery) -> Sources:

@@ -117,18 +117,25 @@ FREQUENCY_LIMIT = 10_000
 class SearchPlan:
     """All terms must match within one record, in any granted lexical field of its scope.
 
-    Candidates: per scope the newest `window` matches by event time (the stream's event-time
-    field if granted, else `emitted_at`).  Document frequencies count visible matches of a term
-    over all scopes and may stop at `frequency_limit`.  A scope that takes longer than
-    `seconds_each` may be left out whole (`None`: it takes as long as it takes).
+    `conditions` are those of a connection and stream.  Candidates: per scope the newest `window`
+    matches by event time (the stream's event-time field if granted, else `emitted_at`).  Document
+    frequencies count visible matches of a term over all scopes and may stop at `frequency_limit`;
+    where there is no candidate they are 0.  A scope that takes longer than `seconds_each` may be
+    left out whole (`None`: it takes as long as it takes).
     """
 
     scopes: tuple[Scope, ...]
     terms: tuple[Term, ...]
-    conditions: tuple[Condition, ...] = ()
+    conditions: Mapping[tuple[str, str], tuple[Condition, ...]] = field(
+        default_factory=dict[tuple[str, str], tuple[Condition, ...]]
+    )
     window: int = CANDIDATE_WINDOW
     frequency_limit: int = FREQUENCY_LIMIT
     seconds_each: float | None = None
+
+    def conditions_on(self, scope: Scope) -> tuple[Condition, ...]:
+        """What a record of that scope has to satisfy beside holding the terms."""
+        return self.conditions.get((scope.connection_id, scope.stream.name), ())
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,8 +31,8 @@ MAX_QUERY_CHARS = 1_024
 MAX_TERMS = 32
 
 Sources = tuple[ReadableSource, ...]
-Part = tuple[Sources, tuple[Condition, ...]]
-"""Sources that are searched under the same conditions."""
+Part = tuple[ReadableSource, tuple[Condition, ...]]
+"""A source that is searched, and under which conditions."""
 
 
 def searchable_fields(source: ReadableSource) -> tuple[str, ...]:
@@ -54,7 +54,7 @@ def checked_terms(text: str, terms: tuple[Term, ...]) -> tuple[Term, ...]:
 def search_parts(
     authority: ReadAuthority, sources: Sources, query: SearchQuery
 ) -> tuple[tuple[Part, ...], tuple[Warning, ...]]:
-    """The sources that take part, by the conditions they share, and who is left out.
+    """The sources that take part, with their conditions, and who is left out.
 
     Raises: GrantStreamNotAllowed, NotFound, InvalidRequest, and the error of the filters if no
         source can apply them.
@@ -71,7 +71,7 @@ def search_parts(
         if query.streams and s not in taking_part
     ]
     if not query.filters:
-        return (((taking_part, ()),) if taking_part else ()), tuple(warnings)
+        return tuple((source, ()) for source in taking_part), tuple(warnings)
     if not taking_part:
         _filtered(named, query.filters, [])  # a filter is no less wrong where nothing is searched
         return (), tuple(warnings)
@@ -89,7 +89,7 @@ def _require_stream(authority: ReadAuthority, name: str) -> None:
 def _filtered(
     sources: Sources, filters: tuple[FilterText, ...], warnings: list[Warning]
 ) -> tuple[tuple[Part, ...], tuple[Warning, ...]]:
-    parts: dict[tuple[Condition, ...], list[ReadableSource]] = {}
+    parts: list[Part] = []
     errors: list[PersonalServerError] = []
     for source in sources:
         try:
@@ -98,10 +98,10 @@ def _filtered(
             errors.append(error)
             warnings.append(skipped(source.connection_id, source.stream, error.code))
         else:
-            parts.setdefault(conditions, []).append(source)
+            parts.append((source, conditions))
     if errors and not parts:
         raise errors[0]
-    return tuple((tuple(s), c) for c, s in parts.items()), tuple(warnings)
+    return tuple(parts), tuple(warnings)
 
 
 # Ranking: the order of search hits, from candidates that hold no hidden text.

@@ -7,7 +7,7 @@ Source: docs/contract/resource-server.md 11.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter, sleep
 from typing import cast
@@ -34,13 +34,12 @@ from personal_server.enforcement.disclose import disclose_hit, text_chars
 from personal_server.enforcement.page_sizes import PageFill
 from personal_server.enforcement.plans import (
     CANDIDATE_WINDOW,
-    FREQUENCY_LIMIT,
     AuthorizedRead,
     SearchPlan,
     hit_plan,
 )
 from personal_server.enforcement.queries import PageSize, SearchQuery
-from personal_server.enforcement.rows import Candidate, Matches
+from personal_server.enforcement.rows import Candidate
 from personal_server.enforcement.search import Ranked, first_page_first, rank, searchable_fields
 from personal_server.errors import CursorExpired, QueryTimeout
 from personal_server.reading.freshness import least_fresh
@@ -56,7 +55,7 @@ from personal_server.storage.ports import READ_DEADLINE_SECONDS, ReadSnapshot
 # Source: docs/contract/resource-server.md 11.5.
 
 
-AuthorizedSearch = AuthorizedRead[tuple[SearchPlan, ...]]
+AuthorizedSearch = AuthorizedRead[SearchPlan]
 
 TOO_SLOW = (
     "This connection took too long to search and is not in these hits."
@@ -231,21 +230,19 @@ def _ranked(
 ) -> tuple[Sequence[Ranked], SearchCoverage]:
     # An equal share for every source, so that a slow one costs no other its place.
     each = READ_DEADLINE_SECONDS * RANKING_SHARE / max(1, len(read.sources))
-    parts = [snapshot.search(replace(plan, seconds_each=each)) for plan in read.plan]
-    lost = frozenset[tuple[str, str]]().union(*(part.lost for part in parts))
-    if lost and len(lost) == len(read.sources):
+    found = snapshot.search(replace(read.plan, seconds_each=each))
+    if found.lost and len(found.lost) == len(read.sources):
         raise QueryTimeout(
             "The search took too long. Narrow it with a rarer word, a stream or filters.",
             retry_after_seconds=1,
         )
-    candidates = [candidate for part in parts for candidate in part.candidates]
-    ranked = rank(candidates, _frequencies(parts))
+    ranked = rank(found.candidates, found.document_frequencies)
     findings = SearchCoverage(
         ranked_count=len(ranked),
-        truncated_sources=sum(len(part.truncated) for part in parts),
-        searched_sources=len(read.sources) - len(lost),
-        lost=tuple(sorted(lost)),
-        pending=sum(part.pending for part in parts),
+        truncated_sources=len(found.truncated),
+        searched_sources=len(read.sources) - len(found.lost),
+        lost=tuple(sorted(found.lost)),
+        pending=found.pending,
     )
     return ranked, findings
 
@@ -274,11 +271,6 @@ def _first_page(
         if fewer.hits[: shown.end] == turn.hits[: shown.end]:
             return fewer, shown
         turn = fewer
-
-
-def _frequencies(parts: Iterable[Matches]) -> list[int]:
-    each_term = zip(*(part.document_frequencies for part in parts), strict=True)
-    return [min(sum(frequencies), FREQUENCY_LIMIT) for frequencies in each_term]
 
 
 def _kept(candidate: Candidate, score: float) -> RankedHit:
@@ -320,18 +312,14 @@ def _show(
 ) -> _ShownHits:
     """Hits from where the page begins; records no longer visible or matching are passed over."""
     sources = {source.order: source for source in read.sources}
-    conditions = {
-        (scope.connection_id, scope.stream.name): plan.conditions
-        for plan in read.plan
-        for scope in plan.scopes
-    }
     fill, shown = PageFill(size), list[tuple[ReadableSource, str]]()
     at, looked_at = turn.begin, 0
     while at < len(turn.hits) and len(shown) < limit and looked_at < PAGE_TEXT_CHARS:
         kept = turn.hits[at]
         place = (kept.connection_id, kept.stream)
+        asked = read.plan.conditions.get(place, ())
         source = sources.get(place)
-        row = None if source is None else _matching(snapshot, source, kept.key, conditions[place])
+        row = None if source is None else _matching(snapshot, source, kept.key, asked)
         hit = None
         if source is not None and row is not None:
             looked_at += text_chars(source, row)

@@ -33,9 +33,11 @@ def horizon(store: RecordStore) -> int:
 
 
 def search(store: RecordStore, *terms: str, scopes: tuple[Scope, ...] = BOTH, **more: Any) -> Any:
+    conditions = more.pop("conditions", ())
+    asked = {(each.connection_id, each.stream.name): conditions for each in scopes}
     parsed = tuple(Term(tuple(t.rstrip("*").split()), t.endswith("*")) for t in terms)
     with store.snapshot() as snapshot:
-        return snapshot.search(SearchPlan(scopes, parsed, **more))
+        return snapshot.search(SearchPlan(scopes, parsed, asked, **more))
 
 
 def receive(store: RecordStore, content: bytes, connection_id: str = "cin_a", now: int = 1) -> str:

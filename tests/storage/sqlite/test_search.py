@@ -32,6 +32,8 @@ Read = Callable[[SqlSnapshot], object]
 
 # what it takes to look at one line that a time constraint leaves out
 ROW_STEPS = 6
+# and at most to look up one more word in the index
+LOOKUP_STEPS = 40
 SHOWN_KEYS = frozenset({"n1", "n2", "n3", "absent"})
 BLIND = ("id", "at", "title")
 WINDOW_DAYS = ("2026-02-01T00:00:00Z", "2026-03-01T00:00:00Z")
@@ -140,6 +142,18 @@ def test_a_search_in_a_time_constraint_costs_next_to_the_same(
         assert abs(other.steps - without.steps) <= 3 * ROW_STEPS
         if terms == TERMS["a word"]:
             assert without == other
+
+
+@pytest.mark.parametrize("name", ["fields", "since", "until", "window"])
+def test_a_search_that_finds_nothing_counts_no_term(tmp_path: Path, name: str) -> None:
+    """Each term that is counted adds what its hidden places cost, thirty terms thirty times."""
+    with opened(name, tmp_path) as worlds:
+        steps: list[int] = []
+        for terms in (TERMS["a word"], TERMS["many words"]):
+            plan = SearchPlan((worlds.scope,), terms)
+            _, other = worlds.work(lambda snapshot, plan=plan: snapshot.search(plan))
+            steps.append(other.steps)
+        assert steps[1] <= steps[0] + 29 * LOOKUP_STEPS
 
 
 @pytest.mark.parametrize("field", ["mood", "body", "words"])

@@ -8,8 +8,9 @@ stand in the order of time, so that the newest matches are the first of a walk f
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import NamedTuple, TypeVar
 
 from personal_server.domain.criteria import Term
 from personal_server.domain.record import FieldChange, JsonObject, StoredRecord
@@ -23,28 +24,34 @@ from personal_server.storage.sql.driver import Line
 from personal_server.storage.sql.source_tables import Reader, ScopedSource, parse_changes
 from personal_server.storage.sql.word_index import all_in_any, word_count
 
+T = TypeVar("T")
+
 
 def search(reader: Reader, plan: SearchPlan) -> Matches:
-    """Candidates of every source, and how many visible records hold each term."""
+    """Candidates of every source, and how many visible records hold each term.
+
+    Where nothing was found nothing is ranked, and the terms, which only hidden records may hold,
+    are not counted one by one.
+    """
     parts = [_part(reader, found, plan) for found in reader.places(plan.scopes)]
-    totals = [0] * len(plan.terms)
-    found: list[Candidate] = []
-    truncated: set[tuple[str, str]] = set()
-    lost: set[tuple[str, str]] = set()
-    pending = 0
-    for part in parts:
-        if not part.fields:
-            continue
-        finds = part.finds(totals)
-        if finds is None:
-            lost.add(part.name)
-            continue
-        found += finds.candidates
-        totals = [total + more for total, more in zip(totals, finds.frequencies, strict=True)]
-        pending += finds.pending
-        if finds.truncated:
-            truncated.add(part.name)
-    return Matches(tuple(found), tuple(totals), frozenset(truncated), frozenset(lost), pending)
+    parts = [part for part in parts if part.fields]
+    asked = [(part, part.within_time(part.finds)) for part in parts]
+    found = {part: finds for part, finds in asked if finds is not None}
+    frequencies = [0] * len(plan.terms)
+    if any(finds.candidates for finds in found.values()):
+        for part in tuple(found):
+            counted = part.within_time(partial(part.counts, frequencies))
+            if counted is None:
+                del found[part]
+            else:
+                frequencies = [n + more for n, more in zip(frequencies, counted, strict=True)]
+    return Matches(
+        tuple(candidate for finds in found.values() for candidate in finds.candidates),
+        tuple(frequencies),
+        frozenset(part.name for part, finds in found.items() if finds.truncated),
+        frozenset(part.name for part in parts if part not in found),
+        sum(finds.pending for finds in found.values()),
+    )
 
 
 class _Finds(NamedTuple):
@@ -52,7 +59,6 @@ class _Finds(NamedTuple):
 
     candidates: list[Candidate]
     truncated: bool
-    frequencies: list[int]
     pending: int = 0
 
 
@@ -64,6 +70,7 @@ class _Part:
         self._reader = reader
         self._plan = plan
         layout, scope = found.compiler.layout, found.scope
+        self._conditions = plan.conditions_on(scope)
         self.fields = granted_lexical_fields(scope)
         event = layout.column(layout.event)
         self._event = event if event is not None and event.field in scope.fields else None
@@ -73,14 +80,17 @@ class _Part:
         """Connection and stream."""
         return (self.place.source.connection_id, self.place.source.stream)
 
-    def finds(self, totals: Sequence[int]) -> _Finds | None:
-        """What the source gives, `None` past its time; `totals` are the frequencies so far."""
+    def within_time(self, read: Callable[[], T]) -> T | None:
+        """What the source gives, `None` past half of its time: it is asked twice."""
         seconds = self._plan.seconds_each
-        if seconds is None:
-            return self._all(totals)
-        return self._reader.session.attempt(seconds, lambda: self._all(totals))
+        return read() if seconds is None else self._reader.session.attempt(seconds / 2, read)
 
-    def _all(self, totals: Sequence[int]) -> _Finds:
+    def finds(self) -> _Finds:
+        """The newest matches."""
+        raise NotImplementedError
+
+    def counts(self, totals: Sequence[int]) -> list[int]:
+        """How many visible records hold each term; `totals` are those of other sources so far."""
         raise NotImplementedError
 
     def _candidate(
@@ -115,19 +125,19 @@ class _IndexedPart(_Part):
         is_day = self._event is not None and self._event.kind is ValueKind.DATE
         self._event_unit = DAY_NANOSECONDS if is_day else 1
 
-    def _all(self, totals: Sequence[int]) -> _Finds:
-        if not self._columns:
-            return _Finds([], False, [0] * len(totals), self._pending())
-        candidates, truncated = self._candidates()
-        limit = self._plan.frequency_limit
-        counts = zip(self._plan.terms, totals, strict=True)
-        frequencies = [self._frequency(term, limit - total) for term, total in counts]
-        return _Finds(candidates, truncated, frequencies, self._pending())
+    def finds(self) -> _Finds:
+        candidates, truncated = self._candidates() if self._columns else ([], False)
+        return _Finds(candidates, truncated, self._pending())
+
+    def counts(self, totals: Sequence[int]) -> list[int]:
+        limit = self._plan.frequency_limit if self._columns else 0
+        counted = zip(self._plan.terms, totals, strict=True)
+        return [self._frequency(term, limit - total) for term, total in counted]
 
     def _candidates(self) -> tuple[list[Candidate], bool]:
         """The newest matches, and whether there are more."""
         plan, number = self._plan, self._number
-        where = self._matching(plan.terms, self.place.matching(plan.conditions))
+        where = self._matching(plan.terms, self.place.matching(self._conditions))
         one = len(plan.terms) == 1
         hits = f"pdpp_hits(w{number}, ?)" if one else f"pdpp_all_hits(w{number}, ?, ?)"
         asked = (self._title,) if one else (len(self._columns), self._title)
@@ -199,15 +209,18 @@ class _IndexedPart(_Part):
 class _ReadPart(_Part):
     """By the texts of the few records that are visible."""
 
-    def _all(self, totals: Sequence[int]) -> _Finds:  # noqa: ARG002 (every text is read anyway)
-        terms, conditions = self._plan.terms, self._plan.conditions
-        frequencies = [0] * len(terms)
+    def __init__(self, reader: Reader, found: ScopedSource, plan: SearchPlan) -> None:
+        super().__init__(reader, found, plan)
+        self._frequencies = [0] * len(plan.terms)
+
+    def finds(self) -> _Finds:
+        frequencies = [0] * len(self._plan.terms)
         found: list[tuple[bool, int, Candidate]] = []
         for row in self._records():
             data = row.data
             counts, length = self._counted(data)
             frequencies = [n + (count > 0) for n, count in zip(frequencies, counts, strict=True)]
-            if all(counts) and all(holds(condition, data) for condition in conditions):
+            if all(counts) and all(holds(each, data) for each in self._conditions):
                 event = self._own_event_time(data)
                 created = row.created
                 candidate = self._candidate(
@@ -216,8 +229,12 @@ class _ReadPart(_Part):
                 recency = created.emitted_at_ns if event is None else event
                 found.append((event is not None, recency, candidate))
         found.sort(key=lambda each: each[:2], reverse=True)
+        self._frequencies = frequencies
         window = self._plan.window
-        return _Finds([each[2] for each in found[:window]], len(found) > window, frequencies)
+        return _Finds([each[2] for each in found[:window]], len(found) > window)
+
+    def counts(self, totals: Sequence[int]) -> list[int]:  # noqa: ARG002 (every text was read)
+        return self._frequencies
 
     def _records(self) -> Iterator[StoredRecord]:
         reader, source = self._reader, self.place.source

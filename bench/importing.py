@@ -1,51 +1,87 @@
-"""`python -m bench.importing [COUNT] [messages | rows]`: a generated mailbox, or a table of CSV.
+"""`python -m bench.importing [COUNT] [messages | rows | places]`, or `… GIGABYTES takeout`.
 
-It goes through `pdpp import` and is killed once: measures the rate and the peak memory, ends the
-first import with SIGKILL, goes on, and repeats: nothing may be missing or stored twice.
+A generated mailbox, table of CSV, `Records.json` or Takeout of many parts goes through `pdpp
+import`: rates, and the peak memory of each process. It is imported whole, then anew into another
+data directory where it is ended with SIGKILL twice and gone on with; both hold the same records by
+digest, or the command fails. Then it is repeated, which stores nothing.
 """
 
 from __future__ import annotations
 
+import hashlib
 import random
 import resource
+import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import closing
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from bench.archive import Words
 from bench.site import Site
+from bench.takeout import generated_places, write_takeout
 
 GENERATED = Path(__file__).resolve().parent.parent / ".cache" / "generated"
 START = datetime(2010, 1, 1, tzinfo=UTC)
 PEOPLE = 400
-KILLED_AT_SHARE = 0.4
-# Of mail alone: attachments have a stream of their own.
-COUNT = "SELECT coalesce(sum(records), 0) FROM sources WHERE stream != 'attachments'"
+KILLED_AT_SHARES = (0.4, 0.7)
+UNFINISHED = 65  # what `pdpp import` ends with where a part of a file could not be kept
+COUNT = "SELECT coalesce(sum(records), 0) FROM sources"
+STREAMS = (
+    "SELECT connector_key, stream, tables FROM sources JOIN connections"
+    " USING (subject_id, connection_id) ORDER BY connector_key, stream"
+)
 
 
-def main(wanted: int, what: str) -> None:
-    """Print what an import of so many messages or rows costs."""
-    is_table = what == "rows"
-    name = f"table-{wanted}.csv" if is_table else f"mailbox-{wanted}.mbox"
-    path = kept(name, generated_rows(wanted) if is_table else generated(wanted))
-    print(f"{path.name}: {wanted:,} {what}, {path.stat().st_size / 1e6:,.0f} MB")
-    with tempfile.TemporaryDirectory(prefix="pdpp-import-") as folder:
-        site = Site(Path(folder))
-        killed = killed_import(site, path, int(wanted * KILLED_AT_SHARE))
-        print(f"killed with {killed:,} stored")
-        print(f"went on: {timed_import(site, path).words(wanted - killed)}")
-        stored = count(site)
-        print(f"stored {stored:,}, missing {wanted - stored:,}")
-        print(f"again: {timed_import(site, path).words(wanted)}")
-        print(f"stored {count(site):,}", flush=True)
+def main(wanted: float, what: str) -> None:
+    """Print what an import of so many entries, or gigabytes, costs."""
+    with tempfile.TemporaryDirectory(prefix="pdpp-import-") as scratch:
+        paths = _takeout(wanted) if what == "takeout" else [_file(int(wanted), what)]
+        size = sum(path.stat().st_size for path in paths)
+        print(f"{len(paths)} file(s), {size / 1e6:,.0f} MB")
+        once = Site(Path(scratch, "once"))
+        cost = timed_import(once, paths)
+        stored, digest = count(once), digests(once)
+        print(f"whole: {cost.words(stored, size)}")
+        print("".join(f"  {name}: {each}\n" for name, each in digest.items()), end="", flush=True)
+        shutil.rmtree(once.folder)
+        site, killed = Site(Path(scratch, "killed")), 0
+        for share in KILLED_AT_SHARES:
+            killed = killed_import(site, paths, int(stored * share))
+            print(f"killed with {killed:,} stored")
+        print(f"went on: {timed_import(site, paths).words(stored - killed)}")
+        if digests(site) != digest:
+            sys.exit("what it holds differs from what was imported at once")
+        print(f"stored {count(site):,}, every digest as before", flush=True)
+        print(f"again: {timed_import(site, paths).words(stored)}")
+        if digests(site) != digest:
+            sys.exit("importing it again changed what it holds")
+    if what == "takeout":
+        shutil.rmtree(paths[0].parent)
+
+
+def _file(wanted: int, what: str) -> Path:
+    makers = {
+        "rows": (f"table-{wanted}.csv", generated_rows),
+        "messages": (f"mailbox-{wanted}.mbox", generated),
+        "places": (f"Records-{wanted}.json", generated_places),
+    }
+    name, make = makers[what]
+    return kept(name, make(wanted))
+
+
+def _takeout(gigabytes: float) -> list[Path]:
+    folder = GENERATED / f"takeout-{gigabytes:g}"
+    if folder.exists():
+        return sorted(folder.iterdir())
+    return write_takeout(folder, gigabytes)
 
 
 def kept(name: str, content: Iterator[bytes]) -> Path:
@@ -99,16 +135,18 @@ def _message(number: int, moment: datetime, sender: int, answered: int | None, w
     )
 
 
-def killed_import(site: Site, path: Path, enough: int) -> int:
+def killed_import(site: Site, paths: list[Path], enough: int) -> int:
     """Import until so many entries are stored, then SIGKILL; how many were."""
-    process = subprocess.Popen(
-        site.command("pdpp", "import", str(path)), stdout=subprocess.DEVNULL, stderr=sys.stderr
-    )
+    process = subprocess.Popen(_importing(site, paths), stdout=subprocess.DEVNULL)
     while process.poll() is None and count(site) < enough:
-        time.sleep(0.5)
+        time.sleep(0.2)
     process.send_signal(signal.SIGKILL)
     process.wait()
     return count(site)
+
+
+def _importing(site: Site, paths: list[Path]) -> list[str]:
+    return site.command("pdpp", "import", *map(str, paths))
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,34 +155,49 @@ class Cost:
 
     seconds: float
     processor_seconds: float
-    peak_mb: float
+    peaks_mb: dict[str, float]  # of each process
 
-    def words(self, entries: int) -> str:
-        """The rates of so many entries."""
+    def words(self, entries: int, size_bytes: int = 0) -> str:
+        """The rates of so many entries, and of so many bytes."""
+        peaks = ", ".join(f"{name} {peak:,.0f} MB" for name, peak in self.peaks_mb.items())
+        of_bytes = f", {size_bytes / 1e6 / self.seconds:,.1f} MB/s" if size_bytes else ""
         return (
-            f"{self.seconds:,.0f} s, {entries / self.seconds:,.0f} a second "
-            f"({entries / self.processor_seconds:,.0f} per processor second), "
-            f"peak {self.peak_mb:,.0f} MB"
+            f"{self.seconds:,.0f} s, {entries:,} records, {entries / self.seconds:,.0f} a second "
+            f"({entries / self.processor_seconds:,.0f} per processor second){of_bytes}; "
+            f"at their peak: {peaks}"
         )
 
 
-def timed_import(site: Site, path: Path) -> Cost:
-    """Import, and measure the process that does it."""
+def timed_import(site: Site, paths: list[Path]) -> Cost:
+    """Import, and measure the processes that do it."""
     begun, used = time.perf_counter(), _processor_seconds()
-    process = subprocess.Popen(site.command("pdpp", "import", str(path)))
-    peak = 0
+    process = subprocess.Popen(_importing(site, paths))
+    importing, readers = 0, dict[int, int]()
     while process.poll() is None:
-        peak = max(peak, _resident_kb(process.pid))
+        importing = max(importing, _resident_kb(process.pid))
+        for pid in _children(process.pid):
+            readers[pid] = max(readers.get(pid, 0), _resident_kb(pid))
         time.sleep(0.2)
-    if process.returncode:
+    if process.returncode not in (0, UNFINISHED):
         sys.exit(f"pdpp import ended with {process.returncode}")
     seconds = time.perf_counter() - begun
-    return Cost(seconds, _processor_seconds() - used, peak / 1024)
+    peaks = {"import": importing / 1024}
+    peaks |= {f"reader {at}": kb / 1024 for at, kb in enumerate(readers.values(), 1)}
+    return Cost(seconds, _processor_seconds() - used, peaks)
 
 
 def _processor_seconds() -> float:
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
+
+
+def _children(pid: int) -> list[int]:
+    """The processes that a process has started."""
+    found: list[int] = []
+    for file in Path(f"/proc/{pid}/task").glob("*/children"):
+        with suppress(OSError):
+            found += map(int, file.read_text(encoding="ascii").split())
+    return found
 
 
 def _resident_kb(pid: int) -> int:
@@ -157,19 +210,44 @@ def _resident_kb(pid: int) -> int:
 
 
 def count(site: Site) -> int:
-    """Entries stored, looked up beside whoever writes."""
+    """Records stored, looked up beside whoever writes."""
     path = site.data_dir / "personal-server.sqlite3"
     if not path.exists():
         return 0
     try:
-        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as database:
+        with _database(path) as database:
             return int(database.execute(COUNT).fetchone()[0])
     except sqlite3.Error:
         return 0
 
 
+def digests(site: Site) -> dict[str, str]:
+    """For each stream how many records there are, and what they and their files are, by digest."""
+    found: dict[str, str] = {}
+    with _database(site.data_dir / "personal-server.sqlite3") as database:
+        for key, stream, number in database.execute(STREAMS).fetchall():
+            held = f"SELECT r.k, h.data FROM r{number} r JOIN h{number} h ON h.id = r.id"  # noqa: S608
+            found[f"{key} {stream}"] = _digest(database.execute(held))
+        found["files"] = _digest(database.execute("SELECT blob_id, size_bytes FROM blob_uploads"))
+    return found
+
+
+def _digest(rows: Iterable[tuple[object, ...]]) -> str:
+    """Whatever their order."""
+    total = number = 0
+    for number, row in enumerate(rows, 1):  # noqa: B007 (the last is how many there are)
+        total += int.from_bytes(hashlib.sha256(repr(row).encode()).digest())
+    return f"{number:,} {total % 2**64:016x}"
+
+
+@contextmanager
+def _database(path: Path) -> Generator[sqlite3.Connection]:
+    with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as database:
+        yield database
+
+
 if __name__ == "__main__":
     main(
-        int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000,
+        float(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000,
         sys.argv[2] if len(sys.argv) > 2 else "messages",
     )

@@ -139,10 +139,18 @@ def _in_claude(body: bytes) -> int:
 
 
 def _in_google(body: bytes) -> int:
-    """Cells of a page; entries of lists, and each point of a path."""
+    """Cells of a page; rows; a note, an album, each picture; entries of lists, points of a path."""
+    if body.startswith(b"\xff\xd8"):
+        return 0  # it is told of by a file of JSON
     if body.startswith(b"<html"):
-        return body.count(b'<div class="outer-cell')
+        return body.count(b'<div class="outer-cell') or int(b"Starter" in body)
+    if not body.startswith((b"{", b"[")):
+        return _rows(body)
     whole: Any = json.loads(body)
+    if "title" in whole:
+        return 1 + len(whole.get("attachments", ()))
+    if "items" in whole:
+        return len(whole["items"]) + sum(len(each["items"]) for each in whole["items"])
     names = ("Browser History", "locations", "timelineObjects", "semanticSegments", "rawSignals")
     lists: list[Any] = [whole] if body.startswith(b"[") else _named(whole, names)
     inside = _named(whole, ("points", "childVisits", "frequentPlaces"))
@@ -197,6 +205,16 @@ COUNTED: dict[str, tuple[str, Callable[[bytes], int], frozenset[str]]] = {
                 "location_visits",
                 "location_trips",
                 "frequent_places",
+                "youtube_subscriptions",
+                "youtube_playlists",
+                "youtube_playlist_videos",
+                "youtube_comments",
+                "notes",
+                "note_files",
+                "task_lists",
+                "tasks",
+                "photos",
+                "albums",
             }
         ),
     ),

@@ -1,6 +1,8 @@
 from pathlib import Path
 
-from personal_server.domain.source_item import Data
+from personal_server.domain.source_item import Data, SourceItem
+from personal_server.sources.common.export import open_parts
+from personal_server.sources.registry import readings
 from tests.sources.reading import read_path, records_of, skips_of
 from tests.sources.specimens import SPECIMENS
 from tests.sources.specimens.contacts import CONTACTS
@@ -57,13 +59,42 @@ def test_what_cannot_be_read_is_reported(tmp_path: Path) -> None:
     assert sorted(skips_of(items)) == [
         "bad_date",
         "bad_date",
-        "bad_record",
-        "bad_record",
-        "bad_record",
-        "bad_record",
+        *["bad_record"] * 6,
+        *["duplicate"] * 2,
+        *["missing_attachment"] * 2,
         "unknown_record_type",
         "unknown_record_type",
     ]
+
+
+def test_notes_lists_and_tasks_of_folders_in_any_language(tmp_path: Path) -> None:
+    items = read_path(as_zip(SPECIMENS["google"], tmp_path / "export.zip"))
+    note, listed = sorted(records_of(items, "notes"), key=lambda n: n["kind"], reverse=True)
+    assert (note["created_at"], note["labels"]) == ("2024-02-29T10:00:00Z", ["Bakery"])
+    assert note["links"] == ["Rye <https://example.org/rye>"]
+    assert (listed["text"], listed["done_count"]) == ("[x] Flour\n[ ] Salt", 1)
+    assert listed["is_trashed"]
+    (picture,) = [f for f in records_of(items, "note_files") if "blob_ref" in f]
+    assert (picture["filename"], picture["note_id"]) == ("18a.jpg", note["id"])
+    whole, part = records_of(items, "tasks")
+    assert (whole["due_on"], whole["starts_at"]) == ("2024-03-05", "2024-03-05T07:00:00Z")
+    assert part["parent_id"] == whole["id"]
+    assert "updated_at" not in part
+
+
+def test_parts_of_one_takeout_are_read_as_one(tmp_path: Path) -> None:
+    files = SPECIMENS["google"]
+    pictures = {name: body for name, body in files.items() if name.endswith(".jpg")}
+    facts = {name: body for name, body in files.items() if name not in pictures}
+    paths = [
+        as_zip(part, tmp_path / f"takeout-20240301T100000Z-00{number}.zip")
+        for number, part in enumerate((facts, pictures), 1)
+    ]
+    with open_parts(paths) as export:
+        (reading,) = readings(export)
+        items: list[tuple[str, SourceItem]] = [("google", item) for item in reading.items()]
+    (photo, *_) = [p for p in records_of(items, "photos") if p["people"]]
+    assert photo["blob_ref"]["size_bytes"] == len(b"\xff\xd8loaf")
 
 
 def test_mail_and_contacts_of_the_same_archive_go_to_their_own_sources(tmp_path: Path) -> None:

@@ -173,7 +173,146 @@ IPHONE: list[Data] = [
     },
 ]
 
+
+NOTE: Data = {
+    "attachments": [
+        {"filePath": "18a.jpeg", "mimetype": "image/jpeg"},
+        {"filePath": "gone.3gp", "mimetype": "audio/3gpp"},
+    ],
+    "color": "YELLOW",
+    "isTrashed": False,
+    "isPinned": True,
+    "isArchived": False,
+    "annotations": [
+        {"source": "WEBLINK", "title": "Rye", "url": "https://example.org/rye"},
+    ],
+    "textContent": "Feed the starter twice",
+    "title": "Starter",
+    "userEditedTimestampUsec": 1709287200000000,
+    "createdTimestampUsec": 1709200800000000,
+    "labels": [{"name": "Bakery"}],
+    "sharees": [{"isOwner": True, "type": "WRITER", "email": "ada@example.org"}],
+}
+
+
+LIST: Data = {
+    "color": "DEFAULT",
+    "isTrashed": True,
+    "isPinned": False,
+    "isArchived": True,
+    "listContent": [
+        {"text": "Flour", "isChecked": True},
+        {"text": "Salt", "isChecked": False},
+    ],
+    "title": "",
+    "userEditedTimestampUsec": 1709287300000000,
+}
+
+
+TASKS: Data = {
+    "kind": "tasks#taskLists",
+    "items": [
+        {
+            "kind": "tasks#tasks",
+            "id": "l1",
+            "title": "Kitchen",
+            "updated": "2024-03-01T10:00:00.000Z",
+            "items": [
+                {
+                    "id": "t1",
+                    "title": "Order flour",
+                    "notes": "Ten kilos",
+                    "status": "needsAction",
+                    "updated": "2024-03-01T10:00:00.000Z",
+                    "due": "2024-03-05T00:00:00.000Z",
+                    "scheduled_time": [{"current": True, "start": "2024-03-05T07:00:00Z"}],
+                    "links": [{"type": "email", "link": "https://mail.google.com/mail/#all/1"}],
+                },
+                {"id": "t2", "title": "Rye", "parent": "t1", "status": "completed"},
+                {"title": "Without id"},
+            ],
+        }
+    ],
+}
+
+
+def sidecar(title: str, taken: str, **further: object) -> Data:
+    """What Google knows of a picture."""
+    return {
+        "title": title,
+        "description": "",
+        "imageViews": "3",
+        "creationTime": {"timestamp": "1709300000", "formatted": "Mar 1, 2024"},
+        "photoTakenTime": {"timestamp": taken, "formatted": "Mar 1, 2024"},
+        "geoData": {"latitude": 0.0, "longitude": 0.0, "altitude": 0.0},
+        "url": f"https://photos.google.com/photo/{taken}",
+        **further,
+    }
+
+
+LOAF = sidecar(
+    "loaf.jpg",
+    "1709290000",
+    description="The first loaf",
+    geoDataExif={"latitude": 45.7, "longitude": 9.1, "altitude": 120.5},
+    people=[{"name": "Ada"}, {"name": "Ann Byron"}],
+    googlePhotosOrigin={"mobileUpload": {"deviceType": "ANDROID_PHONE"}},
+    favorited=True,
+    sharedAlbumComments=[{"text": "Lovely", "contentOwnerName": "Ann"}],
+)
+
+
+ALBUM: Data = {
+    "title": "Bread",
+    "description": "All of it",
+    "access": "protected",
+    "date": {"timestamp": "1709200000", "formatted": "Feb 29, 2024"},
+    "enrichments": [{"narrativeEnrichment": {"text": "At the mill"}}],
+}
+
+
+SUBSCRIPTIONS = (
+    "Kanal-ID,Kanal-URL,Kanaltitel\n"
+    f"UC{'a' * 22},http://www.youtube.com/channel/UC{'a' * 22},Bakers\n"
+    "torn,row,here\n\n"
+).encode()
+
+
+COMMENTS = (
+    "Channel ID,Comment Create Timestamp,Price,Comment ID,Parent Comment ID,Video ID,Comment Text\n"
+    f"UC{'a' * 22},2023-04-14T07:39:35.956042+00:00,0,Ug1,,abcdefghijk,"
+    '"{""text"":""More ""},{""text"":""salt!""}"\n'
+).encode()
+
+
+PLAYLISTS = (
+    b"Playlist ID,Add new videos to top,Playlist Description (Original),Language,"
+    b"Playlist Title (Original),Language,Playlist Create Timestamp,Playlist Update Timestamp,"
+    b"Playlist Video Order,Playlist Visibility\n"
+    b"PLx1,False,What rises,,Doughs,,2022-06-06T15:28:31+00:00,2023-06-06T15:28:31+00:00,"
+    b"Manual,Private\n"
+)
+
 FILES: Files = {
+    "Takeout/Keep/Starter.json": as_json(NOTE),
+    "Takeout/Keep/Starter.html": b"<html><title>Starter</title></html>",
+    "Takeout/Keep/18a.jpg": b"\xff\xd8",
+    "Takeout/Notizen/2024-03-01T11_01_40.json": as_json(LIST),
+    "Takeout/Aufgaben/Aufgaben.json": as_json(TASKS),
+    "Takeout/Google Fotos/Fotos von 2024/loaf.jpg.supplemental-metada.json": as_json(LOAF),
+    "Takeout/Google Fotos/Fotos von 2024/loaf.jpg": b"\xff\xd8loaf",
+    "Takeout/Google Fotos/Fotos von 2024/loaf.jpg(1).json": as_json(
+        sidecar("loaf.jpg", "1709290001")
+    ),
+    "Takeout/Google Fotos/Bread/loaf.jpg.json": as_json(LOAF),
+    "Takeout/Google Fotos/Bread/loaf.jpg": b"\xff\xd8loaf",
+    "Takeout/Google Fotos/Bread/Metadaten.json": as_json(ALBUM),
+    "Takeout/YouTube/Abos/Abos.csv": SUBSCRIPTIONS,
+    "Takeout/YouTube/comments/comments.csv": COMMENTS,
+    "Takeout/YouTube/playlists/playlists.csv": PLAYLISTS,
+    "Takeout/YouTube/playlists/Doughs-Videos.csv": (
+        b"Video-ID,Zeitstempel\nabcdefghijk,2022-06-06T15:28:31+00:00\n"
+    ),
     "Takeout/YouTube/history/watch-history.json": as_json(WATCHED),
     "Takeout/My Activity/YouTube/MyActivity.html": ACTIVITY_PAGE,
     "Takeout/Chrome/History.json": as_json(CHROME),

@@ -1,4 +1,4 @@
-"""Google Takeout: YouTube and other activity, Chrome history, and where the phone has been.
+"""Google Takeout: activity, YouTube, Chrome history, places, Keep, Tasks and Photos.
 
 Mail, calendars and contacts inside the same archive are read by their own sources.
 """
@@ -6,10 +6,12 @@ Mail, calendars and contacts inside the same archive are read by their own sourc
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from datetime import tzinfo
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from functools import partial
+from pathlib import PurePosixPath
 
-from personal_server.domain.source_item import Data, SourceItem
+from personal_server.domain.source_item import Data, Skipped, SourceItem
 from personal_server.sources.common.declaration import (
     Field,
     StreamForm,
@@ -20,11 +22,18 @@ from personal_server.sources.common.declaration import (
     names,
     number,
     plain,
+    sensitive,
     text,
     word,
 )
+from personal_server.sources.common.errors import BadRecord, MemberDamaged
 from personal_server.sources.common.export import Export, ExportMember
-from personal_server.sources.common.json_stream import Element, json_elements
+from personal_server.sources.common.json_stream import (
+    LARGEST_LINE_BYTES,
+    Element,
+    json_elements,
+    parse_object,
+)
 from personal_server.sources.common.source import (
     Claim,
     beginning_at,
@@ -32,9 +41,19 @@ from personal_server.sources.common.source import (
     each_element,
     each_member,
     matching,
+    one_record,
     without_repeats,
 )
 from personal_server.sources.google.activity import activity_records, is_page, read_activity_page
+from personal_server.sources.google.keep import NOTE_FILES, NOTES, files_of_note, note_records
+from personal_server.sources.google.photos import (
+    ALBUM_PHOTOS,
+    ALBUMS,
+    PHOTOS,
+    album_records,
+    files_of_photos,
+    photo_records,
+)
 from personal_server.sources.google.places import (
     PLACE_ARRAYS,
     place_records,
@@ -42,9 +61,33 @@ from personal_server.sources.google.places import (
     segment_records,
     visit_records,
 )
+from personal_server.sources.google.tasks import TASK_LISTS, TASKS, task_records
+from personal_server.sources.google.youtube import (
+    COMMENTS,
+    PLAYLIST_VIDEOS,
+    PLAYLISTS,
+    SUBSCRIPTIONS,
+    listed_records,
+    read_table,
+    table_kind,
+)
 
 Build = Callable[[Element], Iterator[SourceItem]]
 _KINDS: dict[str, re.Pattern[bytes]] = {
+    "note": re.compile(
+        rb"^\s*\{(?=.*\"isTrashed\"\s*:)(?=.*\"isPinned\"\s*:)(?=.*\"isArchived\"\s*:)", re.DOTALL
+    ),
+    "photo": re.compile(rb"^\s*\{(?=.*\"title\"\s*:)(?=.*\"photoTakenTime\"\s*:\s*\{)", re.DOTALL),
+    "album": re.compile(
+        rb"^\s*\{\s*\"(?:albumData\"\s*:\s*\{|title\"(?=.*\"(?:access|enrichments)\"\s*:)"
+        rb"|title\"(?=.*\"date\"\s*:\s*\{\s*\"timestamp\"))",
+        re.DOTALL,
+    ),
+    "tasks": re.compile(rb"^\s*\{.*\"kind\"\s*:\s*\"tasks#taskLists\"", re.DOTALL),
+    "listed": re.compile(
+        rb"^\s*\[\s*\{.*\"kind\"\s*:\s*\"youtube#(?:subscription|playlist|playlistItem)\"",
+        re.DOTALL,
+    ),
     "activity": re.compile(
         rb"^\s*\[\s*\{(?=.*\"header\"\s*:)(?=.*\"title\"\s*:)(?=.*\"time\"\s*:)", re.DOTALL
     ),
@@ -62,6 +105,7 @@ _ARRAYS = {
     "points": ("locations",),
     "places": ("timelineObjects",),
     "timeline": PLACE_ARRAYS,
+    "tasks": ("items",),
 }
 _BUILDS: dict[str, Build] = {
     "activity": activity_records,
@@ -70,6 +114,7 @@ _BUILDS: dict[str, Build] = {
     "places": place_records,
     "timeline": segment_records,
     "segments": segment_records,
+    "tasks": task_records,
 }
 
 
@@ -148,8 +193,8 @@ POINTS = StreamForm(
     [
         key(),
         moment("observed_at", "When, in UTC", event=True),
-        number("latitude", "Degrees north"),
-        number("longitude", "Degrees east"),
+        sensitive(number("latitude", "Degrees north")),
+        sensitive(number("longitude", "Degrees east")),
         integer("accuracy_meters", "Radius of uncertainty in meters"),
         word("origin", "GPS, Wi-Fi or cell"),
     ],
@@ -163,11 +208,11 @@ PLACES = StreamForm(
     [
         *_span(),
         word("place_name", "Name of the place", title=True, searched=True),
-        text("address", "Postal address"),
+        sensitive(text("address", "Postal address")),
         word("place_id", "Google's id of the place; newer exports give no name"),
         word("kind", "home, work or another kind, as Google guessed"),
-        number("latitude", "Degrees north"),
-        number("longitude", "Degrees east"),
+        sensitive(number("latitude", "Degrees north")),
+        sensitive(number("longitude", "Degrees east")),
     ],
     time_field="started_at",
     views={"names": ("Without coordinates", ["id", "started_at", "place_name"])},
@@ -181,10 +226,10 @@ TRIPS = StreamForm(
         *_span(),
         word("mode", "walking, in passenger vehicle …", title=True),
         number("distance_meters", "Length in meters", summed=True),
-        number("start_latitude", "Degrees north at the beginning"),
-        number("start_longitude", "Degrees east at the beginning"),
-        number("end_latitude", "Degrees north at the end"),
-        number("end_longitude", "Degrees east at the end"),
+        sensitive(number("start_latitude", "Degrees north at the beginning")),
+        sensitive(number("start_longitude", "Degrees east at the beginning")),
+        sensitive(number("end_latitude", "Degrees north at the end")),
+        sensitive(number("end_longitude", "Degrees east at the end")),
         names("waypoints", "Points of the way as Google drew it, each as north,east"),
     ],
     time_field="started_at",
@@ -198,43 +243,147 @@ FREQUENT = StreamForm(
         key(),
         word("kind", "home, work or another kind", title=True),
         word("place_id", "Google's id of the place"),
-        number("latitude", "Degrees north"),
-        number("longitude", "Degrees east"),
+        sensitive(number("latitude", "Degrees north")),
+        sensitive(number("longitude", "Degrees east")),
     ],
 )
 
 DECLARATION = declaration(
     "google",
     "Google activity",
-    "YouTube and other activity, Chrome history and location history of a Google account.",
-    [WATCHES, SEARCHES, ACTIVITY, VISITS, POINTS, PLACES, TRIPS, FREQUENT],
+    "YouTube, Photos, Keep, Tasks and other activity, Chrome history and location history of a"
+    " Google account.",
+    [
+        *(WATCHES, SEARCHES, SUBSCRIPTIONS, PLAYLISTS, PLAYLIST_VIDEOS, COMMENTS),
+        *(ACTIVITY, VISITS),
+        *(POINTS, PLACES, TRIPS, FREQUENT),
+        *(NOTES, NOTE_FILES),
+        *(TASK_LISTS, TASKS),
+        *(PHOTOS, ALBUMS, ALBUM_PHOTOS),
+    ],
 )
 
 
 class GoogleSource:
-    """Reads activity as JSON or HTML, browser history, and location history old and new."""
+    """Reads activity as JSON or HTML, places old and new, notes, tasks, photos, YouTube's lists."""
 
     connector_key = "google"
     declaration: Data = DECLARATION
     how_to_export = (
         "takeout.google.com, choose Chrome, My Activity, YouTube (format JSON if it offers one), "
-        "Mail, Calendar and Contacts, and import the zips. The timeline of places is on the phone: "
-        "Settings > Location > Timeline > Export."
+        "Keep, Tasks, Google Photos, Mail, Calendar and Contacts, and import all zips together. "
+        "The timeline of places is on the phone: Settings > Location > Timeline > Export."
     )
 
     def recognize(self, export: Export) -> Claim | None:
         """Claim files by the shape of their first entry, since Google translates their names."""
-        lists = list(matching(export, _kind, ".json", ".html"))
-        pages = [m for m in matching(export, _is_html, ".html") if m not in lists and is_page(m)]
-        return claim(
-            [*lists, *pages], "it holds activity, history or places as Google exports them"
-        )
+        kinds = {m.name: _kind(m.head()) for m in matching(export, _kind, ".json", ".html")}
+        pages = [m for m in matching(export, _is_html, ".html") if m.name not in kinds]
+        mine = {*kinds, *(m.name for m in pages if is_page(m))}
+        mine |= {m.name for m in matching(export, table_kind, ".csv")}
+        mine |= {m.name for m in _beside(export, kinds)}
+        why = "it holds activity, history, places, notes, tasks or photos as Google exports them"
+        return claim((m for m in export.members if m.name in mine), why)
 
     def read(self, export: Export, start: int = 0) -> Iterator[SourceItem]:
         """Yield what each file holds; ids come from content, so overlaps fall together."""
-        items = each_member(export, lambda member: _read_member(member, export.zone))
+        items = each_member(export, _Reading(export).member_items)
         # One point may stand in two files with more and with fewer facts.
         return beginning_at(start, without_repeats(items))
+
+
+def _beside(export: Export, kinds: Mapping[str, str | None]) -> Iterator[ExportMember]:
+    """What belongs to notes and photos: their files, and the page that each note has too."""
+    folders = _Folders(export)
+    for member in export.members:
+        kind = kinds.get(member.name)
+        if kind == "note":
+            yield from folders.page_of(member)
+            with suppress(BadRecord, MemberDamaged):
+                yield from files_of_note(_whole(member), folders.beside(member))
+        elif kind == "photo":
+            yield from (file for file, _ in folders.files_of_photo(member, kinds))
+
+
+class _Folders:
+    """The files of an export by their folders, and what photos are theirs."""
+
+    def __init__(self, export: Export) -> None:
+        self._held: dict[PurePosixPath, dict[str, ExportMember]] = {}
+        for member in export.members:
+            path = PurePosixPath(member.name)
+            self._held.setdefault(path.parent, {})[path.name] = member
+        self._photos: dict[PurePosixPath, Mapping[str, list[tuple[str, str]]]] = {}
+
+    def beside(self, member: ExportMember) -> Mapping[str, ExportMember]:
+        """The files of its folder by their names."""
+        return self._held[PurePosixPath(member.name).parent]
+
+    def page_of(self, member: ExportMember) -> Iterator[ExportMember]:
+        """The page that says the same as a note."""
+        found = self.beside(member).get(f"{PurePosixPath(member.name).stem}.html")
+        return iter([found] if found else [])
+
+    def files_of_photo(
+        self, member: ExportMember, kinds: Mapping[str, str | None]
+    ) -> Iterator[tuple[ExportMember, str]]:
+        """The files that a file of facts is about, with their versions."""
+        path = PurePosixPath(member.name)
+        held = self.beside(member)
+        if path.parent not in self._photos:
+            sidecars = {n for n, each in held.items() if kinds.get(each.name) == "photo"}
+            self._photos[path.parent] = files_of_photos(sidecars, held.keys() - sidecars)
+        for name, version in self._photos[path.parent].get(path.name, ()):
+            yield held[name], version
+
+
+class _Reading:
+    """One reading of what was claimed: what each file is, and what lies beside it."""
+
+    def __init__(self, export: Export) -> None:
+        self._zone = export.zone
+        self._folders = _Folders(export)
+        self._kinds = {m.name: _kind(m.head()) for m in matching(export, _kind, ".json", ".html")}
+        notes = (m for m in export.members if self._kinds.get(m.name) == "note")
+        self._pages = {page.name for note in notes for page in self._folders.page_of(note)}
+
+    def member_items(self, member: ExportMember) -> Iterator[SourceItem]:
+        """What a file holds; files of notes and photos are read with what speaks of them."""
+        kind = self._kinds.get(member.name)
+        if kind in ("note", "photo", "album"):
+            return one_record(member.name, member.offset, partial(self._alone, member, kind))
+        if member.name in self._pages:
+            reason = "the same note was read from its file of JSON"
+            return iter([Skipped(member.name, "duplicate", reason, member.offset)])
+        head = member.head()
+        if kind == "page" or _is_html(head):
+            return read_activity_page(member, self._zone)
+        table = table_kind(head) if member.suffix == ".csv" else None
+        if table is not None:
+            return read_table(member, table)
+        if kind is None:
+            return iter(())
+        elements = json_elements(member, *_ARRAYS.get(kind, ()), deep=kind == "timeline")
+        build = partial(listed_records, member) if kind == "listed" else _BUILDS[kind]
+        return each_element(elements, build)
+
+    def _alone(self, member: ExportMember, kind: str) -> Iterator[SourceItem]:
+        """What a file with one entry holds. Raises: BadRecord, MemberDamaged."""
+        value = _whole(member)
+        if kind == "note":
+            return note_records(value, member, self._folders.beside(member))
+        if kind == "album":
+            return album_records(value, member)
+        files = self._folders.files_of_photo(member, self._kinds)
+        return photo_records(value, member, files)
+
+
+def _whole(member: ExportMember) -> Data:
+    """The one object of a file. Raises: BadRecord, MemberDamaged."""
+    if member.size_bytes > LARGEST_LINE_BYTES:
+        raise BadRecord("too_large", "it is over 32 MB")
+    with member.open() as stream:
+        return parse_object(stream.read())
 
 
 def _is_html(head: bytes) -> bool:
@@ -243,14 +392,3 @@ def _is_html(head: bytes) -> bool:
 
 def _kind(head: bytes) -> str | None:
     return next((kind for kind, pattern in _KINDS.items() if pattern.match(head)), None)
-
-
-def _read_member(member: ExportMember, zone: tzinfo) -> Iterator[SourceItem]:
-    head = member.head()
-    kind = _kind(head)
-    if kind == "page" or _is_html(head):
-        return read_activity_page(member, zone)
-    if kind is None:
-        return iter(())
-    elements = json_elements(member, *_ARRAYS.get(kind, ()), deep=kind == "timeline")
-    return each_element(elements, _BUILDS[kind])

@@ -27,10 +27,10 @@ def call_over(rs: Any, tool: str, rule: LinkRule = "auto", *, openai: bool = Fal
 
 
 async def ask(
-    rs: Any, tool: str, arguments: Mapping[str, Any] | None, *, ends_pages: bool = False
+    rs: Any, tool: str, arguments: Mapping[str, Any] | None, *, is_ours: bool = False
 ) -> Outcome:
     call = call_over(rs, tool)
-    if ends_pages:
+    if is_ours:
         call = replace(call, server_capabilities=those_of_this_program)
 
     def open_port(name: str) -> Any:

@@ -8,9 +8,11 @@ from tests.mcp_adapter.fake_wire import Json, Request
 
 
 def passes(data: Json, request: Request) -> bool:
-    for name, value in request.query:
+    for name in dict.fromkeys(name for name, _ in request.query):
         if not name.startswith("filter["):
             continue
+        values = request.values(name)
+        value = values[0]
         field_name, _, operator = name.removeprefix("filter[").removesuffix("]").partition("][")
         held = data.get(field_name)
         text = json.dumps(held) if isinstance(held, bool | int | float) else str(held)
@@ -20,6 +22,11 @@ def passes(data: Json, request: Request) -> bool:
             "gt": text > value,
             "lte": text <= value,
             "lt": text < value,
+            "in": text in values,
+            "ne": held is not None and text != value,
+            "contains": value.lower() in text.lower(),
+            "starts_with": text.lower().startswith(value.lower()),
+            "exists": (held is not None) is (value == "true"),
         }
         if not passed[operator]:
             return False

@@ -17,6 +17,7 @@ from tests.properties.reference import (
     filter_errors,
     filtered,
     in_order,
+    lowered,
 )
 from tests.properties.requests import Ask
 
@@ -233,7 +234,7 @@ def expected_window(reader: Reader, ask: Ask) -> Json:
     if query is None:
         start = min(int(sent.get("offset_chars", 0)), len(value))
     else:
-        match = _lowered(value).find(_lowered(query))
+        match = lowered(value).find(lowered(query))
         if match < 0:
             raise Refused((404, "query_not_found", "q"))
         before, after = sent.get("before_chars"), sent.get("after_chars")
@@ -262,7 +263,3 @@ def expected_window(reader: Reader, ask: Ask) -> Json:
         "match_start_chars": match,
         "match_end_chars": None if match is None or query is None else match + len(query),
     }
-
-
-def _lowered(text: str) -> str:
-    return "".join(c.lower() if len(c.lower()) == 1 else c for c in text)

@@ -13,7 +13,7 @@ from tests.properties.reference import (
     Row,
     Source,
     filter_errors,
-    filter_test,
+    filtered,
 )
 from tests.properties.requests import Ask
 from tests.properties.worlds import DATED
@@ -61,11 +61,11 @@ def _ranked(reader: Reader, sources: list[Source], ask: Ask) -> list[Found]:
     frequencies = [0] * len(terms)
     matching: list[tuple[Row, list[int], int, set[str]]] = []
     for source in sources:
-        tests = [(n, filter_test(source, n, op, text)) for n, op, text in ask.filters]
         title = next(
             (n for n, p in source.properties.items() if p.get("x_pdpp_role") == "primary-title"),
             None,
         )
+        kept = {row.key for row in filtered(reader, [source], ask.filters)}
         for row in reader.visible(source):
             words = {
                 n: letters(row.data[n]) for n in _searchable(source) if row.data.get(n) is not None
@@ -73,7 +73,7 @@ def _ranked(reader: Reader, sources: list[Source], ask: Ask) -> list[Found]:
             counts = [sum(hits_in(w, term) for w in words.values()) for term in terms]
             for i, count in enumerate(counts):
                 frequencies[i] += count > 0
-            if not all(counts) or not all(test(row.data.get(n)) for n, test in tests):
+            if not all(counts) or row.key not in kept:
                 continue
             doubled = words.get(title or "", [])
             weighted = [c + hits_in(doubled, t) for c, t in zip(counts, terms, strict=True)]

@@ -266,6 +266,8 @@ def filter_test(source: Source, name: str, operator: str | None, text: str) -> A
     kind = source.kind(name)
     if kind is None:
         return None
+    if operator in ("exists", "contains", "starts_with", "in", "ne"):
+        return further_test(source, name, operator, text)
     if operator is not None and operator not in source.raw["query"].get("range_filters", {}).get(
         name, ()
     ):
@@ -290,7 +292,57 @@ def filter_test(source: Source, name: str, operator: str | None, text: str) -> A
         bound = read_number(text, kind)
     if bound is None:
         return None
+    if operator is None and source.properties[name].get("x_pdpp_caseless"):
+        return caseless_test(bound)
     return with_kind(kind, COMPARISONS[operator], bound)
+
+
+def caseless_test(bound: str) -> Any:
+    def holds(value: str | None) -> bool:
+        return value is not None and lowered(value) == lowered(bound)
+
+    return holds
+
+
+def lowered(text: str) -> str:
+    return "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
+
+
+def further_test(source: Source, name: str, operator: str, text: str) -> Any:
+    if operator == "exists":
+        there = {"true": True, "false": False}.get(text)
+        return None if there is None else existence_test(there)
+    if operator in ("in", "ne"):
+        equal = filter_test(source, name, None, text)
+        if equal is None or operator == "in":
+            return equal
+        return difference_test(equal)
+    usable = source.kind(name) == "string" and 1 <= len(text) <= 256
+    return part_test(operator, text) if usable else None
+
+
+def existence_test(there: bool) -> Any:
+    def holds(value: Any) -> bool:
+        return (value is not None) is there
+
+    return holds
+
+
+def difference_test(equal: Any) -> Any:
+    def holds(value: Any) -> bool:
+        return value is not None and not equal(value)
+
+    return holds
+
+
+def part_test(operator: str, part: str) -> Any:
+    def holds(value: str | None) -> bool:
+        if value is None:
+            return False
+        place = lowered(value).find(lowered(part))
+        return place == 0 if operator == "starts_with" else place >= 0
+
+    return holds
 
 
 COMPARISONS: dict[str | None, Any] = {
@@ -326,9 +378,10 @@ def filter_errors(reader: Reader, sources: list[Source], filters: Filters) -> li
 
 def filtered(reader: Reader, sources: list[Source], filters: Filters) -> list[Row]:
     rows = [row for source in sources for row in reader.visible(source)]
-    for name, operator, text in filters:
-        test = filter_test(sources[0], name, operator, text)
-        rows = [row for row in rows if test(row.data.get(name))]
+    for name, operator in {(name, operator) for name, operator, _ in filters}:
+        texts = [text for n, o, text in filters if (n, o) == (name, operator)]
+        tests = [filter_test(sources[0], name, operator, text) for text in texts]
+        rows = [row for row in rows if any(test(row.data.get(name)) for test in tests)]
     return rows
 
 

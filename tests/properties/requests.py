@@ -38,7 +38,7 @@ _FILTER_VALUES: dict[str, tuple[str, ...]] = {
     "at": (*INSTANTS, *DAYS),
     "seen_at": (*INSTANTS, *DAYS),
     "day": DAYS,
-    "mood": tuple(mood for mood in MOODS if mood),
+    "mood": (*(mood for mood in MOODS if mood), "CALM", "ärger", "Z" * 300),
     "words": _WHOLE,
     "size": _WHOLE,
     "cost": _BROKEN,
@@ -220,11 +220,24 @@ class Asker:
             if name in ("labels", "blob_ref") and rng.random() < 0.8:
                 name = "id"
             operator = rng.choice(_OPERATORS.get(name, (None,)))
-            found[name, operator] = self._filter_value(name)
-        return tuple((name, operator, value) for (name, operator), value in found.items())
+            if rng.random() < 0.4:
+                operator = rng.choice(("in", "ne", "contains", "starts_with", "exists"))
+            found[name, operator] = self._filter_value(name, operator)
+        filters = [(name, operator, value) for (name, operator), value in found.items()]
+        # a list is sent value by value
+        filters += [
+            (name, operator, value)
+            for name, operator, first in filters
+            if operator == "in" and (value := self._filter_value(name)) != first
+        ]
+        return tuple(filters)
 
-    def _filter_value(self, name: str) -> str:
+    def _filter_value(self, name: str, operator: str | None = None) -> str:
         rng = self.rng
+        if operator == "exists" and rng.random() < 0.9:
+            return rng.choice(("true", "false"))
+        if operator in ("contains", "starts_with") and rng.random() < 0.9:
+            return rng.choice(("c", "AL", "n", "B1", "z" * 250, "r", "\U0001f642", "e-M", "mk"))
         if rng.random() < 0.08:
             return rng.choice(("", "x", "true", "1.5", "2026-13-01", "01", "1e2", "NaN"))
         return rng.choice(_FILTER_VALUES.get(name, ("n1", "n2", "b1", "rain")))

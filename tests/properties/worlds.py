@@ -29,7 +29,7 @@ STREAM_NOTES: Json = {
             "day": {"type": ["string", "null"], "format": "date"},
             "title": {"type": ["string", "null"], "x_pdpp_role": "primary-title"},
             "body": {"type": ["string", "null"]},
-            "mood": {"type": ["string", "null"]},
+            "mood": {"type": ["string", "null"], "x_pdpp_caseless": True},
             "words": {"type": ["integer", "null"]},
             "cost": {"type": ["number", "null"]},
             "pinned": {"type": ["boolean", "null"]},

@@ -8,7 +8,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from personal_server.mcp_adapter.calls import AdapterOptions, LinkRule, Outcome, ToolCall
+from personal_server.mcp_adapter.calls import (
+    AdapterOptions,
+    LinkRule,
+    Outcome,
+    ToolCall,
+    none_known,
+    those_of_this_program,
+)
 from personal_server.mcp_adapter.contract import published_contract
 from personal_server.mcp_adapter.errors import ToolError
 from personal_server.mcp_adapter.resources import read_resource
@@ -36,6 +43,9 @@ plausible: dict[str, list[Any]] = {
     "fields": [["body"], ["subject", "body"], [f"f{n}" for n in range(100)]],
     "view": ["summary"],
     "filter": [{"a": 1}, {"a": {"gte": 1, "lt": 2}}, {"a": ""}, {"a": True}, "a=1", "filter[a]=1",
+               {"a": {"in": ["b", 2, True]}}, {"a": {"ne": "b"}}, {"a": {"exists": False}},
+               {"a": {"contains": "b", "starts_with": "c"}}, {"a": {"in": []}}, {"a": {"in": "b"}},
+               {"a": {"exists": "no"}}, {"a": {"contains": ""}}, {"a": {"in": list(range(101))}},
                '{"a":1}', {}, {"a": None}, {"a": {"between": 1}}, {f"f{n}": n for n in range(33)}],
     "sort": ["-sent_at", "sent_at"],
     "order": ["asc", "desc"],
@@ -138,7 +148,9 @@ class Session:
         offered = bool(self.offers) and draw.random() < 0.4
         tool, arguments = draw.choice(self.offers) if offered else self.made(draw)
         rule = draw.choice(rules)
-        call = ToolCall(tool, port, origin, draw_nonce, draw.random() < 0.2, AdapterOptions(rule))
+        openai = draw.random() < 0.2
+        capabilities = those_of_this_program if draw.random() < 0.7 else none_known
+        call = ToolCall(tool, port, origin, draw_nonce, openai, AdapterOptions(rule), capabilities)
         outcome = await guarded(personal_data.tools[tool], call, arguments, _caller(port))
         sizes = check(call, outcome)
         assert len(port.paths) <= most_reads.get(tool, 1), (tool, port.paths)

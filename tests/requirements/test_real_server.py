@@ -245,6 +245,27 @@ async def test_a_limit_alone_expands_its_relation(real: Real, era: str) -> None:
         assert [child["id"] for child in children] == [f"{real.personal}/attachments:at1"]
 
 
+async def test_further_operators_reach_the_store_by_both_doors(real: Real, era: str) -> None:
+    async with real_door(real, "mine", era) as (door, _), stdio_caller(real, "mine") as call:
+
+        async def ids(**condition: Any) -> set[str]:
+            field, value = next(iter(condition.items()))
+            arguments = {"stream": "messages", "filter": {field: value}}
+            hosted = (await door.call("query_records", arguments)).structured["record_ids"]
+            assert hosted == (await call("query_records", arguments))["record_ids"]
+            return {each.rpartition(":")[2] for each in hosted}
+
+        rows = (await call("query_records", {"stream": "messages"}))["data"]["data"]
+        subjects = {row["record_id"]: row["data"]["subject"] for row in rows}
+        one, *others = subjects
+        part = subjects[one][1:8].upper()
+        assert await ids(id={"in": [one, others[0], "nobody"]}) == {one, others[0]}
+        assert await ids(id={"ne": one}) == set(others)
+        assert one in await ids(subject={"contains": part})
+        assert one in await ids(subject={"starts_with": subjects[one][:5].lower()})
+        assert await ids(subject={"exists": False}) == set()
+
+
 @pytest.mark.req("4.16")
 async def test_our_compact_body_equals_its_projection(real: Real) -> None:
     async with real.read("all") as rest, real_door(real, "all") as (door, _):

@@ -143,12 +143,15 @@ def test_relations_say_whether_they_can_be_followed(door: Door) -> None:
 @pytest.mark.parametrize(
     ("field", "flags"),
     [
-        ("id", "t=string,eq"),
-        ("title", "t=text,role=primary-title,eq,lex"),
+        ("id", "t=string,eq,f=text"),
+        ("title", "t=text,role=primary-title,eq,f=text,lex"),
         ("labels", "t=array"),
-        ("word_count", "t=integer,eq,r=gte|lte,a=sum"),
-        ("created_at", "t=timestamp,role=event-time,eq,r=gte|gt|lte|lt,a=group_by_time|max|min"),
-        ("body", "t=text,eq,lex,sem=unusable:mode_not_available"),
+        ("word_count", "t=integer,eq,f=set,r=gte|lte,a=sum"),
+        (
+            "created_at",
+            "t=timestamp,role=event-time,eq,f=set,r=gte|gt|lte|lt,a=group_by_time|max|min",
+        ),
+        ("body", "t=text,eq,f=text,lex,sem=unusable:mode_not_available"),
     ],
 )
 def test_compact_flags_say_the_same_in_one_string(door: Door, field: str, flags: str) -> None:

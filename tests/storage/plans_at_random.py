@@ -9,6 +9,7 @@ from typing import Any
 
 from personal_server.domain.authority import TimeConstraint
 from personal_server.domain.criteria import (
+    RANGES,
     Condition,
     Granularity,
     Grouping,
@@ -170,8 +171,22 @@ def one_condition(random: Random) -> Condition:
         ]
     )
     ranged = field in ("at", "day", "words", "cost")
-    operator = random.choice(list(Operator)) if ranged else Operator.EQ
-    return condition(field, operator, random.choice(values))
+    textual = field in ("mood", "place", "body", "id")
+    choices = [Operator.EQ, Operator.EQ, Operator.IN, Operator.NE, Operator.EXISTS]
+    choices += sorted(RANGES) if ranged else []
+    choices += [Operator.CONTAINS, Operator.STARTS_WITH] if textual else []
+    operator = random.choice(choices)
+    caseless = textual and random.random() < 0.3
+    if operator is Operator.EXISTS:
+        return condition(field, operator, random.random() < 0.5)
+    value: Any = random.choice(values)
+    if operator in (Operator.CONTAINS, Operator.STARTS_WITH):
+        at = random.randrange(len(value) + 1) if operator is Operator.CONTAINS else 0
+        value = value[at : at + random.randint(1, 200)].swapcase() or "a"
+    if caseless and random.random() < 0.5:
+        value = value.swapcase()
+    more = random.choices(values, k=2) if operator is Operator.IN else ()
+    return condition(field, operator, value, further=more, caseless=caseless)
 
 
 def orders(random: Random) -> Order:

@@ -151,12 +151,24 @@ def order(field: str | None, *, down: bool = False, stream: Stream = NOTES_STREA
     return Order(field, stream.properties[field].kind if field else None, down)
 
 
-def condition(field: str, operator: str, value: object, stream: Stream = NOTES_STREAM) -> Condition:
+def condition(
+    field: str,
+    operator: str,
+    value: object,
+    stream: Stream = NOTES_STREAM,
+    *,
+    further: Sequence[object] = (),
+    caseless: bool = False,
+) -> Condition:
     kind = stream.properties[field].kind
     assert kind is not None
-    found = comparable(value, kind)
-    assert found is not None
-    return Condition(field, kind, Operator(operator), found)
+    if operator in ("contains", "starts_with", "exists"):
+        assert isinstance(value, str | bool)
+        return Condition(field, kind, Operator(operator), value)
+    first, *rest = (comparable(each, kind) for each in (value, *further))
+    assert first is not None
+    others = tuple(each for each in rest if each is not None)
+    return Condition(field, kind, Operator(operator), first, others, caseless)
 
 
 def keys(store: RecordStore, plan: RecordsPlan) -> list[str]:

@@ -13,13 +13,21 @@ from personal_server.domain.values import Comparable, ValueKind
 
 
 class Operator(StrEnum):
-    """Comparison operators of conditions; null values satisfy none."""
+    """Comparison operators of conditions; null values satisfy none but `exists` false."""
 
     EQ = "eq"
     GTE = "gte"
     GT = "gt"
     LTE = "lte"
     LT = "lt"
+    IN = "in"
+    NE = "ne"
+    CONTAINS = "contains"
+    STARTS_WITH = "starts_with"
+    EXISTS = "exists"
+
+
+RANGES = frozenset({Operator.GTE, Operator.GT, Operator.LTE, Operator.LT})
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +35,21 @@ class Condition:
     """`field operator value`; all conditions of a plan hold together.
 
     Exact conditions on strings compare whole strings; on `date-time`, instants; on `date`, days.
+    Shapes: `further` are the other values of `in`; `value` of `exists` is a boolean; `caseless`:
+        `eq`, `in` and `ne` compare folded strings, as `contains` and `starts_with` always do.
     """
 
     field: str
     kind: ValueKind
     operator: Operator
     value: Comparable
+    further: tuple[Comparable, ...] = ()
+    caseless: bool = False
+
+    @property
+    def values(self) -> tuple[Comparable, ...]:
+        """All values, of `in` several."""
+        return (self.value, *self.further)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,8 @@ from functools import cached_property
 from personal_server.domain.values import ValueKind
 
 RANGE_OPERATORS = ("gte", "gt", "lte", "lt")
+SCALAR_OPERATORS = ("in", "ne", "exists")
+TEXT_OPERATORS = ("contains", "starts_with")
 
 
 class Semantics(StrEnum):
@@ -50,6 +52,21 @@ class Property:
     def is_blob(self) -> bool:
         """A blob field holds a reference to bytes.  Source: docs/contract/resource-server.md 12."""
         return self.type == "blob" or self.name == "blob_ref"
+
+    @property
+    def is_caseless(self) -> bool:
+        """Its strings are equal whatever the case of their letters: names and addresses."""
+        return self.kind is ValueKind.STRING and self.schema.get("x_pdpp_caseless") is True
+
+    @property
+    def operators(self) -> tuple[str, ...]:
+        """What it takes in filters beside plain equality and declared ranges.
+
+        Source: docs/contract/resource-server.md 7.3.
+        """
+        if self.kind is None:
+            return ()
+        return SCALAR_OPERATORS + (TEXT_OPERATORS if self.kind is ValueKind.STRING else ())
 
     @property
     def is_sensitive(self) -> bool:

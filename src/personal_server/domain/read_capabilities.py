@@ -12,6 +12,11 @@ class ReadCapability(StrEnum):
     """One word of `pdpp_read_capabilities`."""
 
     PAGE_SIZE = "page_size"
+    FILTER_IN = "filter_in"
+    FILTER_NE = "filter_ne"
+    FILTER_CONTAINS = "filter_contains"
+    FILTER_STARTS_WITH = "filter_starts_with"
+    FILTER_EXISTS = "filter_exists"
 
 
 OF_THIS_PROGRAM = frozenset(ReadCapability)

@@ -11,9 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+import msgspec
+
 from personal_server.domain.authority import ReadableSource, ReadAuthority
 from personal_server.domain.declaration import RANGE_OPERATORS, Cardinality, Property
-from personal_server.domain.wire_objects import Count, WireObject, Word
+from personal_server.domain.wire_objects import Count, WireObject, Word, Yes
 from personal_server.enforcement.aggregates import usable_kinds
 from personal_server.enforcement.expansion import reach
 from personal_server.enforcement.search import searchable_fields
@@ -31,6 +33,7 @@ class Capability(WireObject, kw_only=False):
     usable: bool
     reason: str | None = None
     operators: Sequence[Word] | None = None
+    caseless: Yes | None = None
 
 
 class SearchCapability(WireObject):
@@ -187,7 +190,11 @@ def _field(source: ReadableSource, declared: Property) -> FieldCapabilities:
     return FieldCapabilities(
         declared=declared,
         granted=granted,
-        exact=_capability(declared.kind is not None, granted),
+        exact=msgspec.structs.replace(
+            _capability(declared.kind is not None, granted),
+            operators=declared.operators if granted and declared.operators else None,
+            caseless=True if granted and declared.is_caseless else None,
+        ),
         range=_capability(name in stream.range_filters, granted),
         operators=tuple(op for op in RANGE_OPERATORS if op in stream.range_filters.get(name, ())),
         sort=_capability(name in stream.sortable, granted),

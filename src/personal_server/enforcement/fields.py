@@ -22,7 +22,7 @@ from personal_server.domain.values import (
     day_number,
     instant_ns,
 )
-from personal_server.enforcement.queries import FieldSelection, FilterText
+from personal_server.enforcement.queries import MAX_MATCH_CHARS, FieldSelection, FilterText
 from personal_server.errors import (
     FieldNotGranted,
     InvalidFilter,
@@ -175,22 +175,48 @@ def _condition(sources: Sources, text: FilterText) -> Condition:
             f"'{text.field}' holds no single value; filters take scalar fields.", param=text.param
         )
     if text.operator is None:
-        return _exact(declared, declared.kind, text)
-    allowed = sources[0].declared.range_filters.get(text.field, ())
-    if text.operator not in allowed:
+        return _exact(declared, declared.kind, Operator.EQ, text)
+    if text.operator in declared.operators:
+        return _beyond_ranges(declared, declared.kind, Operator(text.operator), text)
+    ranges = sources[0].declared.range_filters.get(text.field, ())
+    allowed = (*ranges, *declared.operators)
+    if text.operator not in ranges:
         raise InvalidFilter(
             f"'{text.field}' does not take the operator '{text.operator}'. {_example(declared)}",
             param=text.param,
-            allowed_values=list(allowed) or None,
+            allowed_values=list(allowed),
         )
     return _range(declared, declared.kind, Operator(text.operator), text)
 
 
-def _exact(declared: Property, kind: ValueKind, text: FilterText) -> Condition:
-    value = _PARSERS[kind](text.text)
-    if value is None:
+def _exact(declared: Property, kind: ValueKind, operator: Operator, text: FilterText) -> Condition:
+    texts = (text.text, *text.further)
+    values = [value for each in texts if (value := _PARSERS[kind](each)) is not None]
+    if len(values) < len(texts):
         raise _wrong_type(declared, text)
-    return Condition(text.field, kind, Operator.EQ, value)
+    first, *rest = dict.fromkeys(values)
+    return Condition(text.field, kind, operator, first, tuple(rest), declared.is_caseless)
+
+
+def _beyond_ranges(
+    declared: Property, kind: ValueKind, operator: Operator, text: FilterText
+) -> Condition:
+    """Lists of values, negation, parts of texts, and whether there is a value at all."""
+    match operator:
+        case Operator.IN | Operator.NE:
+            return _exact(declared, kind, operator, text)
+        case Operator.EXISTS:
+            exists = _boolean(text.text)
+            if exists is None:
+                raise InvalidFilter("'exists' takes true or false.", param=text.param)
+            return Condition(text.field, kind, operator, exists)
+        case _:
+            part = _string(text.text)
+            if not part or len(part) > MAX_MATCH_CHARS:
+                raise InvalidFilter(
+                    f"'{operator}' takes 1 to {MAX_MATCH_CHARS} characters.", param=text.param
+                )
+            return Condition(text.field, kind, operator, part)
 
 
 def _range(declared: Property, kind: ValueKind, operator: Operator, text: FilterText) -> Condition:

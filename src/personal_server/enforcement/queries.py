@@ -11,6 +11,8 @@ from dataclasses import dataclass
 # Items of a page, groups of an aggregate: unless told, and at most.
 DEFAULT_LIMIT, MAX_LIMIT = 25, 100
 DEFAULT_GROUPS, MAX_GROUPS = 10, 100
+# Values of all conditions together.
+MAX_FILTER_VALUES = 100
 
 # A field window (docs/contract/resource-server.md 9.2): its length unless told and at most, what is
 # looked for in it, and what may stand on each side of that.
@@ -30,11 +32,15 @@ class Selectors:
 
 @dataclass(frozen=True, slots=True)
 class FilterText:
-    """One condition as written: `filter[field]=text` or `filter[field][operator]=text`."""
+    """One condition as written: `filter[field]=text` or `filter[field][operator]=text`.
+
+    Shapes: `further` are the other texts of an operator that was sent several times.
+    """
 
     field: str
     operator: str | None
     text: str
+    further: tuple[str, ...] = ()
 
     @property
     def param(self) -> str:

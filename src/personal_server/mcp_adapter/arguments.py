@@ -12,7 +12,9 @@ from difflib import get_close_matches
 from typing import Any, TypeVar
 from urllib.parse import unquote_plus
 
+from personal_server.domain.read_capabilities import ReadCapability
 from personal_server.mcp_adapter import contract
+from personal_server.mcp_adapter.calls import ToolCall
 from personal_server.mcp_adapter.contract import ToolContract, published_contract
 from personal_server.mcp_adapter.errors import NextCall, ToolError
 from personal_server.mcp_adapter.handles import is_part
@@ -206,7 +208,15 @@ def _expected(rule: Json) -> str:
 # parsed into a read, only into advice.
 
 OPERATORS = ("gte", "gt", "lte", "lt")
-EXPECTED_FILTER = "object: field -> scalar or {gte,gt,lte,lt}"
+FURTHER_OPERATORS = {
+    "in": ReadCapability.FILTER_IN,
+    "ne": ReadCapability.FILTER_NE,
+    "contains": ReadCapability.FILTER_CONTAINS,
+    "starts_with": ReadCapability.FILTER_STARTS_WITH,
+    "exists": ReadCapability.FILTER_EXISTS,
+}
+"""What a server may take beside the four ranges; a filter of these goes to one that names them."""
+EXPECTED_FILTER = "object: field -> scalar or {gte,gt,lte,lt,in,ne,contains,starts_with,exists}"
 BRACKET_FORM = re.compile(r"filter\[([^\[\]]+)\](?:\[(gte|gt|lte|lt)\])?=(.*)", re.DOTALL)
 
 
@@ -226,6 +236,18 @@ def filter_query(arguments: Arguments) -> Query:
         raise
 
 
+async def require_operators(call: ToolCall, arguments: Arguments) -> None:
+    """Refuse operators that the resource server does not say it takes, without a call.
+
+    Raises: ToolError invalid_filter.
+    """
+    for key, condition in as_object(arguments.get("filter")).items():
+        for name, capability in FURTHER_OPERATORS.items():
+            if name in as_object(condition):
+                param, stream = f"filter.{quoted(key)}", arguments.get("stream")
+                await call.require(capability, param, code="invalid_filter", stream=stream)
+
+
 def encode_filter(value: object) -> Query:
     """Check a filter and encode it.
 
@@ -237,8 +259,10 @@ def encode_filter(value: object) -> Query:
     for key, condition in value.items():
         _check_key(key)
         pairs.extend(_condition(key, condition))
-    if len(pairs) > contract.FILTER_CONDITIONS:
+    if len({name for name, _ in pairs}) > contract.FILTER_CONDITIONS:
         raise _refused("filter", f"`filter` takes at most {contract.FILTER_CONDITIONS} conditions.")
+    if len(pairs) > contract.FILTER_VALUES:
+        raise _refused("filter", f"`filter` takes at most {contract.FILTER_VALUES} values.")
     return tuple(pairs)
 
 
@@ -253,12 +277,29 @@ def _condition(key: str, condition: Any) -> Query:
     param = f"filter.{quoted(key)}"
     if not is_object(condition):
         return ((f"filter[{key}]", _scalar(param, condition, booleans=True)),)
-    if not condition or not set(condition) <= set(OPERATORS):
-        raise _refused(param, f"`{param}` takes only gte, gt, lte and lt, at least one of them.")
+    legal = (*OPERATORS, *FURTHER_OPERATORS)
+    if not condition or not set(condition) <= set(legal):
+        raise _refused(param, f"`{param}` takes only {', '.join(legal)}; at least one of them.")
     return tuple(
-        (f"filter[{key}][{name}]", _scalar(param, bound, booleans=False))
+        (f"filter[{key}][{name}]", text)
         for name, bound in condition.items()
+        for text in _bounds(param, name, bound)
     )
+
+
+def _bounds(param: str, operator: str, bound: Any) -> list[str]:
+    """What is sent for the value of an operator, of `in` several."""
+    match operator:
+        case "in" if is_list(bound) and bound:
+            return list(dict.fromkeys(_scalar(param, each, booleans=True) for each in bound))
+        case "in":
+            raise _refused(param, f"`in` of `{param}` takes a list of values, at least one.")
+        case "exists" if not isinstance(bound, bool):
+            raise _refused(param, f"`exists` of `{param}` takes true or false.")
+        case "contains" | "starts_with" if not isinstance(bound, str) or not bound:
+            raise _refused(param, f"`{operator}` of `{param}` takes a string, not an empty one.")
+        case _:
+            return [_scalar(param, bound, booleans=operator in ("ne", "exists"))]
 
 
 def _scalar(param: str, value: Any, *, booleans: bool) -> str:
@@ -271,7 +312,7 @@ def _scalar(param: str, value: Any, *, booleans: bool) -> str:
     if isinstance(value, float) and math.isfinite(value):
         return str(int(value)) if value.is_integer() and abs(value) < 1e15 else json.dumps(value)
     kinds = "a string, number or boolean" if booleans else "a string or number"
-    raise _refused(param, f"`{param}` must be {kinds}, or an object of range operators.")
+    raise _refused(param, f"`{param}` must be {kinds}, or an object of operators.")
 
 
 def _refused(param: str, message: str) -> ToolError:

@@ -32,6 +32,7 @@ LEGEND = {
     "t": "type",
     "role": "meaning",
     "eq": "exact filter",
+    "f": "more filters: set=in, ne, exists; text=also contains, starts_with; name=text in any case",
     "r": "range operators",
     "lex": "lexical search",
     "sem": "semantic search",
@@ -40,7 +41,7 @@ LEGEND = {
     "NAME=unusable:WHY": "declared but not usable",
     "declared": "projection only",
 }
-KNOWN_FLAGS = frozenset({"t", "role", "eq", "r", "lex", "sem", "a", "g", "declared"})
+KNOWN_FLAGS = frozenset({"t", "role", "eq", "f", "r", "lex", "sem", "a", "g", "declared"})
 BINARY_TYPES = frozenset({"blob", "binary"})
 BINARY_ENCODINGS = frozenset({"base64", "base64url"})
 RESERVED = re.compile(r"[;,\[\]{}=]|\s+")
@@ -418,8 +419,12 @@ def _plain(value: str) -> str:
 
 def _usable(facts: Json) -> list[str]:
     flags: list[str] = []
+    exact = as_object(facts.get("exact_filter"))
     if _is_usable(facts.get("exact_filter")):
         flags.append("eq")
+    if _is_usable(exact) and exact.get("operators"):
+        text = "contains" in as_list(exact["operators"])
+        flags.append("f=" + ("name" if exact.get("caseless") else "text" if text else "set"))
     ranges = as_object(facts.get("range_filter"))
     if _is_usable(ranges):
         named = [name for name in RANGE_ORDER if name in as_list(ranges.get("operators"))]

@@ -13,6 +13,7 @@ from personal_server.enforcement.queries import (
     DEFAULT_GROUPS,
     DEFAULT_LIMIT,
     MAX_CONTEXT_CHARS,
+    MAX_FILTER_VALUES,
     MAX_GROUPS,
     MAX_LIMIT,
     MAX_MATCH_CHARS,
@@ -57,10 +58,11 @@ EXPAND_LIMIT = Parameter(
 )
 FILTER = Parameter(
     "filter",
-    "Conditions on granted fields: equal, or a declared range operator.",
+    "Conditions on granted fields: equal, or an operator of the field; `in` several times.",
     form=Form.KEYED,
     depth=2,
-    max_items=32,
+    repeated=("in",),
+    max_items=MAX_FILTER_VALUES,
     error=InvalidFilter,
     example="filter[created_at][gte]=2026-01-01T00:00:00Z",
 )
@@ -293,10 +295,14 @@ def _expand(parameters: Parameters) -> Expand:
 
 
 def _filters(parameters: Parameters) -> tuple[FilterText, ...]:
-    """The conditions as written."""
+    """The conditions as written, each with its values in an order of their own."""
+    values: dict[tuple[str, str | None], list[str]] = {}
+    for each in parameters.keyed.get("filter", ()):
+        field, *operator = each.path
+        values.setdefault((field, next(iter(operator), None)), []).append(each.value)
     return tuple(
-        FilterText(each.path[0], each.path[1] if len(each.path) > 1 else None, each.value)
-        for each in parameters.keyed.get("filter", ())
+        FilterText(field, operator, min(sent), tuple(sorted(sent)[1:]))
+        for (field, operator), sent in values.items()
     )
 
 

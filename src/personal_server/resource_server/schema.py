@@ -11,7 +11,7 @@ from urllib.parse import quote
 import msgspec
 
 from personal_server.domain.authority import ReadableSource, ReadAuthority, TokenKind
-from personal_server.domain.declaration import Semantics
+from personal_server.domain.declaration import TEXT_OPERATORS, Property, Semantics
 from personal_server.domain.disclosure import Disclosed, TokenName
 from personal_server.domain.envelope import UnavailableConnections, Warning, name_unavailable
 from personal_server.domain.stream_schema import value_types
@@ -455,7 +455,7 @@ def flags(field: FieldCapabilities) -> str:
     if not field.granted:
         return ",".join([*found, "g=false"])
     if field.exact.usable:
-        found.append("eq")
+        found += ["eq", f"f={_more_filters(declared)}"]
     if field.range.usable:
         found.append("r=" + "|".join(field.operators))
     for name, capability in (("lex", field.lexical), ("sem", field.semantic)):
@@ -524,6 +524,12 @@ def _full_field(field: FieldCapabilities) -> ShownField:
         semantic_search=field.semantic,
         aggregation=field.aggregations,
     )
+
+
+def _more_filters(declared: Property) -> str:
+    if declared.is_caseless:
+        return "name"
+    return "text" if set(TEXT_OPERATORS) <= set(declared.operators) else "set"
 
 
 def _clean(value: str) -> str:

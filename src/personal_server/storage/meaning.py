@@ -78,13 +78,29 @@ def in_window(data: JsonObject, scope: Scope) -> bool:
 
 
 def holds(condition: Condition, data: JsonObject) -> bool:
-    """Whether a record satisfies a condition; null values satisfy none."""
+    """Whether a record satisfies a condition; null values satisfy none but `exists` false."""
     found = comparable(data.get(condition.field), condition.kind)
+    if condition.operator is Operator.EXISTS:
+        return (found is not None) is condition.value
     if found is None:
         return False
-    if condition.operator is Operator.EQ:
-        return found == condition.value
-    return _beyond(condition.operator, order_key(found), order_key(condition.value))
+    match condition.operator:
+        case Operator.EQ | Operator.IN:
+            return any(_equal(condition, found, value) for value in condition.values)
+        case Operator.NE:
+            return not _equal(condition, found, condition.value)
+        case Operator.CONTAINS:
+            return fold(str(condition.value)) in fold(str(found))
+        case Operator.STARTS_WITH:
+            return fold(str(found)).startswith(fold(str(condition.value)))
+        case _:
+            return _beyond(condition.operator, order_key(found), order_key(condition.value))
+
+
+def _equal(condition: Condition, found: Comparable, value: Comparable) -> bool:
+    if condition.caseless:
+        return fold(str(found)) == fold(str(value))
+    return found == value
 
 
 def _beyond(operator: Operator, found: Any, bound: Any) -> bool:

@@ -44,9 +44,10 @@ class Parameter:
     """One query parameter of a route.
 
     Shapes: `choices` is a closed enumeration; `maximum` refuses, or clamps with a warning where
-        `clamps`; `depth` is the number of bracketed keys of a keyed parameter at most; `error` is
-        the class for bad values; `empty_is_absent` for names whose empty value counts as not sent;
-        `alias_of` is the present name of a deprecated spelling.
+        `clamps`; `depth` is the number of bracketed keys of a keyed parameter at most; with a last
+        key of `repeated` one may be sent several times; `error` is the class for bad values;
+        `empty_is_absent` for names whose empty value counts as not sent; `alias_of` is the present
+        name of a deprecated spelling.
     Units: `max_chars` are code points.
     """
 
@@ -63,6 +64,7 @@ class Parameter:
     max_chars: int | None = None
     max_items: int | None = None
     depth: int = 1
+    repeated: tuple[str, ...] = ()
     error: type[PersonalServerError] = InvalidRequest
     empty_is_absent: bool = False
     alias_of: str | None = None
@@ -229,11 +231,14 @@ class _Gathered:
         self, parameter: Parameter, sent_name: str, keys: tuple[str, ...], value: str
     ) -> None:
         values = self._keyed.setdefault(parameter.name, {})
-        if sent_name in values:
+        place = sent_name
+        if len(keys) > 1 and keys[-1] in parameter.repeated:
+            place = f"{sent_name}={value}"
+        elif sent_name in values:
             raise parameter.error(f"'{sent_name}' was sent twice; send it once.", param=sent_name)
         if parameter.kind is Kind.INTEGER:
             _parse_integer(parameter, sent_name, value)
-        values[sent_name] = KeyedValue(sent_name, keys, value)
+        values[place] = KeyedValue(sent_name, keys, value)
         if parameter.max_items is not None and len(values) > parameter.max_items:
             raise parameter.error(
                 f"At most {parameter.max_items} '{parameter.name}' conditions are allowed.",

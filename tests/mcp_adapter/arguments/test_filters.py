@@ -4,9 +4,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from personal_server.mcp_adapter.arguments import OPERATORS, encode_filter, typed_filter
+from personal_server.mcp_adapter.arguments import (
+    FURTHER_OPERATORS,
+    OPERATORS,
+    encode_filter,
+    typed_filter,
+)
 from personal_server.mcp_adapter.errors import ToolError
 from personal_server.rs_client.json_values import as_object
+from tests.mcp_adapter.asking import ask
+from tests.mcp_adapter.seed import world
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
 names = st.text(
@@ -62,6 +69,16 @@ def test_scalars_are_sent_in_their_json_form(value: Any, sent: str) -> None:
         ({"f": None}, "filter.f"),
         ({"f": {"between": 1}}, "filter.f"),
         ({"f": {"gte": None}}, "filter.f"),
+        ({"f": {"in": "a"}}, "filter.f"),
+        ({"f": {"in": []}}, "filter.f"),
+        ({"f": {"in": [None]}}, "filter.f"),
+        ({"f": {"in": [["a"]]}}, "filter.f"),
+        ({"f": {"in": [str(n) for n in range(101)]}}, "filter"),
+        ({"f": {"exists": "false"}}, "filter.f"),
+        ({"f": {"exists": None}}, "filter.f"),
+        ({"f": {"contains": ""}}, "filter.f"),
+        ({"f": {"starts_with": 1}}, "filter.f"),
+        ({"f": {"ne": None}}, "filter.f"),
         ({"f": "\ud800"}, "filter.f"),
         ({"f": "x" * 2_001}, "filter.f"),
         ([], "filter"),
@@ -89,3 +106,36 @@ def test_everything_else_is_refused_with_its_place(value: Any, param: str) -> No
 )
 def test_only_a_plainly_meant_string_becomes_advice(text: str, meant: Any) -> None:
     assert typed_filter(text) == meant
+
+
+@pytest.mark.parametrize(
+    ("condition", "sent"),
+    [
+        ({"in": ["a,b", 2, True, "a,b"]}, [("in", "a,b"), ("in", "2"), ("in", "true")]),
+        ({"ne": False}, [("ne", "false")]),
+        ({"contains": "net", "exists": True}, [("contains", "net"), ("exists", "true")]),
+        ({"starts_with": "N", "gte": "A"}, [("starts_with", "N"), ("gte", "A")]),
+    ],
+)
+def test_further_operators_are_sent_by_name(condition: Any, sent: Any) -> None:
+    expected = tuple((f"filter[f][{name}]", text) for name, text in sent)
+    assert encode_filter({"f": condition}) == expected
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("tool", ["query_records", "aggregate", "search"])
+@pytest.mark.parametrize("name", FURTHER_OPERATORS)
+async def test_operators_go_only_to_a_server_that_names_them(tool: str, name: str) -> None:
+    value: Any = {"in": ["m1"], "exists": True}.get(name, "m1")
+    more = {"aggregate": {"metric": "count", "stream": "messages"}, "search": {"query": "x"}}
+    arguments = {
+        "filter": {"id": {name: value}},
+        **more.get(tool, {"stream": "messages"}),
+    }
+    rs = world()
+    refused = as_object((await ask(rs, tool, arguments)).structured["error"])
+    assert (refused["code"], refused["param"]) == ("invalid_filter", "filter.id")
+    assert rs.requests == []
+    taken = await ask(rs, tool, arguments, is_ours=True)
+    assert not taken.is_error
+    assert rs.requests[-1].values(f"filter[id][{name}]") == ["true" if name == "exists" else "m1"]

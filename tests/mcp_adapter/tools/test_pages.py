@@ -60,17 +60,15 @@ def held(rows: list[Json], page: int, most: int) -> int:
 
 @settings(max_examples=40, deadline=None)
 @given(sizes, st.integers(1, 100), st.booleans())
-async def test_pages_end_to_end_are_the_list(
-    lengths: list[int], limit: int, ends_pages: bool
-) -> None:
+async def test_pages_end_to_end_are_the_list(lengths: list[int], limit: int, is_ours: bool) -> None:
     rs = serving(rows_of(lengths))
     arguments: Json = {"stream": "messages", "limit": limit}
     seen: list[str] = []
     for _ in range(len(lengths) + 1):
         rs.requests.clear()
-        outcome = await ask(rs, "query_records", arguments, ends_pages=ends_pages)
+        outcome = await ask(rs, "query_records", arguments, is_ours=is_ours)
         assert not outcome.is_error
-        assert len(rs.requests) <= (1 if ends_pages else 3)
+        assert len(rs.requests) <= (1 if is_ours else 3)
         assert len(outcome.text) <= 12_000
         seen += outcome.structured["record_ids"]
         following = outcome.structured["next"]
@@ -82,7 +80,7 @@ async def test_pages_end_to_end_are_the_list(
 
 async def test_a_page_that_the_server_ended_is_shown_whole_in_one_read() -> None:
     rs = serving(rows_of([9_000] * 25))
-    outcome = await ask(rs, "query_records", {"stream": "messages"}, ends_pages=True)
+    outcome = await ask(rs, "query_records", {"stream": "messages"}, is_ours=True)
     assert [request.values("page_chars") for request in rs.requests] == [["10800"]]
     assert [warning["code"] for warning in outcome.structured["warnings"]] == ["page_shortened"]
     assert 5 < len(outcome.structured["record_ids"]) == len(outcome.structured["data"]["data"])
@@ -93,7 +91,7 @@ async def test_rows_that_count_less_than_they_need_are_shown_in_less_of_each() -
     rs = world()
     rows = [{**row, "data": {f"f{n}": "w" * 200 for n in range(40)}} for row in rows_of([1] * 12)]
     rs.script = lambda _: Answer(200, {"data": rows, "has_more": True, "next_cursor": "c"})
-    outcome = await ask(rs, "query_records", {"stream": "messages"}, ends_pages=True)
+    outcome = await ask(rs, "query_records", {"stream": "messages"}, is_ours=True)
     assert len(rs.requests) == 1
     assert len(outcome.structured["record_ids"]) == 12
     assert outcome.structured["content_ladder"]

@@ -14,6 +14,7 @@ from personal_server.mcp_adapter.arguments import (
     given_parameters,
     legal_call,
     parse_arguments,
+    require_operators,
     without,
 )
 from personal_server.mcp_adapter.calls import Outcome, ToolCall
@@ -52,6 +53,7 @@ async def aggregate(call: ToolCall, raw: Mapping[str, Any] | None) -> Outcome:
     Raises: ToolError.
     """
     arguments, query = parse_arguments("aggregate", raw, check_shape)
+    await require_operators(call, arguments)
     limit = arguments.get("limit")
     outcome = await _read(call, arguments, query, limit, 1)
     for reads in (2, 3):

@@ -12,6 +12,7 @@ from personal_server.mcp_adapter.arguments import (
     filter_query,
     given_parameters,
     parse_arguments,
+    require_operators,
     without,
 )
 from personal_server.mcp_adapter.calls import Outcome, ToolCall
@@ -35,6 +36,7 @@ async def query_records(call: ToolCall, raw: Mapping[str, Any] | None) -> Outcom
     Raises: ToolError.
     """
     arguments, query = parse_arguments("query_records", raw, check_shape)
+    await require_operators(call, arguments)
     stream, connection = arguments["stream"], arguments.get("connection_id")
     declared = await pass_expand_gate(call, arguments, stream, connection)
     scope = RecordPlace(stream, connection, declared)

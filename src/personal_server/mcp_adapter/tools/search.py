@@ -15,6 +15,7 @@ from personal_server.mcp_adapter.arguments import (
     filter_query,
     given_parameters,
     parse_arguments,
+    require_operators,
     without,
 )
 from personal_server.mcp_adapter.calls import Outcome, ToolCall
@@ -53,6 +54,7 @@ async def search(call: ToolCall, raw: Mapping[str, Any] | None) -> Outcome:
     Raises: ToolError.
     """
     arguments, query = parse_arguments("search", raw, check_shape)
+    await require_operators(call, arguments)
     streams = arguments.get("streams", ())
     scope = RecordPlace(streams[0] if len(streams) == 1 else "", arguments.get("connection_id"))
 

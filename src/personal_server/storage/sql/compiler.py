@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import orjson
 
-from personal_server.domain.criteria import Condition, Operator, Order
+from personal_server.domain.criteria import RANGES, Condition, Operator, Order
 from personal_server.domain.search_words import tokens
 from personal_server.domain.values import (
     COMPARED_CODE_POINTS,
@@ -23,7 +23,7 @@ from personal_server.domain.values import (
 )
 from personal_server.enforcement.plans import Scope
 from personal_server.enforcement.rows import Position
-from personal_server.storage.meaning import TIME_KINDS
+from personal_server.storage.meaning import TIME_KINDS, fold
 from personal_server.storage.sql.dialect import Dialect, Value
 from personal_server.storage.sql.layout import Column, Layout
 from personal_server.storage.sql.word_index import phrase
@@ -171,7 +171,9 @@ class Compiler:
         found: dict[Column, Where] = {}
         for condition in conditions:
             column = self.layout.column(condition.field, condition.kind)
-            if column is not None and column.indexed and column.field != self.layout.key:
+            if column is None or not self._lies_together(condition):
+                continue
+            if column.indexed and column.field != self.layout.key:
                 found[column] = found.get(column, Where()) & self._condition(condition)
         window = None if scope.window is None else self.layout.column(scope.window.field)
         asked = self.visible(replace(scope, resources=None))
@@ -206,6 +208,80 @@ class Compiler:
         return self._condition(Condition(field, ValueKind.STRING, Operator.EQ, value))
 
     def _condition(self, condition: Condition) -> Where:
+        match condition.operator:
+            case Operator.IN:
+                return self._one_of(condition)
+            case Operator.NE:
+                return self._other_than(condition)
+            case Operator.EXISTS:
+                return self._existing(condition)
+            case Operator.CONTAINS | Operator.STARTS_WITH:
+                return self._with_part(condition)
+            case _ if condition.caseless:
+                return self._equal_in_any_case(condition)
+            case _:
+                return self._compared(condition)
+
+    def _equal_in_any_case(self, condition: Condition) -> Where:
+        value = fold(str(condition.value))
+        equal = Where((f"{self.dialect.folded(self._string(condition))} = ?",), (value,))
+        column = self.layout.column(condition.field, condition.kind)
+        if column is None or condition.field == self.layout.key:
+            return equal
+        # folding keeps the length, which the database compares much sooner
+        length = min(len(value), COMPARED_CODE_POINTS)
+        return Where((f"length(r.{column.name}) = ?",), (length,)) & equal
+
+    def _one_of(self, condition: Condition) -> Where:
+        each = [
+            self._condition(replace(condition, operator=Operator.EQ, value=value, further=()))
+            for value in condition.values
+        ]
+        params = tuple(param for one in each for param in one.params)
+        column = self.layout.column(condition.field, condition.kind)
+        if column is not None and self._lies_together(condition):
+            # in this form, and no other, an index may be named for it
+            return Where((f"r.{column.name} IN ({', '.join('?' for _ in each)})",), params)
+        return Where((f"({' OR '.join(' AND '.join(one.parts) for one in each)})",), params)
+
+    def _other_than(self, condition: Condition) -> Where:
+        equal = self._condition(replace(condition, operator=Operator.EQ))
+        present = self._existing(replace(condition, operator=Operator.EXISTS, value=True))
+        return present & Where((f"NOT ({' AND '.join(equal.parts)})",), equal.params)
+
+    def _existing(self, condition: Condition) -> Where:
+        column = self.layout.column(condition.field, condition.kind)
+        if condition.field == self.layout.key:
+            found = "r.k"
+        elif column is not None:
+            found = f"r.{column.name}"
+        else:
+            found = self._in_text(condition)
+        return Where((f"{found} IS {'NOT ' if condition.value else ''}NULL",))
+
+    def _with_part(self, condition: Condition) -> Where:
+        sign = "=" if condition.operator is Operator.STARTS_WITH else ">="
+        found = f"{self.dialect.found_in(self._string(condition))} {sign} 0"
+        return Where((found,), (self._bound(condition.value),))
+
+    def _string(self, condition: Condition) -> str:
+        """The whole string that a condition is about."""
+        column = self.layout.column(condition.field, condition.kind)
+        if condition.field == self.layout.key:
+            return "r.k"
+        if column is not None:
+            return self.whole_string(column)
+        return self.dialect.string_at(self._text(), condition.field)
+
+    def _lies_together(self, condition: Condition) -> bool:
+        """Whether the lines of a condition lie together in the index of its column."""
+        if condition.operator in RANGES:
+            return True
+        is_equality = condition.operator in (Operator.EQ, Operator.IN) and not condition.caseless
+        is_cut = any(self._is_cut(value) for value in condition.values)
+        return is_equality and (condition.operator is Operator.EQ or not is_cut)
+
+    def _compared(self, condition: Condition) -> Where:
         if condition.field == self.layout.key and condition.operator is Operator.EQ:
             return Where(("r.k = ?",), (self._bound(condition.value),))
         column = self.layout.column(condition.field, condition.kind)
@@ -213,29 +289,32 @@ class Compiler:
             return self._condition_on_text(condition)
         sign, value = _SIGNS[condition.operator], condition.value
         found = Where((f"r.{column.name} {sign} ?",), (self._bound(order_key(value)),))
-        return found & self._condition_on_text(condition) if self._is_cut(condition) else found
+        is_cut = condition.operator is Operator.EQ and self._is_cut(value)
+        return found & self._condition_on_text(condition) if is_cut else found
 
-    def _is_cut(self, condition: Condition) -> bool:
+    def _is_cut(self, value: Comparable) -> bool:
         """Whether a column holds only the beginning of what is asked for."""
-        value = condition.value
-        is_long = isinstance(value, str) and len(value) >= COMPARED_CODE_POINTS
-        return is_long and condition.operator is Operator.EQ
+        return isinstance(value, str) and len(value) >= COMPARED_CODE_POINTS
 
     def _reads_text(self, condition: Condition) -> bool:
         """Whether a condition that a word index could narrow looks at whole texts."""
-        if condition.operator is not Operator.EQ or condition.field == self.layout.key:
+        if condition.operator is not Operator.EQ or condition.caseless:
+            return False
+        if condition.field == self.layout.key:
             return False
         column = self.layout.column(condition.field, condition.kind)
-        return column is None or self._is_cut(condition)
+        return column is None or self._is_cut(condition.value)
 
     def _condition_on_text(self, condition: Condition) -> Where:
         """For fields without a column: the JSON text is looked at."""
-        text = self._text()
-        if condition.kind is ValueKind.STRING and condition.operator is Operator.EQ:
-            found = self.dialect.string_at(text, condition.field)
-        else:
-            found = self.dialect.comparable_at(text, condition.field, condition.kind)
+        found = self._in_text(condition)
         return Where((f"{found} {_SIGNS[condition.operator]} ?",), (self._bound(condition.value),))
+
+    def _in_text(self, condition: Condition) -> str:
+        text = self._text()
+        if condition.kind is ValueKind.STRING and condition.operator not in RANGES:
+            return self.dialect.string_at(text, condition.field)
+        return self.dialect.comparable_at(text, condition.field, condition.kind)
 
     def _worded(self, condition: Condition, scope: Scope) -> Where:
         """An equal text has the same words: the index narrows before texts are looked at.

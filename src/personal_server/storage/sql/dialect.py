@@ -72,6 +72,14 @@ class Dialect(Protocol):
         """The string at a top-level field of a JSON text; null for anything else."""
         ...
 
+    def folded(self, text: str) -> str:
+        """A text in the lower case of its code points (`storage.meaning.fold`)."""
+        ...
+
+    def found_in(self, text: str) -> str:
+        """Where a parameter begins in a text, both folded; below 0 if nowhere."""
+        ...
+
     def comparable_at(self, text: str, field: str, kind: ValueKind) -> str:
         """The comparable at a top-level field of a JSON text."""
         ...

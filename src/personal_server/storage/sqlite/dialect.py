@@ -79,6 +79,14 @@ class SqliteDialect:
         path = f"'$.\"{field}\"'"
         return f"CASE json_type({text}, {path}) WHEN 'text' THEN json_extract({text}, {path}) END"
 
+    def folded(self, text: str) -> str:
+        """SQLite's own `lower` knows ASCII only."""
+        return f"pdpp_fold({text})"
+
+    def found_in(self, text: str) -> str:
+        """In code points."""
+        return f"pdpp_find({text}, ?)"
+
     def comparable_at(self, text: str, field: str, kind: ValueKind) -> str:
         """Booleans by their type; all else by the function that fills columns."""
         path = f"'$.\"{field}\"'"
@@ -113,6 +121,7 @@ def register(connection: apsw.Connection) -> None:
     scalar: Callable[..., None] = driver.create_scalar_function
     scalar("pdpp_sha256", _sha256, 1, deterministic=True)
     scalar("pdpp_find", _find, 2, deterministic=True)
+    scalar("pdpp_fold", _fold, 1, deterministic=True)
     scalar("pdpp_comparable", _comparable, 2, deterministic=True)
     driver.register_fts5_function("pdpp_hits", _hits)
     driver.register_fts5_function("pdpp_all_hits", _all_hits)
@@ -125,6 +134,10 @@ def _sha256(text: str | None) -> str | None:
 def _find(text: str | None, sought: str) -> int | None:
     """Where folded text begins to match, in code points; -1 if nowhere."""
     return None if text is None else fold(text).find(fold(sought))
+
+
+def _fold(text: str | None) -> str | None:
+    return None if text is None else fold(text)
 
 
 def _comparable(value: object, kind: str) -> Value:

@@ -196,6 +196,8 @@ class MemoryStore:
         with self._write() as state:
             old = [h.sequence for h in state.history if h.written_at_ns < before_ns]
             state.retained_from = max(state.retained_from, *old, 0)
+            if old:
+                state.forgotten_until_ns = max(state.forgotten_until_ns, before_ns)
 
     def finish_erasures(self) -> None:
         """Nothing is left in memory."""

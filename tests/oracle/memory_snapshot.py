@@ -8,7 +8,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from personal_server.domain.connection import Connection
 from personal_server.domain.criteria import Condition
 from personal_server.domain.record import DamagedRow, JsonObject, StoredRecord
-from personal_server.domain.values import Comparable, ValueKind, comparable, order_key
+from personal_server.domain.values import (
+    Comparable,
+    ValueKind,
+    comparable,
+    event_instant_ns,
+    order_key,
+)
 from personal_server.enforcement.plans import (
     AggregatePlan,
     BlobPlan,
@@ -19,6 +25,8 @@ from personal_server.enforcement.plans import (
     RecordsPlan,
     Scope,
     SearchPlan,
+    TimedScope,
+    TimelinePlan,
 )
 from personal_server.enforcement.rows import (
     Aggregation,
@@ -75,6 +83,15 @@ class MemorySnapshot:
     def retained_from(self) -> int:
         return self._state.retained_from
 
+    @property
+    def forgotten_until_ns(self) -> int:
+        return self._state.forgotten_until_ns
+
+    def first_change_after(self, scopes: Iterable[Scope], instant_ns: int) -> int | None:
+        places = {(scope.connection_id, scope.stream.name) for scope in scopes}
+        later = (h for h in self._state.history if h.written_at_ns > instant_ns)
+        return min((h.sequence for h in later if h.place in places), default=None)
+
     def declarations(self) -> tuple[StoredDeclaration, ...]:
         current = [each for each in self._state.declarations.values() if each.current]
         return tuple(sorted(current, key=lambda each: each.connector_key))
@@ -109,6 +126,20 @@ class MemorySnapshot:
             empty = [each for each in empty if _follows(each.position, after, down=down)]
         rows = valued + empty
         return RowPage(tuple(rows[: plan.limit]), len(rows) > plan.limit)
+
+    def timeline(self, plan: TimelinePlan) -> RowPage:
+        placed = [
+            PlacedRow(row, Position(at_ns, row.key, row.connection_id, row.stream))
+            for timed in plan.scopes
+            for row in self._matching((timed.scope,), timed.conditions)
+            if (at_ns := _event_time(row, timed)) is not None
+        ]
+        placed.sort(key=lambda each: _sortable(each.position), reverse=plan.descending)
+        after = plan.after
+        if after is not None:
+            down = plan.descending
+            placed = [each for each in placed if _follows(each.position, after, down=down)]
+        return RowPage(tuple(placed[: plan.limit]), len(placed) > plan.limit)
 
     def count(self, plan: RecordsPlan) -> int:
         return len(self._matching(plan.scopes, plan.conditions))
@@ -208,9 +239,14 @@ def _sort_value(data: JsonObject, field: str | None, kind: ValueKind | None) -> 
     return None if value is None else order_key(value)
 
 
+def _event_time(row: StoredRecord, timed: TimedScope) -> int | None:
+    name, kind = timed.order.field, timed.order.kind
+    return None if name is None or kind is None else event_instant_ns(row.data.get(name), kind)
+
+
 def _position(row: StoredRecord, plan: RecordsPlan) -> Position:
     value = _sort_value(row.data, plan.order.field, plan.order.kind)
-    return Position(value, row.key, row.connection_id)
+    return Position(value, row.key, row.connection_id, row.stream)
 
 
 def _follows(position: Position, after: Position, *, down: bool) -> bool:
@@ -221,9 +257,9 @@ def _follows(position: Position, after: Position, *, down: bool) -> bool:
     return mine < other if down else mine > other
 
 
-def _sortable(position: Position) -> tuple[Comparable, str, str]:
+def _sortable(position: Position) -> tuple[Comparable, str, str, str]:
     value = 0 if position.value is None else position.value
-    return (value, position.key, position.connection_id)
+    return (value, position.key, *position.place)
 
 
 def _is_child(row: StoredRecord, parent: str, plan: ChildrenPlan) -> bool:

@@ -42,6 +42,7 @@ class State:
     epoch: str
     sequence: int = 0
     retained_from: int = 0
+    forgotten_until_ns: int = 0
     declarations: dict[tuple[str, str], StoredDeclaration] = field(
         default_factory=dict[tuple[str, str], StoredDeclaration]
     )

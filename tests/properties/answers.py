@@ -20,6 +20,7 @@ from tests.properties.reference import (
     lowered,
 )
 from tests.properties.requests import Ask
+from tests.properties.timeline import bounds, common_time, is_within
 
 
 @dataclass
@@ -32,15 +33,21 @@ class Listing:
 
 
 def expected_list(reader: Reader, ask: Ask) -> Listing:
+    bounds(ask)
     _check_cut(ask)
     sources = reader.select(ask.scalars, ask.stream)
     errors = filter_errors(reader, sources, ask.filters)
+    ranged = [name for name in ("since", "until") if name in ask.scalars]
+    if ranged and common_time(sources) is None:
+        errors.append((400, "invalid_request", ranged[0]))
     errors += _sort_errors(reader, sources, ask.scalars)
     errors += _cut_errors(reader, sources, ask)
     errors += _expand_errors(reader, sources, ask)
     if errors:
         raise Refused(*errors)
     rows = filtered(reader, sources, ask.filters)
+    if ranged:
+        rows = [row for row in rows if is_within(row, ask, common_time(sources))]
     name, down = _order(sources, ask.scalars)
     rows = in_order(rows, name, down)
     records = [_expanded(reader, ask, row) for row in rows]

@@ -17,7 +17,7 @@ from personal_server.domain.grant import Grant, MemberGrant, Resolved, StreamGra
 from personal_server.domain.values import NANOSECONDS, instant_ns
 from personal_server.enforcement.authority import read_authority
 from personal_server.storage.ports import Batch, RecordStore, RecordWrite
-from tests.properties import answers, figures, hits, pages
+from tests.properties import answers, figures, hits, pages, timeline
 from tests.properties.meaning import letters, moment, terms_of
 from tests.properties.reference import Json, Reader, Refused
 from tests.properties.requests import Ask, Place
@@ -218,6 +218,8 @@ class Session:
                 _same_aggregate(expected, reply.body)
             case "search":
                 self._compare_search(ask, reply)
+            case "timeline":
+                self._compare_timeline(ask, reply)
             case "streams":
                 rows = figures.expected_streams(self.reader, ask)
                 assert reply.status == 200, reply.body
@@ -244,6 +246,23 @@ class Session:
             self.no_leak(reply)
         assert remaining == []
         assert "next_cursor" not in reply.body
+
+    def _compare_timeline(self, ask: Ask, reply: Reply) -> None:
+        remaining = timeline.expected_timeline(self.reader, ask)
+        assert reply.status == 200, reply.body
+        unseen = timeline.timeless(self.reader, ask)
+        assert bool(unseen) == ("source_skipped_not_applicable" in reply.warnings)
+        while True:
+            pages.ends_where_it_should(ask.scalars, reply.data, len(remaining))
+            assert reply.data == remaining[: len(reply.data)]
+            shown = {(each["connection_id"], each["stream"]) for each in reply.data}
+            assert {each.source.order for each in reply.disclosed} == shown
+            remaining = remaining[len(reply.data) :]
+            if not reply.body["has_more"]:
+                break
+            reply = self.door.get(reply.body["links"]["next"], self.authority)
+            self.no_leak(reply)
+        assert remaining == []
 
     def _compare_search(self, ask: Ask, reply: Reply) -> None:
         expected = hits.expected_search(self.reader, ask)

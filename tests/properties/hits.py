@@ -16,6 +16,7 @@ from tests.properties.reference import (
     filtered,
 )
 from tests.properties.requests import Ask
+from tests.properties.timeline import bounds, is_within, named_sources, time_of
 from tests.properties.worlds import DATED
 
 
@@ -29,19 +30,17 @@ class Found:
 
 
 def expected_search(reader: Reader, ask: Ask) -> list[Found]:
-    _, sources = reader.candidates(ask.scalars)
-    for name in ask.streams:
-        if reader.authority.kind == "owner":
-            if not any(s.stream == name for s in reader.authority.sources):
-                raise Refused((404, "not_found", "streams"))
-        elif name not in reader.authority.named:
-            raise Refused((403, "grant_stream_not_allowed", "streams"))
+    bounds(ask)
+    sources = named_sources(reader, ask)
     if ask.filters and len(ask.streams) != 1:
         raise Refused((400, "invalid_request", "filter"))
-    sources = [s for s in sources if not ask.streams or s.stream in ask.streams]
     usable: list[Source] = []
     errors: list[Error] = []
-    for source in [s for s in sources if _searchable(s)] or sources:
+    is_ranged = not ask.scalars.keys().isdisjoint({"since", "until"})
+    searched = [s for s in sources if _searchable(s)]
+    if is_ranged and searched:
+        searched = sources = [s for s in searched if time_of(s) is not None]
+    for source in searched or sources:
         found = filter_errors(reader, [source], ask.filters)
         errors += found
         if not found:
@@ -57,6 +56,7 @@ def _searchable(source: Source) -> list[str]:
 
 
 def _ranked(reader: Reader, sources: list[Source], ask: Ask) -> list[Found]:
+    is_ranged = not ask.scalars.keys().isdisjoint({"since", "until"})
     terms = terms_of(ask.scalars["q"])
     frequencies = [0] * len(terms)
     matching: list[tuple[Row, list[int], int, set[str]]] = []
@@ -74,6 +74,8 @@ def _ranked(reader: Reader, sources: list[Source], ask: Ask) -> list[Found]:
             for i, count in enumerate(counts):
                 frequencies[i] += count > 0
             if not all(counts) or row.key not in kept:
+                continue
+            if is_ranged and not is_within(row, ask):
                 continue
             doubled = words.get(title or "", [])
             weighted = [c + hits_in(doubled, t) for c, t in zip(counts, terms, strict=True)]

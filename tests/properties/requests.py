@@ -92,6 +92,8 @@ class Ask:
                 return f"{place}/aggregate"
             case "search":
                 return "/v1/search"
+            case "timeline":
+                return "/v1/timeline"
             case "streams":
                 return "/v1/streams"
             case _:
@@ -138,8 +140,8 @@ class Asker:
     def ask(self, aim: Place | None) -> Ask:
         rng = self.rng
         kind = rng.choices(
-            ("list", "record", "window", "aggregate", "search", "streams", "schema"),
-            (40, 12, 10, 20, 12, 3, 3),
+            ("list", "record", "window", "aggregate", "search", "timeline", "streams", "schema"),
+            (36, 11, 9, 18, 12, 10, 2, 2),
         )[0]
         stream = rng.choices(("notes", "files", "visits", "absent"), (70, 12, 15, 3))[0]
         scalars: dict[str, str] = {}
@@ -167,6 +169,8 @@ class Asker:
                 return self._aggregate(stream, scalars)
             case "search":
                 return self._search(scalars)
+            case "timeline":
+                return self._timeline(scalars)
             case _:
                 return Ask(kind, stream, scalars=scalars)
 
@@ -194,6 +198,8 @@ class Asker:
         if rng.random() < 0.1:
             limits = ((rng.choice(("files", "files", "book")), rng.choice((0, 1, 3, 4, 5))),)
         filters = self._filters() if rng.random() < 0.5 else ()
+        if rng.random() < 0.15:
+            self._range(scalars)
         return Ask("list", stream, None, scalars, filters, chosen, expand, limits)
 
     def _end_early(self, scalars: dict[str, str]) -> None:
@@ -295,6 +301,8 @@ class Asker:
         if rng.random() < 0.5:
             scalars["limit"] = str(rng.choice((1, 2, 3, 100)))
         self._end_early(scalars)
+        if rng.random() < 0.3:
+            self._range(scalars)
         streams: tuple[str, ...] = ()
         filters: tuple[tuple[str, str | None, str], ...] = ()
         if rng.random() < 0.4:
@@ -303,6 +311,27 @@ class Asker:
         if rng.random() < 0.25:
             streams, filters = ("notes",), self._filters()
         return Ask("search", "notes", None, scalars, filters, streams=streams)
+
+    def _timeline(self, scalars: dict[str, str]) -> Ask:
+        rng = self.rng
+        if rng.random() < 0.6:
+            scalars["limit"] = str(rng.choice((1, 2, 3, 100)))
+        if rng.random() < 0.3:
+            scalars["order"] = rng.choice(("asc", "desc"))
+        self._end_early(scalars)
+        if rng.random() < 0.6:
+            self._range(scalars)
+        names = rng.choices(("notes", "visits", "files", "absent"), (8, 8, 2, 1), k=2)
+        streams = tuple(dict.fromkeys(names)) if rng.random() < 0.4 else ()
+        if rng.random() < 0.4:
+            scalars.pop("connection_id", None)
+        return Ask("timeline", "notes", None, scalars, streams=streams)
+
+    def _range(self, scalars: dict[str, str]) -> None:
+        """One bound of time or both, rarely one that is none."""
+        for name in self.rng.sample(("since", "until"), self.rng.randint(1, 2)):
+            slip = self.rng.random() < 0.04
+            scalars[name] = self.rng.choice(("x", "2026") if slip else (*INSTANTS, *DAYS))
 
     def _field(self, *wanted: str) -> str:
         """One of these, mostly one that is granted."""

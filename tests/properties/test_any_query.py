@@ -13,6 +13,7 @@ from personal_server.resource_server.read_parameters import (
     RECORDS,
     SCHEMA,
     SEARCH,
+    TIMELINE,
 )
 from tests.properties.stores import open_store
 from tests.resource_server.door import Door
@@ -25,6 +26,7 @@ PATHS = st.sampled_from(
         "/v1/streams/entries/records/e1/field-window",
         "/v1/streams/entries/aggregate",
         "/v1/search",
+        "/v1/timeline",
         "/v1/schema",
         "/v1/streams",
         "/v1/connectors",
@@ -39,11 +41,12 @@ BRACKETED = (
     "expand_limit[attachments]",
     "fields[]",
 )
-DECLARED = {p.name for p in (*RECORDS, *FIELD_WINDOW, *AGGREGATE, *SEARCH, *SCHEMA)}
+DECLARED = {p.name for p in (*RECORDS, *FIELD_WINDOW, *AGGREGATE, *SEARCH, *TIMELINE, *SCHEMA)}
 NAMES = st.sampled_from([*sorted(DECLARED), *BRACKETED])
 VALUES = st.sampled_from(
     ["", "1", "-1", "9" * 30, "title", "-title", "created_at", "exact", "asc", "rain", '"rain', "*",
-     "count", "max", "day", "Europe/Rome", "beginning", "true", "2026-01-01", "entries", "full",
+     "count", "max", "day", "Europe/Rome", "beginning", "now",
+     "true", "2026-01-01", "entries", "full",
      "compact", "1e5", "\x00", "\ud7ff", "a,b", "volume,attachments", "journal"]
 ) | st.text(max_size=12)  # fmt: skip
 PIECES = st.tuples(NAMES | st.text(max_size=6), VALUES)
@@ -78,6 +81,9 @@ def test_the_same_question_has_the_same_bytes_on_every_store(tmp_path: Path) -> 
         "/v1/streams/entries/aggregate?connector_id=journal&metric=sum&field=word_count"
         "&group_by=pinned",
         "/v1/search?q=rain&limit=2",
+        "/v1/search?q=rain&since=2026-01-01",
+        "/v1/timeline?since=2026-01-15&limit=3",
+        "/v1/streams/entries/records?connector_id=journal&changes_since=2026-05-01",
         "/v1/schema",
         "/v1/streams",
         "/v1/connectors",

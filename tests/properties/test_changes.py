@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import quote
 
@@ -141,6 +142,45 @@ def test_a_follower_ends_with_exactly_the_visible_records(
             follower.follow(rng, world, busy=True)
             follower.follow(rng, world, busy=False)
             assert follower.copy == visible(session, world, sources)
+
+
+@pytest.mark.parametrize("kind", STORES)
+@pytest.mark.parametrize("seed", worlds(share=3))
+def test_a_feed_since_an_instant_is_the_feed_since_a_bookmark_of_then(
+    kind: str, seed: int, tmp_path: Path
+) -> None:
+    world = make_world(seed, writes=60)
+    rng = random.Random(seed)
+    with open_store(kind, tmp_path) as store:
+        furnish(store, world)
+        for _ in range(3):
+            session = Session(Door(store), world, make_token(world))
+            place = chosen(session)
+            if place is None:
+                continue
+            _, target = place
+            apply(store, world.write(rng.choice((0, 3))))
+            then = Follower(session, target)
+            then.bookmark = "now"
+            assert then.follow(rng, world, busy=False) == set()
+            at = datetime.fromtimestamp(world.clock_s, UTC).isoformat()
+            apply(store, world.write(rng.choice((0, 3, 25))))
+            since = Follower(session, target)
+            since.bookmark, since.copy = at, _AnyCopy()
+            then.copy = _AnyCopy()
+            found = [each.follow(rng, world, busy=False) for each in (then, since)]
+            assert found[0] == found[1]
+            assert then.copy == since.copy
+
+
+class _AnyCopy(dict[tuple[str, str], Json]):
+    """A copy that holds whatever a tombstone takes out of it."""
+
+    def __contains__(self, place: object) -> bool:
+        return True
+
+    def __delitem__(self, place: tuple[str, str]) -> None:
+        self[place] = {"deleted": True}
 
 
 @pytest.mark.parametrize("kind", STORES)

@@ -30,6 +30,8 @@ from personal_server.enforcement.plans import (
     RecordsPlan,
     Scope,
     SearchPlan,
+    TimedScope,
+    TimelinePlan,
 )
 from personal_server.enforcement.rows import Position
 from personal_server.storage.ports import ReadSnapshot
@@ -242,7 +244,19 @@ Ask = Callable[[ReadSnapshot], object]
 
 def question(random: Random, retained_from: int, horizon: int) -> Ask:
     """One random read."""
-    kinds = (pages, pages, aggregate, aggregate, search, search, figures, single, children, cut)
+    kinds = (
+        pages,
+        pages,
+        timeline,
+        aggregate,
+        aggregate,
+        search,
+        search,
+        figures,
+        single,
+        children,
+        cut,
+    )
     if random.random() < 0.2:
         return feed(random, retained_from, horizon)
     return random.choice(kinds)(random)
@@ -317,6 +331,32 @@ def pages(random: Random) -> Ask:
         while True:
             plan = RecordsPlan(first.scopes, first.order, first.limit, first.conditions, after)
             page = snapshot.page(plan)
+            found.append(page)
+            if not page.more:
+                return found
+            after = page.rows[-1].position
+
+    return read
+
+
+def timeline(random: Random) -> Ask:
+    """All pages of a time line of notes by instants and by days, one after the other."""
+    down = random.random() < 0.5
+    timed: dict[str, TimedScope] = {}
+    for each in scopes(random):
+        name = random.choice(("at", "day"))
+        values = TIMES if name == "at" else DAYS
+        operators = random.sample([Operator.GTE, Operator.LT], random.randint(0, 2))
+        bounds = tuple(condition(name, op, random.choice(values)) for op in operators)
+        timed[each.connection_id] = TimedScope(each, order(name, down=down), bounds)
+    limit = random.randint(1, 4)
+
+    def read(snapshot: ReadSnapshot) -> object:
+        found: list[object] = []
+        after: Position | None = None
+        while True:
+            plan = TimelinePlan(tuple(timed.values()), down, limit, after)
+            page = snapshot.timeline(plan)
             found.append(page)
             if not page.more:
                 return found

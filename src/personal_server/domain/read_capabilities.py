@@ -17,6 +17,9 @@ class ReadCapability(StrEnum):
     FILTER_CONTAINS = "filter_contains"
     FILTER_STARTS_WITH = "filter_starts_with"
     FILTER_EXISTS = "filter_exists"
+    TIMELINE = "timeline"
+    TIMES = "times"
+    CHANGES_INSTANT = "changes_instant"
 
 
 OF_THIS_PROGRAM = frozenset(ReadCapability)

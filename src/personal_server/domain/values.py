@@ -60,6 +60,12 @@ def instant_ns(text: str) -> int | None:
     return seconds * NANOSECONDS + int((fraction or "").ljust(9, "0") or 0)
 
 
+def instant_or_day_ns(text: str) -> int | None:
+    """The same, where a calendar day stands for its start (UTC)."""
+    day = day_number(text)
+    return instant_ns(text) if day is None else day * DAY_NANOSECONDS
+
+
 def day_number(text: str) -> int | None:
     """Days since 1970-01-01 of a `YYYY-MM-DD` calendar day, or `None`."""
     if _DATE.match(text) is None:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from personal_server.domain.authority import ReadAuthority
-from personal_server.domain.criteria import Term
+from personal_server.domain.authority import ReadableSource, ReadAuthority
+from personal_server.domain.criteria import Order, Term
 from personal_server.enforcement.aggregates import check_combination, grouping_of, metric_of
 from personal_server.enforcement.authority import (
     Sources,
@@ -38,9 +38,13 @@ from personal_server.enforcement.plans import (
     RecordsPlan,
     SearchPlan,
     Shown,
+    TimedScope,
+    TimelinePlan,
+    scope_of,
     scopes_of,
 )
 from personal_server.enforcement.queries import (
+    ALWAYS,
     DEFAULT_WINDOW_CHARS,
     MAX_MATCH_CHARS,
     MAX_WINDOW_CHARS,
@@ -55,8 +59,15 @@ from personal_server.enforcement.queries import (
     SearchQuery,
     Selectors,
     StreamQuery,
+    TimelineQuery,
 )
-from personal_server.enforcement.search import checked_terms, search_parts
+from personal_server.enforcement.search import checked_terms, named_sources, search_parts
+from personal_server.enforcement.timeline import (
+    conditions_in,
+    list_conditions,
+    time_field,
+    without_time,
+)
 from personal_server.errors import InvalidFieldPath, InvalidWindow
 
 # Field windows: which field, and which stretch of it.
@@ -120,7 +131,7 @@ def authorize_records(authority: ReadAuthority, query: RecordsQuery) -> Authoriz
     """
     check_cut(query.cut)
     sources = select_stream(authority, query.selectors, query.stream)
-    conditions = conditions_on(sources, query.filters)
+    conditions = conditions_on(sources, query.filters) + list_conditions(sources, query.times)
     order = order_of(sources, query.sort, query.order)
     shown = _shown(sources, query.cut)
     expansions, warnings = allowed_expansions(authority, sources, query.expand)
@@ -129,6 +140,35 @@ def authorize_records(authority: ReadAuthority, query: RecordsQuery) -> Authoriz
     )
     asked = (query.stream, *_asked(query.selectors), order, *_unordered(conditions))
     return AuthorizedRead(authority, sources, plan, warnings, shown, expansions, asked)
+
+
+def authorize_timeline(
+    authority: ReadAuthority, query: TimelineQuery
+) -> AuthorizedRead[TimelinePlan]:
+    """All sources whose records have a time that may be seen.
+
+    Raises: GrantStreamNotAllowed, NotFound, and the errors of the selectors.
+    """
+    selected = select_any(authority, query.selectors)
+    named = named_sources(authority, selected, query.streams)
+    sources, timeless, scopes = list[ReadableSource](), list[ReadableSource](), list[TimedScope]()
+    for source in named:
+        field = time_field(source)
+        if field is None:
+            timeless.append(source)
+            continue
+        sources.append(source)
+        order = Order(field.name, field.kind, query.descending)
+        scopes.append(TimedScope(scope_of(source), order, conditions_in(query.times, field)))
+    plan = TimelinePlan(tuple(scopes), query.descending, query.limit)
+    asked = (
+        *_asked(query.selectors),
+        *_unordered(query.streams),
+        query.times,
+        query.descending,
+    )
+    warnings = tuple(without_time(timeless, query.streams))
+    return AuthorizedRead(authority, tuple(sources), plan, warnings, asked=asked)
 
 
 def authorize_changes(authority: ReadAuthority, query: ChangesQuery) -> AuthorizedRead[ChangesPlan]:
@@ -205,6 +245,7 @@ def authorize_search(
         *_asked(query.selectors),
         *_unordered(query.streams),
         *_unordered(query.filters),
+        *([] if query.times == ALWAYS else [query.times]),
     )
     return AuthorizedRead(authority, taking_part, plan, warnings, asked=asked)
 

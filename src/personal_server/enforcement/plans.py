@@ -55,6 +55,28 @@ class RecordsPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class TimedScope:
+    """A scope on a time line: its time is the field of `order`, its conditions bound it."""
+
+    scope: Scope
+    order: Order
+    conditions: tuple[Condition, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TimelinePlan:
+    """A page of the records of all scopes that have a time, by (instant, key, connection, stream).
+
+    A day counts as its start (UTC).  All orders have the same direction.
+    """
+
+    scopes: tuple[TimedScope, ...]
+    descending: bool
+    limit: int = DEFAULT_LIMIT
+    after: Position | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class RecordPlan:
     """The visible rows with this key: at most one per scope, by connection."""
 

@@ -78,6 +78,17 @@ class PageSize:
 
 
 @dataclass(frozen=True, slots=True)
+class Times:
+    """`since` (inclusive) and `until` (exclusive), UTC nanoseconds; `None` is no bound."""
+
+    since_ns: int | None = None
+    until_ns: int | None = None
+
+
+ALWAYS = Times()
+
+
+@dataclass(frozen=True, slots=True)
 class RecordsQuery:
     """A record list.  Source: docs/contract/resource-server.md 7.1."""
 
@@ -89,10 +100,24 @@ class RecordsQuery:
     order: str | None = None
     sort: str | None = None
     filters: tuple[FilterText, ...] = ()
+    times: Times = ALWAYS
     cut: FieldSelection = FieldSelection()
     expand: Expand = Expand()
     count: bool = False
     window: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineQuery:
+    """A page of all streams in the order of time.  Source: docs/contract/resource-server.md 7.9."""
+
+    selectors: Selectors = Selectors()
+    streams: tuple[str, ...] = ()
+    times: Times = ALWAYS
+    descending: bool = True
+    limit: int = DEFAULT_LIMIT
+    size: PageSize = PageSize()
+    cursor: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +185,7 @@ class SearchQuery:
     text: str
     selectors: Selectors = Selectors()
     streams: tuple[str, ...] = ()
+    times: Times = ALWAYS
     limit: int = DEFAULT_LIMIT
     size: PageSize = PageSize()
     cursor: str | None = None

@@ -12,11 +12,20 @@ from personal_server.domain.values import Comparable
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where a page ended: the sort value (`None` for null values), key and connection."""
+    """Where a page ended: the sort value (`None` for null values), key, connection and stream.
+
+    On a time line the value is an instant (UTC ns), whatever the streams hold.
+    """
 
     value: Comparable | None
     key: str
     connection_id: str
+    stream: str
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """Connection and stream, which break ties."""
+        return (self.connection_id, self.stream)
 
 
 @dataclass(frozen=True, slots=True)

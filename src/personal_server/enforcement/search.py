@@ -15,8 +15,9 @@ from personal_server.domain.authority import ReadableSource, ReadAuthority, Toke
 from personal_server.domain.criteria import Condition, Term
 from personal_server.domain.envelope import Warning, skipped
 from personal_server.enforcement.fields import conditions_on
-from personal_server.enforcement.queries import FilterText, SearchQuery
+from personal_server.enforcement.queries import ALWAYS, SearchQuery
 from personal_server.enforcement.rows import Candidate
+from personal_server.enforcement.timeline import conditions_in, time_field, without_time
 from personal_server.errors import (
     FieldNotGranted,
     GrantStreamNotAllowed,
@@ -59,23 +60,31 @@ def search_parts(
     Raises: GrantStreamNotAllowed, NotFound, InvalidRequest, and the error of the filters if no
         source can apply them.
     """
-    for name in query.streams:
-        _require_stream(authority, name)
+    named = named_sources(authority, sources, query.streams)
     if query.filters and len(query.streams) != 1:
         raise InvalidRequest("'filter' needs exactly one stream in 'streams'.", param="filter")
-    named = tuple(s for s in sources if not query.streams or s.stream in query.streams)
     taking_part = tuple(source for source in named if searchable_fields(source))
     warnings = [
         skipped(s.connection_id, s.stream, "mode_not_available")
         for s in named
         if query.streams and s not in taking_part
     ]
-    if not query.filters:
-        return tuple((source, ()) for source in taking_part), tuple(warnings)
+    if query.filters and not taking_part:
+        _filtered(named, query, [])  # a filter is no less wrong where nothing is searched
+    if query.times != ALWAYS:
+        timeless = [source for source in taking_part if time_field(source) is None]
+        warnings += without_time(timeless, query.streams)
+        taking_part = tuple(source for source in taking_part if source not in timeless)
     if not taking_part:
-        _filtered(named, query.filters, [])  # a filter is no less wrong where nothing is searched
         return (), tuple(warnings)
-    return _filtered(taking_part, query.filters, warnings)
+    return _filtered(taking_part, query, warnings)
+
+
+def named_sources(authority: ReadAuthority, sources: Sources, streams: tuple[str, ...]) -> Sources:
+    """The sources of these streams; all without any.  Raises: GrantStreamNotAllowed, NotFound."""
+    for name in streams:
+        _require_stream(authority, name)
+    return tuple(source for source in sources if not streams or source.stream in streams)
 
 
 def _require_stream(authority: ReadAuthority, name: str) -> None:
@@ -87,13 +96,13 @@ def _require_stream(authority: ReadAuthority, name: str) -> None:
 
 
 def _filtered(
-    sources: Sources, filters: tuple[FilterText, ...], warnings: list[Warning]
+    sources: Sources, query: SearchQuery, warnings: list[Warning]
 ) -> tuple[tuple[Part, ...], tuple[Warning, ...]]:
     parts: list[Part] = []
     errors: list[PersonalServerError] = []
     for source in sources:
         try:
-            conditions = conditions_on((source,), filters)
+            conditions = conditions_on((source,), query.filters) + _times(source, query)
         except (UnknownField, FieldNotGranted, InvalidFilter) as error:
             errors.append(error)
             warnings.append(skipped(source.connection_id, source.stream, error.code))
@@ -102,6 +111,11 @@ def _filtered(
     if errors and not parts:
         raise errors[0]
     return tuple(parts), tuple(warnings)
+
+
+def _times(source: ReadableSource, query: SearchQuery) -> tuple[Condition, ...]:
+    field = time_field(source)
+    return () if field is None else conditions_in(query.times, field)
 
 
 # Ranking: the order of search hits, from candidates that hold no hidden text.

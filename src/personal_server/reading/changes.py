@@ -25,6 +25,7 @@ from personal_server.domain.cursor import (
 from personal_server.domain.disclosure import Disclosed
 from personal_server.domain.envelope import ReadResult
 from personal_server.domain.record import StoredRecord
+from personal_server.domain.values import instant_or_day_ns
 from personal_server.enforcement.authorize import authorize_changes
 from personal_server.enforcement.disclose import disclose_tombstone, discloser
 from personal_server.enforcement.page_sizes import PageFill
@@ -36,7 +37,7 @@ from personal_server.reading.ports import ReadPorts
 from personal_server.reading.records import unavailable_meta
 from personal_server.storage.ports import ReadSnapshot
 
-BEGINNING = "beginning"
+BEGINNING, NOW = "beginning", "now"
 _History = tuple[str, str]
 """Epoch of a store, and era of the newest change that a token knows of."""
 
@@ -105,8 +106,15 @@ def _begun(
     snapshot: ReadSnapshot,
 ) -> _Feed:
     start = query.changes_since or ""
+    horizon, named = snapshot.horizon, _fingerprint(start)
     if start == BEGINNING:
-        return _Feed(None, snapshot.horizon, 0, _fingerprint(start))
+        return _Feed(None, horizon, 0, named)
+    if start == NOW:
+        return _Feed(horizon, horizon, horizon, named)
+    instant = instant_or_day_ns(start)
+    if instant is not None:
+        since = _before(snapshot, read, query, instant)
+        return _Feed(since, horizon, since, named)
     request = _request(read)
     place = open_place(ports.sealer, TokenUse.BOOKMARK, start, request, param="changes_since")
     epoch, since, era = _padded(place.position, 3)
@@ -114,7 +122,17 @@ def _begun(
     same = epoch == snapshot.epoch and era == snapshot.era(since)
     if place.sources != projection_digest(read.sources) or not same:
         raise _expired(query)
-    return _Feed(since, snapshot.horizon, since, _fingerprint(start))
+    return _Feed(since, horizon, since, named)
+
+
+def _before(
+    snapshot: ReadSnapshot, read: AuthorizedRead[ChangesPlan], query: ChangesQuery, instant_ns: int
+) -> int:
+    """The number up to which changes were written at an instant."""
+    if instant_ns < snapshot.forgotten_until_ns:
+        raise _expired(query)
+    first = snapshot.first_change_after(read.plan.scopes, instant_ns)
+    return snapshot.horizon if first is None else first - 1
 
 
 def _continued(

@@ -317,7 +317,8 @@ def _position(
     if place.sources != sources_digest(read.sources):
         raise sources_changed()
     value, key, connection_id = place.position
-    return Position(_comparable(value), str(key), str(connection_id))
+    stream = read.plan.scopes[0].stream.name
+    return Position(_comparable(value), str(key), str(connection_id), stream)
 
 
 def _comparable(value: object) -> Comparable | None:

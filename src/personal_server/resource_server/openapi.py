@@ -84,6 +84,7 @@ OPERATION_IDS: Mapping[str, str] = {
     "GET /v1/streams/{stream}/records/{record_key}": "readRecord",
     "GET /v1/streams/{stream}/records/{record_key}/field-window": "readFieldWindow",
     "GET /v1/streams/{stream}/aggregate": "aggregateRecords",
+    "GET /v1/timeline": "readTimeline",
     "GET /v1/search": "searchRecords",
     "GET /v1/search/semantic": "searchRecordsByMeaning",
     "GET /v1/search/hybrid": "searchRecordsByWordsAndMeaning",

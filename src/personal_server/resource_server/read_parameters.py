@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import cast
 
 from personal_server.domain.criteria import Granularity, Metric
+from personal_server.domain.values import instant_or_day_ns
 from personal_server.enforcement.queries import (
     DEFAULT_GROUPS,
     DEFAULT_LIMIT,
@@ -29,6 +30,8 @@ from personal_server.enforcement.queries import (
     RecordsQuery,
     SearchQuery,
     Selectors,
+    TimelineQuery,
+    Times,
 )
 from personal_server.errors import InvalidExpand, InvalidFilter, InvalidRequest, InvalidWindow
 from personal_server.storage.ports import ReadSnapshot
@@ -67,6 +70,14 @@ FILTER = Parameter(
     example="filter[created_at][gte]=2026-01-01T00:00:00Z",
 )
 
+TIMES = (
+    Parameter(
+        "since",
+        "Only from this time on: an instant with its offset, or a day (its start, UTC).",
+        example="2026-01-01",
+    ),
+    Parameter("until", "Only before this time.", example="2026-02-01T00:00:00Z"),
+)
 PAGE_SIZE = (
     Parameter(
         "page_chars",
@@ -86,10 +97,11 @@ RECORDS = (
     page_limit(DEFAULT_LIMIT, MAX_LIMIT),
     *PAGE_SIZE,
     CURSOR,
-    Parameter("changes_since", "`beginning` or a bookmark: what changed since."),
+    Parameter("changes_since", "A bookmark, `beginning`, `now` or when: what changed since."),
     *SELECTORS,
     Parameter("order", "Direction; with `sort` they must agree.", choices=("asc", "desc")),
     Parameter("sort", "`field` ascending, `-field` descending.", example="-created_at"),
+    *TIMES,
     FILTER,
     EXPAND,
     EXPAND_LIMIT,
@@ -156,11 +168,22 @@ AGGREGATE = (
     FILTER,
     *SELECTORS,
 )
+STREAMS = Parameter("streams", "Only these streams.", form=Form.LIST, max_items=64)
+TIMELINE = (
+    *TIMES,
+    Parameter("order", "`desc` begins with the newest.", choices=("asc", "desc"), default="desc"),
+    STREAMS,
+    page_limit(DEFAULT_LIMIT, MAX_LIMIT),
+    *PAGE_SIZE,
+    CURSOR,
+    *SELECTORS,
+)
 SEARCH = (
     Parameter("q", 'Terms, "phrases" and prefix*; all must match.', required=True),
     page_limit(DEFAULT_LIMIT, MAX_LIMIT),
     *PAGE_SIZE,
-    Parameter("streams", "Only these streams.", form=Form.LIST, max_items=64),
+    STREAMS,
+    *TIMES,
     FILTER,
     CURSOR,
     *SELECTORS,
@@ -172,7 +195,17 @@ SCHEMA = (
     *SELECTORS,
 )
 
-_NOT_WITH_CHANGES = ("filter", "sort", "order", "count", "window", "expand", "expand_limit")
+_NOT_WITH_CHANGES = (
+    "filter",
+    "since",
+    "until",
+    "sort",
+    "order",
+    "count",
+    "window",
+    "expand",
+    "expand_limit",
+)
 
 
 def selectors_of(parameters: Parameters) -> Selectors:
@@ -194,6 +227,7 @@ def records_query(request: Request) -> RecordsQuery:
         order=texts.get("order"),
         sort=texts.get("sort"),
         filters=_filters(sent),
+        times=_times(sent),
         cut=_cut(sent),
         expand=_expand(sent),
         count=texts["count"] != "none",
@@ -215,6 +249,20 @@ def changes_query(request: Request) -> ChangesQuery:
         cursor=sent.texts.get("cursor"),
         changes_since=sent.texts.get("changes_since"),
         cut=_cut(sent),
+    )
+
+
+def timeline_query(request: Request) -> TimelineQuery:
+    """A page of the time line.  Raises: InvalidRequest."""
+    sent = request.parameters
+    return TimelineQuery(
+        selectors=selectors_of(sent),
+        streams=sent.lists.get("streams", ()),
+        times=_times(sent),
+        descending=sent.texts["order"] == "desc",
+        limit=sent.integers["limit"],
+        size=_size(sent),
+        cursor=sent.texts.get("cursor"),
     )
 
 
@@ -272,11 +320,29 @@ def search_query(request: Request) -> SearchQuery:
         text=sent.texts["q"],
         selectors=selectors_of(sent),
         streams=sent.lists.get("streams", ()),
+        times=_times(sent),
         limit=sent.integers["limit"],
         size=_size(sent),
         cursor=sent.texts.get("cursor"),
         filters=_filters(sent),
     )
+
+
+def _times(parameters: Parameters) -> Times:
+    return Times(_instant(parameters, "since"), _instant(parameters, "until"))
+
+
+def _instant(parameters: Parameters, name: str) -> int | None:
+    text = parameters.texts.get(name)
+    if text is None:
+        return None
+    at_ns = instant_or_day_ns(text)
+    if at_ns is None:
+        raise InvalidRequest(
+            f"'{name}' is an instant with its offset, or a day: {name}=2026-01-31T09:00:00Z.",
+            param=name,
+        )
+    return at_ns
 
 
 def _size(parameters: Parameters) -> PageSize:

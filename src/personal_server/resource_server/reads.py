@@ -5,12 +5,12 @@ Source: docs/contract/resource-server.md 6 to 11, 20.
 
 from __future__ import annotations
 
-from typing import ClassVar, cast
+from typing import ClassVar, TypeVar, cast
 
 from personal_server.domain.cursor import TokenUse
 from personal_server.domain.envelope import UNCOUNTED, ReadResult
 from personal_server.domain.wire_objects import WireObject, Word
-from personal_server.enforcement.disclose import Record, SearchResult, Tombstone
+from personal_server.enforcement.disclose import Record, SearchResult, TimelineEntry, Tombstone
 from personal_server.errors import (
     AmbiguousConnection,
     AmbiguousSchemaDetail,
@@ -38,6 +38,7 @@ from personal_server.reading.field_windows import ShownFieldWindow, read_field_w
 from personal_server.reading.ports import ReadPorts
 from personal_server.reading.records import read_record, read_records
 from personal_server.reading.search import search
+from personal_server.reading.timeline import read_timeline
 from personal_server.resource_server.envelopes import (
     ListFront,
     ListOf,
@@ -56,6 +57,7 @@ from personal_server.resource_server.read_parameters import (
     RECORDS,
     SCHEMA,
     SEARCH,
+    TIMELINE,
     aggregate_query,
     changes_query,
     field_window_query,
@@ -63,6 +65,7 @@ from personal_server.resource_server.read_parameters import (
     records_query,
     search_query,
     snapshot_of,
+    timeline_query,
 )
 from personal_server.resource_server.schema import (
     ConnectorList,
@@ -81,6 +84,7 @@ from personal_server.web.routing import Caching, Route
 # Source: docs/contract/resource-server.md 7, 8, 9.
 
 
+Item = TypeVar("Item")
 _PLACE = {"connection_id": "cin_diary", "connector_key": "journal"}
 _META = {"count": {"kind": "none"}, "warnings": ()}
 _RECORDS = "/v1/streams/entries/records"
@@ -115,6 +119,12 @@ class RecordList(ListFront[Record | Tombstone], kw_only=True):
     next_changes_since: Word | None = None
     links: PageLinks
     meta: Meta
+
+
+class Timeline(ListOf[TimelineEntry]):
+    """A page of the time line."""
+
+    component: ClassVar = "Timeline"
 
 
 class SingleFieldWindow(ShownFieldWindow, kw_only=True):
@@ -176,6 +186,12 @@ class RecordRoutes:
             )
         return record_list(request, answer)
 
+    def read_timeline(self, request: Request) -> Reply:
+        """`GET /v1/timeline`."""
+        query = timeline_query(request)
+        answer = read_timeline(self._ports, snapshot_of(request), request.authority, query)
+        return _list_reply(Timeline, request, answer)
+
     def read_record(self, request: Request) -> Reply:
         """`GET /v1/streams/{stream}/records/{record_key}`."""
         query = record_query(request)
@@ -201,6 +217,20 @@ def record_list(request: Request, answer: ReadResult) -> Reply:
         meta=meta_of(
             request, count=answer.count or UNCOUNTED, warnings=answer.warnings, meta=answer.meta
         ),
+    )
+    return Reply(body, disclosed=answer.disclosed)
+
+
+def _list_reply(shape: type[ListOf[Item]], request: Request, answer: ReadResult) -> Reply:
+    """A page of items, each already JSON."""
+    body = page_of(
+        shape,
+        request,
+        cast("list[Item]", answer.data),
+        next_cursor=answer.next_cursor,
+        count=answer.count or UNCOUNTED,
+        warnings=answer.warnings,
+        meta=answer.meta,
     )
     return Reply(body, disclosed=answer.disclosed)
 
@@ -282,16 +312,7 @@ class SearchRoutes:
         """`GET /v1/search`."""
         query = search_query(request)
         answer = search(self._ports, snapshot_of(request), request.authority, query)
-        body = page_of(
-            SearchResults,
-            request,
-            cast("list[SearchResult]", answer.data),
-            next_cursor=answer.next_cursor,
-            count=answer.count or UNCOUNTED,
-            warnings=answer.warnings,
-            meta=answer.meta,
-        )
-        return Reply(body, disclosed=answer.disclosed)
+        return _list_reply(SearchResults, request, answer)
 
     def refuse(self, request: Request) -> Reply:
         """`GET /v1/search/semantic` and `/v1/search/hybrid`."""
@@ -400,6 +421,18 @@ def _record_routes(ports: ReadPorts) -> tuple[Route, ...]:
                 InvalidCursor,
                 CursorExpired,
             ),
+            cors=True,
+        ),
+        Route(
+            "GET",
+            "/v1/timeline",
+            routes.read_timeline,
+            "Records of all streams in the order of time.",
+            "7.9",
+            parameters=TIMELINE,
+            cost=lambda _: 3,
+            answer=Timeline,
+            errors=(*_SELECTION, GrantStreamNotAllowed, NotFound, InvalidCursor),
             cors=True,
         ),
         Route(

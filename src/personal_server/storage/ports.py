@@ -29,6 +29,7 @@ from personal_server.enforcement.plans import (
     RecordsPlan,
     Scope,
     SearchPlan,
+    TimelinePlan,
 )
 from personal_server.enforcement.rows import (
     Aggregation,
@@ -271,6 +272,10 @@ class ReadSnapshot(CatalogReads, Protocol):
         """The rows after a position, in order."""
         ...
 
+    def timeline(self, plan: TimelinePlan) -> RowPage:
+        """The rows of several streams after a position, in the order of their times."""
+        ...
+
     def record(self, plan: RecordPlan) -> tuple[StoredRecord, ...]:
         """The visible rows with a key, by connection."""
         ...
@@ -323,6 +328,18 @@ class ReadSnapshot(CatalogReads, Protocol):
     @property
     def retained_from(self) -> int:
         """Feeds with `since` below this number cannot be answered any more (0: all can)."""
+        ...
+
+    @property
+    def forgotten_until_ns(self) -> int:
+        """Changes written before this instant may be forgotten (0: none is)."""
+        ...
+
+    def first_change_after(self, scopes: Sequence[Scope], instant_ns: int) -> int | None:
+        """The number of the first change of these streams that was written after an instant.
+
+        Where the clock was set back meanwhile: of one of the places where it passed the instant.
+        """
         ...
 
     def era(self, sequence: int) -> str:

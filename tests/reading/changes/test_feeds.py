@@ -2,6 +2,7 @@ from urllib.parse import quote
 
 import pytest
 
+from personal_server.domain.values import instant_ns
 from tests.resource_server.door import Door
 from tests.resource_server.journal import (
     DIARY,
@@ -95,7 +96,17 @@ def test_beside_a_cursor_only_the_value_the_feed_began_with_may_stand(door: Door
 
 @pytest.mark.parametrize(
     "name",
-    ["filter[title]", "sort", "order", "count", "window", "expand", "expand_limit[attachments]"],
+    [
+        "filter[title]",
+        "since",
+        "until",
+        "sort",
+        "order",
+        "count",
+        "window",
+        "expand",
+        "expand_limit[attachments]",
+    ],
 )
 def test_a_feed_takes_no_conditions_and_no_order(door: Door, name: str) -> None:
     values = {"order": "asc", "count": "none", "window": "none", "expand_limit[attachments]": "1"}
@@ -104,7 +115,48 @@ def test_a_feed_takes_no_conditions_and_no_order(door: Door, name: str) -> None:
     assert reply.error["param"] == name.partition("[")[0]
 
 
-@pytest.mark.parametrize("value", ["x", "2026-01-01T00:00:00Z", "BEGINNING"])
+def test_now_is_a_bookmark_in_one_call(door: Door) -> None:
+    reply = door.get(f"{FEED}now", client())
+    assert (reply.data, reply.body["has_more"]) == ([], False)
+    write(door.store, DIARY, "entries", ["e3"], "2026-06-01T00:00:00Z")
+    later = door.get(FEED + quote(reply.body["next_changes_since"]), client())
+    assert (later.keys, later.data[0]["deleted"]) == (["e3"], True)
+
+
+@pytest.mark.parametrize(
+    ("instant", "keys"),
+    [
+        ("2026-04-30", ["e2", "e2", "l1", "e1"]),
+        ("2026-05-01T00:00:00Z", ["e3", "e1"]),
+        ("2026-06-01T00:00:00Z", ["e1"]),
+        ("2026-06-01T01:59:59.999%2B02:00", ["e3", "e1"]),
+        ("2026-06-02", []),
+        ("2099-01-01", []),
+    ],
+)
+def test_an_instant_is_when_changes_were_written(door: Door, instant: str, keys: list[str]) -> None:
+    write(door.store, DIARY, "entries", ["e3"], "2026-06-01T00:00:00Z")
+    write(door.store, DIARY, "entries", [ENTRIES[0] | {"title": "New"}], "2026-06-02T00:00:00Z")
+    first = door.get(f"{FEED}{instant}&limit=1", client())
+    found = first.keys
+    while first.body["has_more"]:
+        first = door.get(first.body["links"]["next"], client())
+        found += first.keys
+    assert found == keys
+    assert door.get(FEED + quote(first.body["next_changes_since"]), client()).data == []
+
+
+def test_an_instant_before_what_was_forgotten_starts_again(door: Door) -> None:
+    write(door.store, DIARY, "entries", ["e3"], "2026-06-01T00:00:00Z")
+    door.store.prune_history(instant_ns("2026-07-01T00:00:00Z") or 0)
+    reply = door.get(f"{FEED}2026-06-30", client())
+    assert (reply.status, reply.code) == (410, "cursor_expired")
+    assert reply.error["recovery"] == {"changes_since": "beginning"}
+    assert door.get(f"{FEED}2026-07-01", client()).data == []
+    assert door.get(f"{FEED}now", client()).data == []
+
+
+@pytest.mark.parametrize("value", ["x", "2026-01-01T00:00:00", "2026-13-01", "BEGINNING", "Now"])
 def test_anything_else_is_no_bookmark(door: Door, value: str) -> None:
     reply = door.get(FEED + value, client())
     assert (reply.status, reply.code) == (400, "invalid_cursor")

@@ -22,7 +22,7 @@ none  GET  /.well-known/oauth-protected-resource /.well-known/oauth-protected-re
 any   GET  /v1/connectors /v1/schema /v1/streams /v1/streams/{stream}
 any   GET  /v1/streams/{stream}/records /v1/streams/{stream}/records/{record_key}
 any   GET  /v1/streams/{stream}/records/{record_key}/field-window /v1/streams/{stream}/aggregate
-any   GET  /v1/search /v1/search/semantic /v1/search/hybrid
+any   GET  /v1/timeline /v1/search /v1/search/semantic /v1/search/hybrid
 any   GET  /v1/blobs/{blob_id}
 collector POST /v1/blobs /v1/ingest/{stream}
 collector GET,PUT /v1/state/{connector_key}
@@ -173,6 +173,7 @@ async def test_a_body_that_says_it_is_too_large_is_refused_unread(route: Route) 
 COSTS = {
     "GET /v1/streams/{stream}/records": 1,
     "GET /v1/streams/{stream}/aggregate": 3,
+    "GET /v1/timeline": 3,
     "GET /v1/search": 3,
     "GET /v1/search/semantic": 1,
     "GET /v1/search/hybrid": 1,

@@ -13,7 +13,7 @@ from personal_server.domain.values import instant_ns
 from personal_server.enforcement.plans import ChangesPlan, RecordsPlan, Scope
 from personal_server.storage.ports import RecordStore
 from tests.storage.plans_at_random import KEYS, TIMES
-from tests.storage.ports.asking import A, feed, horizon, told
+from tests.storage.ports.asking import BOTH, A, feed, horizon, told
 from tests.storage.worlds import note, order, scope, write
 
 
@@ -78,6 +78,31 @@ def test_forgotten_history_leaves_the_beginning_complete(store: RecordStore) -> 
     store.prune_history(5)
     with store.snapshot() as snapshot:
         assert snapshot.retained_from == 6
+
+
+def test_the_first_change_after_an_instant_is_found(store: RecordStore) -> None:
+    for now in (10, 20, 20, 30):
+        write(store, "cin_a", [note("n1", words=now), note(f"n{now}"), "n1"], now=now)
+        write(store, "cin_b", [note("n1", words=now)], now=now)
+    expected = {9: 1, 10: 5, 19: 5, 20: 11, 29: 11, 30: None}
+    with store.snapshot() as snapshot:
+        found = {now: snapshot.first_change_after(BOTH, now) for now in expected}
+        assert found == expected
+        assert snapshot.first_change_after(BOTH[1:], 9) == 4
+        assert snapshot.first_change_after((scope("cin_nobody"),), 9) is None
+
+
+def test_how_far_history_was_forgotten_is_known(store: RecordStore) -> None:
+    with store.snapshot() as snapshot:
+        assert snapshot.forgotten_until_ns == 0
+    write(store, "cin_a", [note("n1"), "n1"], now=10)
+    store.prune_history(5)
+    with store.snapshot() as snapshot:
+        assert snapshot.forgotten_until_ns == 0
+    for before in (25, 11):
+        store.prune_history(before)
+        with store.snapshot() as snapshot:
+            assert snapshot.forgotten_until_ns == 25
 
 
 def test_history_may_be_forgotten_and_a_deleted_key_come_back(store: RecordStore) -> None:

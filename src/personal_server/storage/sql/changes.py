@@ -11,7 +11,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,7 +20,7 @@ import orjson
 from personal_server.domain.authority import TimeConstraint
 from personal_server.domain.record import FieldChange, TombstoneRow
 from personal_server.domain.values import bound
-from personal_server.enforcement.plans import ChangesPlan
+from personal_server.enforcement.plans import ChangesPlan, Scope
 from personal_server.enforcement.rows import Change, Feed
 from personal_server.storage.meaning import latest_change
 from personal_server.storage.sql.checksums import is_line_of, line_sum
@@ -48,6 +48,17 @@ _LOAD = select(ChangeRow, ChangeRow.source, ChangeRow.sequence, columns=_COLUMNS
 _WALK = f"SELECT {listed(_COLUMNS)} FROM {ChangeRow.table}"  # noqa: S608
 
 
+_FIRST_FROM = (
+    f"SELECT {listed((ChangeRow.sequence, ChangeRow.written_at))} FROM {ChangeRow.table}"  # noqa: S608
+    f" WHERE {ChangeRow.source} = ? AND {ChangeRow.sequence} >= ?"
+    f" ORDER BY {ChangeRow.sequence} LIMIT 1"
+)
+_LAST_NUMBER = (
+    f"SELECT max({ChangeRow.sequence}) FROM {ChangeRow.table}"  # noqa: S608
+    f" WHERE {ChangeRow.source} = ?"
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Noted:
     """A line of `_COLUMNS`: a change as it is stored."""
@@ -71,6 +82,25 @@ def changes(reader: Reader, plan: ChangesPlan) -> Feed:
     merged = heapq.merge(*feeds, key=lambda item: item.sequence)
     found = list(itertools.islice(merged, plan.limit + 1))
     return Feed(tuple(found[: plan.limit]), len(found) > plan.limit)
+
+
+def first_change_after(reader: Reader, scopes: Sequence[Scope], instant_ns: int) -> int | None:
+    """By halving the numbers of each stream, which grow with the time at which they were given."""
+    found = [_first_after(reader, place, instant_ns) for place in reader.places(scopes)]
+    return min((number for number in found if number is not None), default=None)
+
+
+def _first_after(reader: Reader, place: ScopedSource, instant_ns: int) -> int | None:
+    source, found = place.source.source, None
+    low, high = 1, reader.session.value(_LAST_NUMBER, (source,)) or 0
+    while low <= high:
+        middle = (low + high) // 2
+        line = reader.session.first(_FIRST_FROM, (source, middle))
+        if line is None or line[1] > instant_ns:
+            found, high = found if line is None else line[0], middle - 1
+        else:
+            low = line[0] + 1
+    return found
 
 
 class _SourceFeed:

@@ -345,39 +345,40 @@ class Compiler:
         where: Where,
         order: Order,
         after: Position | None,
-        connection_id: str,
+        place: tuple[str, str],
         limit: int,
         driver: Column | None = None,
     ) -> list[Statement]:
         """Lines (value, key, id) after a position: with a sort value first, then without.
 
-        `driver` is the column whose index is walked, where that is known to be best.
+        `place` is the connection and the stream; `driver` is the column whose index is walked,
+        where that is known to be best.
         """
         lines = self._lines(where, driver)
         column = self.layout.column(order.field, order.kind)
         if column is None:
             # no such value on any line: all are null values
-            follows = _keys_after(order, after, connection_id)
+            follows = _keys_after(order, after, place)
             return [_walk(lines, "NULL", where & follows, "r.k", order, limit)]
         value = f"r.{column.name}"
         parts: list[Statement] = []
         if after is None or after.value is not None:
             begun = "<" if order.descending else ">"
             bounded = where if after is None else where.yielding(self.dialect, value, begun)
-            present = bounded & self._follows(value, order, after, connection_id)
+            present = bounded & self._follows(value, order, after, place)
             parts.append(_walk(lines, value, present, f"{value}{_way(order)}, r.k", order, limit))
         absent = where & Where((f"{value} IS NULL",))
         if after is not None and after.value is None:
-            absent &= _keys_after(order, after, connection_id)
+            absent &= _keys_after(order, after, place)
         parts.append(_walk(lines, "NULL", absent, "r.k", order, limit))
         return parts
 
     def _follows(
-        self, value: str, order: Order, after: Position | None, connection_id: str
+        self, value: str, order: Order, after: Position | None, place: tuple[str, str]
     ) -> Where:
         if after is None:
             return Where((f"{value} IS NOT NULL",))
-        sign = _beyond(order, after, connection_id)
+        sign = _beyond(order, after, place)
         return Where((f"({value}, r.k) {sign} (?, ?)",), (self._bound(after.value), after.key))
 
     # Whole records ----------------------------------------------------------------------------
@@ -420,17 +421,17 @@ def _walk(lines: str, value: str, where: Where, by: str, order: Order, limit: in
     return Statement(sql, (*where.params, limit))
 
 
-def _keys_after(order: Order, after: Position | None, connection_id: str) -> Where:
+def _keys_after(order: Order, after: Position | None, place: tuple[str, str]) -> Where:
     if after is None:
         return Where()
-    return Where((f"r.k {_beyond(order, after, connection_id)} ?",), (after.key,))
+    return Where((f"r.k {_beyond(order, after, place)} ?",), (after.key,))
 
 
-def _beyond(order: Order, after: Position, connection_id: str) -> str:
-    """How a line of this connection compares to a position: the connection breaks ties."""
+def _beyond(order: Order, after: Position, place: tuple[str, str]) -> str:
+    """How a line of this place compares to a position: connection and stream break ties."""
     if order.descending:
-        return "<=" if connection_id < after.connection_id else "<"
-    return ">=" if connection_id > after.connection_id else ">"
+        return "<=" if place < after.place else "<"
+    return ">=" if place > after.place else ">"
 
 
 def _way(order: Order) -> str:

@@ -14,8 +14,8 @@ from personal_server.storage.tables import Cell, StoredRow, column
 class StoreRow(StoredRow, table="store"):
     """One fact about the store.
 
-    `epoch`, `sequence` (the newest change), `retained_from`, `tables` (the last number given to
-    tables of records).
+    `epoch`, `sequence` (the newest change), `retained_from` and `forgotten_until` (the number and
+    the time to which history was cut), `tables` (the last number given to tables of records).
     """
 
     name: Cell[str] = column(key=True)

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from personal_server.domain.criteria import Condition, Operator, Order
 from personal_server.domain.record import StoredRecord
-from personal_server.domain.values import Comparable, ValueKind
-from personal_server.enforcement.plans import ChildrenPlan, FieldWindowPlan, RecordPlan, RecordsPlan
+from personal_server.domain.values import DAY_NANOSECONDS, Comparable, ValueKind
+from personal_server.enforcement.plans import (
+    ChildrenPlan,
+    FieldWindowPlan,
+    RecordPlan,
+    RecordsPlan,
+    TimedScope,
+    TimelinePlan,
+)
 from personal_server.enforcement.rows import (
     Children,
     FieldWindow,
@@ -48,6 +56,56 @@ def page(reader: Reader, plan: RecordsPlan) -> RowPage:
     # damaged records take their places, also where a page holds no other
     end = None if len(placed) == len(kept) else _position(*kept[-1], plan.order)
     return RowPage(tuple(placed), len(spots) > plan.limit, end)
+
+
+def timeline(reader: Reader, plan: TimelinePlan) -> RowPage:
+    """The next of each source by the index of its time, merged; texts are read of the page only."""
+    found: list[tuple[Position, PagePosition, ScopedSource]] = []
+    timed = {(t.scope.connection_id, t.scope.stream.name): t for t in plan.scopes}
+    for place in reader.places(t.scope for t in plan.scopes):
+        each = timed[place.source.connection_id, place.source.stream]
+        found += [
+            (_instant_position(spot, place, each.order), spot, place)
+            for spot in _timed_spots(reader, place, each, plan)
+        ]
+    found.sort(key=lambda each: _in_time(each[0]), reverse=plan.descending)
+    kept = found[: plan.limit]
+    rows = _whole(reader, [(spot, place) for _, spot, place in kept])
+    placed = [
+        PlacedRow(row, position)
+        for position, spot, place in kept
+        if (row := rows.get((place.source.source, spot[2]))) is not None
+    ]
+    end = None if len(placed) == len(kept) else kept[-1][0]
+    return RowPage(tuple(placed), len(found) > plan.limit, end)
+
+
+def _timed_spots(
+    reader: Reader, place: ScopedSource, timed: TimedScope, plan: TimelinePlan
+) -> list[PagePosition]:
+    where, order = place.matching(timed.conditions), timed.order
+    after = _as_days(plan.after) if order.kind is ValueKind.DATE else plan.after
+    spots = _spots(reader, place, where, order, plan.limit, timed.conditions, after, has_value=True)
+    return [spot for spot in spots if spot[0] is not None]
+
+
+def _as_days(after: Position | None) -> Position | None:
+    """The same position among days, each of which counts as its start."""
+    if after is None:
+        return None
+    day, rest = divmod(int(str(after.value)), DAY_NANOSECONDS)
+    # no key is empty: before the next day is after all of this one
+    return replace(after, value=day + 1, key="") if rest else replace(after, value=day)
+
+
+def _instant_position(spot: PagePosition, place: ScopedSource, order: Order) -> Position:
+    found = _position(spot, place, order)
+    is_day = order.kind is ValueKind.DATE
+    return replace(found, value=int(spot[0]) * DAY_NANOSECONDS) if is_day else found
+
+
+def _in_time(position: Position) -> tuple[Any, str, str, str]:
+    return (position.value, position.key, *position.place)
 
 
 def record(reader: Reader, plan: RecordPlan) -> tuple[StoredRecord, ...]:
@@ -170,15 +228,18 @@ def _spots(
     limit: int,
     conditions: Sequence[Condition] = (),
     after: Position | None = None,
+    *,
+    has_value: bool = False,
 ) -> list[PagePosition]:
-    """Up to limit + 1 places of a source, in order."""
-    connection_id, wanted = place.source.connection_id, limit + 1
+    """Up to limit + 1 places of a source, in order; those with a sort value alone, if asked."""
+    name, wanted = (place.source.connection_id, place.source.stream), limit + 1
     driver = _driver(reader, place, order, conditions)
     asked, passed_over = wanted, 0
     while True:
         found: list[PagePosition] = []
         before = reader.passed_over
-        for statement in place.compiler.walk(where, order, after, connection_id, asked, driver):
+        statements = place.compiler.walk(where, order, after, name, asked, driver)
+        for statement in statements[:1] if has_value else statements:
             if len(found) < wanted:
                 found += reader.lines(place.source, statement)
         # lines that could not be read took places of others
@@ -244,4 +305,4 @@ def _position(spot: PagePosition, place: ScopedSource, order: Order) -> Position
         value = bool(value)
     if order.kind is ValueKind.INSTANT and isinstance(value, float):
         value = int(value)
-    return Position(value, spot[1], place.source.connection_id)
+    return Position(value, spot[1], place.source.connection_id, place.source.stream)

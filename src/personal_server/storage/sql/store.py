@@ -10,6 +10,7 @@ from typing import Protocol
 
 from personal_server.domain.connection import Connection
 from personal_server.domain.record import StoredRecord
+from personal_server.domain.values import MAX_INTEGER
 from personal_server.enforcement.plans import SearchPlan
 from personal_server.enforcement.rows import Matches
 from personal_server.storage.damage import DamagedLine
@@ -119,6 +120,7 @@ class SqlSnapshot(Reader):
     """
 
     page = pages.page
+    timeline = pages.timeline
     record = pages.record
     children = pages.children
     field_window = pages.field_window
@@ -126,6 +128,7 @@ class SqlSnapshot(Reader):
     span = figures.span
     summary = figures.summary
     aggregate = aggregates.aggregate
+    first_change_after = changes.first_change_after
     changes = changes.changes
     blob = blobs.blob
 
@@ -151,6 +154,14 @@ class SqlSnapshot(Reader):
     def retained_from(self) -> int:
         """The newest change that was forgotten."""
         return int(str(self._kept("retained_from")))
+
+    @property
+    def forgotten_until_ns(self) -> int:
+        """Files whose history was cut by an earlier version do not know until the next time."""
+        known = self._kept("forgotten_until")
+        if known is not None:
+            return int(str(known))
+        return MAX_INTEGER if self.retained_from else 0
 
     def era(self, sequence: int) -> str:
         """Files of before eras were written have none for their first changes."""

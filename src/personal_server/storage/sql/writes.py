@@ -80,6 +80,9 @@ _STORE_VALUE = f"UPDATE {StoreRow.table} SET {StoreRow.value} ="  # noqa: S608
 _LAST_SEQUENCE = f"SELECT {StoreRow.value} FROM {StoreRow.table} WHERE {StoreRow.name} = 'sequence'"  # noqa: S608
 _SET_SEQUENCE = f"{_STORE_VALUE} ? WHERE {StoreRow.name} = 'sequence'"
 _RETAIN_FROM = f"{_STORE_VALUE} max({StoreRow.value}, ?) WHERE {StoreRow.name} = 'retained_from'"
+_FORGOTTEN_UNTIL = (
+    f"{_STORE_VALUE} max({StoreRow.value}, ?) WHERE {StoreRow.name} = 'forgotten_until'"
+)
 # the era of the newest change that was forgotten stays: it may be the era of later ones
 _FORGET_ERAS = (
     f"DELETE FROM {EraRow.table} WHERE {EraRow.start} <"  # noqa: S608
@@ -656,6 +659,9 @@ def prune(session: Session, sources: Sequence[SourceTables], before_ns: int) -> 
         if last is not None:
             reached = max(reached, int(last))
             _prune(session, source, int(last))
+    if reached:
+        session.run(session.dialect.ignoring(insert(StoreRow)), ("forgotten_until", 0))
+        session.run(_FORGOTTEN_UNTIL, (before_ns,))
     session.run(_RETAIN_FROM, (reached,))
     session.run(_FORGET_ERAS, (reached,))
 

@@ -1,0 +1,100 @@
+"""The time line: records of all streams in one order of time, page by page.
+
+Source: docs/contract/resource-server.md 7.9.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from personal_server.domain.authority import ReadAuthority
+from personal_server.domain.cursor import (
+    CursorPlace,
+    TokenUse,
+    open_place,
+    request_digest,
+    seal_place,
+    sources_changed,
+    sources_digest,
+)
+from personal_server.domain.disclosure import Disclosed
+from personal_server.domain.envelope import ReadResult
+from personal_server.enforcement.authorize import authorize_timeline
+from personal_server.enforcement.disclose import disclose_entry, timeline_fields
+from personal_server.enforcement.page_sizes import PageFill
+from personal_server.enforcement.plans import AuthorizedRead, TimelinePlan
+from personal_server.enforcement.queries import TimelineQuery
+from personal_server.enforcement.rows import PlacedRow, Position
+from personal_server.reading.freshness import least_fresh
+from personal_server.reading.ports import ReadPorts
+from personal_server.reading.records import unavailable_meta
+from personal_server.storage.ports import ReadSnapshot
+
+
+def read_timeline(
+    ports: ReadPorts, snapshot: ReadSnapshot, authority: ReadAuthority, query: TimelineQuery
+) -> ReadResult:
+    """A page of the time line.
+
+    Raises: what `authorize_timeline` raises, InvalidCursor, QueryTimeout.
+    """
+    read = authorize_timeline(authority, query)
+    page = snapshot.timeline(replace(read.plan, after=_position(ports, read, query.cursor)))
+    sources = {source.order: source for source in read.sources}
+    fill = PageFill(query.size)
+    for placed in page.rows:
+        source = sources[placed.position.place]
+        if not fill.takes(disclose_entry(authority, source, placed.row)):
+            break
+    shown = page.rows[: len(fill.items)]
+    is_whole = len(shown) == len(page.rows)
+    cursor = None
+    if page.more or not is_whole:
+        end = page.end if is_whole and page.end is not None else shown[-1].position
+        cursor = _cursor(ports, read, end)
+    meta = unavailable_meta(authority, query.selectors)
+    freshness = least_fresh(snapshot, ports.capture_times, read.sources, ports.clock())
+    if freshness is not None:
+        meta["freshness"] = freshness
+    return ReadResult(
+        data=fill.items,
+        next_cursor=cursor,
+        warnings=read.warnings,
+        meta=meta,
+        disclosed=_disclosed(read, shown),
+    )
+
+
+def _disclosed(read: AuthorizedRead[TimelinePlan], shown: Sequence[PlacedRow]) -> list[Disclosed]:
+    keys: dict[tuple[str, str], list[str]] = {}
+    for placed in shown:
+        keys.setdefault(placed.position.place, []).append(placed.position.key)
+    return [
+        Disclosed(source, timeline_fields(source), len(found), tuple(found))
+        for source in read.sources
+        if (found := keys.get(source.order))
+    ]
+
+
+def _request(read: AuthorizedRead[TimelinePlan]) -> str:
+    return request_digest(read.authority.holder, "timeline", read.asked)
+
+
+def _position(
+    ports: ReadPorts, read: AuthorizedRead[TimelinePlan], token: str | None
+) -> Position | None:
+    if token is None:
+        return None
+    place = open_place(ports.sealer, TokenUse.PAGE, token, _request(read), param="cursor")
+    if place.sources != sources_digest(read.sources):
+        raise sources_changed()
+    at_ns, key, connection_id, stream = place.position
+    return Position(int(str(at_ns)), str(key), str(connection_id), str(stream))
+
+
+def _cursor(ports: ReadPorts, read: AuthorizedRead[TimelinePlan], end: Position) -> str:
+    """A cursor right after the last entry shown, and after damaged records at the end."""
+    position = (end.value, end.key, *end.place)
+    place = CursorPlace(_request(read), sources_digest(read.sources), position)
+    return seal_place(ports.sealer, TokenUse.PAGE, place)

@@ -1,0 +1,109 @@
+"""What the reference expects of time lines and ranges of time: docs/contract/resource-server.md
+7.9."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tests.properties.meaning import moment
+from tests.properties.reference import Json, Reader, Refused, Row, Source
+from tests.properties.requests import Ask
+
+
+def time_of(source: Source) -> str | None:
+    """The field that says when something was, if it is granted and can be sorted by."""
+    role = [n for n, p in source.properties.items() if p.get("x_pdpp_role") == "event-time"]
+    raw = source.raw
+    consent = raw.get("consent_time_field")
+    sortable = {raw.get("cursor_field"), consent, *raw["query"].get("range_filters", {})}
+    usable = [n for n in (*role, consent) if n in source.fields and n in sortable]
+    return usable[0] if usable else None
+
+
+def common_time(sources: list[Source]) -> str | None:
+    """The same of several sources of one stream: a field that all of them grant."""
+    role = [n for n, p in sources[0].properties.items() if p.get("x_pdpp_role") == "event-time"]
+    for name in (*role, sources[0].raw.get("consent_time_field")):
+        one = [time_of(replace(source, fields=(name or "",))) for source in sources]
+        if all(name in source.fields for source in sources) and None not in one:
+            return name
+    return None
+
+
+def bounds(ask: Ask) -> tuple[int | None, int | None]:
+    """The range that was asked for, in nanoseconds."""
+    points: list[int | None] = []
+    for name in ("since", "until"):
+        text = ask.scalars.get(name)
+        point = moment(text)
+        if text is not None and point is None:
+            raise Refused((400, "invalid_request", name))
+        points.append(point)
+    return points[0], points[1]
+
+
+def is_within(row: Row, ask: Ask, name: str | None = None) -> bool:
+    """Whether the time of a record lies in the range that was asked for."""
+    since, until = bounds(ask)
+    at = instant_of(row) if name is None else moment(row.data.get(name))
+    if at is None:
+        return False
+    return (since is None or since <= at) and (until is None or at < until)
+
+
+def instant_of(row: Row) -> int | None:
+    name = time_of(row.source)
+    return None if name is None else moment(row.data.get(name))
+
+
+def named_sources(reader: Reader, ask: Ask) -> list[Source]:
+    """The sources of the named streams; of all without any."""
+    _, sources = reader.candidates(ask.scalars)
+    for name in ask.streams:
+        if reader.authority.kind == "owner":
+            if not any(s.stream == name for s in reader.authority.sources):
+                raise Refused((404, "not_found", "streams"))
+        elif name not in reader.authority.named:
+            raise Refused((403, "grant_stream_not_allowed", "streams"))
+    return [s for s in sources if not ask.streams or s.stream in ask.streams]
+
+
+def expected_timeline(reader: Reader, ask: Ask) -> list[Json]:
+    """All entries, in order."""
+    bounds(ask)
+    rows = [row for s in named_sources(reader, ask) for row in reader.visible(s)]
+    placed = [
+        ((instant_of(row), row.key, row.source.connection, row.source.stream), row)
+        for row in rows
+        if is_within(row, ask)
+    ]
+    placed.sort(key=lambda each: each[0], reverse=ask.scalars.get("order", "desc") == "desc")
+    return [entry_of(reader, row) for _, row in placed]
+
+
+def timeless(reader: Reader, ask: Ask) -> set[str]:
+    """The streams that cannot take part."""
+    return {s.stream for s in named_sources(reader, ask) if time_of(s) is None}
+
+
+def entry_of(reader: Reader, row: Row) -> Json:
+    data: Json = {"at": row.data[time_of(row.source) or ""]}
+    properties = row.source.properties
+    title = [n for n, p in properties.items() if p.get("x_pdpp_role") == "primary-title"]
+    texts = row.source.raw["query"].get("search", {}).get("lexical_fields", [])
+    shown = [row.data.get(n) for n in title if (row.data.get(n) or "").strip()]
+    if shown:
+        data["title"] = str(shown[0])[:200]
+    else:
+        rest = [str(row.data[n]) for n in texts if n not in title and row.data.get(n)]
+        rest = [text for text in rest if text.strip()]
+        if rest:
+            data["preview"] = rest[0][:200]
+    return {
+        "object": "timeline_entry",
+        "id": row.key,
+        "record_id": row.key,
+        "stream": row.source.stream,
+        "data": data,
+        **reader.identity(row.source),
+    }

@@ -5,71 +5,145 @@ Source: docs/contract/resource-server.md 10.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from decimal import Decimal
+from fractions import Fraction
+from typing import Any
 
-from personal_server.domain.criteria import Metric
+from personal_server.domain.criteria import Grouping, Metric
 from personal_server.domain.record import StoredRecord
-from personal_server.domain.values import Comparable, comparable, exact_sum, render_sum
+from personal_server.domain.values import (
+    Comparable,
+    comparable,
+    exact_number,
+    exact_sum,
+    render_number,
+    render_sum,
+)
 from personal_server.enforcement.plans import AggregatePlan
 from personal_server.enforcement.rows import Aggregation, Group
 from personal_server.storage.calendar import Calendar
-from personal_server.storage.meaning import GroupTally, arrange, plain_value
+from personal_server.storage.meaning import (
+    GroupTally,
+    arrange,
+    plain_value,
+    step_start,
+    step_width,
+)
 
-Key = Comparable | None
+Key = tuple[Any, ...]
 
 
 def aggregate(plan: AggregatePlan, rows: Sequence[StoredRecord]) -> Aggregation:
     """`rows` are all matching rows, by (key, connection)."""
-    if plan.grouping is None:
+    if not plan.groupings:
         return Aggregation(len(rows), value=_measure(plan, rows).value)
+    groupings = [_stepped(grouping, rows) for grouping in plan.groupings]
     groups: dict[Key, list[StoredRecord]] = {}
-    key_of = _key_function(plan)
     for row in rows:
-        groups.setdefault(key_of(row), []).append(row)
-    tallies = [_tally(plan, key, members) for key, members in groups.items()]
-    return arrange(plan, len(rows), tallies)
+        groups.setdefault(tuple(_point(each, row) for each in groupings), []).append(row)
+    tallies = [_tally(plan, groupings, key, members, rows) for key, members in groups.items()]
+    width = next((each.bin_width for each in groupings if each.bin_width is not None), None)
+    answer = arrange(plan, len(rows), tallies)
+    labelled = tuple(_labelled(groupings, tallies, group, rows) for group in answer.groups)
+    return replace(answer, groups=labelled, bin_width=width)
 
 
-def _key_function(plan: AggregatePlan) -> Callable[[StoredRecord], Key]:
-    grouping = plan.grouping
-    assert grouping is not None  # only called for grouped plans
-    if grouping.granularity is None:
-        return lambda row: comparable(row.data.get(grouping.field), grouping.kind)
-    calendar = Calendar(grouping.time_zone, grouping.granularity)
-
-    def start(row: StoredRecord) -> Key:
-        point = comparable(row.data.get(grouping.field), grouping.kind)
-        return calendar.start(point, grouping.kind) if isinstance(point, int) else None
-
-    return start
+def _stepped(grouping: Grouping, rows: Sequence[StoredRecord]) -> Grouping:
+    """With the width of steps, where the values ask for it."""
+    if grouping.bin_width != 0:
+        return grouping
+    known: list[Any] = [p for row in rows if (p := _value(grouping, row)) is not None]
+    width = step_width(min(known, default=0), max(known, default=0), grouping.kind)
+    return replace(grouping, bin_width=width)
 
 
-def _tally(plan: AggregatePlan, key: Key, members: Sequence[StoredRecord]) -> GroupTally:
+def _value(grouping: Grouping, row: StoredRecord) -> Comparable | None:
+    return comparable(row.data.get(grouping.field or ""), grouping.kind)
+
+
+def _point(grouping: Grouping, row: StoredRecord) -> Any:
+    if grouping.field is None:
+        return row.connection_id
+    value: Any = _value(grouping, row)
+    if grouping.bin_width is not None:
+        return step_start(value, Fraction(grouping.bin_width))
+    if grouping.granularity is None or value is None:
+        return value
+    return Calendar(grouping.time_zone, grouping.granularity).key(value, grouping.kind)
+
+
+def _tally(
+    plan: AggregatePlan,
+    groupings: Sequence[Grouping],
+    key: Key,
+    members: Sequence[StoredRecord],
+    rows: Sequence[StoredRecord],
+) -> GroupTally:
     measured = _measure(plan, members)
-    grouping = plan.grouping
-    assert grouping is not None  # only called for grouped plans
-    shown: object = key
-    if key is not None and grouping.granularity is None:
-        shown = plain_value(key, members[0].data[grouping.field], grouping.kind)
-    return GroupTally(Group(shown, len(members), measured.value), measured.rank)
+    shown = tuple(_shown(each, p, rows) for each, p in zip(groupings, key, strict=True))
+    return GroupTally(Group(shown, len(members), measured.value), measured.rank, key)
+
+
+def _shown(grouping: Grouping, point: Any, rows: Sequence[StoredRecord]) -> object:
+    """A point as it is answered: of several ways to write it that of the first record."""
+    is_made = grouping.granularity is not None or grouping.bin_width is not None
+    if point is None or grouping.field is None or is_made:
+        return point
+    first = next(row for row in rows if _point(grouping, row) == point)
+    return plain_value(point, first.data[grouping.field], grouping.kind)
+
+
+def _labelled(
+    groupings: Sequence[Grouping],
+    tallies: Sequence[GroupTally],
+    group: Group,
+    rows: Sequence[StoredRecord],
+) -> Group:
+    points = next(tally.points for tally in tallies if tally.group is group)
+    labels = [_label(each, point, rows) for each, point in zip(groupings, points, strict=True)]
+    return replace(group, labels=tuple(labels))
+
+
+def _label(grouping: Grouping, point: Any, rows: Sequence[StoredRecord]) -> str | None:
+    """What most records with that value say, whatever else the group is of."""
+    if grouping.label_field is None or point is None:
+        return None
+    said = [
+        text
+        for row in rows
+        if _point(grouping, row) == point
+        and isinstance(text := row.data.get(grouping.label_field), str)
+    ]
+    return min(said, key=lambda text: (-said.count(text), text), default=None)
 
 
 class _Measured:
     """A metric's value as shown, and as groups are ranked by it (`None`: null)."""
 
-    def __init__(self, value: object, rank: Comparable | Decimal | None) -> None:
+    def __init__(self, value: object, rank: Any) -> None:
         self.value = value
         self.rank = rank
 
 
 def _measure(plan: AggregatePlan, rows: Sequence[StoredRecord]) -> _Measured:
     if plan.metric is Metric.COUNT:
-        return _Measured(None if plan.grouping else len(rows), len(rows))
+        return _Measured(None if plan.groupings else len(rows), len(rows))
     name, kind = plan.field, plan.field_kind
     assert name is not None and kind is not None  # noqa: PT018  # other metrics have a field
     found = [(p, row) for row in rows if (p := comparable(row.data.get(name), kind)) is not None]
+    points: list[Any] = sorted(point for point, _ in found)
+    percent = plan.metric.percent
     match plan.metric:
+        case Metric.AVG | Metric.MEDIAN if points:
+            if plan.metric is Metric.MEDIAN:
+                points = points[(len(points) - 1) // 2 : len(points) // 2 + 1]
+            mean = sum(exact_number(point) for point in points) / Fraction(len(points))
+            return _Measured(render_number(mean), mean)
+        case _ if percent is not None and points:
+            point = points[-(-percent * len(points) // 100) - 1]
+            return _Measured(plain_value(point, point, kind), point)
         case Metric.SUM:
             total = exact_sum(Decimal(repr(point)) for point, _ in found)
             return _Measured(render_sum(total), total)
@@ -77,7 +151,7 @@ def _measure(plan: AggregatePlan, rows: Sequence[StoredRecord]) -> _Measured:
             distinct = len({point for point, _ in found})
             return _Measured(distinct, distinct)
         case _:
-            if not found:
+            if not found or plan.metric not in (Metric.MIN, Metric.MAX):
                 return _Measured(None, None)
             pick = min if plan.metric is Metric.MIN else max
             point, row = pick(found, key=lambda each: each[0])

@@ -185,7 +185,12 @@ class MemorySnapshot:
         return tuple(_window(row.connection_id, row.data.get(plan.field), plan) for row in rows)
 
     def aggregate(self, plan: AggregatePlan) -> Aggregation:
-        return aggregate(plan, self._matching(plan.scopes, plan.conditions))
+        rows = self._matching(plan.scopes, plan.conditions)
+        if plan.terms:
+            search = SearchPlan(plan.scopes, plan.terms, window=2**62)
+            found = {(hit.connection_id, hit.key) for hit in self.search(search).candidates}
+            rows = [row for row in rows if (row.connection_id, row.key) in found]
+        return aggregate(plan, rows)
 
     def search(self, plan: SearchPlan) -> Matches:
         return search(plan, {id(scope): self._visible(scope) for scope in plan.scopes})

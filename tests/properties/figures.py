@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import calendar
 import json
+import math
 from collections.abc import Callable
-from datetime import UTC, datetime
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
 from fractions import Fraction
 from typing import Any, cast
 from zoneinfo import ZoneInfo
 
+from tests.properties.hits import holds_all, searchable
 from tests.properties.meaning import comparable, first_day, rendered_time
 from tests.properties.reference import (
     Error,
@@ -21,52 +25,115 @@ from tests.properties.reference import (
     filtered,
 )
 from tests.properties.requests import Ask
+from tests.properties.worlds import NAMES
 
-Sums = Callable[[Json], Fraction]
+NUMBERS = ("integer", "number")
 ZONES = {"UTC", "Europe/Rome", "America/New_York", "Asia/Kolkata"}
 
 
 def expected_aggregate(reader: Reader, ask: Ask) -> Json:
     sent = ask.scalars
-    metric, name = sent["metric"], sent.get("field")
-    if metric == "count" and name is not None:
-        raise Refused((400, "invalid_request", "field"))
-    if sent.get("time_zone", "UTC") not in ZONES:
-        raise Refused((400, "invalid_request", "time_zone"))
-    sources = reader.select(sent, ask.stream)
-    errors = _aggregate_errors(reader, sources, ask) + filter_errors(reader, sources, ask.filters)
-    if errors:
-        raise Refused(*errors)
+    slips = _combination_errors(sent)
+    if slips:
+        raise Refused(*slips)
+    if "across" in sent:
+        sources = _taking_part(reader, ask)
+    else:
+        sources = reader.select(sent, ask.stream)
+        errors = _aggregate_errors(reader, sources, ask)
+        if errors:
+            raise Refused(*errors)
     rows = filtered(reader, sources, ask.filters)
+    if "q" in sent:
+        rows = [row for row in rows if holds_all(row, sent["q"])]
     answer: Json = {"filtered_record_count": len(rows)}
-    source = sources[0]
-    if "group_by" in sent:
-        return answer | _by_value(source, rows, sent, metric, name)
-    if "group_by_time" in sent:
-        return answer | _by_time(source, rows, sent, metric, name)
-    return answer | {"value": _measure(source, rows, metric, name)}
+    sides = _sides(sources, sent, rows)
+    if not sides:
+        value = _measure(sources[0], rows, sent["metric"], sent.get("field"))
+        return answer | {"value": value}
+    for name in ("then_by", "sort"):
+        if name in sent:
+            answer[name] = sent[name]
+    return answer | _grouped(sources[0], sides, rows, sent)
+
+
+def _combination_errors(sent: dict[str, str]) -> list[Error]:
+    slips = {
+        "field": (sent["metric"] == "count") == ("field" in sent),
+        "time_zone": sent.get("time_zone", "UTC") not in ZONES,
+        "then_by": "then_by" in sent
+        and ("group_by_time" in sent or sent.get("group_by") in (None, sent["then_by"])),
+        "bin": "bin" in sent and "group_by" not in sent,
+        "sort": "sort" in sent and not {"group_by", "group_by_time"} & sent.keys(),
+        "across": "across" in sent and "connection_id" in sent,
+    }
+    return [(400, "invalid_request", name) for name, wrong in slips.items() if wrong]
+
+
+def _taking_part(reader: Reader, ask: Ask) -> list[Source]:
+    sources = reader.select_everywhere(ask.scalars, ask.stream)
+    errors = [_aggregate_errors(reader, [source], ask) for source in sources]
+    usable = [source for source, found in zip(sources, errors, strict=True) if not found]
+    if not usable:
+        raise Refused(*errors[0])
+    return usable
 
 
 def _aggregate_errors(reader: Reader, sources: list[Source], ask: Ask) -> list[Error]:
-    declared = sources[0].raw["query"].get("aggregations", {})
-    sent = ask.scalars
-    errors: list[Error] = []
-    if sent["metric"] == "count" and not declared.get("count"):
+    source, sent = sources[0], ask.scalars
+    metric = sent["metric"]
+    errors = filter_errors(reader, sources, ask.filters)
+    if metric == "count" and not source.raw["query"].get("aggregations", {}).get("count"):
         errors.append((400, "invalid_request", "metric"))
-    checks = [("field", sent["metric"])] if "field" in sent else []
-    checks += [(name, name) for name in ("group_by", "group_by_time") if name in sent]
-    for param, kind in checks:
-        found = reader.field_errors(sources, sent[param], param)
-        if not found and sent[param] not in declared.get(kind, []):
+    checks = [("field", _measured(source, metric))] if "field" in sent else []
+    checks += [(name, _groupable(source)) for name in ("group_by", "then_by")]
+    checks.append(("group_by_time", _declared(source, "group_by_time")))
+    for param, usable in checks:
+        name = sent.get(param)
+        if name is None or (name == "connection_id" and param in ("group_by", "then_by")):
+            continue
+        found = reader.field_errors(sources, name, param)
+        if not found and name not in usable:
             found = [(400, "invalid_request", param)]
         errors += found
     timed = sent.get("group_by_time")
-    dated = timed in sources[0].properties and sources[0].kind(timed or "") == "date"
-    if dated and sent["granularity"] in ("minute", "hour"):
+    dated = timed in source.properties and source.kind(timed or "") == "date"
+    if dated and sent["granularity"] in ("minute", "hour", "hour_of_day"):
         errors.append((400, "invalid_request", "granularity"))
+    stepped = sent.get("group_by", "")
+    is_number = stepped in source.properties and source.kind(stepped) in NUMBERS
+    if "bin" in sent and not is_number:
+        errors.append((400, "invalid_request", "bin"))
+    if "q" in sent and not all(searchable(each) for each in sources):
+        errors.append((400, "invalid_request", "q"))
     return errors
 
 
+def _declared(source: Source, kind: str) -> list[str]:
+    return source.raw["query"].get("aggregations", {}).get(kind, [])
+
+
+def _measured(source: Source, metric: str) -> list[str]:
+    if metric in ("sum", "min", "max", "count_distinct", "count"):
+        return _declared(source, metric) if metric != "count" else []
+    named = [n for kind in ("sum", "min", "max") for n in _declared(source, kind)]
+    return [n for n in named if source.kind(n) in NUMBERS]
+
+
+def _groupable(source: Source) -> list[str]:
+    searched = source.raw["query"].get("search", {}).get("lexical_fields", [])
+    short = [
+        name
+        for name, declared in source.properties.items()
+        if source.kind(name) in ("boolean", "string", *NUMBERS)
+        and declared.get("x_pdpp_groupable") is not False
+        and name not in searched
+        and name not in source.raw["primary_key"]
+    ]
+    return short + _declared(source, "group_by")
+
+
+# Values -----------------------------------------------------------------------------------------
 def _measure(source: Source, rows: list[Row], metric: str, name: str | None) -> Any:
     if metric == "count":
         return len(rows)
@@ -79,19 +146,26 @@ def _measure(source: Source, rows: list[Row], metric: str, name: str | None) -> 
         if comparable(row.data.get(name), kind) is not None
     ]
     if metric == "sum":
-        total = sum((Fraction(repr(value)) for _, value in found), Fraction(0))
-        return int(total) if total.denominator == 1 else float(total)
+        return _number(_exact(rows, name))
     if metric == "count_distinct":
         return len({point for point, _ in found})
     if not found:
         return None
+    if metric == "avg":
+        return _number(_exact(rows, name) / len(found))
+    points = sorted(point for point, _ in found)
+    if metric == "median":
+        middle = points[(len(points) - 1) // 2], points[len(points) // 2]
+        return _number(sum(Fraction(repr(each)) for each in middle) / Fraction(2))
+    if metric.startswith("p"):
+        needed = Fraction(int(metric[1:]) * len(points), 100)
+        return next(p for p in points if sum(q <= p for q in points) >= needed)
     extreme = (min if metric == "min" else max)(point for point, _ in found)
     return {"any_of": [value for point, value in found if point == extreme]}
 
 
-def rank_of(value: Any, kind: str | None) -> Any:
-    shown = cast("Json", value)["any_of"][0] if isinstance(value, dict) else value
-    return comparable(shown, kind or "integer")
+def _number(value: Fraction) -> int | float:
+    return int(value) if value.denominator == 1 else float(value)
 
 
 def _exact(rows: list[Row], name: str | None) -> Fraction:
@@ -100,80 +174,203 @@ def _exact(rows: list[Row], name: str | None) -> Fraction:
     return sum((Fraction(repr(v)) for v in values if v is not None), Fraction(0))
 
 
-def _grouped(groups: list[Json], metric: str, limit: int, kept: list[Json], sums: Sums) -> Json:
-    rest = [group for group in groups if not any(group is each for each in kept)]
+def _rank(source: Source, rows: list[Row], metric: str, name: str | None) -> Any:
+    """What groups are ordered by, without rounding."""
+    if metric == "sum":
+        return _exact(rows, name)
+    value = _measure(source, rows, metric, name)
+    if metric in ("avg", "median") and value is not None:
+        return Fraction(value)
+    shown = cast("Json", value)["any_of"][0] if isinstance(value, dict) else value
+    is_date = metric in ("min", "max") and name is not None
+    rank = comparable(shown, (source.kind(name) if is_date and name else None) or "integer")
+    return rank.toordinal() if isinstance(rank, date) else rank
+
+
+# Groups -----------------------------------------------------------------------------------------
+@dataclass
+class Side:
+    """A way to part rows: `point` is what they have in common, `shown` how it is answered."""
+
+    param: str
+    point: Callable[[Row], Any]
+    shown: Callable[[Any], Any]
+    width: Fraction | None = None
+    label: Callable[[Any], str | None] | None = None
+
+    @property
+    def is_line(self) -> bool:
+        return self.param == "line"
+
+    @property
+    def is_natural(self) -> bool:
+        return self.param in ("line", "turn") or self.width is not None
+
+
+def _sides(sources: list[Source], sent: dict[str, str], rows: list[Row]) -> list[Side]:
+    sides = [_field_side(sources, sent, n, rows) for n in ("group_by", "then_by") if n in sent]
+    return sides + ([_time_side(sources[0], sent)] if "group_by_time" in sent else [])
+
+
+def _field_side(sources: list[Source], sent: dict[str, str], param: str, rows: list[Row]) -> Side:
+    name = sent[param]
+    if name == "connection_id":
+        return Side(param, lambda row: row.source.connection, lambda p: p, label=NAMES.get)
+    kind = sources[0].kind(name) or ""
+
+    def point(row: Row) -> Any:
+        return comparable(row.data.get(name), kind)
+
+    if param == "group_by" and "bin" in sent:
+        width = Fraction(sent["bin"]) or _width([point(row) for row in rows], kind)
+
+        def low(row: Row) -> Any:
+            value = point(row)
+            return None if value is None else math.floor(Fraction(repr(value)) / width) * width
+
+        return Side(param, low, lambda p: None if p is None else _number(p), width)
+
+    def shown(found: Any) -> Any:
+        return next(row.data.get(name) for row in rows if point(row) == found)
+
+    label = sources[0].properties[name].get("x_pdpp_label_field")
+    if label is None or any(label not in source.fields for source in sources):
+        return Side(param, point, shown)
+
+    def said(found: Any) -> str | None:
+        texts = [row.data.get(label) for row in rows if point(row) == found is not None]
+        known = [text for text in texts if text is not None]
+        return min(known, key=lambda text: (-known.count(text), text), default=None)
+
+    return Side(param, point, shown, label=said)
+
+
+def _width(values: list[Any], kind: str) -> Fraction:
+    known = [Fraction(repr(value)) for value in values if value is not None]
+    span = max(known, default=Fraction(0)) - min(known, default=Fraction(0))
+    if span == 0:
+        return Fraction(1)
+    powers = range(0 if kind == "integer" else -30, 30)
+    widths = (digit * Fraction(10) ** power for power in powers for digit in (1, 2, 5))
+    return next(width for width in widths if width * 20 >= span)
+
+
+def _time_side(source: Source, sent: dict[str, str]) -> Side:
+    zone = ZoneInfo(sent.get("time_zone", "UTC"))
+    name, granularity = sent["group_by_time"], sent["granularity"]
+    kind = source.kind(name) or ""
+
+    def turn(row: Row) -> int | None:
+        found = comparable(row.data.get(name), kind)
+        if found is None:
+            return None
+        local = found if kind == "date" else datetime.fromtimestamp(found // 10**9, UTC)
+        if isinstance(local, datetime):
+            local = local.astimezone(zone)
+            if granularity == "hour_of_day":
+                return local.hour
+        return local.weekday()
+
+    if granularity == "weekday":
+        names = dict(enumerate(calendar.day_name))
+        return Side("turn", turn, lambda p: None if p is None else names[p].lower())
+    if granularity == "hour_of_day":
+        return Side("turn", turn, lambda p: None if p is None else f"{p:02d}:00")
+    size = 16 if granularity in ("minute", "hour") else 10
+
+    def start(row: Row) -> Any:
+        text = _bucket(row.data.get(name), kind, granularity, zone)
+        return None if text is None else (datetime.fromisoformat(text).timestamp(), text)
+
+    return Side("line", start, lambda p: None if p is None else p[1][:size])
+
+
+def _grouped(source: Source, sides: list[Side], rows: list[Row], sent: dict[str, str]) -> Json:
+    by: dict[Any, list[Row]] = {}
+    for row in rows:
+        by.setdefault(tuple(side.point(row) for side in sides), []).append(row)
+    metric, name = sent["metric"], sent.get("field")
+    ranks = {points: _rank(source, members, metric, name) for points, members in by.items()}
+    cyclic = any(side.param == "turn" for side in sides)
+    wide = len(sides) > 1 or cyclic or "bin" in sent
+    limit = int(sent.get("limit", 100 if wide else 10))
+    kept = _kept(sides, ranks, sent, limit)
+    rest = [points for points in by if points not in kept]
     answer: Json = {
-        "groups": kept,
-        "group_count": len(groups),
+        "groups": [_group(source, sides, points, by[points], sent) for points in kept],
+        "group_count": len(by),
         "limit": limit,
-        "other_count": sum(group["count"] for group in rest),
+        "other_count": sum(len(by[points]) for points in rest),
     }
     if metric == "sum":
-        total = sum((sums(group) for group in rest), Fraction(0))
+        total = sum((_exact(by[points], name) for points in rest), Fraction(0))
         answer["other_value"] = {"about": float(total)}
-    return answer
+    widths = [side.width for side in sides if side.width is not None]
+    return answer | ({"bin": _number(widths[0])} if widths else {})
 
 
-def _group(key: Any, source: Source, rows: list[Row], metric: str, name: str | None) -> Json:
-    group: Json = {"key": key, "count": len(rows)}
-    if metric != "count":
-        group["value"] = _measure(source, rows, metric, name)
+def _group(
+    source: Source, sides: list[Side], points: Any, rows: list[Row], sent: dict[str, str]
+) -> Json:
+    group: Json = {"count": len(rows)}
+    for side, point, key, label in zip(
+        sides, points, ("key", "then"), ("label", "then_label"), strict=False
+    ):
+        group[key] = side.shown(point)
+        text = side.label(point) if side.label is not None else None
+        if text is not None and text:
+            group[label] = text
+        if side.is_line:
+            group["start"] = None if point is None else point[1]
+        if side.width is not None:
+            group["until"] = None if point is None else _number(point + side.width)
+    if sent["metric"] != "count":
+        group["value"] = _measure(source, rows, sent["metric"], sent.get("field"))
     return group
 
 
-def _by_value(
-    source: Source, rows: list[Row], sent: dict[str, str], metric: str, name: str | None
-) -> Json:
-    by: dict[Any, list[Row]] = {}
-    for row in rows:
-        by.setdefault(row.data.get(sent["group_by"]), []).append(row)
-    groups = [_group(key, source, members, metric, name) for key, members in by.items()]
-    kind = source.kind(name) if name else None
-    kind = kind if metric in ("min", "max") else "integer"
-    sign = -1 if metric != "min" else 1
+def _kept(sides: list[Side], ranks: dict[Any, Any], sent: dict[str, str], limit: int) -> list[Any]:
+    """The groups that are returned: orders that matter less are made first."""
+    lines = [n for n, side in enumerate(sides) if side.is_line]
+    times = [n for n, side in enumerate(sides) if side.param in ("line", "turn")]
+    texts = sorted(ranks, key=lambda points: _texts(sides, points))
+    sort = sent.get("sort")
+    if sort is not None:
+        down = sort.startswith("-")
+        if sort.endswith("value"):
+            return _nulls_last(texts, ranks.__getitem__, down)[:limit]
+        for n in sorted(range(len(sides)), key=lambda n: (n in times, -n)):
+            texts = _nulls_last(texts, lambda points, n=n: points[n], down)
+        return texts[:limit]
+    if len(sides) == 1 and sides[0].is_natural:
+        ordered = _nulls_last(texts, lambda points: points[0], down=False)
+        if not lines:
+            return ordered[:limit]
+        present = [points for points in ordered if points[0] is not None]
+        return present[-limit:] + [points for points in ordered if points[0] is None]
+    ranked = _nulls_last(texts, ranks.__getitem__, sent["metric"] != "min")
+    if not lines:
+        return ranked[:limit]
+    newest = _nulls_last(ranked, lambda points: points[lines[0]], down=True)[:limit]
+    kept = [points for points in ranked if points in newest]
+    return _nulls_last(kept, lambda points: points[lines[0]], down=False)
 
-    def sums(group: Json) -> Fraction:
-        return _exact(by[group["key"]], name)
 
-    def place(group: Json) -> tuple[Any, ...]:
-        value = group["count"] if metric == "count" else group["value"]
-        rank = sums(group) if metric == "sum" else rank_of(value, kind)
-        if rank is not None and not isinstance(rank, int | float | Fraction):
-            rank = rank.toordinal()
-        text = json.dumps(group["key"], ensure_ascii=False).encode()
-        return (rank is None, sign * (rank or 0), group["key"] is None, text)
-
-    groups.sort(key=place)
-    limit = int(sent.get("limit", 10))
-    return _grouped(groups, metric, limit, groups[:limit], sums)
+def _texts(sides: list[Side], points: Any) -> list[Any]:
+    """Ties: by JSON text, times and steps by their value, nothing last."""
+    found: list[Any] = []
+    for side, point in zip(sides, points, strict=True):
+        text = json.dumps(side.shown(point), ensure_ascii=False).encode()
+        found += [point is None, (0 if point is None else point) if side.is_natural else text]
+        if side.is_line and point is None:
+            found[-1] = (0, "")
+    return found
 
 
-def _by_time(
-    source: Source, rows: list[Row], sent: dict[str, str], metric: str, name: str | None
-) -> Json:
-    zone = ZoneInfo(sent.get("time_zone", "UTC"))
-    kind = source.kind(sent["group_by_time"]) or ""
-    by: dict[Any, list[Row]] = {}
-    for row in rows:
-        start = _bucket(row.data.get(sent["group_by_time"]), kind, sent["granularity"], zone)
-        by.setdefault(start, []).append(row)
-    timed = sorted(
-        (s for s in by if s is not None), key=lambda s: datetime.fromisoformat(s).timestamp()
-    )
-    size = 16 if sent["granularity"] in ("minute", "hour") else 10
-    groups = {
-        start: _group(start[:size] if start else None, source, by[start], metric, name)
-        for start in by
-    }
-    limit = int(sent.get("limit", 10))
-    kept = [groups[start] for start in timed[-limit:]] + [groups[s] for s in by if s is None]
-    for start, group in groups.items():
-        group["start"] = start
-
-    def sums(group: Json) -> Fraction:
-        return _exact(by[group["start"]], name)
-
-    return _grouped(list(groups.values()), metric, limit, kept, sums)
+def _nulls_last(groups: list[Any], value: Callable[[Any], Any], down: bool) -> list[Any]:
+    present = [points for points in groups if value(points) is not None]
+    absent = [points for points in groups if value(points) is None]
+    return sorted(present, key=value, reverse=down) + absent
 
 
 def _bucket(value: Any, kind: str, granularity: str, zone: ZoneInfo) -> str | None:

@@ -37,7 +37,7 @@ def expected_search(reader: Reader, ask: Ask) -> list[Found]:
     usable: list[Source] = []
     errors: list[Error] = []
     is_ranged = not ask.scalars.keys().isdisjoint({"since", "until"})
-    searched = [s for s in sources if _searchable(s)]
+    searched = [s for s in sources if searchable(s)]
     if is_ranged and searched:
         searched = sources = [s for s in searched if time_of(s) is not None]
     for source in searched or sources:
@@ -47,10 +47,10 @@ def expected_search(reader: Reader, ask: Ask) -> list[Found]:
             usable.append(source)
     if errors and not usable:
         raise Refused(*errors)
-    return _ranked(reader, [s for s in usable if _searchable(s)], ask)
+    return _ranked(reader, [s for s in usable if searchable(s)], ask)
 
 
-def _searchable(source: Source) -> list[str]:
+def searchable(source: Source) -> list[str]:
     named = source.raw["query"].get("search", {}).get("lexical_fields", [])
     return [name for name in named if name in source.fields]
 
@@ -68,7 +68,7 @@ def _ranked(reader: Reader, sources: list[Source], ask: Ask) -> list[Found]:
         kept = {row.key for row in filtered(reader, [source], ask.filters)}
         for row in reader.visible(source):
             words = {
-                n: letters(row.data[n]) for n in _searchable(source) if row.data.get(n) is not None
+                n: letters(row.data[n]) for n in searchable(source) if row.data.get(n) is not None
             }
             counts = [sum(hits_in(w, term) for w in words.values()) for term in terms]
             for i, count in enumerate(counts):
@@ -86,6 +86,12 @@ def _ranked(reader: Reader, sources: list[Source], ask: Ask) -> list[Found]:
         for row, weighted, length, fields in matching
     ]
     return sorted(found, key=_hit_place)
+
+
+def holds_all(row: Row, text: str) -> bool:
+    """Whether every term stands in a granted searchable field."""
+    texts = [letters(row.data[n]) for n in searchable(row.source) if row.data.get(n) is not None]
+    return all(any(hits_in(words, term) for words in texts) for term in terms_of(text))
 
 
 def _hit_place(hit: Found) -> tuple[Any, ...]:

@@ -193,8 +193,9 @@ class Reader:
                 raise Refused((404, "connection_not_found", "connection_id"))
         return found, narrowed
 
-    def select(self, scalars: dict[str, str], stream: str) -> list[Source]:
-        found, narrowed = self.candidates(scalars)
+    def select_everywhere(self, scalars: dict[str, str], stream: str) -> list[Source]:
+        """The sources of a stream, whatever connection they are on."""
+        _, narrowed = self.candidates(scalars)
         selected = [s for s in narrowed if s.stream == stream]
         if not selected:
             if self.authority.kind == "owner":
@@ -202,6 +203,11 @@ class Reader:
             if stream in self.authority.named:
                 raise Refused((404, "connection_not_found", None))
             raise Refused((403, "grant_stream_not_allowed", None))
+        return selected
+
+    def select(self, scalars: dict[str, str], stream: str) -> list[Source]:
+        found, _ = self.candidates(scalars)
+        selected = self.select_everywhere(scalars, stream)
         connections = {s.connection for s in found}
         package = self.authority.kind == "mcp_package"
         if package and "connection_id" not in scalars and len(connections) > 1:

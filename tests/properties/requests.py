@@ -50,7 +50,15 @@ _FILTER_VALUES: dict[str, tuple[str, ...]] = {
 NOTE_FIELDS = tuple(STREAM_NOTES["schema"]["properties"])
 
 
-_GROUPED = ("mood", "pinned", "words", "cost", "title", "place", "number")
+_GROUPED = (
+    *("mood", "pinned", "words", "cost", "title", "place", "number"),
+    *("book_id", "book_id", "size", "note_id", "price"),
+)
+_PERCENTILES = ("median", "median", "p10", "p25", "p75", "p90", "p95", "p99")
+_GRANULARITIES = (
+    *("minute", "hour", "day", "week", "month", "quarter", "year"),
+    *("hour_of_day", "weekday"),
+)
 _AGGREGATED = {
     "sum": ("words", "cost", "size", "number"),
     "min": ("words", "cost", "at", "day"),
@@ -266,27 +274,46 @@ class Asker:
 
     def _aggregate(self, stream: str, scalars: dict[str, str]) -> Ask:
         rng = self.rng
-        scalars["metric"] = rng.choice(("count", "sum", "min", "max", "count_distinct"))
+        scalars["metric"] = rng.choice((*_AGGREGATED, "count", "count", "avg", *_PERCENTILES))
         if scalars["metric"] != "count" or rng.random() < 0.05:
-            scalars["field"] = self._field(*_AGGREGATED.get(scalars["metric"], ("words",)))
+            scalars["field"] = self._field(*_AGGREGATED.get(scalars["metric"], ("words", "cost")))
         choice = rng.random()
-        if choice < 0.35:
-            scalars["group_by"] = self._field(
-                "mood", "pinned", "words", "cost", "title", "place", "number"
-            )
-        elif choice < 0.75:
-            scalars["group_by_time"] = self._field("at", "day", "seen_at")
-            scalars["granularity"] = rng.choice(
-                ("minute", "hour", "day", "week", "month", "quarter", "year")
-            )
-            if rng.random() < 0.6:
-                scalars["time_zone"] = rng.choice(
-                    ("UTC", "Europe/Rome", "America/New_York", "Asia/Kolkata", "Mars/Base")
-                )
+        if choice < 0.45:
+            scalars["group_by"] = self._grouped()
+            if rng.random() < 0.25:
+                scalars["bin"] = rng.choice(("0", "0", "1", "0.25", "1000"))
+                scalars["group_by"] = self._field("words", "cost", "number")
+            if rng.random() < 0.3:
+                scalars["then_by"] = self._grouped()
+        if 0.3 < choice < 0.75:
+            self._by_time(scalars)
+        if rng.random() < (0.3 if choice < 0.75 else 0.02):
+            scalars["sort"] = rng.choice(("key", "-key", "value", "-value"))
+        if rng.random() < 0.2:
+            scalars["across"] = "connections"
+            if rng.random() < 0.9:
+                scalars.pop("connection_id", None)
+        if rng.random() < 0.25:
+            scalars["q"] = " ".join(rng.choice(WORDS) for _ in range(rng.randint(1, 2)))
         if rng.random() < 0.5:
             scalars["limit"] = str(rng.choice((1, 2, 3, 100)))
         filters = self._filters() if rng.random() < 0.3 else ()
         return Ask("aggregate", stream, None, scalars, filters)
+
+    def _grouped(self) -> str:
+        """A field to group by, or the connection."""
+        if self.rng.random() < 0.15:
+            return "connection_id"
+        return self._field(*_GROUPED)
+
+    def _by_time(self, scalars: dict[str, str]) -> None:
+        rng = self.rng
+        scalars["group_by_time"] = self._field("at", "day", "seen_at")
+        scalars["granularity"] = rng.choice(_GRANULARITIES)
+        if rng.random() < 0.6:
+            scalars["time_zone"] = rng.choice(
+                ("UTC", "Europe/Rome", "America/New_York", "Asia/Kolkata", "Mars/Base")
+            )
 
     def _search(self, scalars: dict[str, str]) -> Ask:
         rng = self.rng

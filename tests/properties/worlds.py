@@ -34,7 +34,7 @@ STREAM_NOTES: Json = {
             "cost": {"type": ["number", "null"]},
             "pinned": {"type": ["boolean", "null"]},
             "seen_at": {"type": ["string", "null"], "format": "date-time"},
-            "book_id": {"type": ["string", "null"]},
+            "book_id": {"type": ["string", "null"], "x_pdpp_label_field": "title"},
             "labels": {"type": "array"},
             "blob_ref": {"type": "object", "x_pdpp_type": "blob"},
         },
@@ -105,7 +105,7 @@ STREAM_BOOKS: Json = {
         "properties": {
             "id": {"type": "string"},
             "name": {"type": ["string", "null"]},
-            "price": {"type": ["number", "null"]},
+            "price": {"type": ["number", "null"], "x_pdpp_groupable": False},
         },
         "required": ["id"],
     },

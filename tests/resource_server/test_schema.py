@@ -146,7 +146,7 @@ def test_relations_say_whether_they_can_be_followed(door: Door) -> None:
         ("id", "t=string,eq,f=text"),
         ("title", "t=text,role=primary-title,eq,f=text,lex"),
         ("labels", "t=array"),
-        ("word_count", "t=integer,eq,f=set,r=gte|lte,a=sum"),
+        ("word_count", "t=integer,eq,f=set,r=gte|lte,a=group_by|sum"),
         (
             "created_at",
             "t=timestamp,role=event-time,eq,f=set,r=gte|gt|lte|lt,a=group_by_time|max|min",

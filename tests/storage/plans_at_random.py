@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from decimal import Decimal
 from random import Random
 from typing import Any
 
@@ -13,13 +14,14 @@ from personal_server.domain.criteria import (
     Condition,
     Granularity,
     Grouping,
+    GroupOrder,
     Metric,
     Operator,
     Order,
     Term,
 )
 from personal_server.domain.declaration import SourceDeclaration
-from personal_server.domain.values import instant_ns
+from personal_server.domain.values import ValueKind, instant_ns
 from personal_server.enforcement.plans import (
     AggregatePlan,
     BlobPlan,
@@ -82,6 +84,7 @@ MOODS = (None, "", "calm", "glad", LONG + "x", LONG + "y")
 BLOB_BYTES = (b"first", b"second")
 BLOBS = tuple(f"blob_sha256_{hashlib.sha256(each).hexdigest()}" for each in BLOB_BYTES)
 ZONES = ("UTC", "Europe/Rome", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu")
+OF_INSTANTS = (Granularity.MINUTE, Granularity.HOUR, Granularity.HOUR_OF_DAY)
 WORDS = ("rain", "heavy", "wind", "windy", "東", "京", "naßte", "ah", "nothing", "a")
 
 
@@ -203,15 +206,27 @@ def terms(random: Random) -> tuple[Term, ...]:
     )
 
 
-def grouping(random: Random) -> Grouping | None:
-    kind = random.choice(("none", "value", "time"))
-    if kind == "none":
-        return None
-    if kind == "value":
-        field = random.choice(("mood", "pinned", "words", "cost", "day", "at"))
-        return Grouping(field, _kind(field))
+def groupings(random: Random) -> tuple[Grouping, ...]:
+    """None, one or two: by value, step or connection, the last perhaps by time."""
+    made = [_by_value(random) for _ in range(random.choice((0, 1, 1, 2)))]
+    if made and random.random() < 0.5:
+        made[-1] = _by_time(random)
+    return tuple(made)
+
+
+def _by_value(random: Random) -> Grouping:
+    field = random.choice(("mood", "pinned", "words", "cost", "day", "at", "place", None))
+    if field is None:
+        return Grouping(None, ValueKind.STRING)
+    if field in ("words", "cost") and random.random() < 0.5:
+        width = Decimal(random.choice(("0", "0.3", "1", "5", "1000000")))
+        return Grouping(field, _kind(field), bin_width=width)
+    return Grouping(field, _kind(field), label_field=random.choice(("title", "place", None)))
+
+
+def _by_time(random: Random) -> Grouping:
     field = random.choice(("at", "at", "day"))
-    choices = list(Granularity)[2:] if field == "day" else list(Granularity)
+    choices = [g for g in Granularity if field == "at" or g not in OF_INSTANTS]
     return Grouping(field, _kind(field), random.choice(choices), random.choice(ZONES))
 
 
@@ -223,15 +238,18 @@ def aggregate_plan(random: Random) -> AggregatePlan:
         Metric.MAX: ("at", "cost", "words", "day"),
         Metric.COUNT_DISTINCT: ("mood", "at", "cost"),
     }
-    field = random.choice(fields[metric]) if metric in fields else None
+    numbers = ("words", "cost")
+    field = random.choice(fields.get(metric, numbers)) if metric is not Metric.COUNT else None
     return AggregatePlan(
         scopes(random),
         metric,
         field,
         None if field is None else _kind(field),
         conditions(random),
-        grouping(random),
+        made := groupings(random),
         random.randint(1, 6),
+        random.choice((None, None, *GroupOrder)) if made else None,
+        terms(random) if random.random() < 0.3 else (),
     )
 
 

@@ -7,6 +7,7 @@ parses anything.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
 from enum import StrEnum
 
 from personal_server.domain.values import Comparable, ValueKind
@@ -65,17 +66,32 @@ class Order:
 
 
 class Metric(StrEnum):
-    """Aggregate metrics."""
+    """Aggregate metrics; `pN` is the percentile by nearest rank."""
 
     COUNT = "count"
     SUM = "sum"
     MIN = "min"
     MAX = "max"
     COUNT_DISTINCT = "count_distinct"
+    AVG = "avg"
+    MEDIAN = "median"
+    P10 = "p10"
+    P25 = "p25"
+    P75 = "p75"
+    P90 = "p90"
+    P95 = "p95"
+    P99 = "p99"
+
+    @property
+    def percent(self) -> int | None:
+        """Which percentile; the median is the fiftieth."""
+        if self is Metric.MEDIAN:
+            return 50
+        return int(self.value[1:]) if self.value[1:].isdecimal() else None
 
 
 class Granularity(StrEnum):
-    """Time buckets; weeks are ISO weeks."""
+    """Time buckets; weeks are ISO weeks, and the last two come round again."""
 
     MINUTE = "minute"
     HOUR = "hour"
@@ -84,16 +100,58 @@ class Granularity(StrEnum):
     MONTH = "month"
     QUARTER = "quarter"
     YEAR = "year"
+    HOUR_OF_DAY = "hour_of_day"
+    WEEKDAY = "weekday"
+
+    @property
+    def is_cyclic(self) -> bool:
+        """Whether a bucket holds one time of every day or week, and none is the newest."""
+        return self in (Granularity.HOUR_OF_DAY, Granularity.WEEKDAY)
 
 
 @dataclass(frozen=True, slots=True)
 class Grouping:
-    """By a scalar field's values, or (with `granularity`) by time buckets in `time_zone`."""
+    """By a scalar field's values, by time buckets in `time_zone` (with `granularity`), by steps of
+    a number (with `bin_width`; 0: as wide as the values ask for), or by connection (no `field`).
 
-    field: str
+    `label_field` says how people see the value of the field, where that is granted.
+    """
+
+    field: str | None
     kind: ValueKind
     granularity: Granularity | None = None
     time_zone: str = "UTC"
+    bin_width: Decimal | None = None
+    label_field: str | None = None
+
+    @property
+    def is_time_line(self) -> bool:
+        """Whether groups are stretches of time, one after the other."""
+        return self.granularity is not None and not self.granularity.is_cyclic
+
+    @property
+    def has_natural_order(self) -> bool:
+        """Whether groups stand by their keys unless told otherwise."""
+        return self.granularity is not None or self.bin_width is not None
+
+
+class GroupOrder(StrEnum):
+    """What groups are ordered by."""
+
+    KEY = "key"
+    KEY_DOWN = "-key"
+    VALUE = "value"
+    VALUE_DOWN = "-value"
+
+    @property
+    def is_by_key(self) -> bool:
+        """By key, or else by value."""
+        return self in (GroupOrder.KEY, GroupOrder.KEY_DOWN)
+
+    @property
+    def is_descending(self) -> bool:
+        """Null keys and values stand last in both directions."""
+        return self.value.startswith("-")
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 
-from personal_server.domain.values import ValueKind
+from personal_server.domain.values import COMPARED_CODE_POINTS, ValueKind
 
 RANGE_OPERATORS = ("gte", "gt", "lte", "lt")
 SCALAR_OPERATORS = ("in", "ne", "exists")
@@ -67,6 +67,21 @@ class Property:
         if self.kind is None:
             return ()
         return SCALAR_OPERATORS + (TEXT_OPERATORS if self.kind is ValueKind.STRING else ())
+
+    @property
+    def label_field(self) -> str | None:
+        """The property of the same record that says how people see the value of this one."""
+        named = self.schema.get("x_pdpp_label_field")
+        return named if isinstance(named, str) else None
+
+    @property
+    def is_short(self) -> bool:
+        """Whether records may be grouped by it though nobody declared that, as far as it says."""
+        if self.kind is ValueKind.STRING:
+            longest = self.schema.get("maxLength", 0)
+            is_text = self.type == "text" or "contentMediaType" in self.schema
+            return not is_text and isinstance(longest, int) and longest <= COMPARED_CODE_POINTS
+        return self.kind in (ValueKind.BOOLEAN, ValueKind.INTEGER, ValueKind.NUMBER)
 
     @property
     def is_sensitive(self) -> bool:
@@ -169,6 +184,28 @@ class Stream:
         grouped = {*self.aggregations.group_by, *self.aggregations.group_by_time}
         named = {*self.sortable, *grouped, *self.aggregations.count_distinct}
         return tuple(name for name in self.properties if name in named)
+
+    @cached_property
+    def groupable(self) -> tuple[str, ...]:
+        """What is declared for groups, and what is short enough for them, in schema order.
+
+        Source: docs/contract/resource-server.md 10.
+        """
+        apart = {*self.primary_key, *self.lexical_fields, *self.semantic_fields}
+        short = (p.name for p in self.properties.values() if p.is_short and p.name not in apart)
+        refused = {
+            n for n, p in self.properties.items() if p.schema.get("x_pdpp_groupable") is False
+        }
+        named = {*self.aggregations.group_by, *(set(short) - refused)}
+        return tuple(name for name in self.properties if name in named)
+
+    @cached_property
+    def averaged(self) -> tuple[str, ...]:
+        """Numbers that have an average and percentiles, in schema order."""
+        figures = self.aggregations
+        named = {*figures.sum, *figures.min, *figures.max}
+        numbers = (ValueKind.INTEGER, ValueKind.NUMBER)
+        return tuple(n for n, p in self.properties.items() if n in named and p.kind in numbers)
 
     @cached_property
     def title_field(self) -> str | None:

@@ -20,6 +20,10 @@ class ReadCapability(StrEnum):
     TIMELINE = "timeline"
     TIMES = "times"
     CHANGES_INSTANT = "changes_instant"
+    AGGREGATE_METRICS = "aggregate_metrics"
+    AGGREGATE_GROUPS = "aggregate_groups"
+    AGGREGATE_QUERY = "aggregate_query"
+    AGGREGATE_ACROSS = "aggregate_across"
 
 
 OF_THIS_PROGRAM = frozenset(ReadCapability)

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta
 from decimal import Context, Decimal
 from enum import StrEnum
+from fractions import Fraction
 from functools import lru_cache, reduce
 
 NANOSECONDS = 1_000_000_000
@@ -156,6 +157,19 @@ def exact_sum(values: Iterable[Decimal]) -> Decimal:
     Source: docs/contract/resource-server.md 10, "exact decimal arithmetic".
     """
     return reduce(_WIDE.add, values, Decimal(0))
+
+
+def exact_number(value: float) -> Fraction:
+    """A number as the decimal that was written down."""
+    return Fraction(Decimal(repr(value)))
+
+
+def render_number(value: Fraction) -> int | float:
+    """An exact number as JSON: an integer where it is one, else the nearest double."""
+    if value.denominator == 1 and abs(value) <= MAX_INTEGER:
+        return int(value)
+    largest = Fraction(sys.float_info.max)
+    return float(max(-largest, min(largest, value)))
 
 
 def render_sum(total: Decimal) -> int | float:

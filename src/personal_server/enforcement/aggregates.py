@@ -5,47 +5,121 @@ Source: docs/contract/resource-server.md 10.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from decimal import Decimal
 from functools import cache
 from importlib.resources import files
 
 from personal_server.domain.authority import ReadableSource
-from personal_server.domain.criteria import Granularity, Grouping, Metric
-from personal_server.domain.declaration import Aggregations
+from personal_server.domain.criteria import Condition, Granularity, Grouping, Metric, Term
+from personal_server.domain.declaration import Property, Stream
+from personal_server.domain.envelope import Warning, skipped
+from personal_server.domain.search_words import parse_terms
 from personal_server.domain.values import ValueKind
-from personal_server.enforcement.fields import require_field
-from personal_server.enforcement.queries import AggregateQuery
-from personal_server.errors import InvalidRequest
+from personal_server.enforcement.fields import conditions_on, require_field
+from personal_server.enforcement.queries import DEFAULT_GROUPS, MAX_GROUPS, AggregateQuery
+from personal_server.enforcement.search import checked_terms, searchable_fields
+from personal_server.errors import (
+    FieldNotGranted,
+    InvalidFilter,
+    InvalidRequest,
+    PersonalServerError,
+    UnknownField,
+)
 
-_DAY_AND_COARSER = (
+# Groups by connection, where no field of the stream is called so.
+BY_CONNECTION = "connection_id"
+# Why a connection is left out that could answer on its own, but not together with the first.
+DECLARED_OTHERWISE = "declared_otherwise"
+# Up to 15 digits before the point and 9 after it: every bound is then a plain number.
+_WIDTH = re.compile(r"(0|[1-9][0-9]{0,14})(\.[0-9]{1,9})?")
+_OF_DAYS = (
     Granularity.DAY,
     Granularity.WEEK,
     Granularity.MONTH,
     Granularity.QUARTER,
     Granularity.YEAR,
+    Granularity.WEEKDAY,
 )
 
 Sources = tuple[ReadableSource, ...]
 
 
-def metric_of(
-    sources: Sources, query: AggregateQuery
-) -> tuple[Metric, str | None, ValueKind | None]:
-    """The metric, its field and the field's kind.
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """What is computed, for sources of one declaration: the part of a plan that fields decide."""
 
-    Raises: InvalidRequest, UnknownField, FieldNotGranted.
+    metric: Metric
+    field: str | None
+    field_kind: ValueKind | None
+    groupings: tuple[Grouping, ...]
+    conditions: tuple[Condition, ...]
+
+
+def figure_of(sources: Sources, query: AggregateQuery) -> Figure:
+    """What is asked, as these sources declare and grant it.
+
+    Raises: InvalidRequest, UnknownField, FieldNotGranted, InvalidFilter.
     """
-    metric = Metric(query.metric)
-    declared = sources[0].declared.aggregations
-    usable = usable_kinds(sources[0])
-    if query.field is None:
-        if not declared.count:
-            raise _undeclared("metric", sources, [m for m in Metric if usable.get(m.value)])
-        return metric, None, None
-    found = require_field(sources, query.field, "field")
-    if query.field not in _declared_for(declared, metric.value):
-        raise _undeclared("field", sources, usable.get(metric.value, ()))
-    return metric, query.field, found.kind
+    metric, field, kind = _metric_of(sources, query)
+    groupings = _groupings_of(sources, query)
+    if query.text is not None and not all(searchable_fields(source) for source in sources):
+        raise InvalidRequest(
+            "No searchable field is granted here; leave 'q' out, or use 'filter'.", param="q"
+        )
+    return Figure(metric, field, kind, groupings, conditions_on(sources, query.filters))
+
+
+def shared_figure(
+    sources: Sources, query: AggregateQuery
+) -> tuple[Sources, Figure, tuple[Warning, ...]]:
+    """Which of sources with declarations and grants of their own take part, and in what.
+
+    Raises: as `figure_of`, where none can.
+    """
+    taking_part: list[ReadableSource] = []
+    figures: list[Figure] = []
+    warnings: list[Warning] = []
+    errors: list[PersonalServerError] = []
+    for source in sources:
+        try:
+            figure = figure_of((source,), query)
+        except (UnknownField, FieldNotGranted, InvalidFilter, InvalidRequest) as error:
+            errors.append(error)
+            warnings.append(skipped(source.connection_id, source.stream, error.code))
+            continue
+        if figures and _unlabelled(figure) != _unlabelled(figures[0]):
+            warnings.append(skipped(source.connection_id, source.stream, DECLARED_OTHERWISE))
+            continue
+        taking_part.append(source)
+        figures.append(figure)
+    if not figures:
+        raise errors[0]
+    agree = all(figure == figures[0] for figure in figures)
+    shared = figures[0] if agree else _unlabelled(figures[0])
+    return tuple(taking_part), shared, tuple(warnings)
+
+
+def _unlabelled(figure: Figure) -> Figure:
+    """Labels are shown where every source that takes part grants them."""
+    plain = tuple(replace(grouping, label_field=None) for grouping in figure.groupings)
+    return replace(figure, groupings=plain)
+
+
+def terms_of(query: AggregateQuery) -> tuple[Term, ...]:
+    """What records must hold.  Raises: InvalidRequest."""
+    return () if query.text is None else checked_terms(query.text, parse_terms(query.text))
+
+
+def limit_of(query: AggregateQuery) -> int:
+    """How many groups are returned."""
+    if query.limit is not None:
+        return query.limit
+    cyclic = query.granularity in [each for each in Granularity if each.is_cyclic]
+    is_wide = query.then_by or query.bin or cyclic or (query.group_by and query.group_by_time)
+    return MAX_GROUPS if is_wide else DEFAULT_GROUPS
 
 
 def check_combination(query: AggregateQuery) -> None:
@@ -55,55 +129,121 @@ def check_combination(query: AggregateQuery) -> None:
         raise InvalidRequest("'count' takes no field; leave 'field' out.", param="field")
     if not counts and query.field is None:
         raise InvalidRequest(f"'{query.metric}' needs a 'field'.", param="field")
-    if query.group_by is not None and query.group_by_time is not None:
-        raise InvalidRequest("'group_by' and 'group_by_time' exclude each other.", param="group_by")
-    if query.group_by_time is None:
-        for name, value in (("granularity", query.granularity), ("time_zone", query.time_zone)):
-            if value is not None:
-                raise InvalidRequest(f"'{name}' needs 'group_by_time'.", param=name)
+    if query.then_by is not None and query.group_by_time is not None:
+        raise InvalidRequest(
+            "Groups have at most two sides: 'group_by' with 'then_by' or with 'group_by_time'.",
+            param="then_by",
+        )
+    if query.then_by is not None and query.then_by == query.group_by:
+        raise InvalidRequest("'then_by' names another field than 'group_by'.", param="then_by")
+    by_field = {"then_by": query.then_by, "bin": query.bin}
+    by_time = {"granularity": query.granularity, "time_zone": query.time_zone}
+    for needed, dependent in (("group_by", by_field), ("group_by_time", by_time)):
+        for name, value in dependent.items():
+            if value is not None and getattr(query, needed) is None:
+                raise InvalidRequest(f"'{name}' needs '{needed}'.", param=name)
+    if query.sort is not None and query.group_by is None and query.group_by_time is None:
+        raise InvalidRequest("'sort' needs a grouping.", param="sort")
+    if query.across is not None and query.selectors.connection_id is not None:
+        raise InvalidRequest(
+            "'across' reads all connections; leave one of both out.", param="across"
+        )
     if query.time_zone is not None and query.time_zone not in time_zones():
         raise InvalidRequest(
             "'time_zone' is an IANA name, such as Europe/Rome or UTC.", param="time_zone"
         )
 
 
-def grouping_of(sources: Sources, query: AggregateQuery) -> Grouping | None:
-    """By what the records are grouped, if they are.
-
-    Raises: InvalidRequest, UnknownField, FieldNotGranted.
-    """
-    if query.group_by is not None:
-        return Grouping(query.group_by, _group_kind(sources, query.group_by, "group_by"))
-    if query.group_by_time is not None:
-        return _time_grouping(sources, query, query.group_by_time)
-    return None
-
-
 def usable_kinds(source: ReadableSource) -> Mapping[str, tuple[str, ...]]:
-    """Per metric or grouping the granted fields it is declared for (`count`: itself)."""
-    declared = source.declared.aggregations
+    """Per metric or grouping the granted fields it may be used with (`count`: itself)."""
+    declared = source.declared
     kinds = ("sum", "min", "max", "count_distinct", "group_by", "group_by_time")
     usable = {
-        kind: tuple(n for n in _declared_for(declared, kind) if n in source.fields)
-        for kind in kinds
+        kind: tuple(n for n in fields_for(declared, kind) if n in source.fields) for kind in kinds
     }
-    return {"count": ("count",) if declared.count else (), **usable}
+    return {"count": ("count",) if declared.aggregations.count else (), **usable}
 
 
-def _declared_for(declared: Aggregations, kind: str) -> tuple[str, ...]:
-    return getattr(declared, kind)
+def fields_for(declared: Stream, kind: str) -> tuple[str, ...]:
+    """The fields that a metric or grouping may be used with, whoever may see them."""
+    if kind == "group_by":
+        return declared.groupable
+    if kind == "avg" or (kind in list(Metric) and Metric(kind).percent is not None):
+        return declared.averaged
+    return getattr(declared.aggregations, kind)
 
 
-def _group_kind(sources: Sources, name: str, param: str) -> ValueKind:
+def _metric_of(
+    sources: Sources, query: AggregateQuery
+) -> tuple[Metric, str | None, ValueKind | None]:
+    """The metric, its field and the field's kind."""
+    metric = Metric(query.metric)
+    declared = sources[0].declared
+    usable = usable_kinds(sources[0])
+    if query.field is None:
+        if not declared.aggregations.count:
+            raise _undeclared("metric", sources, [m for m in Metric if usable.get(m.value)])
+        return metric, None, None
+    found = require_field(sources, query.field, "field")
+    fields = fields_for(declared, metric.value)
+    if query.field not in fields:
+        raise _undeclared("field", sources, [n for n in fields if n in sources[0].fields])
+    return metric, query.field, found.kind
+
+
+def _groupings_of(sources: Sources, query: AggregateQuery) -> tuple[Grouping, ...]:
+    found: list[Grouping] = []
+    if query.group_by is not None:
+        found.append(_field_grouping(sources, query.group_by, "group_by", query.bin))
+    if query.then_by is not None:
+        found.append(_field_grouping(sources, query.then_by, "then_by"))
+    if query.group_by_time is not None:
+        found.append(_time_grouping(sources, query, query.group_by_time))
+    return tuple(found)
+
+
+def _field_grouping(
+    sources: Sources, name: str, param: str, bin_width: str | None = None
+) -> Grouping:
+    declared = sources[0].declared
+    if name == BY_CONNECTION and name not in declared.properties:
+        if bin_width is not None:
+            raise InvalidRequest("'bin' needs a number field in 'group_by'.", param="bin")
+        return Grouping(None, ValueKind.STRING)
     found = require_field(sources, name, param)
-    if name not in _declared_for(sources[0].declared.aggregations, param) or found.kind is None:
-        raise _undeclared(param, sources, usable_kinds(sources[0])[param])
-    return found.kind
+    if name not in declared.groupable or found.kind is None:
+        raise _undeclared(param, sources, usable_kinds(sources[0])["group_by"])
+    if bin_width is not None:
+        return Grouping(name, found.kind, bin_width=_bin_width(found.kind, bin_width))
+    return Grouping(name, found.kind, label_field=_granted_label(sources, found))
+
+
+def _bin_width(kind: ValueKind, text: str) -> Decimal:
+    if kind not in (ValueKind.INTEGER, ValueKind.NUMBER):
+        raise InvalidRequest("'bin' needs a number field in 'group_by'.", param="bin")
+    if _WIDTH.fullmatch(text) is None:
+        raise InvalidRequest(
+            "'bin' is how wide a step is, such as 5 or 0.25; 0 leaves that to the server.",
+            param="bin",
+        )
+    return Decimal(text)
+
+
+def _granted_label(sources: Sources, found: Property) -> str | None:
+    """Where the label of an id stands, if every source declares and grants that."""
+    name = found.label_field
+    if name is None or not all(name in source.fields for source in sources):
+        return None
+    label = sources[0].declared.properties[name]
+    return name if label.kind is ValueKind.STRING else None
 
 
 def _time_grouping(sources: Sources, query: AggregateQuery, name: str) -> Grouping:
-    kind = _group_kind(sources, name, "group_by_time")
-    allowed = _DAY_AND_COARSER if kind is ValueKind.DATE else tuple(Granularity)
+    found = require_field(sources, name, "group_by_time")
+    kind, usable = found.kind, usable_kinds(sources[0])["group_by_time"]
+    if name not in sources[0].declared.aggregations.group_by_time or kind is None:
+        raise _undeclared("group_by_time", sources, usable)
+    allowed = _OF_DAYS if kind is ValueKind.DATE else tuple(Granularity)
     words = [granularity.value for granularity in allowed]
     if query.granularity not in words:
         raise InvalidRequest(

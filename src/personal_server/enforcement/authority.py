@@ -367,6 +367,19 @@ def select_stream(authority: ReadAuthority, selectors: Selectors, stream: str) -
     return found
 
 
+def select_everywhere(authority: ReadAuthority, selectors: Selectors, stream: str) -> Sources:
+    """The sources of a read of one stream over all its connections, whatever source they are of.
+
+    Shapes: not empty.
+    Raises: ConnectionNotFound, GrantStreamNotAllowed, NotFound.
+    """
+    selected = select_any(authority, selectors)
+    found = tuple(source for source in selected if source.stream == stream)
+    if not found:
+        raise _no_such_stream(authority, selectors, stream)
+    return found
+
+
 def select_blob_sources(authority: ReadAuthority, selectors: Selectors) -> Sources:
     """The sources of a blob read: source-required, without a stream."""
     candidates = _of_connector(authority, selectors)

@@ -10,14 +10,22 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from personal_server.domain.authority import ReadableSource, ReadAuthority
-from personal_server.domain.criteria import Order, Term
-from personal_server.enforcement.aggregates import check_combination, grouping_of, metric_of
+from personal_server.domain.criteria import GroupOrder, Order, Term
+from personal_server.domain.envelope import Warning
+from personal_server.enforcement.aggregates import (
+    check_combination,
+    figure_of,
+    limit_of,
+    shared_figure,
+    terms_of,
+)
 from personal_server.enforcement.authority import (
     Sources,
     ambiguous_schema,
     connection_count,
     select_any,
     select_blob_sources,
+    select_everywhere,
     select_stream,
 )
 from personal_server.enforcement.expansion import allowed_expansions
@@ -215,19 +223,26 @@ def authorize_aggregate(
 ) -> AuthorizedRead[AggregatePlan]:
     """A metric over granted fields."""
     check_combination(query)
-    sources = select_stream(authority, query.selectors, query.stream)
-    metric, field, kind = metric_of(sources, query)
-    grouping = grouping_of(sources, query)
+    terms = terms_of(query)
+    warnings: tuple[Warning, ...] = ()
+    if query.across is None:
+        sources = select_stream(authority, query.selectors, query.stream)
+        figure = figure_of(sources, query)
+    else:
+        held = select_everywhere(authority, query.selectors, query.stream)
+        sources, figure, warnings = shared_figure(held, query)
     plan = AggregatePlan(
         scopes=scopes_of(sources),
-        metric=metric,
-        field=field,
-        field_kind=kind,
-        conditions=conditions_on(sources, query.filters),
-        grouping=grouping,
-        limit=query.limit,
+        metric=figure.metric,
+        field=figure.field,
+        field_kind=figure.field_kind,
+        conditions=figure.conditions,
+        groupings=figure.groupings,
+        limit=limit_of(query),
+        sort=None if query.sort is None else GroupOrder(query.sort),
+        terms=terms,
     )
-    return AuthorizedRead(authority, sources, plan)
+    return AuthorizedRead(authority, sources, plan, warnings)
 
 
 def authorize_search(

@@ -16,7 +16,7 @@ import msgspec
 from personal_server.domain.authority import ReadableSource, ReadAuthority
 from personal_server.domain.declaration import RANGE_OPERATORS, Cardinality, Property
 from personal_server.domain.wire_objects import Count, WireObject, Word, Yes
-from personal_server.enforcement.aggregates import usable_kinds
+from personal_server.enforcement.aggregates import fields_for, usable_kinds
 from personal_server.enforcement.expansion import reach
 from personal_server.enforcement.search import searchable_fields
 
@@ -186,7 +186,6 @@ def expand_capabilities(
 def _field(source: ReadableSource, declared: Property) -> FieldCapabilities:
     stream, name = source.declared, declared.name
     granted = name in source.fields
-    aggregations = stream.aggregations
     return FieldCapabilities(
         declared=declared,
         granted=granted,
@@ -201,7 +200,7 @@ def _field(source: ReadableSource, declared: Property) -> FieldCapabilities:
         lexical=_capability(name in stream.lexical_fields, granted),
         semantic=_capability(name in stream.semantic_fields, granted, available=False),
         aggregations={
-            kind: _capability(name in getattr(aggregations, kind), granted) for kind in AGGREGATIONS
+            kind: _capability(name in fields_for(stream, kind), granted) for kind in AGGREGATIONS
         },
     )
 

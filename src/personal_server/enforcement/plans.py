@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from personal_server.domain.authority import ReadableSource, ReadAuthority, TimeConstraint
-from personal_server.domain.criteria import Condition, Grouping, Metric, Order, Term
+from personal_server.domain.criteria import Condition, Grouping, GroupOrder, Metric, Order, Term
 from personal_server.domain.declaration import Stream
 from personal_server.domain.envelope import Warning
 from personal_server.domain.values import ValueKind
@@ -118,8 +118,10 @@ class FieldWindowPlan:
 
 @dataclass(frozen=True, slots=True)
 class AggregatePlan:
-    """A metric over the visible records of all scopes, exact; docs/contract/resource-server.md 10
-    gives the order.
+    """A metric over the visible records of all scopes that hold all terms, exact.
+
+    At most two groupings, one of them of time; `sort` `None`: the order that
+    docs/contract/resource-server.md 10 gives them.
     """
 
     scopes: tuple[Scope, ...]
@@ -127,8 +129,21 @@ class AggregatePlan:
     field: str | None = None
     field_kind: ValueKind | None = None
     conditions: tuple[Condition, ...] = ()
-    grouping: Grouping | None = None
+    groupings: tuple[Grouping, ...] = ()
     limit: int = 10
+    sort: GroupOrder | None = None
+    terms: tuple[Term, ...] = ()
+
+    @property
+    def time_line(self) -> int | None:
+        """Which grouping is by stretches of time."""
+        return next((n for n, each in enumerate(self.groupings) if each.is_time_line), None)
+
+    @property
+    def timed(self) -> int | None:
+        """Which grouping is of time."""
+        found = (n for n, each in enumerate(self.groupings) if each.granularity is not None)
+        return next(found, None)
 
 
 CANDIDATE_WINDOW = 2_000

@@ -171,10 +171,15 @@ class AggregateQuery:
     selectors: Selectors = Selectors()
     field: str | None = None
     group_by: str | None = None
+    then_by: str | None = None
     group_by_time: str | None = None
     granularity: str | None = None
     time_zone: str | None = None
-    limit: int = DEFAULT_GROUPS
+    bin: str | None = None
+    text: str | None = None
+    across: str | None = None
+    sort: str | None = None
+    limit: int | None = None
     filters: tuple[FilterText, ...] = ()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -98,14 +99,17 @@ class FieldWindow:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """One group: `key` is the stored scalar, or the bucket's start (UTC ns) for time groups.
+    """One group: `keys` has one for each grouping, `labels` as many, `None` where there is none.
 
-    `value` is the metric over the group (`None` for `count`): a JSON number, or a stored value.
+    A key is the stored scalar, the bucket's start (UTC ns) for time groups, the hour (0 to 23) or
+    the day of the week (Monday is 0), the lower bound of a step, or a connection.  `value` is the
+    metric over the group (`None` for `count`): a JSON number, or a stored value.
     """
 
-    key: object
+    keys: tuple[object, ...]
     count: int
     value: object = None
+    labels: tuple[str | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +122,7 @@ class Aggregation:
     group_count: int = 0
     other_count: int = 0
     other_value: int | float | None = None
+    bin_width: Decimal | None = None
 
 
 class Candidate(NamedTuple):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from personal_server.domain.criteria import Granularity, Metric
+from personal_server.domain.criteria import Granularity, GroupOrder, Metric
 from personal_server.domain.values import instant_or_day_ns
 from personal_server.enforcement.queries import (
     DEFAULT_GROUPS,
@@ -153,15 +153,23 @@ FIELD_WINDOW = (
 AGGREGATE = (
     Parameter("metric", "What is computed.", required=True, choices=tuple(m.value for m in Metric)),
     Parameter("field", "Of which field; not for `count`."),
-    Parameter("group_by", "Group by a scalar field."),
+    Parameter("group_by", "Group by a scalar field, or by `connection_id`."),
+    Parameter("then_by", "Each group again by a second field; needs `group_by`."),
     Parameter("group_by_time", "Group by a time field; needs `granularity`."),
     Parameter("granularity", "Size of time groups.", choices=tuple(g.value for g in Granularity)),
     Parameter("time_zone", "IANA name for time groups; UTC unless told.", example="Europe/Rome"),
+    Parameter("bin", "Steps of the number `group_by`, how wide; 0: as the numbers ask for."),
+    Parameter("q", "Only records that hold these words."),
+    Parameter(
+        "across", "Every connection that holds the stream, of any source.", choices=("connections",)
+    ),
+    Parameter(
+        "sort", "What groups are ordered by.", choices=tuple(order.value for order in GroupOrder)
+    ),
     Parameter(
         "limit",
-        "Groups returned.",
+        f"Groups returned: {DEFAULT_GROUPS} unless told, {MAX_GROUPS} where groups have two sides.",
         kind=Kind.INTEGER,
-        default=DEFAULT_GROUPS,
         minimum=1,
         maximum=MAX_GROUPS,
     ),
@@ -305,10 +313,15 @@ def aggregate_query(request: Request) -> AggregateQuery:
         selectors=selectors_of(sent),
         field=texts.get("field"),
         group_by=texts.get("group_by"),
+        then_by=texts.get("then_by"),
         group_by_time=texts.get("group_by_time"),
         granularity=texts.get("granularity"),
         time_zone=texts.get("time_zone"),
-        limit=sent.integers["limit"],
+        bin=texts.get("bin"),
+        text=texts.get("q"),
+        across=texts.get("across"),
+        sort=texts.get("sort"),
+        limit=sent.integers.get("limit"),
         filters=_filters(sent),
     )
 

@@ -19,7 +19,10 @@ from personal_server.domain.values import DAY_NANOSECONDS, NANOSECONDS, ValueKin
 FINE_UNITS = {
     Granularity.MINUTE: 60 * NANOSECONDS,
     Granularity.HOUR: 3_600 * NANOSECONDS,
+    Granularity.HOUR_OF_DAY: 3_600 * NANOSECONDS,
 }
+# After how many units a bucket comes round again, and where 1970 began: at 0 h on a Thursday.
+_TURNS = {Granularity.HOUR_OF_DAY: (24, 0), Granularity.WEEKDAY: (7, 3)}
 _EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
 _LAST_DAY = date.max.toordinal() - _EPOCH_ORDINAL
 # So many days after its first day a bucket is over, and the next is not.
@@ -45,6 +48,23 @@ class Calendar:
         self._granularity = granularity
         self.unit_ns = FINE_UNITS.get(granularity, DAY_NANOSECONDS)
         self.is_fine = granularity in FINE_UNITS
+
+    def key(self, point: int, kind: ValueKind) -> int:
+        """The bucket of a comparable (instant in ns, or day number): its start, or its turn."""
+        if not self._granularity.is_cyclic:
+            return self.start(point, kind)
+        is_day = kind is ValueKind.DATE
+        return self.turn(point if is_day else (point + self.offset_ns(point)) // self.unit_ns)
+
+    @property
+    def turns(self) -> int | None:
+        """After how many units a bucket comes round again, if it does."""
+        return _TURNS[self._granularity][0] if self._granularity.is_cyclic else None
+
+    def turn(self, unit: int) -> int:
+        """The hour of the day, or the day of the week from Monday, of a local unit."""
+        count, first = _TURNS[self._granularity]
+        return (unit + first) % count
 
     def start(self, point: int, kind: ValueKind) -> int:
         """The start of the bucket of a comparable (instant in ns, or day number)."""

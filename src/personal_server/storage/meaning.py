@@ -6,21 +6,24 @@ computes them another way (indexes, SQL) must give the same answers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import orjson
 
-from personal_server.domain.criteria import Condition, Metric, Operator
+from personal_server.domain.criteria import Condition, GroupOrder, Metric, Operator, Term
 from personal_server.domain.record import FieldChange, JsonObject
+from personal_server.domain.search_words import occurrences, spread
 from personal_server.domain.values import (
     MAX_INTEGER,
     Comparable,
     ValueKind,
     comparable,
     event_instant_ns,
+    exact_number,
     exact_sum,
     order_key,
     render_sum,
@@ -29,6 +32,8 @@ from personal_server.enforcement.plans import AggregatePlan, Scope
 from personal_server.enforcement.rows import Aggregation, Group
 
 TIME_KINDS = (ValueKind.DATE, ValueKind.INSTANT)
+# How many steps a number is cut into, where nobody says how wide they are.
+MOST_STEPS = 20
 
 
 def canonical_json(value: object) -> bytes:
@@ -149,6 +154,12 @@ def granted_lexical_fields(scope: Scope) -> tuple[str, ...]:
     return tuple(name for name in scope.stream.lexical_fields if name in scope.fields)
 
 
+def holds_terms(data: JsonObject, fields: Iterable[str], terms: Sequence[Term]) -> bool:
+    """Whether a record holds every term in one of the fields or another."""
+    texts = [spread(text) for name in fields if isinstance(text := data.get(name), str)]
+    return all(any(occurrences(text, term) for text in texts) for term in terms)
+
+
 def blob_ids(row_data: JsonObject, blob_fields: Iterable[str]) -> dict[str, str]:
     """Blob id by blob field."""
     found: dict[str, str] = {}
@@ -169,16 +180,19 @@ def stored_text(value: object) -> str:
 # Groups: their order, and what is said of those not returned (docs/contract/resource-server.md 10)
 @dataclass(frozen=True, slots=True)
 class GroupTally:
-    """A group, and the exact number it is ranked by (`None`: null)."""
+    """A group, the exact number it is ranked by (`None`: null), and its keys as they compare."""
 
     group: Group
     rank: Any
+    points: tuple[Any, ...]
 
 
-def arrange(plan: AggregatePlan, record_count: int, tallies: Sequence[GroupTally]) -> Aggregation:
+Tallies = Sequence[GroupTally]
+
+
+def arrange(plan: AggregatePlan, record_count: int, tallies: Tallies) -> Aggregation:
     """Put all groups in order, keep what is returned, and sum up the rest."""
-    timed = plan.grouping is not None and plan.grouping.granularity is not None
-    kept = _newest(plan, tallies) if timed else sorted(tallies, key=_place(plan))[: plan.limit]
+    kept = _kept(plan, tallies)
     groups = tuple(each.group for each in kept)
     shown = {id(each) for each in kept}
     rest = [each for each in tallies if id(each) not in shown]
@@ -198,13 +212,28 @@ def newest(plan: AggregatePlan, record_count: int, counts: Mapping[Any, int]) ->
     """The same for counted time buckets, of which there may be very many: key → count."""
     starts = sorted(key for key in counts if key is not None)[-plan.limit :]
     shown = [*starts, *([None] if None in counts else [])]
-    groups = tuple(Group(key, counts[key]) for key in shown)
+    groups = tuple(Group((key,), counts[key], labels=(None,)) for key in shown)
     return Aggregation(
         record_count,
         groups=groups,
         group_count=len(counts),
         other_count=sum(counts.values()) - sum(group.count for group in groups),
     )
+
+
+def step_start(value: float | None, width: Fraction) -> Fraction | None:
+    """The lower bound of the step that holds a number."""
+    return None if value is None else exact_number(value) // width * width
+
+
+def step_width(low: float, high: float, kind: ValueKind) -> Decimal:
+    """The least of 1, 2 and 5 times a power of ten that goes at most 20 times into the span."""
+    least = (exact_number(high) - exact_number(low)) / MOST_STEPS
+    if least == 0 or (kind is ValueKind.INTEGER and least <= 1):
+        return Decimal(1)
+    power = (Decimal(least.numerator) / Decimal(least.denominator)).adjusted() - 1
+    widths = (Decimal((0, (digit,), power + more)) for more in range(4) for digit in (1, 2, 5))
+    return next(width for width in widths if Fraction(width) >= least)
 
 
 def plain_value(point: Comparable, stored: object, kind: ValueKind) -> object:
@@ -215,22 +244,67 @@ def plain_value(point: Comparable, stored: object, kind: ValueKind) -> object:
     return int(point) if is_whole else point
 
 
-def _newest(plan: AggregatePlan, tallies: Sequence[GroupTally]) -> list[GroupTally]:
-    """The newest buckets ascending, then the null group, which does not count."""
-    buckets = sorted((t for t in tallies if t.group.key is not None), key=_start)
-    return buckets[-plan.limit :] + [t for t in tallies if t.group.key is None]
+def _kept(plan: AggregatePlan, tallies: Tallies) -> Tallies:
+    """The groups that are returned, as they are ordered."""
+    if plan.sort is not None:
+        return _sorted(plan, plan.sort, tallies)[: plan.limit]
+    if plan.time_line is None:
+        is_natural = len(plan.groupings) == 1 and plan.groupings[0].has_natural_order
+        ordered = _by_key(tallies, 0) if is_natural else sorted(tallies, key=_place(plan))
+        return ordered[: plan.limit]
+    if len(plan.groupings) == 1:
+        buckets = [t for t in _by_key(tallies, 0) if t.points[0] is not None]
+        return buckets[-plan.limit :] + [t for t in tallies if t.points[0] is None]
+    ranked = sorted(tallies, key=_place(plan))
+    kept = _by_key(ranked, plan.time_line, descending=True)[: plan.limit]
+    return _by_key(sorted(kept, key=_place(plan)), plan.time_line)
 
 
-def _start(tally: GroupTally) -> Any:
-    return tally.group.key
+def _sorted(plan: AggregatePlan, order: GroupOrder, tallies: Tallies) -> list[GroupTally]:
+    """As asked; of two groupings the time, else the first, weighs more."""
+    down = order.is_descending
+    ordered = sorted(tallies, key=_ties(plan))
+    if not order.is_by_key:
+        return _nulls_last(ordered, lambda tally: tally.rank, descending=down)
+    for number in sorted(range(len(plan.groupings)), key=lambda n: (n == plan.timed, -n)):
+        ordered = _by_key(ordered, number, descending=down)
+    return ordered
 
 
-def _place(plan: AggregatePlan) -> Any:
-    """By rank (descending, `min` ascending, nulls last), then key text, the null group last."""
+def _by_key(tallies: Tallies, number: int, *, descending: bool = False) -> list[GroupTally]:
+    return _nulls_last(tallies, lambda tally: tally.points[number], descending=descending)
+
+
+def _nulls_last(
+    tallies: Tallies, value: Callable[[GroupTally], Any], *, descending: bool
+) -> list[GroupTally]:
+    """Those of equal value stay as they stand."""
+    present = [each for each in tallies if value(each) is not None]
+    absent = [each for each in tallies if value(each) is None]
+    return sorted(present, key=value, reverse=descending) + absent
+
+
+def _place(plan: AggregatePlan) -> Callable[[GroupTally], tuple[Any, ...]]:
+    """By rank (descending, `min` ascending, nulls last), then by the keys."""
     sign = 1 if plan.metric is Metric.MIN else -1
+    ties = _ties(plan)
 
-    def place(tally: GroupTally) -> tuple[bool, Any, bool, bytes]:
-        key, rank = tally.group.key, tally.rank
-        return (rank is None, 0 if rank is None else sign * rank, key is None, orjson.dumps(key))
+    def place(tally: GroupTally) -> tuple[Any, ...]:
+        rank = tally.rank
+        return (rank is None, 0 if rank is None else sign * rank, *ties(tally))
 
     return place
+
+
+def _ties(plan: AggregatePlan) -> Callable[[GroupTally], tuple[Any, ...]]:
+    """By JSON text, times and steps by their value; the null group last."""
+    by_value = [grouping.has_natural_order for grouping in plan.groupings]
+
+    def ties(tally: GroupTally) -> tuple[Any, ...]:
+        found: list[Any] = []
+        for key, point, natural in zip(tally.group.keys, tally.points, by_value, strict=True):
+            text: Any = point if natural else orjson.dumps(key)
+            found += [key is None, text if key is not None else type(text)()]
+        return tuple(found)
+
+    return ties

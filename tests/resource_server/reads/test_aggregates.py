@@ -1,11 +1,15 @@
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from personal_server.domain.authority import ReadableSource, ReadAuthority
 from tests.resource_server.door import Door
 from tests.resource_server.journal import (
+    BANK,
     DIARY,
     LETTERS,
+    NARROW,
     client,
     furnished,
     grant,
@@ -98,6 +102,116 @@ def test_buckets_are_named_by_their_beginning(door: Door, granularity: str, key:
     assert body["groups"][0]["key"] == key
 
 
+def groups(door: Door, query: str, authority: Any = None) -> list[Any]:
+    return door.get(f"{PLACE}?{query}", authority or client()).body["groups"]
+
+
+def test_averages_and_percentiles_are_exact(door: Door) -> None:
+    asked = {name: value(door, f"metric={name}&field=word_count") for name in ("avg", "median")}
+    assert asked == {"avg": 35 / 3, "median": 10}
+    percentiles = [value(door, f"metric=p{n}&field=word_count") for n in (10, 25, 75, 99)]
+    assert percentiles == [5, 5, 20, 20]
+    assert value(door, "metric=median&field=word_count&filter[pinned]=true") == 7.5
+    assert value(door, "metric=avg&field=word_count&filter[title]=zzz") is None
+
+
+def test_groups_have_two_sides(door: Door) -> None:
+    assert groups(door, "metric=count&group_by=pinned&then_by=volume_id&limit=2") == [
+        {"key": None, "then": None, "count": 2},
+        {"key": False, "then": "v1", "count": 1},
+    ]
+    by_month = "metric=count&group_by=pinned&group_by_time=created_at&granularity=month&limit=3"
+    assert groups(door, by_month) == [
+        {"key": False, "then": "2026-02-01", "start": "2026-02-01T00:00:00+00:00", "count": 1},
+        {"key": None, "then": "2026-03-01", "start": "2026-03-01T00:00:00+00:00", "count": 1},
+        {"key": None, "then": "2026-04-01", "start": "2026-04-01T00:00:00+00:00", "count": 1},
+    ]
+
+
+def test_hours_and_weekdays_come_round_in_the_zone_asked_for(door: Door) -> None:
+    assert groups(door, f"{TIMES.partition('?')[2]}=hour_of_day&time_zone=Asia/Kolkata") == [
+        {"key": "15:00", "count": 5}
+    ]
+    assert groups(door, f"{TIMES.partition('?')[2]}=weekday&sort=value") == [
+        {"key": "wednesday", "count": 1},
+        {"key": "thursday", "count": 1},
+        {"key": "sunday", "count": 3},
+    ]
+
+
+def test_a_histogram_has_steps_of_a_number(door: Door) -> None:
+    body = door.get(f"{PLACE}?metric=count&group_by=word_count&bin=15", client()).body
+    assert (body["bin"], body["limit"]) == (15, 100)
+    assert body["groups"] == [
+        {"key": 0, "until": 15, "count": 2},
+        {"key": 15, "until": 30, "count": 1},
+        {"key": None, "until": None, "count": 2},
+    ]
+    assert door.get(f"{PLACE}?metric=count&group_by=word_count&bin=0", client()).body["bin"] == 1
+
+
+def test_groups_stand_in_the_order_asked_for(door: Door) -> None:
+    query = "metric=count&group_by=word_count&sort"
+    assert [g["key"] for g in groups(door, f"{query}=-key")] == [20, 10, 5, None]
+    assert [g["key"] for g in groups(door, f"{query}=value&limit=2")] == [10, 20]
+    assert [g["key"] for g in groups(door, f"{TIMES.partition('?')[2]}=month&sort=-key")][:2] == [
+        "2026-04-01",
+        "2026-03-01",
+    ]
+
+
+def test_words_narrow_what_is_counted(door: Door) -> None:
+    assert value(door, "metric=count&q=rain") == 3
+    assert value(door, "metric=sum&field=word_count&q=%22heavy+rain%22") == 10
+    narrow = client(stream_grant(fields=("id", "title", "created_at")))
+    assert door.get(f"{PLACE}?metric=count&q=rain", narrow).body["value"] == 2
+    blind = client(stream_grant(fields=("id", "created_at")))
+    refused = door.get(f"{PLACE}?metric=count&q=rain", blind)
+    assert (refused.code, refused.error["param"]) == ("invalid_request", "q")
+
+
+def test_a_connection_is_a_group_with_its_name(door: Door) -> None:
+    assert groups(door, "metric=count&group_by=connection_id") == [
+        {"key": DIARY, "label": "Paper diary", "count": 3},
+        {"key": LETTERS, "count": 2},
+    ]
+
+
+def test_a_package_may_ask_across_its_connections(door: Door) -> None:
+    authority = package(
+        grant(stream_grant()),
+        grant(stream_grant(instance_ids=(BANK,), fields=NARROW), grant_id="grt_2", key="banking"),
+    )
+    assert door.get(f"{PLACE}?metric=count", authority).code == "ambiguous_connection"
+    assert door.get(f"{PLACE}?metric=count&across=connections", authority).body["value"] == 6
+    body = door.get(f"{PLACE}?metric=sum&field=word_count&across=connections", authority).body
+    assert body["value"] == 35
+    assert [w["connection_id"] for w in body["meta"]["warnings"]] == [BANK]
+    nobody = door.get(f"{PLACE}?metric=sum&field=nowhere&across=connections", authority)
+    assert nobody.code == "unknown_field"
+
+
+def test_an_id_is_labelled_where_the_name_is_granted(door: Door) -> None:
+    shown = groups(door, "metric=count&group_by=volume_id", labelled(client()))
+    assert shown == [{"key": None, "count": 3}, {"key": "v1", "label": "Rain", "count": 2}]
+    hidden = labelled(client(stream_grant(fields=("id", "volume_id", "created_at"))))
+    assert groups(door, "metric=count&group_by=volume_id", hidden)[1] == {"key": "v1", "count": 2}
+
+
+def labelled(authority: ReadAuthority) -> ReadAuthority:
+    """As if the declaration said that the title of an entry is how people see its volume."""
+
+    def named(source: ReadableSource) -> ReadableSource:
+        properties = dict(source.declared.properties)
+        volume = properties["volume_id"]
+        properties["volume_id"] = replace(
+            volume, schema={**volume.schema, "x_pdpp_label_field": "title"}
+        )
+        return replace(source, declared=replace(source.declared, properties=properties))
+
+    return replace(authority, sources=tuple(named(source) for source in authority.sources))
+
+
 def test_a_single_source_is_named(door: Door) -> None:
     one = door.get(f"{PLACE}?metric=count&connection_id={LETTERS}", client()).body
     assert (one["connection_id"], one["connector_key"]) == (LETTERS, "journal")
@@ -111,18 +225,34 @@ def test_a_single_source_is_named(door: Door) -> None:
     ("query", "code", "param"),
     [
         ("", "invalid_request", "metric"),
-        ("metric=avg", "invalid_request", "metric"),
+        ("metric=mode", "invalid_request", "metric"),
         ("metric=count&field=id", "invalid_request", "field"),
         ("metric=sum", "invalid_request", "field"),
         ("metric=sum&field=title", "invalid_request", "field"),
         ("metric=sum&field=nowhere", "unknown_field", "field"),
         ("metric=count&group_by=title", "invalid_request", "group_by"),
         ("metric=count&group_by=nowhere", "unknown_field", "group_by"),
+        ("metric=avg", "invalid_request", "field"),
+        ("metric=p90&field=created_at", "invalid_request", "field"),
+        ("metric=count&then_by=pinned", "invalid_request", "then_by"),
+        ("metric=count&group_by=pinned&then_by=pinned", "invalid_request", "then_by"),
+        ("metric=count&group_by=pinned&then_by=title", "invalid_request", "then_by"),
         (
-            "metric=count&group_by=pinned&group_by_time=created_at&granularity=day",
+            "metric=count&group_by=pinned&then_by=volume_id&group_by_time=created_at",
             "invalid_request",
-            "group_by",
+            "then_by",
         ),
+        ("metric=count&bin=5", "invalid_request", "bin"),
+        ("metric=count&group_by=pinned&bin=5", "invalid_request", "bin"),
+        ("metric=count&group_by=connection_id&bin=5", "invalid_request", "bin"),
+        ("metric=count&group_by=word_count&bin=-1", "invalid_request", "bin"),
+        ("metric=count&group_by=word_count&bin=wide", "invalid_request", "bin"),
+        ("metric=count&sort=key", "invalid_request", "sort"),
+        ("metric=count&group_by=pinned&sort=name", "invalid_request", "sort"),
+        ("metric=count&q=", "invalid_request", "q"),
+        ("metric=count&q=%2E", "invalid_request", "q"),
+        ("metric=count&across=sources", "invalid_request", "across"),
+        (f"metric=count&across=connections&connection_id={DIARY}", "invalid_request", "across"),
         ("metric=count&group_by_time=created_at", "invalid_request", "granularity"),
         (
             "metric=count&group_by_time=created_at&granularity=decade",

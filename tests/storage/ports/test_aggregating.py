@@ -44,8 +44,8 @@ def test_groups_stand_by_count_then_key_the_null_group_last(store: RecordStore) 
     moods = ["b", "b", "a", None, "c", None, "a"]
     write(store, "cin_a", [note(f"n{i}", mood=mood) for i, mood in enumerate(moods)])
     write(store, "cin_b", [note("n1", mood="c"), note("n2", mood="d")])
-    found = aggregate(store, "count", grouping=Grouping("mood", ValueKind.STRING), limit=4)
-    assert [(g.key, g.count) for g in found.groups] == [("a", 2), ("b", 2), ("c", 2), (None, 2)]
+    found = aggregate(store, "count", groupings=(Grouping("mood", ValueKind.STRING),), limit=4)
+    assert [(*g.keys, g.count) for g in found.groups] == [("a", 2), ("b", 2), ("c", 2), (None, 2)]
     assert (found.group_count, found.other_count, found.record_count) == (5, 1, 9)
 
 
@@ -53,14 +53,14 @@ def test_a_repeated_hour_is_two_buckets(store: RecordStore) -> None:
     instants = ["2026-10-25T00:10:00Z", "2026-10-25T00:50:00Z", "2026-10-25T01:10:00Z"]
     write(store, "cin_a", [note(f"n{i}", at=at) for i, at in enumerate(instants)])
     by_hour = replace(AT, granularity=Granularity.HOUR, time_zone="Europe/Rome")
-    found = aggregate(store, "count", grouping=by_hour)
-    assert [(g.key, g.count) for g in found.groups] == [
+    found = aggregate(store, "count", groupings=(by_hour,))
+    assert [(*g.keys, g.count) for g in found.groups] == [
         (instant_ns("2026-10-25T00:00:00Z"), 2),
         (instant_ns("2026-10-25T01:00:00Z"), 1),
     ]
     by_day = replace(AT, granularity=Granularity.DAY, time_zone="Europe/Rome")
-    found = aggregate(store, "count", grouping=by_day)
-    assert [(g.key, g.count) for g in found.groups] == [(instant_ns("2026-10-24T22:00:00Z"), 3)]
+    found = aggregate(store, "count", groupings=(by_day,))
+    assert [(*g.keys, g.count) for g in found.groups] == [(instant_ns("2026-10-24T22:00:00Z"), 3)]
 
 
 def test_the_newest_buckets_are_kept(store: RecordStore) -> None:
@@ -68,8 +68,8 @@ def test_the_newest_buckets_are_kept(store: RecordStore) -> None:
         store, "cin_a", [note(f"n{i}", at=f"2026-0{i}-02T00:00:00Z", words=i) for i in range(1, 7)]
     )
     by_month = replace(AT, granularity=Granularity.MONTH)
-    found = aggregate(store, "sum", field="words", grouping=by_month, limit=2)
-    assert [(g.key, g.value) for g in found.groups] == [
+    found = aggregate(store, "sum", field="words", groupings=(by_month,), limit=2)
+    assert [(*g.keys, g.value) for g in found.groups] == [
         (instant_ns("2026-05-01T00:00:00Z"), 5),
         (instant_ns("2026-06-01T00:00:00Z"), 6),
     ]

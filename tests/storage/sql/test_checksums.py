@@ -148,7 +148,7 @@ def test_every_other_read_goes_on(hurt: Hurt, statement: str) -> None:
         by_time = Grouping("at", at)
         months = Grouping("at", at, Granularity.MONTH)
         for grouping in (by_time, months):
-            plan = AggregatePlan(scopes, Metric.MIN, "at", at, grouping=grouping, limit=100)
+            plan = AggregatePlan(scopes, Metric.MIN, "at", at, groupings=(grouping,), limit=100)
             assert snapshot.aggregate(plan).record_count == 8
         assert snapshot.span(RecordsPlan(scopes, span_field="at")).total == 8
         assert [row.key for row in snapshot.export("cin_a", "notes")] == sorted(OTHERS)

@@ -48,7 +48,7 @@ def plain(value: Any) -> Any:
         return [plain(each) for each in cast("Iterable[Any]", value)]
     if isinstance(value, int) and not isinstance(value, bool):
         return value if abs(value) < 2**63 else float(value)  # far from our days: to 32 µs
-    return orjson.dumps(value).decode()
+    return orjson.dumps(value, default=str).decode()
 
 
 def write_at_random(

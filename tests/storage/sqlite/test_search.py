@@ -168,7 +168,7 @@ def test_other_reads_cost_the_same_with_and_without_hidden_values(
         page = RecordsPlan(shown, order("at"), conditions=met)
         span = RecordsPlan(shown, conditions=met, span_field="at")
         total = AggregatePlan(shown, Metric.SUM, "words", ValueKind.INTEGER, met)
-        moods = AggregatePlan(shown, Metric.COUNT, grouping=Grouping("mood", ValueKind.STRING))
+        moods = AggregatePlan(shown, Metric.COUNT, groupings=(Grouping("mood", ValueKind.STRING),))
         reads: list[Read] = [
             lambda snapshot: snapshot.count(page),
             lambda snapshot: [each.row.key for each in snapshot.page(page).rows],

@@ -9,10 +9,12 @@ Source: docs/contract/resource-server.md 10.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from typing import Any
+from fractions import Fraction
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -23,15 +25,23 @@ from personal_server.domain.values import (
     Comparable,
     ValueKind,
     bound,
+    exact_number,
     exact_sum,
+    render_number,
     render_sum,
 )
 from personal_server.enforcement.plans import AggregatePlan
 from personal_server.enforcement.rows import Aggregation, Group
 from personal_server.storage.calendar import Calendar
-from personal_server.storage.meaning import GroupTally, arrange, newest
+from personal_server.storage.meaning import (
+    GroupTally,
+    arrange,
+    newest,
+    step_start,
+    step_width,
+)
 from personal_server.storage.sql.compiler import Where
-from personal_server.storage.sql.figures import count_place, extreme, plain_point
+from personal_server.storage.sql.figures import count_place, extreme, lines_with, plain_point
 from personal_server.storage.sql.layout import Column
 from personal_server.storage.sql.source_tables import Reader, ScopedSource
 
@@ -46,12 +56,41 @@ class Figures:
 
     count: int = 0
     total: Decimal = Decimal(0)
+    present: int = 0
     extreme: Comparable | None = None
     distinct: set[Comparable] = field(default_factory=set[Comparable])
+    numbers: Counter[float] = field(default_factory=Counter[float])
 
     def add(self, number: Decimal) -> None:
         """One more part of the sum."""
         self.total = exact_sum((self.total, number))
+
+    @property
+    def average(self) -> Fraction | None:
+        """The sum, shared by those that have a value."""
+        return Fraction(self.total) / self.present if self.present else None
+
+    def percentile(self, percent: int) -> float | None:
+        """The least number that so many of a hundred do not exceed."""
+        return self._at(-(-percent * self.numbers.total() // 100))
+
+    @property
+    def median(self) -> Fraction | None:
+        """The middle number, or the mean of the two in the middle."""
+        total = self.numbers.total()
+        low, high = self._at((total + 1) // 2), self._at(total // 2 + 1)
+        if low is None or high is None:
+            return None
+        return (exact_number(low) + exact_number(high)) / 2
+
+    def _at(self, place: int) -> float | None:
+        """The number at a place, counted from 1 upwards."""
+        seen = 0
+        for number in sorted(self.numbers):
+            seen += self.numbers[number]
+            if seen >= place:
+                return number
+        return None
 
 
 def measured(metric: Metric, name: str, kind: ValueKind) -> str:
@@ -61,6 +100,8 @@ def measured(metric: Metric, name: str, kind: ValueKind) -> str:
             return f", sum({name} >> 32), sum({name} & {_HALF - 1})"
         case Metric.SUM:
             return f", sum(CASE WHEN {_is_scaled(name)} THEN {_scaled(name)} END)"
+        case Metric.AVG:
+            return f", count({name}){measured(Metric.SUM, name, kind)}"
         case Metric.MIN:
             return f", min({name})"
         case Metric.MAX:
@@ -80,18 +121,26 @@ def absorb(figures: Figures, metric: Metric, count: int, values: list[Any]) -> N
     """Add a line of `measured` columns to a group."""
     figures.count += count
     match metric:
-        case Metric.SUM if len(values) == 2:
-            high, low = values
-            figures.add(Decimal((high or 0) * _HALF + (low or 0)))
-        case Metric.SUM:
-            figures.add(Decimal(values[0] or 0) / _SCALE)
-        case Metric.MIN | Metric.MAX:
+        case Metric.AVG if values:
+            figures.present += values[0]
+            figures.add(_summed(values[1:]))
+        case Metric.SUM if values:
+            figures.add(_summed(values))
+        case Metric.MIN | Metric.MAX if values:
             (value,) = values
             known = [each for each in (figures.extreme, value) if each is not None]
             pick: Any = min if metric is Metric.MIN else max
             figures.extreme = pick(known, default=None)
         case _:
             pass
+
+
+def _summed(values: Sequence[Any]) -> Decimal:
+    """A part of a sum, from its two halves or its ten-thousandths."""
+    if len(values) == 2:
+        high, low = values
+        return Decimal((high or 0) * _HALF + (low or 0))
+    return Decimal(values[0] or 0) / _SCALE
 
 
 def _scaled(name: str) -> str:
@@ -103,7 +152,7 @@ def _is_scaled(name: str) -> str:
 
 
 # Segments: how the lines of a source fall into groups --------------------------------------------
-Key = Comparable | None
+Key = tuple[Any, ...]
 FAR_SLACK_NS = 50_000.0
 # From so many lines per bucket on, a range of the index per bucket is the shorter way.
 CROWDED = 30
@@ -117,13 +166,34 @@ _USUAL_DAYS = {
 
 
 @dataclass(frozen=True, slots=True)
+class Side:
+    """One of the sides of a group: `point_of` turns what `sql` finds into its point."""
+
+    sql: str
+    point_of: Callable[[Any], Any] = lambda found: found
+
+
+@dataclass(frozen=True, slots=True)
 class Segment:
-    """Lines of one source, and how they fall into groups: `key_of` turns `sql` into the key."""
+    """Lines of one source, and how they fall into groups; without sides all are one group."""
 
     place: ScopedSource
-    sql: str
     where: Where
-    key_of: Callable[[Any], Key] = lambda found: found
+    sides: tuple[Side, ...] = ()
+
+    def key_of(self, found: Sequence[Any]) -> Key:
+        """The points of a line, which begins with what the sides find."""
+        return tuple([side.point_of(each) for side, each in zip(self.sides, found, strict=False)])
+
+    def columns(self, *more: str) -> str:
+        """What the sides find, and more."""
+        return ", ".join((*(side.sql for side in self.sides), *more))
+
+    @property
+    def by_group(self) -> str:
+        """The end of a statement that gives one line for each group."""
+        numbers = ", ".join(str(number + 1) for number in range(len(self.sides)))
+        return f" GROUP BY {numbers}" if numbers else ""
 
 
 def value_of(reader: Reader, place: ScopedSource, column: Column) -> str:
@@ -136,20 +206,54 @@ def value_of(reader: Reader, place: ScopedSource, column: Column) -> str:
     return place.compiler.whole_string(column) if has_long else name
 
 
+def field_value(reader: Reader, place: ScopedSource, name: str, kind: ValueKind) -> str:
+    """The value of a field, from its column or else from the JSON text."""
+    column = place.compiler.layout.column(name, kind)
+    if column is not None:
+        return value_of(reader, place, column)
+    return place.compiler.in_text(name, kind)
+
+
 def segments(
-    reader: Reader, place: ScopedSource, where: Where, count: int, grouping: Grouping
+    reader: Reader, place: ScopedSource, where: Where, count: int, groupings: Sequence[Grouping]
 ) -> Iterator[Segment]:
-    """All matching lines of a source, `count` of them, each in one segment."""
+    """All matching lines of a source, each in one segment.
+
+    `count` says how many they are, where ranges of an index are worth thinking of.
+    """
+    sides = [_plain_side(reader, place, grouping) for grouping in groupings]
+    timed = next((n for n, each in enumerate(groupings) if each.granularity is not None), None)
+    if timed is None:
+        yield Segment(place, where, tuple(sides))
+        return
+    for side, part in _timed_parts(reader, place, where, count, groupings[timed]):
+        yield Segment(place, part, (*sides[:timed], side, *sides[timed + 1 :]))
+
+
+def _plain_side(reader: Reader, place: ScopedSource, grouping: Grouping) -> Side:
+    """By connection, by value, or by steps of a number."""
+    if grouping.field is None:
+        return Side("NULL", _constant(place.source.connection_id))
+    if grouping.granularity is not None:
+        return Side("NULL")
+    value = field_value(reader, place, grouping.field, grouping.kind)
+    if grouping.bin_width is None:
+        return Side(value)
+    width = Fraction(grouping.bin_width)
+    return Side(value, lambda found: step_start(found, width))
+
+
+def _timed_parts(
+    reader: Reader, place: ScopedSource, where: Where, count: int, grouping: Grouping
+) -> Iterator[tuple[Side, Where]]:
     column = place.compiler.layout.column(grouping.field, grouping.kind)
-    if column is None:
-        yield Segment(place, "NULL", where)
-    elif grouping.granularity is None:
-        yield Segment(place, value_of(reader, place, column), where)
-    else:
-        calendar = Calendar(grouping.time_zone, grouping.granularity)
-        timed = _Timed(reader, place, column, where, calendar)
-        yield Segment(place, "NULL", where & Where((f"{timed.name} IS NULL",)))
-        yield from timed.segments(count, _USUAL_DAYS.get(grouping.granularity))
+    if column is None or grouping.granularity is None:
+        yield Side("NULL"), where
+        return
+    calendar = Calendar(grouping.time_zone, grouping.granularity)
+    timed = _Timed(reader, place, column, where, calendar)
+    yield Side("NULL"), where & Where((f"{timed.name} IS NULL",))
+    yield from timed.parts(count, _USUAL_DAYS.get(grouping.granularity))
 
 
 class _Timed:
@@ -166,7 +270,7 @@ class _Timed:
         self._dialect = reader.session.dialect
         self.name = f"r.{column.name}"
 
-    def segments(self, count: int, bucket_days: int | None) -> Iterator[Segment]:
+    def parts(self, count: int, bucket_days: int | None) -> Iterator[tuple[Side, Where]]:
         """By ranges of crowded buckets, or by arithmetic."""
         low = self._extreme(self._where)
         if low is None:
@@ -180,11 +284,14 @@ class _Timed:
                 return
         if is_day:
             present = self._where & Where((f"{self.name} IS NOT NULL",))
-            yield Segment(self._place, self.name, present, self._calendar.day_start)
+            yield Side(self.name, self._of_day), present
         else:
             yield from self._periods(low)
 
-    def _ranges(self, low: Any) -> Iterator[Segment]:
+    def _of_day(self, day: int) -> int:
+        return self._calendar.key(day, ValueKind.DATE)
+
+    def _ranges(self, low: Any) -> Iterator[tuple[Side, Where]]:
         """One bucket after the other; empty ones are passed over."""
         calendar, is_day = self._calendar, self._column.kind is ValueKind.DATE
         while low is not None:
@@ -192,17 +299,17 @@ class _Timed:
             start = calendar.day_start(day)
             since = calendar.first_day(day) if is_day else start
             until = calendar.next_day(day) if is_day else calendar.day_end(day)
-            yield Segment(self._place, "NULL", self._between(since, until), _constant(start))
+            yield Side("NULL", _constant(start)), self._between(since, until)
             low = self._extreme(self._from(until))
 
-    def _periods(self, low: Any) -> Iterator[Segment]:
+    def _periods(self, low: Any) -> Iterator[tuple[Side, Where]]:
         """Stretches of constant offset, their lines by the number of their local unit."""
         while low is not None:
             since, until = self._calendar.period(int(low))
-            yield self._period(int(low), since, until)
+            yield self._period(int(low), since), self._between(since, until)
             low = self._extreme(self._from(until))
 
-    def _period(self, inside_ns: int, since: int, until: int) -> Segment:
+    def _period(self, inside_ns: int, since: int) -> Side:
         """`inside_ns` is the first instant of the stretch, so that no number is negative."""
         calendar = self._calendar
         unit, offset = calendar.unit_ns, calendar.offset_ns(inside_ns)
@@ -218,7 +325,9 @@ class _Timed:
         # instants beyond 64 bits are doubles, true to some microseconds: they are not cut short
         slack = "" if -(2**63) <= inside_ns < 2**63 else f" + {FAR_SLACK_NS}"
         divided = f"CAST(({self.name} - {bound(base)}{slack}) / {bound(unit)} AS INTEGER)"
-        return Segment(self._place, divided, self._between(since, until), start)
+        if calendar.turns is not None:
+            return Side(f"{divided} % {calendar.turns}", lambda n: calendar.turn(base_unit + n))
+        return Side(divided, start)
 
     def _between(self, since: int, until: int) -> Where:
         bounds = (f"{self.name} >= ?", f"{self.name} < ?")
@@ -234,85 +343,139 @@ class _Timed:
         return extreme(self._reader, self._place, self._column, where, highest=highest)
 
 
-def _constant(start: int) -> Callable[[Any], Key]:
-    return lambda _: start
+def _constant(point: Any) -> Callable[[Any], Any]:
+    return lambda _: point
 
 
 def aggregate(reader: Reader, plan: AggregatePlan) -> Aggregation:
     """One metric over all sources, perhaps grouped."""
-    places = reader.places(plan.scopes)
-    counts = [count_place(reader, place, plan.conditions) for place in places]
-    asked = _Aggregate(reader, plan, places)
-    if plan.grouping is not None:
-        return asked.grouped(plan.grouping, counts)
-    total = sum(counts)
-    return Aggregation(total, value=total if plan.metric is Metric.COUNT else asked.alone())
+    return _Aggregate(reader, plan).answer()
+
+
+class MatchingLines(NamedTuple):
+    """A source, which of its lines match, and how many they are."""
+
+    source: ScopedSource
+    where: Where
+    records: int
 
 
 class _Aggregate:
     """One aggregate of one snapshot."""
 
-    def __init__(self, reader: Reader, plan: AggregatePlan, places: Sequence[ScopedSource]) -> None:
+    def __init__(self, reader: Reader, plan: AggregatePlan) -> None:
         self._reader = reader
         self._plan = plan
-        self._places = places
+        self._places = [self._place(each) for each in reader.places(plan.scopes)]
+        self._total = sum(place.records for place in self._places)
 
-    def alone(self) -> object:
-        """The metric over everything."""
+    def answer(self) -> Aggregation:
+        """The metric over everything, or groups in order."""
+        if self._plan.groupings:
+            return self._grouped()
+        if self._plan.metric is Metric.COUNT:
+            return Aggregation(self._total, value=self._total)
+        return Aggregation(self._total, value=self._alone())
+
+    def _place(self, source: ScopedSource) -> MatchingLines:
+        conditions = self._plan.conditions
+        where = source.matching(conditions)
+        if not self._plan.terms:
+            return MatchingLines(source, where, count_place(self._reader, source, conditions))
+        where &= lines_with(self._reader, source, self._plan.terms)
+        self._reader.recall(source, conditions)
+        found: Any = self._reader.value(source.compiler.select("count(*)", where))
+        return MatchingLines(source, where, int(found))
+
+    def _alone(self) -> object:
         if self._plan.metric is Metric.COUNT_DISTINCT:
             return self._distinct_count()
-        segments = [Segment(p, "NULL", p.matching(self._plan.conditions)) for p in self._places]
-        if self._plan.metric is Metric.SUM:
-            figures = self._figures(segments).get(None, Figures())
-            return render_sum(figures.total)
-        return self._shown_extreme(self._extreme(segments), segments, None)
+        parts = [Segment(place.source, place.where) for place in self._places]
+        if self._plan.metric in (Metric.MIN, Metric.MAX):
+            return self._shown_extreme(self._extreme(parts), parts, ())
+        return self._shown(self._figures(parts).get((), Figures()), parts, ())
 
-    def grouped(self, grouping: Grouping, counts: Sequence[int]) -> Aggregation:
+    def _grouped(self) -> Aggregation:
         """All groups, in order; stored texts are looked up for those that are returned."""
-        conditions, total = self._plan.conditions, sum(counts)
+        plan, groupings = self._plan, self._stepped()
+        ranged = not plan.terms  # else each range of the index would look for the words again
         parts = [
             segment
-            for place, count in zip(self._places, counts, strict=True)
+            for place in self._places
             for segment in segments(
-                self._reader, place, place.matching(conditions), count, grouping
+                self._reader, place.source, place.where, place.records if ranged else 0, groupings
             )
         ]
-        if grouping.granularity is not None and self._plan.metric is Metric.COUNT:
-            return newest(self._plan, total, self._counts(parts))
+        is_line = plan.time_line is not None and len(groupings) == 1 and plan.sort is None
+        if is_line and plan.metric is Metric.COUNT:
+            return newest(plan, self._total, self._counts(parts))
         figures = self._figures(parts)
-        shown = self._shown_keys(grouping, parts, figures)
-        by_shown: dict[Any, Key] = {shown[key]: key for key in figures}
-        tallies = [
-            GroupTally(Group(shown[key], each.count, self._rank(each)), self._rank(each))
-            for key, each in figures.items()
+        shown = [
+            self._shown_points(number, grouping, parts, {key[number] for key in figures})
+            for number, grouping in enumerate(groupings)
         ]
-        answer = arrange(self._plan, total, tallies)
-        groups: list[Group] = []
-        for group in answer.groups:
-            key = by_shown[group.key]
-            value = self._shown(figures[key], parts, key)
-            groups.append(replace(group, value=value))
-        return replace(answer, groups=tuple(groups))
+        by_shown: dict[Any, Key] = {}
+        tallies: list[GroupTally] = []
+        for key, each in figures.items():
+            keys = tuple(known[point] for known, point in zip(shown, key, strict=True))
+            by_shown[keys] = key
+            tallies.append(GroupTally(Group(keys, each.count), self._rank(each), key))
+        answer = arrange(plan, self._total, tallies)
+        returned = [by_shown[group.keys] for group in answer.groups]
+        labels = [
+            self._labels(number, grouping, parts, {key[number] for key in returned})
+            for number, grouping in enumerate(groupings)
+        ]
+        groups = [
+            replace(
+                group,
+                value=self._shown(figures[key], parts, key),
+                labels=tuple(known.get(point) for known, point in zip(labels, key, strict=True)),
+            )
+            for group, key in zip(answer.groups, returned, strict=True)
+        ]
+        width = next((each.bin_width for each in groupings if each.bin_width is not None), None)
+        return replace(answer, groups=tuple(groups), bin_width=width)
+
+    def _stepped(self) -> list[Grouping]:
+        """The groupings, with the width of steps that are as wide as the numbers ask for."""
+        return [
+            replace(each, bin_width=self._width(each)) if each.bin_width == 0 else each
+            for each in self._plan.groupings
+        ]
+
+    def _width(self, grouping: Grouping) -> Decimal:
+        found = (
+            extreme(self._reader, place.source, column, place.where, highest=highest)
+            for place in self._places
+            if (column := place.source.compiler.layout.column(grouping.field, grouping.kind))
+            for highest in (False, True)
+        )
+        known: list[Any] = [each for each in found if each is not None]
+        return step_width(min(known, default=0), max(known, default=0), grouping.kind)
 
     # Figures ----------------------------------------------------------------------------------
-    def _figures(self, segments: Sequence[Segment]) -> dict[Key, Figures]:
+    def _figures(self, parts: Sequence[Segment]) -> dict[Key, Figures]:
         found: dict[Key, Figures] = {}
-        for segment in segments:
+        for segment in parts:
             column = self._measured_column(segment.place)
             metrics = "" if column is None else self._measures(column)
-            what = f"{segment.sql} AS g, count(*){metrics}"
-            for key, count, *values in self._lines(segment, what, " GROUP BY 1"):
-                figures = found.setdefault(segment.key_of(key), Figures())
+            sides = len(segment.sides)
+            what = segment.columns(f"count(*){metrics}")
+            for line in self._lines(segment, what, segment.by_group):
+                count, *values = line[sides:]
+                figures = found.setdefault(segment.key_of(line), Figures())
                 absorb(figures, self._plan.metric, count, values)
             if column is not None:
                 self._complete(segment, column, found)
         return found
 
-    def _counts(self, parts: Sequence[Segment]) -> dict[Key, int]:
-        found: dict[Key, int] = {}
+    def _counts(self, parts: Sequence[Segment]) -> dict[Any, int]:
+        found: dict[Any, int] = {}
         for part in parts:
-            for unit, count in self._lines(part, f"{part.sql} AS g, count(*)", " GROUP BY 1"):
-                key = part.key_of(unit)
+            (side,) = part.sides
+            for unit, count in self._lines(part, part.columns("count(*)"), part.by_group):
+                key = side.point_of(unit)
                 found[key] = found.get(key, 0) + count
         return found
 
@@ -320,19 +483,24 @@ class _Aggregate:
         return measured(self._plan.metric, f"r.{column.name}", column.kind)
 
     def _complete(self, segment: Segment, column: Column, found: dict[Key, Figures]) -> None:
-        """What one pass of figures cannot give: odd parts of sums, and distinct values."""
-        name = f"r.{column.name}"
-        if self._plan.metric is Metric.SUM and (odd := unscaled(name, column.kind)):
-            lines = self._lines(segment, f"{segment.sql}, {name}", "", Where((odd,)))
-            for key, value in lines:
-                found[segment.key_of(key)].add(Decimal(repr(value)))
-        if self._plan.metric is Metric.COUNT_DISTINCT:
-            what = f"DISTINCT {segment.sql}, {value_of(self._reader, segment.place, column)}"
-            present = Where((f"{name} IS NOT NULL",))
-            for key, value in self._lines(segment, what, "", present):
-                found[segment.key_of(key)].distinct.add(value)
+        """What one pass of figures cannot give: odd parts of sums, distinct values, and ranks."""
+        name, metric, sides = f"r.{column.name}", self._plan.metric, len(segment.sides)
+        odd = unscaled(name, column.kind) if metric in (Metric.SUM, Metric.AVG) else None
+        if odd is not None:
+            for line in self._lines(segment, segment.columns(name), "", Where((odd,))):
+                found[segment.key_of(line)].add(Decimal(repr(line[-1])))
+        present = Where((f"{name} IS NOT NULL",))
+        if metric is Metric.COUNT_DISTINCT:
+            value = value_of(self._reader, segment.place, column)
+            for line in self._lines(segment, f"DISTINCT {segment.columns(value)}", "", present):
+                found[segment.key_of(line)].distinct.add(line[-1])
+        if metric.percent is not None:
+            by_value = replace(segment, sides=(*segment.sides, Side(name)))
+            what = by_value.columns("count(*)")
+            for line in self._lines(by_value, what, by_value.by_group, present):
+                found[segment.key_of(line)].numbers[line[sides]] += line[-1]
 
-    def _extreme(self, parts: Sequence[Segment]) -> Key:
+    def _extreme(self, parts: Sequence[Segment]) -> Any:
         highest = self._plan.metric is Metric.MAX
         found: list[Any] = []
         for part in parts:
@@ -346,13 +514,11 @@ class _Aggregate:
         parts: list[str] = []
         params: list[Any] = []
         for place in self._places:
-            column = self._measured_column(place)
+            column = self._measured_column(place.source)
             if column is not None:
-                present = Where((f"r.{column.name} IS NOT NULL",))
-                where = place.matching(self._plan.conditions) & present
-                part = place.compiler.select(
-                    f"DISTINCT {value_of(self._reader, place, column)}", where
-                )
+                where = place.where & Where((f"r.{column.name} IS NOT NULL",))
+                value = value_of(self._reader, place.source, column)
+                part = place.source.compiler.select(f"DISTINCT {value}", where)
                 parts.append(part.sql)
                 params += part.params
         if not parts:
@@ -372,68 +538,95 @@ class _Aggregate:
 
     # What is shown ----------------------------------------------------------------------------
     def _rank(self, figures: Figures) -> Any:
-        match self._plan.metric:
+        metric = self._plan.metric
+        match metric:
             case Metric.COUNT:
                 return figures.count
             case Metric.SUM:
                 return figures.total
+            case Metric.AVG:
+                return figures.average
+            case Metric.MEDIAN:
+                return figures.median
             case Metric.COUNT_DISTINCT:
                 return len(figures.distinct)
+            case _ if metric.percent is not None:
+                return figures.percentile(metric.percent)
             case _:
                 return figures.extreme
 
-    def _shown(self, figures: Figures, segments: Sequence[Segment], key: Key) -> object:
+    def _shown(self, figures: Figures, parts: Sequence[Segment], key: Key) -> object:
         """The value of a group as it is answered."""
-        match self._plan.metric:
+        metric, rank = self._plan.metric, self._rank(figures)
+        match metric:
             case Metric.COUNT:
                 return None
             case Metric.SUM:
                 return render_sum(figures.total)
+            case Metric.MIN | Metric.MAX:
+                return self._shown_extreme(rank, parts, key)
+            case _ if isinstance(rank, Fraction):
+                return render_number(rank)
             case Metric.COUNT_DISTINCT:
-                return len(figures.distinct)
+                return rank
             case _:
-                return self._shown_extreme(figures.extreme, segments, key)
+                return None if rank is None else plain_point(rank, ValueKind.NUMBER)
 
-    def _shown_extreme(self, point: Key, segments: Sequence[Segment], key: Key) -> object:
+    def _shown_extreme(self, point: Any, parts: Sequence[Segment], key: Key) -> object:
         kind, name = self._plan.field_kind, self._plan.field
         if point is None or kind is None or name is None:
             return None
         if kind is not ValueKind.INSTANT:
             return plain_point(point, kind)
         firsts: list[tuple[str, str, object]] = []
-        for segment in segments:
+        for segment in parts:
             column = self._measured_column(segment.place)
             if column is not None:
                 equal = segment.place.compiler.equal(column, point)
-                lines = self._lines(segment, f"{segment.sql}, r.k", " ORDER BY r.k", equal)
-                keys = [k for found, k in lines if segment.key_of(found) == key]
+                lines = self._lines(segment, segment.columns("r.k"), " ORDER BY r.k", equal)
+                keys = [line[-1] for line in lines if segment.key_of(line) == key]
                 firsts += self._stored(segment.place, keys[:1], name)
         if not firsts:
             return plain_point(point, kind)
         return min(firsts, key=lambda first: first[:2])[2]
 
-    def _shown_keys(
-        self, grouping: Grouping, segments: Sequence[Segment], figures: dict[Key, Figures]
-    ) -> dict[Key, object]:
-        """Keys as they are answered; instants in the text of their first record."""
-        if grouping.granularity is not None:
-            return {key: key for key in figures}
-        if grouping.kind is not ValueKind.INSTANT:
-            return {k: None if k is None else plain_point(k, grouping.kind) for k in figures}
-        firsts: dict[Key, tuple[str, str, object]] = {}
-        for segment in segments:
-            lines = self._lines(segment, f"{segment.sql}, min(r.k)", " GROUP BY 1")
-            keys = {record: key for key, record in lines if key is not None}
-            for first in self._stored(segment.place, list(keys), grouping.field):
-                key = keys[first[0]]
-                firsts[key] = min(firsts.get(key, first), first, key=lambda each: each[:2])
+    def _shown_points(
+        self, number: int, grouping: Grouping, parts: Sequence[Segment], points: Collection[Any]
+    ) -> dict[Any, object]:
+        """The keys of a side as they are answered; instants in the text of their first record."""
+        plain = {point: _shown_point(grouping, point) for point in points}
+        if grouping.granularity is not None or grouping.kind is not ValueKind.INSTANT:
+            return plain
+        name = grouping.field or ""
+        firsts: dict[Any, tuple[str, str, object]] = {}
+        for segment in parts:
+            side = segment.sides[number]
+            lines = self._lines(segment, f"{side.sql}, min(r.k)", " GROUP BY 1")
+            keys = {record: point for point, record in lines if point is not None}
+            for first in self._stored(segment.place, list(keys), name):
+                point = keys[first[0]]
+                firsts[point] = min(firsts.get(point, first), first, key=lambda each: each[:2])
+        return plain | {point: stored for point, (_, _, stored) in firsts.items()}
+
+    def _labels(
+        self, number: int, grouping: Grouping, parts: Sequence[Segment], points: Collection[Any]
+    ) -> dict[Any, str]:
+        """How people see the points of a side: as most of their records say."""
+        if grouping.label_field is None:
+            return {}
+        said: dict[Any, Counter[str]] = {point: Counter() for point in points}
+        for segment in parts:
+            place, side = segment.place, segment.sides[number]
+            label = field_value(self._reader, place, grouping.label_field, ValueKind.STRING)
+            what = f"{side.sql}, {label}, count(*)"
+            for found, text, count in self._lines(segment, what, " GROUP BY 1, 2"):
+                point = side.point_of(found)
+                if text is not None and point in said:
+                    said[point][text] += count
         return {
-            key: None
-            if key is None
-            else firsts[key][2]
-            if key in firsts
-            else plain_point(key, grouping.kind)
-            for key in figures
+            point: min(texts, key=lambda text: (-texts[text], text))
+            for point, texts in said.items()
+            if texts and point is not None
         }
 
     def _stored(
@@ -444,3 +637,9 @@ class _Aggregate:
         where = Where((f"r.k IN {listed}",), (orjson.dumps(list(keys)).decode(),))
         rows = self._reader.rows(place, where)
         return [(row.key, row.connection_id, row.data[field]) for row in rows]
+
+
+def _shown_point(grouping: Grouping, point: Any) -> object:
+    """A point as it is answered, where no stored text is: starts and turns are rendered later."""
+    is_made = grouping.field is None or grouping.granularity or grouping.bin_width is not None
+    return point if point is None or is_made else plain_point(point, grouping.kind)

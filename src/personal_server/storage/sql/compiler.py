@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import orjson
 
-from personal_server.domain.criteria import RANGES, Condition, Operator, Order
+from personal_server.domain.criteria import RANGES, Condition, Operator, Order, Term
 from personal_server.domain.search_words import tokens
 from personal_server.domain.values import (
     COMPARED_CODE_POINTS,
@@ -26,7 +26,7 @@ from personal_server.enforcement.rows import Position
 from personal_server.storage.meaning import TIME_KINDS, fold
 from personal_server.storage.sql.dialect import Dialect, Value
 from personal_server.storage.sql.layout import Column, Layout
-from personal_server.storage.sql.word_index import phrase
+from personal_server.storage.sql.word_index import all_in_any, phrase
 from personal_server.storage.sql.written_rows import FIRST_IN_TIME, WIDEST_PROBE, place_in_time
 
 # So many words of a text tell it from almost all others.
@@ -311,10 +311,9 @@ class Compiler:
         return Where((f"{found} {_SIGNS[condition.operator]} ?",), (self._bound(condition.value),))
 
     def _in_text(self, condition: Condition) -> str:
-        text = self._text()
-        if condition.kind is ValueKind.STRING and condition.operator not in RANGES:
-            return self.dialect.string_at(text, condition.field)
-        return self.dialect.comparable_at(text, condition.field, condition.kind)
+        if condition.operator in RANGES:
+            return self.dialect.comparable_at(self._text(), condition.field, condition.kind)
+        return self.in_text(condition.field, condition.kind)
 
     def _worded(self, condition: Condition, scope: Scope) -> Where:
         """An equal text has the same words: the index narrows before texts are looked at.
@@ -331,6 +330,22 @@ class Compiler:
         index, sought = f"w{self.number}", phrase(lexical.index(condition.field), words)
         asked = Where((self.dialect.matches(index),), (sought,))
         return Where((f"r.id IN (SELECT rowid FROM {index}{asked.sql})",), asked.params)  # noqa: S608
+
+    def with_words(self, scope: Scope, terms: Sequence[Term], places: Sequence[int]) -> Where:
+        """Lines that the word index finds, all terms in any of its fields at these places.
+
+        It is walked where visible records stand, and nowhere else.
+        """
+        index = f"w{self.number}"
+        asked = Where((self.dialect.matches(index),), (all_in_any(terms, places),))
+        found = asked & self.stretch(scope)
+        return Where((f"r.id IN (SELECT f.rowid FROM {index} f{found.sql})",), found.params)  # noqa: S608
+
+    def in_text(self, field: str, kind: ValueKind) -> str:
+        """The comparable of a field, from the JSON text."""
+        if kind is ValueKind.STRING:
+            return self.dialect.string_at(self._text(), field)
+        return self.dialect.comparable_at(self._text(), field, kind)
 
     def whole_string(self, column: Column) -> str:
         """The string of a column; long ones, which the column cuts, from the JSON text."""

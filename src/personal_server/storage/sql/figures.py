@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from personal_server.domain.criteria import Condition
+from personal_server.domain.criteria import Condition, Term
 from personal_server.domain.record import FieldChange, StoredRecord
 from personal_server.domain.values import Comparable, ValueKind, instant_text, render_day
 from personal_server.enforcement.plans import RecordsPlan, Scope
 from personal_server.enforcement.rows import Span, Summary
-from personal_server.storage.meaning import latest_change, plain_value, stored_text
+from personal_server.storage.meaning import (
+    granted_lexical_fields,
+    holds_terms,
+    latest_change,
+    plain_value,
+    stored_text,
+)
 from personal_server.storage.sql.compiler import Where
 from personal_server.storage.sql.layout import Column
 from personal_server.storage.sql.source_tables import Reader, ScopedSource, parse_changes
@@ -35,6 +41,27 @@ def count_place(reader: Reader, place: ScopedSource, conditions: Sequence[Condit
         return place.source.records
     found: Any = reader.value(place.compiler.select("count(*)", place.matching(conditions)))
     return int(found)
+
+
+def lines_with(reader: Reader, place: ScopedSource, terms: Sequence[Term]) -> Where:
+    """Visible lines of a source that hold every term in a granted searchable field.
+
+    By the word index, where that knows all of them; else, and where only a few keys are visible,
+    by their texts, since the index knows the hidden ones too.
+    """
+    scope, compiler = place.scope, place.compiler
+    fields = granted_lexical_fields(scope)
+    lexical = compiler.layout.lexical
+    is_known = compiler.is_indexed and set(fields) <= set(lexical)
+    if is_known and fields and scope.resources is None:
+        return compiler.with_words(scope, terms, [lexical.index(name) for name in fields])
+    found: list[int] = []
+    for line in reader.each_line(place.source, compiler.rows(place.visible())):
+        reader.session.check()
+        row = reader.whole(place.source, line)
+        if row is not None and holds_terms(row.data, fields, terms):
+            found.append(line[0])
+    return compiler.with_ids(found)
 
 
 def span(reader: Reader, plan: RecordsPlan) -> Span:

@@ -47,6 +47,14 @@ def test_what_is_no_conversation_is_reported(tmp_path: Path) -> None:
     assert skips_of(read_path(tmp_path)) == ["unknown_record_type"]
 
 
+def test_a_message_that_is_no_object_is_reported(tmp_path: Path) -> None:
+    said = [None, {"uuid": "1", "sender": "human", "text": "a"}]
+    (tmp_path / "a.json").write_text(json.dumps([{"uuid": "c", "chat_messages": said}]))
+    items = read_path(tmp_path)
+    assert [each["text"] for each in records_of(items, "messages")] == ["a"]
+    assert skips_of(items) == ["bad_record"]
+
+
 def test_conversations_are_known_behind_a_long_summary(tmp_path: Path) -> None:
     long: list[Data] = [{"uuid": "c", "name": "x", "summary": "word " * 5000, "chat_messages": []}]
     (tmp_path / "conversations.json").write_text(json.dumps(long))

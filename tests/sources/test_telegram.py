@@ -44,6 +44,25 @@ def test_one_chat_with_its_files_beside_it(tmp_path: Path) -> None:
     assert skips_of(items) == []
 
 
+def test_a_batch_of_chats_is_a_list_of_them(tmp_path: Path) -> None:
+    chats = ACCOUNT["chats"]["list"]
+    items = read_path(as_folder({"batch.json": as_json(chats)}, tmp_path / "batch"))
+    whole = read_path(as_folder({"result.json": as_json(ACCOUNT)}, tmp_path / "all"))
+    assert {key for key, _ in items} == {"telegram"}
+    assert records_of(items, "messages") == records_of(whole, "messages")
+    assert records_of(items, "chats") == records_of(whole, "chats")
+    assert sorted(skips_of(items)) == ["bad_date", *["missing_attachment"] * 2]
+
+
+def test_messages_without_their_chat_are_a_chat_called_as_the_file(tmp_path: Path) -> None:
+    items = read_path(as_folder({"Ann.json": as_json([*ADA, None])}, tmp_path))
+    assert [(each["id"], each["name"]) for each in records_of(items, "chats")] == [
+        ("named Ann", "Ann")
+    ]
+    assert [each["chat_name"] for each in records_of(items, "messages")] == ["Ann"] * 4
+    assert sorted(skips_of(items)) == ["bad_date", "bad_record", *["missing_attachment"] * 2]
+
+
 def test_one_message_has_one_id_in_the_export_of_its_chat_and_of_the_account(
     tmp_path: Path,
 ) -> None:
@@ -57,6 +76,7 @@ def test_one_message_has_one_id_in_the_export_of_its_chat_and_of_the_account(
 def test_other_objects_with_messages_are_not_chats() -> None:
     assert not is_telegram(as_json({"type": "object", "messages": [{"id": 1}]}))
     assert not is_telegram(as_json({"about": "a garden", "chats": []}))
+    assert not is_telegram(as_json([{"type": "message", "user": "U1", "ts": "1.2", "text": "hi"}]))
 
 
 def test_who_deleted_the_account_is_called_as_before(tmp_path: Path) -> None:

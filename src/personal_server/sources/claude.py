@@ -41,6 +41,7 @@ from personal_server.sources.common.source import (
     each_element,
     each_member,
     matching,
+    others_in,
     without_repeats,
 )
 from personal_server.sources.common.text import or_none
@@ -190,6 +191,7 @@ def _conversation(element: Element) -> Iterator[SourceItem]:
         },
         element.position,
     )
+    yield from others_in(element, "chat_messages")
     ids = [_message_id(conversation_id, message) for message in messages]
     known = {json_values.line(m, "uuid"): own for m, own in zip(messages, ids, strict=True)}
     previous = {after: before for before, after in dict(pairwise(ids)).items()}
@@ -278,6 +280,7 @@ def _project(element: Element) -> Iterator[SourceItem]:
         },
         element.position,
     )
+    yield from others_in(element, "docs")
     for document in json_values.objects(value, "docs"):
         content = json_values.text(document, "content")
         filename = json_values.line(document, "filename")

@@ -1,14 +1,14 @@
 """The telegram reader: chats, messages and files of Telegram Desktop's JSON.
 
 Source: the data export schema that Telegram publishes. One chat is an object with `messages`; a
-whole account has such objects in lists further inside.
+whole account has such objects in lists further inside, a batch of chats is a list of them.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import tzinfo
 from functools import partial
 from pathlib import PurePosixPath
@@ -46,7 +46,13 @@ from personal_server.sources.common.times import from_epoch, from_iso
 
 _KINDS = rb"[a-z_]+_(?:chat|group|supergroup|channel)|saved_messages|replies|verification_codes"
 _CHAT = re.compile(
-    rb'\s*\{(?=.*"type"\s*:\s*"(?:' + _KINDS + rb')")(?=.*"messages"\s*:\s*\[)', re.DOTALL
+    rb'\s*(?:\[\s*)?\{(?=.*"type"\s*:\s*"(?:' + _KINDS + rb')")(?=.*"messages"\s*:\s*\[)', re.DOTALL
+)
+# The messages of one chat without anything around them, as some programs save them.
+_MESSAGES = re.compile(
+    rb'\s*\[\s*\{(?=[^\[\]]*"type"\s*:\s*"(?:message|service)")'
+    rb'(?=.*"(?:date_unixtime|from_id|actor_id|text_entities)"\s*:)',
+    re.DOTALL,
 )
 _ACCOUNT = re.compile(rb'\s*\{\s*"about"\s*:\s*"[^"]*Telegram', re.DOTALL)
 _STRING = rb'"(?:[^"\\]|\\.)*"'
@@ -103,7 +109,7 @@ DECLARATION = declaration(
 
 
 class TelegramSource:
-    """Reads result.json of one chat or of an account, and the files beside it."""
+    """Reads result.json of one chat, of several or of an account, and the files beside it."""
 
     connector_key = "telegram"
     declaration: Data = DECLARATION
@@ -136,7 +142,7 @@ class TelegramSource:
 
 def is_telegram(head: bytes) -> bool:
     """Whether a file begins as the export of a chat or of an account."""
-    return bool(_CHAT.match(head) or _ACCOUNT.match(head))
+    return bool(_CHAT.match(head) or _ACCOUNT.match(head) or _MESSAGES.match(head))
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,12 +158,17 @@ class _TelegramChat:
 
 def _read_member(member: ExportMember, export: Export) -> Iterator[SourceItem]:
     root, people = PurePosixPath(member.name).parent, _People()
+    is_bare = _MESSAGES.match(member.head()) is not None
     chat, lead, began = _chat_of(b"", export, root), b"", False
-    for element in json_elements(member, "messages", deep=True):
+    if is_bare:
+        name = one_line(PurePosixPath(member.name).stem, 200)
+        chat = replace(chat, id=f"named {name}", name=name)
+    elements = json_elements(member, "messages", deep=True, only_named=True)
+    for element in json_elements(member) if is_bare else elements:
         if isinstance(element, Skipped):
             yield element
             continue
-        if element.lead != lead:
+        if element.lead != lead and not is_bare:
             lead, chat, began = element.lead, _chat_of(element.lead, export, root), False
         build = partial(_message_items, element, chat, people)
         for item in one_record(element.where, element.position, build):

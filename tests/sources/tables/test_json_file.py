@@ -53,6 +53,15 @@ def test_each_list_is_a_stream_and_what_stands_beside_is_named(tmp_path: Path) -
     assert skips_of(items) == ["unknown_record_type"]
 
 
+@pytest.mark.parametrize(
+    "whole", ['[{}, null, "x", 3]', '{{"made": "today", "people": [{}, null, "x", 3]}}']
+)
+def test_what_is_no_object_in_a_list_of_objects_is_named(whole: str, tmp_path: Path) -> None:
+    items = read(whole.format('{"name": "Ada"}'), tmp_path)
+    assert [each["name"] for each in records_of(items)] == ["Ada"]
+    assert [code for code in skips_of(items) if code == "bad_record"] == ["bad_record"] * 3
+
+
 def test_half_characters_deep_in_a_cell_cost_themselves_only(tmp_path: Path) -> None:
     items = read(r'[{"id": 1, "said": {"a\ud83d": ["b\udce9", 2]}}]', tmp_path)
     (row,) = records_of(items)

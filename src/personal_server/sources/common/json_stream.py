@@ -31,7 +31,11 @@ _FAULTS = {
     "truncated": "the file ends in the middle of this entry",
     "too_large": "an entry is too large",
     "unknown_record_type": "what stands beside the lists of this file is not read",
+    "no_object": "it is no object",
 }
+_CODES = {"no_object": "bad_record"}
+_NAMES = re.compile(rb"\s*+:")
+_BETWEEN = re.compile(rb",|[^\s,]+")  # what stands between the objects of a list
 _LONGEST_BEGINNING_BYTES = 4096
 _MOST_BEGINNINGS = 50
 _STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
@@ -61,14 +65,16 @@ class Element:
 
 
 def json_elements(
-    member: ExportMember, *keys: str, deep: bool = False
+    member: ExportMember, *keys: str, deep: bool = False, only_named: bool = False
 ) -> Iterator[Element | Skipped]:
     """The objects of the outermost array, or of the arrays under these keys of an outer object.
 
     `deep`: also of arrays under these keys of objects further inside.
+    `only_named`: the outermost array is looked through for those, too.
     """
+    names = frozenset(key.encode() for key in keys)
     with member.open() as stream:
-        for cut in cut_array(stream, frozenset(key.encode() for key in keys), deep=deep):
+        for cut in cut_array(stream, names, deep=deep, only_named=only_named):
             yield _element(cut, member)
 
 
@@ -76,7 +82,7 @@ def _element(cut: RawElement, member: ExportMember) -> Element | Skipped:
     if cut.raw is not None:
         return _parsed(cut.raw, member, cut.offset, decoded(cut.key), cut.lead)
     where, position = member.where(cut.offset), member.offset + cut.offset
-    return Skipped(where, cut.fault, _FAULTS[cut.fault], position)
+    return Skipped(where, _CODES.get(cut.fault, cut.fault), _FAULTS[cut.fault], position)
 
 
 def json_lists(member: ExportMember) -> Iterator[Element | Skipped]:
@@ -163,13 +169,10 @@ class RawElement:
 
 
 def cut_array(
-    stream: BinaryIO, keys: frozenset[bytes], *, deep: bool = False
+    stream: BinaryIO, keys: frozenset[bytes], *, deep: bool = False, only_named: bool = False
 ) -> Iterator[RawElement]:
-    """The objects of the outermost array, or of the arrays under these keys of an outer object.
-
-    `deep`: also of arrays under these keys of objects further inside.
-    """
-    return _Cutter(stream, keys, deep=deep).cuts()
+    """What `json_elements` cuts out of a file, as it stands there."""
+    return _Cutter(stream, keys, deep=deep, only_named=only_named).cuts()
 
 
 class _Readable(Protocol):
@@ -186,10 +189,18 @@ class _Cutter:
     Without `keys` every array of an outer object, or of an object in that, is meant.
     """
 
-    def __init__(self, stream: _Readable, keys: frozenset[bytes] | None, *, deep: bool) -> None:
+    def __init__(
+        self,
+        stream: _Readable,
+        keys: frozenset[bytes] | None,
+        *,
+        deep: bool,
+        only_named: bool = False,
+    ) -> None:
         self._stream = stream
         self._keys = keys
         self._deep = deep
+        self._takes_outermost = not only_named
         alternatives = rb"|".join(map(re.escape, sorted(keys or ())))
         self._next_array = re.compile(rb'"(' + alternatives + rb')"\s*:\s*(?=\[)')
         self._buffer = b""
@@ -206,6 +217,12 @@ class _Cutter:
         self._is_beside = False  # whether something stands beside the arrays
         self._lost = False  # whether the next beginning is being looked for
         self._damaged = False
+        # Whether the list is one of objects, so that what else stands in it is named; not yet known
+        # of one that nobody asked for by name until its first entry.
+        self._is_of_objects: bool | None = True
+        self._in_scalar = False  # whether the scan stands in the middle of another entry
+        self._is_pair = False  # whether a name came, which no entry of a list has
+        self._named_before: int = 0  # up to where other entries were named
 
     def cuts(self) -> Iterator[RawElement]:
         while self._refill():
@@ -242,8 +259,14 @@ class _Cutter:
         while not self._lost:
             for found in _TOKEN.finditer(self._buffer, self._at):
                 token, at = found.group(), found.start()
+                is_among = len(self._open) == self._within > 0
+                if is_among:
+                    yield from self._others(at)
                 if len(token) > 1:
                     self._at = found.end()
+                    if is_among:
+                        self._is_pair |= bool(_NAMES.match(self._buffer, found.end()))
+                        yield from self._other(at)
                     self._note(token)
                     continue
                 if token == b'"' and not _FOLLOWED.match(self._buffer, at):
@@ -256,8 +279,33 @@ class _Cutter:
                 if cut := self._step(token, at):
                     yield cut
             else:
+                if len(self._open) == self._within > 0:
+                    yield from self._others(len(self._buffer))
                 self._at = max(self._at, len(self._buffer))
                 return
+
+    def _others(self, end: int) -> Iterator[RawElement]:
+        """What stands between the last object of a list and a place, and is none: `null`, `3`."""
+        between = self._buffer[self._at : end]
+        for found in _BETWEEN.finditer(between):
+            if found.group() == b",":
+                self._is_pair = False
+            elif b":" in found.group():
+                self._is_pair = True
+            elif not (self._in_scalar and found.start() == 0):
+                yield from self._other(self._at + found.start())
+        if between:
+            self._in_scalar = between[-1] not in b", \t\r\n"
+
+    def _other(self, at: int) -> Iterator[RawElement]:
+        """An entry that is no object, named by itself in a list of objects.
+
+        What has a name is none: then an object around it is damaged, as its end will show.
+        """
+        self._is_of_objects = bool(self._is_of_objects)
+        if self._is_of_objects and not self._is_pair:
+            self._named_before = self._offset + at + 1
+            yield RawElement(self._offset + at, self._key, None, "no_object")
 
     def _note(self, token: bytes) -> None:
         """Remember a string outside of arrays: it may be the name of the next."""
@@ -299,6 +347,7 @@ class _Cutter:
         if bracket in b"{[":
             if bracket == b"{" and self._within and len(self._open) == self._within:
                 self._begin = at
+                self._is_of_objects = self._is_of_objects is not False
             self._open += bracket
             if bracket == b"[":
                 self._enter(at)
@@ -319,11 +368,13 @@ class _Cutter:
             named = depth in (2, 3) and self._open[:-1].count(b"{") == depth - 1
         else:
             named = (self._deep or depth == 2) and self._last in self._keys
-        if not self._within and (depth == 1 or named):
+        if not self._within and (named or (depth == 1 and self._takes_outermost)):
             self._within, self._key = depth, self._last if named else b""
             self._lead = self._buffer[max(0, at - LEAD_BYTES) : at]
             self._home = bytes(self._open)
             self._beginnings.clear()
+            self._in_scalar = self._is_pair = False
+            self._is_of_objects = None if named and self._keys is None else True
 
     def _learn(self) -> None:
         """Remember how the current object begins: its first name, and its second after a scalar."""
@@ -342,6 +393,7 @@ class _Cutter:
         self._seek(start)
         if begin >= 0 or not was_damaged:
             offset = self._offset + (begin if begin >= 0 else start - 1)
+            offset = max(offset, self._named_before)
             ended = "truncated" if self._lost else "bad_record"
             yield RawElement(offset, self._key, None, fault or ended)
 

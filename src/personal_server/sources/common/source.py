@@ -10,6 +10,7 @@ from typing import Protocol
 import orjson
 
 from personal_server.domain.source_item import Data, Skipped, SourceItem
+from personal_server.sources.common import json_values
 from personal_server.sources.common.bookmark import BOOKMARK
 from personal_server.sources.common.errors import BadRecord, MemberDamaged
 from personal_server.sources.common.export import HEAD_BYTES, Export, ExportMember
@@ -109,6 +110,14 @@ def each_element(
             yield element
         else:
             yield from one_record(element.where, element.position, partial(build, element))
+
+
+def others_in(element: Element, name: str) -> Iterator[Skipped]:
+    """A report of each entry of a list inside an element that is no object."""
+    for each in json_values.things(element.value, name):
+        if not isinstance(each, dict):
+            reason = "an entry of a list in it is no object"
+            yield Skipped(element.where, "bad_record", reason, element.position)
 
 
 def one_record(

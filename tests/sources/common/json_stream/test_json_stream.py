@@ -1,6 +1,7 @@
 import json
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -30,8 +31,28 @@ def test_a_faulty_entry_is_reported_and_the_next_one_read(tmp_path: Path) -> Non
     assert first.value == {"a": 1}
     assert isinstance(second, Skipped)
     assert second.code == "bad_record"
-    assert [type(each) for each in rest[:2]] == [Element, Element]
-    assert [each.code for each in rest[2:] if isinstance(each, Skipped)] == ["truncated"]
+    assert [type(each) for each in rest[:3]] == [Skipped, Element, Element]
+    assert [each.code for each in rest[3:] if isinstance(each, Skipped)] == ["truncated"]
+
+
+@pytest.mark.parametrize("chunk", [1, 2, 3, 5, 8, 1000])
+@pytest.mark.parametrize("keys", [(), ("named",)])
+def test_what_is_no_object_among_objects_is_named_where_it_stands(
+    keys: tuple[str, ...], chunk: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(json_stream, "CHUNK_BYTES", chunk)
+    others = (b"null", b'"a, {b}"', b"-3.5e1", b"true")
+    listed = (
+        b"[null, {}" + b"".join(b",\n " + each + b', {"a": [1, null]}' for each in others) + b"]"
+    )
+    path = tmp_path / "a.json"
+    path.write_bytes(b'{"named": ' + listed + b', "tags": ["x", 1]}' if keys else listed)
+    found = elements(path, *keys)
+    raw = path.read_bytes()
+    named = [raw[each.position :] for each in found if isinstance(each, Skipped)]
+    assert all(rest.startswith(each) for rest, each in zip(named, (b"null", *others), strict=True))
+    assert [type(each) for each in found] == [Skipped, Element] * 5
+    assert {each.code for each in found if isinstance(each, Skipped)} == {"bad_record"}
 
 
 @settings(

@@ -53,6 +53,34 @@ def test_a_row_of_words_between_others_is_no_row_of_names(tmp_path: Path) -> Non
     assert len(rows(tmp_path, content)) == 5
 
 
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [
+        (b"a,b,c\n1,x\n2\n3,y,z\n", [("1", "x"), ("2",), ("3", "y", "z")]),
+        (
+            b'"On 5 May"\n\n"Opened","52 Week Low",\n"one","two",\n"x",4\n',
+            [("one", "two"), ("x", "4")],
+        ),
+        (b"One, and two\n" + 2 * b"all of it a sentence\n", [("all of it a sentence",)] * 2),
+    ],
+)
+def test_short_rows_under_a_row_of_names_are_rows(
+    content: bytes, found: list[tuple[str, ...]], tmp_path: Path
+) -> None:
+    values = [filter(None, row.values()) for row in rows(tmp_path, content)]
+    assert [tuple(map(str, each)) for each in values] == found
+
+
+@pytest.mark.parametrize("content", [b"<a>\nx, y\nz, w\n</a>\n", b"[[1, 2],\n[3, 4],\n[5, 6]]\n"])
+def test_markup_with_commas_is_no_table_unless_it_is_called_one(
+    content: bytes, tmp_path: Path
+) -> None:
+    (tmp_path / "a.xml").write_bytes(content)
+    with pytest.raises(ExportNotRecognized):
+        read_path(tmp_path / "a.xml")
+    assert rows(tmp_path, content)
+
+
 def test_names_that_come_twice_are_told_apart(tmp_path: Path) -> None:
     content = b"Date,Amount,Amount\n2024-01-05,1,2\n2024-01-06,3,4\n"
     assert rows(tmp_path, content)[0] == {"Date": "2024-01-05", "Amount": 1, "Amount_2": 2}

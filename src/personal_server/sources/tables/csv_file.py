@@ -24,6 +24,7 @@ LONGEST_CELL_CHARS = 4 * 1024 * 1024
 MOST_LINES_BEFORE = 20
 SUFFIXES = (".csv", ".tsv", ".tab")
 _DELIMITERS = ",;\t|"
+_MARKUP = (b"<", b"{", b"[")  # how XML, HTML and JSON begin, whose commas separate no cells
 _NO_DELIMITER = "\x1f"  # of one column: what stands in no text
 _ALIKE = 0.6
 _LONGEST_NAME = 80
@@ -79,6 +80,8 @@ def form_of(head: bytes, *, is_called_table: bool) -> CsvForm | None:
     """The form that most of the first rows have, or None if they are no table."""
     charset = _WIDE.get(head[:2])
     if charset is None and b"\x00" in head:
+        return None
+    if not is_called_table and head.lstrip()[:1] in _MARKUP:
         return None
     text = head[2:].decode(charset, "replace") if charset else decoded(head)
     ends = "\r" if "\n" not in text and "\r" in text else "\n"
@@ -155,6 +158,8 @@ def _guessed(lines: Sequence[str]) -> CsvForm | None:
         [(width, count)] = widths.most_common(1) or [(0, 0)]
         if width > best[0] and count >= _ALIKE * len(rows):
             best = (width, delimiter, rows)
+    if best[1] == _NO_DELIMITER and (ragged := _ragged(lines)):
+        return ragged
     width, delimiter, rows = best
     begin = next((n for n, row in enumerate(rows) if len(row) == width), None)
     if begin is None:
@@ -164,6 +169,23 @@ def _guessed(lines: Sequence[str]) -> CsvForm | None:
         return CsvForm(delimiter, _distinct(first), before=begin)
     widest = max(len(row) for row in rows)
     return CsvForm(delimiter, tuple(f"column_{n}" for n in range(1, widest + 1)), has_header=False)
+
+
+def _ragged(lines: Sequence[str]) -> CsvForm | None:
+    """A row of names over rows of which most have some cells, and no more than it has names."""
+    found: list[CsvForm] = []
+    for delimiter in _DELIMITERS:
+        rows = _head_rows(lines, delimiter)
+        begin = next((n for n, row in enumerate(rows[:MOST_LINES_BEFORE]) if len(row) > 1), None)
+        if begin is None:
+            continue
+        names, after = rows[begin], rows[begin + 1 :]
+        named = [cell.strip() for cell in (names if names[-1].strip() else names[:-1])]
+        plain = all(n and len(n) <= _LONGEST_NAME and not _is_value(n) for n in named)
+        within = sum(1 < len(row) <= len(names) for row in after)
+        if len(named) > 1 and plain and after and within >= _ALIKE * len(after):
+            found.append(CsvForm(delimiter, _distinct(names), before=begin))
+    return max(found, key=lambda each: each.width, default=None)
 
 
 def _could_name(cells: list[str], after: list[list[str]]) -> bool:

@@ -2,7 +2,7 @@ from pathlib import Path
 
 from tests.sources.reading import read_path, records_of
 from tests.sources.specimens import SPECIMENS
-from tests.sources.specimens.files import as_zip
+from tests.sources.specimens.files import as_folder, as_zip
 
 
 def test_notes_are_read_with_tags_links_and_files(tmp_path: Path) -> None:
@@ -25,3 +25,23 @@ def test_front_matter_that_grows_without_end_is_read_in_a_moment(tmp_path: Path)
     (tmp_path / "note.md").write_text(f"---\n{front}\n---\ntext")
     (note,) = records_of(read_path(tmp_path), "notes")
     assert (note["title"], note["tags"]) == ("Bread", [])
+
+
+def test_pictures_that_no_note_speaks_of_stay_out_of_them(tmp_path: Path) -> None:
+    files = {
+        "read me.md": b"# Holidays\n\n![[best one.jpg]] and ![](Sea%20side/two.jpg)",
+        "best one.jpg": b"1",
+        "Sea side/two.jpg": b"2",
+        "IMG_1.jpg": b"3",
+        "Sea side/IMG_2.jpg": b"4",
+        "Vault/bread.md": b"# Bread",
+        "Vault/assets/loaf.png": b"5",
+        "elsewhere/IMG_3.jpg": b"6",
+    }
+    items = read_path(as_folder(files, tmp_path))
+    assert len(records_of(items, "notes")) == 2
+    assert [each["path"] for each in records_of(items, "files")] == [
+        "Sea side/two.jpg",
+        "Vault/assets/loaf.png",
+        "best one.jpg",
+    ]

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from datetime import date
+from itertools import chain
 from pathlib import PurePosixPath
 from typing import Any, cast
+from urllib.parse import unquote
 
 import yaml
 from yaml import SafeLoader
@@ -19,6 +22,7 @@ except ImportError:  # where the C library is missing
 from personal_server.domain.source_item import Data, SourceItem, SourceRecord, stable_id
 from personal_server.sources.common import json_values
 from personal_server.sources.common.attachments import is_media, kind_of, with_file
+from personal_server.sources.common.bookmark import BOOKMARK
 from personal_server.sources.common.declaration import (
     StreamForm,
     blob,
@@ -30,7 +34,7 @@ from personal_server.sources.common.declaration import (
     text,
     word,
 )
-from personal_server.sources.common.errors import BadRecord
+from personal_server.sources.common.errors import BadRecord, MemberDamaged
 from personal_server.sources.common.export import Export, ExportMember
 from personal_server.sources.common.source import (
     Claim,
@@ -108,14 +112,43 @@ class NotesSource:
     )
 
     def recognize(self, export: Export) -> Claim | None:
-        """Claim Markdown by its ending and by being text, and the media in the same export."""
+        """Claim Markdown by its ending and by being text, and the media that belong to it."""
         notes = list(matching(export, lambda head: b"\x00" not in head, *_SUFFIXES))
         media = [m for m in export.members if notes and is_media(m.name)]
-        return claim(notes + media, "it holds Markdown files")
+        return claim([*notes, *_of_notes(notes, media)], "it holds Markdown files")
 
     def read(self, export: Export, start: int = 0) -> Iterator[SourceItem]:
         """Yield each note and each file in order of their paths."""
         return beginning_at(start, each_member(export, _read_member))
+
+
+def _of_notes(notes: list[ExportMember], media: list[ExportMember]) -> Iterator[ExportMember]:
+    """The files that notes link to, and others beside them where these are no more than notes.
+
+    A note among a folder of photographs makes them no part of it.
+    """
+    linked = set(chain.from_iterable(map(_names_linked, notes))) if media else set[str]()
+    in_folder = Counter(PurePosixPath(note.name).parent for note in notes)
+    beside: dict[PurePosixPath, list[ExportMember]] = {}
+    for member in media:
+        path = PurePosixPath(member.name)
+        if path.name in linked:
+            yield member
+        elif nearest := next((each for each in path.parents if each in in_folder), None):
+            beside.setdefault(nearest, []).append(member)
+    for folder, others in beside.items():
+        if len(others) <= in_folder[folder]:
+            yield from others
+
+
+def _names_linked(note: ExportMember) -> list[str]:
+    """The names of the files that a note links to, without their folders."""
+    try:
+        BOOKMARK.looking_at(note)
+        body = decoded(note.head(LARGEST_NOTE_BYTES))
+    except (MemberDamaged, BadRecord):
+        return []
+    return [PurePosixPath(unquote(link)).name for link in _links(body)]
 
 
 def _read_member(member: ExportMember) -> Iterator[SourceItem]:

@@ -45,3 +45,16 @@ def test_the_agenda_spells_repeating_events_out(tmp_path: Path) -> None:
     titles = {slot["starts_on"]: slot["title"] for slot in records_of(items, "agenda")}
     assert titles["2024-01-12"] == "Floating, so Rome"
     assert titles["2024-02-01"] == "All day"
+
+
+def test_an_entry_of_another_kind_is_named_once_with_what_is_inside(tmp_path: Path) -> None:
+    unknown = [
+        *("BEGIN:VAVAILABILITY", "BEGIN:AVAILABLE", "SUMMARY:Office", "END:AVAILABLE"),
+        *("END:VAVAILABILITY", "BEGIN:X-NOTE", "END:X-NOTE"),
+    ]
+    event = ["BEGIN:VEVENT", "UID:1", "DTSTART:20240105T090000Z", "SUMMARY:Bake", "END:VEVENT"]
+    lines = ["BEGIN:VCALENDAR", "VERSION:2.0", *unknown, *event, "END:VCALENDAR", ""]
+    (tmp_path / "a.ics").write_bytes("\r\n".join(lines).encode())
+    items = read_path(tmp_path / "a.ics")
+    assert [each["title"] for each in records_of(items, "events")] == ["Bake"]
+    assert skips_of(items) == ["unknown_record_type"] * 2

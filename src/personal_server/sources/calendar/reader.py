@@ -225,6 +225,7 @@ class _Calendar:
         self._name = PurePosixPath(member.name).stem
         self._zone = zone
         self._own_zone: tzinfo | None = None
+        self._within = ""  # the kind of the entry around, if it is one that is not read
         self._zones: dict[str, tzinfo] = {}
         self._span = span
         self._replaced: set[Replaced] = set()
@@ -237,7 +238,20 @@ class _Calendar:
                 if piece.name:
                     yield from self._component(piece)
                 elif piece.raw is not None:
-                    self._learn(decoded(piece.raw))
+                    line = decoded(piece.raw).strip()
+                    self._learn(line)
+                    yield from self._unknown(line, piece.offset)
+
+    def _unknown(self, line: str, offset: int) -> Iterator[Skipped]:
+        """A report of an entry of another kind where it begins; what is inside it is part of it."""
+        mark, _, kind = line.upper().partition(":")
+        if mark == "BEGIN" and kind != "VCALENDAR" and not self._within:
+            self._within = kind
+            reason = "an entry of this kind is not read"
+            where, position = self._member.where(offset), self._member.offset + offset
+            yield Skipped(where, "unknown_record_type", reason, position)
+        elif mark == "END" and kind in (self._within, "VCALENDAR"):
+            self._within = ""
 
     def _survey(self) -> None:
         """Learn name and zones, and which occurrences other entries of the file replace."""

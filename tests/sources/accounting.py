@@ -104,13 +104,13 @@ def _of_json(text: str) -> int:
     if len(values) > 1:
         return len(values)
     if isinstance(values[0], list):
-        return len(values[0])
+        return len(cast("list[Any]", values[0]))
     outer = cast("dict[str, Any]", values[0])
-    inner = [each for each in outer.values() if isinstance(each, dict)]
-    held = [each for holder in (outer, *inner) for each in holder.values()]
-    lists = [e for e in held if isinstance(e, list) and any(isinstance(o, dict) for o in e)]
-    listed = sum(map(len, lists))
-    is_beside = any(not isinstance(each, dict | list) for each in held if each not in inner)
+    inner = [cast("dict[str, Any]", each) for each in outer.values() if isinstance(each, dict)]
+    held: list[Any] = [each for holder in (outer, *inner) for each in holder.values()]
+    lists = [cast("list[Any]", each) for each in held if isinstance(each, list)]
+    listed = sum(len(each) for each in lists if any(isinstance(o, dict) for o in each))
+    is_beside = any(not isinstance(each, dict | list) for each in held)
     return listed + is_beside if listed else 1  # what stands beside the lists is one
 
 

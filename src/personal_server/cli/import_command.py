@@ -509,7 +509,9 @@ _UNREAD = {
 def print_unread(rest: UnreadFiles, out: Console) -> None:
     """A line for each sort of file that was left, with what to do about it."""
     for sort, names in rest.files.items():
-        indented(f"not read: {len(names):,} × file {_UNREAD[sort]}", 2, out)
+        key = sort.removeprefix("as_")
+        alike = f"that looks like {key}: import it by itself, with `--as {key}`"
+        indented(f"not read: {len(names):,} × file {_UNREAD.get(sort, alike)}", 2, out)
         for name in names[:SHOWN_UNREAD]:
             indented(name, 4, out)
         _print_beyond(len(names) - SHOWN_UNREAD, out)

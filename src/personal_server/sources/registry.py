@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 
-from personal_server.domain.source_item import SourceItem
+from personal_server.domain.declaration import OWN_FILE_PREFIX
+from personal_server.domain.source_item import SourceItem, SourceRecord
 from personal_server.sources.apple_health.reader import AppleHealthSource
 from personal_server.sources.bank import BankSource
 from personal_server.sources.browser.reader import BrowserSource
@@ -23,10 +27,11 @@ from personal_server.sources.common.errors import (
     MemberDamaged,
 )
 from personal_server.sources.common.export import ARCHIVES, Export, ExportMember
-from personal_server.sources.common.source import Claim, SourceReader
+from personal_server.sources.common.source import SourceReader
 from personal_server.sources.contacts import ContactsSource
 from personal_server.sources.google.reader import GoogleSource
 from personal_server.sources.imessage import MessagesSource
+from personal_server.sources.likeness import Likeness, likeness_of
 from personal_server.sources.mail import MailSource
 from personal_server.sources.notes import NotesSource
 from personal_server.sources.slack import SlackSource
@@ -56,8 +61,8 @@ SOURCES: tuple[SourceReader, ...] = (
 )
 
 UNGUIDED = Guidance()
-SEE_SOURCES = "See `pdpp sources` for what can be read."
 _LOOKED_AT = 100
+_TRIED_ITEMS = 200
 _PACKED = (".zip", ".tgz", ".gz")
 _WIDE = (BOM_UTF16_LE, BOM_UTF16_BE)
 
@@ -111,16 +116,42 @@ def readings(export: Export, guidance: Guidance = UNGUIDED) -> tuple[Reading, ..
 
 
 def reading_as(export: Export, source: SourceReader, guidance: Guidance = UNGUIDED) -> Reading:
-    """Let one source read what it claims, or everything if it claims nothing by itself.
+    """Let one source read what it claims; else what looks like it; else everything.
 
-    Raises: ExportNotRecognized, if there is nothing to read.
+    Raises: ExportNotRecognized, if there is nothing to read, or nothing that it can.
     """
     if not any(member.size_bytes for member in export.members):
         raise _unrecognized(export)
     is_table = isinstance(source, TableSource)
     found = source.every_table(export) if is_table else source.recognize(export)
-    found = found or Claim(export.members, "you said so")
-    return _reading(source, export.only(found.members), found.why, guidance)
+    if found:
+        return _reading(source, export.only(found.members), found.why, guidance)
+    alike = [m for m in export.members if _likeness(m).connector_key == source.connector_key]
+    reading = _tried(source, export.only(alike or export.members), guidance)
+    if reading is None:
+        raise _not_of_kind(export, source)
+    return reading
+
+
+def _tried(source: SourceReader, export: Export, guidance: Guidance = UNGUIDED) -> Reading | None:
+    """A source's reading of what it did not claim, if it finds something. Raises: BadRecord."""
+    try:
+        reading = _reading(source, export, "you said so", guidance)
+        items = islice(reading.items(), _TRIED_ITEMS)
+        return reading if any(isinstance(item, SourceRecord) for item in items) else None
+    except (ExportError, MemberDamaged):
+        return None
+
+
+def _not_of_kind(export: Export, source: SourceReader) -> ExportError:
+    """Why a source that was asked for by name is not the one."""
+    sentence = f"`{source.connector_key}` finds nothing in it that it can read."
+    try:
+        keys = [each.source.connector_key for each in readings(export)]
+    except ExportError as refused:
+        return ExportNotRecognized(f"{sentence} {refused.sentence}", refused.next_step)
+    known = "table" if keys[0].startswith(OWN_FILE_PREFIX) else keys[0]
+    return ExportNotRecognized(sentence, f"Import it with `--as {known}`, or without `--as`.")
 
 
 def _reading(source: SourceReader, export: Export, why: str, guidance: Guidance) -> Reading:
@@ -136,8 +167,9 @@ def unread_of(export: Export, readers: Sequence[Export]) -> dict[str, list[str]]
     """The files that nobody read, by what they are.
 
     Shapes: `costly` to look at, `unreadable`, `archives` further inside, `wide` (UTF-16) or
-        `unknown`; `tables` among other things; `views` of a database of Notion that is there whole;
-        `empty`; `hidden` ones and `links`.
+        `unknown`; `as_mail` and the like, which that source reads if it is told to; `tables` among
+        other things; `views` of a database of Notion that is there whole; `empty`; `hidden` ones
+        and `links`.
     """
     named = export.path.is_dir()
     sorts: dict[str, list[str]] = {}
@@ -145,33 +177,42 @@ def unread_of(export: Export, readers: Sequence[Export]) -> dict[str, list[str]]
     for member in export.without(readers):
         own_import = member.name.lower().endswith(ARCHIVES) and named and "/" not in member.name
         if not own_import:
-            sort = _sort_of(member) if member.size_bytes else "empty"
+            sort = _sort_of(member, export) if member.size_bytes else "empty"
             sorts.setdefault("views" if member.name in views else sort, []).append(member.name)
     for sort, name in export.passed_by:
         sorts.setdefault(sort, []).append(name)
     return sorts
 
 
-def _sort_of(member: ExportMember) -> str:
+def _sort_of(member: ExportMember, export: Export) -> str:
     """Why nobody read a file."""
-    try:
-        BOOKMARK.looking_at(member)
-        head = member.head()
-    except BadRecord:
+    if _is_costly(member):
         return "costly"
-    except MemberDamaged:
-        head = b""
+    head = _head(member)
     if member.suffix in _PACKED:
         return "archives"
     if could_be_table(head) if member.suffix in SUFFIXES else looks_like_table(head):
         return "tables"
-    return "wide" if head.startswith(_WIDE) else "unknown" if head else "unreadable"
+    if head.startswith(_WIDE) or not head:
+        return "wide" if head else "unreadable"
+    key = likeness_of(head).connector_key
+    likely = key not in (None, "table") and _works_as(str(key), export.only([member]))
+    return f"as_{key}" if likely else "unknown"
+
+
+def _is_costly(member: ExportMember) -> bool:
+    """Whether looking at a file ended the reader before."""
+    try:
+        BOOKMARK.looking_at(member)
+    except BadRecord:
+        return True
+    return False
 
 
 def _unrecognized(export: Export) -> ExportError:
     """Why no source took an export, as far as a look at it tells, and what its owner can do."""
     filled = [member for member in export.members if member.size_bytes]
-    if filled and all(_sort_of(member) == "costly" for member in filled):
+    if filled and all(map(_is_costly, filled)):
         return ExportTooCostly(
             "Telling what it is takes more time or memory than any export should.",
             "Get it anew, or in another form.",
@@ -196,47 +237,38 @@ def _unrecognized(export: Export) -> ExportError:
         sentence = "Some of its files are tables, beside others that no source knows."
         next_step = "Import the tables with `--as table`."
     else:
-        sentence, next_step = _unknown(heads[0])
+        sentence, next_step = _likenesses(export, filled[:_LOOKED_AT])
     return ExportNotRecognized(sentence, next_step)
 
 
-# What begins so, and what can be done with it.
-_KNOWN = (
-    (b"%PDF", "It is a PDF", "Look for an export as CSV, OFX or JSON where it came from."),
-    (b"\x89PNG", "It is a picture", "Pictures come in with the mails and chats they belong to."),
-    (
-        b"\xff\xd8\xff",
-        "It is a picture",
-        "Pictures come in with the mails and chats they belong to.",
-    ),
-    (
-        b"\xd0\xcf\x11\xe0",
-        "It is a document of Office",
-        "Save a sheet as CSV (UTF-8), and import that.",
-    ),
-)
+def _likenesses(export: Export, members: Sequence[ExportMember]) -> tuple[str, str]:
+    """What the files look like that most of them do, and the `--as` that was tried and works."""
+    looks = [_likeness(member) for member in members]
+    counted = Counter(looks)
+    most = max(looks, key=lambda each: (each.connector_key is not None, counted[each]))
+    sentence, next_step = most.sentence, most.next_step
+    if counted[most] < len(members):
+        sentence = f"Of its files, {counted[most]} of {len(members)}: {sentence}"
+    alike = export.only(m for m, look in zip(members, looks, strict=True) if look == most)
+    if most.connector_key and _works_as(most.connector_key, alike):
+        next_step = f"Import it with `--as {most.connector_key}`, which reads it."
+    return sentence, next_step
 
 
-def _unknown(head: bytes) -> tuple[str, str]:
-    """What a file is that no source knows, and what works."""
-    known = next(((what, step) for mark, what, step in _KNOWN if head.startswith(mark)), None)
-    if known:
-        return f"{known[0]}, which no source reads.", known[1]
-    if head.lstrip().startswith((b"{", b"[")):
-        return (
-            "It is JSON without any object, or none that can be read.",
-            "A list of objects, or one object a line, can be read: save it so, and import that.",
-        )
-    if could_be_table(head):
-        return (
-            "It is text of a form that no source knows.",
-            f"{SEE_SOURCES} `--as table` reads it row by row.",
-        )
-    return "It is neither text nor anything that a source knows.", SEE_SOURCES
+def _works_as(connector_key: str, export: Export) -> bool:
+    """Whether a source that did not claim files finds something in them all the same."""
+    source = source_named(connector_key)
+    with suppress(BadRecord):
+        return source is not None and _tried(source, export) is not None
+    return False
+
+
+def _likeness(member: ExportMember) -> Likeness:
+    return likeness_of(_head(member))
 
 
 def _head(member: ExportMember) -> bytes:
     try:
         return member.head()
-    except MemberDamaged:
+    except (BadRecord, MemberDamaged):
         return b""

@@ -201,6 +201,13 @@ def looks_like_chat(head: bytes) -> bool:
     return any(_AUTHOR.match(said) or _NOTICE.search(said) for said in begun)
 
 
+def holds_messages(head: bytes) -> bool:
+    """Whether several lines begin messages, whatever stands between and before them."""
+    lines = [_clean(line) for line in decoded(head).splitlines()]
+    form = next(filter(None, map(_form_of, lines)), None)
+    return form is not None and sum(form.match(line) is not None for line in lines) > 1
+
+
 @dataclass(frozen=True, slots=True)
 class _LineForm:
     """How the lines of one chat begin: its order of date and time, and what ends them."""

@@ -62,12 +62,13 @@ def test_a_source_of_no_such_name_stops_before_anything_is_read(
     assert machine.count() == 0
 
 
-def test_another_kind_than_named_says_that_nothing_was_found(
-    machine: Machine, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_another_kind_than_named_is_refused_with_the_one_it_is(
+    machine: Machine, tmp_path: Path
 ) -> None:
-    (tmp_path / "letter.txt").write_text("Dear Sir")
-    run_app(machine.app, ["import", str(tmp_path / "letter.txt"), "--as", "calendar"])
-    assert "Nothing of this kind" in capsys.readouterr().out
+    (tmp_path / "Inbox").write_bytes(MAIL)
+    code, printed = machine.run("import", tmp_path / "Inbox", "--as", "calendar")
+    assert (code, printed["error"]["code"]) == (65, "export_not_recognized")
+    assert "`--as mail`" in printed["error"]["next_step"]
 
 
 @pytest.mark.parametrize("guess", [("--key", "shoe"), ("--time", "name")])
@@ -121,7 +122,8 @@ def test_a_damaged_file_that_nobody_knows_ends_with_the_code_of_damage(
         ({"a.csv": b"a,b\n1,2\n", "b": b"\x00", "c": b"\x01"}, "--as table"),
         ({"a.pdf": b"%PDF-1.4"}, "PDF"),
         ({"a.json": b"[1,\n2]"}, "JSON"),
-        ({"letter.txt": b"Dear Sir"}, "--as table"),
+        ({"letter.txt": b"Dear Sir\nbread and salt\n"}, "--as table"),
+        ({"letter.txt": b"Dear Sir"}, "pdpp sources"),  # names of columns, and no row
     ],
 )
 def test_what_nobody_knows_is_refused_with_what_to_do(

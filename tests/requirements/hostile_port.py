@@ -93,6 +93,9 @@ class HostilePort:
         draw = self.draw
         if path[:2] == ("v1", "search"):
             return hostile.page(draw, [hostile.hit(draw) for _ in range(draw.randrange(30))])
+        if path[-1] == "timeline":
+            entries = [hostile.row(draw) for _ in range(draw.randrange(30))]
+            return hostile.page(draw, [row | {"object": "timeline_entry"} for row in entries])
         if path[-1] == "records":
             return hostile.page(draw, [hostile.row(draw) for _ in range(draw.randrange(30))])
         if path[-1] == "aggregate":

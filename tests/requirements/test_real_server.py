@@ -89,8 +89,10 @@ LONG_READS: tuple[tuple[str, Json], ...] = (
     ("query_records", {"stream": "messages"}),
     ("query_records", {"stream": "messages", "limit": 40, "fields": ["subject", "body"]}),
     ("query_records", {"stream": "messages", "changes_since": "beginning", "limit": 60}),
+    ("query_records", {"limit": 20}),
+    ("query_records", {"since": "2020-01-01", "order": "asc", "limit": 9}),
     ("search", {"query": "invoice"}),
-    ("search", {"query": "invoice", "limit": 60}),
+    ("search", {"query": "invoice", "since": "2020-01-01", "limit": 60}),
 )
 
 

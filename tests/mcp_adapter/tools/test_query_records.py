@@ -73,3 +73,109 @@ async def test_count_cursor_and_ids_stand_in_both_faces_of_every_page() -> None:
 
 def blocks(text: str) -> list[str]:
     return [line for line in text.split("\n") if line.startswith("[")]
+
+
+def entry(key: str, **data: str) -> dict[str, object]:
+    return {
+        "object": "timeline_entry",
+        "id": key,
+        "record_id": key,
+        "stream": "messages",
+        "data": {"at": "2026-01-01T10:00:00Z", **data},
+        "connection_id": "cin_a",
+        "connector_key": "gmail",
+    }
+
+
+async def test_without_a_stream_it_is_a_page_of_the_time_line() -> None:
+    rs = world()
+    rows = [entry("m1", title="Lunch"), entry("m2", preview="see you " * 25)]
+    rs.script = lambda _: Answer(200, {"data": rows, "has_more": True, "next_cursor": "c2"})
+    asked = {"since": "2026-01-01", "until": "2026-01-02", "order": "asc", "limit": 2}
+    outcome = await ask(rs, "query_records", asked, is_ours=True)
+    [request] = rs.requests
+    assert request.path == ("v1", "timeline")
+    sent = {name: value for name, value in request.query if not name.endswith("_chars")}
+    assert sent == {"since": "2026-01-01", "until": "2026-01-02", "order": "asc", "limit": "2"}
+    head = outcome.text.split("\n")[0]
+    assert head.startswith("query_records: records=2; timeline=asc; has_more=true;")
+    assert "cin_a/messages:m1" in outcome.text
+    assert "Lunch" in outcome.text
+    assert "see you see you" in outcome.text
+    assert outcome.structured["content_ladder"] == []
+    [following] = outcome.structured["next"]
+    assert following["arguments"] == {**asked, "cursor": "c2"}
+
+
+async def test_an_entry_that_is_cut_leads_on_by_its_id_alone() -> None:
+    rs = world()
+    rows = [entry("m1", preview="see you " * 5_000)]
+    rs.script = lambda _: Answer(200, {"data": rows, "has_more": False})
+    outcome = await ask(rs, "query_records", {}, is_ours=True)
+    assert outcome.structured["content_ladder"] == []
+    assert "read_record_field" not in outcome.text
+    assert len(outcome.text) < 25_000
+
+
+@pytest.mark.parametrize(
+    "name_and_value",
+    [
+        ("fields", ["subject"]),
+        ("view", "summary"),
+        ("filter", {"a": 1}),
+        ("sort", "-a"),
+        ("count", "exact"),
+        ("expand", ["attachments"]),
+        ("expand_limit", {"attachments": 1}),
+        ("changes_since", "now"),
+    ],
+)
+async def test_what_is_of_one_stream_needs_its_name(name_and_value: tuple[str, object]) -> None:
+    rs = world()
+    asked = dict([name_and_value])
+    error = (await ask(rs, "query_records", asked, is_ours=True)).structured["error"]
+    assert (error["code"], error["param"]) == ("invalid_arguments", "stream")
+    assert error["next_call"] == {"tool": "schema", "arguments": {}}
+    assert rs.requests == []
+
+
+@pytest.mark.parametrize(
+    ("tool", "asked", "param"),
+    [
+        ("query_records", {}, "stream"),
+        ("query_records", {"since": "2026-01-01"}, "stream"),
+        ("query_records", {"stream": "messages", "since": "2026-01-01"}, "since"),
+        ("query_records", {"stream": "messages", "until": "2026-01-01"}, "until"),
+        ("query_records", {"stream": "messages", "changes_since": "now"}, "changes_since"),
+        ("search", {"query": "words", "since": "2026-01-01"}, "since"),
+        ("search", {"query": "words", "until": "2026-01-01"}, "until"),
+    ],
+)
+async def test_what_a_server_does_not_name_is_refused_without_a_call(
+    tool: str, asked: dict[str, object], param: str
+) -> None:
+    rs = world()
+    error = (await ask(rs, tool, asked)).structured["error"]
+    assert (error["code"], error["param"]) == ("invalid_arguments", param)
+    assert error["next_call"]["tool"] == "schema"
+    assert rs.requests == []
+
+
+async def test_a_date_as_bookmark_reaches_every_server() -> None:
+    rs = world()
+    await ask(rs, "query_records", {"stream": "messages", "changes_since": "2026-01-01"})
+    [request] = rs.requests
+    assert request.values("changes_since") == ["2026-01-01"]
+
+
+@pytest.mark.parametrize("tool", ["query_records", "search"])
+async def test_a_range_of_time_goes_beside_a_stream(tool: str) -> None:
+    rs = world()
+    scope = {"stream": "messages"} if tool == "query_records" else {"query": "words"}
+    times = {"since": "2026-01-01", "until": "2026-02-01"}
+    await ask(rs, tool, {**scope, **times}, is_ours=True)
+    [request] = rs.requests
+    assert {name: request.values(name) for name in times} == {
+        "since": ["2026-01-01"],
+        "until": ["2026-02-01"],
+    }

@@ -79,7 +79,9 @@ class RowItem:
     def at(self, measure: Measure) -> Block:
         """The record with its sub-records."""
         shown, cuts = cut_members(self.payload, measure)
-        ladder = [ladder_entry(self.call, self.holder, cut) for cut in cuts]
+        # an entry of the time line is a preview by itself: its id leads to the record
+        is_entry = self.row.get("object") == "timeline_entry"
+        ladder = [] if is_entry else [ladder_entry(self.call, self.holder, cut) for cut in cuts]
         lines = [f"[{self.number}] {self.holder.id}", *_payload_lines(self.row, shown)]
         lines += map(ladder_line, ladder)
         edited = _with_payload(self.row, shown)

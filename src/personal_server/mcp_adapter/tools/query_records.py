@@ -1,4 +1,4 @@
-"""query_records: one page of one stream.
+"""query_records: one page of one stream, or of the time line of all.
 
 Source: docs/contract/mcp-adapter.md 10.2.
 """
@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+from personal_server.domain.read_capabilities import ReadCapability
 from personal_server.mcp_adapter.arguments import (
     Arguments,
     filter_query,
@@ -26,7 +27,26 @@ from personal_server.mcp_adapter.tools.pages import PageRead, RecordPage, ShownP
 from personal_server.rs_client.json_values import Json
 from personal_server.rs_client.port import Query
 
-PLAIN_NAMES = ("cursor", "view", "sort", "order", "count", "changes_since", "connection_id")
+OF_ONE_STREAM = (
+    "fields",
+    "view",
+    "filter",
+    "sort",
+    "count",
+    "expand",
+    "expand_limit",
+    "changes_since",
+)
+PLAIN_NAMES = (
+    "cursor",
+    "view",
+    *("since", "until"),
+    "sort",
+    "order",
+    "count",
+    "changes_since",
+    "connection_id",
+)
 UNTRUSTED = ("/data/data/*/data", "/data/data/*/expanded")
 
 
@@ -37,7 +57,10 @@ async def query_records(call: ToolCall, raw: Mapping[str, Any] | None) -> Outcom
     """
     arguments, query = parse_arguments("query_records", raw, check_shape)
     await require_operators(call, arguments)
-    stream, connection = arguments["stream"], arguments.get("connection_id")
+    stream, connection = arguments.get("stream"), arguments.get("connection_id")
+    await _require_capabilities(call, arguments)
+    if stream is None:
+        return await _read_timeline(call, arguments, query)
     declared = await pass_expand_gate(call, arguments, stream, connection)
     scope = RecordPlace(stream, connection, declared)
 
@@ -49,11 +72,48 @@ async def query_records(call: ToolCall, raw: Mapping[str, Any] | None) -> Outcom
     return await read_page(call, arguments, PageRead(path, query, item, render))
 
 
+async def _read_timeline(call: ToolCall, arguments: Arguments, query: Query) -> Outcome:
+    scope = RecordPlace("", arguments.get("connection_id"))
+
+    def item(row: Json, number: int) -> RowItem:
+        return RowItem(call, row, scope, str(number))
+
+    render = partial(_render, call, arguments)
+    return await read_page(call, arguments, PageRead(("v1", "timeline"), query, item, render))
+
+
+async def _require_capabilities(call: ToolCall, arguments: Arguments) -> None:
+    stream = arguments.get("stream")
+    if stream is None:
+        if not await call.takes(ReadCapability.TIMELINE):
+            raise _needs_stream("query_records needs `stream`.")
+        return
+    for name in ("since", "until"):
+        if name in arguments:
+            await call.require(ReadCapability.TIMES, name, stream=stream)
+    if arguments.get("changes_since") == "now":
+        await call.require(ReadCapability.CHANGES_INSTANT, "changes_since", stream=stream)
+
+
+def _needs_stream(message: str) -> ToolError:
+    return ToolError(
+        "invalid_arguments",
+        message,
+        param="stream",
+        expected="a non-empty string",
+        next_call=NextCall("schema", {}),
+    )
+
+
 def check_shape(arguments: Arguments) -> Query:
     """The shape checks of this tool, in their order, and the parameters that pass them.
 
     Raises: ToolError invalid_arguments, invalid_filter, invalid_expand.
     """
+    if "stream" not in arguments:
+        for name in OF_ONE_STREAM:
+            if name in arguments:
+                raise _needs_stream(f"`{name}` needs `stream`; the time line of all takes none.")
     if "fields" in arguments and "view" in arguments:
         raise ToolError(
             "invalid_arguments",
@@ -69,7 +129,9 @@ def check_shape(arguments: Arguments) -> Query:
 def _render(call: ToolCall, arguments: Arguments, shown: ShownPage) -> Outcome:
     page = shown.page
     following = _next_calls(arguments, page)
-    facts = [f"records={len(shown.blocks)}", *page.facts]
+    stream = arguments.get("stream")
+    line = [] if stream else [text.fact("timeline", arguments.get("order", "desc"))]
+    facts = [f"records={len(shown.blocks)}", *line, *page.facts]
     ladder = shown.ladder
     return Outcome(
         structured={
@@ -81,7 +143,7 @@ def _render(call: ToolCall, arguments: Arguments, shown: ShownPage) -> Outcome:
             "notice": text.NOTICE,
         },
         text=text.joined(
-            [text.head_line("query_records", arguments["stream"], facts, shown.first_id)],
+            [text.head_line("query_records", stream, facts, shown.first_id)],
             page.notes,
             text.fenced(shown.lines, call.nonce),
             text.next_lines(following),
@@ -98,7 +160,7 @@ def _next_calls(arguments: Arguments, page: RecordPage) -> list[NextCall]:
     """The next page, or the call that resumes a change feed."""
     if page.cursor is not None:
         return [NextCall("query_records", {**arguments, "cursor": page.cursor}, "next page")]
-    if page.bookmark is None:
+    if page.bookmark is None or "stream" not in arguments:
         return []
     later = {**without(arguments, "cursor"), "changes_since": page.bookmark}
     return [NextCall("query_records", later, "changes after this point")]

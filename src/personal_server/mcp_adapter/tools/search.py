@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+from personal_server.domain.read_capabilities import ReadCapability
 from personal_server.mcp_adapter import contract
 from personal_server.mcp_adapter.arguments import (
     Arguments,
@@ -55,6 +56,9 @@ async def search(call: ToolCall, raw: Mapping[str, Any] | None) -> Outcome:
     """
     arguments, query = parse_arguments("search", raw, check_shape)
     await require_operators(call, arguments)
+    for name in ("since", "until"):
+        if name in arguments:
+            await call.require(ReadCapability.TIMES, name)
     streams = arguments.get("streams", ())
     scope = RecordPlace(streams[0] if len(streams) == 1 else "", arguments.get("connection_id"))
 
@@ -84,7 +88,7 @@ def check_shape(arguments: Arguments) -> Query:
         )
     conditions = filter_query(arguments)
     streams = tuple(("streams", name) for name in arguments.get("streams", ()))
-    plain = given_parameters(arguments, "cursor", "connection_id")
+    plain = given_parameters(arguments, "since", "until", "cursor", "connection_id")
     return (("q", words), *streams, *plain, *conditions)
 
 

@@ -215,13 +215,20 @@ class MemoryStore:
             if each.mark == mark and since <= each.at <= until
         ]
 
-    def thread_records(
-        self, connection_id: str, stream: str, thread: str, after: str, limit: int
+    def records_holding(
+        self, connection_id: str, stream: str, field: str, value: str, after: str, limit: int
     ) -> list[StoredRecord]:
         """See the port."""
         rows = self._state.rows.get((connection_id, stream), {})
-        of_thread = [key for key, row in rows.items() if row.data.get("thread_id") == thread]
-        return [rows[key] for key in sorted(of_thread) if key > after][:limit]
+        holding = [key for key, row in rows.items() if row.data.get(field) == value]
+        return [rows[key] for key in sorted(holding) if key > after][:limit]
+
+    def records_named(
+        self, connection_id: str, stream: str, keys: Sequence[str]
+    ) -> list[StoredRecord]:
+        """See the port."""
+        rows = self._state.rows.get((connection_id, stream), {})
+        return [rows[key] for key in {*keys} & rows.keys()]
 
     def leave_thread_marks(
         self, connection_id: str, stream: str, marks: Iterable[ThreadMark]

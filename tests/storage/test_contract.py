@@ -253,6 +253,23 @@ def test_an_erased_connection_is_gone_and_numbers_go_on(store: RecordStore) -> N
         assert snapshot.horizon == 3
 
 
+def test_stored_records_are_found_by_key_and_by_a_field_that_is_grouped_by(
+    store: RecordStore,
+) -> None:
+    moods = {"n1": "calm", "n2": "sad", "n3": "calm", "n4": "calm"}
+    write(store, "cin_a", [note(key, mood=mood) for key, mood in moods.items()])
+    write(store, "cin_b", [note("n9", mood="calm")])
+
+    def calm(after: str, limit: int) -> list[str]:
+        found = store.records_holding("cin_a", "notes", "mood", "calm", after, limit)
+        return [row.key for row in found]
+
+    assert (calm("", 2), calm("n3", 2), calm("n4", 2)) == (["n1", "n3"], ["n4"], [])
+    named = store.records_named("cin_a", "notes", ["n2", "n9", "n1"])
+    assert {row.key: row.data["mood"] for row in named} == {"n1": "calm", "n2": "sad"}
+    assert store.records_named("cin_a", "files", ["n1"]) == []
+
+
 def test_thread_marks_are_found_where_they_were_left_and_go_with_their_stream(
     store: RecordStore,
 ) -> None:

@@ -101,7 +101,7 @@ class BatchThreads:
 
     def _held(self, thread: str, after: str) -> list[StoredRecord]:
         place = (self._connection_id, self._stream.name)
-        return self._store.thread_records(*place, thread, after, MOVED_AT_ONCE)
+        return self._store.records_holding(*place, FIELD, thread, after, MOVED_AT_ONCE)
 
 
 def _renaming(thread: str) -> str:

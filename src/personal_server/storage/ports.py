@@ -508,6 +508,25 @@ class BlobStore(Protocol):
         ...
 
 
+class StoredRecords(Protocol):
+    """Records as they stand, for whoever writes them again; damaged ones are left out.
+
+    Nothing of them leaves the server: reads of them are authorized, and these are not.
+    """
+
+    def records_holding(
+        self, connection_id: str, stream: str, field: str, value: str, after: str, limit: int
+    ) -> list[StoredRecord]:
+        """Those whose field, which is grouped by, is that string; by key, behind a key."""
+        ...
+
+    def records_named(
+        self, connection_id: str, stream: str, keys: Sequence[str]
+    ) -> list[StoredRecord]:
+        """Those with these keys."""
+        ...
+
+
 class ThreadStore(Protocol):
     """The marks by which records find their threads (`domain.source_item.ThreadLinks`)."""
 
@@ -515,12 +534,6 @@ class ThreadStore(Protocol):
         self, connection_id: str, stream: str, wanted: Iterable[tuple[str, int, int]]
     ) -> list[ThreadMark]:
         """Those of these marks that were left between two instants each, both inclusive."""
-        ...
-
-    def thread_records(
-        self, connection_id: str, stream: str, thread: str, after: str, limit: int
-    ) -> list[StoredRecord]:
-        """The records of a thread behind a key, by key."""
         ...
 
     def leave_thread_marks(
@@ -573,6 +586,7 @@ class RecordStore(
     RecordWriter,
     CollectorStore,
     BlobStore,
+    StoredRecords,
     ThreadStore,
     ServerStore,
     RebuildStore,

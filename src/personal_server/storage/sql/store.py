@@ -52,6 +52,7 @@ from personal_server.storage.sql.source_tables import (
     find_source,
 )
 from personal_server.storage.sql.statements import insert, select
+from personal_server.storage.sql.stored_records import StoredRecordsPart
 from personal_server.storage.sql.thread_marks import ThreadMarksPart
 from personal_server.storage.sql.writes import RecordsPart
 
@@ -222,7 +223,13 @@ class SqlSnapshot(Reader):
 
 
 class SqlRecordStore(
-    RecordsPart, CatalogPart, CollectorsPart, BlobsPart, ServerPart, ThreadMarksPart
+    RecordsPart,
+    CatalogPart,
+    CollectorsPart,
+    BlobsPart,
+    ServerPart,
+    StoredRecordsPart,
+    ThreadMarksPart,
 ):
     """Everything of one subject in one database."""
 

@@ -5,6 +5,7 @@ Few of them break a rule: they nest, repeat or leave open what real exports hold
 
 from __future__ import annotations
 
+import base64
 import io
 import json
 import sqlite3
@@ -14,6 +15,8 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+
+from bench.hostile_attachments import ATTACHED
 
 MB = 1024 * 1024
 
@@ -252,7 +255,8 @@ def _many_entries() -> bytes:
 
 def hostile_files() -> Sequence[HostileFile]:
     """All of them, in the order of their sources."""
-    return [*_MAILS, *_CALENDARS, *_CONTACTS, *_STATEMENTS, *_NOTES, *_CHATS, *_TABLES, *_OTHERS]
+    read = [*_MAILS, *_CALENDARS, *_CONTACTS, *_STATEMENTS, *_NOTES, *_CHATS, *_TABLES, *_OTHERS]
+    return read + [_mail_with(name, file, content) for name, file, content in ATTACHED]
 
 
 _MAILS = [
@@ -492,3 +496,23 @@ _OTHERS = [
     _whole("noise.bin", lambda: bytes(range(256)) * 40_000),
     _whole("zeroes.csv", lambda: bytes(20 * MB)),
 ]
+
+
+# Files that come with a mail: their text is read when the mail is stored.
+def _mail_with(name: str, filename: str, content: Callable[[], bytes]) -> HostileFile:
+    """A mailbox: a good message, one with the file between two good ones, a good message."""
+
+    def whole() -> bytes:
+        parts = [("good1.txt", b"good"), (filename, content()), ("good2.txt", b"good")]
+        inner = b"".join(
+            f'--b\nContent-Type: application/octet-stream; name="{each}"\n'
+            "Content-Transfer-Encoding: base64\n\n".encode()
+            + base64.encodebytes(body)
+            for each, body in parts
+        )
+        head = b'Subject: bad\nContent-Type: multipart/mixed; boundary="b"\n\n'
+        return (
+            _letter(1) + _FROM + b"From: bad@x.example\n" + head + inner + b"--b--\n\n" + _letter(2)
+        )
+
+    return HostileFile(f"attached {name}.mbox", whole, 5)

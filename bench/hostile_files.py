@@ -50,6 +50,9 @@ class Outcome:
         """What was left out, by its codes, or the refusal of the whole path."""
         found = {each["code"]: each["count"] for one in self.imports for each in one["skipped"]}
         words = [f"{code} {count}" for code, count in found.items()]
+        listed = (stream for each in self.imports for stream in each["streams"].values())
+        texts = (each.get("texts", {}).items() for each in listed)
+        words += [f"{state} {count}" for each in texts for state, count in each if state != "read"]
         words += [sort for one in self.report.get("not_read", ()) for sort in one if sort != "path"]
         words += [each["code"] for each in self.report.get("errors", ())]
         words += [self.report["error"]["code"]] if "error" in self.report else []

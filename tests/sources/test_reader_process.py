@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import io
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from bench.hostile_attachments import ATTACHED
 from bench.hostile_corpus import HostileFile, hostile_files
-from personal_server.domain.source_item import Skipped, SourceItem, SourceRecord
+from personal_server.domain.source_item import (
+    FileText,
+    Skipped,
+    SourceItem,
+    SourceRecord,
+    TextState,
+)
 from personal_server.sources.common.bookmark import Place
 from personal_server.sources.common.errors import ExportError
 from personal_server.sources.confinement import MB, Limits
@@ -19,6 +27,7 @@ from personal_server.sources.costly_places import CostlyPlaces
 from personal_server.sources.reader_process import ReaderProcess, Wanted
 from tests.sources.reading import check_blobs, read_path
 from tests.sources.specimens import SPECIMENS
+from tests.sources.specimens.documents import DOCX, PDF
 from tests.sources.specimens.files import as_zip
 
 # Mended at their cause; what is left is for the limits.
@@ -165,3 +174,51 @@ def test_an_error_of_the_reader_s_own_is_told_without_what_it_read(folder: Path)
             list(replace(reading, number=9).items())
         (fault,) = process.faults
     assert re.fullmatch(r"IndexError in reader_worker\.py, line \d+", fault)
+
+
+# What attached files say --------------------------------------------------------------------------
+HOSTILE_ATTACHED: dict[str, tuple[str, Callable[[], bytes]]] = {n: (f, c) for n, f, c in ATTACHED}
+GOOD_TEXT = FileText(TextState.READ, "good")
+TOLD_SOON = {
+    "zip bomb": TextState.TOO_COSTLY,
+    "entities within bounds": TextState.DAMAGED,
+    "200,000 nested div": TextState.EMPTY,
+    "20 MB of blanks": TextState.CUT,
+    "PDF of 50,000 nested pages": TextState.DAMAGED,
+    "PDF of pages in themselves": TextState.DAMAGED,
+    "PDF whose table leads to itself": TextState.DAMAGED,
+    "encrypted PDF": TextState.ENCRYPTED,
+}
+BEYOND_LIMITS = {
+    "PDF of 100,000 objects": Limits(seconds=0.5),
+    "a million attributes": Limits(seconds=0.5),
+    "one string in 300,000 cells": Limits(memory_bytes=100 * MB),
+}
+
+
+def said(process: ReaderProcess, content: bytes, name: str) -> FileText:
+    return process.text_of(io.BytesIO(content), len(content), None, name)
+
+
+def test_hostile_files_are_told_in_a_moment_and_cost_no_other() -> None:
+    with ReaderProcess(CostlyPlaces()) as process:
+        for name, state in TOLD_SOON.items():
+            filename, content = HOSTILE_ATTACHED[name]
+            assert said(process, content(), filename) == FileText(state), name
+            assert said(process, b"good", "a.txt") == GOOD_TEXT
+        assert process.faults == []
+
+
+@pytest.mark.parametrize("name", BEYOND_LIMITS)
+def test_one_beyond_the_limits_is_too_costly_and_costs_no_other(name: str) -> None:
+    filename, content = HOSTILE_ATTACHED[name]
+    with ReaderProcess(CostlyPlaces(), BEYOND_LIMITS[name]) as process:
+        assert said(process, b"good", "a.txt") == GOOD_TEXT
+        assert said(process, content(), filename) == FileText(TextState.TOO_COSTLY)
+        assert said(process, b"good", "a.txt") == GOOD_TEXT
+
+
+def test_it_reads_in_its_confinement_what_it_reads_without() -> None:
+    with ReaderProcess(CostlyPlaces()) as process:
+        assert said(process, PDF, "a.pdf").text == "A bill of 12 March\n\nPage two"
+        assert said(process, DOCX, "a.docx").state is TextState.READ

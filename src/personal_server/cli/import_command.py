@@ -49,7 +49,7 @@ from personal_server.collecting.imports import (
 )
 from personal_server.domain.declaration import OWN_FILE_PREFIX
 from personal_server.domain.declaration_document import parse_declaration
-from personal_server.domain.source_item import Data, Skipped
+from personal_server.domain.source_item import Data, Skipped, TextState
 from personal_server.errors import PersonalServerError
 from personal_server.sources.common.errors import BadRecord, ExportError
 from personal_server.sources.common.export import ARCHIVES, name_of_parts
@@ -359,6 +359,7 @@ class _Path:
             whole = self.command.options.replace
             run = ImportRun(ports, reading, connection, declaration, is_whole=whole)
             tally = _run_through(run, reading.seen.begins_at, contents.total_bytes)
+            _read_texts(run, self.command.reader)
             agreed = whole and tally.absent > 0 and self._may_delete(tally)
             receipt = run.finish(deletes_absent=agreed)
         target = {"connection_id": connection.connection_id, "name": connection.display_name}
@@ -418,6 +419,20 @@ def _run_through(run: ImportRun, first: int, total_bytes: int) -> ImportTally:
             return run.run(show_place)
     except KeyboardInterrupt:
         words().print(f"  Interrupted at {percent()} %. What was read is stored.")
+        words().print("  The same command goes on from here.")
+        raise
+
+
+def _read_texts(run: ImportRun, reader: ReaderProcess) -> None:
+    """Read what the files say that came with the records, and show how many were read."""
+    count = TextColumn("  reading what attached files say: {task.completed:,.0f}")
+    bar = Progress(count, console=words(), transient=True, disable=not words().is_terminal)
+    try:
+        with bar:
+            task = bar.add_task("", total=None, visible=False)
+            run.read_texts(reader, lambda done: bar.update(task, completed=done, visible=True))
+    except KeyboardInterrupt:
+        words().print("  Interrupted. All records are stored, some without what their files say.")
         words().print("  The same command goes on from here.")
         raise
 
@@ -560,18 +575,15 @@ def print_tally(
         columns = ("  stream", "would be read", "rejected")
         rows = [(f"  {name}", each.read, each.rejected) for name, each in tally.streams.items()]
     out.print(table(columns, rows))
-    for name, each in tally.streams.items():
-        if each.deleted:
-            out.print(plain(f"  deleted {each.deleted:,} of {name} that are not in it"))
-        if each.absent > each.deleted:
-            left = f"  {each.absent - each.deleted:,} of {name}, stored before, are not in it"
-            out.print(plain(f"{left}; they stay (--replace if the file is the whole)"))
+    _print_absent(tally, out)
     if tally.earliest:
         out.print(f"  from {tally.earliest} to {tally.latest}")
     for name, each in tally.streams.items():
         if each.moved:
             out.print(plain(f"  {name} stored before that joined another thread: {each.moved}"))
-    if not any(each.read for each in tally.streams.values()) and not tally.skipped_count:
+        if each.texts:
+            out.print(plain(f"  text of files in {name}: {_texts_shown(each.texts)}"))
+    if not any(e.read or e.texts for e in tally.streams.values()) and not tally.skipped_count:
         out.print("  Nothing of this kind was found in it.")
     for code, count, examples in _skipped(tally, refused):
         out.print(plain(f"  skipped {count} × {code}"))
@@ -581,6 +593,22 @@ def print_tally(
         _print_beyond(count - len(shown), out)
 
 
+def _print_absent(tally: ImportTally, out: Console) -> None:
+    """What is stored and not in the file."""
+    for name, each in tally.streams.items():
+        if each.deleted:
+            out.print(plain(f"  deleted {each.deleted:,} of {name} that are not in it"))
+        if each.absent > each.deleted:
+            left = f"  {each.absent - each.deleted:,} of {name}, stored before, are not in it"
+            out.print(plain(f"{left}; they stay (--replace if the file is the whole)"))
+
+
+def _texts_shown(texts: Mapping[str, int]) -> str:
+    """How many were read, and why others have none."""
+    read_first = sorted(texts.items(), key=lambda each: (each[0] != TextState.READ, each[0]))
+    return ", ".join(f"{count:,} {state}" for state, count in read_first)
+
+
 def tally_json(tally: ImportTally, refused: Sequence[Skipped], *, stored: bool) -> Data:
     """The same for programs."""
     streams: Data = {}
@@ -588,7 +616,8 @@ def tally_json(tally: ImportTally, refused: Sequence[Skipped], *, stored: bool) 
         outcome = {"new": each.new, "updated": each.updated, "unchanged": each.unchanged}
         beyond = {"not_in_file": each.absent, "deleted": each.deleted} if each.absent else {}
         found = {"read": each.read, "rejected": each.rejected}
-        streams[name] = found | (outcome | beyond if stored else {})
+        texts = {"texts": each.texts} if each.texts else {}
+        streams[name] = found | (outcome | beyond | texts if stored else {})
         if each.moved:
             streams[name]["joined_another_thread"] = each.moved
     skipped = [

@@ -6,15 +6,18 @@ whatever ends the process, reading on from the place noted repeats at most a bat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Protocol
 
 import orjson
 
 from personal_server.collecting.absent_records import AbsentRecords
 from personal_server.collecting.connections import create_connection
+from personal_server.collecting.file_texts import FileTexts, TextReader, keeps_text
 from personal_server.collecting.ingest import IngestResult, LineChecker, LineRefused, ingest
 from personal_server.collecting.receipts import ImportMemory
 from personal_server.collecting.threads import BatchThreads
@@ -149,6 +152,11 @@ class ImportRun:
         self.start = 0 if is_whole else self._memory.place(self._fingerprint)
         self.place = self.start
         self._absent = AbsentRecords(ports.store, connection.connection_id)
+        self._texts = {
+            stream.name: FileTexts(ports.store, connection.connection_id, stream)
+            for stream in declaration.streams.values()
+            if keeps_text(stream)
+        }
         is_own_table = declaration.connector_key.startswith(OWN_FILE_PREFIX)
         self._notes_absent = is_own_table and not self.start
 
@@ -156,21 +164,25 @@ class ImportRun:
         """Read to the end; `show_place` gets the place reached after each batch."""
         before = record_counts(self._ports.store, self._connection_id)
         self._record(RunStatus.RUNNING)
-        try:
+        with self._ending():
             for place in self._batches(self._reading.items(self.start)):
                 self._memory.keep_place(self._fingerprint, place, self._ports.clock())
                 self.place = place
                 show_place(place)
-        except KeyboardInterrupt:
-            self._record(RunStatus.CANCELLED)
-            raise
-        except BaseException:
-            self._record(RunStatus.FAILED)
-            raise
         for stream, count in record_counts(self._ports.store, self._connection_id).items():
             self.tally.of(stream).new = count - before.get(stream, 0)
         self._count_absent()
         return self.tally
+
+    def read_texts(self, reader: TextReader, show_count: Callable[[int], None]) -> None:
+        """Read every file of the connection that waits for it; `show_count` gets how many."""
+        count = 0
+        with self._ending():
+            for name, texts in self._texts.items():
+                for read in texts.read(reader, partial(self._ingest, name)):
+                    count += read
+                    show_count(count)
+        self._count_texts()
 
     def finish(self, *, deletes_absent: bool = False) -> Data:
         """End a run that was read to its end; its receipt.
@@ -185,6 +197,23 @@ class ImportRun:
         self._memory.finish(self._fingerprint, receipt, now)
         self._record(RunStatus.SUCCEEDED)
         return receipt
+
+    @contextmanager
+    def _ending(self) -> Generator[None]:
+        """What ends the run before its end is recorded."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            self._record(RunStatus.CANCELLED)
+            raise
+        except BaseException:
+            self._record(RunStatus.FAILED)
+            raise
+
+    def _count_texts(self) -> None:
+        for name, texts in self._texts.items():
+            if texts.counts:
+                self.tally.of(name).texts = dict(texts.counts)
 
     def _delete_absent(self) -> None:
         for stream, tally in self.tally.streams.items():
@@ -251,7 +280,9 @@ class ImportRun:
             self.tally.blobs += 1
         for stream, lines in batch.lines.items():
             threads = self._threads(stream, batch.threaded.get(stream, []))
-            self.tally.add(stream, self._ingest(stream, lines))
+            texts = self._texts.get(stream)
+            for part in texts.recalled(lines) if texts else [lines]:
+                self.tally.add(stream, self._ingest(stream, part))
             threads.keep_marks()
 
     def _threads(self, stream: str, threaded: list[tuple[Data, ThreadLinks]]) -> BatchThreads:
@@ -356,12 +387,15 @@ class StreamTally:
     moved: int = 0  # stored before, and in another thread since
     absent: int = 0  # stored before, and not in the file; of tables of the owner's own
     deleted: int = 0  # of those
+    # what became of the files that were looked at, by the word of `text_state`
+    texts: dict[str, int] = field(default_factory=dict[str, int])
 
     @property
     def receipt(self) -> Data:
         """What an import did to the stream."""
-        told = {"new": self.new, "updated": self.updated}
-        return told | ({"deleted": self.deleted} if self.deleted else {})
+        told: Data = {"new": self.new, "updated": self.updated}
+        told |= {"deleted": self.deleted} if self.deleted else {}
+        return told | ({"texts": self.texts} if self.texts else {})
 
     @property
     def updated(self) -> int:

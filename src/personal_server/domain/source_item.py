@@ -6,11 +6,14 @@ import hashlib
 import io
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any, BinaryIO
 
 Json = Any
 Data = dict[str, Json]
 
+# The fields of a record with a file that an import fills in when it has read the file.
+TEXT, TEXT_STATE = "text", "text_state"
 LARGEST_BLOB_BYTES = 50 * 1024 * 1024
 
 
@@ -87,6 +90,27 @@ class Skipped:
 
 
 SourceItem = SourceRecord | Skipped
+
+
+class TextState(StrEnum):
+    """Whether the text of a file was read, or why there is none; the words of `text_state`."""
+
+    WAITING = "waiting"  # stored, and not looked at yet
+    READ = "read"
+    CUT = "cut"  # its first part only: it is longer, or takes longer, than any file should
+    EMPTY = "empty"  # nothing is written in it, as in a scan
+    OTHER_KIND = "other_kind"  # a kind of which no text is read
+    ENCRYPTED = "encrypted"
+    DAMAGED = "damaged_file"  # `text` holds what could be read
+    TOO_COSTLY = "too_costly"
+
+
+@dataclass(frozen=True, slots=True)
+class FileText:
+    """What a file says."""
+
+    state: TextState
+    text: str | None = None
 
 
 def blob_of_bytes(

@@ -27,6 +27,7 @@ from personal_server.sources.common.declaration import (
     StreamForm,
     blob,
     declaration,
+    file_text,
     integer,
     key,
     moment,
@@ -94,6 +95,7 @@ FILES = StreamForm(
         integer("size_bytes", "Size in bytes", summed=True),
         moment("modified_at", "When the file was last changed", event=True),
         blob(),
+        *file_text(),
     ],
     time_field="modified_at",
 )

@@ -14,7 +14,7 @@ from typing import IO, Any, cast
 
 import msgspec
 
-from personal_server.domain.source_item import Data, ThreadLinks
+from personal_server.domain.source_item import Data, TextState, ThreadLinks
 from personal_server.sources.common.bookmark import STEPS, Place, Step
 
 # A line of a record has at most 16 MiB where it is stored.
@@ -50,6 +50,14 @@ class Read(Message):
 
     reading: int
     start: int
+
+
+class ReadFile(Message):
+    """Say what a file says, whose bytes follow; the rest is what others say of it."""
+
+    size_bytes: int
+    mime_type: str | None
+    filename: str | None
 
 
 class Ready(Message):
@@ -125,6 +133,13 @@ class SkippedItem(Message):
     position: int
 
 
+class SaidByFile(Message):
+    """What a file says."""
+
+    state: TextState
+    text: str | None
+
+
 class End(Message):
     """That was the last item."""
 
@@ -135,8 +150,8 @@ class Broken(Message):
     fault: str
 
 
-Request = Look | Read
-Reply = Ready | Seen | Refused | Misguided | RecordItem | SkippedItem | End | Broken
+Request = Look | Read | ReadFile
+Reply = Ready | Seen | Refused | Misguided | RecordItem | SkippedItem | SaidByFile | End | Broken
 _requests = msgspec.msgpack.Decoder(Request)
 _replies = msgspec.msgpack.Decoder(Reply)
 _encoder = msgspec.msgpack.Encoder()

@@ -8,6 +8,7 @@ too costly, another process is started, reports that place, and goes on behind i
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -18,17 +19,19 @@ from datetime import datetime
 from functools import partial
 from io import BytesIO
 from pathlib import Path
-from typing import IO, Self, cast
+from typing import IO, BinaryIO, Self, cast
 
 import msgspec
 
 from personal_server.domain.source_item import (
     LARGEST_BLOB_BYTES,
     Data,
+    FileText,
     Skipped,
     SourceBlob,
     SourceItem,
     SourceRecord,
+    TextState,
 )
 from personal_server.sources.common.bookmark import Place
 from personal_server.sources.common.errors import (
@@ -54,10 +57,12 @@ from personal_server.sources.reader_messages import (
     Message,
     Misguided,
     Read,
+    ReadFile,
     Ready,
     RecordItem,
     Refused,
     Reply,
+    SaidByFile,
     Seen,
     SeenReading,
     SkippedItem,
@@ -118,6 +123,8 @@ class ReaderProcess:
         self._limits = limits
         self._opened = ExitStack()
         self._child: _Child | None = None
+        self._opened_for_texts = ExitStack()
+        self._child_for_texts: _Child | None = None
         self._copied = ExitStack()
         self._copies: dict[Path, dict[str, str]] = {}
         self.faults: list[str] = []  # errors of its own that it met, of which none was expected
@@ -128,6 +135,7 @@ class ReaderProcess:
 
     def __exit__(self, *_: object) -> None:
         self._opened.close()
+        self._opened_for_texts.close()
         self._copied.close()
 
     def look(self, path: Path, wanted: Wanted) -> PathContents:
@@ -178,6 +186,30 @@ class ReaderProcess:
             else:
                 return
 
+    def text_of(
+        self, content: BinaryIO, size_bytes: int, mime_type: str | None, filename: str | None
+    ) -> FileText:
+        """What a file says; the process that it ends is another than the one that reads exports.
+
+        Raises: ExportTooCostly, if none starts.
+        """
+        request = ReadFile(size_bytes, mime_type, filename)
+        while True:
+            known = self._child_for_texts
+            child = known if known is not None and known.is_idle else self._started_for_texts()
+            content.seek(0)
+            try:
+                reply = child.ask(request, content)
+                if isinstance(reply, SaidByFile):
+                    return FileText(reply.state, reply.text)
+            except _Ended as ended:
+                if ended.fault is not None:
+                    self.faults.append(ended.fault)
+            self._child_for_texts = None
+            # A process that has read others may have ended on what they left in its memory.
+            if child.ended_by_time() or child is not known:
+                return FileText(TextState.TOO_COSTLY)
+
     def facts(self) -> Ready:
         """Which sources it knows, and what the system could not take from it."""
         return self._running().wait_until_ready()
@@ -221,6 +253,12 @@ class ReaderProcess:
         if self._child is None or not self._child.is_idle:
             self._child = self._started()
         return self._child
+
+    def _started_for_texts(self) -> _Child:
+        self._opened_for_texts.close()
+        child = self._opened_for_texts.enter_context(_Child(self._limits))
+        self._child_for_texts = child
+        return child
 
     def _started(self) -> _Child:
         self._opened.close()
@@ -317,6 +355,11 @@ class _Child:
             self._requests.close()
         self._shared.close()
 
+    def ended_by_time(self) -> bool:
+        """End it, where it has not; whether the system had done so, since its time was up."""
+        self._process.kill()
+        return self._process.wait() == -signal.SIGPROF
+
     def wait_until_ready(self) -> Ready:
         """Until it has given up what it can. Raises: ExportTooCostly, if it does not start."""
         if self._ready is None:
@@ -326,9 +369,9 @@ class _Child:
             self._ready = ready
         return self._ready
 
-    def ask(self, request: Message) -> Reply:
-        """The reply to a request. Raises: _Ended."""
-        self._send(request)
+    def ask(self, request: Message, content: BinaryIO | None = None) -> Reply:
+        """The reply to a request, and to the bytes that follow it. Raises: _Ended."""
+        self._send(request, content)
         reply = self._next()
         self.is_idle = True
         return reply
@@ -370,11 +413,13 @@ class _Child:
             partial(BytesIO, content),
         )
 
-    def _send(self, request: Message) -> None:
+    def _send(self, request: Message, content: BinaryIO | None = None) -> None:
         self.wait_until_ready()
         self.is_idle = False
         try:
             send(self._requests, request)
+            while content is not None and (chunk := content.read(_BUFFER_BYTES)):
+                self._requests.write(chunk)
             self._requests.flush()
         except BrokenPipeError:
             raise _Ended(self._slate.place()) from None

@@ -21,6 +21,7 @@ from personal_server.sources.common.bookmark import BOOKMARK, parse_place
 from personal_server.sources.common.errors import BadRecord, ExportError, MemberDamaged
 from personal_server.sources.common.export import Export, open_export, open_parts
 from personal_server.sources.confinement import Limits, confine
+from personal_server.sources.file_texts.reader import read_text
 from personal_server.sources.reader_messages import (
     BlobFacts,
     Broken,
@@ -29,9 +30,11 @@ from personal_server.sources.reader_messages import (
     Message,
     Misguided,
     Read,
+    ReadFile,
     Ready,
     RecordItem,
     Refused,
+    SaidByFile,
     Seen,
     SeenReading,
     SkippedItem,
@@ -74,6 +77,8 @@ class ReaderWorker:
                     send(self._replies, self._look(request))
                 case Read():
                     self._read(self._readings[request.reading].items(request.start))
+                case ReadFile():
+                    send(self._replies, self._said(request))
             self._slate.clear()
             self._replies.flush()
 
@@ -94,6 +99,12 @@ class ReaderWorker:
             [_skipped_item(each) for each in export.refused],
             unread_of(export, [reading.export for reading in self._readings]),
         )
+
+    def _said(self, request: ReadFile) -> Message:
+        BOOKMARK.watch(self._slate, ())
+        content = self._requests.read(request.size_bytes)
+        found = read_text(content, request.mime_type, request.filename)
+        return SaidByFile(found.state, found.text)
 
     def _read(self, items: Iterator[SourceItem]) -> None:
         for item in items:

@@ -16,6 +16,7 @@ from personal_server.domain.source_item import (
 from personal_server.sources.common.declaration import (
     StreamForm,
     blob,
+    file_text,
     integer,
     key,
     moment,
@@ -60,6 +61,7 @@ FILES = StreamForm(
         word("mime_type", "Kind of file"),
         integer("size_bytes", "Size in bytes", summed=True),
         blob(),
+        *file_text(),
     ],
     time_field="sent_at",
     parents={"message": ("messages", "message_id")},

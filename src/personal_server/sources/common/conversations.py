@@ -6,6 +6,7 @@ from personal_server.domain.source_item import Data
 from personal_server.sources.common.declaration import (
     StreamForm,
     blob,
+    file_text,
     flag,
     integer,
     key,
@@ -83,6 +84,7 @@ ATTACHMENTS = StreamForm(
         integer("size_bytes", "Size in bytes", summed=True),
         text("extracted_text", "Text that the platform read out of it"),
         blob(),
+        *file_text(),
     ],
     time_field="created_at",
     parents={"message": ("messages", "message_id")},

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from personal_server.domain.source_item import Data
+from personal_server.domain.source_item import TEXT, TEXT_STATE, Data
 
 REGISTRY = "https://registry.pdpp.dev/connectors/"
 RANGE = ["gte", "gt", "lte", "lt"]
@@ -99,6 +99,14 @@ def day(name: str, about: str, *, event: bool = False) -> Field:
 def blob(name: str = "blob_ref", about: str = "The file itself") -> Field:
     """Bytes kept beside the records."""
     return Field(name, {"type": "object", "x_pdpp_type": "blob", "description": about})
+
+
+def file_text() -> list[Field]:
+    """What a file says, beside its `blob`: an import fills it in once the records are stored."""
+    return [
+        text(TEXT, "What the file says, as far as it can be read"),
+        word(TEXT_STATE, "Whether that was read, or why there is no text"),
+    ]
 
 
 def free(name: str, about: str) -> Field:

@@ -20,6 +20,7 @@ from personal_server.sources.common.declaration import (
     StreamForm,
     blob,
     declaration,
+    file_text,
     flag,
     integer,
     key,
@@ -119,10 +120,12 @@ ATTACHMENTS = StreamForm(
         key(),
         reference("message_id", "The message it came with", required=True),
         moment("sent_at", "When the message was sent, in UTC", event=True),
+        plain("subject", "Subject line of the message"),
         text("filename", "Name of the file", title=True),
         word("mime_type", "Kind of file"),
         integer("size_bytes", "Size in bytes", summed=True),
         blob(),
+        *file_text(),
     ],
     time_field="sent_at",
     views={"names": ("Names only", ["id", "message_id", "sent_at", "filename", "mime_type"])},
@@ -238,8 +241,9 @@ def mail_records(raw: bytes, envelope: bytes, mailbox: str, position: int) -> It
     data = _message_data(headers, body, record_id, mailbox) | when | {"size_bytes": len(raw)}
     data["thread_id"] = thread_id or record_id
     yield SourceRecord("messages", data, position, thread=links)
+    came_with = when | {"message_id": record_id, "subject": data["subject"]}
     for number, attachment in enumerate(body.attachments, 1):
-        yield from _attachment_items(attachment, number, record_id, when, position)
+        yield from _attachment_items(attachment, number, came_with, position)
 
 
 def _message_data(headers: Headers, body: Body, record_id: str, mailbox: str) -> Data:
@@ -290,16 +294,15 @@ def _record_id(headers: Headers, raw: bytes) -> str:
 
 
 def _attachment_items(
-    attachment: Attachment, number: int, message_id: str, when: Data, position: int
+    attachment: Attachment, number: int, came_with: Data, position: int
 ) -> Iterator[SourceItem]:
     content = attachment.content
-    data: Data = {
-        "id": f"{message_id}.{number}",
-        "message_id": message_id,
+    data: Data = came_with | {
+        "id": f"{came_with['message_id']}.{number}",
         "filename": attachment.filename,
         "mime_type": attachment.mime_type,
         "size_bytes": len(content),
-    } | when
+    }
     if len(content) > LARGEST_BLOB_BYTES:
         limit = LARGEST_BLOB_BYTES // 1024 // 1024
         reason = f"over {limit} MB: recorded without its content"

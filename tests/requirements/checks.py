@@ -29,6 +29,13 @@ validators = {
 named_members = IDENTITY_MEMBERS - {"expanded"}
 
 
+def _strip_figures(data: Json) -> None:
+    data.pop("value", None)
+    for group in objects_in(data.get("groups")):
+        for name in ("key", "label", "then", "then_label", "until", "value"):
+            group.pop(name, None)
+
+
 def outside_payload(tool: str, structured: Json) -> Json:
     """The structured face without the places where record text may stand."""
     bare = json.loads(json.dumps(structured))
@@ -40,10 +47,7 @@ def outside_payload(tool: str, structured: Json) -> Json:
         for row in bare["results"]:
             del row["title"], row["url"]
     if tool == "aggregate":
-        bare["data"].pop("value", None)
-        for group in objects_in(bare["data"].get("groups")):
-            group.pop("key", None)
-            group.pop("value", None)
+        _strip_figures(bare["data"])
     if tool == "fetch":
         for name in ("title", "text", "url"):
             del bare[name]

@@ -47,7 +47,7 @@ plausible: dict[str, list[Any]] = {
                {"a": {"contains": "b", "starts_with": "c"}}, {"a": {"in": []}}, {"a": {"in": "b"}},
                {"a": {"exists": "no"}}, {"a": {"contains": ""}}, {"a": {"in": list(range(101))}},
                '{"a":1}', {}, {"a": None}, {"a": {"between": 1}}, {f"f{n}": n for n in range(33)}],
-    "sort": ["-sent_at", "sent_at"],
+    "sort": ["-sent_at", "sent_at", "-key", "value"],
     "order": ["asc", "desc"],
     "count": ["none", "estimated", "exact"],
     "expand": [["attachments"], ["attachments", "owner"], ["a[b"]],
@@ -55,11 +55,14 @@ plausible: dict[str, list[Any]] = {
     "changes_since": ["beginning", "b1", "now", "2026-01-01"],
     "since": ["2026-01-01", "2026-01-01T10:00:00Z", "yesterday"],
     "until": ["2026-02-01", "x" * 300],
-    "metric": ["count", "sum", "min", "max", "count_distinct"],
+    "metric": ["count", "sum", "min", "max", "count_distinct", "avg", "median", "p95"],
     "field": ["amount", "title"],
-    "group_by": ["title"],
+    "group_by": ["title", "connection_id"],
+    "then_by": ["title", "status"],
     "group_by_time": ["sent_at"],
-    "granularity": ["day", "month"],
+    "granularity": ["day", "month", "hour_of_day", "weekday"],
+    "bin": [0, 5, 0.25, 1e300, 10**20, -1, "5"],
+    "across": ["connections", "sources"],
     "time_zone": ["UTC", "Europe/Berlin"],
     "query": ["words", '"a phrase"', "  ", "\U0001f6eb"],
     "q": ["words", "other"],
@@ -72,12 +75,25 @@ plausible: dict[str, list[Any]] = {
     "before_chars": [0, 100],
     "after_chars": [0, 100],
 }  # fmt: skip
-grouping = ("group_by", "group_by_time", "granularity", "time_zone")
+grouping = (
+    *("group_by", "then_by", "group_by_time", "granularity", "time_zone", "bin", "sort"),
+    "across",
+)
 groupings: list[Json] = [
     {"metric": "count", "group_by": "title"},
     {"metric": "sum", "field": "amount", "group_by": "title"},
     {"metric": "max", "field": "title"},
     {"metric": "count", "group_by_time": "sent_at", "granularity": "month"},
+    {
+        "metric": "avg",
+        "field": "amount",
+        "group_by": "title",
+        "then_by": "status",
+        "sort": "-value",
+    },
+    {"metric": "median", "field": "amount", "group_by": "amount", "bin": 2.5},
+    {"metric": "count", "group_by": "title", "group_by_time": "sent_at", "granularity": "weekday"},
+    {"metric": "count", "query": "words", "across": "connections", "group_by": "connection_id"},
 ]
 often = {"id", "field_path", "limit", "filter", "connection_id"}
 

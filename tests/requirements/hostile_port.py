@@ -118,6 +118,9 @@ class HostilePort:
         for row in rows:
             if draw.random() < 0.1:
                 row["start"] = "2026-01-01T00:00:00Z"
+            for name in ("label", "then", "then_label", "until"):
+                if draw.random() < 0.2:
+                    row[name] = hostile.value(draw)
         body: Json = {"groups": rows, "other_count": draw.choice([0, 9, None]), "limit": 10}
         return {**body, "approximate": draw.random() < 0.3, "other_value": draw.choice([None, 1.5])}
 

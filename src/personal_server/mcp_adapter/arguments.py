@@ -134,6 +134,8 @@ def _value(name: str, rule: Json, value: Any) -> Any:
     kind = rule.get("type")
     if kind == "integer":
         return _integer(name, rule, value)
+    if kind == "number":
+        return _number(name, rule, value)
     if kind == "array":
         return _list(name, rule, value)
     return _string(name, rule, value)
@@ -147,6 +149,13 @@ def _integer(name: str, rule: Json, value: Any) -> int:
     if not rule.get("minimum", number) <= number <= rule.get("maximum", number):
         raise _wrong(name, rule, value)
     return number
+
+
+def _number(name: str, rule: Json, value: Any) -> float:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not math.isfinite(value) or value < rule.get("minimum", value):
+        raise _wrong(name, rule, value)
+    return value
 
 
 def _string(name: str, rule: Json, value: Any) -> str:
@@ -199,6 +208,8 @@ def _expected(rule: Json) -> str:
     kind, low, high = rule.get("type"), rule.get("minimum", 0), rule.get("maximum")
     if kind == "integer":
         return f"an integer, at least {low}" if high is None else f"an integer from {low} to {high}"
+    if kind == "number":
+        return f"a number, at least {low}"
     if kind == "array":
         return f"a list of 1 to {contract.LIST_ARGUMENT} non-empty strings"
     return "an object" if kind == "object" else "a non-empty string"

@@ -16,7 +16,17 @@ base: Json = {"stream": "transactions", "metric": "count"}
     ("extra", "param"),
     [
         ({"metric": "sum"}, "field"),
-        ({"group_by": "a", "group_by_time": "b", "granularity": "day"}, "group_by_time"),
+        ({"group_by": "a", "then_by": "c", "group_by_time": "b", "granularity": "day"}, "then_by"),
+        ({"group_by": "a", "then_by": "a"}, "then_by"),
+        ({"then_by": "a"}, "then_by"),
+        ({"bin": 5}, "bin"),
+        ({"group_by": "a", "bin": "5"}, "bin"),
+        ({"group_by": "a", "bin": -1}, "bin"),
+        ({"group_by": "a", "bin": float("nan")}, "bin"),
+        ({"sort": "key"}, "sort"),
+        ({"across": "connections", "connection_id": "cin_a"}, "across"),
+        ({"query": "  "}, "query"),
+        ({"metric": "p90"}, "field"),
         ({"group_by_time": "b"}, "granularity"),
         ({"granularity": "day"}, "granularity"),
         ({"time_zone": "UTC"}, "time_zone"),
@@ -24,9 +34,58 @@ base: Json = {"stream": "transactions", "metric": "count"}
 )
 async def test_contradictions_are_refused_before_a_read(extra: Json, param: str) -> None:
     rs = world()
-    error = (await ask(rs, "aggregate", {**base, **extra})).structured["error"]
+    error = (await ask(rs, "aggregate", {**base, **extra}, is_ours=True)).structured["error"]
     assert (error["code"], error["param"]) == ("invalid_arguments", param)
     assert rs.requests == []
+
+
+further: list[tuple[Json, str]] = [
+    ({"metric": "median", "field": "amount"}, "metric"),
+    ({"group_by_time": "b", "granularity": "weekday"}, "granularity"),
+    ({"group_by": "a", "group_by_time": "b", "granularity": "day"}, "group_by_time"),
+    ({"group_by": "a", "then_by": "b"}, "then_by"),
+    ({"group_by": "a", "bin": 0.25}, "bin"),
+    ({"group_by": "a", "sort": "-key"}, "sort"),
+    ({"query": "rain"}, "query"),
+    ({"across": "connections"}, "across"),
+]
+
+
+@pytest.mark.parametrize(("extra", "param"), further)
+async def test_what_a_server_does_not_name_is_refused_without_a_call(
+    extra: Json, param: str
+) -> None:
+    rs = world()
+    error = (await ask(rs, "aggregate", {**base, **extra})).structured["error"]
+    assert (error["code"], error["param"]) == ("invalid_arguments", param)
+    assert error["next_call"] == {"tool": "schema", "arguments": {"stream": "transactions"}}
+    assert rs.requests == []
+
+
+@pytest.mark.parametrize(("extra", "param"), further)
+async def test_what_a_server_names_is_sent(extra: Json, param: str) -> None:
+    rs = world()
+    rs.script = lambda _: Answer(200, {"value": 1})
+    await ask(rs, "aggregate", {**base, **extra}, is_ours=True)
+    (request,) = rs.requests
+    sent = {"query": "q"}.get(param, param)
+    assert request.values(sent) == [str(extra[param])]
+
+
+async def test_groups_have_two_sides_labels_and_steps_behind_the_fence() -> None:
+    rs = world()
+    pair = {"key": "U7", "label": "Ada", "then": "monday", "then_label": "x" * 130, "count": 5}
+    step = {"key": 0, "until": 50, "count": 2, "value": 7}
+    rs.script = lambda _: Answer(200, {"groups": [pair], "time_zone": "UTC", "other_count": 0})
+    asked = {**base, "group_by": "who", "group_by_time": "at", "granularity": "weekday"}
+    lines = (await ask(rs, "aggregate", asked, is_ours=True)).text.split("\n")
+    assert " of transactions by who and at per weekday (UTC): " in lines[0]
+    assert f'key "U7" label "Ada", "monday" label "{"x" * 120}…" = 5' in lines
+    rs.script = lambda _: Answer(200, {"groups": [step], "bin": 50, "other_count": 0})
+    asked = {**base, "metric": "sum", "field": "n", "group_by": "amount", "bin": 50}
+    lines = (await ask(rs, "aggregate", asked, is_ours=True)).text.split("\n")
+    assert " of transactions by amount in steps of 50: " in lines[0]
+    assert "key 0 until 50 = 7 (records 2)" in lines
 
 
 async def test_time_groups_name_their_unit_and_start() -> None:

@@ -4,9 +4,11 @@ Source: docs/contract/mcp-adapter.md 10.3, 8.2; docs/decisions.md C28.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
 from typing import Any
 
+from personal_server.domain.read_capabilities import ReadCapability
 from personal_server.mcp_adapter import contract
 from personal_server.mcp_adapter.arguments import (
     Arguments,
@@ -37,13 +39,28 @@ PLAIN_NAMES = (
     "metric",
     "field",
     "group_by",
+    "then_by",
     "group_by_time",
     "granularity",
     "time_zone",
+    "sort",
+    "across",
     "connection_id",
 )
-GROUPING_NAMES = ("group_by", "group_by_time", "granularity", "time_zone", "limit")
-UNTRUSTED = ("/data/groups/*/key", "/data/groups/*/value", "/data/value")
+TIMING = ("granularity", "time_zone")
+GROUPING_NAMES = ("group_by", "then_by", "group_by_time", *TIMING, "bin", "sort", "limit")
+CYCLES = ("hour_of_day", "weekday")
+EVERY_METRIC = ("count", "sum", "min", "max", "count_distinct")
+"""The metrics that every resource server takes."""
+UNTRUSTED = (
+    "/data/groups/*/key",
+    "/data/groups/*/label",
+    "/data/groups/*/then",
+    "/data/groups/*/then_label",
+    "/data/groups/*/until",
+    "/data/groups/*/value",
+    "/data/value",
+)
 ISO_MOMENT = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?)?")
 
 
@@ -54,6 +71,8 @@ async def aggregate(call: ToolCall, raw: Mapping[str, Any] | None) -> Outcome:
     """
     arguments, query = parse_arguments("aggregate", raw, check_shape)
     await require_operators(call, arguments)
+    for capability, param in _required(arguments):
+        await call.require(capability, param, stream=arguments["stream"])
     limit = arguments.get("limit")
     outcome = await _read(call, arguments, query, limit, 1)
     for reads in (2, 3):
@@ -93,22 +112,51 @@ def check_shape(arguments: Arguments) -> Query:
     Raises: ToolError invalid_arguments, invalid_filter.
     """
     _check_grouping(arguments)
-    return (*given_parameters(arguments, *PLAIN_NAMES), *filter_query(arguments))
+    words = (("q", arguments["query"]),) if "query" in arguments else ()
+    steps = (("bin", f"{Decimal(repr(arguments['bin'])):f}"),) if "bin" in arguments else ()
+    plain = given_parameters(arguments, *PLAIN_NAMES)
+    return (*plain, *steps, *words, *filter_query(arguments))
+
+
+def _required(arguments: Arguments) -> Iterator[tuple[ReadCapability, str]]:
+    """What a resource server has to take for this call, and the argument that needs it."""
+    if arguments["metric"] not in EVERY_METRIC:
+        yield ReadCapability.AGGREGATE_METRICS, "metric"
+    if arguments.get("granularity") in CYCLES:
+        yield ReadCapability.AGGREGATE_GROUPS, "granularity"
+    if "group_by" in arguments and "group_by_time" in arguments:
+        yield ReadCapability.AGGREGATE_GROUPS, "group_by_time"
+    for name in ("then_by", "bin", "sort"):
+        if name in arguments:
+            yield ReadCapability.AGGREGATE_GROUPS, name
+    if "query" in arguments:
+        yield ReadCapability.AGGREGATE_QUERY, "query"
+    if "across" in arguments:
+        yield ReadCapability.AGGREGATE_ACROSS, "across"
 
 
 def _check_grouping(arguments: Arguments) -> None:
     if arguments["metric"] != "count" and "field" not in arguments:
         raise _refused(arguments, "field", f"The metric {arguments['metric']} needs `field`.")
-    timing = ("granularity", "time_zone")
-    if "group_by" in arguments and "group_by_time" in arguments:
-        message = "`group_by` and `group_by_time` exclude each other."
-        raise _refused(arguments, "group_by_time", message, "group_by_time", *timing)
+    if "then_by" in arguments and "group_by_time" in arguments:
+        message = "Groups have two sides at most: `then_by` or `group_by_time`."
+        raise _refused(arguments, "then_by", message, "then_by")
+    if "then_by" in arguments and arguments["then_by"] == arguments.get("group_by"):
+        raise _refused(arguments, "then_by", "`then_by` names another field.", "then_by")
     if "group_by_time" in arguments and "granularity" not in arguments:
         raise _refused(arguments, "granularity", "`group_by_time` needs `granularity`.")
-    for name in timing:
-        if name in arguments and "group_by_time" not in arguments:
-            message = f"`{name}` goes with `group_by_time` only."
-            raise _refused(arguments, name, message, *timing)
+    for needed, dependent in (("group_by_time", TIMING), ("group_by", ("then_by", "bin"))):
+        for name in dependent:
+            if name in arguments and needed not in arguments:
+                message = f"`{name}` goes with `{needed}` only."
+                raise _refused(arguments, name, message, *dependent)
+    if "sort" in arguments and not {"group_by", "group_by_time"} & set(arguments):
+        raise _refused(arguments, "sort", "`sort` orders groups; there are none.", "sort")
+    if "across" in arguments and "connection_id" in arguments:
+        message = "`across` reads every connection; leave `connection_id` out."
+        raise _refused(arguments, "across", message, "connection_id")
+    if not arguments.get("query", "x").strip():
+        raise _refused(arguments, "query", "`query` needs words.", "query")
 
 
 def _refused(arguments: Arguments, param: str, message: str, *dropped: str) -> ToolError:
@@ -172,11 +220,14 @@ def _head(arguments: Arguments, body: Json, value: str | None) -> str:
 
 
 def _dimension(arguments: Arguments, body: Json) -> str:
+    sides = [label(arguments[name]) for name in ("group_by", "then_by") if name in arguments]
+    if body.get("bin") is not None:
+        sides[:1] = [f"{side} in steps of {_value_text(body['bin'])}" for side in sides[:1]]
     if "group_by_time" in arguments:
         zone = as_text(body.get("time_zone")) or arguments.get("time_zone") or "UTC"
         name, granularity = label(arguments["group_by_time"]), arguments["granularity"]
-        return f" by {name} per {granularity} ({label(zone)})"
-    return f" by {label(arguments['group_by'])}" if "group_by" in arguments else ""
+        sides.append(f"{name} per {granularity} ({label(zone)})")
+    return f" by {' and '.join(sides)}" if sides else ""
 
 
 def _counts(arguments: Arguments, body: Json) -> list[str]:
@@ -243,13 +294,24 @@ def _group_lines(body: Json, metric: str) -> list[str]:
 
 
 def _line(group: Json, metric: str) -> str:
-    key = _key(group.get("key"))
+    key = _side(group, "key", "label")
+    if "until" in group:
+        key += f" until {_value_text(group['until'])}"
+    if "then" in group:
+        key += f", {_side(group, 'then', 'then_label')}"
     start = as_text(group.get("start"))
     moment = f"start {one_line(start, contract.LABEL)}" if start else ""
     if metric == "count":
         return f"key {key} = {_value_text(group.get('count'))}" + (f" ({moment})" if moment else "")
     notes = [f"records {_value_text(group.get('count'))}", *([moment] if moment else [])]
     return f"key {key} = {_value_text(group.get('value'))} ({'; '.join(notes)})"
+
+
+def _side(group: Json, name: str, label_name: str) -> str:
+    """A key of a group, and how people see it."""
+    shown = as_text(group.get(label_name))
+    key = _key(group.get(name))
+    return f"{key} label {_key(shown)}" if shown else key
 
 
 def _key(value: object) -> str:

@@ -274,7 +274,7 @@ class AmbiguousSchemaDetail(PersonalServerError):
 
 
 class ConnectionNotWritable(PersonalServerError):
-    """The connection was revoked."""
+    """The connection was revoked, or is one that never takes records."""
 
     code, status = "connection_not_writable", 409
 

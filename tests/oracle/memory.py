@@ -13,8 +13,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import BinaryIO
 
+from personal_server.domain import persons
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.declaration import Semantics, SourceDeclaration
+from personal_server.domain.persons import Corrections
 from personal_server.domain.record import StoredRecord
 from personal_server.errors import (
     BodyTooLarge,
@@ -156,6 +158,7 @@ class MemoryStore:
                 del state.uploads[key]
             for place in [place for place in state.thread_marks if place[0] == connection_id]:
                 del state.thread_marks[place]
+            state.forget_lost_corrections()
             return count
 
     # Records ----------------------------------------------------------------------------------
@@ -166,8 +169,11 @@ class MemoryStore:
             connection = _connection(state, batch.connection_id)
             if connection.status is ConnectionStatus.REVOKED:
                 raise ConnectionNotWritable("This connection was revoked.")
+            if connection.connector_key == persons.CONNECTOR_KEY:
+                raise ConnectionNotWritable("Persons are worked out from other records.")
             place = (batch.connection_id, batch.stream.name)
             state.blob_fields[place] = batch.stream.blob_fields
+            state.person_fields[place] = batch.stream.person_fields
             outcomes = tuple(_write_one(state, place, batch, write) for write in writes)
             if any(outcome is not WriteOutcome.CONFLICT for outcome in outcomes):
                 _wake(state, connection, batch.now_ns)
@@ -179,7 +185,9 @@ class MemoryStore:
         with self._write() as state:
             _connection(state, connection_id)
             write = RecordWrite(key, None, now_ns)
-            return state.delete((connection_id, stream), write, now_ns)
+            found = state.delete((connection_id, stream), write, now_ns)
+            state.forget_lost_corrections()
+            return found
 
     def delete_stream(self, connection_id: str, stream: str, now_ns: int) -> int:
         """See the port."""
@@ -189,6 +197,7 @@ class MemoryStore:
             for key in keys:
                 state.delete((connection_id, stream), RecordWrite(key, None, now_ns), now_ns)
             state.thread_marks.pop((connection_id, stream), None)
+            state.forget_lost_corrections()
             return len(keys)
 
     def prune_history(self, before_ns: int) -> None:
@@ -238,6 +247,16 @@ class MemoryStore:
             place = (connection_id, stream)
             if place in state.rows:
                 state.thread_marks[place] = state.thread_marks.get(place, frozenset()) | {*marks}
+
+    # Persons ----------------------------------------------------------------------------------
+    def person_corrections(self) -> Corrections:
+        """See the port."""
+        return self._state.corrections
+
+    def correct_persons(self, change: Callable[[Corrections], Corrections]) -> None:
+        """See the port."""
+        with self._write() as state:
+            state.corrections = change(state.corrections)
 
     # Collectors -------------------------------------------------------------------------------
     def record_run(self, connection_id: str, run: CollectionRun) -> None:

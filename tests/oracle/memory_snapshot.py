@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from personal_server.domain.connection import Connection
 from personal_server.domain.criteria import Condition
-from personal_server.domain.record import DamagedRow, JsonObject, StoredRecord
+from personal_server.domain.persons import Mention, persons_of
+from personal_server.domain.record import DamagedRow, FieldChange, JsonObject, StoredRecord
 from personal_server.domain.values import (
     Comparable,
     ValueKind,
@@ -215,8 +216,33 @@ class MemorySnapshot:
         return iter([rows[key] for key in sorted(rows)])
 
     def _visible(self, scope: Scope) -> list[StoredRecord]:
+        if scope.made_of is not None:
+            return [row for row in self._persons(scope) if is_visible(row.key, row.data, scope)]
         rows = self._state.rows.get((scope.connection_id, scope.stream.name), {})
         return [rows[key] for key in sorted(rows) if is_visible(key, rows[key].data, scope)]
+
+    def _persons(self, scope: Scope) -> list[StoredRecord]:
+        made = FieldChange(0, self._state.connections[scope.connection_id].created_at_ns)
+        place = (scope.connection_id, scope.stream.name)
+        mentions = [
+            Mention(
+                identity,
+                name if told_by.named_by is None or told_by.named_by in other.fields else None,
+                other.connector_key,
+                row.connection_id,
+                row.stream,
+                told_by.field,
+                row.key,
+                card=row.key if told_by.is_card else None,
+            )
+            for other in scope.made_of or ()
+            for row in self._visible(other)
+            for told_by in other.stream.person_fields
+            if told_by.field in other.fields
+            for identity, name in told_by.read(row.data)
+        ]
+        found = persons_of(mentions, self._state.corrections)
+        return [StoredRecord(*place, str(data["id"]), data, made, {}) for data in found]
 
     def _matching(
         self, scopes: Iterable[Scope], conditions: Iterable[Condition] = ()

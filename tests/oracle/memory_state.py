@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from personal_server.domain.connection import Connection
+from personal_server.domain.persons import NO_CORRECTIONS, Corrections, PersonField
 from personal_server.domain.record import FieldChange, JsonObject, StoredRecord
 from personal_server.storage.meaning import changed_fields
 from personal_server.storage.ports import (
@@ -67,6 +68,11 @@ class State:
         default_factory=dict[Place, frozenset[ThreadMark]]
     )
 
+    person_fields: dict[Place, tuple[PersonField, ...]] = field(
+        default_factory=dict[Place, tuple[PersonField, ...]]
+    )
+    corrections: Corrections = NO_CORRECTIONS
+
     def copy(self) -> State:
         """A state that later writes to this one leave alone."""
         rows = {place: dict(rows) for place, rows in self.rows.items()}
@@ -75,6 +81,7 @@ class State:
             rows=rows,
             declarations=dict(self.declarations),
             blob_fields=dict(self.blob_fields),
+            person_fields=dict(self.person_fields),
             connections=dict(self.connections),
             collections=dict(self.collections),
             bookmarks=dict(self.bookmarks),
@@ -83,6 +90,20 @@ class State:
             blobs=dict(self.blobs),
             thread_marks=dict(self.thread_marks),
             replaced=[],
+        )
+
+    def forget_lost_corrections(self) -> None:
+        """Those that name what no record mentions."""
+        held = {
+            identity
+            for place, rows in self.rows.items()
+            for row in rows.values()
+            for told_by in self.person_fields.get(place, ())
+            for identity, _ in told_by.read(row.data)
+        }
+        self.corrections = Corrections(
+            frozenset(pair for pair in self.corrections.merged if {*pair} <= held),
+            self.corrections.parted & held,
         )
 
     def upsert(self, place: Place, write: RecordWrite, data: JsonObject, now_ns: int) -> bool:

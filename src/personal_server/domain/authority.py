@@ -68,10 +68,11 @@ class ReadableSource:
 
     Shapes: `fields` is a non-empty tuple in schema order; `resources` is `None` (no restriction)
         or a non-empty set of canonical keys; `declared` is the current declaration of the stream;
-        `source_name`, `maximum_staleness_seconds` and `sibling_streams` (all stream names) are
-        what the source declares of itself.  Made of these: `stream` is the name of the stream,
-        `order` that in which sources stand, `cursor_field` the field that orders the stream, if its
-        value may be known.
+        `made_of` is `None`, or the sources whose visible records this one is computed from (it has
+        none of its own); `source_name`, `maximum_staleness_seconds` and `sibling_streams` (all
+        stream names) are what the source declares of itself.  Made of these: `stream` is the name
+        of the stream, `order` that in which sources stand, `cursor_field` the field that orders the
+        stream, if its value may be known.
     """
 
     grant_id: str | None
@@ -87,6 +88,7 @@ class ReadableSource:
     source_name: str = ""
     maximum_staleness_seconds: int | None = None
     sibling_streams: frozenset[str] = frozenset()
+    made_of: tuple[ReadableSource, ...] | None = None
     stream: str = field(init=False, repr=False)
     order: tuple[str, str] = field(init=False, repr=False)
     cursor_field: str | None = field(init=False, repr=False)

@@ -118,6 +118,7 @@ def _projection(source: ReadableSource) -> tuple[object, ...]:
         list(source.fields),
         bounds,
         resources,
+        *([] if source.made_of is None else [[_projection(each) for each in source.made_of]]),
     )
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 
+from personal_server.domain.persons import PersonField, person_field
 from personal_server.domain.values import COMPARED_CODE_POINTS, ValueKind
 
 RANGE_OPERATORS = ("gte", "gt", "lte", "lt")
@@ -221,6 +222,12 @@ class Stream:
     def blob_fields(self) -> tuple[str, ...]:
         """Properties that hold blob references."""
         return tuple(p.name for p in self.properties.values() if p.is_blob)
+
+    @cached_property
+    def person_fields(self) -> tuple[PersonField, ...]:
+        """The properties whose values name persons."""
+        read = (person_field(each.name, each.schema) for each in self.properties.values())
+        return tuple(each for each in read if each is not None)
 
     def expansion(self, name: str) -> Expansion | None:
         """The declared expansion of a relation, if there is one."""

@@ -8,10 +8,11 @@ Source: docs/contract/resource-server.md 4.2.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 
+from personal_server.domain import persons
 from personal_server.domain.authority import (
     Access,
     ReadableSource,
@@ -102,7 +103,7 @@ class _Built:
 
     def sources(self) -> tuple[ReadableSource, ...]:
         """In source order."""
-        return tuple(self.readable[order][1] for order in sorted(self.readable))
+        return _with_persons(self.readable[order][1] for order in sorted(self.readable))
 
 
 def _owner_authority(
@@ -118,9 +119,32 @@ def _owner_authority(
         kind=TokenKind.OWNER,
         subject_id=resolved.subject_id,
         client_id=resolved.client_id,
-        sources=tuple(sorted(found, key=lambda source: source.order)),
+        sources=_with_persons(sorted(found, key=lambda source: source.order)),
         granted_streams=frozenset(source.stream for source in found),
     )
+
+
+def _with_persons(sources: Iterable[ReadableSource]) -> tuple[ReadableSource, ...]:
+    """Persons are made of what the same authority reads, and of nothing else.
+
+    Source: docs/contract/resource-server.md 22.3.
+    """
+    readable = tuple(sources)
+    if not any(_is_of_persons(source) for source in readable):
+        return readable
+    telling = tuple(source for source in readable if not _is_of_persons(source) and _tells(source))
+    return tuple(
+        replace(source, made_of=telling) if _is_of_persons(source) else source
+        for source in readable
+    )
+
+
+def _is_of_persons(source: ReadableSource) -> bool:
+    return source.connector_key == persons.CONNECTOR_KEY
+
+
+def _tells(source: ReadableSource) -> bool:
+    return any(each.field in source.fields for each in source.declared.person_fields)
 
 
 def _add_member(

@@ -76,7 +76,7 @@ from personal_server.enforcement.timeline import (
     time_field,
     without_time,
 )
-from personal_server.errors import InvalidFieldPath, InvalidWindow
+from personal_server.errors import InvalidFieldPath, InvalidRequest, InvalidWindow
 
 # Field windows: which field, and which stretch of it.
 #
@@ -180,9 +180,18 @@ def authorize_timeline(
 
 
 def authorize_changes(authority: ReadAuthority, query: ChangesQuery) -> AuthorizedRead[ChangesPlan]:
-    """A change feed; the plan covers no change yet, where it begins is for a bookmark to say."""
+    """A change feed; the plan covers no change yet, where it begins is for a bookmark to say.
+
+    Raises: InvalidRequest for persons: no change of theirs is ever written.
+    """
     check_cut(query.cut)
     sources = select_stream(authority, query.selectors, query.stream)
+    if any(source.made_of is not None for source in sources):
+        raise InvalidRequest(
+            "Persons have no change feed: they are worked out anew for every read. List them, or"
+            " follow the streams that they are made of.",
+            param="changes_since",
+        )
     plan = ChangesPlan(scopes_of(sources), limit=query.limit)
     asked = (query.stream, *_asked(query.selectors))
     return AuthorizedRead(authority, sources, plan, shown=_shown(sources, query.cut), asked=asked)

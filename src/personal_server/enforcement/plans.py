@@ -26,6 +26,8 @@ class Scope:
 
     `fields` are the granted ones, for what is computed *from* fields (changes, search, dates of
     records); `window` bounds the consent-time field; `resources` are the only keys that exist.
+    Records of a scope that is `made_of` others are computed from what those show
+    (`domain.persons`), and from nothing else.
     """
 
     connection_id: str
@@ -33,6 +35,8 @@ class Scope:
     fields: tuple[str, ...]
     window: TimeConstraint | None = None
     resources: frozenset[str] | None = None
+    made_of: tuple[Scope, ...] | None = None
+    connector_key: str = ""
 
 
 BY_KEY = Order(None, None, False)
@@ -233,6 +237,8 @@ def scope_of(source: ReadableSource) -> Scope:
         fields=source.fields,
         window=source.time_constraint,
         resources=source.resources,
+        made_of=None if source.made_of is None else scopes_of(source.made_of),
+        connector_key=source.connector_key,
     )
 
 

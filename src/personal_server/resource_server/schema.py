@@ -696,7 +696,7 @@ def _connector_stream(request: Request, summaries: Sequence[StreamSummary]) -> L
             exact_filters=any(field.exact.usable for field in fields),
             range_filters=any(field.range.usable for field in fields),
             expand=expands,
-            changes_since=True,
+            changes_since=all(summary.source.made_of is None for summary in summaries),
         ),
     )
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from personal_server.domain.persons import PersonForm
 from personal_server.domain.source_item import (
     LARGEST_BLOB_BYTES,
     Data,
@@ -26,6 +27,7 @@ from personal_server.sources.common.declaration import (
     key,
     moment,
     names,
+    person,
     plain,
     text,
     word,
@@ -113,11 +115,26 @@ CONTACTS = StreamForm(
         plain("name_prefix", "What stands before the name, as Dr."),
         plain("name_suffix", "What stands after the name, as Jr."),
         names("nicknames", "Other names"),
-        names("emails", "E-mail addresses"),
+        person(
+            names("emails", "E-mail addresses"),
+            PersonForm.ADDRESS,
+            named_by="display_name",
+            card=True,
+        ),
         names("emails_by_kind", "The same, each as its kind and the address: work: ada@…"),
-        names("phones", "Telephone numbers"),
+        person(
+            names("phones", "Telephone numbers"),
+            PersonForm.NUMBER,
+            named_by="display_name",
+            card=True,
+        ),
         names("phones_by_kind", "The same, each as its kind and the number: mobile, work: +49…"),
-        names("instant_messages", "Names in messengers and networks: skype: ada"),
+        person(
+            names("instant_messages", "Names in messengers and networks: skype: ada"),
+            PersonForm.HANDLE,
+            named_by="display_name",
+            card=True,
+        ),
         text("reachable_at", "All addresses, numbers and names in messengers, to search in"),
         text("organization", "Company or organization"),
         text("job_title", "What they do there"),

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import PurePosixPath
 
+from personal_server.domain.persons import PersonForm
 from personal_server.domain.source_item import Data, Skipped, SourceItem, SourceRecord
 from personal_server.sources.common.attachments import FILES, kind_of, with_file
 from personal_server.sources.common.bookmark import BOOKMARK
@@ -31,6 +32,7 @@ from personal_server.sources.common.declaration import (
     key,
     moment,
     names,
+    person,
     reference,
     sensitive,
     text,
@@ -88,7 +90,10 @@ CHATS = StreamForm(
         text("name", "Name of the group, or who is in it", title=True),
         word("kind", "direct or group"),
         word("service", "iMessage, SMS or RCS"),
-        sensitive(names("members", "Phone numbers and mail addresses of its members, but you")),
+        person(
+            sensitive(names("members", "Phone numbers and mail addresses of its members, but you")),
+            PersonForm.WRITTEN,
+        ),
     ],
     children={"messages": ("messages", "chat_id")},
 )
@@ -102,7 +107,12 @@ MESSAGES = StreamForm(
         reference("chat_id", "The conversation"),
         word("chat_name", "Name of the conversation"),
         moment("sent_at", "When it was sent, in UTC", event=True),
-        sensitive(word("author", "Phone number or mail address of its author; me", searched=True)),
+        person(
+            sensitive(
+                word("author", "Phone number or mail address of its author; me", searched=True)
+            ),
+            PersonForm.WRITTEN,
+        ),
         flag("is_from_me", "Whether you sent it"),
         sensitive(text("text", "What it says", title=True)),
         text("subject", "Its subject line"),
@@ -129,7 +139,12 @@ REACTIONS = StreamForm(
         key(),
         reference("message_id", "The message"),
         moment("reacted_at", "When, in UTC", event=True),
-        sensitive(word("author", "Phone number or mail address of who reacted; me", searched=True)),
+        person(
+            sensitive(
+                word("author", "Phone number or mail address of who reacted; me", searched=True)
+            ),
+            PersonForm.WRITTEN,
+        ),
         word("reaction", "loved, liked, disliked, laughed, emphasized, questioned, an emoji"),
         flag("is_taken_back", "Whether an earlier reaction was removed"),
     ],

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import cast
 
+from personal_server.domain.persons import PersonForm
 from personal_server.domain.source_item import Data, SourceItem, SourceRecord
 from personal_server.sources.common import json_values
 from personal_server.sources.common.declaration import (
@@ -19,6 +20,7 @@ from personal_server.sources.common.declaration import (
     key,
     moment,
     names,
+    person,
     plain,
     reference,
     text,
@@ -71,11 +73,16 @@ PEOPLE = StreamForm(
     "People of the workspace",
     "Names, titles and mail addresses of the workspace's people.",
     [
-        key(),
+        person(key(), PersonForm.HANDLE, network="slack", named_by="name", card=True),
         text("name", "Name as shown", title=True),
         plain("handle", "User name"),
         text("real_name", "Full name"),
-        word("email", "E-mail address", searched=True),
+        person(
+            word("email", "E-mail address", searched=True),
+            PersonForm.ADDRESS,
+            named_by="name",
+            card=True,
+        ),
         text("title", "What they do"),
         plain("time_zone", "IANA name of their time zone"),
         flag("is_bot", "Whether it is a program"),
@@ -92,7 +99,12 @@ MESSAGES = StreamForm(
         reference("channel_id", "The channel", required=True),
         word("channel_name", "Name of the channel"),
         moment("sent_at", "When it was sent", event=True),
-        reference("author_id", "Who wrote it"),
+        person(
+            reference("author_id", "Who wrote it"),
+            PersonForm.HANDLE,
+            network="slack",
+            named_by="author_name",
+        ),
         word("author_name", "Name of who wrote it", searched=True),
         text("text", "What it says", title=True),
         reference("thread_id", "Messages of one thread share it"),

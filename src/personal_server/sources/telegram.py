@@ -13,6 +13,7 @@ from datetime import tzinfo
 from functools import partial
 from pathlib import PurePosixPath
 
+from personal_server.domain.persons import PersonForm
 from personal_server.domain.source_item import Data, Json, Skipped, SourceItem, SourceRecord
 from personal_server.sources.common import json_values
 from personal_server.sources.common.attachments import FILES, kind_of, with_file
@@ -23,6 +24,7 @@ from personal_server.sources.common.declaration import (
     integer,
     key,
     moment,
+    person,
     plain,
     reference,
     text,
@@ -87,7 +89,12 @@ MESSAGES = StreamForm(
         word("chat_name", "Name of the chat"),
         moment("sent_at", "When it was sent, in UTC", event=True),
         word("author", "Who wrote it or did it", searched=True),
-        plain("author_id", "Telegram's id of the author"),
+        person(
+            plain("author_id", "Telegram's id of the author"),
+            PersonForm.HANDLE,
+            network="telegram",
+            named_by="author",
+        ),
         text("text", "What it says; of a poll the question, of a place its name", title=True),
         word("kind", "message, photo, file, voice_message, sticker, poll … or what was done"),
         flag("is_notice", "Whether it tells what happened instead of saying something"),

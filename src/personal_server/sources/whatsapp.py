@@ -11,6 +11,7 @@ from functools import partial
 from itertools import pairwise
 from pathlib import PurePosixPath
 
+from personal_server.domain.persons import PersonForm
 from personal_server.domain.source_item import (
     Data,
     Skipped,
@@ -26,6 +27,7 @@ from personal_server.sources.common.declaration import (
     key,
     moment,
     names,
+    person,
     reference,
     text,
     word,
@@ -125,7 +127,7 @@ CHATS = StreamForm(
     [
         key(),
         text("name", "Name of the person or group", title=True),
-        names("people", "Who wrote in it"),
+        person(names("people", "Who wrote in it"), PersonForm.WRITTEN),
         text("people_named", "The same, to search in"),
         integer("message_count", "Number of messages", summed=True),
         moment("began_at", "When its first message was sent", event=True),
@@ -144,7 +146,7 @@ MESSAGES = StreamForm(
         moment(
             "sent_at", "When it was sent by the phone's clock; the export names no zone", event=True
         ),
-        word("author", "Who wrote it; none for notices", searched=True),
+        person(word("author", "Who wrote it; none for notices", searched=True), PersonForm.WRITTEN),
         text("text", "What it says", title=True),
         word("kind", "message, notice, file, or left_out where media was not exported"),
         integer("file_count", "Number of files", summed=True),

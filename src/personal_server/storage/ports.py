@@ -18,6 +18,7 @@ from typing import BinaryIO, Protocol
 from personal_server.domain.connection import Connection
 from personal_server.domain.declaration import SourceDeclaration, Stream
 from personal_server.domain.disclosure import AskedDetail, DisclosureEntry
+from personal_server.domain.persons import Corrections
 from personal_server.domain.record import DamagedRow, JsonObject, StoredRecord
 from personal_server.enforcement.plans import (
     AggregatePlan,
@@ -543,6 +544,21 @@ class ThreadStore(Protocol):
         ...
 
 
+class PersonStore(Protocol):
+    """What the owner said of whose an address, number or handle is (`domain.persons`)."""
+
+    def person_corrections(self) -> Corrections:
+        """What was said so far."""
+        ...
+
+    def correct_persons(self, change: Callable[[Corrections], Corrections]) -> None:
+        """Apply a pure change in one transaction.
+
+        What is erased takes corrections along that name an identity no record mentions any more.
+        """
+        ...
+
+
 class ServerStore(Protocol):
     """What the server keeps for itself."""
 
@@ -588,6 +604,7 @@ class RecordStore(
     BlobStore,
     StoredRecords,
     ThreadStore,
+    PersonStore,
     ServerStore,
     RebuildStore,
     Protocol,

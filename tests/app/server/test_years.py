@@ -40,7 +40,7 @@ REMEMBERED = frozenset(
 # These grow by what their owner brings in or sets up, and by nothing else.
 OWNED = frozenset(
     {"blob_references", "introspection_clients", "passkeys", "rebuilds", "thread_marks"}
-    | {"rankings", "owner", "gone", "canaries", "reading_limits"}
+    | {"rankings", "owner", "gone", "canaries", "reading_limits", "person_corrections"}
 )
 KEPT = Retention(history_days=45, disclosure_days=45, audit_days=45, detail_days=30)
 NO_PROCESS = 2**22 + 1

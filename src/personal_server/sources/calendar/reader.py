@@ -13,6 +13,7 @@ from typing import Any, cast
 from icalendar import Component as ParsedComponent
 from icalendar import Event, FreeBusy, Journal, Timezone, Todo
 
+from personal_server.domain.persons import PersonForm
 from personal_server.domain.source_item import Data, Skipped, SourceItem, SourceRecord
 from personal_server.sources.calendar.entry import (
     FAULTS,
@@ -34,6 +35,7 @@ from personal_server.sources.common.declaration import (
     key,
     moment,
     names,
+    person,
     plain,
     reference,
     text,
@@ -94,8 +96,8 @@ EVENTS = StreamForm(
         day("starts_on", "Day it begins, by its own time zone"),
         flag("all_day", "Whether it takes whole days"),
         plain("time_zone", "Time zone it was entered in"),
-        word("organizer", "Who invited"),
-        names("attendees", "Who was invited"),
+        person(word("organizer", "Who invited"), PersonForm.WRITTEN),
+        person(names("attendees", "Who was invited"), PersonForm.WRITTEN),
         integer("attendee_count", "How many were invited", summed=True),
         text("people", "Who invited and who was invited, to search in"),
         flag("is_recurring", "Whether it repeats; then the times are those of the first"),

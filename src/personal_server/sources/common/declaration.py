@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from personal_server.domain.persons import PersonForm
 from personal_server.domain.source_item import TEXT, TEXT_STATE, Data
 
 REGISTRY = "https://registry.pdpp.dev/connectors/"
@@ -117,6 +118,23 @@ def free(name: str, about: str) -> Field:
 def sensitive(shown: Field) -> Field:
     """The field, marked as one that tells more of a person than most: consent pages may say so."""
     return replace(shown, schema=shown.schema | {"x_pdpp_sensitive": True})
+
+
+def person(
+    shown: Field,
+    form: PersonForm,
+    *,
+    network: str | None = None,
+    named_by: str | None = None,
+    card: bool = False,
+) -> Field:
+    """The field, said to name persons; `card`: the whole record is about the one it names.
+
+    Source: docs/contract/resource-server.md 22.1.
+    """
+    said = {"form": form.value, "network": network, "named_by": named_by, "card": card or None}
+    told = {name: value for name, value in said.items() if value is not None}
+    return replace(shown, schema=shown.schema | {"x_pdpp_person": told})
 
 
 def _time(name: str, about: str, form: str, event: bool) -> Field:

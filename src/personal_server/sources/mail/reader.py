@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import PurePosixPath
 
+from personal_server.domain.persons import PersonForm
 from personal_server.domain.source_item import (
     LARGEST_BLOB_BYTES,
     Data,
@@ -26,6 +27,7 @@ from personal_server.sources.common.declaration import (
     key,
     moment,
     names,
+    person,
     plain,
     reference,
     text,
@@ -82,10 +84,14 @@ MESSAGES = StreamForm(
         moment("sent_at", "When it was sent, in UTC", event=True),
         text("subject", "Subject line", title=True),
         text("from_name", "Name of the sender"),
-        word("from_address", "E-mail address of the sender, lower case", searched=True),
-        names("to", "Recipients, as name and address"),
-        names("cc", "Recipients of a copy"),
-        names("bcc", "Recipients of a blind copy"),
+        person(
+            word("from_address", "E-mail address of the sender, lower case", searched=True),
+            PersonForm.ADDRESS,
+            named_by="from_name",
+        ),
+        person(names("to", "Recipients, as name and address"), PersonForm.WRITTEN),
+        person(names("cc", "Recipients of a copy"), PersonForm.WRITTEN),
+        person(names("bcc", "Recipients of a blind copy"), PersonForm.WRITTEN),
         word("to_address", "E-mail address of the first recipient, lower case"),
         text("recipients", "Names and addresses of all recipients, to search in"),
         plain("reply_to", "Where answers are asked to go"),

@@ -52,6 +52,13 @@ class Session(Protocol):
         """How many lines the last statement wrote."""
         ...
 
+    def scratch(self) -> AbstractContextManager[str]:
+        """Make and fill tables that no other session sees and that end with the snapshot.
+
+        What it gives stands before their names where they are made.
+        """
+        ...
+
     def check(self) -> None:
         """Whether the time limit allows more work between lines.  Raises like a statement."""
         ...

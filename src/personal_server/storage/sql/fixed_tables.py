@@ -237,6 +237,34 @@ class ThreadMarkRow(StoredRow, table="thread_marks"):
     thread: Cell[str] = column(key=True)
 
 
+class MentionRow(StoredRow, table="mentions"):
+    """An identity that a field of a record has (`domain.persons`).
+
+    `place` counts the entries of the field; `name` is the one that stands with it.
+    """
+
+    source: Cell[int] = column(key=True)
+    field: Cell[str] = column(key=True)
+    key: Cell[str] = column(key=True)
+    place: Cell[int] = column(key=True)
+    kind: Cell[str]
+    value: Cell[str]
+    name: Cell[str | None]
+
+
+class CorrectionRow(StoredRow, table="person_corrections"):
+    """What the owner said of persons: two identities are one's, or one is nobody else's.
+
+    For the latter the two are the same.
+    """
+
+    subject_id: Cell[str] = column(key=True)
+    kind: Cell[str] = column(key=True)
+    value: Cell[str] = column(key=True)
+    other_kind: Cell[str] = column(key=True)
+    other_value: Cell[str] = column(key=True)
+
+
 class ErasedRow(StoredRow, table="erased", rowid=True):
     """A source whose word index still holds words of erased records."""
 

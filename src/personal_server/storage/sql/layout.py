@@ -9,12 +9,15 @@ and `w<n>` (the word index), joined by `id`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import orjson
 
 from personal_server.domain.declaration import Property, SourceDeclaration, Stream
+from personal_server.domain.persons import PersonField, PersonForm
 from personal_server.domain.values import ValueKind
 from personal_server.storage.sql.dialect import Dialect
 
@@ -65,6 +68,7 @@ class Layout:
     blobs: tuple[str, ...]
     placed: str | None
     form: int = FORM
+    persons: tuple[PersonField, ...] = ()
 
     @cached_property
     def by_field(self) -> dict[str, Column]:
@@ -134,7 +138,13 @@ def parse_layout(text: str) -> Layout:
         tuple(raw["blobs"]),
         raw.get("placed", raw["event"]),
         raw.get("form", 1),
+        tuple(_person_field(each) for each in raw.get("persons", ())),
     )
+
+
+def _person_field(raw: Mapping[str, Any]) -> PersonField:
+    members: dict[str, Any] = {**raw, "form": PersonForm(raw["form"])}
+    return PersonField(**members)
 
 
 def layouts(declaration: SourceDeclaration) -> dict[str, Layout]:
@@ -171,6 +181,7 @@ def layout_of(stream: Stream, referenced: frozenset[str] = frozenset()) -> Layou
         stream.lexical_fields,
         stream.blob_fields,
         stream.consent_time_field or stream.event_time_field,
+        persons=stream.person_fields,
     )
 
 
@@ -224,31 +235,30 @@ def between(stored: Layout, wanted: Layout) -> Layout:
         consent=stored.consent,
         lexical=stored.lexical,
         blobs=stored.blobs,
+        persons=stored.persons,
         placed=stored.placed if is_placed else None,
     )
 
 
-def create_tables(layout: Layout, number: int, dialect: Dialect) -> list[str]:
-    """The statements that make the tables of one source."""
+def create_tables(layout: Layout, number: int, dialect: Dialect, *, schema: str = "") -> list[str]:
+    """The statements that make the tables of one source; `schema` names where, with its dot."""
     columns = "".join(f", {column.name}" for column in layout.columns)
     made = [
-        f"CREATE TABLE r{number} (id INTEGER PRIMARY KEY, k TEXT NOT NULL,"
+        f"CREATE TABLE {schema}r{number} (id INTEGER PRIMARY KEY, k TEXT NOT NULL,"
         f" cs INTEGER NOT NULL, ce INTEGER NOT NULL, e INTEGER NOT NULL{columns}, wc BLOB,"
         " fc TEXT)",
-        f"CREATE UNIQUE INDEX r{number}_k ON r{number} (k)",
-        f"CREATE INDEX r{number}_e ON r{number} (e)",
+        f"CREATE UNIQUE INDEX {schema}r{number}_k ON r{number} (k)",
+        f"CREATE INDEX {schema}r{number}_e ON r{number} (e)",
         # the sum stands before the text, which may be long, and is read without it
-        f"CREATE TABLE h{number} (id INTEGER PRIMARY KEY, sum INTEGER, data TEXT NOT NULL)",
+        f"CREATE TABLE {schema}h{number} (id INTEGER PRIMARY KEY, sum INTEGER, data TEXT NOT NULL)",
     ]
-    made += [create_index(number, *each) for each in layout.indexes.items()]
+    made += [
+        f"CREATE INDEX {schema}r{number}_{name} ON r{number} ({', '.join(columns)})"
+        for name, columns in layout.indexes.items()
+    ]
     if layout.lexical:
-        made.append(dialect.word_index(f"w{number}"))
+        made.append(dialect.word_index(f"{schema}w{number}"))
     return made
-
-
-def create_index(number: int, name: str, columns: tuple[str, ...]) -> str:
-    """The statement that makes an index of `r<n>`."""
-    return f"CREATE INDEX r{number}_{name} ON r{number} ({', '.join(columns)})"
 
 
 def drop_tables(layout: Layout, number: int) -> list[str]:

@@ -26,6 +26,7 @@ from personal_server.storage.sql.driver import Database, Line, Session
 from personal_server.storage.sql.fixed_tables import (
     BlobReferenceRow,
     ChangeRow,
+    MentionRow,
     RebuildRow,
     SourceRow,
     StoreRow,
@@ -44,6 +45,7 @@ from personal_server.storage.sql.written_rows import (
     insert_words,
     place_in_time,
     prepare_one,
+    put_mentions,
 )
 
 # Sources of at most so many records are rebuilt where it is asked for: nobody notices.
@@ -64,6 +66,7 @@ _NOTE = update(RebuildRow, [RebuildRow.position, RebuildRow.since, RebuildRow.co
 _EMPTY = update(RebuildRow, [RebuildRow.emptying], *_ONE)
 _END = delete(RebuildRow, *_ONE)
 _LAST_SEQUENCE = f"SELECT {StoreRow.value} FROM {StoreRow.table} WHERE {StoreRow.name} = 'sequence'"  # noqa: S608
+_FORGET_FIELD = delete(MentionRow, MentionRow.source, MentionRow.field)
 _SOURCE = select(SourceRow, SourceRow.source, columns=(SourceRow.tables, SourceRow.layout))
 _MOVE = update(
     SourceRow,
@@ -204,6 +207,7 @@ def erase_copies(session: Session, source: int, key: str) -> None:
         tables = _tables_of(found)
         if not found.emptying:
             _remove(session, tables, _place_of(session, tables, key))
+            put_mentions(session, source, key, tables.layout)
         elif session.first(session.dialect.find_table, (f"h{found.tables}",)):
             session.run(_text_of(tables), (key,))
 
@@ -279,6 +283,7 @@ def _add(session: Session, source: int, old: _Tables, new: _Tables, place: int) 
     add_text = f"INSERT INTO h{number} (id, sum, data) VALUES (?, ?, ?)"  # noqa: S608
     session.run(add_text, (chosen, record_sum(own, text), text.decode()))
     insert_words(session, number, [(chosen, record.words)] if record.words else [])
+    put_mentions(session, source, key, layout, record.mentions)
     for field, blob_id in (record.blobs or {}).items():
         refer = session.dialect.ignoring(insert(BlobReferenceRow))
         session.run(refer, (source, key, field, blob_id))
@@ -336,6 +341,7 @@ def _copy_again(session: Session, source: int, old: _Tables, new: _Tables, keys:
     for key in sorted(keys):
         _remove(session, new, _place_of(session, new, key))
         session.run(_other_references(session), (source, _listed(old.layout.blobs), key))
+        put_mentions(session, source, key, new.layout)
         for (place,) in session.rows(f"SELECT id FROM r{old.number} WHERE k = ?", (key,)):  # noqa: S608
             _add(session, source, old, new, place)
 
@@ -359,6 +365,9 @@ def _swap(session: Session, found: Copying, old: _Tables, new: _Tables) -> None:
     """The new tables are the source's from now on; the old ones wait to be emptied."""
     if old.layout.blobs != new.layout.blobs:
         session.run(_other_references(session), (found.source, _listed(new.layout.blobs), None))
+    for each in set(old.layout.persons) - set(new.layout.persons):
+        if each.field not in {other.field for other in new.layout.persons}:
+            session.run(_FORGET_FIELD, (found.source, each.field))
     session.run(_MOVE, (new.number, found.layout, None, found.source))
     session.run(_END, found[:2])
     session.run(insert(RebuildRow), (found.source, old.number, old.layout.render(), None, 0, 0, 1))

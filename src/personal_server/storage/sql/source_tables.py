@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import orjson
 
+from personal_server.domain import persons
 from personal_server.domain.connection import ConnectionStatus
 from personal_server.domain.criteria import Condition
 from personal_server.domain.record import DamagedRow, FieldChange, JsonObject, StoredRecord
@@ -328,10 +329,14 @@ class Reader:
 
     def _place(self, scope: Scope) -> tuple[SourceTables, Compiler] | None:
         key = (scope.connection_id, scope.stream.name)
-        if key not in self._places:
-            source = find_source(self.session, self.subject_id, *key)
+        if key not in self._places or scope.made_of is not None:
+            source = self.source_of(scope)
             self._places[key] = None if source is None else (source, self._compiler(source))
         return self._places[key]
+
+    def source_of(self, scope: Scope) -> SourceTables | None:
+        """Where the records of a scope are, if any were ever stored."""
+        return find_source(self.session, self.subject_id, scope.connection_id, scope.stream.name)
 
     def _compiler(self, source: SourceTables) -> Compiler:
         return Compiler(source.reading, source.tables, self.session.dialect, source.is_indexed)
@@ -378,9 +383,11 @@ def require(session: Session, subject_id: str, connection_id: str) -> tuple[str,
 def writable(session: Session, subject_id: str, connection_id: str) -> str:
     """The connector key of a connection that takes records.
 
-    Raises: ConnectionNotFound, ConnectionNotWritable when revoked.
+    Raises: ConnectionNotFound, ConnectionNotWritable when revoked or of persons.
     """
     connector_key, status = require(session, subject_id, connection_id)
     if status == ConnectionStatus.REVOKED:
         raise ConnectionNotWritable("This connection was revoked.")
+    if connector_key == persons.CONNECTOR_KEY:
+        raise ConnectionNotWritable("Persons are worked out from the records of other connections.")
     return connector_key

@@ -11,7 +11,7 @@ from typing import Protocol
 from personal_server.domain.connection import Connection
 from personal_server.domain.record import StoredRecord
 from personal_server.domain.values import MAX_INTEGER
-from personal_server.enforcement.plans import SearchPlan
+from personal_server.enforcement.plans import Scope, SearchPlan
 from personal_server.enforcement.rows import Matches
 from personal_server.storage.damage import DamagedLine
 from personal_server.storage.ports import (
@@ -44,9 +44,11 @@ from personal_server.storage.sql.fixed_tables import (
     SourceRow,
     StoreRow,
 )
+from personal_server.storage.sql.persons import PersonsPart, make_persons
 from personal_server.storage.sql.rebuilds import adopt
 from personal_server.storage.sql.source_tables import (
     Reader,
+    SourceTables,
     StorePart,
     all_sources,
     find_source,
@@ -136,6 +138,18 @@ class SqlSnapshot(Reader):
     def __init__(self, session: Session, database: SearchableDatabase, subject_id: str) -> None:
         super().__init__(session, subject_id, database.damage)
         self._database = database
+        self._made: list[tuple[Scope, SourceTables]] = []
+
+    def source_of(self, scope: Scope) -> SourceTables | None:
+        """Persons are made when they are first asked for."""
+        if scope.made_of is None:
+            return super().source_of(scope)
+        for made_for, made in self._made:
+            if (made_for.connection_id, made_for.made_of) == (scope.connection_id, scope.made_of):
+                return made
+        made = make_persons(self, scope, len(self._made))
+        self._made.append((scope, made))
+        return made
 
     def search(self, plan: SearchPlan) -> Matches:
         """Full text, which is the database's own."""
@@ -230,6 +244,7 @@ class SqlRecordStore(
     ServerPart,
     StoredRecordsPart,
     ThreadMarksPart,
+    PersonsPart,
 ):
     """Everything of one subject in one database."""
 

@@ -40,6 +40,7 @@ from personal_server.storage.sql.fixed_tables import (
     ErasedRow,
     ErasureRow,
     GoneRow,
+    MentionRow,
     RejectionRow,
     RunRow,
     SourceRow,
@@ -47,6 +48,7 @@ from personal_server.storage.sql.fixed_tables import (
     ThreadMarkRow,
 )
 from personal_server.storage.sql.layout import Layout, layout_of
+from personal_server.storage.sql.persons import forget_lost_corrections
 from personal_server.storage.sql.rebuilds import copied_index, drop_copies, erase_copies
 from personal_server.storage.sql.source_tables import (
     SourceTables,
@@ -72,6 +74,7 @@ from personal_server.storage.sql.written_rows import (
     place_in_time,
     prepare,
     prepare_again,
+    put_mentions,
 )
 
 KEPT_REJECTIONS = 1_000
@@ -128,11 +131,13 @@ _FORGET_REJECTIONS = (
     f" (SELECT {RejectionRow.number} FROM {RejectionRow.table} {_REJECTED}"
     f" ORDER BY {RejectionRow.number} DESC LIMIT 1 OFFSET ?3)"
 )
+_FORGET_MENTIONS = delete(MentionRow, MentionRow.source)
 _FORGET_MARKS = delete(ThreadMarkRow, ThreadMarkRow.source)
 _ERASE_SOURCE = (
     delete(ChangeRow, ChangeRow.source),
     delete(GoneRow, GoneRow.source),
     delete(BlobReferenceRow, BlobReferenceRow.source),
+    _FORGET_MENTIONS,
     _FORGET_MARKS,
     delete(ErasedRow, ErasedRow.source),
     delete(SourceRow, SourceRow.source),
@@ -188,6 +193,7 @@ class RecordsPart(StorePart):
             session.run(session.dialect.ignoring(insert(ErasedRow)), (source.source,))
             if found:
                 self._note_erasure(session, now_ns, connection_id, stream, key)
+                forget_lost_corrections(session, self.subject_id)
             released = forget_unreferenced(session, self.subject_id, connection_id, writer.released)
         self._remove(released)
         return found
@@ -203,7 +209,9 @@ class RecordsPart(StorePart):
             writer.close()
             remove_tables(session, source)
             drop_copies(session, source.source)
-            session.run(_FORGET_MARKS, (source.source,))
+            for statement in (_FORGET_MENTIONS, _FORGET_MARKS):
+                session.run(statement, (source.source,))
+            forget_lost_corrections(session, self.subject_id)
             layout = source.wanted or source.layout
             made = make_tables(session, layout)
             session.run(_SET_TABLES, (made, layout.render(), None, source.source))
@@ -315,6 +323,7 @@ class RecordsPart(StorePart):
         held = session.rows(_FORGET_UPLOADS, place)
         for statement in _ERASE_CONNECTION:
             session.run(statement, place)
+        forget_lost_corrections(session, self.subject_id)
         return sum(source.records for source in sources), {blob_id for (blob_id,) in held}
 
     def _note_erasure(
@@ -457,6 +466,7 @@ class SourceWriter:
         self._flush()
         self._erase(stored.id)
         self._refer(key, {})
+        put_mentions(self._session, self._source.source, key, self._source.layout)
         self._records -= 1
         self._record(key, emitted_at_ns, (1, stored.was_at), (0, None), None, stored.sequence)
         self._gone(key)
@@ -531,6 +541,7 @@ class SourceWriter:
         created = FieldChange(self._sequence, write.emitted_at_ns)
         self._insert(write, self._place(write, created), created, write.emitted_at_ns, {})
         self._refer(write.key, write.blobs)
+        self._mention(write)
 
     def _heal(self, write: Prepared, stored: Stored) -> None:
         """What takes the place of a damaged record may differ from it in every field."""
@@ -560,6 +571,7 @@ class SourceWriter:
         latest = max(stored.latest_ns, write.emitted_at_ns)
         self._insert(write, at, stored.created, latest, changes)
         self._refer(write.key, write.blobs)
+        self._mention(write)
 
     def _place(self, write: Prepared, created: FieldChange) -> int:
         return place_in_time(write.placed_ns, created.emitted_at_ns, self._source.layout)
@@ -639,6 +651,10 @@ class SourceWriter:
         self.released |= {blob_id for (blob_id,) in old} - set(kept.values())
         lines = [(source, key, field, blob_id) for field, blob_id in kept.items()]
         self._session.many(insert(BlobReferenceRow), lines)
+
+    def _mention(self, write: Prepared) -> None:
+        place = (self._source.source, write.key, self._source.layout)
+        put_mentions(self._session, *place, write.mentions)
 
     def _flush(self) -> None:
         """Texts, words in the order of their ids, changes."""

@@ -23,7 +23,9 @@ from personal_server.storage.meaning import blob_ids
 from personal_server.storage.ports import RecordWrite
 from personal_server.storage.sql.dialect import Value
 from personal_server.storage.sql.driver import Session
+from personal_server.storage.sql.fixed_tables import MentionRow
 from personal_server.storage.sql.layout import Layout
+from personal_server.storage.sql.statements import delete, insert
 from personal_server.storage.sql.word_index import marked_words
 
 # So many lines wait in memory before they are written.
@@ -32,6 +34,7 @@ FLUSHED_AT = 2_000
 SLOT_BITS = 5
 # A record whose place is taken stands at most so many ids later.
 WIDEST_PROBE = 1 << 31
+_FORGET_MENTIONS = delete(MentionRow, MentionRow.source, MentionRow.field, MentionRow.key)
 _TIMELESS = -5 * 10**18
 # Before every place of a record that has a time.
 FIRST_IN_TIME = -3 * 10**18
@@ -43,7 +46,7 @@ class Prepared:
 
     Shapes: `values` by the layout's columns; `words` and `word_counts` as the word index takes
         them; `placed_ns` and `consent_at` are the instants that place it in time and that time
-        constraints ask for.
+        constraints ask for; `mentions` are rows of `MentionRow` without their source.
     """
 
     key: str
@@ -55,6 +58,7 @@ class Prepared:
     placed_ns: int | None = None
     consent_at: Value = None
     blobs: Mapping[str, str] | None = None
+    mentions: tuple[tuple[Value, ...], ...] = ()
 
 
 def prepare(writes: Iterable[RecordWrite], layout: Layout) -> list[Prepared]:
@@ -89,6 +93,15 @@ def prepare_one(key: str, data: JsonObject, emitted_at_ns: int, layout: Layout) 
         _placed_ns(values, layout),
         _instant(values, layout, layout.consent),
         blob_ids(data, layout.blobs) if layout.blobs else None,
+        _mentions(key, data, layout),
+    )
+
+
+def _mentions(key: str, data: JsonObject, layout: Layout) -> tuple[tuple[Value, ...], ...]:
+    return tuple(
+        (each.field, key, place, identity.kind, identity.value, name)
+        for each in layout.persons
+        for place, (identity, name) in enumerate(each.read(data))
     )
 
 
@@ -143,6 +156,19 @@ def insert_line(
         attempt += 1
         session.run(statement, (chosen, *rest))
     return chosen
+
+
+def put_mentions(
+    session: Session,
+    source: int,
+    key: str,
+    layout: Layout,
+    mentions: Sequence[tuple[Value, ...]] = (),
+) -> None:
+    """Replace what a record mentions."""
+    for each in layout.persons:
+        session.run(_FORGET_MENTIONS, (source, each.field, key))
+    session.many(insert(MentionRow), [(source, *each) for each in mentions])
 
 
 def insert_words(session: Session, number: int, words: list[tuple[int, str]]) -> None:

@@ -107,6 +107,7 @@ class SqliteSession:
         self.dialect: Dialect = DIALECT
         self._monotonic = monotonic
         self._end = math.inf
+        self._has_scratch = False
         untyped: Any = driver  # the driver's own stub names a type that Python 3.11 lacks
         self.run: Callable[..., Iterator[Line]] = untyped.execute
         self._executemany: Callable[..., Iterator[Line]] = untyped.executemany
@@ -151,6 +152,29 @@ class SqliteSession:
         """Interrupt statements from that many seconds after now (`None`: never)."""
         self._end_at(math.inf if timeout_seconds is None else self._monotonic() + timeout_seconds)
 
+    @contextmanager
+    def scratch(self) -> Generator[str, None, None]:
+        """In memory; what is made for this connection alone is no write to the file."""
+        self._has_scratch = True
+        self.pragma("query_only", False)
+        try:
+            yield _SCRATCH
+        finally:
+            self.pragma("query_only", True)
+
+    def forget_scratch(self) -> None:
+        """Drop what was made in `scratch`; an index goes with its table."""
+        if not self._has_scratch:
+            return
+        self.pragma("query_only", False)
+        # a word index drops the tables that it lies in
+        for kind in ("sql LIKE 'CREATE VIRTUAL%'", "name NOT LIKE 'sqlite_%'"):
+            made = f"SELECT name FROM temp.sqlite_schema WHERE type = 'table' AND {kind}"  # noqa: S608
+            for (name,) in self.rows(made):
+                self.run(f"DROP TABLE {_SCRATCH}{name}")
+        self.pragma("query_only", True)
+        self._has_scratch = False
+
     def check(self) -> None:
         """For reads that work between their lines: the time limit holds for that work too."""
         if self._monotonic() > self._end:
@@ -175,6 +199,7 @@ class SqliteSession:
         self.driver.set_progress_handler(overdue, PROGRESS_STEPS)
 
 
+_SCRATCH = "temp."
 MANY_LINES, SOME_LINES = 1_000_000, 20
 
 
@@ -343,6 +368,8 @@ class SqliteDatabase:
                 reader.limit(timeout_seconds)
                 with _transaction(reader, "BEGIN"):
                     yield reader
+                    reader.limit(None)
+                    reader.forget_scratch()
         finally:
             if reader is not None:
                 reader.limit(None)

@@ -111,7 +111,7 @@ def turn_on(
     if known is not None:
         return known, False
     declared = store.declaration(CONNECTOR_KEY, None)
-    made = create_connection(store, declared, None, now_ns, random_bytes)
+    made = create_connection(store, declared, "Who is who", now_ns, random_bytes)
     # no record will ever come to turn it active
     active = store.update_connection(
         made.connection_id, lambda found: replace(found, status=ConnectionStatus.ACTIVE)

@@ -80,7 +80,8 @@ async def test_a_hit_in_a_file_names_it_and_leads_on_into_its_text(served: Serve
         found = await agent.ask("Which bakery?", "search", {"query": "bakery"})
         (hit,) = found.structured["results"]
         assert (hit["stream"], hit["title"]) == ("attachments", "lease.docx")
-        assert "lease.docx" in found.text
+        assert "title: lease.docx\n" in found.text
+        assert f"\nparent: {hit['parent']}\n" in found.text
         place = {"id": hit["id"], "field_path": "text", "limit_chars": 100}
         window = await agent.ask("What does it say?", "read_record_field", place)
         assert "Rent\\t800" in json.dumps(window.structured)
@@ -88,9 +89,8 @@ async def test_a_hit_in_a_file_names_it_and_leads_on_into_its_text(served: Serve
         held = await agent.ask("Which message?", "fetch", {"id": hit["id"]})
         fields = held.structured["metadata"]["fields"]
         assert (fields["filename"], fields["subject"]) == ("lease.docx", "The rooms")
-        message = hit["id"].replace("attachments", "messages").rpartition(".")[0]
-        assert message.endswith(fields["message_id"])
-        whole = await agent.ask("What does it say itself?", "fetch", {"id": message})
+        assert hit["parent"].endswith(f"messages:{fields['message_id']}")
+        whole = await agent.ask("What does it say itself?", "fetch", {"id": hit["parent"]})
         assert (whole.structured["title"], whole.structured["text"]) == ("The rooms", "see file")
 
 

@@ -303,6 +303,13 @@ class Score(WireObject):
     value: float
 
 
+class ParentRecord(WireObject):
+    """The record that a file came with."""
+
+    stream: Word
+    record_id: Word
+
+
 class SearchResult(WireObject, kw_only=True, tag_field="object", tag="search_result"):
     """A matching record, and where it matches."""
 
@@ -324,6 +331,7 @@ class SearchResult(WireObject, kw_only=True, tag_field="object", tag="search_res
     score: Score
     title: Annotated[str, msgspec.Meta(max_length=TITLE_CHARS)] | None = None
     authored_at: str | None = None
+    parent: ParentRecord | None = None
     retrieval_sources: Sequence[str] | None = None
     scores: AnyObject | None = None
 
@@ -359,7 +367,21 @@ def disclose_hit(
         score=Score(kind="bm25", order="lower_is_better", value=score),
         title=title[:TITLE_CHARS] if isinstance(title, str) else None,
         authored_at=authored if isinstance(authored, str) else None,
+        parent=_parent(authority, source, row) if source.declared.blob_fields else None,
     )
+
+
+def _parent(
+    authority: ReadAuthority, source: ReadableSource, row: StoredRecord
+) -> ParentRecord | None:
+    """The record that the row's own key field names, where its stream can be read too."""
+    readable = {e.stream for e in authority.sources if e.connection_id == source.connection_id}
+    for relation in source.declared.relationships:
+        if relation.foreign_key_on == "self" and relation.stream in readable:
+            key = granted_value(row, source, relation.foreign_key)
+            if isinstance(key, str) and key:
+                return ParentRecord(relation.stream, key)
+    return None
 
 
 def text_chars(source: ReadableSource, row: StoredRecord) -> int:

@@ -1,3 +1,4 @@
+import copy
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -5,14 +6,19 @@ from urllib.parse import quote
 
 import pytest
 
+from personal_server.domain.declaration_document import parse_declaration
+from personal_server.domain.grant import StreamGrant
+from personal_server.enforcement.authority import read_authority
 from personal_server.reading import search
 from personal_server.storage.sql.store import SqlRecordStore
 from personal_server.storage.sqlite.database import SqliteDatabase
 from tests.resource_server.door import Door
 from tests.resource_server.journal import (
     BANK,
+    CONNECTIONS,
     DIARY,
     ENTRIES,
+    JOURNAL_RAW,
     LETTERS,
     NARROW,
     OWNER,
@@ -22,6 +28,7 @@ from tests.resource_server.journal import (
     grant,
     member,
     package,
+    resolved,
     stream_grant,
     write,
 )
@@ -308,3 +315,25 @@ def test_under_a_time_constraint_an_answer_comes_at_a_full_step(door: Door) -> N
     for _ in range(3):
         door.get("/v1/search?q=rain", client(stream_grant(since="2026-01-01T00:00:00Z")))
     assert perf_counter() - begun >= 3 * search.GRID_SECONDS
+
+
+def test_a_hit_in_a_file_names_its_record_as_far_as_that_is_granted() -> None:
+    raw = copy.deepcopy(JOURNAL_RAW)
+    (declared,) = (each for each in raw["streams"] if each["name"] == "attachments")
+    relation = {"name": "entry", "stream": "entries", "foreign_key": "entry_id"}
+    declared["relationships"] = [relation | {"foreign_key_on": "self", "cardinality": "has_one"}]
+    journal = {"journal": parse_declaration(raw)}
+    door = Door(furnished())
+
+    def parents(*streams: StreamGrant) -> list[object]:
+        reading = resolved("client", member(grant(*streams)))
+        reply = door.get(
+            "/v1/search?q=photo&limit=1", read_authority(reading, CONNECTIONS, journal)
+        )
+        return [hit.get("parent") for hit in reply.data]
+
+    files, names = stream_grant("attachments"), ("id", "filename", "blob_ref")
+    assert parents(stream_grant(), files) == [{"stream": "entries", "record_id": "e1"}]
+    assert parents(files) == [None]
+    assert parents(stream_grant(), stream_grant("attachments", fields=names)) == [None]
+    assert parents(stream_grant(instance_ids=(LETTERS,)), files) == [None]

@@ -59,6 +59,7 @@ TEXT_MEMBERS = ("title", "snippet", *EXCERPT_MEMBERS)
 NAMED_MEMBERS = (IDENTITY_MEMBERS - {"expanded"}) | {
     *TEXT_MEMBERS,
     "data",
+    "parent",
     "matched_fields",
     "score",
     "scores",
@@ -173,6 +174,10 @@ class HitItem:
             result["display_name"] = name
         if moment:
             result["timestamp"] = moment
+        parent = self.hit.get("parent")
+        if record and is_object(parent):
+            holder = holder_of(self.call, parent, RecordPlace("", record.connection_id))
+            result |= {"parent": holder.id} if holder.record else {}
         return result
 
     @cached_property
@@ -182,6 +187,8 @@ class HitItem:
         lines.append(_source_line(self.hit, self._result))
         if record is not None and record.connection_id and not spells_connection(shown):
             lines.append(f"connection_id: {one_line(record.connection_id)}")
+        if "parent" in self._result:
+            lines.append(f"parent: {self._result['parent']}")
         return tuple(lines)
 
 

@@ -28,18 +28,23 @@ UNLIMITED = (
 class Site:
     """One data directory, one port, and the commands that work on them."""
 
-    def __init__(self, folder: Path, programs: Path | None = None) -> None:
-        """`programs` are those of another checkout, if not this one's."""
+    def __init__(
+        self, folder: Path, programs: Path | None = None, source: Path | None = None
+    ) -> None:
+        """`programs` are those of another checkout, if not this one's; `source` its `src` alone."""
         folder.mkdir(exist_ok=True)
         self.folder = folder
         self.port = _free_port()
         self.origin = f"http://127.0.0.1:{self.port}"
         self.data_dir = folder / "data"
+        # The import path of an editable installation comes after this one.
+        self._path = [] if source is None else [f"PYTHONPATH={source}"]
         self._bin = programs or Path(sysconfig.get_path("scripts"))
 
     def command(self, program: str, *arguments: str) -> list[str]:
         """A command line with the environment of this site."""
         variables = [f"PDPP_DATA_DIR={self.data_dir}", f"PDPP_BIND=127.0.0.1:{self.port}"]
+        variables += self._path
         return ["/usr/bin/env", *variables, *UNLIMITED, str(self._bin / program), *arguments]
 
     def grant(self, name: str, *selection: str) -> tuple[str, Path]:

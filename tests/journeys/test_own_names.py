@@ -15,6 +15,7 @@ from bench.site import Site
 from demo.agent import over_http
 from demo.story import Story
 from tests.journeys.test_sources import asked, run
+from tests.requirements.reader import Text
 
 pytestmark = pytest.mark.anyio
 
@@ -106,7 +107,7 @@ async def test_no_tool_names_what_is_not_granted(granted: Granted) -> None:
     async with over_http(f"{granted.origin}/mcp", granted.token, Story()) as agent:
         records = await agent.ask("What is there?", "query_records", {"stream": "clinic"})
         assert "amount" in records.text
-        first = {"id": records.text.split("[1] ")[1].split()[0]}
+        first = {"id": Text(records.text).ids[0]}
         whole = await agent.ask("What is it?", "fetch", first)
         answers = [whole]
         for tool, arguments in ANSWERED:

@@ -11,7 +11,7 @@ import jsonschema_rs
 
 from personal_server.mcp_adapter.contract import published_contract
 from tests.requirements.doors import Result
-from tests.requirements.reader import Call, Text
+from tests.requirements.reader import Call, Text, ids_of, records_of
 
 Json = dict[str, Any]
 window_chars = 4_000
@@ -45,8 +45,7 @@ class View:
 
     def following(self) -> Call | None:
         """The first ready call that goes on."""
-        calls = self.text.calls()
-        return calls[0] if calls else None
+        return self.text.following(self.tool, self.arguments)
 
     def cut(self) -> Call | None:
         """The call that continues the first cut value."""
@@ -132,7 +131,7 @@ class StructuredOnly(View):
     def ids(self) -> list[str]:
         if self.tool == "search":
             return [row["id"] for row in self.seen["results"]]
-        return [self.seen["id"]] if self.tool == "fetch" else self.seen["record_ids"]
+        return [self.seen["id"]] if self.tool == "fetch" else ids_of(self.seen)
 
     def fact(self, name: str) -> str | None:
         data = self.seen["data"]
@@ -207,7 +206,7 @@ class StructuredOnly(View):
         return str(self.seen["data"]["value"])
 
     def rows(self) -> list[Json]:
-        return [row["data"] for row in self.seen["data"]["data"]]
+        return [row["data"] for row in records_of(self.seen)]
 
     def titles(self) -> list[str]:
         return [row["title"] for row in self.seen["results"]]

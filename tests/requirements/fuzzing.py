@@ -24,6 +24,7 @@ from personal_server.rs_client.json_values import as_object, is_list, is_object
 from tests.mcp_adapter.legality import calls_in, insist_on_legal
 from tests.requirements.checks import check
 from tests.requirements.hostile_port import HostilePort
+from tests.requirements.reader import ids_of
 
 Json = dict[str, Any]
 origin = "https://me.example"
@@ -217,7 +218,8 @@ class Session:
             self.uris += [entry["uri"]] if "uri" in entry else []
         for row in structured.get("results", []):
             self.seen.setdefault("id", []).append(row["id"])
-        self.seen.setdefault("id", []).extend(structured.get("record_ids", []))
+        if "record_ids" in structured or "id_prefix" in structured.get("page", {}):
+            self.seen.setdefault("id", []).extend(ids_of(structured))
         cursor = as_object(structured.get("window")).get("next_cursor")
         if cursor:
             self.seen.setdefault("cursor", []).append(cursor)

@@ -7,7 +7,54 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from personal_server.rs_client.answers import rows_of
+
 Json = dict[str, Any]
+cells = re.compile(r'("(?:[^"]|"")*"|[^,]*),')
+moment = re.compile(r"\d{4}-\d{2}-\d{2}.*")
+
+
+def ids_of(structured: Json) -> list[str]:
+    """The ids of a page of records, in its order."""
+    if "record_ids" in structured:
+        return structured["record_ids"]
+    prefix = structured["page"]["id_prefix"]
+    return [prefix + row["id"] for row in rows_of(structured["data"])]
+
+
+def records_of(structured: Json) -> list[Json]:
+    """The records of a page, each with what stands once for all of them."""
+    page: Json = structured.get("page", {})
+    own = page.get("id_field")
+    alike = {n: v for n, v in page.items() if n not in {"id_prefix", "id_field", "data"}}
+    found: list[Json] = []
+    for row in rows_of(structured["data"]):
+        whole = {**alike, **row}
+        if "data" in row:
+            key = {own: row["id"]} if own else {}
+            whole["data"] = {**page.get("data", {}), **key, **row["data"]}
+        found.append(whole)
+    return found
+
+
+def value_of(cell: str) -> Any:
+    """What one cell of a table says."""
+    if cell.startswith('"'):
+        text = cell[1:-1].replace('""', '"')
+        if text[:1] in {"[", "{"}:
+            return json.loads(text)
+        return re.sub(r"\\(.)", lambda found: {"n": "\n", "r": "\r"}.get(found[1], found[1]), text)
+    if cell == "" or moment.fullmatch(cell):
+        return cell or None
+    try:
+        return json.loads(cell)
+    except ValueError:
+        return cell
+
+
+def cells_of(line: str) -> list[str]:
+    """The cells of one line of a table."""
+    return cells.findall(line + ",")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +92,40 @@ class Text:
 
     @property
     def ids(self) -> list[str]:
+        prefix = self.id_prefix
+        if prefix is not None:
+            return [prefix + key for key, _ in self.table]
         return [m[1] for line in self.fenced if (m := re.fullmatch(r"\[\d+\] (.*)", line))]
+
+    @property
+    def id_prefix(self) -> str | None:
+        found = [re.fullmatch(r"ids: (.*)<first column>", line) for line in self.fenced]
+        return next((match[1] for match in found if match), None)
+
+    @property
+    def table(self) -> list[tuple[str, Json | None]]:
+        """Keys and values of the rows of a table; a deleted row has no values."""
+        lines = self.fenced
+        start = next(n for n, line in enumerate(lines) if line.startswith("columns: "))
+        own, *names = cells_of(lines[start].removeprefix("columns: "))
+        found: list[tuple[str, Json | None]] = []
+        for line in lines[start + 1 :]:
+            if line.startswith("deleted: "):
+                found.append((line.split(" ")[1], None))
+            elif not line.startswith(("cut: ", "binary: ")):
+                key, *rest = cells_of(line)
+                # A host that shows less may have cut the last line.
+                row = dict(zip(map(value_of, names), map(value_of, rest), strict=False))
+                found.append((key, row if own == "key" else {own: key, **row}))
+        return found
+
+    @property
+    def alike(self) -> Json:
+        """What all records of the page say."""
+        same = [json.loads(line.removeprefix("same: ")) for line in self.named("same")]
+        empty = [cells_of(line.removeprefix("null: ")) for line in self.named("null")]
+        names = {value_of(name): None for line in empty for name in line}
+        return {**(same[0] if same else {}), **names}
 
     @property
     def sub_ids(self) -> list[str]:
@@ -53,7 +133,10 @@ class Text:
 
     @property
     def records(self) -> list[Json]:
-        return [json.loads(line) for line in self.fenced if line.startswith("{")]
+        alike = self.alike
+        if self.id_prefix is not None:
+            return [{**alike, **row} for _, row in self.table if row is not None]
+        return [{**alike, **json.loads(line)} for line in self.fenced if line.startswith("{")]
 
     @property
     def fenced(self) -> list[str]:
@@ -82,6 +165,15 @@ class Text:
             if match:
                 found.append(Call(match[1], json.loads(match[2])))
         return found
+
+    def following(self, tool: str, arguments: Json) -> Call | None:
+        """The first ready call that goes on; a page says the cursor or bookmark of it once."""
+        said = [line for line in self.named("next") if "the same call with " in line]
+        if not said:
+            return next(iter(self.calls()), None)
+        argument, _, fact = said[0].split("the same call with ")[1].split(",")[0].split(" ")
+        rest = {name: value for name, value in arguments.items() if name != "cursor"}
+        return Call(tool, {**rest, argument: self.fact(fact)})
 
     @property
     def window(self) -> str:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.mcp_adapter.seed import long_body
 from tests.requirements.doors import Door, Result
-from tests.requirements.reader import Text
+from tests.requirements.reader import Text, ids_of
 from tests.requirements.recorded import RecordedRs
 
 pytestmark = pytest.mark.anyio
@@ -88,7 +88,7 @@ async def test_the_older_spelling_is_read_and_never_shown_in_a_schema(door: Door
         assert "connector_instance_id" not in json.dumps(result.structured) + result.text
         assert "cin_a" in result.text
     page = await door.call("query_records", {"stream": "messages"})
-    assert page.structured["record_ids"][-1] == "cin_b/messages:m1"
+    assert ids_of(page.structured)[-1] == "cin_b/messages:m1"
     ambiguous = await door.call("fetch", {"id": "messages:m1"})
     offered = ambiguous.error["available_connections"]
     assert [entry["connection_id"] for entry in offered] == ["cin_a", "cin_b"]
@@ -111,9 +111,9 @@ async def test_connector_addresses_are_shown_by_their_last_segment(
 async def test_records_without_identity_get_it_from_the_request(door: Door) -> None:
     behind(door, viewless)
     scoped = await door.call("query_records", two)
-    assert scoped.structured["record_ids"] == ["cin_a/messages:m9", "cin_a/messages:m8"]
+    assert ids_of(scoped.structured) == ["cin_a/messages:m9", "cin_a/messages:m8"]
     plain = await door.call("query_records", {"stream": "messages"})
-    assert plain.structured["record_ids"][0] == "messages:m9"
+    assert ids_of(plain.structured)[0] == "messages:m9"
     opened = await door.call("fetch", {"id": "messages:m1"})
     assert opened.structured["title"] == "Personal invoice 1 for garden tools"
 
@@ -140,9 +140,10 @@ async def test_a_cursor_that_stands_in_a_link_continues(door: Door) -> None:
     behind(door, published)
     first = await door.call("query_records", two)
     assert Text(first.text).fact("next_cursor") == "b2Zmc2V0LTI"
-    following = Text(first.text).calls()[0]
+    following = Text(first.text).following("query_records", two)
+    assert following is not None
     second = await door.call(following.tool, following.arguments)
-    ids = first.structured["record_ids"] + second.structured["record_ids"]
+    ids = ids_of(first.structured) + ids_of(second.structured)
     assert ids == [f"cin_a/messages:m{n}" for n in (9, 8, 7, 1)]
 
 
@@ -165,7 +166,7 @@ async def test_counts_are_told_alike(door: Door) -> None:
 async def test_no_more_rows_are_shown_than_were_asked_for(door: Door) -> None:
     behind(door, viewless)
     result = await door.call("query_records", two)
-    assert len(result.structured["record_ids"]) == len(Text(result.text).ids) == 2
+    assert len(ids_of(result.structured)) == len(Text(result.text).ids) == 2
     assert len(result.structured["data"]["data"]["records"]) == 2
     assert "page_cut" in warnings_of(result)
     assert Text(result.text).fact("next_cursor") is None

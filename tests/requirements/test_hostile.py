@@ -11,7 +11,7 @@ import pytest
 
 from tests.mcp_adapter.fake_rs import Answer, Request
 from tests.requirements import hostile
-from tests.requirements.checks import outside_payload, validators
+from tests.requirements.checks import check_fence, outside_payload, validators
 from tests.requirements.doors import Door
 from tests.requirements.fuzzing import Session, Tally
 from tests.requirements.hostile import marker
@@ -61,14 +61,13 @@ async def test_hostile_text_stays_inside_and_bounded(door: Door) -> None:
             face = Text(result.text)
             assert face.fenced
             assert not any(marker in line for line in face.outside)
-            words = ("[", "{", "title: ", "source: ", "match ", "cut: ", "key ", "other_count")
-            assert all(line.startswith(words) for line in face.fenced)
+            check_fence(face)
             assert not any(char in result.text for char in hostile.unseen)
 
 
 def check_budget(tool: str, text: str, structured: Json) -> None:
     written = len(json.dumps(structured, ensure_ascii=False, separators=(",", ":")))
-    aims = {"query_records": (12_000, 32_000), "search": (12_000, 32_000)}
+    aims = {"query_records": (12_000, 20_000), "search": (12_000, 32_000)}
     text_limit, structured_limit = aims.get(tool, (45_000, 45_000))
     assert len(text) <= text_limit
     assert written <= structured_limit

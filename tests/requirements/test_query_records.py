@@ -10,7 +10,7 @@ import pytest
 from tests.mcp_adapter.fake_rs import Answer, FakeRs, Request
 from tests.mcp_adapter.seed import declarations
 from tests.requirements.doors import Door
-from tests.requirements.reader import Text
+from tests.requirements.reader import Text, records_of
 
 pytestmark = pytest.mark.anyio
 Json = dict[str, Any]
@@ -56,9 +56,9 @@ async def test_text_alone_pages_to_the_end_and_resumes_changes(door: Door) -> No
     for _ in range(10):
         face = Text((await door.call("query_records", arguments)).text)
         seen += face.ids
-        following = face.calls()
-        assert len(following) == 1
-        arguments = following[0].arguments
+        following = face.following("query_records", arguments)
+        assert following is not None
+        arguments = following.arguments
         if "cursor" not in arguments:
             break
     assert len(seen) == len(set(seen)) == 23
@@ -72,7 +72,7 @@ async def test_a_projection_holds_the_asked_fields_and_the_key(door: Door) -> No
     result = await door.call("query_records", asked)
     envelope = {"object", "id", "record_id", "stream", "connection_id", "connector_key"}
     envelope |= {"display_name", "grant_id", "source", "emitted_at", "expanded", "data"}
-    for row in result.structured["data"]["data"]:
+    for row in records_of(result.structured):
         assert set(row["data"]) <= {"subject", "sent_at", "id"}
         assert set(row) <= envelope
     assert "Dear reader" not in result.text + json.dumps(result.structured)

@@ -119,12 +119,12 @@ async def test_ids_are_whole_parse_back_and_open_their_record(door: Door) -> Non
     odd_world(door)
     result = await door.call("search", {"query": "invoice", "limit": 12})
     rows, ids = list(result.structured["results"]), list(Text(result.text).ids)
-    following = Text(result.text).calls()
+    following = Text(result.text).following("search", {"query": "invoice", "limit": 12})
     while following:
-        page = await door.call("search", following[0].arguments)
+        page = await door.call("search", following.arguments)
         rows += page.structured["results"]
         ids += Text(page.text).ids
-        following = Text(page.text).calls()
+        following = Text(page.text).following("search", following.arguments)
     assert len(rows) == 2 * len(odd_keys)
     assert ids == [row["id"] for row in rows]
     for row in rows:
@@ -189,10 +189,10 @@ async def test_search_stays_bounded_and_its_cursor_continues(door: Door) -> None
         ids = [row["id"] for row in result.structured["results"]]
         assert Text(result.text).ids == ids
         seen += ids
-        following = Text(result.text).calls()
+        following = Text(result.text).following("search", arguments)
         if not following:
             break
-        arguments = following[0].arguments
+        arguments = following.arguments
     assert seen == [f"{'cin_a' if n % 2 else 'cin_b'}/messages:m{n}" for n in range(1, 251)]
     door.world.rs.script = None
     lean = await door.fresh("search", {"query": "invoice", "limit": 5})

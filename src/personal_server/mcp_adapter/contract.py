@@ -25,7 +25,8 @@ RETIRED_TOOLS = {
 """Names that older adapters served, and what stands instead."""
 
 TEXT_AIM = 12_000
-STRUCTURED_AIM = 32_000
+STRUCTURED_AIM = 20_000
+HITS_AIM = 32_000
 CEILING = 45_000
 
 SCHEMA_STRUCTURED_AIM = 32_000

@@ -27,11 +27,16 @@ ARGUMENT_CODES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class NextCall:
-    """A complete, legal call."""
+    """A complete, legal call.
+
+    Shapes: shown is how the text says it, where the first line of the text already holds what is
+            new about the call.
+    """
 
     tool: str
     arguments: Mapping[str, Any]
     why: str = ""
+    shown: str | None = None
 
     def as_json(self) -> Json:
         """The call as it stands in `next`."""

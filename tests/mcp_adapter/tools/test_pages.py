@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tests.mcp_adapter.asking import ask
 from tests.mcp_adapter.fake_rs import Answer, FakeRs, Request
 from tests.mcp_adapter.seed import world
+from tests.requirements.reader import ids_of
 
 pytestmark = pytest.mark.anyio
 Json = dict[str, Any]
@@ -20,6 +21,7 @@ def rows_of(lengths: list[int]) -> list[Json]:
     return [
         {
             "object": "record",
+            "id": f"m{n}",
             "record_id": f"m{n}",
             "stream": "messages",
             "connection_id": "cin_a",
@@ -70,7 +72,7 @@ async def test_pages_end_to_end_are_the_list(lengths: list[int], limit: int, is_
         assert not outcome.is_error
         assert len(rs.requests) <= (1 if is_ours else 3)
         assert len(outcome.text) <= 12_000
-        seen += outcome.structured["record_ids"]
+        seen += ids_of(outcome.structured)
         following = outcome.structured["next"]
         if not following:
             break
@@ -83,17 +85,20 @@ async def test_a_page_that_the_server_ended_is_shown_whole_in_one_read() -> None
     outcome = await ask(rs, "query_records", {"stream": "messages"}, is_ours=True)
     assert [request.values("page_chars") for request in rs.requests] == [["10800"]]
     assert [warning["code"] for warning in outcome.structured["warnings"]] == ["page_shortened"]
-    assert 5 < len(outcome.structured["record_ids"]) == len(outcome.structured["data"]["data"])
+    assert 5 < len(ids_of(outcome.structured)) == len(outcome.structured["data"]["data"])
     assert outcome.structured["data"]["next_cursor"] in outcome.text.split("\n")[0]
 
 
 async def test_rows_that_count_less_than_they_need_are_shown_in_less_of_each() -> None:
     rs = world()
-    rows = [{**row, "data": {f"f{n}": "w" * 200 for n in range(40)}} for row in rows_of([1] * 12)]
+    rows = [
+        {**row, "data": {f"f{n}": row["id"] + "w" * 200 for n in range(40)}}
+        for row in rows_of([1] * 12)
+    ]
     rs.script = lambda _: Answer(200, {"data": rows, "has_more": True, "next_cursor": "c"})
     outcome = await ask(rs, "query_records", {"stream": "messages"}, is_ours=True)
     assert len(rs.requests) == 1
-    assert len(outcome.structured["record_ids"]) == 12
+    assert len(ids_of(outcome.structured)) == 12
     assert outcome.structured["content_ladder"]
     assert len(outcome.text) <= 12_000
 
@@ -103,7 +108,7 @@ async def test_a_shortened_page_says_so_in_both_faces() -> None:
     warning = outcome.structured["warnings"][0]
     assert warning["code"] == "page_shortened"
     assert f"warning: page_shortened {warning['message']}" in outcome.text
-    assert len(outcome.structured["record_ids"]) < 25
+    assert len(ids_of(outcome.structured)) < 25
     assert outcome.structured["data"]["next_cursor"] in outcome.text.split("\n")[0]
 
 
@@ -129,7 +134,7 @@ async def test_a_server_that_ignores_the_limit_is_cut_here() -> None:
     rs = world()
     rs.script = lambda _: Answer(200, {"data": rows_of([10] * 9), "next_cursor": "c"})
     outcome = await ask(rs, "query_records", {"stream": "messages", "limit": 4})
-    assert len(outcome.structured["record_ids"]) == 4
+    assert len(ids_of(outcome.structured)) == 4
     assert "page_cut" in [warning["code"] for warning in outcome.structured["warnings"]]
     assert "next_cursor" not in outcome.structured["data"]
 
@@ -143,7 +148,7 @@ async def test_one_record_of_any_shape_fits() -> None:
         row = {"record_id": "m0", "stream": "messages", "connection_id": "cin_a", "data": data}
         outcome = await ask(serving([row]), "query_records", {"stream": "messages"})
         assert not outcome.is_error, outcome.text[:200]
-        assert outcome.structured["record_ids"] == ["cin_a/messages:m0"]
+        assert ids_of(outcome.structured) == ["cin_a/messages:m0"]
         assert outcome.structured["content_ladder"]
         assert "cut: " in outcome.text
 
@@ -158,7 +163,7 @@ async def test_a_page_that_cannot_be_read_is_asked_for_once_more_with_one_row() 
 
     rs.script = broken
     outcome = await ask(rs, "query_records", {"stream": "messages", "limit": 9})
-    assert outcome.structured["record_ids"] == ["cin_a/messages:m0"]
+    assert ids_of(outcome.structured) == ["cin_a/messages:m0"]
     assert outcome.structured["warnings"][0]["code"] == "page_shortened"
     assert outcome.structured["next"][0]["arguments"]["cursor"] == "1"
     assert len(rs.requests) == 2
@@ -173,11 +178,9 @@ async def test_rows_without_identity_take_the_connection_of_the_request() -> Non
     rs = world()
     rs.script = lambda _: Answer(200, {"records": [{"id": "m1", "subject": "flat"}]})
     scoped = {"stream": "messages", "connection_id": "cin_a"}
-    assert (await ask(rs, "query_records", scoped)).structured["record_ids"] == [
-        "cin_a/messages:m1"
-    ]
+    assert ids_of((await ask(rs, "query_records", scoped)).structured) == ["cin_a/messages:m1"]
     legacy = await ask(rs, "query_records", {"stream": "messages"})
-    assert legacy.structured["record_ids"] == ["messages:m1"]
+    assert ids_of(legacy.structured) == ["messages:m1"]
 
 
 async def test_only_an_unusable_answer_is_asked_for_again_with_one_row() -> None:
@@ -191,4 +194,4 @@ async def test_only_an_unusable_answer_is_asked_for_again_with_one_row() -> None
     rs.script = lambda request: usable(request) if request.values("limit") else Answer(200, ["odd"])
     outcome = await ask(rs, "query_records", {"stream": "messages"})
     assert [request.values("limit") for request in rs.requests] == [[], ["1"]]
-    assert outcome.structured["record_ids"] == ["cin_a/messages:m0"]
+    assert ids_of(outcome.structured) == ["cin_a/messages:m0"]

@@ -3,6 +3,7 @@ import pytest
 from tests.mcp_adapter.asking import ask
 from tests.mcp_adapter.fake_rs import Answer
 from tests.mcp_adapter.seed import world
+from tests.requirements.reader import ids_of
 
 pytestmark = pytest.mark.anyio
 
@@ -34,7 +35,7 @@ async def test_deletions_are_blocks_without_data() -> None:
     rs.script = lambda _: Answer(200, {"data": [gone], "has_more": False})
     outcome = await ask(rs, "query_records", {"stream": "messages", "changes_since": "x"})
     assert "[1] cin_a/messages:m1\ndeleted: 2026-07-02T10:00:00Z\nEND " in outcome.text
-    assert outcome.structured["record_ids"] == ["cin_a/messages:m1"]
+    assert ids_of(outcome.structured) == ["cin_a/messages:m1"]
 
 
 async def test_a_declaration_that_was_read_keeps_bytes_out_of_both_faces() -> None:
@@ -57,7 +58,7 @@ async def test_count_cursor_and_ids_stand_in_both_faces_of_every_page() -> None:
     for _ in range(9):
         outcome = await ask(rs, "query_records", asked)
         head = outcome.text.split("\n")[0]
-        data, ids = outcome.structured["data"], outcome.structured["record_ids"]
+        data, ids = outcome.structured["data"], ids_of(outcome.structured)
         assert f"query_records messages: records={len(ids)}; " in head
         assert f"count=exact:{data['meta']['count']['value']}" in head
         assert head.endswith(f"first_id={ids[0]}")

@@ -31,7 +31,8 @@ LEAST = Measure(contract.SHORTEST_PREVIEW, 0)
 class Block:
     """One row or hit in both faces.
 
-    Shapes: row stands in `data`; result in `results` (search); ladder in `content_ladder`.
+    Shapes: row stands in `data`; result in `results` (search); ladder in `content_ladder`; the id
+            in `record_ids`, if it is listed.
     """
 
     id: str
@@ -39,11 +40,14 @@ class Block:
     lines: tuple[str, ...]
     ladder: tuple[Json, ...] = ()
     result: Json | None = None
+    is_listed: bool = True
 
     @cached_property
     def structured_chars(self) -> int:
         """What the block adds to the structured face."""
-        size = len(compact(self.row)) + len(compact(self.id)) + 2
+        size = len(compact(self.row)) + 1
+        if self.is_listed:
+            size += len(compact(self.id)) + 1
         if self.result is not None:
             return size + len(compact(self.result)) + 1
         return size + sum(len(compact(entry)) + 1 for entry in self.ladder)
@@ -85,6 +89,7 @@ class PageHead:
     structured_chars: int
     text_chars: int
     has_cursor: bool = True
+    structured_aim: int = contract.STRUCTURED_AIM
 
     def room_for(self, blocks: Callable[[], Iterable[Block]], total: int) -> int:
         """How many of total blocks fit, from the first on; drawn no further than they fit."""
@@ -100,7 +105,7 @@ class PageHead:
         for block in blocks:
             structured += block.structured_chars
             text += block.text_chars
-            if structured > contract.STRUCTURED_AIM or text > contract.TEXT_AIM:
+            if structured > self.structured_aim or text > contract.TEXT_AIM:
                 break
             count += 1
         return count
@@ -143,8 +148,15 @@ class Fitting:
     known: Sequence[Rendering] = ()
     renderings: list[Rendering] = field(default_factory=list[Rendering])
 
-    def again(self, rows: Sequence[Json], frame: PageHead) -> "Fitting":
-        """Another response to the same query; what was rendered for this one is used again."""
+    def again(
+        self, rows: Sequence[Json], frame: PageHead, renderer: Renderer | None = None
+    ) -> "Fitting":
+        """Another response to the same query; what was rendered for this one is used again.
+
+        Shapes: renderer where rows of the response are rendered otherwise than those of this one.
+        """
+        if renderer is not None:
+            return Fitting(rows, renderer, frame)
         return Fitting(rows, self.renderer, frame, self.renderings)
 
     def at(self, measure: Measure) -> Iterator[Block]:

@@ -9,6 +9,7 @@ from functools import cached_property
 from personal_server.mcp_adapter.calls import ToolCall
 from personal_server.mcp_adapter.faces.content_ladder import ladder_entry, ladder_line
 from personal_server.mcp_adapter.faces.page_layout import Block
+from personal_server.mcp_adapter.faces.page_table import NO_TABLE, PageTable
 from personal_server.mcp_adapter.faces.record_identity import (
     IDENTITY_MEMBERS,
     Holder,
@@ -46,6 +47,7 @@ class RowItem:
     row: Json
     scope: RecordPlace
     number: str
+    table: PageTable = NO_TABLE
 
     @cached_property
     def holder(self) -> Holder:
@@ -54,8 +56,9 @@ class RowItem:
 
     @cached_property
     def payload(self) -> list[PayloadMember]:
-        """The members of the record's own payload."""
-        return members_of(payload_of(self.row), self.scope.binary_fields)
+        """The members of the record's own payload that do not stand above the page."""
+        members = members_of(payload_of(self.row), self.scope.binary_fields)
+        return [member for member in members if self.table.is_own(member.name)]
 
     @cached_property
     def relations(self) -> tuple["Relation", ...]:
@@ -82,15 +85,20 @@ class RowItem:
         # an entry of the time line is a preview by itself: its id leads to the record
         is_entry = self.row.get("object") == "timeline_entry"
         ladder = [] if is_entry else [ladder_entry(self.call, self.holder, cut) for cut in cuts]
-        lines = [f"[{self.number}] {self.holder.id}", *_payload_lines(self.row, shown)]
-        lines += map(ladder_line, ladder)
-        edited = _with_payload(self.row, shown)
+        lines = [*self._lines(shown), *map(ladder_line, ladder)]
+        edited = self.table.rest_of(_with_payload(self.row, shown))
         if is_object(self.row.get("expanded")):
             parts = [relation.at(measure) for relation in self.relations]
             edited = {**edited, "expanded": {part.name: part.shown for part in parts}}
             lines += [line for part in parts for line in part.lines]
             ladder += [entry for part in parts for entry in part.ladder]
-        return Block(self.holder.id, edited, tuple(lines), tuple(ladder))
+        is_listed = self.table.id_prefix is None
+        return Block(self.holder.id, edited, tuple(lines), tuple(ladder), is_listed=is_listed)
+
+    def _lines(self, shown: Json) -> list[str]:
+        if self.table.columns is not None:
+            return [self.table.line(self.row, shown)]
+        return [f"[{self.number}] {self.holder.id}", *_payload_lines(self.row, shown)]
 
 
 def _with_payload(row: Json, shown: Json) -> Json:

@@ -4,7 +4,7 @@ Source: docs/contract/mcp-adapter.md 6.4; docs/decisions.md C20. The cursor show
 right after the last row shown, because it comes with the page that is shown.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -21,8 +21,10 @@ from personal_server.mcp_adapter.faces.page_layout import (
     Renderer,
     fit_page,
 )
+from personal_server.mcp_adapter.faces.page_table import NO_TABLE, PageTable
 from personal_server.mcp_adapter.reads import read
 from personal_server.rs_client.answers import (
+    ROW_PATHS,
     has_more,
     next_cursor_of,
     page_member,
@@ -32,6 +34,7 @@ from personal_server.rs_client.answers import (
 from personal_server.rs_client.json_values import Json, as_object, as_text
 from personal_server.rs_client.port import Path, Query
 
+ROW_MEMBERS = frozenset(path[0] for path in ROW_PATHS)
 NO_CURSOR_ADVICE = (
     "More exists, but the server gave no cursor: narrow with filter or connection_id."
 )
@@ -47,6 +50,7 @@ class RecordPage:
     cursor: str | None
     warnings: list[Json]
     request_id: str | None
+    table: PageTable = NO_TABLE
 
     @cached_property
     def facts(self) -> list[str]:
@@ -78,8 +82,9 @@ class ShownPage:
 
     @cached_property
     def data(self) -> Json:
-        """The envelope with the rows as they are shown."""
-        return with_rows(self.page.body, [block.row for block in self.blocks])
+        """The envelope with the rows as they are shown, and after all else that it says."""
+        shown = with_rows(self.page.body, [block.row for block in self.blocks])
+        return dict(sorted(shown.items(), key=lambda member: member[0] in ROW_MEMBERS))
 
     @cached_property
     def ladder(self) -> list[Json]:
@@ -89,7 +94,8 @@ class ShownPage:
     @property
     def lines(self) -> list[str]:
         """Every line of the page, for the fence."""
-        return [line for block in self.blocks for line in block.lines]
+        heading = self.page.table.heading if self.blocks else ()
+        return [*heading, *(line for block in self.blocks for line in block.lines)]
 
     @property
     def first_id(self) -> str | None:
@@ -106,15 +112,23 @@ class PageRead:
 
     path: Path
     query: Query
-    renderer: Renderer
+    renderer: Callable[[PageTable], Renderer]
     render: Callable[[ShownPage], Outcome]
     closing_chars: int = 0
     page_chars: int = contract.PAGE_CHARS
+    structured_aim: int = contract.STRUCTURED_AIM
+    lay_out: Callable[[Sequence[Json]], PageTable] | None = None
+
+    def laid_out(self, page: RecordPage) -> RecordPage:
+        """The page with what its rows have alike."""
+        return replace(page, table=self.lay_out(page.rows)) if self.lay_out else page
 
     def frame(self, page: RecordPage) -> PageHead:
         """How long both faces of a page are before any row stands in them."""
         text_chars, structured_chars = self.render(ShownPage(page, [], 1)).sizes
-        return PageHead(structured_chars, text_chars + self.closing_chars, page.cursor is not None)
+        text_chars += self.closing_chars + text.length(page.table.heading)
+        has_cursor = page.cursor is not None
+        return PageHead(structured_chars, text_chars, has_cursor, self.structured_aim)
 
 
 async def read_page(call: ToolCall, arguments: Arguments, how: PageRead) -> Outcome:
@@ -128,24 +142,29 @@ async def read_page(call: ToolCall, arguments: Arguments, how: PageRead) -> Outc
         how = replace(how, query=(*how.query, *ending))
     page, reads = await _first(call, arguments, how)
     wanted = arguments.get("limit") or (contract.PAGE_ROWS if is_ended else len(page.rows))
-    fitting = Fitting(page.rows, how.renderer, how.frame(page))
+    fitting = Fitting(page.rows, how.renderer(page.table), how.frame(page))
     fitted = fit_page(fitting, whole=is_ended)
     while isinstance(fitted, int) and reads < contract.PAGE_READS:
         # when the rows changed under us, with room to spare
         limit = fitted if reads == 1 else max(1, fitted // 2)
-        page = await _page(call, arguments, how, limit)
-        fitting = fitting.again(page.rows, how.frame(page))
+        page, before = await _page(call, arguments, how, limit), page
+        fitting = _again(fitting, how, page, before)
         fitted = fit_page(fitting, whole=is_ended)
         reads += 1
     while isinstance(fitted, int):
-        page = _prefix(page, fitted)
-        fitting = fitting.again(page.rows, how.frame(page))
+        page, before = how.laid_out(_prefix(page, fitted)), page
+        fitting = _again(fitting, how, page, before)
         fitted = fit_page(fitting, whole=is_ended)
     is_shorter = reads > 1 or (is_ended and page.more)
     if is_shorter and len(fitted) < wanted:
         message = f"asked for {wanted}, shown {len(fitted)} so that the page fits"
         page = replace(page, warnings=[*page.warnings, _warning("page_shortened", message)])
     return how.render(ShownPage(page, fitted, reads))
+
+
+def _again(fitting: Fitting, how: PageRead, page: RecordPage, before: RecordPage) -> Fitting:
+    renderer = None if page.table == before.table else how.renderer(page.table)
+    return fitting.again(page.rows, how.frame(page), renderer)
 
 
 async def _first(call: ToolCall, arguments: Arguments, how: PageRead) -> tuple[RecordPage, int]:
@@ -162,7 +181,7 @@ async def _page(
 ) -> RecordPage:
     query = how.query if limit is None else (*how.query, ("limit", str(limit)))
     response = await read(call, how.path, query, arguments)
-    return page_of(as_object(response.body), limit, response.request_id)
+    return how.laid_out(page_of(as_object(response.body), limit, response.request_id))
 
 
 def page_of(body: Json, limit: int | None, request_id: str | None) -> RecordPage:

@@ -20,11 +20,12 @@ from personal_server.mcp_adapter.calls import Outcome, ToolCall
 from personal_server.mcp_adapter.errors import NextCall, ToolError
 from personal_server.mcp_adapter.faces import text
 from personal_server.mcp_adapter.faces.content_ladder import links_of
+from personal_server.mcp_adapter.faces.page_layout import Renderer
+from personal_server.mcp_adapter.faces.page_table import PageTable
 from personal_server.mcp_adapter.faces.record_identity import RecordPlace
 from personal_server.mcp_adapter.faces.records import RowItem
 from personal_server.mcp_adapter.tools.expansion import encode_expand, pass_expand_gate
 from personal_server.mcp_adapter.tools.pages import PageRead, RecordPage, ShownPage, read_page
-from personal_server.rs_client.json_values import Json
 from personal_server.rs_client.port import Query
 
 OF_ONE_STREAM = (
@@ -47,7 +48,7 @@ PLAIN_NAMES = (
     "changes_since",
     "connection_id",
 )
-UNTRUSTED = ("/data/data/*/data", "/data/data/*/expanded")
+UNTRUSTED = ("/data/data/*/data", "/data/data/*/expanded", "/page/data")
 
 
 async def query_records(call: ToolCall, raw: Mapping[str, Any] | None) -> Outcome:
@@ -64,22 +65,25 @@ async def query_records(call: ToolCall, raw: Mapping[str, Any] | None) -> Outcom
     declared = await pass_expand_gate(call, arguments, stream, connection)
     scope = RecordPlace(stream, connection, declared)
 
-    def item(row: Json, number: int) -> RowItem:
-        return RowItem(call, row, scope, str(number))
+    def renderer(table: PageTable) -> Renderer:
+        return lambda row, number: RowItem(call, row, scope, str(number), table)
 
     path = ("v1", "streams", stream, "records")
     render = partial(_render, call, arguments)
-    return await read_page(call, arguments, PageRead(path, query, item, render))
+    how = PageRead(
+        path, query, renderer, render, lay_out=lambda rows: PageTable.of(call, rows, scope)
+    )
+    return await read_page(call, arguments, how)
 
 
 async def _read_timeline(call: ToolCall, arguments: Arguments, query: Query) -> Outcome:
     scope = RecordPlace("", arguments.get("connection_id"))
 
-    def item(row: Json, number: int) -> RowItem:
-        return RowItem(call, row, scope, str(number))
+    def renderer(table: PageTable) -> Renderer:
+        return lambda row, number: RowItem(call, row, scope, str(number), table)
 
     render = partial(_render, call, arguments)
-    return await read_page(call, arguments, PageRead(("v1", "timeline"), query, item, render))
+    return await read_page(call, arguments, PageRead(("v1", "timeline"), query, renderer, render))
 
 
 async def _require_capabilities(call: ToolCall, arguments: Arguments) -> None:
@@ -133,14 +137,16 @@ def _render(call: ToolCall, arguments: Arguments, shown: ShownPage) -> Outcome:
     line = [] if stream else [text.fact("timeline", arguments.get("order", "desc"))]
     facts = [f"records={len(shown.blocks)}", *line, *page.facts]
     ladder = shown.ladder
+    ids = [block.id for block in shown.blocks]
     return Outcome(
         structured={
-            "data": shown.data,
-            "record_ids": [block.id for block in shown.blocks],
-            "content_ladder": ladder,
-            "warnings": page.warnings,
             "next": [item.as_json() for item in following],
+            "warnings": page.warnings,
+            **({} if page.table.id_prefix else {"record_ids": ids}),
+            "content_ladder": ladder,
             "notice": text.NOTICE,
+            **({"page": page.table.page} if page.table.page else {}),
+            "data": shown.data,
         },
         text=text.joined(
             [text.head_line("query_records", stream, facts, shown.first_id)],
@@ -159,8 +165,9 @@ def _render(call: ToolCall, arguments: Arguments, shown: ShownPage) -> Outcome:
 def _next_calls(arguments: Arguments, page: RecordPage) -> list[NextCall]:
     """The next page, or the call that resumes a change feed."""
     if page.cursor is not None:
-        return [NextCall("query_records", {**arguments, "cursor": page.cursor}, "next page")]
+        return [text.next_page("query_records", arguments, page.cursor)]
     if page.bookmark is None or "stream" not in arguments:
         return []
     later = {**without(arguments, "cursor"), "changes_since": page.bookmark}
-    return [NextCall("query_records", later, "changes after this point")]
+    shown = f"{text.SAME_CALL} changes_since = next_changes_since, without cursor"
+    return [NextCall("query_records", later, "changes after this point", shown)]

@@ -24,6 +24,8 @@ from personal_server.mcp_adapter.errors import NextCall, ToolError
 from personal_server.mcp_adapter.faces import text
 from personal_server.mcp_adapter.faces.content_ladder import links_of
 from personal_server.mcp_adapter.faces.hits import HitItem
+from personal_server.mcp_adapter.faces.page_layout import Renderer
+from personal_server.mcp_adapter.faces.page_table import PageTable
 from personal_server.mcp_adapter.faces.record_identity import RecordPlace
 from personal_server.mcp_adapter.safe_text import escaped_json
 from personal_server.mcp_adapter.tools.pages import PageRead, RecordPage, ShownPage, read_page
@@ -62,12 +64,15 @@ async def search(call: ToolCall, raw: Mapping[str, Any] | None) -> Outcome:
     streams = arguments.get("streams", ())
     scope = RecordPlace(streams[0] if len(streams) == 1 else "", arguments.get("connection_id"))
 
-    def item(hit: Json, number: int) -> HitItem:
-        return HitItem(call, hit, scope, str(number))
+    def renderer(table: PageTable) -> Renderer:
+        del table
+        return lambda hit, number: HitItem(call, hit, scope, str(number))
 
     path = ROUTES[arguments.get("mode", "lexical")]
     render = partial(_render, call, arguments)
-    how = PageRead(path, query, item, render, len(USE_LINE), contract.HITS_CHARS)
+    how = PageRead(
+        path, query, renderer, render, len(USE_LINE), contract.HITS_CHARS, contract.HITS_AIM
+    )
     return await read_page(call, arguments, how)
 
 
@@ -96,7 +101,7 @@ def _render(call: ToolCall, arguments: Arguments, shown: ShownPage) -> Outcome:
     page = shown.page
     following: list[NextCall] = []
     if page.cursor is not None:
-        following.append(NextCall("search", {**arguments, "cursor": page.cursor}, "next page"))
+        following.append(text.next_page("search", arguments, page.cursor))
     stated = _stated_mix(page)
     mix = stated or _counted_mix(page)
     structured: Json = {

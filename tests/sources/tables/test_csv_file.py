@@ -10,6 +10,7 @@ from personal_server.domain.source_item import Data
 from personal_server.sources.common.errors import ExportNotRecognized
 from personal_server.sources.common.export import open_export
 from personal_server.sources.registry import reading_as, readings, source_named
+from personal_server.sources.tables.csv_file import form_with_header
 from personal_server.sources.tables.reader import Guidance
 from tests.sources.reading import checked, read_path, records_of, skips_of
 from tests.sources.specimens.files import as_folder, as_zip
@@ -210,3 +211,9 @@ def test_a_line_that_is_too_long_is_named_and_costs_no_other(tmp_path: Path, end
     items = read_path(path)
     assert [each["id"] for each in records_of(items)] == ["1", "3"]
     assert skips_of(items) == ["too_large"]
+
+
+def test_what_is_no_text_is_no_table_whatever_it_names() -> None:
+    head = b"\xff\xd8\x00" + b"a,b\n1,2\n"
+    assert form_with_header(head, {"a", "b"}) is None
+    assert form_with_header(head[3:], {"a", "b"}) is not None

@@ -95,7 +95,7 @@ class ExportMember:
     opener: Opener = field(repr=False)
     modified_at: datetime
 
-    def open(self, at: int = 0) -> BinaryIO:
+    def open(self, at: int = 0, buffer_bytes: int = BUFFER_BYTES) -> BinaryIO:
         """Give this member as text, from byte `at` on; a mark of UTF-8 before it is no part of it.
 
         Raises: MemberDamaged, also while reading.
@@ -106,7 +106,7 @@ class ExportMember:
             inner.seek(mark + at)
         except FAILURES:
             raise MemberDamaged from None
-        return _buffered(inner)
+        return _buffered(inner, buffer_bytes)
 
     def exact(self) -> BinaryIO:
         """Every byte of this member, for blobs. Raises: MemberDamaged, also while reading."""
@@ -117,7 +117,7 @@ class ExportMember:
 
     def head(self, size: int = HEAD_BYTES) -> bytes:
         """The first bytes, for recognition by content. Raises: MemberDamaged."""
-        with self.open() as stream:
+        with self.open(buffer_bytes=min(size, BUFFER_BYTES)) as stream:
             return stream.read(size)
 
     def where(self, offset: int) -> str:
@@ -141,8 +141,8 @@ class ExportMember:
         return Path(self.name).suffix.lower()
 
 
-def _buffered(inner: BinaryIO) -> BinaryIO:
-    return io.BufferedReader(_GuardedStream(inner), BUFFER_BYTES)
+def _buffered(inner: BinaryIO, size_bytes: int = BUFFER_BYTES) -> BinaryIO:
+    return io.BufferedReader(_GuardedStream(inner), size_bytes)
 
 
 class _GuardedStream(io.RawIOBase):

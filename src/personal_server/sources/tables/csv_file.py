@@ -103,6 +103,8 @@ def form_of(head: bytes, *, is_called_table: bool) -> CsvForm | None:
 def form_with_header(head: bytes, names: AbstractSet[str]) -> CsvForm | None:
     """The form of a file one of whose first rows names all of these columns, in any case."""
     charset = _WIDE.get(head[:2])
+    if charset is None and b"\x00" in head:
+        return None  # a picture, say: decoding it would take a hundred times as long as a table
     text = head[2:].decode(charset, "replace") if charset else decoded(head)
     ends = "\r" if "\n" not in text and "\r" in text else "\n"
     plain = text.lower()

@@ -100,7 +100,8 @@ def is_of_notion(member: ExportMember) -> bool:
 def views_of_notion(export: Export) -> list[str]:
     """Files that show a part of a database of Notion which lies beside them whole."""
     names = {member.name for member in export.members}
-    return [name for name in names if _OF_NOTION.sub(r"\1_all.csv", name) in names - {name}]
+    wholes = ((name, _OF_NOTION.sub(r"\1_all.csv", name)) for name in names)
+    return [name for name, whole in wholes if whole != name and whole in names]
 
 
 def slug(name: str) -> str:

@@ -39,6 +39,7 @@ BESIDE = frozenset(
         "unknown_rule",
         "agenda_cut",
         "unnamed_chat",
+        "unknown_content",
         "unreadable_text",
         "no_value",
         "before_header",
@@ -224,15 +225,20 @@ def _in_calendar(body: bytes) -> int:
 
 
 def _in_chatgpt(body: bytes) -> int:
-    """Conversations, the messages in them that say something, and the files of those."""
-    total = 0
-    for conversation in json.loads(body):
+    """Conversations, the messages in them that say something, and the files of those.
+
+    Of a file beside them each object of its list, or the one object that it is.
+    """
+    total, whole = 0, json.loads(body)
+    if b"mapping" not in body:
+        return len(whole if body.startswith(b"[") else whole.get("chats", [whole]))
+    for conversation in whole:
         nodes = conversation["mapping"].values()
         messages = [node["message"] for node in nodes if node["message"]]
         files = {
             found
             for message in messages
-            for found in re.findall(r"file-(?!service)\w+", json.dumps(message))
+            for found in re.findall(r"file[-_](?!service)\w+", json.dumps(message))
         }
         total += 1 + sum(any(m["content"].get("parts", ())) for m in messages) + len(files)
     return total
@@ -241,7 +247,7 @@ def _in_chatgpt(body: bytes) -> int:
 def _in_claude(body: bytes) -> int:
     """Conversations, messages and files; projects and documents; memories, each of its own."""
     whole: Any = json.loads(body)
-    lists = ("chat_messages", "attachments", "files", "docs")
+    lists = ("chat_messages", "messages", "attachments", "files", "docs", "memory_files")
     inside = sum(len(each) for each in _named(whole, lists))
     memories = [len(each["project_memories"]) for each in whole if "project_memories" in each]
     return inside + (len(whole) if body.startswith(b"[") else 1) + sum(memories)
@@ -291,9 +297,14 @@ COUNTED: dict[str, tuple[str, Callable[[bytes], int], frozenset[str]]] = {
         frozenset({"events", "tasks", "journal", "busy_times"}),
     ),
     "chatgpt": (
-        r"(?:.*/)?[\w-]*conversations[\w-]*\.json",
+        r"(?:.*/)?(?:[\w-]*conversations[\w-]*|message_feedback|group_chats|textdocs/[\w-]+)\.json",
         _in_chatgpt,
-        frozenset({"conversations", "messages", "attachments"}),
+        frozenset(
+            {
+                *("conversations", "messages", "attachments", "documents"),
+                *("shared_links", "feedback", "group_chats"),
+            }
+        ),
     ),
     "claude": (
         r"(?!users).*\.json",

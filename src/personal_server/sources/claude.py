@@ -8,12 +8,21 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import pairwise
 
-from personal_server.domain.source_item import Data, Skipped, SourceItem, SourceRecord, stable_id
+from personal_server.domain.source_item import (
+    Data,
+    Json,
+    Skipped,
+    SourceItem,
+    SourceRecord,
+    stable_id,
+)
 from personal_server.sources.common import json_values
 from personal_server.sources.common.conversations import (
     ATTACHMENTS,
     CONVERSATIONS,
     MESSAGES,
+    UNKNOWN_CONTENT,
+    cited,
     created,
 )
 from personal_server.sources.common.declaration import (
@@ -24,6 +33,7 @@ from personal_server.sources.common.declaration import (
     plain,
     reference,
     text,
+    word,
 )
 from personal_server.sources.common.errors import BadRecord, MemberDamaged
 from personal_server.sources.common.export import Export, ExportMember
@@ -44,13 +54,27 @@ from personal_server.sources.common.source import (
     others_in,
     without_repeats,
 )
-from personal_server.sources.common.text import or_none
+from personal_server.sources.common.text import or_none, printable
 
 LONGEST_BEGINNING_BYTES = 256 * 1024
 _BEGINNING = re.compile(rb"^\s*\[?\s*\{\s*\"uuid\"\s*:")
-_CONVERSATION = re.compile(rb"^\s*\[?\s*\{.*\"chat_messages\"\s*:", re.DOTALL)
-_PROJECT = re.compile(rb"^\s*\[?\s*\{.*\"prompt_template\"\s*:", re.DOTALL)
-_MEMORIES = re.compile(rb"^\s*\[?\s*\{.*\"conversations_memory\"\s*:", re.DOTALL)
+_KINDS = (
+    re.compile(rb"^\s*\[?\s*\{.*\"chat_messages\"\s*:", re.DOTALL),
+    re.compile(rb"^\s*\[?\s*\{.*\"conversations_memory\"\s*:", re.DOTALL),
+    re.compile(rb"^\s*\[?\s*\{.*\"prompt_template\"\s*:", re.DOTALL),
+    re.compile(rb"^\s*\[?\s*\{.*\"memory_files\"\s*:\s*\[\s*\{\s*\"path\"", re.DOTALL),
+    re.compile(
+        rb"^\s*\[?\s*\{.*\"messages\"\s*:\s*\[.*\"(?:contentBlocks|authorAccountUuid)\"\s*:",
+        re.DOTALL,
+    ),
+)
+# The lists of a file that others made of several, and of whoever wrapped them.
+_WRAPPED = ("conversations", "projects", "memories", "design_chats")
+_WRAPPER = re.compile(
+    rb"\s*\{(?!\s*\"uuid\").*\"(?:" + "|".join(_WRAPPED).encode() + rb")\"\s*:\s*\[", re.DOTALL
+)
+# Blocks of a message that say nothing a person would look for.
+_SILENT = frozenset({"token_budget", "flag", "redacted_thinking", "image", "start", "done"})
 PROJECTS = StreamForm(
     "projects",
     "Your projects",
@@ -84,6 +108,25 @@ DOCUMENTS = StreamForm(
     parents={"project": ("projects", "project_id")},
     semantic=["text"],
 )
+ARTIFACTS = StreamForm(
+    "artifacts",
+    "What the assistant made for you",
+    "Title and content of every document, page and program, in each of its versions.",
+    [
+        key(),
+        reference("message_id", "The message it came with", required=True),
+        reference("conversation_id", "The conversation"),
+        moment("created_at", "When it was made", event=True),
+        text("title", "Title of it", title=True),
+        plain("artifact_id", "What its versions share"),
+        word("kind", "Kind of content, as the platform names it"),
+        word("command", "create, update or rewrite; of an update only what is new is its content"),
+        text("text", "Its content"),
+    ],
+    time_field="created_at",
+    parents={"message": ("messages", "message_id")},
+    semantic=["text"],
+)
 MEMORIES = StreamForm(
     "memories",
     "What the assistant remembers of you",
@@ -91,6 +134,7 @@ MEMORIES = StreamForm(
     [
         key(),
         plain("project_id", "The project it belongs to, if any"),
+        text("path", "Name of the file the assistant keeps it in"),
         text("text", "The note", title=True),
     ],
 )
@@ -102,6 +146,7 @@ DECLARATION = declaration(
         replace(CONVERSATIONS, parents={"project": ("projects", "project_id")}),
         MESSAGES,
         ATTACHMENTS,
+        ARTIFACTS,
         PROJECTS,
         DOCUMENTS,
         MEMORIES,
@@ -122,7 +167,7 @@ class ClaudeSource:
     def recognize(self, export: Export) -> Claim | None:
         """Claim files of conversations, projects or memories."""
         candidates = matching(export, _may_be_claude, ".json", ".jsonl")
-        found = [member for member in candidates if _kind(_beginning(member))]
+        found = [member for member in candidates if _is_claude(_beginning(member))]
         return claim(found, "it holds conversations as Claude exports them")
 
     def read(self, export: Export, start: int = 0) -> Iterator[SourceItem]:
@@ -131,34 +176,33 @@ class ClaudeSource:
 
 
 def _may_be_claude(head: bytes) -> bool:
-    return _kind(head) is not None or bool(_BEGINNING.match(head))
+    return _is_claude(head) or bool(_BEGINNING.match(head))
 
 
 def _beginning(member: ExportMember) -> bytes:
     """As much of a file as tells what it is: a summary may stand before the messages."""
     try:
         head = member.head()
-        longer = _kind(head) is None and _BEGINNING.match(head)
+        longer = not _is_claude(head) and _BEGINNING.match(head)
         return member.head(LONGEST_BEGINNING_BYTES) if longer else head
     except MemberDamaged:
         return b""
 
 
-def _kind(head: bytes) -> str | None:
-    kinds = {"conversations": _CONVERSATION, "memories": _MEMORIES, "projects": _PROJECT}
-    return next((kind for kind, pattern in kinds.items() if pattern.match(head)), None)
+def _is_claude(head: bytes) -> bool:
+    return any(kind.match(head) for kind in _KINDS)
 
 
 def _read_member(member: ExportMember) -> Iterator[SourceItem]:
-    head = _beginning(member)
-    builds = {"conversations": _conversation, "projects": _project}
-    return each_element(_elements(member, head), builds.get(_kind(head) or "", _memories))
+    return each_element(_elements(member, _beginning(member)), _entry)
 
 
 def _elements(member: ExportMember, head: bytes) -> Iterable[Element | Skipped]:
-    """One array, one object in a file of its own, or one object on each line."""
+    """One array, lists in an object, one object in a file of its own, or one on each line."""
     if head.lstrip().startswith(b"["):
         return json_elements(member)
+    if _WRAPPER.match(head):
+        return json_elements(member, *_WRAPPED)
     with member.open() as stream:
         first = stream.readline(LARGEST_LINE_BYTES)
     if first.rstrip().endswith(b"}") and first.count(b'"chat_messages"') == 1:
@@ -168,26 +212,86 @@ def _elements(member: ExportMember, head: bytes) -> Iterable[Element | Skipped]:
     return [Element(member.offset, member.where(0), value)]
 
 
+def _entry(element: Element) -> Iterator[SourceItem]:
+    """What an entry is, is told by its members. Raises: BadRecord."""
+    value = element.value
+    if "chat_messages" in value:
+        return _conversation(element)
+    if "conversations_memory" in value or "memory_files" in value or "project_memories" in value:
+        return _memories(element)
+    if "prompt_template" in value or "docs" in value:
+        return _project(element)
+    if "messages" in value:
+        return _conversation(replace(element, value=_designed(value)))
+    raise BadRecord("unknown_record_type", "it is no conversation, project or memory")
+
+
+def _designed(value: Data) -> Data:
+    """A chat about a design, written as others are."""
+    project = json_values.line(json_values.inner(value, "project"), "name")
+    title = json_values.line(value, "title", "name") or project
+    messages: list[Json] = [
+        _designed_message(each) for each in json_values.objects(value, "messages")
+    ]
+    messages += [e for e in json_values.things(value, "messages") if not isinstance(e, dict)]
+    times = {name: value[name] for name in ("created_at", "updated_at") if name in value}
+    uuid = json_values.line(value, "uuid")
+    return {"uuid": uuid, "name": title, "chat_messages": messages, "url": None} | times
+
+
+def _designed_message(value: Data) -> Data:
+    content = json_values.inner(value, "content")
+    blocks = [_designed_block(each) for each in json_values.objects(content, "contentBlocks")]
+    files = [
+        {"file_name": each.get("name"), "extracted_content": each.get("content")}
+        for each in json_values.objects(content, "attachments")
+    ]
+    return {
+        "uuid": value.get("uuid"),
+        "sender": "human" if value.get("role") == "user" else value.get("role"),
+        "created_at": value.get("created_at") or content.get("timestamp"),
+        "text": content.get("content"),
+        "content": blocks,
+        "attachments": files,
+    }
+
+
+def _designed_block(block: Data) -> Data:
+    match block.get("type"):
+        case "thinking":
+            return {"type": "thinking", "thinking": block.get("text")}
+        case "tool_call":
+            call = json_values.inner(block, "toolCall")
+            return {"type": "tool_use", "name": call.get("name"), "input": call.get("input")}
+        case "user_interjection" | "error":
+            said = json_values.text(block, "message")
+            inner = json_values.inner(block, "message")
+            return {"type": "text", "text": said or json_values.text(inner, "content")}
+        case _:
+            return block
+
+
 def _conversation(element: Element) -> Iterator[SourceItem]:
     value = element.value
     conversation_id = json_values.required(value, "uuid")
-    if "chat_messages" not in value:
-        raise BadRecord("unknown_record_type", "it is no conversation")
     title = json_values.line(value, "name")
     messages = _in_order(json_values.objects(value, "chat_messages"))
     created_at = created(json_values.instant(value, "created_at", "updated_at"))
+    on_the_web = f"https://claude.ai/chat/{conversation_id}"
     yield SourceRecord(
         "conversations",
         {
             "id": conversation_id,
             "title": title,
+            "summary": json_values.text(value, "summary"),
             **created_at,
             "updated_at": json_values.instant(value, "updated_at"),
             "project_id": json_values.line(json_values.inner(value, "project"), "uuid"),
             "model": json_values.line(value, "model"),
             "message_count": len(messages),
             "is_archived": json_values.truth(value, "is_archived"),
-            "url": f"https://claude.ai/chat/{conversation_id}",
+            "is_starred": json_values.truth(value, "is_starred"),
+            "url": None if "url" in value else on_the_web,
         },
         element.position,
     )
@@ -195,6 +299,7 @@ def _conversation(element: Element) -> Iterator[SourceItem]:
     ids = [_message_id(conversation_id, message) for message in messages]
     known = {json_values.line(m, "uuid"): own for m, own in zip(messages, ids, strict=True)}
     previous = {after: before for before, after in dict(pairwise(ids)).items()}
+    shown = _shown(messages, json_values.line(value, "current_leaf_message_uuid"))
     for message, own in zip(messages, ids, strict=True):
         named = known.get(json_values.line(message, "parent_message_uuid"))
         facts: Data = {
@@ -202,8 +307,24 @@ def _conversation(element: Element) -> Iterator[SourceItem]:
             "conversation_id": conversation_id,
             "parent_id": named or previous.get(own),
             "conversation_title": title,
+            "is_current": shown is None or json_values.line(message, "uuid") in shown,
         } | (created(json_values.instant(message, "created_at")) or created_at)
-        yield from _message(message, facts, element.position)
+        yield from _message(message, facts, element)
+
+
+def _shown(messages: list[Data], leaf: str | None) -> set[str] | None:
+    """The messages from the last that is shown upwards; all where the export names none."""
+    parents = {
+        json_values.line(each, "uuid"): json_values.line(each, "parent_message_uuid")
+        for each in messages
+    }
+    if leaf not in parents:
+        return None
+    found: set[str] = set()
+    while leaf and leaf not in found:
+        found.add(leaf)
+        leaf = parents.get(leaf)
+    return found
 
 
 def _in_order(messages: list[Data]) -> list[Data]:
@@ -219,7 +340,8 @@ def _message_id(conversation_id: str, message: Data) -> str:
     return stable_id("msg", conversation_id, own)
 
 
-def _message(message: Data, facts: Data, position: int) -> Iterator[SourceItem]:
+def _message(message: Data, facts: Data, element: Element) -> Iterator[SourceItem]:
+    position = element.position
     blocks = json_values.objects(message, "content")
     attached = json_values.objects(message, "attachments") + [
         each for name in ("files", "files_v2") for each in json_values.objects(message, name)
@@ -227,23 +349,84 @@ def _message(message: Data, facts: Data, position: int) -> Iterator[SourceItem]:
     tools = [block for block in blocks if block.get("type") == "tool_use"]
     sender = json_values.line(message, "sender")
     distinct = {json.dumps(each, sort_keys=True): each for each in attached}
+    used = (json_values.line(each, "name") for each in tools)
+    is_current = facts["is_current"]
+    about: Data = {name: each for name, each in facts.items() if name != "is_current"}
     yield SourceRecord(
         "messages",
-        facts
+        about
         | {
             "role": "user" if sender == "human" else sender,
             "text": _words(blocks, "text") or json_values.text(message, "text"),
             "thinking": _words(blocks, "thinking"),
-            "tools": list(filter(None, (json_values.line(each, "name") for each in tools))),
+            "tools": list(dict.fromkeys(filter(None, used))),
+            "tool_text": or_none("\n\n".join(filter(None, map(_tool_words, blocks)))),
+            "links": cited(page for block in blocks for page in _pages(block)),
             "kind": "message",
             "model": json_values.line(message, "model"),
-            "is_current": True,
+            "is_current": is_current,
             "attachment_count": len(distinct),
         },
         position,
     )
     for mark, each in distinct.items():
         yield SourceRecord("attachments", _attachment(each, mark, facts), position)
+    for number, block in enumerate(tools):
+        if artifact := _artifact(block, number, facts):
+            yield SourceRecord("artifacts", artifact, position)
+    for block in blocks:
+        if not _is_known(block):
+            yield Skipped(element.where, *UNKNOWN_CONTENT, position)
+
+
+def _is_known(block: Data) -> bool:
+    kind = json_values.line(block, "type") or ""
+    return kind in ("text", "thinking", "tool_use", "tool_result", "voice_note", *_SILENT)
+
+
+def _tool_words(block: Data) -> str | None:
+    """What a tool was given or answered; of an artifact its text stands in a stream of its own."""
+    name = json_values.line(block, "name") or "tool"
+    match block.get("type"):
+        case "tool_use" if name != "artifacts":
+            given = json_values.inner(block, "input")
+            return f"{name}: {printable(json.dumps(given, ensure_ascii=False))}" if given else None
+        case "tool_result":
+            parts = json_values.objects(block, "content")
+            said = [json_values.text(part, "text", "title", "url") for part in parts]
+            words = "\n".join(filter(None, said)) or json_values.text(block, "content")
+            return f"{name} answered: {words}" if words else None
+        case _:
+            return None
+
+
+def _pages(block: Data) -> Iterator[Data]:
+    """What a block names as its sources, or a search has found."""
+    for each in json_values.objects(block, "citations"):
+        yield each
+        yield json_values.inner(each, "details")
+    yield from (p for p in json_values.objects(block, "content") if p.get("type") == "knowledge")
+
+
+def _artifact(block: Data, number: int, facts: Data) -> Data | None:
+    """A document as the assistant wrote or changed it."""
+    given = json_values.inner(block, "input")
+    words = json_values.text(given, "content", "new_str")
+    if block.get("name") != "artifacts" or words is None:
+        return None
+    own = json_values.line(given, "id")
+    version = json_values.line(given, "version_uuid") or json_values.line(block, "id")
+    return {
+        "id": stable_id("art", facts["id"], own, version, number),
+        "message_id": facts["id"],
+        "conversation_id": facts["conversation_id"],
+        **created(facts.get("created_at")),
+        "title": json_values.line(given, "title"),
+        "artifact_id": own,
+        "kind": json_values.line(given, "type", "language"),
+        "command": json_values.line(given, "command"),
+        "text": words,
+    }
 
 
 def _attachment(value: Data, mark: str, message: Data) -> Data:
@@ -256,11 +439,13 @@ def _attachment(value: Data, mark: str, message: Data) -> Data:
         "mime_type": json_values.line(value, "file_type", "file_kind"),
         "size_bytes": json_values.whole(value, "file_size"),
         "extracted_text": json_values.text(value, "extracted_content"),
+        "prompt": None,
     }
 
 
 def _words(blocks: list[Data], kind: str) -> str | None:
-    pieces = [json_values.text(block, kind) for block in blocks if block.get("type") == kind]
+    kinds = (kind, "voice_note") if kind == "text" else (kind,)
+    pieces = [json_values.text(block, kind) for block in blocks if block.get("type") in kinds]
     return or_none("\n\n".join(filter(None, pieces)))
 
 
@@ -295,10 +480,14 @@ def _project(element: Element) -> Iterator[SourceItem]:
 
 
 def _memories(element: Element) -> Iterator[SourceItem]:
-    whole = json_values.text(element.value, "conversations_memory")
-    projects = json_values.inner(element.value, "project_memories")
-    notes = [(project, json_values.text(projects, project)) for project in sorted(projects)]
-    for project, note in [(None, whole), *notes]:
+    value = element.value
+    whole = json_values.text(value, "conversations_memory")
+    projects = json_values.inner(value, "project_memories")
+    files = json_values.objects(value, "memory_files")
+    notes = [(project, None, json_values.text(projects, project)) for project in sorted(projects)]
+    kept = [(None, json_values.line(f, "path"), json_values.text(f, "content")) for f in files]
+    for project, path, note in [(None, None, whole), *notes, *kept]:
         if note:
-            data = {"id": stable_id("mem", project, note), "project_id": project, "text": note}
-            yield SourceRecord("memories", data, element.position)
+            own = (project, note) if path is None else (project, note, path)
+            data: Data = {"id": stable_id("mem", *own), "project_id": project, "path": path}
+            yield SourceRecord("memories", data | {"text": note}, element.position)

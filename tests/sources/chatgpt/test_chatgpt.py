@@ -16,10 +16,40 @@ def test_a_conversation_is_read_with_its_branches_and_files(tmp_path: Path) -> N
     assert not replaced["is_current"]
     assert replaced["parent_id"] == question["id"]
     assert replaced["created_at"] == question["created_at"]
-    kept, missing = records_of(items, "attachments")
+    kept, missing, *_ = records_of(items, "attachments")
     assert kept["blob_ref"]["size_bytes"] == 4
     assert "blob_ref" not in missing
-    assert sorted(skips_of(items)) == ["bad_record", "missing_attachment"]
+    assert sorted(skips_of(items)) == [
+        "bad_record",
+        "missing_attachment",
+        *["unknown_content"] * 2,
+    ]
+
+
+def test_what_was_spoken_and_drawn_comes_with_its_files(tmp_path: Path) -> None:
+    items = read_path(as_zip(SPECIMENS["chatgpt"], tmp_path / "export.zip"))
+    spoken, drawn = records_of(items, "attachments")[2:]
+    assert (spoken["mime_type"], spoken["size_bytes"]) == ("audio/x-wav", 4)
+    assert (drawn["filename"], drawn["prompt"]) == ("oven.png", "a loaf in a hot oven")
+    assert all("blob_ref" in each for each in (spoken, drawn))
+    (question,) = [m for m in records_of(items, "messages") if m["text"] == "And how hot?"]
+    assert spoken["message_id"] == question["id"]
+
+
+def test_what_lies_beside_conversations_is_read(tmp_path: Path) -> None:
+    items = read_path(as_zip(SPECIMENS["chatgpt"], tmp_path / "export.zip"))
+    (said,) = records_of(items, "feedback")
+    assert (said["rating"], said["text"]) == ("thumbsUp", "It rose")
+    assert [d["text"] for d in records_of(items, "documents")] == ["# Bread"]
+    assert [g["members"] for g in records_of(items, "group_chats")] == [["user-1", "user-2"]]
+    (shared,) = records_of(items, "shared_links")
+    assert shared["conversation_id"] == "c-1"
+
+
+def test_conversations_inside_an_object_are_read(tmp_path: Path) -> None:
+    files = {"all.json": as_json({"conversations": conversation({})})}
+    (message,) = records_of(read_path(as_zip(files, tmp_path / "export.zip")), "messages")
+    assert message["text"] == "hello"
 
 
 def test_numbered_parts_are_read(tmp_path: Path) -> None:

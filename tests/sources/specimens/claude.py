@@ -30,8 +30,32 @@ CLAUDE: list[Data] = [
                 "content": [
                     {"type": "thinking", "thinking": "Frost ends in May."},
                     {"type": "tool_use", "name": "web_search", "input": {}},
+                    {
+                        "type": "tool_result",
+                        "name": "web_search",
+                        "content": [
+                            {"type": "knowledge", "title": "Frost", "url": "https://example.org/f"},
+                            {"type": "text", "text": "Last frost: 12 May"},
+                        ],
+                    },
                     {"type": "something_new", "payload": 1},
-                    {"type": "text", "text": "After the last frost."},
+                    {"type": "token_budget"},
+                    {
+                        "type": "tool_use",
+                        "name": "artifacts",
+                        "input": {
+                            "id": "calendar",
+                            "command": "create",
+                            "title": "Sowing calendar",
+                            "type": "text/markdown",
+                            "content": "May: beans",
+                        },
+                    },
+                    {
+                        "type": "text",
+                        "text": "After the last frost.",
+                        "citations": [{"details": {"url": "https://example.org/g"}}],
+                    },
                 ],
                 "created_at": "2024-05-01T10:00:09Z",
                 "attachments": [],
@@ -53,12 +77,37 @@ CLAUDE_PROJECT: Data = {
 
 
 CLAUDE_MEMORIES: list[Data] = [
-    {"conversations_memory": "Grows beans.", "project_memories": {"p-1": "South bed."}}
+    {
+        "conversations_memory": "Grows beans.",
+        "project_memories": {"p-1": "South bed."},
+        "memory_files": [{"path": "/soil.md", "content": "Heavy clay."}],
+    }
 ]
+
+
+CLAUDE_DESIGN: Data = {
+    "uuid": "x-1",
+    "project": {"uuid": "y-1", "name": "Labels"},
+    "created_at": "2026-02-01T09:00:00Z",
+    "messages": [
+        {"role": "user", "content": {"content": "Labels for beds", "authorAccountUuid": "u-1"}},
+        {
+            "role": "assistant",
+            "content": {
+                "contentBlocks": [
+                    {"type": "thinking", "text": "Big letters."},
+                    {"type": "tool_call", "toolCall": {"name": "draw", "input": {"size": 3}}},
+                    {"type": "text", "text": "Here they are."},
+                ]
+            },
+        },
+    ],
+}
 
 FILES: Files = {
     "conversations.json": as_json(CLAUDE),
     "projects/p-1.json": as_json(CLAUDE_PROJECT),
     "memories.json": as_json(CLAUDE_MEMORIES),
+    "design_chats/x-1.json": as_json(CLAUDE_DESIGN),
     "users.json": b'[{"uuid": "u-1", "full_name": "Ada"}]',
 }

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from personal_server.domain.source_item import Data
+from personal_server.sources.common import json_values
 from personal_server.sources.common.declaration import (
     StreamForm,
     blob,
@@ -25,12 +28,14 @@ CONVERSATIONS = StreamForm(
     [
         key(),
         text("title", "Title of the conversation", title=True),
+        text("summary", "What the platform says it was about"),
         moment("created_at", "When it began", event=True),
         moment("updated_at", "When it last went on"),
         word("project_id", "Project or custom assistant it belongs to"),
         word("model", "Model it was begun with"),
         integer("message_count", "Number of messages", summed=True),
         flag("is_archived", "Whether it was archived"),
+        flag("is_starred", "Whether it has a star"),
         plain("url", "Where it is on the web"),
     ],
     time_field="created_at",
@@ -53,6 +58,8 @@ MESSAGES = StreamForm(
         text("text", "What it says", media="text/markdown"),
         text("thinking", "What the assistant thought before it answered"),
         names("tools", "Tools the assistant used"),
+        text("tool_text", "What those tools were given and what they answered"),
+        names("links", "Pages it names as its sources, each as title and address"),
         word("kind", "Kind of content, as the platform names it"),
         word("model", "Model that wrote it"),
         flag("is_current", "Whether it is on the branch that is shown"),
@@ -83,12 +90,26 @@ ATTACHMENTS = StreamForm(
         word("mime_type", "Kind of file"),
         integer("size_bytes", "Size in bytes", summed=True),
         text("extracted_text", "Text that the platform read out of it"),
+        text("prompt", "Words it was made from, if the assistant made it"),
         blob(),
         *file_text(),
     ],
     time_field="created_at",
     parents={"message": ("messages", "message_id")},
 )
+
+
+# What is told beside a message of which a part is of a kind that no reader knows.
+UNKNOWN_CONTENT = ("unknown_content", "a part of a message is of a kind that is not known")
+
+
+def cited(pages: Iterable[Data]) -> list[str]:
+    """Pages, each once, as title and address."""
+    found: list[str] = []
+    for page in pages:
+        url, title = json_values.line(page, "url"), json_values.line(page, "title")
+        found += [f"{title} <{url}>" if title else url] if url else []
+    return list(dict.fromkeys(found))
 
 
 def created(instant: str | None) -> Data:

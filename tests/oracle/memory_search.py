@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from personal_server.domain.criteria import Term
 from personal_server.domain.record import StoredRecord
 from personal_server.domain.search_words import tokens
 from personal_server.domain.values import event_instant_ns
+from personal_server.domain.word_forms import forms, language_of, stems
 from personal_server.enforcement.plans import Scope, SearchPlan
 from personal_server.enforcement.rows import Candidate, Matches
 from personal_server.storage.meaning import (
@@ -16,7 +18,7 @@ from personal_server.storage.meaning import (
     latest_change,
 )
 
-Words = Mapping[str, Sequence[str]]
+Words = Mapping[str, "Said"]
 
 
 def search(plan: SearchPlan, visible: Mapping[int, Sequence[StoredRecord]]) -> Matches:
@@ -63,10 +65,26 @@ def _own_event_time(row: StoredRecord, scope: Scope) -> int | None:
     return event_instant_ns(row.data.get(name), kind) if kind is not None else None
 
 
-def occurrences(term: Term, words: Sequence[str]) -> int:
-    """At how many places of a text a term stands."""
+class Said(NamedTuple):
+    """The words of a text, and the stem of each, if it is another."""
+
+    words: Sequence[str] = ()
+    stems: Sequence[str] = ()
+
+
+def said(text: str) -> Said:
+    words = tokens(text)
+    return Said(words, stems(words, language_of(text)))
+
+
+def occurrences(term: Term, text: Said) -> int:
+    """At how many places of a text a term stands; an inflected word and its stem each count."""
+    if term.inflected:
+        sought = forms(term.tokens[0])
+        return sum(each in sought for each in (*text.words, *text.stems))
     size = len(term.tokens)
-    return sum(_matches(term, words[at : at + size]) for at in range(len(words) - size + 1))
+    starts = range(len(text.words) - size + 1)
+    return sum(_matches(term, text.words[at : at + size]) for at in starts)
 
 
 def _matches(term: Term, words: Sequence[str]) -> bool:
@@ -77,7 +95,7 @@ def _matches(term: Term, words: Sequence[str]) -> bool:
 
 def _words(row: StoredRecord, scope: Scope) -> Words:
     values = {name: row.data.get(name) for name in granted_lexical_fields(scope)}
-    return {name: tokens(text) for name, text in values.items() if isinstance(text, str)}
+    return {name: said(text) for name, text in values.items() if isinstance(text, str)}
 
 
 def _total(term: Term, words: Words) -> int:
@@ -85,7 +103,7 @@ def _total(term: Term, words: Words) -> int:
 
 
 def _candidate(row: StoredRecord, words: Words, scope: Scope, plan: SearchPlan) -> Candidate:
-    title = words.get(scope.stream.title_field or "", ())
+    title = words.get(scope.stream.title_field or "", Said())
     counts = [_total(term, words) + occurrences(term, title) for term in plan.terms]
     own = _own_event_time(row, scope)
     changed = latest_change(row.created, row.field_changes, scope.fields)
@@ -94,6 +112,6 @@ def _candidate(row: StoredRecord, words: Words, scope: Scope, plan: SearchPlan) 
         row.stream,
         row.key,
         tuple(counts),
-        sum(len(each) for each in words.values()),
+        sum(len(each.words) for each in words.values()),
         changed.emitted_at_ns if own is None else own,
     )

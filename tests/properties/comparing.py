@@ -15,10 +15,11 @@ from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.declaration_document import parse_declaration
 from personal_server.domain.grant import Grant, MemberGrant, Resolved, StreamGrant
 from personal_server.domain.values import NANOSECONDS, instant_ns
+from personal_server.domain.word_forms import language_of, stems
 from personal_server.enforcement.authority import read_authority
 from personal_server.storage.ports import Batch, RecordStore, RecordWrite
 from tests.properties import answers, figures, hits, pages, timeline
-from tests.properties.meaning import letters, moment, terms_of
+from tests.properties.meaning import Term, letters, moment, terms_of
 from tests.properties.reference import Json, Reader, Refused
 from tests.properties.requests import Ask, Place
 from tests.properties.worlds import (
@@ -293,9 +294,9 @@ class Session:
         title = row.data.get(TITLES.get(row.source.stream, ""))
         assert hit.get("title") == (title[:200] if title else title)
         assert hit.get("authored_at") == row.data.get(DATED.get(row.source.stream, ""))
-        words = {w for term in terms_of(ask.scalars["q"]) for w in term.words}
+        terms = terms_of(ask.scalars["q"])
         for excerpt in hit["evidence_excerpts"]:
-            _verbatim(excerpt, row.data[excerpt["field_path"]], words)
+            _verbatim(excerpt, row.data[excerpt["field_path"]], terms)
         _marked(hit["snippet"], row.data[hit["snippet"]["field"]])
 
     def _compare_schema(self, ask: Ask, reply: Reply) -> None:
@@ -348,7 +349,7 @@ def _same_value(expected: Any, found: Any) -> None:
         assert found == expected
 
 
-def _verbatim(excerpt: Json, value: str, words: set[str]) -> None:
+def _verbatim(excerpt: Json, value: str, terms: list[Term]) -> None:
     start, end = excerpt["start_chars"], excerpt["end_chars"]
     assert excerpt["preview_text"] == value[start:end]
     assert 0 < end - start <= 200
@@ -358,7 +359,10 @@ def _verbatim(excerpt: Json, value: str, words: set[str]) -> None:
     for low, high in excerpt["match_ranges"]:
         assert start <= low < high <= end
         matched = letters(value[low:high])
-        assert all(any(m.startswith(word) for word in words) for m in matched)
+        stemmed = stems(matched, language_of(value))
+        for word, stem in zip(matched, stemmed, strict=True):
+            begun = any(word.startswith(each) for term in terms for each in term.words)
+            assert begun or any({word, stem} & term.forms for term in terms)
 
 
 def _marked(snippet: Json, value: str) -> None:

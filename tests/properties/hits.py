@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tests.properties.meaning import bm25, hits_in, letters, moment, terms_of
+from tests.properties.meaning import Said, bm25, hits_in, moment, said, terms_of
 from tests.properties.reference import (
     Error,
     Reader,
@@ -68,7 +68,7 @@ def _ranked(reader: Reader, sources: list[Source], ask: Ask) -> list[Found]:
         kept = {row.key for row in filtered(reader, [source], ask.filters)}
         for row in reader.visible(source):
             words = {
-                n: letters(row.data[n]) for n in searchable(source) if row.data.get(n) is not None
+                n: said(row.data[n]) for n in searchable(source) if row.data.get(n) is not None
             }
             counts = [sum(hits_in(w, term) for w in words.values()) for term in terms]
             for i, count in enumerate(counts):
@@ -77,10 +77,10 @@ def _ranked(reader: Reader, sources: list[Source], ask: Ask) -> list[Found]:
                 continue
             if is_ranged and not is_within(row, ask):
                 continue
-            doubled = words.get(title or "", [])
+            doubled = words.get(title or "", Said([], []))
             weighted = [c + hits_in(doubled, t) for c, t in zip(counts, terms, strict=True)]
             fields = {n for n, w in words.items() if any(hits_in(w, t) for t in terms)}
-            matching.append((row, weighted, sum(map(len, words.values())), fields))
+            matching.append((row, weighted, sum(len(w.words) for w in words.values()), fields))
     found = [
         Found(row, bm25(weighted, length, frequencies), fields)
         for row, weighted, length, fields in matching
@@ -90,7 +90,7 @@ def _ranked(reader: Reader, sources: list[Source], ask: Ask) -> list[Found]:
 
 def holds_all(row: Row, text: str) -> bool:
     """Whether every term stands in a granted searchable field."""
-    texts = [letters(row.data[n]) for n in searchable(row.source) if row.data.get(n) is not None]
+    texts = [said(row.data[n]) for n in searchable(row.source) if row.data.get(n) is not None]
     return all(any(hits_in(words, term) for words in texts) for term in terms_of(text))
 
 

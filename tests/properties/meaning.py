@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
+from personal_server.domain.word_forms import forms, language_of, stems
 from tests.properties.worlds import Json
 
 SCALARS = {"string", "integer", "number", "boolean"}
@@ -88,16 +89,37 @@ def letters(text: str) -> list[str]:
 class Term:
     words: tuple[str, ...]
     prefix: bool = False
+    quoted: bool = False
+
+    @property
+    def forms(self) -> frozenset[str]:
+        """What a word, or its stem, has to be where other forms of a word are meant too."""
+        literal = self.quoted or self.prefix or len(self.words) != 1
+        return frozenset() if literal else forms(self.words[0])
+
+
+@dataclass(frozen=True)
+class Said:
+    words: list[str]
+    stems: list[str]
+
+
+def said(text: str) -> Said:
+    words = letters(text)
+    return Said(words, stems(words, language_of(text)))
 
 
 def terms_of(text: str) -> list[Term]:
     if text.startswith('"'):
-        return [Term(tuple(letters(text)))]
+        return [Term(tuple(letters(text)), quoted=True)]
     pieces = [Term(tuple(letters(p)), p.endswith("*") and len(p) > 2) for p in text.split()]
     return list(dict.fromkeys(piece for piece in pieces if piece.words))
 
 
-def hits_in(words: list[str], term: Term) -> int:
+def hits_in(text: Said, term: Term) -> int:
+    words, sought = text.words, term.forms
+    if sought:
+        return sum(each in sought for each in (*words, *text.stems))
     count = 0
     size = len(term.words)
     for at in range(len(words) - size + 1):

@@ -190,7 +190,19 @@ INSTANTS = (
 )
 DAYS = ("2026-01-01", "2026-01-02", "2025-12-29", "2026-03-31", "2024-02-29")
 MOODS = ("calm", "wild", "Ärger", "", "calm ", "\U0001f642", "ﬀ", "z" * 300, "z" * 300 + "a")
-WORDS = ("rain", "Snow", "café", "wind", "über", "e-mail", "tea", "日本", "rainy")
+WORDS = (
+    "rain",
+    "Snow",
+    "café",
+    "wind",
+    "über",
+    "e-mail",
+    "tea",
+    "日本",
+    "rainy",
+    "rained",
+    "winds",
+)
 
 INTEGERS = (0, 1, 2, 3, -5, 10**9, 2**53 + 1, 2**62)
 NUMBERS = (0, 1, 0.1, 0.2, 2.5, -3.25, 1e-9, 1e15)

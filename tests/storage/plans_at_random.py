@@ -85,7 +85,7 @@ BLOB_BYTES = (b"first", b"second")
 BLOBS = tuple(f"blob_sha256_{hashlib.sha256(each).hexdigest()}" for each in BLOB_BYTES)
 ZONES = ("UTC", "Europe/Rome", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu")
 OF_INSTANTS = (Granularity.MINUTE, Granularity.HOUR, Granularity.HOUR_OF_DAY)
-WORDS = ("rain", "heavy", "wind", "windy", "東", "京", "naßte", "ah", "nothing", "a")
+WORDS = ("rain", "raining", "heavy", "winds", "windy", "東", "京", "naßte", "ah", "nothing", "a")
 
 
 def note(random: Random) -> dict[str, Any]:
@@ -200,10 +200,13 @@ def orders(random: Random) -> Order:
 
 
 def terms(random: Random) -> tuple[Term, ...]:
-    return tuple(
-        Term(tuple(random.sample(WORDS, random.choice((1, 1, 2)))), random.random() < 0.3)
-        for _ in range(random.choice((1, 1, 2)))
-    )
+    return tuple(_term(random) for _ in range(random.choice((1, 1, 2))))
+
+
+def _term(random: Random) -> Term:
+    words = tuple(random.sample(WORDS, random.choice((1, 1, 2))))
+    prefix = random.random() < 0.3
+    return Term(words, prefix, inflected=len(words) == 1 and not prefix and random.random() < 0.5)
 
 
 def groupings(random: Random) -> tuple[Grouping, ...]:

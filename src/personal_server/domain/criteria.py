@@ -158,8 +158,10 @@ class GroupOrder(StrEnum):
 class Term:
     """One search term: adjacent tokens (a phrase if several); `prefix`: the last token begins so.
 
-    Tokens are normalized (`domain.tokens`).
+    Tokens are normalized (`domain.search_words`).  `inflected`, of a single token only: its other
+    forms match as well (`domain.word_forms`).
     """
 
     tokens: tuple[str, ...]
     prefix: bool = False
+    inflected: bool = False

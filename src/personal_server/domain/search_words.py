@@ -11,9 +11,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from personal_server.domain.criteria import Term
+from personal_server.domain.word_forms import forms, language_of, stems
 
 MIN_PREFIX_CHARS = 2
 # Prefixes of Unicode character names: Han, Hiragana, Katakana, Thai, Lao, Khmer, Myanmar.
@@ -64,19 +67,47 @@ def spaced(text: str) -> str:
     return text.translate(_FOLDED)
 
 
-def spread(text: str) -> str:
-    """The tokens of a text, a single blank before, between and after them."""
-    words = " ".join(spaced(text).split())
-    return f" {words} " if words else " "
+class TextWords:
+    """The words of a text, or of a stretch of it, and where a term stands among them.
+
+    `language` is that of the whole text (`word_forms.language_of`).
+    """
+
+    def __init__(self, words: Sequence[str], language: str | None) -> None:
+        self.words = words
+        self._language = language
+
+    @cached_property
+    def _stems(self) -> list[str]:
+        return stems(self.words, self._language)
+
+    def places(self, term: Term) -> list[int]:
+        """The positions at which a term begins; they may overlap."""
+        words = self.words
+        *head, last = term.tokens
+        if term.inflected:
+            sought = forms(last)
+            both = enumerate(zip(words, self._stems, strict=True))
+            return [i for i, (word, stem) in both if word in sought or stem in sought]
+        if term.prefix:
+            ends = [i for i, word in enumerate(words) if word.startswith(last)]
+        else:
+            ends = [i for i, word in enumerate(words) if word == last]
+        size = len(head)
+        return [i - size for i in ends if i >= size and list(words[i - size : i]) == head]
+
+    def occurrences(self, term: Term, places: Sequence[int] | None = None) -> int:
+        """How much a term weighs here: its `places`, those twice where word and stem both match."""
+        places = self.places(term) if places is None else places
+        if not term.inflected:
+            return len(places)
+        sought, words, stemmed = forms(term.tokens[-1]), self.words, self._stems
+        return sum((words[i] in sought) + (stemmed[i] in sought) for i in places)
 
 
-def occurrences(words: str, term: Term) -> int:
-    """At how many places of a `spread` text a term stands; they may overlap."""
-    sought = f" {' '.join(term.tokens)}{'' if term.prefix else ' '}"
-    count, at = 0, words.find(sought)
-    while at >= 0:
-        count, at = count + 1, words.find(sought, at + 1)
-    return count
+def text_words(text: str) -> TextWords:
+    """The words of a whole text."""
+    return TextWords(tokens(text), language_of(text))
 
 
 def tokens(text: str) -> list[str]:
@@ -108,7 +139,8 @@ def spans(text: str) -> list[TokenSpan]:
 def _bare_term(text: str) -> Term:
     words = tuple(tokens(text))
     letters = sum(map(len, words))
-    return Term(words, prefix=text.endswith("*") and letters >= MIN_PREFIX_CHARS)
+    prefix = text.endswith("*") and letters >= MIN_PREFIX_CHARS
+    return Term(words, prefix, inflected=len(words) == 1 and not prefix)
 
 
 class _Folding(dict[int, str]):

@@ -16,8 +16,9 @@ from typing import Annotated, Literal
 import msgspec
 
 from personal_server.domain.criteria import Term
-from personal_server.domain.search_words import occurrences, spans, spread, tokens
+from personal_server.domain.search_words import TextWords, spans, tokens
 from personal_server.domain.wire_objects import Count, WireObject, Word
+from personal_server.domain.word_forms import language_of
 
 EXCERPT_CHARS = 200
 SNIPPET_CHARS = 120
@@ -63,12 +64,13 @@ def find_matches(field: str, text: str, terms: Sequence[Term]) -> FieldMatches |
     asked only whether they hold what that one lacks.
     """
     found: FieldMatches | None = None
+    language = language_of(text)
     for start, end in _stretches(text):
         if found is None:
-            found = _find_within(field, text, (start, end), terms)
+            found = _find_within(field, text, (start, end), language, terms)
         elif len(found.terms) < len(terms):
-            words = spread(text[start:end])
-            held = {n for n, term in enumerate(terms) if occurrences(words, term)}
+            words = TextWords(tokens(text[start:end]), language)
+            held = {n for n, term in enumerate(terms) if words.places(term)}
             found = replace(found, terms=found.terms | held)
         else:
             break
@@ -91,19 +93,19 @@ def _behind_blank(text: str, place: int, stop: int) -> int:
 
 
 def _find_within(
-    field: str, text: str, within: Range, terms: Sequence[Term]
+    field: str, text: str, within: Range, language: str | None, terms: Sequence[Term]
 ) -> FieldMatches | None:
     blocks = _blocks(text, within)
     words_of = [tokens(text[start:end]) for start, end in blocks]
-    words = [word for block in words_of for word in block]
+    words = TextWords([word for block in words_of for word in block], language)
     matched: set[int] = set()
     places: set[int] = set()
     count = 0
     for index, term in enumerate(terms):
-        found = _places(words, term)
+        found = words.places(term)
         if found:
             matched.add(index)
-            count += len(found)
+            count += words.occurrences(term, found)
             for at in found[:_LOCATED_MATCHES]:
                 places.update(range(at, at + len(term.tokens)))
     if not matched:
@@ -201,21 +203,6 @@ def _blocks(text: str, within: Range) -> list[Range]:
         found.append((start, end))
         start = end
     return found
-
-
-def _places(words: Sequence[str], term: Term) -> list[int]:
-    """The token positions at which a term matches."""
-    *head, last = term.tokens
-    size = len(term.tokens)
-    if not head and not term.prefix:
-        return [i for i, word in enumerate(words) if word == last]
-    ends = (
-        (i for i, word in enumerate(words) if word.startswith(last))
-        if term.prefix
-        else (i for i, word in enumerate(words) if word == last)
-    )
-    starts = (i - size + 1 for i in ends)
-    return [i for i in starts if i >= 0 and list(words[i : i + size - 1]) == head]
 
 
 def _located(

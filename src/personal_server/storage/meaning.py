@@ -16,7 +16,7 @@ import orjson
 
 from personal_server.domain.criteria import Condition, GroupOrder, Metric, Operator, Term
 from personal_server.domain.record import FieldChange, JsonObject
-from personal_server.domain.search_words import occurrences, spread
+from personal_server.domain.search_words import text_words
 from personal_server.domain.values import (
     MAX_INTEGER,
     Comparable,
@@ -156,8 +156,8 @@ def granted_lexical_fields(scope: Scope) -> tuple[str, ...]:
 
 def holds_terms(data: JsonObject, fields: Iterable[str], terms: Sequence[Term]) -> bool:
     """Whether a record holds every term in one of the fields or another."""
-    texts = [spread(text) for name in fields if isinstance(text := data.get(name), str)]
-    return all(any(occurrences(text, term) for text in texts) for term in terms)
+    texts = [text_words(text) for name in fields if isinstance(text := data.get(name), str)]
+    return all(any(text.places(term) for text in texts) for term in terms)
 
 
 def blob_ids(row_data: JsonObject, blob_fields: Iterable[str]) -> dict[str, str]:

@@ -6,22 +6,27 @@ from personal_server.domain.criteria import Term
 from personal_server.domain.search_words import parse_terms
 
 
+def word(token: str) -> Term:
+    return Term((token,), inflected=True)
+
+
 @pytest.mark.parametrize(
     ("text", "terms"),
     [
-        ("rain", [Term(("rain",))]),
-        ("  heavy   rain ", [Term(("heavy",)), Term(("rain",))]),
-        ('"heavy rain" wind', [Term(("heavy", "rain")), Term(("wind",))]),
+        ("rain", [word("rain")]),
+        ('"rain"', [Term(("rain",))]),
+        ("  heavy   rain ", [word("heavy"), word("rain")]),
+        ('"heavy rain" wind', [Term(("heavy", "rain")), word("wind")]),
         ('"heavy rain', [Term(("heavy", "rain"))]),
         ("ada@example.org", [Term(("ada", "example", "org"))]),
         ("ra*", [Term(("ra",), prefix=True)]),
-        ("r*", [Term(("r",))]),
+        ("r*", [word("r")]),
         ("foo-ba*", [Term(("foo", "ba"), prefix=True)]),
         ('"ra*"', [Term(("ra",))]),
-        ("Caf\u00c9", [Term(("cafe",))]),
-        ("rain OR wind", [Term(("rain",)), Term(("or",)), Term(("wind",))]),
+        ("Caf\u00c9", [word("cafe")]),
+        ("rain OR wind", [word("rain"), word("or"), word("wind")]),
         ("日本", [Term(("日", "本"))]),
-        ('foo"bar baz"', [Term(("foo",)), Term(("bar", "baz"))]),
+        ('foo"bar baz"', [word("foo"), Term(("bar", "baz"))]),
         ("& - *", []),
         ('""', []),
     ],

@@ -35,7 +35,10 @@ def horizon(store: RecordStore) -> int:
 def search(store: RecordStore, *terms: str, scopes: tuple[Scope, ...] = BOTH, **more: Any) -> Any:
     conditions = more.pop("conditions", ())
     asked = {(each.connection_id, each.stream.name): conditions for each in scopes}
-    parsed = tuple(Term(tuple(t.rstrip("*").split()), t.endswith("*")) for t in terms)
+    """`rain*` is a prefix, `rain~` means other forms of the word too."""
+    parsed = tuple(
+        Term(tuple(t.rstrip("*~").split()), t.endswith("*"), t.endswith("~")) for t in terms
+    )
     with store.snapshot() as snapshot:
         return snapshot.search(SearchPlan(scopes, parsed, asked, **more))
 

@@ -35,6 +35,28 @@ def test_phrases_are_adjacent_and_prefixes_begin_a_word(store: RecordStore) -> N
     assert sorted(c.key for c in search(store, "heavy rain*").candidates) == ["n1", "n2"]
 
 
+def test_other_forms_of_a_word_match_in_the_language_of_each_text(store: RecordStore) -> None:
+    write(
+        store,
+        "cin_a",
+        [
+            note("n1", title="Encrypt", body="it was encrypted, and encrypting goes on"),
+            note("n2", body="The keys of an encryption that nobody knows any more"),
+            note("n3", body="Die Rechnungen für das Haus kommen im Oktober mit der Post"),
+            note("n4", body="a cryptic letter"),
+        ],
+    )
+    found = search(store, "encrypting~")
+    assert {c.key: c.occurrences for c in found.candidates} == {"n1": (5,), "n2": (1,)}
+    assert found.document_frequencies == (2,)
+    assert [c.key for c in search(store, "Rechnung~".lower()).candidates] == ["n3"]
+    assert search(store, "rechnung").candidates == ()
+    blind = (scope("cin_a", fields=("id", "at", "title")),)
+    assert [c.key for c in search(store, "encryption~", scopes=blind).candidates] == ["n1"]
+    few = (scope("cin_a", resources=frozenset({"n2", "n3"})),)
+    assert {c.occurrences for c in search(store, "encrypted~", scopes=few).candidates} == {(1,)}
+
+
 def test_only_the_newest_matches_are_candidates(store: RecordStore) -> None:
     write(
         store,

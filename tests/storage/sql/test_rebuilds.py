@@ -249,6 +249,7 @@ def test_slice_by_slice_old_tables_get_words_and_checksums(released: Stores, sli
     found = rain(released)
     assert (keys(found), found.pending) == (["n0", "n1", "n4", "n6", "n9"], 0)
     assert found.document_frequencies == (5,)
+    assert keys(search(released.records, "rains~", scopes=(scope(NOTEBOOK),))) == keys(found)
     released.records.plan_rebuilds()
     assert released.records.rebuilds() == ()
     with released.database.read() as session:

@@ -22,8 +22,9 @@ from personal_server.domain.values import ValueKind
 from personal_server.storage.sql.dialect import Dialect
 
 # How tables are made whatever is declared; raised where all that exist have to be made anew.
-# 2: texts have checksums, and word indexes a list for each field.
-FORM = 2
+# 2: texts have checksums, and word indexes a list for each field; 3: word indexes know stems.
+FORM = 3
+CHECKED_FORM = 2
 # More numbers than this beside every indexed value would cost more than they save.
 MOST_MEASURED = 3
 

@@ -28,6 +28,7 @@ from personal_server.storage.sql.fixed_tables import (
     StoreRow,
 )
 from personal_server.storage.sql.layout import (
+    CHECKED_FORM,
     FORM,
     Layout,
     between,
@@ -228,7 +229,7 @@ def checked_text(
 
     Texts of an older form may have no sum yet: those must only be what they could be.
     """
-    if text is None or (stored_sum is None and layout.form == FORM):
+    if text is None or (stored_sum is None and layout.form >= CHECKED_FORM):
         return None
     if stored_sum is None:
         return None if _object(text) is None else text

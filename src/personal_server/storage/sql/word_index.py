@@ -1,9 +1,10 @@
 """The word index of a source: what it is fed with, and how it is asked.
 
 Rule: each word of each field has a list of places of its own.  All fields stand in one column,
-every word behind the place of its field among the lexical fields (`0:rain`, `1:rain`), so that a
+every word behind the place of its field among the lexical fields (`0:rained`, `1:rain`), so that a
 search over some fields reads their lists, and never one that is longer or shorter by a word
-somewhere else: how long it takes tells nothing about fields that are not searched.
+somewhere else: how long it takes tells nothing about fields that are not searched.  Behind the
+words of a field stand the stems of those that are not their own (`0~rain`).
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ from collections.abc import Iterable, Sequence
 
 from personal_server.domain.criteria import Term
 from personal_server.domain.search_words import spaced
+from personal_server.domain.word_forms import forms, language_of, stems
 
-# What stands between the place of a field and a word: neither a letter nor a digit.
-MARK = ":"
+# What stands between the place of a field and a word or stem: neither a letter nor a digit.
+MARK, STEM_MARK = ":", "~"
 # So much of a text is taken apart at once: a very long one never lies in memory word by word.
 _TAKEN_CHARS = 1 << 17
 
@@ -26,12 +28,21 @@ def marked_words(texts: Sequence[object]) -> tuple[str, bytes]:
     counts: list[int] = []
     for place, text in enumerate(texts):
         count = 0
-        for words in _taken(spaced(text)) if isinstance(text, str) else ():
-            mark = f"{place}{MARK}"
-            parts.append(mark + f" {mark}".join(words))
-            count += len(words)
+        if isinstance(text, str):
+            stemmed: list[str] = []
+            language = language_of(text)
+            for words in _taken(spaced(text)):
+                parts.append(_marked(f"{place}{MARK}", words))
+                other = list(filter(None, stems(words, language)))
+                stemmed += [_marked(f"{place}{STEM_MARK}", other)] if other else []
+                count += len(words)
+            parts += stemmed
         counts.append(count)
     return " ".join(parts), struct.pack(f">{len(counts)}I", *counts)
+
+
+def _marked(mark: str, words: list[str]) -> str:
+    return mark + f" {mark}".join(words)
 
 
 def word_count(counts: bytes, places: Iterable[int]) -> int:
@@ -45,10 +56,20 @@ def all_in_any(terms: Iterable[Term], places: Sequence[int]) -> str:
 
     Phrases stand term by term, for each term field by field.
     """
-    return " AND ".join(
-        f"({' OR '.join(phrase(place, term.tokens, prefix=term.prefix) for place in places)})"
-        for term in terms
-    )
+    each = ([entry for place in places for entry in _entries(place, term)] for term in terms)
+    return " AND ".join(f"({' OR '.join(entries)})" for entries in each)
+
+
+def entry_count(term: Term) -> int:
+    """How many entries of the index `all_in_any` asks for in each field."""
+    return 2 * len(forms(term.tokens[0])) if term.inflected else 1
+
+
+def _entries(place: int, term: Term) -> list[str]:
+    if not term.inflected:
+        return [phrase(place, term.tokens, prefix=term.prefix)]
+    sought = sorted(forms(term.tokens[0]))
+    return [f'"{place}{mark}{form}"' for mark in (MARK, STEM_MARK) for form in sought]
 
 
 def phrase(place: int, words: Iterable[str], *, prefix: bool = False) -> str:

@@ -11,7 +11,7 @@ import apsw
 from personal_server.domain.values import Comparable, ValueKind, bound, comparable
 from personal_server.storage.meaning import fold
 from personal_server.storage.sql.dialect import Value
-from personal_server.storage.sql.word_index import MARK
+from personal_server.storage.sql.word_index import MARK, STEM_MARK
 from personal_server.storage.tables import ColumnKind, StoredTable
 
 _TYPES = {
@@ -51,7 +51,7 @@ class SqliteDialect:
         """The index keeps words, not texts, and forgets them one id at a time."""
         return (
             f"CREATE VIRTUAL TABLE {name} USING fts5 (words, content='', contentless_delete=1,"
-            f" tokenize=\"ascii tokenchars '{MARK}'\")"
+            f" tokenize=\"ascii tokenchars '{MARK}{STEM_MARK}'\")"
         )
 
     def parts_of(self, table: str) -> tuple[str, ...]:
@@ -147,17 +147,29 @@ def _comparable(value: object, kind: str) -> Value:
     return bound(comparable(value, ValueKind(kind)))
 
 
-def _hits(api: apsw.FTS5ExtensionApi, title: int) -> int:
-    """Occurrences of a term in all its fields; in the field `title` (or -1) they count twice."""
+def _hits(api: apsw.FTS5ExtensionApi, title: int, entries: int) -> int:
+    """Occurrences of a term in all its fields; in the field `title` (or -1) they count twice.
+
+    It is asked for as so many phrases in each field.
+    """
     if title < 0:
         return api.inst_count
-    return api.inst_count + len(api.phrase_column_offsets(title, 0))
+    return api.inst_count + _occurrences(api, title * entries, entries)
 
 
-def _all_hits(api: apsw.FTS5ExtensionApi, fields: int, title: int) -> str:
-    """The same for each of several terms, a phrase for each field, with blanks between."""
+def _all_hits(api: apsw.FTS5ExtensionApi, fields: int, title: int, entries: str) -> str:
+    """The same for each of several terms, with blanks between; `entries` are a list likewise."""
     found: list[int] = []
-    for first in range(0, api.phrase_count, fields):
-        counts = [len(api.phrase_column_offsets(first + field, 0)) for field in range(fields)]
-        found.append(sum(counts) + (counts[title] if title >= 0 else 0))
+    first = 0
+    for size in map(int, entries.split()):
+        count = _occurrences(api, first, fields * size)
+        if title >= 0:
+            count += _occurrences(api, first + title * size, size)
+        found.append(count)
+        first += fields * size
     return " ".join(map(str, found))
+
+
+def _occurrences(api: apsw.FTS5ExtensionApi, first: int, size: int) -> int:
+    """Of some phrases that stand beside each other."""
+    return sum(len(api.phrase_column_offsets(first + n, 0)) for n in range(size))

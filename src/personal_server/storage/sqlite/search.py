@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeVar
 
 from personal_server.domain.criteria import Term
 from personal_server.domain.record import FieldChange, JsonObject, StoredRecord
-from personal_server.domain.search_words import occurrences, spread
+from personal_server.domain.search_words import text_words
 from personal_server.domain.values import DAY_NANOSECONDS, ValueKind, event_instant_ns
 from personal_server.enforcement.plans import SearchPlan
 from personal_server.enforcement.rows import Candidate, Matches
@@ -22,7 +22,7 @@ from personal_server.storage.meaning import granted_lexical_fields, holds, lates
 from personal_server.storage.sql.compiler import Statement, Where
 from personal_server.storage.sql.driver import Line
 from personal_server.storage.sql.source_tables import Reader, ScopedSource, parse_changes
-from personal_server.storage.sql.word_index import all_in_any, word_count
+from personal_server.storage.sql.word_index import all_in_any, entry_count, word_count
 
 T = TypeVar("T")
 
@@ -139,8 +139,13 @@ class _IndexedPart(_Part):
         plan, number = self._plan, self._number
         where = self._matching(plan.terms, self.place.matching(self._conditions))
         one = len(plan.terms) == 1
-        hits = f"pdpp_hits(w{number}, ?)" if one else f"pdpp_all_hits(w{number}, ?, ?)"
-        asked = (self._title,) if one else (len(self._columns), self._title)
+        entries = [entry_count(term) for term in plan.terms]
+        hits = f"pdpp_hits(w{number}, ?, ?)" if one else f"pdpp_all_hits(w{number}, ?, ?, ?)"
+        asked = (
+            (self._title, entries[0])
+            if one
+            else (len(self._columns), self._title, " ".join(map(str, entries)))
+        )
         event = "NULL" if self._event is None else f"r.{self._event.name}"
         matching = Statement(
             f"SELECT r.k, {hits}, r.wc, {event}, r.cs, r.ce, r.fc"  # noqa: S608
@@ -255,11 +260,11 @@ class _ReadPart(_Part):
             text = data.get(name)
             if not isinstance(text, str):
                 continue
-            words = spread(text)
-            length += words.count(" ") - 1
+            words = text_words(text)
+            length += len(words.words)
             weight = 2 if name == self.place.scope.stream.title_field else 1
             for number, term in enumerate(self._plan.terms):
-                totals[number] += weight * occurrences(words, term)
+                totals[number] += weight * words.occurrences(term)
         return tuple(totals), length
 
 

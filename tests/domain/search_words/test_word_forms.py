@@ -1,0 +1,53 @@
+import pytest
+
+from personal_server.domain.search_words import TextWords, parse_terms, tokens
+from personal_server.domain.word_forms import forms, language_of
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("All mail has to be encrypted before it leaves the house", "english"),
+        ("Die Rechnungen für das Haus kommen im Oktober mit der Post", "german"),
+        ("Bonjour, je voudrais savoir si vous venez demain", "french"),
+        ("invoice", "english"),
+        ("", "english"),
+        ("\x00\x01\udcff"[:2] + " a line with signs that cannot be printed", "english"),
+        ("Dzień dobry, proszę o przesłanie faktury za październik", None),
+    ],
+)
+def test_the_language_of_a_text_follows_from_its_beginning(text: str, language: str | None) -> None:
+    assert language_of(text) == language
+    assert language_of(text.ljust(200) + " und noch ein ganz anderer Satz") == language
+
+
+@pytest.mark.parametrize(
+    ("asked", "text"),
+    [
+        ("encrypt", "Nobody encrypted the letters that we were encrypting"),
+        ("encrypting", "please encrypt the letter before you send it to me"),
+        ("encryption", "Nobody encrypted the letters that we were sending"),
+        ("Rechnung", "Die Rechnungen für das Haus kommen im Oktober mit der Post"),
+        ("Rechnungen", "Die Rechnung für das Haus kommt im Oktober mit der Post"),
+        ("Häuser", "Die Hauser und Häusern sind nicht das was wir wollten"),
+    ],
+)
+def test_a_word_finds_its_other_forms(asked: str, text: str) -> None:
+    words = TextWords(tokens(text), language_of(text))
+    (term,) = parse_terms(asked)
+    assert words.places(term)
+    (literal,) = parse_terms(f'"{asked}"')
+    assert not words.places(literal) or tokens(asked)[0] in words.words
+
+
+def test_the_very_word_weighs_more_than_its_other_forms() -> None:
+    words = TextWords(tokens("encrypting is what encrypted mail has to be"), "english")
+    (term,) = parse_terms("encrypting")
+    assert words.places(term) == [0, 3]
+    assert words.occurrences(term) == 3
+
+
+def test_forms_are_words_of_the_index() -> None:
+    assert "" not in forms("s")
+    for word in tokens("Rechnungen οικογένεια семьями kitaplarımızdan"):
+        assert all(tokens(form) == [form] for form in forms(word)), word

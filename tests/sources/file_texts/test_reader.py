@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from personal_server.domain.source_item import FileText, TextState
@@ -128,3 +130,17 @@ def test_mails_in_mails_are_read_so_far_and_no_further() -> None:
     assert found.state is TextState.READ
     assert (found.text or "").count("Attached: inner.eml") == MOST_LEVELS + 1
     assert "the core" not in (found.text or "")
+
+
+@pytest.mark.parametrize("name", sorted(SAID))
+def test_no_damage_ends_more_than_the_text(name: str) -> None:
+    content, chance = SAID[name][0], random.Random(name)
+    for _ in range(60):
+        damaged = bytearray(content)
+        for _ in range(chance.randint(1, 6)):
+            damaged[chance.randrange(len(damaged))] = chance.randrange(256)
+        cut = bytes(damaged[: chance.randint(1, len(damaged))])
+        for each in (bytes(damaged), cut):
+            found = read_text(each, OCTETS, name)
+            assert (found.text is None) or found.text.strip() == found.text != ""
+            assert (found.state is TextState.READ) <= (found.text is not None)

@@ -45,6 +45,7 @@ BESIDE = frozenset(
         "before_header",
         "no_account_number",
         "ambiguous_dates",
+        "no_year",
     }
 )
 
@@ -192,6 +193,9 @@ _BROWSER_ROWS = _in_database(
     "SELECT count(*) FROM downloads",
     "SELECT count(*) FROM moz_historyvisits",
     "SELECT count(*) FROM history_visits",
+    "SELECT count(*) FROM moz_places_metadata_search_queries",
+    "SELECT count(*) FROM searchhistory",
+    "SELECT count(*) FROM bookmarks WHERE type = 1",
     "SELECT count(*) FROM moz_bookmarks WHERE type = 1 AND parent NOT IN (SELECT id FROM"
     " moz_bookmarks WHERE parent IN (SELECT id FROM moz_bookmarks WHERE guid = 'tags________'))",
 )
@@ -210,7 +214,7 @@ def _in_health(body: bytes) -> int:
     if b"<HealthData" not in body and b"<gpx" not in body:
         return 1
     outside = re.sub(rb"(?s)(<Correlation )[^>]*>.*?</Correlation>", rb"\1", body)
-    names = rb"<(?:Record|Correlation|Workout|ActivitySummary|Me|ClinicalRecord|trkpt) "
+    names = rb"<(?:Record|Correlation|Workout|ActivitySummary|Me|ClinicalRecord|trkpt|Location) "
     return len(re.findall(names, outside))
 
 
@@ -221,7 +225,23 @@ def _in_calendar(body: bytes) -> int:
     periods = sum(1 + line.count(b",") for line in busy)
     asked = re.split(rb"(?im)^BEGIN:VFREEBUSY", unfolded)[1:]
     empty = sum(b"FREEBUSY" not in each.partition(b"END:VFREEBUSY")[0] for each in asked)
-    return _lines(rb"^BEGIN:V(EVENT|TODO|JOURNAL)")(body) + periods + empty
+    known = len(re.findall(rb"(?im)^BEGIN:V(?:EVENT|TODO|JOURNAL)", body))
+    return known + periods + empty + _unknown_components(unfolded)
+
+
+def _unknown_components(body: bytes) -> int:
+    """Entries of a calendar that are none of those that it is known for."""
+    stack: list[bytes] = []
+    unknown = 0
+    for mark, kind in re.findall(rb"(?im)^(BEGIN|END):(?!VCALENDAR)(\S+)", body):
+        if mark.upper() == b"END":
+            stack = stack[: stack.index(kind)] if kind in stack else stack
+            continue
+        unknown += not stack and not re.match(
+            rb"(?i)V(?:EVENT|TODO|JOURNAL|FREEBUSY|TIMEZONE)$", kind
+        )
+        stack.append(kind)
+    return unknown
 
 
 def _in_chatgpt(body: bytes) -> int:
@@ -351,7 +371,11 @@ COUNTED: dict[str, tuple[str, Callable[[bytes], int], frozenset[str]]] = {
     ),
     "mail": (r".*", _in_mail, frozenset({"messages"})),
     "notes": (r".*\.(?:md|markdown|mdown)", lambda _: 1, frozenset({"notes"})),
-    "slack": (r"(?:.*/)?\d{4}-\d\d-\d\d\.json", _in_slack, frozenset({"messages"})),
+    "slack": (
+        r"(?!.*(?:users|channels|dms|groups|mpims|logs|canvases)\.json).*\.json",
+        _in_slack,
+        frozenset({"messages"}),
+    ),
     "table": (r".*", _of_table, frozenset()),
     "whatsapp": (
         r".*\.txt",

@@ -5,7 +5,7 @@ import pytest
 from personal_server.sources.common.errors import ExportNotRecognized
 from tests.sources.reading import read_path, records_of, skips_of
 from tests.sources.specimens import SPECIMENS
-from tests.sources.specimens.files import as_zip
+from tests.sources.specimens.files import as_folder, as_zip
 
 
 def test_a_chat_of_an_iphone(tmp_path: Path) -> None:
@@ -66,6 +66,33 @@ def test_dates_in_many_orders(tmp_path: Path, first: str, second: str, wanted: s
     (tmp_path / "WhatsApp Chat with A.txt").write_text(f"{first}\n{second}\n")
     messages = records_of(read_path(tmp_path), "messages")
     assert [message["sent_at"] for message in messages][-1] == wanted
+
+
+@pytest.mark.parametrize(
+    ("lines", "wanted"),
+    [
+        (("23:00 30/12 - A: x", "23:00 12/5 - A: y"), ["2022-12-30", "2023-05-12"]),
+        (("12/30, 9:05 PM - A: x", "1/2, 9:05 PM - A: y"), ["2023-12-30", "2024-01-02"]),
+        (("[12.5. 23:00] A: x", "[13.5. 23:00] A: y"), ["2023-05-12", "2023-05-13"]),
+        (("28 Aug 2013 19:23 - A: x", "3 Jan 19:23 - A: y"), ["2013-08-28", "2024-01-03"]),
+        (("Aug 28, 7:23 PM - A: x", "Sep 1, 7:23 PM - A: y"), ["2023-08-28", "2023-09-01"]),
+        (("Aug 28, 2013, 7:23 PM - A: x", "Feb 1, 7:23 PM - A: y"), ["2013-08-28", "2024-02-01"]),
+    ],
+)
+def test_days_without_a_year_are_the_last_before_the_export_and_that_is_said(
+    tmp_path: Path, lines: tuple[str, ...], wanted: list[str]
+) -> None:
+    name = "WhatsApp Chat with A.txt"
+    items = read_path(as_folder({name: "\n".join(lines).encode()}, tmp_path))
+    assert [m["sent_at"][:10] for m in records_of(items, "messages")] == wanted
+    assert skips_of(items) == ["no_year"]
+
+
+def test_a_time_and_a_fraction_are_no_beginning_where_dates_have_years(tmp_path: Path) -> None:
+    text = "13/01/2024, 21:05 - A: take\n12/30, 9:05 - flour: much\n10:30 1/2 - oven: hot\n"
+    (tmp_path / "WhatsApp Chat with A.txt").write_text(text)
+    (message,) = records_of(read_path(tmp_path), "messages")
+    assert message["text"].count("\n") == 2
 
 
 @pytest.mark.parametrize(

@@ -303,12 +303,13 @@ class _Conversation:
         self._names = names
         self._position = element.position
         self._files = files
-        self._id = json_values.required(value, "conversation_id", "id")
+        self._own_id = json_values.line(value, "conversation_id", "id")
         self._title = json_values.line(value, "title")
         self._created = created(json_values.instant(value, "create_time", "update_time"))
         self._nodes = {
             n: json_values.inner(value, "mapping", n) for n in json_values.inner(value, "mapping")
         }
+        self._id = self._own_id or self._id_by_root()
         self._current = frozenset(self._upwards(json_values.line(value, "current_node")))
         self._speaking = {name for name, node in self._nodes.items() if _speaks(node)}
 
@@ -320,6 +321,13 @@ class _Conversation:
             content = json_values.inner(node, "message", "content")
             for _ in range(unknown_parts(content)):
                 yield Skipped(self._where, *UNKNOWN_CONTENT, self._position)
+
+    def _id_by_root(self) -> str:
+        """An id from the first node, for exports that give none. Raises: BadRecord."""
+        roots = [n for n, node in self._nodes.items() if json_values.line(node, "parent") is None]
+        if not roots:
+            raise BadRecord("bad_record", "it has no conversation_id")
+        return stable_id("conversation", roots[0], self._created.get("created_at"))
 
     def _upwards(self, name: str | None) -> Iterator[str]:
         """A node and all above it; a tree that bites its tail ends where it began."""
@@ -342,7 +350,7 @@ class _Conversation:
             "message_count": message_count,
             "is_archived": json_values.truth(value, "is_archived"),
             "is_starred": json_values.truth(value, "is_starred"),
-            "url": f"https://chatgpt.com/c/{self._id}",
+            "url": f"https://chatgpt.com/c/{self._own_id}" if self._own_id else None,
         }
 
     def _message(self, name: str, node: Data) -> Iterator[SourceItem]:

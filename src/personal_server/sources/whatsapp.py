@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -65,14 +65,21 @@ _TIME = (
 _DATE = (
     r"(?:(?:(?P<era>令和|平成|昭和|[RHS])\s?)?(?P<first>\d{1,4}|元)\s?(?P<separator>[./年-])\s?"
     r"(?P<middle>\d{1,2})\s?[./月-]\s?(?P<last>\d{1,4})(?:日|\.)?"
-    r"|(?P<day>\d{1,2})\.?\s(?:de\s)?(?P<month>[^\W\d_]{3,12})\.?,?\s(?:de\s)?(?P<year>\d{4}))"
+    r"|(?:(?P<day>\d{1,2})\.?\s(?:de\s)?(?P<month>[^\W\d_]{3,12})|(?P<name>[^\W\d_]{3,12})\s(?P<number>\d{1,2}))"
+    r"\.?(?:,?\s(?:de\s)?(?P<year>\d{4}))?)"
 )
+# Phones left the year out of what was written in the year of the export.
+_DAY_OF_YEAR = r"(?P<first>\d{1,2})(?P<separator>[./-])(?P<middle>\d{1,2})\.?"
 _END = r"(?P<end>\]|\s-|:)\s(?P<rest>.*)$"
+_END_OF_DAY = r"(?P<end>\]|\s-)\s(?P<rest>.*)$"
 # The date comes first or the time does; one chat keeps to one form.
 _FORMS = tuple(
-    re.compile(rf"^\[?{form}{_END}", re.DOTALL | re.IGNORECASE)
-    for form in (rf"{_DATE}[,،]?\s+{_TIME}", rf"{_TIME}[,،]?\s+{_DATE}")
+    re.compile(rf"^\[?{form}{end}", re.DOTALL | re.IGNORECASE)
+    for date, end in ((_DATE, _END), (_DAY_OF_YEAR, _END_OF_DAY))
+    for form in (rf"{date}[,،]?\s+{_TIME}", rf"{_TIME}[,،]?\s+{date}")
 )
+_NO_YEAR = -1
+_HALF_A_YEAR = 6  # months
 _ERAS = {"令和": 2018, "R": 2018, "平成": 1988, "H": 1988, "昭和": 1925, "S": 1925}
 _BUDDHIST_YEARS = 543  # ahead of ours
 _BUDDHIST_SHORT = _BUDDHIST_YEARS % 100
@@ -80,6 +87,9 @@ _NAMED_MONTH = "name"
 _UNNAMED = (
     "nothing says whose chat this is: it is called after itself or its people. To name it, import "
     "it from a folder called like the chat, and delete this one"
+)
+_YEARS_TAKEN = (
+    "its dates name no year; they were taken for the last of their kind before the file was made"
 )
 _MONTHS = {
     name: number
@@ -287,6 +297,8 @@ class _WhatsAppChat:
                     yield self._chat(facts, item)
                     if not self._is_named:
                         yield Skipped(self._member.name, "unnamed_chat", _UNNAMED, item.position)
+                    if facts.calendar.years:
+                        yield Skipped(self._member.name, "no_year", _YEARS_TAKEN, item.position)
                 yield item
 
     def _survey(self) -> _ChatSurvey:
@@ -392,11 +404,13 @@ class _Repeats:
 class ChatCalendar:
     """How the dates of a chat are read: the order of their numbers, and the years of its calendar.
 
-    Shapes: `ahead` is how many years the chat counts ahead of ours (Buddhist years).
+    Shapes: `ahead` is how many years the chat counts ahead of ours (Buddhist years); `years` those
+        of days that are written without one, by month and day.
     """
 
     order: str
     ahead: int = 0
+    years: Mapping[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
 
     @classmethod
     def of(
@@ -409,7 +423,10 @@ class ChatCalendar:
         is_buddhist = full > captured_at.year + 1 and full - _BUDDHIST_SHORT <= captured_at.year + 1
         if latest > 2400:
             return cls(order, _BUDDHIST_YEARS)
-        return cls(order, _BUDDHIST_SHORT if latest < 100 and is_buddhist else 0)
+        month, day = order.index("m"), order.index("d")
+        days = [(date[month], date[day]) for date in dates if date[place] == _NO_YEAR]
+        years = _years_of(days, captured_at)
+        return cls(order, _BUDDHIST_SHORT if latest < 100 and is_buddhist else 0, years)
 
     def local(self, entry: ChatEntry) -> datetime:
         """The time by the phone's clock. Raises: BadRecord."""
@@ -420,6 +437,8 @@ class ChatCalendar:
             hour = hour % 12 + (12 if entry.half == "p" else 0)
         try:
             year = self._year(parts["y"], entry.era)
+            if parts["y"] == _NO_YEAR:
+                year = self.years.get((parts["m"], parts["d"]), 0)
             return datetime(year, parts["m"], parts["d"], hour, entry.minute, entry.second)  # noqa: DTZ001  # the export names no zone
         except ValueError:
             raise BadRecord("bad_date", "its date does not exist") from None
@@ -428,6 +447,21 @@ class ChatCalendar:
         if era:
             return _ERAS[era] + written
         return written + (2000 if written < 100 else 0) - self.ahead
+
+
+def _years_of(days: Sequence[tuple[int, int]], captured_at: datetime) -> dict[tuple[int, int], int]:
+    """The years of months and days that follow each other up to the making of the file.
+
+    One that is half a year and more earlier than the one before it is of the next year.
+    """
+    year = captured_at.year
+    years: dict[tuple[int, int], int] = {}
+    for number, each in enumerate(reversed(days)):
+        later = days[len(days) - number] if number else (captured_at.month, captured_at.day)
+        is_before = each > later if number == 0 else each[0] - later[0] >= _HALF_A_YEAR
+        year -= is_before
+        years[each] = year
+    return years
 
 
 def file_named(text: str) -> str | None:
@@ -545,19 +579,20 @@ def _entry(header: re.Match[str], offset: int) -> ChatEntry:
         int(header["second"] or 0),
         _half(header["before"] or header["after"]),
         author.group(1).strip().removeprefix("~").strip() if author else None,
-        era=(header["era"] or "").upper(),
+        era=(header.groupdict().get("era") or "").upper(),
         lines=[author.group(2) if author else rest],
     )
 
 
 def _numbers(header: re.Match[str]) -> tuple[int, int, int]:
     """The three numbers of a date as they stand; a month by its name as its number, else 0."""
+    parts = header.groupdict()
     if header["first"]:
         first = 1 if header["first"] == "元" else int(header["first"])
-        return first, int(header["middle"]), int(header["last"])
-    name = header["month"].casefold()
+        return first, int(header["middle"]), int(parts.get("last") or _NO_YEAR)
+    name = (header["month"] or header["name"]).casefold()
     month = _MONTHS.get(name[:4]) or _MONTHS.get(name[:3], 0)
-    return int(header["day"]), month, int(header["year"])
+    return int(header["day"] or header["number"]), month, int(header["year"] or _NO_YEAR)
 
 
 def _half(word: str | None) -> str:

@@ -67,6 +67,17 @@ def conversation(message: Data) -> list[Data]:
     return [{"title": "x", "mapping": nodes, "current_node": "a", "conversation_id": "c1"}]
 
 
+def test_conversations_without_an_id_are_told_apart_by_their_first_message(tmp_path: Path) -> None:
+    (first,) = conversation({"id": "a"})
+    del first["conversation_id"]
+    second = first | {"mapping": {"b": first["mapping"]["a"] | {"id": "b"}}, "current_node": "b"}
+    (tmp_path / "conversations.json").write_bytes(as_json([first, second]))
+    items = read_path(tmp_path)
+    assert len({each["id"] for each in records_of(items, "conversations")}) == 2
+    assert [each["url"] for each in records_of(items, "conversations")] == [None, None]
+    assert [each["text"] for each in records_of(items, "messages")] == ["hello", "hello"]
+
+
 def test_what_the_platform_hides_is_not_shown(tmp_path: Path) -> None:
     hidden = conversation({"metadata": {"is_visually_hidden_from_conversation": True}})
     files = {"conversations.json": as_json(hidden)}

@@ -217,7 +217,10 @@ class ImportRun:
 
     def _delete_absent(self) -> None:
         for stream, tally in self.tally.streams.items():
-            if tally.absent:
+            if tally.absent and stream not in self._declaration.streams:
+                now, store = self._ports.clock(), self._ports.store
+                tally.deleted = store.delete_stream(self._connection_id, stream, now)
+            elif tally.absent:
                 for keys in self._absent.keys(stream):
                     for begin in range(0, len(keys), BATCH_RECORDS):
                         batch = keys[begin : begin + BATCH_RECORDS]
@@ -233,7 +236,8 @@ class ImportRun:
         if not self._notes_absent:
             return
         stored = record_counts(self._ports.store, self._connection_id)
-        for stream in self._declaration.streams:
+        # Also of streams that the file no longer has, such as a table that a database lost.
+        for stream in {**self._declaration.streams, **stored}:
             tally = self.tally.of(stream)
             good = tally.read - tally.rejected
             tally.absent = self._absent.count(stream) if stored.get(stream, 0) > good else 0

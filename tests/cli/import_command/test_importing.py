@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import hashlib
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -263,6 +265,25 @@ def test_where_the_file_is_the_whole_what_it_lacks_is_deleted(
     path.write_bytes(rows_of(9))  # and back, since deletions are as any other
     machine.run("import", path, "--replace", "--yes")
     assert machine.count() == 9
+
+
+def test_a_table_that_a_database_lost_is_told_and_deleted_where_the_file_is_the_whole(
+    machine: Machine, tmp_path: Path
+) -> None:
+    path = tmp_path / "kitchen.db"
+    with closing(sqlite3.connect(path)) as database:
+        database.executescript(
+            "CREATE TABLE loaves(name); INSERT INTO loaves VALUES ('rye'), ('spelt');"
+            "CREATE TABLE ovens(name); INSERT INTO ovens VALUES ('old'), ('new');"
+        )
+    machine.run("import", path)
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("DROP TABLE ovens")
+    told = machine.streams(path)["ovens"]
+    assert (told["read"], told["not_in_file"], told["deleted"]) == (0, 2, 0)
+    told = machine.streams(path, "--replace", "--yes")
+    assert (told["ovens"]["deleted"], told["loaves"]["unchanged"]) == (2, 2)
+    assert machine.count() == 2
 
 
 def test_a_file_that_was_not_read_whole_deletes_nothing(machine: Machine, tmp_path: Path) -> None:

@@ -37,6 +37,7 @@ def test_pictures_that_no_note_speaks_of_stay_out_of_them(tmp_path: Path) -> Non
         "Vault/bread.md": b"# Bread",
         "Vault/assets/loaf.png": b"5",
         "elsewhere/IMG_3.jpg": b"6",
+        "elsewhere/two.jpg": b"7",
     }
     items = read_path(as_folder(files, tmp_path))
     assert len(records_of(items, "notes")) == 2

@@ -525,7 +525,7 @@ def print_unread(rest: UnreadFiles, out: Console) -> None:
     """A line for each sort of file that was left, with what to do about it."""
     for sort, names in rest.files.items():
         key = sort.removeprefix("as_")
-        alike = f"that looks like {key}: import it by itself, with `--as {key}`"
+        alike = f"that looks like `{key}` and lacks its beginning or name: use `--as {key}`"
         indented(f"not read: {len(names):,} × file {_UNREAD.get(sort, alike)}", 2, out)
         for name in names[:SHOWN_UNREAD]:
             indented(name, 4, out)

@@ -6,8 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from datetime import date
-from itertools import chain
 from pathlib import PurePosixPath
+from posixpath import normpath
 from typing import Any, cast
 from urllib.parse import unquote
 
@@ -129,12 +129,12 @@ def _of_notes(notes: list[ExportMember], media: list[ExportMember]) -> Iterator[
 
     A note among a folder of photographs makes them no part of it.
     """
-    linked = set(chain.from_iterable(map(_names_linked, notes))) if media else set[str]()
+    linked = _linked(notes, media) if media else set[str]()
     in_folder = Counter(PurePosixPath(note.name).parent for note in notes)
     beside: dict[PurePosixPath, list[ExportMember]] = {}
     for member in media:
         path = PurePosixPath(member.name)
-        if path.name in linked:
+        if member.name in linked:
             yield member
         elif nearest := next((each for each in path.parents if each in in_folder), None):
             beside.setdefault(nearest, []).append(member)
@@ -143,14 +143,28 @@ def _of_notes(notes: list[ExportMember], media: list[ExportMember]) -> Iterator[
             yield from others
 
 
-def _names_linked(note: ExportMember) -> list[str]:
-    """The names of the files that a note links to, without their folders."""
+def _linked(notes: list[ExportMember], media: list[ExportMember]) -> set[str]:
+    """The files that notes link to: by their path from the note, else by their bare name."""
+    called: dict[str, list[str]] = {}
+    for member in media:
+        called.setdefault(PurePosixPath(member.name).name, []).append(member.name)
+    linked: set[str] = set()
+    for note in notes:
+        folder = PurePosixPath(note.name).parent
+        for link in _links_of(note):
+            known = called.get(PurePosixPath(link).name, [])
+            path = normpath(folder / link)
+            linked.update([path] if path in known else known)
+    return linked
+
+
+def _links_of(note: ExportMember) -> list[str]:
+    """The notes and files that a note links to, before it is read."""
     try:
         BOOKMARK.looking_at(note)
-        body = decoded(note.head(LARGEST_NOTE_BYTES))
+        return [unquote(link) for link in _links(decoded(note.head(LARGEST_NOTE_BYTES)))]
     except (MemberDamaged, BadRecord):
         return []
-    return [PurePosixPath(unquote(link)).name for link in _links(body)]
 
 
 def _read_member(member: ExportMember) -> Iterator[SourceItem]:

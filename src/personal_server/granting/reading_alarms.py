@@ -8,7 +8,7 @@ Source: docs/contract/resource-server.md 14.5.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Literal
 
 from personal_server.consent.unusual_reading import (
@@ -239,32 +239,12 @@ def _add(
     row = writer.get(ReadingSpanRow, *which)
     total = count if row is None else count + _count(row)
     writer.delete(ReadingSpanRow, *which)
-    writer.insert(
-        ReadingSpanRow(
-            held_id=held_id,
-            seconds=seconds,
-            start_ns=start_ns,
-            requests=total.requests,
-            records=total.records,
-            size_bytes=total.size_bytes,
-            searches=total.searches,
-            empty_searches=total.empty_searches,
-            new_words=total.new_words,
-            unknown_keys=total.unknown_keys,
-        )
-    )
+    row = ReadingSpanRow(held_id=held_id, seconds=seconds, start_ns=start_ns, **asdict(total))
+    writer.insert(row)
 
 
 def _count(row: ReadingSpanRow) -> ReadingCount:
-    return ReadingCount(
-        row.requests,
-        row.records,
-        row.size_bytes,
-        row.searches,
-        row.empty_searches,
-        row.new_words,
-        row.unknown_keys,
-    )
+    return ReadingCount(*(getattr(row, each.name) for each in fields(ReadingCount)))
 
 
 def count_of(rows: Iterable[ReadingSpanRow]) -> ReadingCount:

@@ -249,23 +249,49 @@ def _kept(plan: AggregatePlan, tallies: Tallies) -> Tallies:
     if plan.sort is not None:
         return _sorted(plan, plan.sort, tallies)[: plan.limit]
     if plan.time_line is None:
-        is_natural = len(plan.groupings) == 1 and plan.groupings[0].has_natural_order
-        ordered = _by_key(tallies, 0) if is_natural else sorted(tallies, key=_place(plan))
-        return ordered[: plan.limit]
+        if len(plan.groupings) == 1 and plan.groupings[0].has_natural_order:
+            return _by_key(tallies, 0)[: plan.limit]
+        down = plan.metric is not Metric.MIN
+        leading = _leading(tallies, _rank, plan.limit, descending=down)
+        return sorted(leading, key=_place(plan))[: plan.limit]
     if len(plan.groupings) == 1:
         buckets = [t for t in _by_key(tallies, 0) if t.points[0] is not None]
         return buckets[-plan.limit :] + [t for t in tallies if t.points[0] is None]
-    ranked = sorted(tallies, key=_place(plan))
-    kept = _by_key(ranked, plan.time_line, descending=True)[: plan.limit]
-    return _by_key(sorted(kept, key=_place(plan)), plan.time_line)
+    line = plan.time_line
+    leading = _leading(tallies, lambda tally: tally.points[line], plan.limit, descending=True)
+    ranked = sorted(leading, key=_place(plan))
+    kept = _by_key(ranked, line, descending=True)[: plan.limit]
+    return _by_key(sorted(kept, key=_place(plan)), line)
 
 
-def _sorted(plan: AggregatePlan, order: GroupOrder, tallies: Tallies) -> list[GroupTally]:
+def _leading(
+    tallies: Tallies, value: Callable[[GroupTally], Any], limit: int, *, descending: bool
+) -> Tallies:
+    """Those that can be among the first, equal ones included: the rest need no order."""
+    known = sorted(
+        (found for each in tallies if (found := value(each)) is not None), reverse=descending
+    )
+    if len(known) < limit:
+        return tallies
+    last = known[limit - 1]
+    return [
+        each
+        for each in tallies
+        if (found := value(each)) is not None and (found >= last if descending else found <= last)
+    ]
+
+
+def _rank(tally: GroupTally) -> Any:
+    return tally.rank
+
+
+def _sorted(plan: AggregatePlan, order: GroupOrder, tallies: Tallies) -> Tallies:
     """As asked; of two groupings the time, else the first, weighs more."""
     down = order.is_descending
-    ordered = sorted(tallies, key=_ties(plan))
     if not order.is_by_key:
-        return _nulls_last(ordered, lambda tally: tally.rank, descending=down)
+        leading = _leading(tallies, _rank, plan.limit, descending=down)
+        return _nulls_last(sorted(leading, key=_ties(plan)), _rank, descending=down)
+    ordered: Tallies = tallies
     for number in sorted(range(len(plan.groupings)), key=lambda n: (n == plan.timed, -n)):
         ordered = _by_key(ordered, number, descending=down)
     return ordered

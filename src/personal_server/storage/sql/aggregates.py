@@ -414,14 +414,13 @@ class _Aggregate:
             self._shown_points(number, grouping, parts, {key[number] for key in figures})
             for number, grouping in enumerate(groupings)
         ]
-        by_shown: dict[Any, Key] = {}
         tallies: list[GroupTally] = []
         for key, each in figures.items():
             keys = tuple(known[point] for known, point in zip(shown, key, strict=True))
-            by_shown[keys] = key
             tallies.append(GroupTally(Group(keys, each.count), self._rank(each), key))
         answer = arrange(plan, self._total, tallies)
-        returned = [by_shown[group.keys] for group in answer.groups]
+        key_by_group = {id(tally.group): tally.points for tally in tallies}
+        returned = [key_by_group[id(group)] for group in answer.groups]
         labels = [
             self._labels(number, grouping, parts, {key[number] for key in returned})
             for number, grouping in enumerate(groupings)

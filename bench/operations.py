@@ -14,6 +14,7 @@ from bench.archive import COMMON_TERM, RARE_TERM
 from bench.clients import RestCaller, ToolCaller
 
 Query = tuple[tuple[str, str], ...]
+_MEDIAN = {"metric": "median", "field": "size_bytes"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +91,15 @@ def reads_of(mailbox: str, rest: RestCaller) -> Sequence[Read]:
         ),
         _aggregate("month buckets", base, here, group_by_time="sent_at", granularity="month"),
         _aggregate("group by sender", base, here, group_by="from_address"),
+        _aggregate(
+            "sender and weekday",
+            base,
+            here,
+            group_by="from_address",
+            group_by_time="sent_at",
+            granularity="weekday",
+        ),
+        _aggregate("median by sender", base, here, **_MEDIAN, group_by="from_address"),
         _search("search, rare term", RARE_TERM, 10),
         _search("search, common term", COMMON_TERM, 60),
         Read("schema", "/v1/schema", (("view", "compact"),), "schema", {}),
@@ -119,8 +129,9 @@ def deep_cursor(rest: RestCaller, path: str, here: Query) -> str:
 
 
 def _aggregate(name: str, base: Mapping[str, Any], here: Query, **grouping: str) -> Read:
-    query = (*here, ("metric", "count"), ("limit", "100"), *grouping.items())
-    arguments = {**base, "metric": "count", "limit": 100, **grouping}
+    figures = {"metric": "count", **grouping}
+    query = (*here, ("limit", "100"), *figures.items())
+    arguments = {**base, "limit": 100, **figures}
     return Read(name, "/v1/streams/messages/aggregate", query, "aggregate", arguments)
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from personal_server.domain.declaration_document import parse_declaration
 from personal_server.domain.source_item import Data, SourceItem, SourceRecord
+from personal_server.domain.values import ValueKind
 from personal_server.sources.common.export import open_export
 from personal_server.sources.common.source import SourceReader
 from personal_server.sources.registry import SOURCES, reading_as, readings
@@ -148,3 +149,6 @@ def test_it_says_how_to_get_the_export_and_what_the_streams_are(
 def test_its_declaration_is_valid(source: SourceReader, tmp_path: Path) -> None:
     declared = parse_declaration(fitted(source, as_folder(specimen(source), tmp_path)).declaration)
     assert declared.connector_key.startswith(source.connector_key)
+    for stream in declared.streams.values():
+        labels = {found.label_field for found in stream.properties.values()} - {None}
+        assert all(stream.properties[name or ""].kind is ValueKind.STRING for name in labels)

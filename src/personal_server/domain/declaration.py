@@ -73,7 +73,10 @@ class Property:
     def label_field(self) -> str | None:
         """The property of the same record that says how people see the value of this one."""
         named = self.schema.get("x_pdpp_label_field")
-        return named if isinstance(named, str) else None
+        if isinstance(named, str):
+            return named
+        person = person_field(self.name, self.schema)
+        return None if person is None else person.named_by
 
     @property
     def is_short(self) -> bool:

@@ -30,6 +30,7 @@ from personal_server.sources.common.declaration import (
     declaration,
     flag,
     key,
+    labelled,
     moment,
     names,
     person,
@@ -104,7 +105,7 @@ MESSAGES = StreamForm(
     "Text, author and time of every message, also what others wrote to you in confidence.",
     [
         key(),
-        reference("chat_id", "The conversation"),
+        labelled(reference("chat_id", "The conversation"), "chat_name"),
         word("chat_name", "Name of the conversation"),
         moment("sent_at", "When it was sent, in UTC", event=True),
         person(

@@ -18,6 +18,7 @@ from personal_server.sources.common.declaration import (
     flag,
     integer,
     key,
+    labelled,
     moment,
     names,
     person,
@@ -96,7 +97,7 @@ MESSAGES = StreamForm(
     "Text, author, time and thread of every message.",
     [
         key(),
-        reference("channel_id", "The channel", required=True),
+        labelled(reference("channel_id", "The channel", required=True), "channel_name"),
         word("channel_name", "Name of the channel"),
         moment("sent_at", "When it was sent", event=True),
         person(

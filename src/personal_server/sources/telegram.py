@@ -23,6 +23,7 @@ from personal_server.sources.common.declaration import (
     flag,
     integer,
     key,
+    labelled,
     moment,
     person,
     plain,
@@ -85,7 +86,7 @@ MESSAGES = StreamForm(
     "Text, author and time of every message.",
     [
         key(),
-        reference("chat_id", "The chat", required=True),
+        labelled(reference("chat_id", "The chat", required=True), "chat_name"),
         word("chat_name", "Name of the chat"),
         moment("sent_at", "When it was sent, in UTC", event=True),
         word("author", "Who wrote it or did it", searched=True),

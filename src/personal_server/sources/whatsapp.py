@@ -25,6 +25,7 @@ from personal_server.sources.common.declaration import (
     declaration,
     integer,
     key,
+    labelled,
     moment,
     names,
     person,
@@ -151,7 +152,7 @@ MESSAGES = StreamForm(
     "Text, author and time of every message.",
     [
         key(),
-        reference("chat_id", "The chat", required=True),
+        labelled(reference("chat_id", "The chat", required=True), "chat_name"),
         word("chat_name", "Name of the chat"),
         moment(
             "sent_at", "When it was sent by the phone's clock; the export names no zone", event=True

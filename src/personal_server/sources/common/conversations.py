@@ -13,6 +13,7 @@ from personal_server.sources.common.declaration import (
     flag,
     integer,
     key,
+    labelled,
     moment,
     names,
     plain,
@@ -50,7 +51,9 @@ MESSAGES = StreamForm(
     "Text, author and time of every message, also of versions that were replaced.",
     [
         key(),
-        reference("conversation_id", "The conversation", required=True),
+        labelled(
+            reference("conversation_id", "The conversation", required=True), "conversation_title"
+        ),
         reference("parent_id", "The message before it"),
         moment("created_at", "When it was written", event=True),
         text("conversation_title", "Title of the conversation", title=True),

@@ -137,6 +137,11 @@ def person(
     return replace(shown, schema=shown.schema | {"x_pdpp_person": told})
 
 
+def labelled(shown: Field, by: str) -> Field:
+    """An id, and the field of the same record that says how people see it."""
+    return replace(shown, schema=shown.schema | {"x_pdpp_label_field": by})
+
+
 def _time(name: str, about: str, form: str, event: bool) -> Field:
     schema = _kind("string", about, event) | {"format": form, "x_pdpp_type": "timestamp"}
     if event:

@@ -25,6 +25,7 @@ from personal_server.sources.common.declaration import (
     flag,
     integer,
     key,
+    labelled,
     moment,
     names,
     person,
@@ -80,7 +81,12 @@ MESSAGES = StreamForm(
     "Sender, recipients, date, subject, text and labels of every message.",
     [
         key(),
-        reference("thread_id", "Messages of one conversation share it, also from several imports"),
+        labelled(
+            reference(
+                "thread_id", "Messages of one conversation share it, also from several imports"
+            ),
+            "subject",
+        ),
         moment("sent_at", "When it was sent, in UTC", event=True),
         text("subject", "Subject line", title=True),
         text("from_name", "Name of the sender"),

@@ -72,6 +72,14 @@ def test_what_is_written_for_people_has_a_name_beside() -> None:
     assert found == [(ADA, "Byron, Ada"), (BOB, None), (BOB, None)]
 
 
+@pytest.mark.parametrize(
+    "text", [" " * 900 + "<", "<" * 900, "x" * 900, "1x\n" * 300, "a" * 900, "+1 " * 10**6]
+)
+def test_what_others_wrote_to_take_time_takes_none(text: str) -> None:
+    assert list(PersonField("to", PersonForm.WRITTEN).read({"to": text})) == []
+    assert list(PersonField("to", PersonForm.NUMBER).read({"to": [text]})) == []
+
+
 @pytest.mark.parametrize("said", [None, "address", {}, {"form": "face"}, {"form": ["address"]}])
 def test_what_a_declaration_says_otherwise_says_nothing(said: object) -> None:
     assert person_field("x", {"type": "string", "x_pdpp_person": said}) is None

@@ -108,11 +108,11 @@ def turn_on(
     """The connection of persons, and whether it had to be made."""
     declare(store, DECLARATION, now_ns)
     known = persons_connection(store)
-    if known is not None:
+    if known is not None and known.status is not ConnectionStatus.DRAFT:
         return known, False
     declared = store.declaration(CONNECTOR_KEY, None)
-    made = create_connection(store, declared, "Who is who", now_ns, random_bytes)
-    # no record will ever come to turn it active
+    made = known or create_connection(store, declared, "Who is who", now_ns, random_bytes)
+    # no record will ever come to turn it active, nor one that an export brought back
     active = store.update_connection(
         made.connection_id, lambda found: replace(found, status=ConnectionStatus.ACTIVE)
     )

@@ -22,10 +22,12 @@ STREAM = "persons"
 MOST_LINKS = 20
 MOST_NAMES = 10
 MAX_NAME_CODE_POINTS = 200
+# What is longer was not written for an address or a number; others wrote it.
 _MOST_OF_A_FIELD = 1_000
+_LONGEST_ENTRY = 1_000
+_LONGEST_NUMBER = 64
 _ID_DIGITS = 24
 _ADDRESS = re.compile(r"[^\s@<>(),;:\"]{1,128}@[^\s@<>(),;:\"]{1,253}")
-_NAMED = re.compile(r"\s*(?P<name>.*?)\s*<(?P<inner>[^<>]*)>\s*", re.DOTALL)
 _NUMBER = re.compile(r"\+?[\d\s().\-/\u00a0\u2010-\u2015\u202f]+")
 _TRUNK = re.compile(r"\(\s*0\s*\)")
 _EXTENSION = re.compile(r"(?i)(;|,|x|ext\.?|extension|#).*$")
@@ -66,6 +68,8 @@ def number_of(text: str) -> Identity | None:
     country is another one in every country.
     """
     bare = text.strip()
+    if len(bare) > _LONGEST_NUMBER:
+        return None
     if bare[:4].lower() == "tel:":
         bare = bare[4:]
     bare = _EXTENSION.sub("", bare)
@@ -127,7 +131,7 @@ class PersonField:
         beside = data.get(self.named_by) if self.named_by else None
         name = shown_name(beside) if isinstance(beside, str) else None
         for text in texts[:_MOST_OF_A_FIELD]:
-            if isinstance(text, str):
+            if isinstance(text, str) and len(text) <= _LONGEST_ENTRY:
                 identity, own = self._entry(text)
                 if identity is not None:
                     yield identity, own or name
@@ -165,11 +169,10 @@ def person_field(name: str, schema: Mapping[str, object]) -> PersonField | None:
 
 
 def _written(text: str) -> tuple[Identity | None, str | None]:
-    named = _NAMED.fullmatch(text)
-    if named is None:
+    before, opens, inner = text.rstrip().removesuffix(">").rpartition("<")
+    if not opens:
         return address_of(text) or number_of(text), None
-    inner = named["inner"]
-    return address_of(inner) or number_of(inner), shown_name(named["name"].strip("\"' "))
+    return address_of(inner) or number_of(inner), shown_name(before.strip("\"' "))
 
 
 def shown_name(text: str) -> str | None:

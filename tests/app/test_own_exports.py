@@ -14,6 +14,7 @@ from personal_server.app.own_exports import is_own_export
 from personal_server.collecting.connections import create_connection, move_connection
 from personal_server.collecting.declarations import declare
 from personal_server.collecting.ingest import ingest
+from personal_server.domain.persons import NO_CORRECTIONS, identity_of, merged, parted
 from personal_server.domain.source_item import Data
 from personal_server.reading.export import (
     Enclosures,
@@ -49,7 +50,7 @@ def exported(store: RecordStore, path: Path, form: str) -> Path:
             chunks = export_lines(snapshot, extent, 0)
         else:
             archive = ExportArchive(0, "tar" if form == "tar" else "zip")
-            given = Enclosures(grants=lambda: [GRANT])
+            given = Enclosures(lambda: [GRANT], corrections=store.person_corrections)
             records = archive.records(snapshot, extent)
             chunks = chain(records, archive.rest(given, store.open_blob))
         path.write_bytes(b"".join(chunks))
@@ -251,3 +252,17 @@ def test_no_export_of_others_is_taken_for_our_own(key: str, tmp_path: Path) -> N
         path = tmp_path / str(number)
         path.write_bytes(content)
         assert not is_own_export(path)
+
+
+@every_archive
+def test_what_the_owner_said_of_persons_comes_back(tmp_path: Path, form: str) -> None:
+    machine = furnished(Machine(), tmp_path)
+    ada, home = identity_of("ada@example.org"), identity_of("+4930123456")
+    assert ada is not None
+    assert home is not None
+    told = parted(merged(NO_CORRECTIONS, ada, home), identity_of("x:y") or ada)
+    machine.store.correct_persons(lambda _: told)
+    path = exported(machine.store, tmp_path / f"all.{form}", form)
+    other = Machine()
+    other.run("import", path)
+    assert other.store.person_corrections() == told

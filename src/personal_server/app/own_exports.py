@@ -38,6 +38,7 @@ from personal_server.collecting.ingest import MAX_LINE_BYTES, LineChecker, LineR
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.declaration import SourceDeclaration, Stream
 from personal_server.domain.declaration_document import parse_declaration
+from personal_server.domain.persons import NO_CORRECTIONS, Corrections
 from personal_server.domain.source_item import Data, Skipped
 from personal_server.domain.values import instant_ns
 from personal_server.reading.export import (
@@ -48,6 +49,7 @@ from personal_server.reading.export import (
     FORMAT_VERSION,
     GRANTS,
     MANIFEST,
+    PERSONS,
     blob_member,
     blob_references,
     declaration_member,
@@ -121,6 +123,7 @@ class OwnExport:
     open_blob: Callable[[str], IO[bytes] | None]
     grants: list[Data] = field(default_factory=list[Data])
     disclosure_count: int = 0
+    corrections: Corrections = NO_CORRECTIONS
 
     def declaration_of(self, connection_id: str) -> SourceDeclaration:
         """What the export says of a connection's source."""
@@ -307,6 +310,7 @@ def _of_archive(file: IO[bytes]) -> OwnExport:
         lambda blob_id: archive.open(blob_member(blob_id)),
         msgspec.json.decode(documents[GRANTS], type=list[Data]),
         line_counts[DISCLOSURES],
+        msgspec.json.decode(documents.get(PERSONS, b"{}"), type=Corrections),
     )
 
 
@@ -402,6 +406,11 @@ def restore_own_export(
             show_place(place := place + sum(map(len, batch)))
     for each in results.values():
         _settle_status(ports, each)
+    said = export.corrections
+    if said != NO_CORRECTIONS:
+        ports.store.correct_persons(
+            lambda known: Corrections(known.merged | said.merged, known.parted | said.parted)
+        )
     return list(results.values())
 
 

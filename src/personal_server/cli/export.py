@@ -112,7 +112,9 @@ def _export(
             lines = export_lines(snapshot, extent, now_ns)
             return OwnerExport(lines, iter(()), opening.pop_all().close)
         enclosures = Enclosures(
-            lambda: stored_grants(store.authorization), lambda: every_disclosure(store.disclosures)
+            lambda: stored_grants(store.authorization),
+            lambda: every_disclosure(store.disclosures),
+            store.reads.store.person_corrections,
         )
         open_blob = store.reads.store.open_blob if with_blobs else _no_blob
         archive = ExportArchive(now_ns, form)

@@ -24,6 +24,7 @@ import msgspec
 import orjson
 
 from personal_server.domain.connection import Connection
+from personal_server.domain.persons import NO_CORRECTIONS, Corrections
 from personal_server.domain.record import DamagedRow, StoredRecord
 from personal_server.domain.values import NANOSECONDS, instant_text, render_instant
 from personal_server.errors import DamagedRecord
@@ -40,6 +41,7 @@ MANIFEST = "manifest.json"
 CONNECTIONS = "connections.json"
 BLOB_FOLDER = "blobs/"
 GRANTS = "grants.json"
+PERSONS = "persons.json"
 DISCLOSURES = "disclosures.ndjson"
 END = "export_end.json"
 
@@ -54,10 +56,13 @@ OpenBlob = Callable[[str], BinaryIO | None]
 
 @dataclass(frozen=True, slots=True)
 class Enclosures:
-    """What an archive holds beside records: grants as agreed, the disclosure log."""
+    """What an archive holds beside records: grants as agreed, the disclosure log, and what the
+    owner said of persons.
+    """
 
     grants: Callable[[], Iterable[Json]] = lambda: ()
     disclosures: Callable[[], Iterable[ShownDisclosure]] = lambda: ()
+    corrections: Callable[[], Corrections] = lambda: NO_CORRECTIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +180,9 @@ class ExportArchive:
                     content.seek(0)
                     yield from write.file(blob_member(blob_id), content, size_bytes)
         yield from write.json(GRANTS, list(enclosures.grants()))
+        corrections = enclosures.corrections()
+        if corrections != NO_CORRECTIONS:
+            yield from write.json(PERSONS, _corrections(corrections))
         yield from write.lines(DISCLOSURES, map(_disclosure_line, enclosures.disclosures()))
         count, sha256 = self._record_count, write.sha256
         yield from write.json(END, _end(count, sha256, self._damaged, self._damaged_blobs))
@@ -371,6 +379,12 @@ def _grant(row: GrantRow) -> Json:
         "reason": row.reason,
         "grant": row.grant.decode("utf-8", "replace"),
     }
+
+
+def _corrections(found: Corrections) -> dict[str, object]:
+    """As `Corrections` is read back."""
+    pairs = [[list(one), list(other)] for one, other in sorted(found.merged)]
+    return {"merged": pairs, "parted": [list(each) for each in sorted(found.parted)]}
 
 
 def _manifest(extent: Extent, now_ns: int) -> dict[str, object]:

@@ -327,7 +327,7 @@ def route_table(parts: Parts) -> RouteTable[Route]:
         parts.flush()
         return every_disclosure(parts.disclosures)
 
-    enclosures = Enclosures(parts.grants, disclosures)
+    enclosures = Enclosures(parts.grants, disclosures, reads.store.person_corrections)
     table = RouteTable(
         [
             *Discovery(parts.server_name, document).routes(),

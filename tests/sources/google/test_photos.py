@@ -98,6 +98,21 @@ def test_a_picture_in_two_albums_is_one_picture(tmp_path: Path) -> None:
     assert skips_of(items) == ["duplicate"]
 
 
+def test_an_album_without_its_files_finds_them_in_the_folder_of_the_year(tmp_path: Path) -> None:
+    other = sidecar("loaf.jpg", "1600000000")
+    files = {
+        "Google Photos/Bread/loaf.jpg.json": as_json(LOAF),
+        "Google Photos/Photos from 2020/loaf.jpg.json": as_json(other),
+        "Google Photos/Photos from 2020/loaf.jpg": b"\xff\xd8old",
+        "Google Photos/Photos from 2024/loaf.jpg.json": as_json(LOAF),
+        "Google Photos/Photos from 2024/loaf.jpg": b"\xff\xd8loaf",
+    }
+    items = read_path(as_zip(files, tmp_path / "takeout.zip"))
+    sizes = {p["description"]: p["blob_ref"]["size_bytes"] for p in records_of(items, "photos")}
+    assert sizes == {"The first loaf": 6, None: 5}
+    assert skips_of(items) == ["duplicate"]
+
+
 def test_two_pictures_of_a_name_and_a_second_are_two(tmp_path: Path) -> None:
     first = {name: value for name, value in sidecar("a.jpg", "1709290000").items() if name != "url"}
     files = {

@@ -136,10 +136,9 @@ def photo_records(
 ) -> Iterator[SourceItem]:
     """One picture in all its versions, with its place in an album. Raises: BadRecord."""
     folder = PurePosixPath(member.name).parent.name
-    title = json_values.required(value, "title")
+    title, taken, own = identity(value)
     taken_at = _instant(value, "photoTakenTime") or _instant(value, "creationTime")
-    own = json_values.line(value, "url") or _described(PurePosixPath(member.name).name)[1]
-    taken = json_values.line(json_values.inner(value, "photoTakenTime"), "timestamp")
+    own = own or _described(PurePosixPath(member.name).name)[1]
     photo_id = stable_id("photo", title, taken, own)
     event: Data = {"taken_at": taken_at} if taken_at else {}
     facts = event | _facts(value)
@@ -157,6 +156,12 @@ def photo_records(
         album = _album_id(member)
         link = {"id": stable_id("in", album, photo_id), "album_id": album, "photo_id": photo_id}
         yield SourceRecord("album_photos", link | event | {"filename": title}, member.offset)
+
+
+def identity(value: Data) -> tuple[str, str | None, str | None]:
+    """What is equal of one picture in all its albums. Raises: BadRecord."""
+    taken = json_values.line(json_values.inner(value, "photoTakenTime"), "timestamp")
+    return json_values.required(value, "title"), taken, json_values.line(value, "url")
 
 
 def _with_bytes(data: Data, file: ExportMember | None, position: int) -> Iterator[SourceItem]:

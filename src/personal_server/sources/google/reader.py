@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import PurePosixPath
 
 from personal_server.domain.source_item import Data, Skipped, SourceItem
+from personal_server.sources.common import json_values
 from personal_server.sources.common.declaration import (
     Field,
     StreamForm,
@@ -52,6 +53,7 @@ from personal_server.sources.google.photos import (
     PHOTOS,
     album_records,
     files_of_photos,
+    identity,
     photo_records,
 )
 from personal_server.sources.google.places import (
@@ -344,6 +346,10 @@ class _Reading:
         self._zone = export.zone
         self._folders = _Folders(export)
         self._kinds = {m.name: _kind(m.head()) for m in matching(export, _kind, ".json", ".html")}
+        self._alike: dict[str, list[ExportMember]] = {}
+        for member in export.members:
+            if self._kinds.get(member.name) == "photo":
+                self._alike.setdefault(PurePosixPath(member.name).name, []).append(member)
         notes = (m for m in export.members if self._kinds.get(m.name) == "note")
         self._pages = {page.name for note in notes for page in self._folders.page_of(note)}
 
@@ -374,8 +380,18 @@ class _Reading:
             return note_records(value, member, self._folders.beside(member))
         if kind == "album":
             return album_records(value, member)
-        files = self._folders.files_of_photo(member, self._kinds)
-        return photo_records(value, member, files)
+        return photo_records(value, member, self._files(member, value))
+
+    def _files(self, member: ExportMember, value: Data) -> list[tuple[ExportMember, str]]:
+        """The files of a picture; where its album holds none, those of another folder."""
+        found = list(self._folders.files_of_photo(member, self._kinds))
+        for other in self._alike[PurePosixPath(member.name).name]:
+            if found or not json_values.line(value, "url"):
+                break
+            with suppress(BadRecord, MemberDamaged):
+                if other.name != member.name and identity(_whole(other)) == identity(value):
+                    found = list(self._folders.files_of_photo(other, self._kinds))
+        return found
 
 
 def _whole(member: ExportMember) -> Data:

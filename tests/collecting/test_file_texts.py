@@ -139,8 +139,10 @@ def test_a_file_that_ends_its_reader_is_told_and_not_tried_again(
     machine: Machine, tmp_path: Path
 ) -> None:
     def costly(_: object, content: BinaryIO, size: int, kind: str | None, name: str) -> FileText:
-        is_bill = name == "bill.pdf"
-        return FileText(TextState.TOO_COSTLY) if is_bill else FileText(TextState.READ, "lease")
+        if name == "bill.pdf":
+            return FileText(TextState.TOO_COSTLY)
+        assert texts(machine.store)["bill.pdf"] == ("too_costly", None)  # already, if this ends it
+        return FileText(TextState.READ, "lease")
 
     path = written(tmp_path, mail(BILL, LEASE))
     with reading(costly):

@@ -90,7 +90,8 @@ class FileTexts:
                 after = row.key
                 chars += len(texts[row.key].text or "")
                 yield 1
-                if chars > WRITTEN_AT_ONCE_CHARS:
+                # what cost most is kept at once: whatever ends the import, it is not paid twice
+                if chars > WRITTEN_AT_ONCE_CHARS or texts[row.key].state is TextState.TOO_COSTLY:
                     break
             _keep_all(keep, self._lines(texts, rows))
 

@@ -20,7 +20,7 @@ from personal_server.enforcement.authority import read_authority
 from personal_server.storage.ports import Batch, RecordStore, RecordWrite
 from tests.properties import answers, figures, hits, pages, timeline
 from tests.properties.meaning import Term, letters, moment, terms_of
-from tests.properties.reference import Json, Reader, Refused
+from tests.properties.reference import Json, Reader, Refused, filtered, reaches_outside
 from tests.properties.requests import Ask, Place
 from tests.properties.worlds import (
     CONNECTIONS,
@@ -204,6 +204,7 @@ class Session:
         match ask.kind:
             case "list":
                 self._compare_list(ask, reply)
+                self._says_why(ask, reply, empty=not reply.data)
             case "record":
                 expected = answers.expected_record(self.reader, ask)
                 assert reply.status == 200, reply.body
@@ -217,6 +218,7 @@ class Session:
                 expected = figures.expected_aggregate(self.reader, ask)
                 assert reply.status == 200, reply.body
                 _same_aggregate(expected, reply.body)
+                self._says_why(ask, reply, empty=not reply.body["filtered_record_count"])
             case "search":
                 self._compare_search(ask, reply)
             case "timeline":
@@ -264,6 +266,25 @@ class Session:
             reply = self.door.get(reply.body["links"]["next"], self.authority)
             self.no_leak(reply)
         assert remaining == []
+
+    def _says_why(self, ask: Ask, reply: Reply, *, empty: bool) -> None:
+        """2.2, 2.3: reads that reach outside say so, and empty answers why, and what is near."""
+        if "across" in ask.scalars:
+            return
+        sources = self.reader.select(ask.scalars, ask.stream)
+        outside = any(reaches_outside(source, ask.filters) for source in sources)
+        otherwise = {"since", "until"} & ask.scalars.keys()
+        otherwise |= {name for name, operator, _ in ask.filters if operator == "in"}
+        assert otherwise or ("outside_time_constraint" in reply.warnings) is outside
+        meta = reply.body["meta"]
+        assert ("empty" in meta) is empty
+        if "outside_time_constraint" in reply.warnings and empty:
+            assert meta["empty"] == {"reason": "not_granted"}
+        for near in meta.get("near", ()):
+            name, value = near["field"], near["value"]
+            others = tuple(f for f in ask.filters if f[0] != name or f[1] not in (None, "in"))
+            rows = filtered(self.reader, sources, others)
+            assert near["count"] == sum(row.data.get(name) == value for row in rows) > 0
 
     def _compare_search(self, ask: Ask, reply: Reply) -> None:
         expected = hits.expected_search(self.reader, ask)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from operator import eq as operator_eq
 from operator import ge as operator_ge
 from operator import gt as operator_gt
@@ -389,6 +390,42 @@ def filtered(reader: Reader, sources: list[Source], filters: Filters) -> list[Ro
         tests = [filter_test(sources[0], name, operator, text) for text in texts]
         rows = [row for row in rows if any(test(row.data.get(name)) for test in tests)]
     return rows
+
+
+# 2.3, `outside_time_constraint`: some time outside meets all bounds on the constrained field
+FAR = ("0001-01-01", "9999-12-30")
+
+
+def reaches_outside(source: Source, filters: Filters) -> bool:
+    name = source.raw.get("consent_time_field")
+    bounds = [
+        (operator, text)
+        for f, operator, text in filters
+        if f == name and operator in (None, "gte", "gt", "lte", "lt")
+    ]
+    if name is None or not bounds or (source.since is None and source.until is None):
+        return False
+    is_day = source.kind(name) == "date"
+    known = [moment(text) or 0 for _, text in bounds]
+    known += [each for each in (source.since, source.until) if each is not None]
+    step = 86_400 * 10**9 if is_day else 1
+    texts = [text if is_day else f"{text}T00:00:00Z" for text in FAR]
+    texts += [written(each + more * step, is_day) for each in known for more in (-1, 0, 1)]
+    texts += [written(each + 86_400 * 10**9 - 1, is_day) for each in known]
+    tests = [filter_test(source, name, operator, text) for operator, text in bounds]
+    outside = [
+        text
+        for text in texts
+        if (source.since is not None and (moment(text) or 0) < source.since)
+        or (source.until is not None and (moment(text) or 0) >= source.until)
+    ]
+    return any(all(test(text) for test in tests) for text in outside)
+
+
+def written(at_ns: int, is_day: bool) -> str:
+    seconds, rest = divmod(at_ns, 10**9)
+    shown = datetime.fromtimestamp(0, UTC) + timedelta(seconds=seconds)
+    return f"{shown:%Y-%m-%d}" if is_day else f"{shown:%Y-%m-%dT%H:%M:%S}.{rest:09}Z"
 
 
 # Order: 7.2 -----------------------------------------------------------------------------------

@@ -11,8 +11,10 @@ from typing import Any
 import httpx2
 import orjson
 
+from personal_server.domain.authority import TimeConstraint
 from personal_server.domain.grant import StreamGrant
 from personal_server.domain.possession import PresentedToken
+from personal_server.domain.values import instant_ns
 from personal_server.errors import InvalidToken
 from personal_server.mcp_adapter.calls import ToolCall, those_of_this_program
 from personal_server.mcp_adapter.http import Admitted, HostedCredential, hosted_app
@@ -238,6 +240,10 @@ class Real:
         grant("work", StreamGrant("messages", (self.work,), fields), connector="gmail", uri=gmail)
         bank = StreamGrant("transactions", (self.bank,), money)
         grant("bank", bank, connector="chase", uri=chase)
+        until = "2026-02-20T00:00:00Z"
+        window = TimeConstraint("sent_at", None, instant_ns(until), None, until)
+        early = StreamGrant("transactions", (self.bank,), money, window)
+        grant("early", early, connector="chase", uri=chase)
         self.living.package("all", "mine", "work", "bank")
         self.living.package("two", "mine", "bank")
 

@@ -250,15 +250,17 @@ async def test_a_limit_alone_expands_its_relation(real: Real, era: str) -> None:
 async def test_further_operators_reach_the_store_by_both_doors(real: Real, era: str) -> None:
     async with real_door(real, "mine", era) as (door, _), stdio_caller(real, "mine") as call:
 
-        async def ids(**condition: Any) -> set[str]:
-            field, value = next(iter(condition.items()))
-            arguments = {"stream": "messages", "filter": {field: value}}
-            hosted = (await door.call("query_records", arguments)).structured["record_ids"]
-            assert hosted == (await call("query_records", arguments))["record_ids"]
-            return {each.rpartition(":")[2] for each in hosted}
+        async def rows(arguments: Json) -> list[Json]:
+            hosted = (await door.call("query_records", arguments)).structured["data"]["data"]
+            assert hosted == (await call("query_records", arguments))["data"]["data"]
+            return hosted
 
-        rows = (await call("query_records", {"stream": "messages"}))["data"]["data"]
-        subjects = {row["record_id"]: row["data"]["subject"] for row in rows}
+        async def ids(**condition: Any) -> set[str]:
+            found = await rows({"stream": "messages", "filter": condition})
+            return {row["id"].rpartition(":")[2] for row in found}
+
+        everything = await rows({"stream": "messages"})
+        subjects = {row["id"].rpartition(":")[2]: row["data"]["subject"] for row in everything}
         one, *others = subjects
         part = subjects[one][1:8].upper()
         assert await ids(id={"in": [one, others[0], "nobody"]}) == {one, others[0]}
@@ -266,6 +268,53 @@ async def test_further_operators_reach_the_store_by_both_doors(real: Real, era: 
         assert one in await ids(subject={"contains": part})
         assert one in await ids(subject={"starts_with": subjects[one][:5].lower()})
         assert await ids(subject={"exists": False}) == set()
+
+
+@pytest.mark.req("4.33")
+@pytest.mark.parametrize("sought", ["CATEGORY 3", "categry 3", "category"])
+async def test_near_values_warning_and_next_stay_short(real: Real, era: str, sought: str) -> None:
+    arguments = {
+        "stream": "transactions",
+        "metric": "count",
+        "filter": {"category": sought, "sent_at": {"gte": "2025-01-01"}},
+    }
+    async with real_door(real, "early", era) as (door, _):
+        result = await door.call("aggregate", arguments)
+        face = Text(result.text)
+        assert len(result.text) < 400
+        assert "\nwarning: outside_time_constraint " in result.text
+        assert "empty: not_granted" in result.text
+        near = result.structured["near"]
+        shown = [line for line in face.fenced if line.startswith("near ")]
+        assert [f"near {n}: category {json.dumps(each['value'])} ({each['count']})"
+                for n, each in enumerate(near, 1)] == shown  # fmt: skip
+        assert near
+        assert "near" not in result.structured["data"]["meta"]
+        assert all(each["value"] not in json.dumps(result.structured["next"]) for each in near)
+        for call in result.structured["next"]:
+            again = await door.call(call["tool"], call["arguments"])
+            assert again.structured["data"]["value"] >= near[0]["count"]
+
+
+async def test_pages_and_hits_offer_near_values_by_number(real: Real, era: str) -> None:
+    wanted: Json = {"filter": {"category": "CATEGORY 3"}}
+    async with real_door(real, "bank", era) as (door, _):
+        for tool, more in (
+            ("query_records", {"stream": "transactions"}),
+            ("search", {"query": "invoice", "streams": ["transactions"]}),
+        ):
+            result = await door.call(tool, {**more, **wanted})
+            assert result.structured["near"][0] == {
+                "field": "category",
+                "value": "category 3",
+                "count": 2,
+            }
+            assert 'near 1: category "category 3" (2)' in Text(result.text).fenced
+            (call,) = result.structured["next"]
+            assert call["why"] == "matches near 1"
+            assert call["arguments"] == {**more, "filter": {"category": {"contains": "CATEGORY 3"}}}
+            again = await door.call(call["tool"], call["arguments"])
+            assert again.structured["data"]["data"]
 
 
 @pytest.mark.req("4.16")

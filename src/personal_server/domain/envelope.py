@@ -30,6 +30,7 @@ class Warning(WireObject, kw_only=False):
         "partial_results",
         "budget_low",
         "damaged_record",
+        "outside_time_constraint",
     ]
     message: str
     param: str | None = None

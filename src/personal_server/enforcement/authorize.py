@@ -33,6 +33,7 @@ from personal_server.enforcement.fields import (
     check_cut,
     conditions_on,
     order_of,
+    reaching_outside,
     require_field,
     shown_fields,
 )
@@ -146,6 +147,7 @@ def authorize_records(authority: ReadAuthority, query: RecordsQuery) -> Authoriz
     plan = RecordsPlan(
         scopes_of(sources), order, query.limit, conditions, span_field=_span_field(sources)
     )
+    warnings = (*warnings, *reaching_outside((source, conditions) for source in sources))
     asked = (query.stream, *_asked(query.selectors), order, *_unordered(conditions))
     return AuthorizedRead(authority, sources, plan, warnings, shown, expansions, asked)
 
@@ -175,7 +177,8 @@ def authorize_timeline(
         query.times,
         query.descending,
     )
-    warnings = tuple(without_time(timeless, query.streams))
+    limited = zip(sources, (timed.conditions for timed in scopes), strict=True)
+    warnings = (*without_time(timeless, query.streams), *reaching_outside(limited))
     return AuthorizedRead(authority, tuple(sources), plan, warnings, asked=asked)
 
 
@@ -251,7 +254,8 @@ def authorize_aggregate(
         sort=None if query.sort is None else GroupOrder(query.sort),
         terms=terms,
     )
-    return AuthorizedRead(authority, sources, plan, warnings)
+    outside = reaching_outside((source, plan.conditions) for source in sources)
+    return AuthorizedRead(authority, sources, plan, (*warnings, *outside))
 
 
 def authorize_search(
@@ -264,6 +268,7 @@ def authorize_search(
     taking_part = tuple(source for source, _ in parts)
     conditions = {(s.connection_id, s.stream): asked for s, asked in parts}
     plan = SearchPlan(scopes_of(taking_part), checked, conditions)
+    warnings = (*warnings, *reaching_outside(parts))
     asked = (
         query.text,
         *_asked(query.selectors),

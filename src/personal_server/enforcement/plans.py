@@ -263,6 +263,19 @@ def children_plan(
     )
 
 
+def values_plan(
+    sources: tuple[ReadableSource, ...],
+    condition: Condition,
+    others: tuple[Condition, ...],
+    limit: int,
+) -> AggregatePlan:
+    """The values of a condition's field where the other conditions hold, most frequent first."""
+    grouping = Grouping(condition.field, condition.kind)
+    return AggregatePlan(
+        scopes_of(sources), Metric.COUNT, conditions=others, groupings=(grouping,), limit=limit
+    )
+
+
 def hit_plan(source: ReadableSource, key: str) -> RecordPlan:
     """The record behind a search hit, through its own source."""
     return RecordPlan((scope_of(source),), key)

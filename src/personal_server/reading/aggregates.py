@@ -35,6 +35,7 @@ from personal_server.enforcement.plans import AggregatePlan, AuthorizedRead
 from personal_server.enforcement.queries import AggregateQuery
 from personal_server.enforcement.rows import Aggregation, Group
 from personal_server.enforcement.search import searchable_fields
+from personal_server.reading.empty_answers import Emptiness, explain_empty
 from personal_server.reading.freshness import least_fresh
 from personal_server.reading.ports import ReadPorts
 from personal_server.reading.records import unavailable_meta
@@ -99,12 +100,18 @@ def read_aggregate(
     meta = unavailable_meta(authority, query.selectors)
     if freshness is not None:
         meta["freshness"] = freshness
+    emptiness = Emptiness()
+    if found.record_count == 0:
+        emptiness = explain_empty(
+            snapshot, read.sources, read.plan.conditions, read.warnings, freshness
+        )
     return ReadResult(
         data=_aggregation(read, found),
         warnings=read.warnings,
-        meta=meta,
+        meta=meta | emptiness.meta,
         disclosed=[
-            Disclosed(source, _used_fields(read.plan, source), 0) for source in read.sources
+            *(Disclosed(source, _used_fields(read.plan, source), 0) for source in read.sources),
+            *emptiness.disclosed,
         ],
     )
 

@@ -43,6 +43,7 @@ from personal_server.enforcement.plans import AuthorizedRead, RecordsPlan, Shown
 from personal_server.enforcement.queries import PageSize, RecordQuery, RecordsQuery, Selectors
 from personal_server.enforcement.rows import Children, Position, RowPage
 from personal_server.errors import MEND_RECORDS, DamagedRecord, NotFound
+from personal_server.reading.empty_answers import Emptiness, explain_empty
 from personal_server.reading.freshness import least_fresh
 from personal_server.reading.ports import ReadPorts
 from personal_server.storage.ports import ReadSnapshot
@@ -178,6 +179,11 @@ def read_records(
     if freshness is not None:
         meta["freshness"] = freshness
     meta |= unavailable_meta(authority, query.selectors)
+    emptiness = Emptiness()
+    if not page.rows and query.cursor is None:
+        emptiness = explain_empty(
+            snapshot, read.sources, read.plan.conditions, read.warnings, freshness
+        )
     records = _disclosed_page(read, page, expansions, query.size)
     following = page.more or len(records) < len(page.rows)
     return ReadResult(
@@ -185,10 +191,13 @@ def read_records(
         next_cursor=_cursor(ports, read, page, len(records)) if following else None,
         count=count,
         warnings=read.warnings,
-        meta=meta,
-        disclosed=_page_disclosed(
-            read, page, len(records), expansions, figured=query.count or query.window
-        ),
+        meta=meta | emptiness.meta,
+        disclosed=[
+            *_page_disclosed(
+                read, page, len(records), expansions, figured=query.count or query.window
+            ),
+            *emptiness.disclosed,
+        ],
     )
 
 

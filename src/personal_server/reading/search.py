@@ -42,7 +42,8 @@ from personal_server.enforcement.queries import PageSize, SearchQuery
 from personal_server.enforcement.rows import Candidate
 from personal_server.enforcement.search import Ranked, first_page_first, rank, searchable_fields
 from personal_server.errors import CursorExpired, QueryTimeout
-from personal_server.reading.freshness import least_fresh
+from personal_server.reading.empty_answers import Emptiness, explain_empty
+from personal_server.reading.freshness import ShownFreshness, least_fresh
 from personal_server.reading.ports import ReadPorts
 from personal_server.reading.rankings import RankedHit, ranking_digest
 from personal_server.reading.records import unavailable_meta
@@ -202,6 +203,9 @@ def search(
         turn = _continued(ports, snapshot, read, query.cursor)
         shown = _show(snapshot, read, terms, turn, query.limit, query.size)
     freshness = least_fresh(snapshot, ports.capture_times, read.sources, ports.clock())
+    emptiness = Emptiness()
+    if query.cursor is None and not turn.hits and read.sources:
+        emptiness = _explained(snapshot, read, freshness)
     if any(source.time_constraint for source in read.sources):
         _wait_for_grid(begun)
     meta = turn.findings.meta() | source_mix(read, shown.sources, turn.findings)
@@ -212,9 +216,18 @@ def search(
         next_cursor=_next_cursor(ports, read, turn, shown.end),
         count=turn.findings.count(),
         warnings=(*read.warnings, *turn.findings.warnings()),
-        meta=meta | unavailable_meta(authority, query.selectors),
-        disclosed=_disclosed(shown.places) or _found_nothing(read.sources),
+        meta=meta | unavailable_meta(authority, query.selectors) | emptiness.meta,
+        disclosed=_disclosed(shown.places) or [*_found_nothing(read.sources), *emptiness.disclosed],
     )
+
+
+def _explained(
+    snapshot: ReadSnapshot, read: AuthorizedSearch, freshness: ShownFreshness | None
+) -> Emptiness:
+    """Sources that meet the conditions of the first one speak for the search."""
+    asked = [read.plan.conditions.get(source.order, ()) for source in read.sources]
+    alike = [s for s, conditions in zip(read.sources, asked, strict=True) if conditions == asked[0]]
+    return explain_empty(snapshot, alike, asked[0], read.warnings, freshness)
 
 
 def _wait_for_grid(begun: float) -> None:

@@ -26,6 +26,7 @@ from personal_server.enforcement.page_sizes import PageFill
 from personal_server.enforcement.plans import AuthorizedRead, TimelinePlan
 from personal_server.enforcement.queries import TimelineQuery
 from personal_server.enforcement.rows import PlacedRow, Position
+from personal_server.reading.empty_answers import explain_empty
 from personal_server.reading.freshness import least_fresh
 from personal_server.reading.ports import ReadPorts
 from personal_server.reading.records import unavailable_meta
@@ -57,6 +58,9 @@ def read_timeline(
     freshness = least_fresh(snapshot, ports.capture_times, read.sources, ports.clock())
     if freshness is not None:
         meta["freshness"] = freshness
+    if not page.rows and query.cursor is None:
+        asked = tuple(each for timed in read.plan.scopes for each in timed.conditions)
+        meta |= explain_empty(snapshot, read.sources, asked, read.warnings, freshness).meta
     return ReadResult(
         data=fill.items,
         next_cursor=cursor,

@@ -34,6 +34,7 @@ from personal_server.domain.wire_objects import (
     WireObject,
     Word,
 )
+from personal_server.reading.empty_answers import EmptyAnswer, NearValue
 from personal_server.reading.freshness import ShownFreshness
 from personal_server.storage.ports import ReadSnapshot
 from personal_server.web.requests import Request
@@ -57,6 +58,8 @@ class Meta(WireObject, kw_only=True):
     freshness: ShownFreshness | None = None
     unavailable_connections: UnavailableConnections | None = None
     unavailable_connection_count: Count | None = None
+    empty: EmptyAnswer | None = None
+    near: Sequence[NearValue] | None = None
 
 
 class SelfLink(WireObject, kw_only=False, rename={"here": "self"}):

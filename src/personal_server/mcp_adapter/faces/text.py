@@ -85,7 +85,7 @@ def fenced(lines: Sequence[str], draw_nonce: Callable[[], str]) -> list[str]:
 # A line of the text face that is not record text begins with one of these.
 _OURS = re.compile(
     r"^(?=(?:BEGIN|END)\b|\[\d|\{"
-    r"|(?:next|previous|use|cut|binary|warning|unavailable|recall|fresh|source_mix|error)\b)",
+    r"|(?:next|previous|use|cut|binary|warning|unavailable|recall|fresh|source_mix|empty|near|error)\b)",
     re.MULTILINE,
 )
 
@@ -108,7 +108,18 @@ def note_lines(body: Json, warnings: Sequence[Json]) -> list[str]:
     return [
         *warning_lines([*server_warnings(body), *warnings]),
         *unavailable_lines(unavailable_of(body)),
+        *empty_lines(body),
     ]
+
+
+def empty_lines(body: Json) -> list[str]:
+    """Why there is nothing, when the server says it."""
+    empty = as_object(meta_of(body).get("empty"))
+    reason = as_text(empty.get("reason"))
+    if not reason:
+        return []
+    since = as_text(empty.get("collected_at"))
+    return [f"empty: {label(reason)}" + (f" {label(since)}" if since else "")]
 
 
 def warning_lines(warnings: Iterable[Json]) -> list[str]:

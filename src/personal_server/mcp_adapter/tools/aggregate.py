@@ -4,7 +4,7 @@ Source: docs/contract/mcp-adapter.md 10.3, 8.2; docs/decisions.md C28.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -22,6 +22,13 @@ from personal_server.mcp_adapter.arguments import (
 from personal_server.mcp_adapter.calls import Outcome, ToolCall
 from personal_server.mcp_adapter.errors import NextCall, ToolError
 from personal_server.mcp_adapter.faces import text
+from personal_server.mcp_adapter.faces.near_values import (
+    NEAR_POINTER,
+    near_calls,
+    near_in,
+    near_lines,
+    without_near,
+)
 from personal_server.mcp_adapter.faces.truncation import binary_facts
 from personal_server.mcp_adapter.reads import read
 from personal_server.mcp_adapter.safe_text import clean_json, label, one_line
@@ -176,24 +183,42 @@ def _faces(
     request_id: str | None,
     reads: int,
 ) -> Outcome:
-    following = _next_calls(arguments, body, limit)
     warnings: list[Json] = []
     if limit != arguments.get("limit"):
         message = f"shown {limit} groups so that they fit"
         warnings.append({"code": "page_shortened", "message": message})
     lines, value_fact = _payload(arguments, body)
-    structured: Json = {"data": body, "warnings": warnings}
+    beginning = [
+        _head(arguments, body, value_fact),
+        *text.note_lines(body, warnings),
+        *text.freshness_lines(body),
+    ]
+
+    def face(near: list[Json], following: list[NextCall]) -> str:
+        fence = text.fenced([*lines, *near_lines(near)], call.nonce)
+        return text.joined(beginning, fence, text.next_lines(following))
+
+    near, calls = _near_that_fits(arguments, near_in(body), face)
+    following = [*_next_calls(arguments, body, limit), *calls]
+    structured: Json = {"data": without_near(body), "warnings": warnings}
     structured["next"] = [item.as_json() for item in following]
-    if lines:
+    if near:
+        structured["near"] = near
+    if lines or near:
         structured["notice"] = text.NOTICE
-    face = text.joined(
-        [_head(arguments, body, value_fact)],
-        text.note_lines(body, warnings),
-        text.freshness_lines(body),
-        text.fenced(lines, call.nonce),
-        text.next_lines(following),
-    )
-    return Outcome(structured, face, (), UNTRUSTED, request_id, page_reads=reads)
+    untrusted = (*UNTRUSTED, NEAR_POINTER)
+    return Outcome(structured, face(near, following), (), untrusted, request_id, page_reads=reads)
+
+
+def _near_that_fits(
+    arguments: Arguments, near: list[Json], face: Callable[[list[Json], list[NextCall]], str]
+) -> tuple[list[Json], list[NextCall]]:
+    """As many near values as a short text has room for, with the call for them, else without."""
+    first = [near[:number] for number in range(len(near), 0, -1)]
+    nothing = list[NextCall]()
+    offers = [(shown, near_calls("aggregate", arguments, shown)) for shown in first]
+    offers += [(shown, nothing) for shown in (*first, [])]
+    return next((o for o in offers if len(face(*o)) <= contract.SHORT_TEXT), offers[-1])
 
 
 def _payload(arguments: Arguments, body: Json) -> tuple[list[str], str | None]:

@@ -20,6 +20,13 @@ from personal_server.mcp_adapter.calls import Outcome, ToolCall
 from personal_server.mcp_adapter.errors import NextCall, ToolError
 from personal_server.mcp_adapter.faces import text
 from personal_server.mcp_adapter.faces.content_ladder import links_of
+from personal_server.mcp_adapter.faces.near_values import (
+    NEAR_POINTER,
+    near_calls,
+    near_in,
+    near_lines,
+    without_near,
+)
 from personal_server.mcp_adapter.faces.page_layout import Renderer
 from personal_server.mcp_adapter.faces.page_table import PageTable
 from personal_server.mcp_adapter.faces.record_identity import RecordPlace
@@ -132,7 +139,8 @@ def check_shape(arguments: Arguments) -> Query:
 
 def _render(call: ToolCall, arguments: Arguments, shown: ShownPage) -> Outcome:
     page = shown.page
-    following = _next_calls(arguments, page)
+    near = near_in(page.body)
+    following = _next_calls(arguments, page) or near_calls("query_records", arguments, near)
     stream = arguments.get("stream")
     line = [] if stream else [text.fact("timeline", arguments.get("order", "desc"))]
     facts = [f"records={len(shown.blocks)}", *line, *page.facts]
@@ -145,17 +153,18 @@ def _render(call: ToolCall, arguments: Arguments, shown: ShownPage) -> Outcome:
             **({} if page.table.id_prefix else {"record_ids": ids}),
             "content_ladder": ladder,
             "notice": text.NOTICE,
+            **({"near": near} if near else {}),
             **({"page": page.table.page} if page.table.page else {}),
-            "data": shown.data,
+            "data": without_near(shown.data),
         },
         text=text.joined(
             [text.head_line("query_records", stream, facts, shown.first_id)],
             page.notes,
-            text.fenced(shown.lines, call.nonce),
+            text.fenced([*shown.lines, *near_lines(near)], call.nonce),
             text.next_lines(following),
         ),
         links=links_of(call, ladder),
-        untrusted=UNTRUSTED,
+        untrusted=(*UNTRUSTED, NEAR_POINTER),
         request_id=page.request_id,
         page_reads=shown.reads,
         rows=len(shown.blocks),

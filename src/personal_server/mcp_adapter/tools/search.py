@@ -24,6 +24,13 @@ from personal_server.mcp_adapter.errors import NextCall, ToolError
 from personal_server.mcp_adapter.faces import text
 from personal_server.mcp_adapter.faces.content_ladder import links_of
 from personal_server.mcp_adapter.faces.hits import HitItem
+from personal_server.mcp_adapter.faces.near_values import (
+    NEAR_POINTER,
+    near_calls,
+    near_in,
+    near_lines,
+    without_near,
+)
 from personal_server.mcp_adapter.faces.page_layout import Renderer
 from personal_server.mcp_adapter.faces.page_table import PageTable
 from personal_server.mcp_adapter.faces.record_identity import RecordPlace
@@ -102,43 +109,56 @@ def _render(call: ToolCall, arguments: Arguments, shown: ShownPage) -> Outcome:
     following: list[NextCall] = []
     if page.cursor is not None:
         following.append(text.next_page("search", arguments, page.cursor))
+    near = near_in(page.body)
+    following += near_calls("search", arguments, near)
     stated = _stated_mix(page)
     mix = stated or _counted_mix(page)
     structured: Json = {
-        "data": shown.data,
+        "data": without_near(shown.data),
         "results": [block.result for block in shown.blocks],
         "warnings": page.warnings,
         "next": [item.as_json() for item in following],
         "notice": text.NOTICE,
     }
+    if near:
+        structured["near"] = near
     if mix and not stated:
         structured["source_mix"] = mix
-    face = _json_face(shown, following) if call.openai else _text_face(call, shown, following, mix)
+    if call.openai:
+        face = _json_face(shown, following, near)
+    else:
+        face = _text_face(call, shown, following, mix, near)
     return Outcome(
         structured=structured,
         text=face,
         links=links_of(call, shown.ladder),
-        untrusted=UNTRUSTED,
+        untrusted=(*UNTRUSTED, NEAR_POINTER),
         request_id=page.request_id,
         page_reads=shown.reads,
         rows=len(shown.blocks),
     )
 
 
-def _text_face(call: ToolCall, shown: ShownPage, following: list[NextCall], mix: list[Json]) -> str:
+def _text_face(
+    call: ToolCall,
+    shown: ShownPage,
+    following: list[NextCall],
+    mix: list[Json],
+    near: list[Json],
+) -> str:
     page = shown.page
     facts = [f"hits={len(shown.blocks)}", *page.facts]
     return text.joined(
         [text.head_line("search", None, facts, shown.first_id)],
         text.source_mix_lines(mix),
         page.notes,
-        text.fenced(shown.lines, call.nonce),
+        text.fenced([*shown.lines, *near_lines(near)], call.nonce),
         [USE_LINE] if shown.blocks else [],
         text.next_lines(following),
     )
 
 
-def _json_face(shown: ShownPage, following: list[NextCall]) -> str:
+def _json_face(shown: ShownPage, following: list[NextCall], near: list[Json]) -> str:
     """The form that clients built on the search-and-fetch contract parse; it names no sources."""
     page = shown.page
     results = [as_object(block.result) for block in shown.blocks]
@@ -155,6 +175,11 @@ def _json_face(shown: ShownPage, following: list[NextCall]) -> str:
         body["count"] = {"kind": count[0], "value": count[1]}
     if warnings:
         body["warnings"] = warnings
+    empty = as_object(meta_of(page.body).get("empty"))
+    if empty:
+        body["empty"] = empty
+    if near:
+        body["near"] = near
     if following:
         body["next"] = [item.as_json() for item in following]
     return escaped_json(body)

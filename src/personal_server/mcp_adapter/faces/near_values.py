@@ -1,0 +1,91 @@
+"""Why a result holds nothing, and which visible values are near one that a filter asked for.
+
+Rule: near values are record text: in the structured face they stand in `near`, in the text face
+inside the fence; calls name them by number and hold the caller's own words only.
+Source: docs/contract/mcp-adapter.md 4.2, 7.2; docs/decisions.md C32, C37.
+"""
+
+from itertools import takewhile
+
+from personal_server.mcp_adapter import contract
+from personal_server.mcp_adapter.arguments import Arguments, without
+from personal_server.mcp_adapter.errors import NextCall
+from personal_server.mcp_adapter.safe_text import clean_json, label
+from personal_server.rs_client.answers import meta_of
+from personal_server.rs_client.json_values import (
+    Json,
+    as_count,
+    as_list,
+    as_object,
+    as_text,
+    objects_in,
+)
+
+NEAR_POINTER = "/near/*/value"
+SHORTEST_PART = 3
+LONGEST_PART = 256
+
+
+def near_in(body: Json) -> list[Json]:
+    """The near values that a server stated."""
+    return [
+        {"field": row["field"], "value": row["value"], "count": row["count"]}
+        for row in objects_in(meta_of(body).get("near"))
+        if as_text(row.get("field")) and as_text(row.get("value"))
+        if as_count(row.get("count")) is not None
+    ][: contract.NEAR_VALUES]
+
+
+def without_near(body: Json) -> Json:
+    """The envelope but for its near values, which stand beside it."""
+    if "near" not in meta_of(body):
+        return body
+    return {**body, "meta": without(as_object(body.get("meta")), "near")}
+
+
+def near_lines(near: list[Json]) -> list[str]:
+    """The lines inside the fence, by number."""
+    return [
+        f"near {number}: {label(row['field'])} {clean_json(row['value'][: contract.GROUP_KEY])}"
+        f" ({row['count']})"
+        for number, row in enumerate(near, 1)
+    ]
+
+
+def near_calls(tool: str, arguments: Arguments, near: list[Json]) -> list[NextCall]:
+    """The call that finds near values by the caller's own words, where there is one."""
+    conditions = as_object(arguments.get("filter"))
+    for row in near:
+        field = row["field"]
+        for sought in _words(conditions.get(field)):
+            wider = _wider(sought, row["value"])
+            if wider is None:
+                continue
+            numbers = [n for n, each in enumerate(near, 1) if _meets(wider, field, each)]
+            listed = ", ".join(str(number) for number in numbers)
+            kept = without(arguments, "cursor")
+            changed = {**kept, "filter": {**conditions, field: wider}}
+            return [NextCall(tool, changed, f"matches near {listed}")]
+    return []
+
+
+def _words(condition: object) -> list[str]:
+    listed = as_list(as_object(condition).get("in")) or [condition]
+    return [word for word in listed if isinstance(word, str) and len(word) <= LONGEST_PART]
+
+
+def _wider(sought: str, value: str) -> Json | None:
+    if sought and sought.lower() in value.lower():
+        return {"contains": sought}
+    letters = zip(sought.lower(), value.lower(), strict=False)
+    shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], letters))
+    return {"starts_with": sought[:shared]} if shared >= SHORTEST_PART else None
+
+
+def _meets(wider: Json, field: str, row: Json) -> bool:
+    value = row["value"].lower()
+    if row["field"] != field:
+        return False
+    if "contains" in wider:
+        return str(wider["contains"]).lower() in value
+    return value.startswith(str(wider["starts_with"]).lower())

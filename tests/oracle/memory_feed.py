@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from personal_server.domain.record import JsonObject, TombstoneRow
 from personal_server.enforcement.plans import ChangesPlan, Scope
 from personal_server.enforcement.rows import Change, Feed
-from personal_server.storage.meaning import changed_fields, in_window
+from personal_server.storage.meaning import changed_fields, holds, in_window
 from tests.oracle.memory_state import Happened, State
 
 
@@ -45,7 +45,12 @@ def _item(record: _Record, plan: ChangesPlan, state: State) -> Change | None:
         if moved_on:
             return None  # in the next feed, whatever it has become
         row = state.rows[last.place][last.key]
-        return Change(last.sequence, row)
+        if all(holds(condition, row.data) for condition in plan.conditions):
+            return Change(last.sequence, row)
+        if plan.since is None or not record.visible_at(since) or not record.touched(plan):
+            return None
+        times = (last.written_at_ns, last.emitted_at_ns)
+        return Change(last.sequence, TombstoneRow(*last.place, last.key, *times, is_filtered=True))
     if plan.since is None or not record.visible_at(since):
         return None
     tombstone = TombstoneRow(*last.place, last.key, last.written_at_ns, last.emitted_at_ns)
@@ -63,6 +68,17 @@ class _Record:
         """Whether the record was visible after that change."""
         past = [each for each in self.history if each.sequence <= sequence]
         return bool(past) and self._visible(past[-1].after, past[-1].key)
+
+    def touched(self, plan: ChangesPlan) -> bool:
+        """Whether it was made anew, or a field of the conditions changed, after the beginning."""
+        named = {condition.field for condition in plan.conditions}
+        later = [each for each in self.history if each.sequence > (plan.since or 0)]
+        return any(
+            each.before is None
+            or each.after is None
+            or not changed_fields(each.before, each.after).isdisjoint(named)
+            for each in later
+        )
 
     def relevant(self) -> list[Happened]:
         """Changes that the scope can notice."""

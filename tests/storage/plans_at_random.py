@@ -390,6 +390,11 @@ def feed(random: Random, retained_from: int, horizon: int) -> Ask:
     reached = random.randint(retained_from, horizon)
     since = random.choice((None, random.randint(retained_from, reached)))
     changes = ChangesPlan(
-        scopes(random), since, reached, random.choice((0, since or 0)), random.randint(1, 9)
+        scopes(random),
+        since,
+        reached,
+        random.choice((0, since or 0)),
+        random.randint(1, 9),
+        conditions(random) if random.random() < 0.4 else (),
     )
     return lambda snapshot: snapshot.changes(changes)

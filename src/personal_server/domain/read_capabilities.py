@@ -20,6 +20,7 @@ class ReadCapability(StrEnum):
     TIMELINE = "timeline"
     TIMES = "times"
     CHANGES_INSTANT = "changes_instant"
+    CHANGES_FILTER = "changes_filter"
     AGGREGATE_METRICS = "aggregate_metrics"
     AGGREGATE_GROUPS = "aggregate_groups"
     AGGREGATE_QUERY = "aggregate_query"

@@ -91,7 +91,8 @@ class DamagedRow:
 class TombstoneRow:
     """What is left of a record that left the visible set.
 
-    `left_at_ns` and `emitted_at_ns` are those of the change by which it left.
+    `left_at_ns` and `emitted_at_ns` are those of the change by which it left; `is_filtered`: it
+    is visible still and does not satisfy the conditions of the read.
     """
 
     connection_id: str
@@ -99,3 +100,4 @@ class TombstoneRow:
     key: str
     left_at_ns: int
     emitted_at_ns: int
+    is_filtered: bool = False

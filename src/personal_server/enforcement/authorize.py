@@ -195,8 +195,9 @@ def authorize_changes(authority: ReadAuthority, query: ChangesQuery) -> Authoriz
             " follow the streams that they are made of.",
             param="changes_since",
         )
-    plan = ChangesPlan(scopes_of(sources), limit=query.limit)
-    asked = (query.stream, *_asked(query.selectors))
+    conditions = conditions_on(sources, query.filters)
+    plan = ChangesPlan(scopes_of(sources), limit=query.limit, conditions=conditions)
+    asked = (query.stream, *_asked(query.selectors), *_unordered(conditions))
     return AuthorizedRead(authority, sources, plan, shown=_shown(sources, query.cut), asked=asked)
 
 

@@ -87,6 +87,7 @@ class Tombstone(WireObject, kw_only=True, tag_field="object", tag="record"):
     stream: Word
     deleted: Yes
     deleted_at: Instant
+    left: Literal["filter"] | None = None
     emitted_at: Instant
     connection_id: ConnectionId
     connector_key: Word
@@ -175,6 +176,7 @@ def disclose_tombstone(
         stream=source.stream,
         deleted=True,
         deleted_at=render_instant(row.left_at_ns),
+        left="filter" if row.is_filtered else None,
         emitted_at=render_instant(row.emitted_at_ns),
         **identity(authority, source),
     )

@@ -186,6 +186,8 @@ class ChangesPlan:
     `since` `None` is `beginning`: all visible records, no tombstones.  A change is relevant if it
     gave a field of the scope another value or made the record appear in, or leave, the visible
     set; each record occurs once, at its latest relevant change up to `horizon`.
+    A visible record that does not satisfy the conditions is told to have left if it was visible
+    at `since` and one of their fields changed after it; else it is not told.
     """
 
     scopes: tuple[Scope, ...]
@@ -193,6 +195,7 @@ class ChangesPlan:
     horizon: int = 0
     after: int = 0
     limit: int = DEFAULT_LIMIT
+    conditions: tuple[Condition, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

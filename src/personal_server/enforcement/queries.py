@@ -130,6 +130,7 @@ class ChangesQuery:
     size: PageSize = PageSize()
     cursor: str | None = None
     changes_since: str | None = None
+    filters: tuple[FilterText, ...] = ()
     cut: FieldSelection = FieldSelection()
 
 

@@ -167,10 +167,15 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """Items in order; `more` says whether others follow up to the horizon."""
+    """Items in order; `more` says whether others follow up to the horizon.
+
+    `end` is the number that was reached, where many records that do not satisfy the conditions
+    ended the page.
+    """
 
     items: tuple[Change, ...]
     more: bool
+    end: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,6 +72,8 @@ def follow(
     more = found.more or len(items) < len(found.items)
     shown = found.items[: len(items)]
     last = shown[-1].sequence if shown else feed.after
+    if found.end is not None and len(items) == len(found.items):
+        last = found.end
     cursor = _seal_cursor(ports, read, feed, history, last) if more else None
     return ReadResult(
         data=items,

@@ -204,7 +204,6 @@ SCHEMA = (
 )
 
 _NOT_WITH_CHANGES = (
-    "filter",
     "since",
     "until",
     "sort",
@@ -244,7 +243,7 @@ def records_query(request: Request) -> RecordsQuery:
 
 
 def changes_query(request: Request) -> ChangesQuery:
-    """A change feed, which has its own order and takes no conditions.  Raises: InvalidRequest."""
+    """A change feed, which has its own order.  Raises: InvalidRequest."""
     sent = request.parameters
     for name in _NOT_WITH_CHANGES:
         if name in sent.sent:
@@ -256,6 +255,7 @@ def changes_query(request: Request) -> ChangesQuery:
         size=_size(sent),
         cursor=sent.texts.get("cursor"),
         changes_since=sent.texts.get("changes_since"),
+        filters=_filters(sent),
         cut=_cut(sent),
     )
 

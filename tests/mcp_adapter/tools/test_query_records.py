@@ -21,7 +21,7 @@ async def test_fields_and_view_exclude_each_other() -> None:
 async def test_no_records_have_no_fence_and_keep_the_bookmark() -> None:
     rs = world()
     asked = {"stream": "messages", "changes_since": "x", "filter": {"id": "none"}}
-    outcome = await ask(rs, "query_records", asked)
+    outcome = await ask(rs, "query_records", asked, is_ours=True)
     head = outcome.text.split("\n")[0]
     assert head == 'query_records messages: records=0; has_more=false; next_changes_since="djE6OTk"'
     assert "BEGIN" not in outcome.text
@@ -36,6 +36,9 @@ async def test_deletions_are_blocks_without_data() -> None:
     outcome = await ask(rs, "query_records", {"stream": "messages", "changes_since": "x"})
     assert "[1] cin_a/messages:m1\ndeleted: 2026-07-02T10:00:00Z\nEND " in outcome.text
     assert ids_of(outcome.structured) == ["cin_a/messages:m1"]
+    rs.script = lambda _: Answer(200, {"data": [{**gone, "left": "filter"}], "has_more": False})
+    left = await ask(rs, "query_records", {"stream": "messages", "changes_since": "x"})
+    assert "\nleft the filter: 2026-07-02T10:00:00Z\nEND " in left.text
 
 
 async def test_a_declaration_that_was_read_keeps_bytes_out_of_both_faces() -> None:
@@ -148,6 +151,11 @@ async def test_what_is_of_one_stream_needs_its_name(name_and_value: tuple[str, o
         ("query_records", {"stream": "messages", "since": "2026-01-01"}, "since"),
         ("query_records", {"stream": "messages", "until": "2026-01-01"}, "until"),
         ("query_records", {"stream": "messages", "changes_since": "now"}, "changes_since"),
+        (
+            "query_records",
+            {"stream": "messages", "changes_since": "b", "filter": {"a": 1}},
+            "filter",
+        ),
         ("search", {"query": "words", "since": "2026-01-01"}, "since"),
         ("search", {"query": "words", "until": "2026-01-01"}, "until"),
     ],

@@ -97,7 +97,6 @@ def test_beside_a_cursor_only_the_value_the_feed_began_with_may_stand(door: Door
 @pytest.mark.parametrize(
     "name",
     [
-        "filter[title]",
         "since",
         "until",
         "sort",
@@ -108,11 +107,49 @@ def test_beside_a_cursor_only_the_value_the_feed_began_with_may_stand(door: Door
         "expand_limit[attachments]",
     ],
 )
-def test_a_feed_takes_no_conditions_and_no_order(door: Door, name: str) -> None:
+def test_a_feed_takes_no_order_and_no_figures(door: Door, name: str) -> None:
     values = {"order": "asc", "count": "none", "window": "none", "expand_limit[attachments]": "1"}
     reply = door.get(f"{FEED}beginning&{name}={values.get(name, 'title')}", client())
     assert (reply.status, reply.code) == (400, "invalid_request")
     assert reply.error["param"] == name.partition("[")[0]
+
+
+def test_a_filtered_feed_tells_what_may_have_matched_that_it_left(door: Door) -> None:
+    target = f"{LIST}?filter[pinned]=true&changes_since="
+    first = door.get(f"{target}beginning", client())
+    assert first.keys == ["e1", "e2"]
+    since = quote(first.body["next_changes_since"])
+    at = "2026-06-01T00:00:00Z"
+    write(door.store, DIARY, "entries", [ENTRIES[0] | {"pinned": False}], at)
+    write(door.store, DIARY, "entries", [ENTRIES[1] | {"title": "Never pinned"}], at)
+    write(door.store, DIARY, "entries", [ENTRIES[2] | {"pinned": True}], at)
+    write(door.store, DIARY, "entries", [{**ENTRIES[2], "id": "e4", "pinned": False}], at)
+    reply = door.get(target + since, client())
+    assert [(i["id"], i.get("deleted"), i.get("left")) for i in reply.data] == [
+        ("e1", True, "filter"),
+        ("e3", None, None),
+    ]
+    assert "data" not in reply.data[0]
+    later = quote(reply.body["next_changes_since"])
+    write(door.store, DIARY, "entries", ["e3"], at)
+    [gone] = door.get(target + later, client()).data
+    assert (gone["id"], gone["deleted"], gone.get("left")) == ("e3", True, None)
+
+
+def test_a_bookmark_belongs_to_its_filter(door: Door) -> None:
+    bare = bookmark(door)
+    filtered = bookmark(door, "&filter[pinned]=true")
+    for target in (f"{FEED}{bare}&filter[pinned]=true", f"{FEED}{filtered}"):
+        assert door.get(target, client()).code == "invalid_cursor"
+    assert door.get(f"{FEED}{filtered}&filter[pinned]=true", client()).status == 200
+
+
+def test_a_filter_of_a_feed_is_refused_as_one_of_a_list(door: Door) -> None:
+    narrow = client(stream_grant(fields=("id", "title", "created_at")))
+    refused = door.refusal(f"{FEED}beginning&filter[pinned]=true", narrow)
+    assert refused == (403, "field_not_granted", "filter[pinned]")
+    refused = door.refusal(f"{FEED}beginning&filter[pinned]=maybe")
+    assert refused == (400, "invalid_filter", "filter[pinned]")
 
 
 def test_now_is_a_bookmark_in_one_call(door: Door) -> None:

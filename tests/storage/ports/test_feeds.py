@@ -12,9 +12,10 @@ from personal_server.domain.record import StoredRecord
 from personal_server.domain.values import instant_ns
 from personal_server.enforcement.plans import ChangesPlan, RecordsPlan, Scope
 from personal_server.storage.ports import RecordStore
+from personal_server.storage.sql import changes
 from tests.storage.plans_at_random import KEYS, TIMES
 from tests.storage.ports.asking import BOTH, A, feed, horizon, told
-from tests.storage.worlds import note, order, scope, write
+from tests.storage.worlds import condition, note, order, scope, write
 
 
 def test_the_beginning_is_every_visible_record_and_no_tombstone(store: RecordStore) -> None:
@@ -78,6 +79,26 @@ def test_forgotten_history_leaves_the_beginning_complete(store: RecordStore) -> 
     store.prune_history(5)
     with store.snapshot() as snapshot:
         assert snapshot.retained_from == 6
+
+
+def test_many_records_that_do_not_match_end_a_page(
+    store: RecordStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(changes, "MOST_PASSED_OVER", 3)
+    write(store, "cin_a", [note(f"n{i}", words=i) for i in range(8)])
+    matching = (condition("words", "gte", 6),)
+    found, after, pages = list[str](), 0, 0
+    with store.snapshot() as snapshot:
+        while True:
+            plan = ChangesPlan(BOTH, None, snapshot.horizon, after, 10, matching)
+            page = snapshot.changes(plan)
+            found += [item.item.key for item in page.items]
+            pages += 1
+            if not page.more:
+                break
+            after = page.items[-1].sequence if page.end is None else page.end
+    assert found == ["n6", "n7"]
+    assert pages <= 3
 
 
 def test_the_first_change_after_an_instant_is_found(store: RecordStore) -> None:

@@ -114,12 +114,18 @@ class PageTable:
         """One row of the table."""
         key = record_key_of(row) or ""
         if row.get("deleted") is True:
-            return f"deleted: {key} {one_line(as_text(row.get('deleted_at')) or '', 80)}".rstrip()
+            when = one_line(as_text(row.get("deleted_at")) or "", 80)
+            return f"{departure(row)}: {key} {when}".rstrip()
         return ",".join((key, *(cell(shown.get(name)) for name in self.columns or ())))
 
 
 NO_TABLE = PageTable()
 """Nothing is alike, and every row is a block."""
+
+
+def departure(row: Json) -> str:
+    """What a tombstone says of its record: one that only left the filter is there still."""
+    return "left the filter" if row.get("left") == "filter" else "deleted"
 
 
 def cell(value: object) -> str:

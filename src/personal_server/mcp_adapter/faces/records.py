@@ -9,7 +9,7 @@ from functools import cached_property
 from personal_server.mcp_adapter.calls import ToolCall
 from personal_server.mcp_adapter.faces.content_ladder import ladder_entry, ladder_line
 from personal_server.mcp_adapter.faces.page_layout import Block
-from personal_server.mcp_adapter.faces.page_table import NO_TABLE, PageTable
+from personal_server.mcp_adapter.faces.page_table import NO_TABLE, PageTable, departure
 from personal_server.mcp_adapter.faces.record_identity import (
     IDENTITY_MEMBERS,
     Holder,
@@ -111,7 +111,7 @@ def _with_payload(row: Json, shown: Json) -> Json:
 def _payload_lines(row: Json, shown: Json) -> list[str]:
     if row.get("deleted") is True:
         when = as_text(row.get("deleted_at"))
-        return [f"deleted: {one_line(when, 80) if when else 'true'}"]
+        return [f"{departure(row)}: {one_line(when, 80) if when else 'true'}"]
     return [clean_json(shown)]
 
 

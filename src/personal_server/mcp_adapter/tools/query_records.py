@@ -102,6 +102,8 @@ async def _require_capabilities(call: ToolCall, arguments: Arguments) -> None:
     for name in ("since", "until"):
         if name in arguments:
             await call.require(ReadCapability.TIMES, name, stream=stream)
+    if {"changes_since", "filter"} <= arguments.keys():
+        await call.require(ReadCapability.CHANGES_FILTER, "filter", stream=stream)
     if arguments.get("changes_since") == "now":
         await call.require(ReadCapability.CHANGES_INSTANT, "changes_since", stream=stream)
 

@@ -9,20 +9,19 @@ Source: docs/contract/resource-server.md 8.
 from __future__ import annotations
 
 import heapq
-import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
 from personal_server.domain.authority import TimeConstraint
-from personal_server.domain.record import FieldChange, TombstoneRow
+from personal_server.domain.record import FieldChange, StoredRecord, TombstoneRow
 from personal_server.domain.values import bound
 from personal_server.enforcement.plans import ChangesPlan, Scope
 from personal_server.enforcement.rows import Change, Feed
-from personal_server.storage.meaning import latest_change
+from personal_server.storage.meaning import holds, latest_change
 from personal_server.storage.sql.checksums import is_line_of, line_sum
 from personal_server.storage.sql.compiler import Statement, Where
 from personal_server.storage.sql.driver import Line
@@ -31,6 +30,8 @@ from personal_server.storage.sql.source_tables import Reader, ScopedSource, pars
 from personal_server.storage.sql.statements import listed, select
 
 WALKED_AT_ONCE = 200
+# So many visible records that do not satisfy the conditions end a page: hidden ones do not count.
+MOST_PASSED_OVER = 2_000
 _COLUMNS = (
     ChangeRow.sequence,
     ChangeRow.key,
@@ -59,6 +60,12 @@ _LAST_NUMBER = (
 )
 
 
+class _PassedOver(NamedTuple):
+    """A visible record that the conditions leave out, at its last relevant change."""
+
+    sequence: int
+
+
 @dataclass(frozen=True, slots=True)
 class Noted:
     """A line of `_COLUMNS`: a change as it is stored."""
@@ -79,9 +86,18 @@ class Noted:
 def changes(reader: Reader, plan: ChangesPlan) -> Feed:
     """Items after `plan.after`, in order of their number, of all sources together."""
     feeds = [_SourceFeed(reader, place, plan).items() for place in reader.places(plan.scopes)]
-    merged = heapq.merge(*feeds, key=lambda item: item.sequence)
-    found = list(itertools.islice(merged, plan.limit + 1))
-    return Feed(tuple(found[: plan.limit]), len(found) > plan.limit)
+    found: list[Change] = []
+    passed_over = 0
+    for item in heapq.merge(*feeds, key=lambda item: item.sequence):
+        if isinstance(item, Change):
+            found.append(item)
+        else:
+            passed_over += 1
+        if len(found) > plan.limit:
+            return Feed(tuple(found[: plan.limit]), True)
+        if passed_over == MOST_PASSED_OVER:
+            return Feed(tuple(found), True, item.sequence)
+    return Feed(tuple(found), False)
 
 
 def first_change_after(reader: Reader, scopes: Sequence[Scope], instant_ns: int) -> int | None:
@@ -129,7 +145,7 @@ class _SourceFeed:
         self._line = place.compiler.select(f"r.id, r.cs, r.ce, r.fc, {summed}", where)
         self._whole = place.compiler.rows(where)
 
-    def items(self) -> Iterator[Change]:
+    def items(self) -> Iterator[Change | _PassedOver]:
         """All items, lazily."""
         since = self._plan.since
         for noted in self._walk():
@@ -172,7 +188,7 @@ class _SourceFeed:
                 return
             after = lines[-1][0]
 
-    def _living(self, noted: Noted) -> Change | None:
+    def _living(self, noted: Noted) -> Change | _PassedOver | None:
         """The record, if this is its last relevant change and it is visible now."""
         for number, created, created_at, changes, stored_sum in self._of_key(noted, self._line):
             own = line_sum(noted.key, created, created_at, changes)
@@ -185,8 +201,20 @@ class _SourceFeed:
                 continue
             for line in self._of_key(noted, self._whole):
                 whole = self._reader.whole(self._place.source, line)
-                return None if whole is None else Change(noted.sequence, whole)
+                return None if whole is None else self._matching(noted, whole)
         return None
+
+    def _matching(self, noted: Noted, row: StoredRecord) -> Change | _PassedOver:
+        """The record if it satisfies the conditions; else that it left, if it may have before."""
+        conditions, since = self._plan.conditions, self._plan.since
+        if all(holds(condition, row.data) for condition in conditions):
+            return Change(noted.sequence, row)
+        if since is None or not self._was_there(noted, since):
+            return _PassedOver(noted.sequence)
+        dates = [row.created, *(row.field_changes.get(c.field) for c in conditions)]
+        if all(date is None or date.sequence <= since for date in dates):
+            return _PassedOver(noted.sequence)
+        return Change(noted.sequence, self._tombstone(noted, is_filtered=True))
 
     def _of_key(self, noted: Noted, asked: Statement) -> list[Line]:
         """What a statement by a key finds for the record of a change."""
@@ -197,15 +225,14 @@ class _SourceFeed:
         """A tombstone, if the record stayed away and was there when the feed began."""
         if not self._knows_past or self._came_back(noted) or not self._was_there(noted, since):
             return None
+        return Change(noted.sequence, self._tombstone(noted))
+
+    def _tombstone(self, noted: Noted, *, is_filtered: bool = False) -> TombstoneRow:
         source = self._place.source
-        tombstone = TombstoneRow(
-            source.connection_id,
-            source.stream,
-            noted.key,
-            noted.written_at_ns,
-            noted.emitted_at_ns,
+        times = (noted.written_at_ns, noted.emitted_at_ns)
+        return TombstoneRow(
+            source.connection_id, source.stream, noted.key, *times, is_filtered=is_filtered
         )
-        return Change(noted.sequence, tombstone)
 
     def _came_back(self, noted: Noted) -> bool:
         """Whether another relevant change followed up to the horizon."""

@@ -67,30 +67,20 @@ async def query_records(call: ToolCall, raw: Mapping[str, Any] | None) -> Outcom
     await require_operators(call, arguments)
     stream, connection = arguments.get("stream"), arguments.get("connection_id")
     await _require_capabilities(call, arguments)
-    if stream is None:
-        return await _read_timeline(call, arguments, query)
-    declared = await pass_expand_gate(call, arguments, stream, connection)
-    scope = RecordPlace(stream, connection, declared)
+    path, declared = ("v1", "timeline"), frozenset[str]()
+    if stream is not None:
+        path = ("v1", "streams", stream, "records")
+        declared = await pass_expand_gate(call, arguments, stream, connection)
+    scope = RecordPlace(stream or "", connection, declared)
 
     def renderer(table: PageTable) -> Renderer:
         return lambda row, number: RowItem(call, row, scope, str(number), table)
 
-    path = ("v1", "streams", stream, "records")
     render = partial(_render, call, arguments)
     how = PageRead(
         path, query, renderer, render, lay_out=lambda rows: PageTable.of(call, rows, scope)
     )
     return await read_page(call, arguments, how)
-
-
-async def _read_timeline(call: ToolCall, arguments: Arguments, query: Query) -> Outcome:
-    scope = RecordPlace("", arguments.get("connection_id"))
-
-    def renderer(table: PageTable) -> Renderer:
-        return lambda row, number: RowItem(call, row, scope, str(number), table)
-
-    render = partial(_render, call, arguments)
-    return await read_page(call, arguments, PageRead(("v1", "timeline"), query, renderer, render))
 
 
 async def _require_capabilities(call: ToolCall, arguments: Arguments) -> None:

@@ -79,6 +79,31 @@ def blocks(text: str) -> list[str]:
     return [line for line in text.split("\n") if line.startswith("[")]
 
 
+@pytest.mark.parametrize("text", ["Invoice 7, 40 euro", ""])
+async def test_a_file_says_where_its_bytes_are_and_where_its_text_is_read(text: str) -> None:
+    rs = world()
+    row = rs.row(rs.sources[0], "messages", "m1")
+    reference = {"blob_id": "blob_1", "mime_type": "application/pdf", "size_bytes": 812}
+    row["data"] = {"id": "m1", "blob_ref": reference, "text": text, "text_state": "read"}
+    rs.script = lambda request: Answer(
+        200, row if request.path[-1] == "m1" else {"data": [row], "has_more": False}
+    )
+    page = await ask(rs, "query_records", {"stream": "messages"})
+    one = await ask(rs, "fetch", {"id": "cin_a/messages:m1"})
+    read = {
+        "tool": "read_record_field",
+        "arguments": {"id": "cin_a/messages:m1", "field_path": "text"},
+    }
+    for ladder in (page.structured["content_ladder"], one.structured["metadata"]["content_ladder"]):
+        [found] = ladder
+        assert (found["kind"], found["blob_id"], found["size_bytes"]) == ("binary", "blob_1", 812)
+        assert found["uri"].startswith("pdpp://blob/")
+        assert found.get("read") == (read if text else None)
+    [line] = [line for line in page.text.split("\n") if line.startswith("binary: blob_ref")]
+    shown = ' read_record_field {"id":"cin_a/messages:m1","field_path":"text"}'
+    assert line.endswith(shown) is bool(text)
+
+
 def entry(key: str, **data: str) -> dict[str, object]:
     return {
         "object": "timeline_entry",

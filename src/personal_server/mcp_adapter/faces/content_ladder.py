@@ -25,7 +25,9 @@ def ladder_entry(call: ToolCall, holder: Holder, cut: Truncation) -> Json:
     entry: Json = {"id": holder.id, "field_path": cut.field_path, "kind": cut.kind}
     entry["status"] = cut.status
     if cut.kind == "binary":
-        return {**entry, **_binary(call, holder, cut)}
+        read = _read(holder, cut) if cut.text_field else None
+        reading = {} if read is None else {"read": read.as_json()}
+        return {**entry, **_binary(call, holder, cut), **reading}
     names = ("shown_chars", "total_chars") if cut.kind == "text" else ("shown_items", "total_items")
     amounts = zip(names, (cut.shown, cut.total), strict=True)
     entry.update({name: amount for name, amount in amounts if amount is not None})
@@ -41,6 +43,8 @@ def ladder_entry(call: ToolCall, holder: Holder, cut: Truncation) -> Json:
 def _read(holder: Holder, cut: Truncation) -> NextCall | None:
     if holder.record is None:
         return None
+    if cut.text_field:
+        return NextCall("read_record_field", {"id": holder.id, "field_path": cut.text_field})
     if cut.kind == "text":
         arguments = {"id": holder.id, "field_path": cut.field_path, "offset_chars": _next(cut)}
         return NextCall("read_record_field", arguments)
@@ -93,13 +97,18 @@ def ladder_line(entry: Json) -> str:
             size,
             entry.get("digest", ""),
             entry.get("uri", ""),
+            _reading(entry),
         )
         return "binary: " + " ".join(part for part in parts if part)
-    amount = _amount(entry)
-    read = as_object(entry.get("read"))
-    if read:
-        return f"cut: {name} {amount} {read['tool']} {clean_json(read['arguments'])}"
+    amount, reading = _amount(entry), _reading(entry)
+    if reading:
+        return f"cut: {name} {amount} {reading}"
     return f"cut: {name} {amount} {as_text(entry.get('uri')) or ''}".rstrip()
+
+
+def _reading(entry: Json) -> str:
+    read = as_object(entry.get("read"))
+    return f"{read['tool']} {clean_json(read['arguments'])}" if read else ""
 
 
 def _amount(entry: Json) -> str:

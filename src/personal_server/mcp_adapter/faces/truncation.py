@@ -8,11 +8,12 @@ import re
 import unicodedata
 from base64 import b64decode, urlsafe_b64decode
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from itertools import islice
 from typing import Any, Literal
 
+from personal_server.domain.source_item import TEXT, TEXT_STATE
 from personal_server.mcp_adapter import contract
 from personal_server.rs_client.json_values import (
     Json,
@@ -60,7 +61,7 @@ class Truncation:
 
     Units: shown and total are characters for text, items or members for JSON; json_chars is the
            size of the whole value as compact JSON; next_chars is where a text is read on, if not
-           after what is shown. A server may not say a total.
+           after what is shown. A server may not say a total. text_field holds what a file says.
     """
 
     field_path: str
@@ -71,6 +72,7 @@ class Truncation:
     json_chars: int = 0
     facts: BinaryFacts | None = None
     next_chars: int | None = None
+    text_field: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +129,18 @@ class PayloadMember:
 
 def members_of(payload: Json, declared: frozenset[str] = frozenset()) -> list[PayloadMember]:
     """The members of a payload; declared names the fields whose declaration says bytes."""
-    return [_member(name, value, name in declared) for name, value in payload.items()]
+    members = [_member(name, value, name in declared) for name, value in payload.items()]
+    if TEXT_STATE in payload and as_text(payload.get(TEXT)):
+        return [_with_text(member) for member in members]
+    return members
+
+
+def _with_text(member: PayloadMember) -> PayloadMember:
+    """A reference to a file, beside which an import put what the file says."""
+    note = member.note
+    if note is None or note.facts is None or note.facts.blob_id is None:
+        return member
+    return replace(member, note=replace(note, text_field=TEXT))
 
 
 def cut_members(

@@ -166,6 +166,39 @@ def test_a_file_for_another_provider_is_a_mismatch(tmp_path: Path) -> None:
         cache.load(PROVIDER)
 
 
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ("{", "not a JSON object"),
+        ('{"credential": {"access_token": 7}}', "`credential.access_token`"),
+        ('{"provider_url": ["pdpp_at_x"], "credential": {}}', "`provider_url`"),
+    ],
+)
+def test_a_damaged_file_is_named_with_its_address_and_what_is_wrong(
+    tmp_path: Path, text: str, wrong: str
+) -> None:
+    cache, _ = cache_at(tmp_path)
+    cache.save(document()).write_text(text)
+    for read in (lambda: cache.load(PROVIDER), cache.providers):
+        with pytest.raises(CredentialInvalid) as refused:
+            read()
+        assert "127.0.0.1_7662.json" in refused.value.message
+        assert wrong in refused.value.message
+        assert f"`pdpp connect {PROVIDER}`" in refused.value.next_step
+        assert "pdpp_at_x" not in refused.value.message + refused.value.next_step
+
+
+def test_a_file_with_nothing_but_a_credential_is_of_the_server_it_is_named_after(
+    tmp_path: Path,
+) -> None:
+    cache, _ = cache_at(tmp_path)
+    path = cache.save(document())
+    for members in ({}, {"client": None}):
+        path.write_text(json.dumps({"credential": {"access_token": "pdpp_at_x"}, **members}))
+        assert cache.providers() == (PROVIDER,)
+        assert cache.load(PROVIDER).access_token == "pdpp_at_x"
+
+
 @pytest.mark.parametrize("text", ["", "{", "[]", '"pdpp_at_x"'])
 def test_a_file_that_is_no_json_object_is_malformed(tmp_path: Path, text: str) -> None:
     cache, _ = cache_at(tmp_path)

@@ -39,7 +39,31 @@ def test_a_credential_shows_no_token_in_its_representation() -> None:
     assert "pdpp_at_x" not in repr(parse_credential(BASE_DOCUMENT))
 
 
-@pytest.mark.parametrize("missing", ["provider_url", "client", "credential"])
+def test_a_file_with_nothing_but_a_credential_is_of_the_server_it_is_asked_for() -> None:
+    inner = {"access_token": "pdpp_at_x", "refresh_token": "pdpp_rt_x"}
+    for document in ({"credential": inner}, {"client": None, "credential": inner}):
+        credential = parse_credential(document, "https://me.example")
+        assert credential.provider_url == "https://me.example"
+        assert (credential.access_token, credential.refresh_token) == ("pdpp_at_x", None)
+
+
+@pytest.mark.parametrize(
+    ("document", "member"),
+    [
+        ({"credential": {}}, "`credential.access_token`"),
+        ({"credential": {"access_token": "a", "expires_at": "soon"}}, "`credential.expires_at`"),
+        ({"credential": {"access_token": "a"}, "client": "cli_1"}, "`client`"),
+        ({"credential": {"access_token": "a"}, "provider_url": 7}, "`provider_url`"),
+        ({}, "`credential`"),
+    ],
+)
+def test_what_is_damaged_is_named(document: object, member: str) -> None:
+    with pytest.raises(CredentialInvalid) as refused:
+        parse_credential(document, "https://me.example")
+    assert member in refused.value.message
+
+
+@pytest.mark.parametrize("missing", ["provider_url", "credential"])
 def test_a_document_without_a_base_member_is_malformed(missing: str) -> None:
     document = {name: value for name, value in BASE_DOCUMENT.items() if name != missing}
     with pytest.raises(CredentialInvalid):

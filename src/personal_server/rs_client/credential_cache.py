@@ -26,9 +26,11 @@ from personal_server.rs_client.credentials import (
     CredentialInvalid,
     CredentialMismatch,
     Document,
+    InvalidProviderUrl,
     NotConnected,
     ProviderUnavailable,
     connect_hint,
+    normalize_provider_url,
     parse_credential,
 )
 from personal_server.rs_client.json_values import is_object
@@ -209,7 +211,7 @@ class CredentialCache:
 def _read(directory: int, provider_url: str, warn: Callable[[str], None]) -> Credential:
     name = _file_name(provider_url)
     try:
-        credential = parse_credential(_document(directory, name, warn))
+        credential = _parsed(directory, name, provider_url, warn)
     except FileNotFoundError:
         raise _not_connected(provider_url) from None
     if credential.provider_url.rstrip("/") != provider_url:
@@ -220,7 +222,29 @@ def _read(directory: int, provider_url: str, warn: Callable[[str], None]) -> Cre
 
 
 def _provider_url(directory: int, name: str, warn: Callable[[str], None]) -> str:
-    return parse_credential(_document(directory, name, warn)).provider_url.rstrip("/")
+    return _parsed(directory, name, _address_in(name), warn).provider_url.rstrip("/")
+
+
+def _parsed(
+    directory: int, name: str, provider_url: str, warn: Callable[[str], None]
+) -> Credential:
+    """A credential of the folder; a damaged one is named, with the address to connect to anew."""
+    try:
+        return parse_credential(_document(directory, name, warn), provider_url)
+    except CredentialInvalid as error:
+        advice = (
+            f"Run `pdpp disconnect {provider_url} --local`, then `pdpp connect {provider_url}`."
+        )
+        raise CredentialInvalid(f"{name}: {error.message}", advice) from None
+
+
+def _address_in(name: str) -> str:
+    """The address that a file is named after."""
+    host = re.sub(r"_(\d+)$", r":\1", name.removesuffix(".json"))
+    try:
+        return normalize_provider_url(host)
+    except InvalidProviderUrl:
+        return "<provider-url>"
 
 
 def _document(directory: int, name: str, warn: Callable[[str], None]) -> Document:
@@ -237,7 +261,7 @@ def _document(directory: int, name: str, warn: Callable[[str], None]) -> Documen
         value = None
     if not is_object(value):
         raise CredentialInvalid(
-            f"The cached credential {name} is not a JSON object.",
+            "The cached credential is not a JSON object.",
             "Run `pdpp disconnect URL --local`, then `pdpp connect URL`.",
         )
     return value

@@ -121,7 +121,8 @@ class Credential:
     """A parsed document.
 
     Shapes: `document` is the whole file, unknown members included; the typed members are read
-        from it; `jkt` is the thumbprint of the key that its tokens are bound to.
+        from it; `jkt` is the thumbprint of the key that its tokens are bound to; a file that names
+        no client has an empty `client_id`, and nothing to renew its token with.
         Units: `expires_at_ns` UTC nanoseconds, `None` when the file names no end.
     """
 
@@ -150,11 +151,11 @@ class Credential:
         Shapes: members that the answer does not have stay as they were.
         """
         document = copy.deepcopy(self.document)
-        credential = _object(document["credential"])
+        credential = _object(document["credential"], "`credential`")
         credential.update(credential_members(answer, now_ns))
         document["credential"] = credential
         document["updated_at"] = render_instant(now_ns)
-        return parse_credential(document)
+        return parse_credential(document, self.provider_url)
 
 
 def credential_members(answer: Mapping[str, object], now_ns: int) -> Document:
@@ -193,20 +194,26 @@ def credential_document(
     }
 
 
-def parse_credential(value: object) -> Credential:
-    """A document of the cache as a credential.  Raises: CredentialInvalid."""
-    document = _object(value)
-    credential = _object(document.get("credential"))
-    client = _object(document.get("client"))
-    provider_url = _text(document, "provider_url")
+def parse_credential(value: object, provider_url: str | None = None) -> Credential:
+    """A document of the cache as a credential, of this provider where it names none.
+
+    Raises: CredentialInvalid, which names the member.
+    """
+    document = _object(value, "the document")
+    credential = _object(document.get("credential"), "`credential`")
+    client = _object(document.get("client") or {}, "`client`")
+    client_id = _optional(client, "client_id", "client.") or ""
+    refresh_token = _optional(credential, "refresh_token")
+    if provider_url is None or document.get("provider_url") is not None:
+        provider_url = _text(document, "provider_url", "")
     issuer = document.get("issuer") or document.get("authorization_server")
     return Credential(
         document=document,
         provider_url=provider_url,
         issuer=issuer if isinstance(issuer, str) else provider_url,
-        client_id=_text(client, "client_id"),
+        client_id=client_id,
         access_token=_text(credential, "access_token"),
-        refresh_token=_optional(credential, "refresh_token"),
+        refresh_token=refresh_token if client_id else None,
         expires_at_ns=_instant(credential),
         token_kind=_kind(credential) or _kind(document),
         resource=_optional(credential, "resource"),
@@ -272,25 +279,25 @@ def _instant(credential: Mapping[str, object]) -> int | None:
         return None
     instant = instant_ns(text)
     if instant is None:
-        raise _invalid("expires_at")
+        raise _invalid("`credential.expires_at`")
     return instant
 
 
-def _object(value: object) -> Document:
+def _object(value: object, name: str) -> Document:
     if not is_object(value):
-        raise _invalid("a JSON object")
+        raise _invalid(f"{name}, which must be an object,")
     return value
 
 
-def _text(members: Mapping[str, object], name: str) -> str:
+def _text(members: Mapping[str, object], name: str, place: str = "credential.") -> str:
     value = members.get(name)
     if not isinstance(value, str) or not value:
-        raise _invalid(name)
+        raise _invalid(f"`{place}{name}`")
     return value
 
 
-def _optional(members: Mapping[str, object], name: str) -> str | None:
-    return None if members.get(name) is None else _text(members, name)
+def _optional(members: Mapping[str, object], name: str, place: str = "credential.") -> str | None:
+    return None if members.get(name) is None else _text(members, name, place)
 
 
 def _invalid(what: str) -> CredentialInvalid:

@@ -143,6 +143,32 @@ async def test_an_answer_without_a_window_is_not_made_up() -> None:
         assert error["next_call"] == {"tool": "read_record_field", "arguments": m8}
 
 
+@pytest.mark.parametrize(
+    ("asked", "most"),
+    [
+        ({"limit_chars": 7}, 7),
+        ({"q": "Paragraph", "before_chars": 2, "after_chars": 3}, 14),
+        ({}, 4_096),
+    ],
+)
+async def test_a_window_is_never_longer_than_asked_for(asked: dict[str, Any], most: int) -> None:
+    rs = world()
+    window = {"text": "w" * 9_000, "start_chars": 0, "limit_chars": 9_000}
+    rs.script = always(Answer(200, {"field": {"size_chars": 20_000}, "window": window}))
+    shown = (await ask(rs, "read_record_field", {**m8, **asked})).structured["window"]
+    assert shown["limit_chars"] == len(shown["text"]) == most
+    assert shown["next_cursor"]
+
+
+async def test_the_last_window_says_that_the_field_ends() -> None:
+    rs = world()
+    last = await ask(rs, "read_record_field", {**m8, "offset_chars": len(long_body) - 9})
+    assert last.structured["window"]["complete"] is False
+    assert last.text.split("\n")[1] == "end of field"
+    for asked in ({"offset_chars": 0, "limit_chars": 9}, {"limit_chars": 16_384}):
+        assert "end of field" not in (await ask(rs, "read_record_field", {**m8, **asked})).text
+
+
 def always(answer: Answer) -> Any:
     def script(request: Request) -> Answer:
         return answer

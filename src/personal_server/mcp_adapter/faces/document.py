@@ -72,9 +72,7 @@ class Document:
 
     @property
     def wrapper(self) -> Json:
-        """Members beside the payload that may name or date the record."""
-        if not self.fields:
-            return self.body
+        """Members beside the payload that say where it comes from; its title is its own."""
         return {name: value for name, value in self.body.items() if name in WRAPPER_NAMES}
 
     @property

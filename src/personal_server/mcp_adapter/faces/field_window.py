@@ -30,6 +30,7 @@ SELECTOR_NAMES = ("offset_chars", "q", "before_chars", "after_chars")
 """Arguments that choose a window, as a cursor does."""
 UNTRUSTED = ("/window/text", "/window/match/q")
 ENVELOPE_CHARS = 2_000
+END_OF_FIELD = "end of field"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +48,13 @@ class WindowRequest:
 
     @property
     def limit_chars(self) -> int:
-        """The length, within what a window may have."""
+        """The length, within what a window may have; around a match, as far as was asked."""
+        around = [self.arguments.get(name) for name in ("before_chars", "after_chars")]
         given = self.arguments.get("limit_chars")
         if given is None and self.cursor is not None:
             return self.cursor.limit_chars
+        if given is None and around != [None, None]:
+            given = len(self.arguments["q"]) + sum(chars or 0 for chars in around)
         return min(int(given), LARGEST_LIMIT_CHARS) if given is not None else contract.WINDOW
 
     @property
@@ -117,7 +121,7 @@ def _window(body: Json, request: WindowRequest) -> _ShownWindow:
     window, field = as_object(body.get("window")), as_object(body.get("field"))
     received: str = window["text"]
     start = as_count(window.get("start_chars"))
-    limit = min(as_count(window.get("limit_chars")) or request.limit_chars, LARGEST_LIMIT_CHARS)
+    limit = min(as_count(window.get("limit_chars")) or request.limit_chars, request.limit_chars)
     size = as_count(field.get("size_chars"))
     kept = _fitting(received[:limit])
     begin = max(0, request.offset_chars if start is None else start)
@@ -216,6 +220,8 @@ def _text(call: ToolCall, structured: Json, shown: _ShownWindow) -> str:
         head["removed_chars"] = len(shown.text) - len(visible)
     calls = [_walk_line(head, "next"), _walk_line(head, "previous")]
     lines = [line for line in calls if line]
+    if not shown.follows and not shown.complete:
+        lines.insert(0, END_OF_FIELD)
     return text.joined(
         [clean_json(head)], lines, text.fenced([text.set_apart(visible)], call.nonce)
     )

@@ -54,6 +54,13 @@ QUESTIONS = (
         "claude", "When do I sow beans?", "search", {"query": "frost"}, ("Garden", "After the last")
     ),
     Question(
+        "claude",
+        "What did the assistant make for my garden?",
+        "query_records",
+        {"stream": "artifacts", "filter": {"command": "create"}},
+        ("Sowing calendar", "May: beans"),
+    ),
+    Question(
         "slack",
         "What did Ada write in #general?",
         "query_records",

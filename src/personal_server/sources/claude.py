@@ -64,7 +64,7 @@ _KINDS = (
     re.compile(rb"^\s*\[?\s*\{.*\"prompt_template\"\s*:", re.DOTALL),
     re.compile(rb"^\s*\[?\s*\{.*\"memory_files\"\s*:\s*\[\s*\{\s*\"path\"", re.DOTALL),
     re.compile(
-        rb"^\s*\[?\s*\{.*\"messages\"\s*:\s*\[.*\"(?:contentBlocks|authorAccountUuid)\"\s*:",
+        rb"^\s*\[?\s*\{(?=.*\"messages\"\s*:\s*\[)(?=.*\"(?:contentBlocks|authorAccountUuid)\"\s*:)",
         re.DOTALL,
     ),
 )

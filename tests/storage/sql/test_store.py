@@ -18,7 +18,7 @@ from personal_server.domain.criteria import Term
 from personal_server.domain.search_words import tokens
 from personal_server.enforcement.plans import SearchPlan
 from personal_server.storage.ports import RecordStore
-from personal_server.storage.sql import aggregates, changes, figures, pages, writes
+from personal_server.storage.sql import changes, figures, pages, segments, writes
 from tests.oracle.memory import MemoryStore
 from tests.storage.conftest import sqlite_store
 from tests.storage.plans_at_random import (
@@ -113,7 +113,7 @@ def compare_at_random(random: Random) -> None:
 def test_the_ways_of_large_archives_give_the_same_answers(seed: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pages, "FEW", 2)
-        patch.setattr(aggregates, "CROWDED", -1)
+        patch.setattr(segments, "CROWDED", -1)
         patch.setattr(changes, "WALKED_AT_ONCE", 2)
         patch.setattr(figures, "WALKED_AT_ONCE", 2)
         patch.setattr(writes, "FLUSHED_AT", 2)

@@ -1,16 +1,14 @@
 """Aggregates: figures per group and source in SQL, merged and ordered here.
 
 Rule: everything is exact.  A sum in SQL is a sum of integers: doubles that are whole
-ten-thousandths below 10^8 are summed as such, all others are added as decimals here.  No line needs
-a call-back: time buckets that hold many lines are ranges of the index, others are integer
-arithmetic within stretches of constant UTC offset.
+ten-thousandths below 10^8 are summed as such, all others are added as decimals here.
 Source: docs/contract/resource-server.md 10.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -18,13 +16,10 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from personal_server.domain.criteria import Granularity, Grouping, Metric
+from personal_server.domain.criteria import Grouping, Metric
 from personal_server.domain.values import (
-    COMPARED_CODE_POINTS,
-    DAY_NANOSECONDS,
     Comparable,
     ValueKind,
-    bound,
     exact_number,
     exact_sum,
     render_number,
@@ -32,17 +27,23 @@ from personal_server.domain.values import (
 )
 from personal_server.enforcement.plans import AggregatePlan
 from personal_server.enforcement.rows import Aggregation, Group
-from personal_server.storage.calendar import Calendar
 from personal_server.storage.meaning import (
     GroupTally,
     arrange,
     newest,
-    step_start,
     step_width,
 )
 from personal_server.storage.sql.compiler import Where
 from personal_server.storage.sql.figures import count_place, extreme, lines_with, plain_point
 from personal_server.storage.sql.layout import Column
+from personal_server.storage.sql.segments import (
+    Key,
+    Segment,
+    Side,
+    field_value,
+    segments,
+    value_of,
+)
 from personal_server.storage.sql.source_tables import Reader, ScopedSource
 
 # Measures: counts, exact sums, extremes, distinct values -----------------------------------------
@@ -149,202 +150,6 @@ def _scaled(name: str) -> str:
 
 def _is_scaled(name: str) -> str:
     return f"abs({name}) < 1e8 AND {_scaled(name)} / {_SCALE}.0 = {name}"
-
-
-# Segments: how the lines of a source fall into groups --------------------------------------------
-Key = tuple[Any, ...]
-FAR_SLACK_NS = 50_000.0
-# From so many lines per bucket on, a range of the index per bucket is the shorter way.
-CROWDED = 30
-_USUAL_DAYS = {
-    Granularity.DAY: 1,
-    Granularity.WEEK: 7,
-    Granularity.MONTH: 30,
-    Granularity.QUARTER: 91,
-    Granularity.YEAR: 365,
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Side:
-    """One of the sides of a group: `point_of` turns what `sql` finds into its point."""
-
-    sql: str
-    point_of: Callable[[Any], Any] = lambda found: found
-
-
-@dataclass(frozen=True, slots=True)
-class Segment:
-    """Lines of one source, and how they fall into groups; without sides all are one group."""
-
-    place: ScopedSource
-    where: Where
-    sides: tuple[Side, ...] = ()
-
-    def key_of(self, found: Sequence[Any]) -> Key:
-        """The points of a line, which begins with what the sides find."""
-        return tuple([side.point_of(each) for side, each in zip(self.sides, found, strict=False)])
-
-    def columns(self, *more: str) -> str:
-        """What the sides find, and more."""
-        return ", ".join((*(side.sql for side in self.sides), *more))
-
-    @property
-    def by_group(self) -> str:
-        """The end of a statement that gives one line for each group."""
-        numbers = ", ".join(str(number + 1) for number in range(len(self.sides)))
-        return f" GROUP BY {numbers}" if numbers else ""
-
-
-def value_of(reader: Reader, place: ScopedSource, column: Column) -> str:
-    """The value of a column as it is equal: long strings are looked up whole."""
-    name = f"r.{column.name}"
-    if column.kind is not ValueKind.STRING:
-        return name
-    long = Where((f"length({name}) >= {COMPARED_CODE_POINTS}",))
-    has_long = reader.value(place.compiler.select("1", long, " LIMIT 1"))
-    return place.compiler.whole_string(column) if has_long else name
-
-
-def field_value(reader: Reader, place: ScopedSource, name: str, kind: ValueKind) -> str:
-    """The value of a field, from its column or else from the JSON text."""
-    column = place.compiler.layout.column(name, kind)
-    if column is not None:
-        return value_of(reader, place, column)
-    return place.compiler.in_text(name, kind)
-
-
-def segments(
-    reader: Reader, place: ScopedSource, where: Where, count: int, groupings: Sequence[Grouping]
-) -> Iterator[Segment]:
-    """All matching lines of a source, each in one segment.
-
-    `count` says how many they are, where ranges of an index are worth thinking of.
-    """
-    sides = [_plain_side(reader, place, grouping) for grouping in groupings]
-    timed = next((n for n, each in enumerate(groupings) if each.granularity is not None), None)
-    if timed is None:
-        yield Segment(place, where, tuple(sides))
-        return
-    for side, part in _timed_parts(reader, place, where, count, groupings[timed]):
-        yield Segment(place, part, (*sides[:timed], side, *sides[timed + 1 :]))
-
-
-def _plain_side(reader: Reader, place: ScopedSource, grouping: Grouping) -> Side:
-    """By connection, by value, or by steps of a number."""
-    if grouping.field is None:
-        return Side("NULL", _constant(place.source.connection_id))
-    if grouping.granularity is not None:
-        return Side("NULL")
-    value = field_value(reader, place, grouping.field, grouping.kind)
-    if grouping.bin_width is None:
-        return Side(value)
-    width = Fraction(grouping.bin_width)
-    return Side(value, lambda found: step_start(found, width))
-
-
-def _timed_parts(
-    reader: Reader, place: ScopedSource, where: Where, count: int, grouping: Grouping
-) -> Iterator[tuple[Side, Where]]:
-    column = place.compiler.layout.column(grouping.field, grouping.kind)
-    if column is None or grouping.granularity is None:
-        yield Side("NULL"), where
-        return
-    calendar = Calendar(grouping.time_zone, grouping.granularity)
-    timed = _Timed(reader, place, column, where, calendar)
-    yield Side("NULL"), where & Where((f"{timed.name} IS NULL",))
-    yield from timed.parts(count, _USUAL_DAYS.get(grouping.granularity))
-
-
-class _Timed:
-    """Lines of a source by the time buckets of a column."""
-
-    def __init__(
-        self, reader: Reader, place: ScopedSource, column: Column, where: Where, calendar: Calendar
-    ) -> None:
-        self._reader = reader
-        self._place = place
-        self._column = column
-        self._where = where
-        self._calendar = calendar
-        self._dialect = reader.session.dialect
-        self.name = f"r.{column.name}"
-
-    def parts(self, count: int, bucket_days: int | None) -> Iterator[tuple[Side, Where]]:
-        """By ranges of crowded buckets, or by arithmetic."""
-        low = self._extreme(self._where)
-        if low is None:
-            return
-        is_day = self._column.kind is ValueKind.DATE
-        if bucket_days is not None:
-            high = int(self._extreme(self._where, highest=True))
-            days = (high - int(low)) // (1 if is_day else DAY_NANOSECONDS)
-            if count > CROWDED * (days // bucket_days + 1):
-                yield from self._ranges(low)
-                return
-        if is_day:
-            present = self._where & Where((f"{self.name} IS NOT NULL",))
-            yield Side(self.name, self._of_day), present
-        else:
-            yield from self._periods(low)
-
-    def _of_day(self, day: int) -> int:
-        return self._calendar.key(day, ValueKind.DATE)
-
-    def _ranges(self, low: Any) -> Iterator[tuple[Side, Where]]:
-        """One bucket after the other; empty ones are passed over."""
-        calendar, is_day = self._calendar, self._column.kind is ValueKind.DATE
-        while low is not None:
-            day = low if is_day else calendar.local_day(int(low))
-            start = calendar.day_start(day)
-            since = calendar.first_day(day) if is_day else start
-            until = calendar.next_day(day) if is_day else calendar.day_end(day)
-            yield Side("NULL", _constant(start)), self._between(since, until)
-            low = self._extreme(self._from(until))
-
-    def _periods(self, low: Any) -> Iterator[tuple[Side, Where]]:
-        """Stretches of constant offset, their lines by the number of their local unit."""
-        while low is not None:
-            since, until = self._calendar.period(int(low))
-            yield self._period(int(low), since), self._between(since, until)
-            low = self._extreme(self._from(until))
-
-    def _period(self, inside_ns: int, since: int) -> Side:
-        """`inside_ns` is the first instant of the stretch, so that no number is negative."""
-        calendar = self._calendar
-        unit, offset = calendar.unit_ns, calendar.offset_ns(inside_ns)
-        base_unit = (inside_ns + offset) // unit
-        base = base_unit * unit - offset
-
-        def start(found: int) -> int:
-            if not calendar.is_fine:
-                return calendar.day_start(base_unit + found)
-            begun = base + found * unit
-            return begun if begun >= since else calendar.fine_start(base_unit + found, since)
-
-        # instants beyond 64 bits are doubles, true to some microseconds: they are not cut short
-        slack = "" if -(2**63) <= inside_ns < 2**63 else f" + {FAR_SLACK_NS}"
-        divided = f"CAST(({self.name} - {bound(base)}{slack}) / {bound(unit)} AS INTEGER)"
-        if calendar.turns is not None:
-            return Side(f"{divided} % {calendar.turns}", lambda n: calendar.turn(base_unit + n))
-        return Side(divided, start)
-
-    def _between(self, since: int, until: int) -> Where:
-        bounds = (f"{self.name} >= ?", f"{self.name} < ?")
-        return self._where.yielding(self._dialect, self.name) & Where(
-            bounds, (bound(since), bound(until))
-        )
-
-    def _from(self, since: int) -> Where:
-        first = Where((f"{self.name} >= ?",), (bound(since),))
-        return self._where.yielding(self._dialect, self.name, ">") & first
-
-    def _extreme(self, where: Where, *, highest: bool = False) -> Any:
-        return extreme(self._reader, self._place, self._column, where, highest=highest)
-
-
-def _constant(point: Any) -> Callable[[Any], Any]:
-    return lambda _: point
 
 
 def aggregate(reader: Reader, plan: AggregatePlan) -> Aggregation:

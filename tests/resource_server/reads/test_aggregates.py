@@ -4,6 +4,7 @@ from typing import Any
 import pytest
 
 from personal_server.domain.authority import ReadableSource, ReadAuthority
+from personal_server.domain.values import ValueKind
 from tests.resource_server.door import Door
 from tests.resource_server.journal import (
     BANK,
@@ -191,6 +192,34 @@ def test_a_package_may_ask_across_its_connections(door: Door) -> None:
     assert nobody.code == "unknown_field"
 
 
+def test_connections_that_declare_a_field_otherwise_are_left_out(door: Door) -> None:
+    authority = package(
+        grant(stream_grant()),
+        grant(stream_grant(instance_ids=(BANK,)), grant_id="grt_2", key="banking"),
+    )
+    query = "metric=count&group_by=word_count&across=connections"
+    assert sum(group["count"] for group in groups(door, query, authority)) == 6
+    counted = with_property(authority, LETTERS, "word_count", kind=ValueKind.STRING)
+    reply = door.get(f"{PLACE}?{query}", counted)
+    assert sum(group["count"] for group in reply.body["groups"]) == 4
+    assert [w["detail"]["reason"] for w in reply.body["meta"]["warnings"]] == ["declared_otherwise"]
+
+
+def with_property(
+    authority: ReadAuthority, connection_id: str, name: str, **changed: Any
+) -> ReadAuthority:
+    """As if the source of a connection declared a property otherwise."""
+
+    def other(source: ReadableSource) -> ReadableSource:
+        if source.connection_id != connection_id:
+            return source
+        properties = dict(source.declared.properties)
+        properties[name] = replace(properties[name], **changed)
+        return replace(source, declared=replace(source.declared, properties=properties))
+
+    return replace(authority, sources=tuple(other(source) for source in authority.sources))
+
+
 def test_an_id_is_labelled_where_the_name_is_granted(door: Door) -> None:
     shown = groups(door, "metric=count&group_by=volume_id", labelled(client()))
     assert shown == [{"key": None, "count": 3}, {"key": "v1", "label": "Rain", "count": 2}]
@@ -200,16 +229,10 @@ def test_an_id_is_labelled_where_the_name_is_granted(door: Door) -> None:
 
 def labelled(authority: ReadAuthority) -> ReadAuthority:
     """As if the declaration said that the title of an entry is how people see its volume."""
-
-    def named(source: ReadableSource) -> ReadableSource:
-        properties = dict(source.declared.properties)
-        volume = properties["volume_id"]
-        properties["volume_id"] = replace(
-            volume, schema={**volume.schema, "x_pdpp_label_field": "title"}
-        )
-        return replace(source, declared=replace(source.declared, properties=properties))
-
-    return replace(authority, sources=tuple(named(source) for source in authority.sources))
+    schema = {"type": "string", "x_pdpp_label_field": "title"}
+    for connection_id in (DIARY, LETTERS):
+        authority = with_property(authority, connection_id, "volume_id", schema=schema)
+    return authority
 
 
 def test_a_single_source_is_named(door: Door) -> None:

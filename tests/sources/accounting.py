@@ -112,7 +112,8 @@ def _of_json(text: str) -> int:
     held: list[Any] = [each for holder in (outer, *inner) for each in holder.values()]
     lists = [cast("list[Any]", each) for each in held if isinstance(each, list)]
     listed = sum(len(each) for each in lists if any(isinstance(o, dict) for o in each))
-    is_beside = any(not isinstance(each, dict | list) for each in held)
+    scalars = [each for each in held if not isinstance(each, dict | list)]
+    is_beside = bool(set(map(str, scalars)) - {"FeatureCollection"})
     return listed + is_beside if listed else 1  # what stands beside the lists is one
 
 

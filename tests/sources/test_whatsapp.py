@@ -108,6 +108,14 @@ def test_a_group_joined_by_link_begins_with_notices_only(tmp_path: Path, notice:
     assert records_of(read_path(tmp_path), "messages")[-1]["text"] == "hi"
 
 
+def test_what_stands_before_the_first_message_is_named(tmp_path: Path) -> None:
+    message = "13/01/2024, 21:05 - Ada: hi\n"
+    (tmp_path / "WhatsApp Chat with A.txt").write_text(f"Saved by hand\n{message}{message}")
+    items = read_path(tmp_path)
+    assert len(records_of(items, "messages")) == 2
+    assert skips_of(items) == ["bad_record"]
+
+
 def test_a_diary_of_dated_lines_is_no_chat(tmp_path: Path) -> None:
     (tmp_path / "log.txt").write_text("13/01/2024, 21:05 - started\n13/01/2024, 21:06 - ended\n")
     with pytest.raises(ExportNotRecognized):

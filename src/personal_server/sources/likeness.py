@@ -100,7 +100,7 @@ LIKENESSES = (
     ),
     Likeness(
         _at_start(b"<!doctype html", b"<!DOCTYPE html", b"<!DOCTYPE HTML", b"<html", b"<HTML"),
-        "It is a web page, and none of those in which Google exports activity or browsers"
+        "It is a web page, and none of those in which Google exports activity or browsers their"
         " bookmarks.",
         next_step="Ask the platform for JSON in place of HTML: `pdpp sources` says how.",
     ),

@@ -289,7 +289,11 @@ class _WhatsAppChat:
         facts = self._survey()
         began = False
         same = _Repeats(facts.again)
-        for entry in read_entries(self._member):
+        for number, entry in enumerate(read_entries(self._member)):
+            begins_at = min(entry.offset, _HEAD_BYTES)
+            if number == 0 and begins_at and self._member.head(begins_at).strip():
+                reason = "what stands before the first message is not read"
+                yield Skipped(self._member.where(0), "bad_record", reason, self._member.offset)
             build = partial(self._records, entry, facts.calendar, same.number(entry))
             where, position = self._member.where(entry.offset), self._member.offset + entry.offset
             for item in one_record(where, position, build):

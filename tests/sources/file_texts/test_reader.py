@@ -62,8 +62,15 @@ def test_a_wrong_name_and_a_wrong_kind_do_not_matter(name: str) -> None:
         assert read_text(content, kind, misnamed) == FileText(TextState.READ, said)
 
 
+def test_the_report_of_a_mail_that_could_not_be_delivered_is_text() -> None:
+    found = read_text(b"Status: 5.1.1\n", "message/delivery-status", None)
+    assert found == FileText(TextState.READ, "Status: 5.1.1")
+
+
 NOTHING = {
     "nothing in it": (b"", "text/plain", "a.txt", TextState.EMPTY),
+    "nothing in a document": (b"", "application/msword", "a.doc", TextState.EMPTY),
+    "a PDF that is none": (b"Content-Type: x", "application/pdf", "a.pdf", TextState.DAMAGED),
     "blanks only": (b" \n\t\n ", "text/plain", "a.txt", TextState.EMPTY),
     "a scan": (documents.pdf(""), "application/pdf", "scan.pdf", TextState.EMPTY),
     "a picture": (b"\x89PNG\r\n\x1a\n\0\0", "image/png", "a.png", TextState.OTHER_KIND),

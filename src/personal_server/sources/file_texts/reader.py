@@ -22,7 +22,7 @@ _CALENDAR = re.compile(rb"\s*BEGIN:VCALENDAR\b", re.IGNORECASE)
 _CHARSET = re.compile(rb"""<meta[^>]{0,200}charset\s*=\s*["']?([\w-]{1,40})""", re.IGNORECASE)
 _SCRIPT = re.compile(r"<script\b[^<>]*>", re.IGNORECASE)
 _WRITTEN = re.compile(
-    r"text/.+|application/(json|xml|x-yaml|yaml|toml|javascript|x-sh|sql|.*\+json)"
+    r"(?:text|message)/.+|application/(json|xml|x-yaml|yaml|toml|javascript|x-sh|sql|.*\+json)"
 )
 _MAIL = frozenset({"message/rfc822", "message/global"})
 _PAGES = frozenset({"text/html", "application/xhtml+xml"})
@@ -61,6 +61,8 @@ def _read(
 ) -> None:
     """Lay the text to the draft. Raises: NoText, EnoughRead."""
     draft.goes_on()
+    if not content:
+        return
     kind = (mime_type or UNKNOWN_KIND).partition(";")[0].strip().lower()
     named = kind_of(filename)
     if kind in (UNKNOWN_KIND, "text/plain", "application/x-unknown") and named:
@@ -103,7 +105,8 @@ def _written(content: bytes, kind: str) -> str:
     if _WRITTEN.fullmatch(kind):
         return decoded(content)
     if kind != UNKNOWN_KIND:
-        raise NoText(TextState.OTHER_KIND)
+        is_broken = kind == "application/pdf"  # it would have been known by how it begins
+        raise NoText(TextState.DAMAGED if is_broken else TextState.OTHER_KIND)
     try:
         return printable(content.decode())
     except UnicodeDecodeError:

@@ -29,7 +29,7 @@ from tests.sources.test_contract import every_source, modest, specimen
 # Lines that say where an entry begins and ends: without them nobody can tell entries apart.
 FRAMING = re.compile(
     rb"^(?:BEGIN|END|From |[A-Z]+HEADER)[^\n]*|<[^>]*>"
-    rb'|\]\s*,\s*"[^"]*"\s*:|\]\s*\}\s*,\s*\{[^{}\[\]]*"messages"\s*:',
+    rb'|\]\s*,\s*"[^"]*"\s*:(?:\s*\{\s*"[^"]*"\s*:(?=\s*\[))?|\]\s*\}\s*,\s*\{[^{}\[\]]*"messages"\s*:',
     re.MULTILINE,
 )
 

@@ -29,6 +29,7 @@ from personal_server.domain.envelope import (
     render_unavailable,
 )
 from personal_server.domain.grant import ACTIVE, Grant, MemberGrant, Resolved, StreamGrant
+from personal_server.enforcement.fields import granted_here
 from personal_server.enforcement.own_names import granted_part
 from personal_server.enforcement.queries import Selectors
 from personal_server.errors import (
@@ -459,12 +460,20 @@ def _no_such_stream(
     if authority.kind is TokenKind.OWNER:
         return NotFound("No connection here has that stream.")
     if stream not in authority.granted_streams:
-        return GrantStreamNotAllowed("The stream is not part of this grant.", param="stream")
+        return stream_not_granted(authority, stream, "stream")
     entries = [e for e in authority.unavailable if _could_hold(e, selectors, stream)]
     return ConnectionNotFound(
         "The stream is granted, but no readable connection holds it here.",
         param="connection_id",
         **(render_unavailable(entries) if entries else {}),
+    )
+
+
+def stream_not_granted(authority: ReadAuthority, name: str, param: str) -> GrantStreamNotAllowed:
+    """The one refusal of a stream outside the grant, whether it exists or not."""
+    names = sorted({source.stream for source in authority.sources})
+    return GrantStreamNotAllowed(
+        "The stream is not part of this grant.", param=param, **granted_here(name, names)
     )
 
 

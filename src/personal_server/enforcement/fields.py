@@ -34,6 +34,7 @@ from personal_server.errors import (
 )
 
 MAX_SUGGESTIONS = 5
+MAX_GRANTED = 12
 
 Sources = tuple[ReadableSource, ...]
 
@@ -49,10 +50,14 @@ def require_field(sources: Sources, name: str, param: str) -> Property:
         raise UnknownField(
             f"'{sources[0].stream}' declares no field '{name}'.",
             param=param,
-            suggestions=near(name, granted_names(sources)),
+            **granted_here(name, granted_names(sources)),
         )
     if not all(name in source.fields for source in sources):
-        raise FieldNotGranted(f"Field '{name}' is not part of this grant.", param=param)
+        raise FieldNotGranted(
+            f"Field '{name}' is not part of this grant.",
+            param=param,
+            **granted_here(name, granted_names(sources)),
+        )
     return declared
 
 
@@ -64,6 +69,12 @@ def granted_names(sources: Sources) -> tuple[str, ...]:
 def near(name: str, names: Iterable[str]) -> list[str] | None:
     """At most five near names, or `None`."""
     return get_close_matches(name, list(names), n=MAX_SUGGESTIONS) or None
+
+
+def granted_here(name: str, names: Iterable[str]) -> dict[str, list[str] | None]:
+    """What an error about a name says of those that are granted, and of near ones among them."""
+    granted = list(names)
+    return {"allowed_values": granted[:MAX_GRANTED], "suggestions": near(name, granted)}
 
 
 def check_cut(cut: FieldSelection) -> None:

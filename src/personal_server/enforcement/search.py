@@ -14,13 +14,13 @@ from typing import NamedTuple
 from personal_server.domain.authority import ReadableSource, ReadAuthority, TokenKind
 from personal_server.domain.criteria import Condition, Term
 from personal_server.domain.envelope import Warning, skipped
+from personal_server.enforcement.authority import stream_not_granted
 from personal_server.enforcement.fields import conditions_on
 from personal_server.enforcement.queries import ALWAYS, SearchQuery
 from personal_server.enforcement.rows import Candidate
 from personal_server.enforcement.timeline import conditions_in, time_field, without_time
 from personal_server.errors import (
     FieldNotGranted,
-    GrantStreamNotAllowed,
     InvalidFilter,
     InvalidRequest,
     NotFound,
@@ -92,7 +92,7 @@ def _require_stream(authority: ReadAuthority, name: str) -> None:
         return
     if authority.kind is TokenKind.OWNER:
         raise NotFound(f"No connection here has a stream '{name}'.", param="streams")
-    raise GrantStreamNotAllowed(f"Stream '{name}' is not part of this grant.", param="streams")
+    raise stream_not_granted(authority, name, "streams")
 
 
 def _filtered(

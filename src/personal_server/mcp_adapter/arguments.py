@@ -45,13 +45,56 @@ def parse_arguments(
         arguments = _checked(published, given)
     except ToolError as error:
         param = error.error.get("param")
-        rest = legal_call(tool, without(given, str(param)), check_shape) if param in given else None
+        repairs: list[Arguments] = []
+        if isinstance(param, str) and param in given:
+            repairs = [*_mended(published, given, param), without(given, param)]
+        calls = (legal_call(tool, repair, check_shape) for repair in repairs)
+        rest = next(filter(None, calls), None)
         raise error.with_next(rest or _schema_call(given, param)) from None
     try:
         return arguments, check_shape(arguments)
     except ToolError as error:
         calls = (legal_call(tool, repair, check_shape) for repair in error.repairs)
         raise error.with_next(next(filter(None, calls), None)) from None
+
+
+RENAMED = {
+    "stream": "streams",
+    "streams": "stream",
+    "order_by": "sort",
+    "connector_instance_id": "connection_id",
+    "filters": "filter",
+}
+"""Names that other interfaces have for an argument of ours."""
+PLAIN_LIKENESS = 0.75
+
+
+def _mended(tool: ToolContract, given: Arguments, param: str) -> list[Arguments]:
+    """The same call with only the wrong argument as it was plainly meant."""
+    name = param
+    if param not in tool.properties:
+        near = get_close_matches(param, list(tool.properties), n=1, cutoff=PLAIN_LIKENESS)
+        name = RENAMED.get(param, near[0] if near else param)
+        if name not in tool.properties or name in given:
+            return []
+    value = _meant(as_object(tool.properties[name]), given[param])
+    if name == "sort" and isinstance(value, str):
+        value = re.sub(r"(?i)^(\S+) desc$", r"-\1", re.sub(r"(?i) asc$", "", value))
+    return [{**without(given, param), name: value}]
+
+
+def _meant(rule: Json, value: Any) -> Any:
+    """A value in the type that is asked for, where it is plain; a number within its bound."""
+    kind = rule.get("type")
+    if kind == "array" and isinstance(value, str):
+        return [value]
+    if kind == "string" and is_list(value) and len(value) == 1:
+        return value[0]
+    if kind == "integer" and isinstance(value, str) and re.fullmatch("[0-9]{1,9}", value):
+        value = int(value)
+    if kind == "integer" and isinstance(value, int) and "maximum" in rule:
+        return min(value, int(rule["maximum"]))
+    return value
 
 
 def legal_call(

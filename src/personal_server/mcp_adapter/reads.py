@@ -27,6 +27,9 @@ from personal_server.rs_client.port import (
 
 SCHEMA_PATH = ("v1", "schema")
 NEVER_RETRIED = frozenset({"field_not_granted", "grant_stream_not_allowed", "insufficient_scope"})
+NO_STREAM = "grant_stream_not_allowed"
+GRANTED_NAMES = frozenset({NO_STREAM, "field_not_granted", "unknown_field"})
+"""Refusals of a name, which tell what is granted instead."""
 ENDED_CODES = frozenset({"grant_revoked", "grant_expired", "grant_invalid"})
 PAUSED_CODE = "grant_paused"
 PAUSED_ACCESS = "Tell the person; there is nothing to approve and nothing to repeat now."
@@ -114,7 +117,7 @@ def refusal(call: ToolCall, response: RsResponse, arguments: Arguments) -> ToolE
     if code.startswith("ambiguous_"):
         members["discovery_hint"] = "Call `schema` to list every stream with its connections."
     message: str = error["message"]
-    advice = _advice(call, code, response.status)
+    advice = _advice(call, error, response.status)
     if advice:
         message += f" {advice}" if message.endswith((".", "!", "?")) else f". {advice}"
     expected = expectation(error)
@@ -124,9 +127,10 @@ def refusal(call: ToolCall, response: RsResponse, arguments: Arguments) -> ToolE
     return ToolError(code, message, members=members, next_call=following)
 
 
-def _advice(call: ToolCall, code: str, status: int) -> str:
+def _advice(call: ToolCall, error: Json, status: int) -> str:
+    code = str(error["code"])
     if code in NEVER_RETRIED:
-        return MORE_ACCESS
+        return "" if as_list(error.get("suggestions")) else MORE_ACCESS
     if code == PAUSED_CODE:
         return PAUSED_ACCESS
     if code in ENDED_CODES or code == "connection_not_found":
@@ -136,7 +140,9 @@ def _advice(call: ToolCall, code: str, status: int) -> str:
 
 def expectation(error: Json) -> str | None:
     """What would have been legal, when the server says it."""
-    for name, words in (("allowed_values", "one of"), ("suggestions", "perhaps")):
+    granted = error.get("code") in GRANTED_NAMES
+    legal = "granted here:" if granted else "one of"
+    for name, words in (("allowed_values", legal), ("suggestions", "perhaps")):
         values = [label(str(value)) for value in as_list(error.get(name))]
         if values:
             more = " ..." if len(values) > NAMED_VALUES else ""
@@ -147,6 +153,8 @@ def expectation(error: Json) -> str | None:
 def next_call(tool: str, error: Json, status: int, arguments: Arguments) -> NextCall | None:
     """The call that heals a refusal, if there is one."""
     code = str(error["code"])
+    if code in GRANTED_NAMES and as_list(error.get("allowed_values")):
+        return NextCall("schema", {} if code == NO_STREAM else _described_stream(arguments))
     if code in NEVER_RETRIED or code in ENDED_CODES or code == PAUSED_CODE:
         return None
     recovery = error.get("recovery")

@@ -40,8 +40,33 @@ def test_limits_are_refused_and_not_clamped() -> None:
     for wrong in (0, -1, 101):
         error = refusal(query, {"stream": "s", "limit": wrong})
         assert error["expected"] == "an integer from 1 to 100"
-        assert error["next_call"] == {"tool": "query_records", "arguments": {"stream": "s"}}
+        mended = {"stream": "s", "limit": 100} if wrong > 100 else {"stream": "s"}
+        assert error["next_call"] == {"tool": "query_records", "arguments": mended}
     assert refusal(window, {"field_path": "b", "limit_chars": 16_385})["param"] == "limit_chars"
+
+
+@pytest.mark.parametrize(
+    ("tool", "given", "mended"),
+    [
+        (query, {"streams": ["s"], "limit": 5}, {"stream": "s", "limit": 5}),
+        (query, {"stream": ["s"], "limit": 5}, {"stream": "s", "limit": 5}),
+        (query, {"stream": "s", "fields": "id"}, {"stream": "s", "fields": ["id"]}),
+        (query, {"stream": "s", "order_by": "-at"}, {"stream": "s", "sort": "-at"}),
+        (query, {"stream": "s", "order_by": "at DESC"}, {"stream": "s", "sort": "-at"}),
+        (query, {"limit": "5", "view": "v"}, {"limit": 5, "view": "v"}),
+        (query, {"stream": "s", "filters": {"a": 1}}, {"stream": "s", "filter": {"a": 1}}),
+        (query, {"connector_instance_id": "c", "limit": 1}, {"connection_id": "c", "limit": 1}),
+        (search, {"query": "x", "stream": "s"}, {"query": "x", "streams": ["s"]}),
+        (search, {"query": "x", "limit": 500}, {"query": "x", "limit": 100}),
+        (search, {"query": "x", "streams": ["s"], "sort": "at"}, {"query": "x", "streams": ["s"]}),
+        ("aggregate", {"stream": "s", "metric": "count", "group_by": ["a"], "limit": 3},
+         {"stream": "s", "metric": "count", "group_by": "a", "limit": 3}),
+    ],
+)  # fmt: skip
+def test_the_ready_call_mends_the_wrong_argument_and_keeps_the_others(
+    tool: str, given: Any, mended: Any
+) -> None:
+    assert refusal(tool, given)["next_call"] == {"tool": tool, "arguments": mended}
 
 
 def test_the_nearest_legal_name_is_suggested() -> None:

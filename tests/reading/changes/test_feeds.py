@@ -108,7 +108,7 @@ def test_beside_a_cursor_only_the_value_the_feed_began_with_may_stand(door: Door
     ],
 )
 def test_a_feed_takes_no_order_and_no_figures(door: Door, name: str) -> None:
-    values = {"order": "asc", "count": "none", "window": "none", "expand_limit[attachments]": "1"}
+    values = {"order": "asc", "count": "exact", "window": "exact", "expand_limit[attachments]": "1"}
     reply = door.get(f"{FEED}beginning&{name}={values.get(name, 'title')}", client())
     assert (reply.status, reply.code) == (400, "invalid_request")
     assert reply.error["param"] == name.partition("[")[0]
@@ -250,3 +250,8 @@ def test_fields_cut_a_feed_without_ending_it(door: Door) -> None:
     )
     assert reply.data[0]["data"].keys() == {"id", "title"}
     assert following.data[0]["data"].keys() == {"id", "title", "created_at"}
+
+
+def test_a_default_that_is_sent_is_no_conflict(door: Door) -> None:
+    plain = door.get(f"{FEED}beginning", client())
+    assert door.get(f"{FEED}beginning&count=none&window=none&limit=25", client()).keys == plain.keys

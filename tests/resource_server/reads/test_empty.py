@@ -101,3 +101,26 @@ def test_a_value_that_nobody_has_offers_the_nearest_visible_ones(door: Door) -> 
     assert near(door, f"{LIST}?filter[volume_id]=null") == []
     refused = door.get(f"{LIST}?filter[volume_id]=winter", client(stream_grant(fields=NARROW)))
     assert refused.code == "field_not_granted"
+
+
+def test_a_stream_outside_the_grant_is_refused_alike_whether_it_exists_or_not(door: Door) -> None:
+    authority = client(stream_grant(), stream_grant("attachments"))
+    refusals = [
+        door.get(place, authority).error
+        for name in ("volumes", "nowhere")
+        for place in (f"/v1/streams/{name}/records", f"/v1/search?q=rain&streams={name}")
+    ]
+    for error in refusals:
+        assert error["code"] == "grant_stream_not_allowed"
+        assert error["message"] == refusals[0]["message"]
+        assert error["allowed_values"] == ["attachments", "entries"]
+        assert "suggestions" not in error
+    near_one = door.get("/v1/streams/entry/records", authority).error
+    assert near_one["suggestions"] == ["entries"]
+
+
+def test_a_field_outside_the_grant_tells_which_are_granted(door: Door) -> None:
+    limited = client(stream_grant(fields=NARROW))
+    for name in ("body", "nowhere"):
+        error = door.get(f"{LIST}?fields={name}", limited).error
+        assert error["allowed_values"] == list(NARROW)

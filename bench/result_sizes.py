@@ -49,6 +49,15 @@ class Faces:
     text: str
     structured: str
 
+    @property
+    def shown(self) -> str:
+        """How many records or hits it holds, where it is a page."""
+        said: Any = json.loads(self.structured)
+        if isinstance(said, list) or not isinstance(said.get("data"), dict):
+            return "-"
+        rows: Any = said["data"].get("data")
+        return "-" if rows is None else str(len(rows))
+
 
 def main() -> int:
     """Print the table as it stands in docs/performance.md."""
@@ -171,12 +180,11 @@ def tokens(texts: list[str]) -> list[int]:
 def _show(here: dict[str, Faces], there: dict[str, Faces] | None) -> None:
     sides = [side for side in (there, here) if side is not None]
     counted = [{face: _counts(side, face) for face in ("text", "structured")} for side in sides]
-    print(
-        "| result | text: characters | text: tokens | structured: characters | structured: tokens |"
-    )
-    print("|---|---:|---:|---:|---:|")
+    print("| result | shown | text: characters | tokens | structured: characters | tokens |")
+    print("|---|---:|---:|---:|---:|---:|")
     for name in here:
-        cells = [
+        cells = [" → ".join(side[name].shown for side in sides)]
+        cells += [
             " → ".join(f"{side[face][name][kind]:,}" for side in counted)
             for face in ("text", "structured")
             for kind in (0, 1)

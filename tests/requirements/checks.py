@@ -86,8 +86,8 @@ def check_budget(tool: str, outcome: Outcome, sizes: tuple[int, int]) -> None:
         "schema": (45_000, 45_000),
         "query_records": (12_000, 20_000),
         "aggregate": (12_000, 45_000),
-        "search": (12_000, 32_000),
-        "fetch": (45_000, 45_000),
+        "search": (12_000, 20_000),
+        "fetch": (20_000, 20_000),
         "read_record_field": (45_000, 45_000),
     }
     text, structured = (4_000, 6_000) if outcome.is_error else limits[tool]

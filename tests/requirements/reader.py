@@ -22,6 +22,12 @@ def ids_of(structured: Json) -> list[str]:
     return [prefix + row["id"] for row in rows_of(structured["data"])]
 
 
+def hits_of(structured: Json) -> list[Json]:
+    """The hits of a search, each with what its result says."""
+    hits = zip(rows_of(structured["data"]), structured["results"], strict=True)
+    return [{**hit, **result} for hit, result in hits]
+
+
 def records_of(structured: Json) -> list[Json]:
     """The records of a page, each with what stands once for all of them."""
     page: Json = structured.get("page", {})

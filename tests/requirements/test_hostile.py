@@ -67,7 +67,7 @@ async def test_hostile_text_stays_inside_and_bounded(door: Door) -> None:
 
 def check_budget(tool: str, text: str, structured: Json) -> None:
     written = len(json.dumps(structured, ensure_ascii=False, separators=(",", ":")))
-    aims = {"query_records": (12_000, 20_000), "search": (12_000, 32_000)}
+    aims = {"query_records": (12_000, 20_000), "search": (12_000, 20_000)}
     text_limit, structured_limit = aims.get(tool, (45_000, 45_000))
     assert len(text) <= text_limit
     assert written <= structured_limit

@@ -119,7 +119,7 @@ read_once = [
     Cost("query_records", {"stream": "secrets"}, ["v1/streams/secrets/records"]),
     Cost("aggregate", money, [aggregated]),
     Cost("aggregate", {**money, "group_by": "category", "limit": 3}, [aggregated]),
-    Cost("search", {"query": "invoice"}, ["v1/search"]),
+    Cost("search", {"query": "invoice", "limit": 9}, ["v1/search"]),
     Cost("search", {"query": "invoice", "streams": ["messages"], "limit": 1}, ["v1/search"]),
     Cost("search", {"query": "invoice", "mode": "semantic"}, ["v1/search/semantic"]),
     Cost("search", {"query": "invoice", "mode": "hybrid"}, ["v1/search/hybrid"]),
@@ -174,7 +174,7 @@ async def test_everything_else_is_one_read_and_a_gate_is_one_more(door: Door) ->
 async def test_a_page_that_does_not_fit_is_read_again_and_only_shorter(door: Door) -> None:
     for record in door.world.rs.sources[0].streams["messages"].values():
         record["body"] = '"\\\n' * 5_000
-    for tool, arguments in (("query_records", mails), ("search", {"query": "invoice"})):
+    for tool, arguments in (("query_records", mails), ("search", {"query": "invoice", "limit": 9})):
         await door.fresh(tool, arguments)
         assert len(door.requests) <= 3
         first, *again = door.requests

@@ -15,7 +15,7 @@ from personal_server.rs_client.json_values import is_list, is_object
 from personal_server.settings import Settings
 from tests.mcp_adapter.seed import long_body, photo
 from tests.requirements.doors import HttpWire, eras
-from tests.requirements.reader import Text
+from tests.requirements.reader import Text, hits_of
 from tests.requirements.real import Real, as_json, origin, outermost, real_door, stdio_caller
 
 pytestmark = pytest.mark.anyio
@@ -155,9 +155,13 @@ def payload_of_body(tool: str, body: Json) -> Any:
 async def test_a_package_search_reads_what_each_grant_has(real: Real, era: str) -> None:
     async with real_door(real, "two", era) as (door, _):
         names = {"query": "invoice", "streams": ["messages", "transactions"], "limit": 40}
-        both = await door.call("search", names)
-        assert not both.is_error, both.text
-        rows = both.structured["results"]
+        rows: list[Json] = []
+        asked: Json | None = names
+        while asked:
+            both = await door.call("search", asked)
+            assert not both.is_error, both.text
+            rows += hits_of(both.structured)
+            asked = next((call["arguments"] for call in both.structured["next"]), None)
         assert {row["stream"] for row in rows} == {"messages", "transactions"}
         assert {row["connection_id"] for row in rows} == {real.personal, real.bank}
         for entry in real.disclosures():

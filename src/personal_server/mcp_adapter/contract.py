@@ -26,7 +26,6 @@ RETIRED_TOOLS = {
 
 TEXT_AIM = 12_000
 STRUCTURED_AIM = 20_000
-HITS_AIM = 32_000
 CEILING = 45_000
 
 SCHEMA_STRUCTURED_AIM = 32_000
@@ -69,7 +68,7 @@ REFERENCE = 1_000
 REFIT_ROWS = 5
 PAGE_READS = 3
 PAGE_CHARS = 10_800
-HITS_CHARS = 15_500
+HITS_CHARS = 11_500
 """What a page is asked to hold, so that at `REFIT_PREVIEW` both faces keep their aims."""
 MEMBER_CHARS = 450
 """What a member that is cut there comes to at most, with its line of the content ladder."""

@@ -96,7 +96,7 @@ def render_document(call: ToolCall, document: Document) -> Json:
 
 
 def _fits(structured: Json) -> bool:
-    return len(escaped_json(structured)) <= contract.CEILING - 200
+    return len(escaped_json(structured)) <= contract.STRUCTURED_AIM
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,9 +145,9 @@ class _Parts:
         return {
             "id": document.id,
             "title": title,
-            "text": shown,
             "url": address or record_uri(record),
             "metadata": metadata,
+            "text": shown,
         }
 
     def _identity(self, record: RecordRef, wrapper: Json) -> Json:

@@ -51,6 +51,8 @@ from personal_server.rs_client.json_values import (
     objects_in,
 )
 
+RESULT_MEMBERS = frozenset({"id", "title", "url", "connection_id", "parent"})
+"""What a result says; everything else about the hit stands in `data`, at the same place."""
 opening, closing = "<mark>", "</mark>"
 TAG = re.compile(r"</?mark>")
 EXCERPT_MEMBERS = ("evidence_excerpts", "match_windows", "field_windows", "matches")
@@ -145,7 +147,9 @@ class HitItem:
         limit = min(contract.EXCERPT, measure.preview)
         matches = [_match_line(excerpt, limit) for excerpt in self.excerpts]
         lines = (*self._head, *matches, *map(ladder_line, ladder))
-        result = {**self._result, "content_ladder": ladder} if ladder else self._result
+        result = {name: v for name, v in self._result.items() if name in RESULT_MEMBERS}
+        if ladder:
+            result["content_ladder"] = [_without_twins(entry) for entry in ladder]
         edited = _shown(self.hit, further, measure)
         if is_object(self.hit.get("data")):
             edited["data"] = shown
@@ -190,6 +194,11 @@ class HitItem:
         if "parent" in self._result:
             lines.append(f"parent: {self._result['parent']}")
         return tuple(lines)
+
+
+def _without_twins(entry: Json) -> Json:
+    """An entry without the id that its result begins with."""
+    return {name: value for name, value in entry.items() if name != "id"}
 
 
 def _longest(value: Any) -> int:

@@ -89,7 +89,6 @@ class PageHead:
     structured_chars: int
     text_chars: int
     has_cursor: bool = True
-    structured_aim: int = contract.STRUCTURED_AIM
 
     def room_for(self, blocks: Callable[[], Iterable[Block]], total: int) -> int:
         """How many of total blocks fit, from the first on; drawn no further than they fit."""
@@ -105,7 +104,7 @@ class PageHead:
         for block in blocks:
             structured += block.structured_chars
             text += block.text_chars
-            if structured > self.structured_aim or text > contract.TEXT_AIM:
+            if structured > contract.STRUCTURED_AIM or text > contract.TEXT_AIM:
                 break
             count += 1
         return count

@@ -26,7 +26,7 @@ from personal_server.rs_client.json_values import Json, as_text, compact, is_lis
 PLAIN_KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._~@=+-]{0,199}")
 """A key that can begin a line: it can neither be taken for one of ours nor for several cells."""
 BARE_CELL = re.compile(r'[^\s",\\](?:[^",\\\n\r]*[^\s",\\])?')
-READ_AS_VALUE = re.compile(r"true|false|null|[-+]?(?:\d|\.\d).*")
+READ_AS_VALUE = re.compile(r"true|false|null|NaN|-?Infinity|[-+]?(?:\d|\.\d).*")
 DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:T[0-9:.+Z-]+)?")
 SHARED_MEMBERS = IDENTITY_MEMBERS - {
     "id",

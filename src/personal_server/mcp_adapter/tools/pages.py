@@ -116,7 +116,6 @@ class PageRead:
     render: Callable[[ShownPage], Outcome]
     closing_chars: int = 0
     page_chars: int = contract.PAGE_CHARS
-    structured_aim: int = contract.STRUCTURED_AIM
     lay_out: Callable[[Sequence[Json]], PageTable] | None = None
 
     def laid_out(self, page: RecordPage) -> RecordPage:
@@ -127,8 +126,7 @@ class PageRead:
         """How long both faces of a page are before any row stands in them."""
         text_chars, structured_chars = self.render(ShownPage(page, [], 1)).sizes
         text_chars += self.closing_chars + text.length(page.table.heading)
-        has_cursor = page.cursor is not None
-        return PageHead(structured_chars, text_chars, has_cursor, self.structured_aim)
+        return PageHead(structured_chars, text_chars, page.cursor is not None)
 
 
 async def read_page(call: ToolCall, arguments: Arguments, how: PageRead) -> Outcome:

@@ -77,9 +77,7 @@ async def search(call: ToolCall, raw: Mapping[str, Any] | None) -> Outcome:
 
     path = ROUTES[arguments.get("mode", "lexical")]
     render = partial(_render, call, arguments)
-    how = PageRead(
-        path, query, renderer, render, len(USE_LINE), contract.HITS_CHARS, contract.HITS_AIM
-    )
+    how = PageRead(path, query, renderer, render, len(USE_LINE), contract.HITS_CHARS)
     return await read_page(call, arguments, how)
 
 
@@ -114,16 +112,14 @@ def _render(call: ToolCall, arguments: Arguments, shown: ShownPage) -> Outcome:
     stated = _stated_mix(page)
     mix = stated or _counted_mix(page)
     structured: Json = {
-        "data": without_near(shown.data),
         "results": [block.result for block in shown.blocks],
-        "warnings": page.warnings,
         "next": [item.as_json() for item in following],
+        "warnings": page.warnings,
+        **({"near": near} if near else {}),
+        **({"source_mix": mix} if mix and not stated else {}),
         "notice": text.NOTICE,
+        "data": without_near(shown.data),
     }
-    if near:
-        structured["near"] = near
-    if mix and not stated:
-        structured["source_mix"] = mix
     if call.openai:
         face = _json_face(shown, following, near)
     else:

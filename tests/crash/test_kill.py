@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from personal_server.domain.criteria import Term
+from personal_server.domain.criteria import Term, WordQuery
 from personal_server.enforcement.plans import ChangesPlan, RecordsPlan, SearchPlan
 from personal_server.granting.audit import Acting
 from personal_server.granting.codes import Redemption
@@ -109,7 +109,7 @@ def consistent(store: SqlRecordStore) -> int:
     with store.snapshot(None) as snapshot:
         count = snapshot.count(RecordsPlan((A,)))
         page = snapshot.page(RecordsPlan((A,), order("at"), 10**6))
-        found = snapshot.search(SearchPlan((A,), (Term(("rain",)),), window=10**6))
+        found = snapshot.search(SearchPlan((A,), WordQuery((Term(("rain",)),)), window=10**6))
         fed = snapshot.changes(ChangesPlan((A,), None, snapshot.horizon, 0, 10**6))
         assert len(page.rows) == len(found.candidates) == len(fed.items) == count
         assert snapshot.horizon == count

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from personal_server.domain.criteria import Term
-from personal_server.domain.search_words import parse_terms, tokens
+from personal_server.domain.search_words import parse_words, tokens
 from personal_server.enforcement.excerpts import (
     STRETCH_CHARS,
     FieldMatches,
@@ -29,7 +29,7 @@ QUERIES = st.sampled_from(
 
 
 def matches(text: str, query: str) -> FieldMatches | None:
-    return find_matches("body", text, parse_terms(query))
+    return find_matches("body", text, parse_words(query).terms)
 
 
 @given(TEXTS, QUERIES)
@@ -61,7 +61,7 @@ def test_snippets_are_escaped_marked_and_short(text: str, query: str) -> None:
 @given(TEXTS, QUERIES)
 def test_a_text_matches_exactly_if_its_tokens_do(text: str, query: str) -> None:
     words = tokens(text)
-    terms = parse_terms(query)
+    terms = parse_words(query).terms
     expected = any(_occurs(words, term) for term in terms)
     assert (find_matches("body", text, terms) is not None) is expected
 
@@ -93,7 +93,7 @@ def test_long_texts_are_cut_at_blanks_around_the_densest_place() -> None:
 
 
 def test_at_most_two_fields_are_quoted_and_no_passage_twice() -> None:
-    terms = parse_terms("rain")
+    terms = parse_words("rain").terms
     found = [find_matches(name, "rain today", terms) for name in ("a", "b")]
     other = find_matches("c", "rain tomorrow", terms)
     excerpts = render_excerpts([each for each in [*found, other] if each])
@@ -101,7 +101,7 @@ def test_at_most_two_fields_are_quoted_and_no_passage_twice() -> None:
 
 
 def test_the_field_with_most_terms_is_strongest_and_the_title_counts_double() -> None:
-    terms = parse_terms("rain wind")
+    terms = parse_words("rain wind").terms
     texts = {"title": "rain", "body": "rain rain", "note": "rain wind", "other": "rain rain"}
     found = [m for name, text in texts.items() if (m := find_matches(name, text, terms))]
     assert [m.field for m in strongest_first(found, "title")] == ["note", "title", "body", "other"]

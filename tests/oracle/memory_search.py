@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from personal_server.domain.criteria import Term
@@ -25,15 +26,16 @@ def search(plan: SearchPlan, visible: Mapping[int, Sequence[StoredRecord]]) -> M
     """`visible` holds the visible rows of each scope, by the scope's identity."""
     found: list[Candidate] = []
     truncated: set[tuple[str, str]] = set()
-    frequencies = [0] * len(plan.terms)
+    frequencies = [0] * len(plan.words.terms)
     for scope in plan.scopes:
         texts = [(row, _words(row, scope)) for row in visible[id(scope)]]
-        for place, term in enumerate(plan.terms):
+        for place, term in enumerate(plan.words.terms):
             frequencies[place] += sum(_total(term, words) > 0 for _, words in texts)
         matching = [
             (row, words)
             for row, words in texts
-            if all(_total(term, words) for term in plan.terms)
+            if all(_total(term, words) for term in plan.words.terms)
+            and not any(_total(term, words) for term in plan.words.excluded)
             and all(holds(condition, row.data) for condition in plan.conditions_on(scope))
         ]
         matching.sort(key=lambda each: recency(each[0], scope), reverse=True)
@@ -79,6 +81,8 @@ def said(text: str) -> Said:
 
 def occurrences(term: Term, text: Said) -> int:
     """At how many places of a text a term stands; an inflected word and its stem each count."""
+    if term.others:
+        return sum(occurrences(replace(each, others=()), text) for each in term.alternatives)
     if term.inflected:
         sought = forms(term.tokens[0])
         return sum(each in sought for each in (*text.words, *text.stems))
@@ -104,7 +108,7 @@ def _total(term: Term, words: Words) -> int:
 
 def _candidate(row: StoredRecord, words: Words, scope: Scope, plan: SearchPlan) -> Candidate:
     title = words.get(scope.stream.title_field or "", Said())
-    counts = [_total(term, words) + occurrences(term, title) for term in plan.terms]
+    counts = [_total(term, words) + occurrences(term, title) for term in plan.words.terms]
     own = _own_event_time(row, scope)
     changed = latest_change(row.created, row.field_changes, scope.fields)
     return Candidate(

@@ -187,8 +187,8 @@ class MemorySnapshot:
 
     def aggregate(self, plan: AggregatePlan) -> Aggregation:
         rows = self._matching(plan.scopes, plan.conditions)
-        if plan.terms:
-            search = SearchPlan(plan.scopes, plan.terms, window=2**62)
+        if plan.words:
+            search = SearchPlan(plan.scopes, plan.words, window=2**62)
             found = {(hit.connection_id, hit.key) for hit in self.search(search).candidates}
             rows = [row for row in rows if (row.connection_id, row.key) in found]
         return aggregate(plan, rows)

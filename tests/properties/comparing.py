@@ -19,7 +19,7 @@ from personal_server.domain.word_forms import language_of, stems
 from personal_server.enforcement.authority import read_authority
 from personal_server.storage.ports import Batch, RecordStore, RecordWrite
 from tests.properties import answers, figures, hits, pages, timeline
-from tests.properties.meaning import Term, letters, moment, terms_of
+from tests.properties.meaning import Term, letters, moment, wanted_of
 from tests.properties.reference import Json, Reader, Refused, filtered, reaches_outside
 from tests.properties.requests import Ask, Place
 from tests.properties.worlds import (
@@ -315,7 +315,7 @@ class Session:
         title = row.data.get(TITLES.get(row.source.stream, ""))
         assert hit.get("title") == (title[:200] if title else title)
         assert hit.get("authored_at") == row.data.get(DATED.get(row.source.stream, ""))
-        terms = terms_of(ask.scalars["q"])
+        terms = wanted_of(ask.scalars["q"]).alternatives
         for excerpt in hit["evidence_excerpts"]:
             _verbatim(excerpt, row.data[excerpt["field_path"]], terms)
         _marked(hit["snippet"], row.data[hit["snippet"]["field"]])

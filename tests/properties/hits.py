@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tests.properties.meaning import Said, bm25, hits_in, moment, said, terms_of
+from tests.properties.meaning import Said, bm25, hits_in, moment, said, wanted_of
 from tests.properties.reference import (
     Error,
     Reader,
@@ -57,7 +57,8 @@ def searchable(source: Source) -> list[str]:
 
 def _ranked(reader: Reader, sources: list[Source], ask: Ask) -> list[Found]:
     is_ranged = not ask.scalars.keys().isdisjoint({"since", "until"})
-    terms = terms_of(ask.scalars["q"])
+    wanted = wanted_of(ask.scalars["q"])
+    terms = wanted.terms
     frequencies = [0] * len(terms)
     matching: list[tuple[Row, list[int], int, set[str]]] = []
     for source in sources:
@@ -73,7 +74,8 @@ def _ranked(reader: Reader, sources: list[Source], ask: Ask) -> list[Found]:
             counts = [sum(hits_in(w, term) for w in words.values()) for term in terms]
             for i, count in enumerate(counts):
                 frequencies[i] += count > 0
-            if not all(counts) or row.key not in kept:
+            left_out = any(hits_in(w, t) for t in wanted.excluded for w in words.values())
+            if not all(counts) or left_out or row.key not in kept:
                 continue
             if is_ranged and not is_within(row, ask):
                 continue
@@ -91,7 +93,9 @@ def _ranked(reader: Reader, sources: list[Source], ask: Ask) -> list[Found]:
 def holds_all(row: Row, text: str) -> bool:
     """Whether every term stands in a granted searchable field."""
     texts = [said(row.data[n]) for n in searchable(row.source) if row.data.get(n) is not None]
-    return all(any(hits_in(words, term) for words in texts) for term in terms_of(text))
+    wanted = wanted_of(text)
+    left_out = any(hits_in(words, term) for words in texts for term in wanted.excluded)
+    return not left_out and all(any(hits_in(w, term) for w in texts) for term in wanted.terms)
 
 
 def _hit_place(hit: Found) -> tuple[Any, ...]:

@@ -90,6 +90,7 @@ class Term:
     words: tuple[str, ...]
     prefix: bool = False
     quoted: bool = False
+    others: tuple[Term, ...] = ()
 
     @property
     def forms(self) -> frozenset[str]:
@@ -109,14 +110,38 @@ def said(text: str) -> Said:
     return Said(words, stems(words, language_of(text)))
 
 
-def terms_of(text: str) -> list[Term]:
+@dataclass(frozen=True)
+class Wanted:
+    terms: list[Term]
+    excluded: list[Term]
+
+    @property
+    def alternatives(self) -> list[Term]:
+        return [each for term in self.terms for each in (term, *term.others)]
+
+
+def wanted_of(text: str) -> Wanted:
     if text.startswith('"'):
-        return [Term(tuple(letters(text)), quoted=True)]
-    pieces = [Term(tuple(letters(p)), p.endswith("*") and len(p) > 2) for p in text.split()]
-    return list(dict.fromkeys(piece for piece in pieces if piece.words))
+        return Wanted([Term(tuple(letters(text)), quoted=True)], [])
+    if " OR " in text:
+        first, other = (_term_of(piece) for piece in text.split(" OR "))
+        others = () if other == first else (other,)
+        return Wanted([Term(first.words, first.prefix, others=others)], [])
+    pieces = text.split()
+    found = [_term_of(piece) for piece in pieces if piece[0] != "-"]
+    excluded = [_term_of(piece) for piece in pieces if piece[0] == "-"]
+    return Wanted(list(dict.fromkeys(term for term in found if term.words)), excluded)
+
+
+def _term_of(piece: str) -> Term:
+    return Term(tuple(letters(piece)), piece.endswith("*") and len(piece) > 2)
 
 
 def hits_in(text: Said, term: Term) -> int:
+    return sum(_hits_of_one(text, each) for each in (term, *term.others))
+
+
+def _hits_of_one(text: Said, term: Term) -> int:
     words, sought = text.words, term.forms
     if sought:
         return sum(each in sought for each in (*words, *text.stems))

@@ -324,6 +324,8 @@ class Asker:
             text = f'"{text}"'
         elif choice < 0.3:
             text = f"{words[0][:3]}*"
+        elif choice < 0.5:
+            text = f"{words[0]}{rng.choice((' OR ', ' -'))}{rng.choice(WORDS)}"
         scalars["q"] = text
         if rng.random() < 0.5:
             scalars["limit"] = str(rng.choice((1, 2, 3, 100)))

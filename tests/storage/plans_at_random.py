@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import Decimal
 from random import Random
 from typing import Any
@@ -19,6 +20,7 @@ from personal_server.domain.criteria import (
     Operator,
     Order,
     Term,
+    WordQuery,
 )
 from personal_server.domain.declaration import SourceDeclaration
 from personal_server.domain.values import ValueKind, instant_ns
@@ -199,8 +201,14 @@ def orders(random: Random) -> Order:
     return order(field, down=random.random() < 0.5)
 
 
-def terms(random: Random) -> tuple[Term, ...]:
-    return tuple(_term(random) for _ in range(random.choice((1, 1, 2))))
+def words(random: Random) -> WordQuery:
+    wanted = tuple(_either(random) for _ in range(random.choice((1, 1, 2))))
+    return WordQuery(wanted, (_either(random),) if random.random() < 0.2 else ())
+
+
+def _either(random: Random) -> Term:
+    others = (_term(random),) if random.random() < 0.2 else ()
+    return replace(_term(random), others=others)
 
 
 def _term(random: Random) -> Term:
@@ -252,7 +260,7 @@ def aggregate_plan(random: Random) -> AggregatePlan:
         made := groupings(random),
         random.randint(1, 6),
         random.choice((None, None, *GroupOrder)) if made else None,
-        terms(random) if random.random() < 0.3 else (),
+        words(random) if random.random() < 0.3 else None,
     )
 
 
@@ -289,9 +297,9 @@ def aggregate(random: Random) -> Ask:
 
 
 def search(random: Random) -> Ask:
-    searched, sought = scopes(random), terms(random)
+    searched = scopes(random)
     asked = {(s.connection_id, s.stream.name): conditions(random) for s in searched}
-    plan = SearchPlan(searched, sought, asked)
+    plan = SearchPlan(searched, words(random), asked)
 
     def read(snapshot: ReadSnapshot) -> object:
         found = snapshot.search(plan)

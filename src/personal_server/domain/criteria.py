@@ -159,9 +159,23 @@ class Term:
     """One search term: adjacent tokens (a phrase if several); `prefix`: the last token begins so.
 
     Tokens are normalized (`domain.search_words`).  `inflected`, of a single token only: its other
-    forms match as well (`domain.word_forms`).
+    forms match as well (`domain.word_forms`).  `others` match in its place.
     """
 
     tokens: tuple[str, ...]
     prefix: bool = False
     inflected: bool = False
+    others: tuple[Term, ...] = ()
+
+    @property
+    def alternatives(self) -> tuple[Term, ...]:
+        """Itself and the others."""
+        return (self, *self.others)
+
+
+@dataclass(frozen=True, slots=True)
+class WordQuery:
+    """What a text has to hold: every one of the terms, and none that is excluded."""
+
+    terms: tuple[Term, ...]
+    excluded: tuple[Term, ...] = ()

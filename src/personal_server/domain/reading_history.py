@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields
 from urllib.parse import parse_qsl, urlsplit
 
 from personal_server.domain.disclosure import DENIED, SERVED, DisclosureEntry
-from personal_server.domain.search_words import parse_terms
+from personal_server.domain.search_words import parse_words
 
 SEARCH_ROUTE = "GET /v1/search"
 UNKNOWN = frozenset({"not_found", "blob_not_found"})
@@ -70,7 +70,12 @@ def searched_words(entry: DisclosureEntry) -> frozenset[str]:
         return frozenset()
     sent = parse_qsl(urlsplit(entry.detail.asked).query)
     texts = [value for name, value in sent if name in _QUERIES]
-    return frozenset(word for text in texts for term in parse_terms(text) for word in term.tokens)
+    found = frozenset[str]()
+    for text in texts:
+        words = parse_words(text)
+        for term in (*words.terms, *words.excluded):
+            found = found.union(*(each.tokens for each in term.alternatives))
+    return found
 
 
 # Words seen before: a Bloom filter over salted hashes.  It is of one size whatever was asked, holds

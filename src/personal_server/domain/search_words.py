@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
-from personal_server.domain.criteria import Term
+from personal_server.domain.criteria import Term, WordQuery
 from personal_server.domain.word_forms import forms, language_of, stems
 
 MIN_PREFIX_CHARS = 2
@@ -45,19 +45,61 @@ class TokenSpan:
     end: int
 
 
-def parse_terms(text: str) -> tuple[Term, ...]:
-    """The terms of what a person types, in order; pieces without a letter or digit are none.
+def parse_words(text: str) -> WordQuery:
+    """What a person types: its terms, in order; pieces without a letter or digit are none.
 
-    No text is a syntax error: quotes make phrases, a final `*` a prefix, and every other sign
-    separates words.  Equal terms count once: saying a word again makes no search longer.
+    No text is a syntax error: quotes make phrases, a final `*` a prefix, a `-` before a word leaves
+    out, `OR` between two terms joins them, and every other sign separates words.  Equal terms count
+    once: saying a word again makes no search longer.
     """
-    found: list[Term] = []
+    wanted: list[list[Term]] = []
+    excluded: list[Term] = []
+    is_joining = False
+    pieces = list(_pieces(text))
+    for place, (sign, term) in enumerate(pieces):
+        if sign == "-":
+            excluded.append(term)
+        elif is_joining:
+            wanted[-1].append(term)
+            is_joining = False
+        elif sign == "OR" and {pieces[at][0] for at in _beside(place, pieces)} == {""}:
+            is_joining = True
+        else:
+            wanted.append([term])
+    if not wanted:  # then nothing is left out of nothing
+        wanted, excluded = [[term] for term in excluded], []
+    joined = dict.fromkeys(_any_of(tuple(dict.fromkeys(terms))) for terms in wanted)
+    return WordQuery(tuple(joined), tuple(dict.fromkeys(excluded)))
+
+
+def _any_of(terms: tuple[Term, ...]) -> Term:
+    return replace(terms[0], others=terms[1:])
+
+
+def _beside(place: int, pieces: Sequence[object]) -> tuple[int, ...]:
+    """The places before and behind one that stands between two."""
+    return (place - 1, place + 1) if 0 < place < len(pieces) - 1 else ()
+
+
+def _pieces(text: str) -> Iterator[tuple[str, Term]]:
+    """Terms with the sign that they stand behind: `-` before a word or phrase, and `OR` itself."""
+    minus_at = -1
     for match in _PIECE.finditer(text):
         quoted, bare = match.groups()
-        term = _bare_term(bare) if bare is not None else Term(tuple(tokens(quoted)))
+        start = match.start()
+        begins = start == 0 or text[start - 1].isspace()
+        if bare == "-" and begins:
+            minus_at = match.end()
+            continue
+        sign = "-" if minus_at == start else ""
+        if bare is None:
+            term = Term(tuple(tokens(quoted)))
+        elif begins and bare[0] == "-" and bare[1].isalnum():
+            sign, term = "-", _bare_term(bare)
+        else:
+            sign, term = "OR" if bare == "OR" else sign, _bare_term(bare)
         if term.tokens:
-            found.append(term)
-    return tuple(dict.fromkeys(found))
+            yield sign, term
 
 
 def spaced(text: str) -> str:
@@ -82,7 +124,7 @@ class TextWords:
         return stems(self.words, self._language)
 
     def places(self, term: Term) -> list[int]:
-        """The positions at which a term begins; they may overlap."""
+        """The positions at which a term begins, but for its others; they may overlap."""
         words = self.words
         *head, last = term.tokens
         if term.inflected:
@@ -96,9 +138,15 @@ class TextWords:
         size = len(head)
         return [i - size for i in ends if i >= size and list(words[i - size : i]) == head]
 
-    def occurrences(self, term: Term, places: Sequence[int] | None = None) -> int:
-        """How much a term weighs here: its `places`, those twice where word and stem both match."""
-        places = self.places(term) if places is None else places
+    def holds(self, term: Term) -> bool:
+        """Whether a term, or another in its place, stands here."""
+        return any(self.places(each) for each in term.alternatives)
+
+    def occurrences(self, term: Term) -> int:
+        """How much a term weighs here: its places, those twice where word and stem both match."""
+        return sum(self._weight(each, self.places(each)) for each in term.alternatives)
+
+    def _weight(self, term: Term, places: Sequence[int]) -> int:
         if not term.inflected:
             return len(places)
         sought, words, stemmed = forms(term.tokens[-1]), self.words, self._stems

@@ -13,14 +13,13 @@ from functools import cache
 from importlib.resources import files
 
 from personal_server.domain.authority import ReadableSource
-from personal_server.domain.criteria import Condition, Granularity, Grouping, Metric, Term
+from personal_server.domain.criteria import Condition, Granularity, Grouping, Metric, WordQuery
 from personal_server.domain.declaration import Property, Stream
 from personal_server.domain.envelope import Warning, skipped
-from personal_server.domain.search_words import parse_terms
 from personal_server.domain.values import ValueKind
 from personal_server.enforcement.fields import conditions_on, require_field
 from personal_server.enforcement.queries import DEFAULT_GROUPS, MAX_GROUPS, AggregateQuery
-from personal_server.enforcement.search import checked_terms, searchable_fields
+from personal_server.enforcement.search import checked_words, searchable_fields
 from personal_server.errors import (
     FieldNotGranted,
     InvalidFilter,
@@ -108,9 +107,9 @@ def _unlabelled(figure: Figure) -> Figure:
     return replace(figure, groupings=plain)
 
 
-def terms_of(query: AggregateQuery) -> tuple[Term, ...]:
+def words_of(query: AggregateQuery) -> WordQuery | None:
     """What records must hold.  Raises: InvalidRequest."""
-    return () if query.text is None else checked_terms(query.text, parse_terms(query.text))
+    return None if query.text is None else checked_words(query.text)
 
 
 def limit_of(query: AggregateQuery) -> int:

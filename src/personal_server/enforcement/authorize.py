@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from personal_server.domain.authority import ReadableSource, ReadAuthority
-from personal_server.domain.criteria import GroupOrder, Order, Term
+from personal_server.domain.criteria import GroupOrder, Order
 from personal_server.domain.envelope import Warning
 from personal_server.enforcement.aggregates import (
     check_combination,
     figure_of,
     limit_of,
     shared_figure,
-    terms_of,
+    words_of,
 )
 from personal_server.enforcement.authority import (
     Sources,
@@ -70,7 +70,7 @@ from personal_server.enforcement.queries import (
     StreamQuery,
     TimelineQuery,
 )
-from personal_server.enforcement.search import checked_terms, named_sources, search_parts
+from personal_server.enforcement.search import checked_words, named_sources, search_parts
 from personal_server.enforcement.timeline import (
     conditions_in,
     list_conditions,
@@ -236,7 +236,7 @@ def authorize_aggregate(
 ) -> AuthorizedRead[AggregatePlan]:
     """A metric over granted fields."""
     check_combination(query)
-    terms = terms_of(query)
+    words = words_of(query)
     warnings: tuple[Warning, ...] = ()
     if query.across is None:
         sources = select_stream(authority, query.selectors, query.stream)
@@ -253,22 +253,20 @@ def authorize_aggregate(
         groupings=figure.groupings,
         limit=limit_of(query),
         sort=None if query.sort is None else GroupOrder(query.sort),
-        terms=terms,
+        words=words,
     )
     outside = reaching_outside((source, plan.conditions) for source in sources)
     return AuthorizedRead(authority, sources, plan, (*warnings, *outside))
 
 
-def authorize_search(
-    authority: ReadAuthority, query: SearchQuery, terms: tuple[Term, ...]
-) -> AuthorizedRead[SearchPlan]:
-    """A search for the terms of the query's text: one plan, with the conditions of each source."""
-    checked = checked_terms(query.text, terms)
+def authorize_search(authority: ReadAuthority, query: SearchQuery) -> AuthorizedRead[SearchPlan]:
+    """A search for what the query's text means: one plan, with the conditions of each source."""
+    words = checked_words(query.text)
     sources = select_any(authority, query.selectors)
     parts, warnings = search_parts(authority, sources, query)
     taking_part = tuple(source for source, _ in parts)
     conditions = {(s.connection_id, s.stream): asked for s, asked in parts}
-    plan = SearchPlan(scopes_of(taking_part), checked, conditions)
+    plan = SearchPlan(scopes_of(taking_part), words, conditions)
     warnings = (*warnings, *reaching_outside(parts))
     asked = (
         query.text,

@@ -14,7 +14,7 @@ from urllib.parse import quote
 import msgspec
 
 from personal_server.domain.authority import ReadableSource, ReadAuthority, TokenKind
-from personal_server.domain.criteria import Term
+from personal_server.domain.criteria import WordQuery
 from personal_server.domain.record import StoredRecord, TombstoneRow, key_segment
 from personal_server.domain.values import render_instant
 from personal_server.domain.wire_objects import (
@@ -342,11 +342,11 @@ def disclose_hit(
     authority: ReadAuthority,
     source: ReadableSource,
     row: StoredRecord,
-    terms: Sequence[Term],
+    words: WordQuery,
     score: float,
 ) -> SearchResult | None:
-    """The hit of a row, or `None` if the terms do not all match in its granted fields."""
-    found = matches_in(source, row, terms)
+    """The hit of a row, or `None` if its granted fields do not hold the words."""
+    found = matches_in(source, row, words)
     if found is None:
         return None
     granted = frozenset(source.fields)
@@ -393,16 +393,17 @@ def text_chars(source: ReadableSource, row: StoredRecord) -> int:
 
 
 def matches_in(
-    source: ReadableSource, row: StoredRecord, terms: Sequence[Term]
+    source: ReadableSource, row: StoredRecord, words: WordQuery
 ) -> list[FieldMatches] | None:
-    """The matches by field, strongest first, if every term matches somewhere."""
+    """The matches by field, strongest first, if every term matches somewhere, none excluded."""
+    sought = (*words.terms, *words.excluded)
     found: list[FieldMatches] = []
     for name in searchable_fields(source):
         text = row.data.get(name)
-        matches = find_matches(name, text, terms) if isinstance(text, str) else None
+        matches = find_matches(name, text, sought) if isinstance(text, str) else None
         if matches is not None:
             found.append(matches)
     matched = frozenset[int]().union(*(each.terms for each in found))
-    if len(matched) < len(terms):
+    if matched != frozenset(range(len(words.terms))):
         return None
     return strongest_first(found, source.declared.title_field)

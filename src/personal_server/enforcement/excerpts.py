@@ -70,7 +70,7 @@ def find_matches(field: str, text: str, terms: Sequence[Term]) -> FieldMatches |
             found = _find_within(field, text, (start, end), language, terms)
         elif len(found.terms) < len(terms):
             words = TextWords(tokens(text[start:end]), language)
-            held = {n for n, term in enumerate(terms) if words.places(term)}
+            held = {n for n, term in enumerate(terms) if words.holds(term)}
             found = replace(found, terms=found.terms | held)
         else:
             break
@@ -102,12 +102,13 @@ def _find_within(
     places: set[int] = set()
     count = 0
     for index, term in enumerate(terms):
-        found = words.places(term)
-        if found:
-            matched.add(index)
-            count += words.occurrences(term, found)
+        for each in term.alternatives:
+            found = words.places(each)
             for at in found[:_LOCATED_MATCHES]:
-                places.update(range(at, at + len(term.tokens)))
+                places.update(range(at, at + len(each.tokens)))
+        if words.holds(term):
+            matched.add(index)
+            count += words.occurrences(term)
     if not matched:
         return None
     ranges = _located(text, blocks, words_of, sorted(places))

@@ -11,7 +11,14 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from personal_server.domain.authority import ReadableSource, ReadAuthority, TimeConstraint
-from personal_server.domain.criteria import Condition, Grouping, GroupOrder, Metric, Order, Term
+from personal_server.domain.criteria import (
+    Condition,
+    Grouping,
+    GroupOrder,
+    Metric,
+    Order,
+    WordQuery,
+)
 from personal_server.domain.declaration import Stream
 from personal_server.domain.envelope import Warning
 from personal_server.domain.values import ValueKind
@@ -122,7 +129,7 @@ class FieldWindowPlan:
 
 @dataclass(frozen=True, slots=True)
 class AggregatePlan:
-    """A metric over the visible records of all scopes that hold all terms, exact.
+    """A metric over the visible records of all scopes that hold all words, exact.
 
     At most two groupings, one of them of time; `sort` `None`: the order that
     docs/contract/resource-server.md 10 gives them.
@@ -136,7 +143,7 @@ class AggregatePlan:
     groupings: tuple[Grouping, ...] = ()
     limit: int = 10
     sort: GroupOrder | None = None
-    terms: tuple[Term, ...] = ()
+    words: WordQuery | None = None
 
     @property
     def time_line(self) -> int | None:
@@ -156,7 +163,7 @@ FREQUENCY_LIMIT = 10_000
 
 @dataclass(frozen=True, slots=True)
 class SearchPlan:
-    """All terms must match within one record, in any granted lexical field of its scope.
+    """All terms must match within one record, and no excluded one, in any granted lexical field.
 
     `conditions` are those of a connection and stream.  Candidates: per scope the newest `window`
     matches by event time (the stream's event-time field if granted, else `emitted_at`).  Document
@@ -166,7 +173,7 @@ class SearchPlan:
     """
 
     scopes: tuple[Scope, ...]
-    terms: tuple[Term, ...]
+    words: WordQuery
     conditions: Mapping[tuple[str, str], tuple[Condition, ...]] = field(
         default_factory=dict[tuple[str, str], tuple[Condition, ...]]
     )
@@ -175,7 +182,7 @@ class SearchPlan:
     seconds_each: float | None = None
 
     def conditions_on(self, scope: Scope) -> tuple[Condition, ...]:
-        """What a record of that scope has to satisfy beside holding the terms."""
+        """What a record of that scope has to satisfy beside holding the words."""
         return self.conditions.get((scope.connection_id, scope.stream.name), ())
 
 

@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from personal_server.domain.authority import ReadableSource, ReadAuthority, TokenKind
-from personal_server.domain.criteria import Condition, Term
+from personal_server.domain.criteria import Condition, WordQuery
 from personal_server.domain.envelope import Warning, skipped
+from personal_server.domain.search_words import parse_words
 from personal_server.enforcement.authority import stream_not_granted
 from personal_server.enforcement.fields import conditions_on
 from personal_server.enforcement.queries import ALWAYS, SearchQuery
@@ -41,15 +42,16 @@ def searchable_fields(source: ReadableSource) -> tuple[str, ...]:
     return tuple(name for name in source.declared.lexical_fields if name in source.fields)
 
 
-def checked_terms(text: str, terms: tuple[Term, ...]) -> tuple[Term, ...]:
-    """The terms of a query.  Raises: InvalidRequest."""
+def checked_words(text: str) -> WordQuery:
+    """What a query means.  Raises: InvalidRequest."""
     if not text.strip() or len(text) > MAX_QUERY_CHARS:
         raise InvalidRequest(f"'q' has 1 to {MAX_QUERY_CHARS} characters.", param="q")
-    if not terms:
+    words = parse_words(text)
+    if not words.terms:
         raise InvalidRequest("'q' needs a letter or a digit.", param="q")
-    if len(terms) > MAX_TERMS:
+    if sum(len(term.alternatives) for term in (*words.terms, *words.excluded)) > MAX_TERMS:
         raise InvalidRequest(f"'q' has at most {MAX_TERMS} terms.", param="q")
-    return terms
+    return words
 
 
 def search_parts(

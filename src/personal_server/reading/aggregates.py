@@ -231,6 +231,6 @@ def _used_fields(plan: AggregatePlan, source: ReadableSource) -> tuple[str, ...]
     named = (plan.field, *(grouping.field for grouping in plan.groupings))
     labels = (grouping.label_field for grouping in plan.groupings)
     filtered = (condition.field for condition in plan.conditions)
-    searched = searchable_fields(source) if plan.terms else ()
+    searched = searchable_fields(source) if plan.words else ()
     used = (*named, *labels, *filtered, *searched)
     return tuple(dict.fromkeys(name for name in used if name is not None))

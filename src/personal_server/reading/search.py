@@ -15,7 +15,7 @@ from typing import cast
 import msgspec
 
 from personal_server.domain.authority import ReadableSource, ReadAuthority, TokenKind
-from personal_server.domain.criteria import Condition, Term
+from personal_server.domain.criteria import Condition
 from personal_server.domain.cursor import (
     CursorPlace,
     TokenUse,
@@ -28,7 +28,6 @@ from personal_server.domain.cursor import (
 from personal_server.domain.disclosure import Disclosed
 from personal_server.domain.envelope import Counted, ReadResult, Warning
 from personal_server.domain.record import StoredRecord
-from personal_server.domain.search_words import parse_terms
 from personal_server.enforcement.authorize import authorize_search
 from personal_server.enforcement.disclose import disclose_hit, text_chars
 from personal_server.enforcement.page_sizes import PageFill
@@ -195,13 +194,12 @@ def search(
     Raises: what `authorize_search` raises, InvalidCursor, CursorExpired, QueryTimeout.
     """
     begun = perf_counter()
-    terms = parse_terms(query.text)
-    read = authorize_search(authority, query, terms)
+    read = authorize_search(authority, query)
     if query.cursor is None:
-        turn, shown = _first_page(snapshot, read, terms, query)
+        turn, shown = _first_page(snapshot, read, query)
     else:
         turn = _continued(ports, snapshot, read, query.cursor)
-        shown = _show(snapshot, read, terms, turn, query.limit, query.size)
+        shown = _show(snapshot, read, turn, query.limit, query.size)
     freshness = least_fresh(snapshot, ports.capture_times, read.sources, ports.clock())
     emptiness = Emptiness()
     if query.cursor is None and not turn.hits and read.sources:
@@ -271,12 +269,12 @@ def _begun(snapshot: ReadSnapshot, read: AuthorizedSearch, first_limit: int) -> 
 
 
 def _first_page(
-    snapshot: ReadSnapshot, read: AuthorizedSearch, terms: Sequence[Term], query: SearchQuery
+    snapshot: ReadSnapshot, read: AuthorizedSearch, query: SearchQuery
 ) -> tuple[_Turn, _ShownHits]:
     ranked, findings = _ranked(snapshot, read)
     turn = _turn(ranked, findings, query.limit)
     while True:
-        shown = _show(snapshot, read, terms, turn, turn.first_limit, query.size)
+        shown = _show(snapshot, read, turn, turn.first_limit, query.size)
         if shown.end == len(turn.hits):
             return turn, shown
         # A page that ends early has fewer places, which are shared out among the connections anew.
@@ -318,7 +316,6 @@ def _continued(
 def _show(
     snapshot: ReadSnapshot,
     read: AuthorizedSearch,
-    terms: Sequence[Term],
     turn: _Turn,
     limit: int,
     size: PageSize,
@@ -336,7 +333,7 @@ def _show(
         hit = None
         if source is not None and row is not None:
             looked_at += text_chars(source, row)
-            hit = disclose_hit(read.authority, source, row, terms, kept.score)
+            hit = disclose_hit(read.authority, source, row, read.plan.words, kept.score)
         if source is not None and hit is not None:
             if not fill.takes(hit):
                 break

@@ -187,7 +187,9 @@ TIMELINE = (
     *SELECTORS,
 )
 SEARCH = (
-    Parameter("q", 'Terms, "phrases" and prefix*; all must match.', required=True),
+    Parameter(
+        "q", 'Words in any form, "phrases", prefix*, -not, one OR other; all match.', required=True
+    ),
     page_limit(DEFAULT_LIMIT, MAX_LIMIT),
     *PAGE_SIZE,
     STREAMS,

@@ -14,7 +14,7 @@ from typing import Any
 
 import orjson
 
-from personal_server.domain.criteria import Condition, GroupOrder, Metric, Operator, Term
+from personal_server.domain.criteria import Condition, GroupOrder, Metric, Operator, WordQuery
 from personal_server.domain.record import FieldChange, JsonObject
 from personal_server.domain.search_words import text_words
 from personal_server.domain.values import (
@@ -154,10 +154,12 @@ def granted_lexical_fields(scope: Scope) -> tuple[str, ...]:
     return tuple(name for name in scope.stream.lexical_fields if name in scope.fields)
 
 
-def holds_terms(data: JsonObject, fields: Iterable[str], terms: Sequence[Term]) -> bool:
-    """Whether a record holds every term in one of the fields or another."""
+def holds_words(data: JsonObject, fields: Iterable[str], words: WordQuery) -> bool:
+    """Whether a record holds every term in one of the fields or another, and none excluded."""
     texts = [text_words(text) for name in fields if isinstance(text := data.get(name), str)]
-    return all(any(text.places(term) for text in texts) for term in terms)
+    found = [any(text.holds(term) for text in texts) for term in (*words.terms, *words.excluded)]
+    wanted = len(words.terms)
+    return all(found[:wanted]) and not any(found[wanted:])
 
 
 def blob_ids(row_data: JsonObject, blob_fields: Iterable[str]) -> dict[str, str]:

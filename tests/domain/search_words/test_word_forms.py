@@ -1,6 +1,6 @@
 import pytest
 
-from personal_server.domain.search_words import TextWords, parse_terms, tokens
+from personal_server.domain.search_words import TextWords, parse_words, tokens
 from personal_server.domain.word_forms import forms, language_of
 
 
@@ -34,15 +34,15 @@ def test_the_language_of_a_text_follows_from_its_beginning(text: str, language: 
 )
 def test_a_word_finds_its_other_forms(asked: str, text: str) -> None:
     words = TextWords(tokens(text), language_of(text))
-    (term,) = parse_terms(asked)
+    (term,) = parse_words(asked).terms
     assert words.places(term)
-    (literal,) = parse_terms(f'"{asked}"')
+    (literal,) = parse_words(f'"{asked}"').terms
     assert not words.places(literal) or tokens(asked)[0] in words.words
 
 
 def test_the_very_word_weighs_more_than_its_other_forms() -> None:
     words = TextWords(tokens("encrypting is what encrypted mail has to be"), "english")
-    (term,) = parse_terms("encrypting")
+    (term,) = parse_words("encrypting").terms
     assert words.places(term) == [0, 3]
     assert words.occurrences(term) == 3
 

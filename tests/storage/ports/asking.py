@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from personal_server.domain.criteria import Term
+from personal_server.domain.criteria import Term, WordQuery
 from personal_server.domain.record import TombstoneRow
 from personal_server.enforcement.plans import ChangesPlan, Scope, SearchPlan
 from personal_server.enforcement.rows import Feed
@@ -35,12 +36,19 @@ def horizon(store: RecordStore) -> int:
 def search(store: RecordStore, *terms: str, scopes: tuple[Scope, ...] = BOTH, **more: Any) -> Any:
     conditions = more.pop("conditions", ())
     asked = {(each.connection_id, each.stream.name): conditions for each in scopes}
-    """`rain*` is a prefix, `rain~` means other forms of the word too."""
-    parsed = tuple(
-        Term(tuple(t.rstrip("*~").split()), t.endswith("*"), t.endswith("~")) for t in terms
-    )
+    """`rain*` is a prefix, `rain~` means other forms too, `rain|snow` either, `-rain` neither."""
+    wanted = tuple(_term(text) for text in terms if text[0] != "-")
+    excluded = tuple(_term(text[1:]) for text in terms if text[0] == "-")
     with store.snapshot() as snapshot:
-        return snapshot.search(SearchPlan(scopes, parsed, asked, **more))
+        return snapshot.search(SearchPlan(scopes, WordQuery(wanted, excluded), asked, **more))
+
+
+def _term(text: str) -> Term:
+    first, *others = (
+        Term(tuple(each.rstrip("*~").split()), each.endswith("*"), each.endswith("~"))
+        for each in text.split("|")
+    )
+    return replace(first, others=tuple(others))
 
 
 def receive(store: RecordStore, content: bytes, connection_id: str = "cin_a", now: int = 1) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from personal_server.enforcement.plans import Scope
 from personal_server.storage.ports import RecordStore
-from tests.storage.ports.asking import search
+from tests.storage.ports.asking import BOTH, search
 from tests.storage.worlds import note, scope, write
 
 
@@ -55,6 +56,35 @@ def test_other_forms_of_a_word_match_in_the_language_of_each_text(store: RecordS
     assert [c.key for c in search(store, "encryption~", scopes=blind).candidates] == ["n1"]
     few = (scope("cin_a", resources=frozenset({"n2", "n3"})),)
     assert {c.occurrences for c in search(store, "encrypted~", scopes=few).candidates} == {(1,)}
+
+
+def test_either_word_is_enough_and_none_that_is_left_out_may_stand_anywhere(
+    store: RecordStore,
+) -> None:
+    write(
+        store,
+        "cin_a",
+        [
+            note("n1", title="Rain", body="and wind"),
+            note("n2", title="Snow", body="wind, wind"),
+            note("n3", title="Snow", body="calm"),
+            note("n4", title="Hail", body="and snow"),
+        ],
+    )
+    few = (scope("cin_a", resources=frozenset({"n1", "n2", "n3", "n4"})),)
+    for scopes in (BOTH, few):
+
+        def keys(*terms: str, scopes: tuple[Scope, ...] = scopes) -> list[str]:
+            return sorted(c.key for c in search(store, *terms, scopes=scopes).candidates)
+
+        assert keys("rain|hail") == ["n1", "n4"]
+        assert keys("snow|rain", "wind") == ["n1", "n2"]
+        assert keys("snow", "-wind") == ["n3", "n4"]
+        assert keys("snow", "-wind|hail") == ["n3"]
+        assert keys("wind", "-snow", "-rain") == []
+    hidden = (scope("cin_a", fields=("id", "at", "body")),)
+    found = {c.key for c in search(store, "wind", "-snow", scopes=hidden).candidates}
+    assert found == {"n1", "n2"}
 
 
 def test_only_the_newest_matches_are_candidates(store: RecordStore) -> None:

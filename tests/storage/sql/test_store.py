@@ -14,7 +14,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from personal_server.domain.criteria import Term
+from personal_server.domain.criteria import Term, WordQuery
 from personal_server.domain.search_words import tokens
 from personal_server.enforcement.plans import SearchPlan
 from personal_server.storage.ports import RecordStore
@@ -142,5 +142,7 @@ def test_every_token_of_any_text_finds_it(texts: list[str]) -> None:
         with store.snapshot() as snapshot:
             for number, text in enumerate(texts):
                 for token in tokens(text):
-                    found = snapshot.search(SearchPlan((scope("cin_a"),), (Term((token,)),)))
+                    found = snapshot.search(
+                        SearchPlan((scope("cin_a"),), WordQuery((Term((token,)),)))
+                    )
                     assert str(number) in {candidate.key for candidate in found.candidates}

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from personal_server.domain.criteria import Grouping, Metric, Term
+from personal_server.domain.criteria import Grouping, Metric, Term, WordQuery
 from personal_server.domain.grant import TimeConstraint
 from personal_server.domain.values import NANOSECONDS, ValueKind
 from personal_server.enforcement.plans import (
@@ -125,7 +125,7 @@ def test_a_search_costs_the_same_with_and_without_hidden_words(
     tmp_path: Path, name: str, terms: tuple[Term, ...]
 ) -> None:
     with opened(name, tmp_path) as worlds:
-        plan = SearchPlan((worlds.scope,), terms)
+        plan = SearchPlan((worlds.scope,), WordQuery(terms))
         without, other = worlds.work(lambda snapshot: snapshot.search(plan))
         assert without == other
 
@@ -137,7 +137,7 @@ def test_a_search_in_a_time_constraint_costs_next_to_the_same(
 ) -> None:
     """The index ends a walk at the first record behind the stretch that it was given."""
     with opened(name, tmp_path) as worlds:
-        plan = SearchPlan((worlds.scope,), terms)
+        plan = SearchPlan((worlds.scope,), WordQuery(terms))
         without, other = worlds.work(lambda snapshot: snapshot.search(plan))
         assert abs(other.steps - without.steps) <= 3 * ROW_STEPS
         if terms == TERMS["a word"]:
@@ -150,7 +150,7 @@ def test_a_search_that_finds_nothing_counts_no_term(tmp_path: Path, name: str) -
     with opened(name, tmp_path) as worlds:
         steps: list[int] = []
         for terms in (TERMS["a word"], TERMS["many words"]):
-            plan = SearchPlan((worlds.scope,), terms)
+            plan = SearchPlan((worlds.scope,), WordQuery(terms))
             _, other = worlds.work(lambda snapshot, plan=plan: snapshot.search(plan))
             steps.append(other.steps)
         assert steps[1] <= steps[0] + 29 * LOOKUP_STEPS

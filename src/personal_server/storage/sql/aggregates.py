@@ -185,9 +185,9 @@ class _Aggregate:
     def _place(self, source: ScopedSource) -> MatchingLines:
         conditions = self._plan.conditions
         where = source.matching(conditions)
-        if not self._plan.terms:
+        if self._plan.words is None:
             return MatchingLines(source, where, count_place(self._reader, source, conditions))
-        where &= lines_with(self._reader, source, self._plan.terms)
+        where &= lines_with(self._reader, source, self._plan.words)
         self._reader.recall(source, conditions)
         found: Any = self._reader.value(source.compiler.select("count(*)", where))
         return MatchingLines(source, where, int(found))
@@ -203,7 +203,7 @@ class _Aggregate:
     def _grouped(self) -> Aggregation:
         """All groups, in order; stored texts are looked up for those that are returned."""
         plan, groupings = self._plan, self._stepped()
-        ranged = not plan.terms  # else each range of the index would look for the words again
+        ranged = plan.words is None  # else each range of the index would look for the words again
         parts = [
             segment
             for place in self._places

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import orjson
 
-from personal_server.domain.criteria import RANGES, Condition, Operator, Order, Term
+from personal_server.domain.criteria import RANGES, Condition, Operator, Order, WordQuery
 from personal_server.domain.search_words import tokens
 from personal_server.domain.values import (
     COMPARED_CODE_POINTS,
@@ -331,13 +331,13 @@ class Compiler:
         asked = Where((self.dialect.matches(index),), (sought,))
         return Where((f"r.id IN (SELECT rowid FROM {index}{asked.sql})",), asked.params)  # noqa: S608
 
-    def with_words(self, scope: Scope, terms: Sequence[Term], places: Sequence[int]) -> Where:
-        """Lines that the word index finds, all terms in any of its fields at these places.
+    def with_words(self, scope: Scope, words: WordQuery, places: Sequence[int]) -> Where:
+        """Lines that the word index finds by what its fields at these places hold.
 
         It is walked where visible records stand, and nowhere else.
         """
         index = f"w{self.number}"
-        asked = Where((self.dialect.matches(index),), (all_in_any(terms, places),))
+        asked = Where((self.dialect.matches(index),), (all_in_any(words, places),))
         found = asked & self.stretch(scope)
         return Where((f"r.id IN (SELECT f.rowid FROM {index} f{found.sql})",), found.params)  # noqa: S608
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from personal_server.domain.criteria import Condition, Term
+from personal_server.domain.criteria import Condition, WordQuery
 from personal_server.domain.record import FieldChange, StoredRecord
 from personal_server.domain.values import Comparable, ValueKind, instant_text, render_day
 from personal_server.enforcement.plans import RecordsPlan, Scope
 from personal_server.enforcement.rows import Span, Summary
 from personal_server.storage.meaning import (
     granted_lexical_fields,
-    holds_terms,
+    holds_words,
     latest_change,
     plain_value,
     stored_text,
@@ -43,8 +43,8 @@ def count_place(reader: Reader, place: ScopedSource, conditions: Sequence[Condit
     return int(found)
 
 
-def lines_with(reader: Reader, place: ScopedSource, terms: Sequence[Term]) -> Where:
-    """Visible lines of a source that hold every term in a granted searchable field.
+def lines_with(reader: Reader, place: ScopedSource, words: WordQuery) -> Where:
+    """Visible lines of a source whose granted searchable fields hold what is sought.
 
     By the word index, where that knows all of them; else, and where only a few keys are visible,
     by their texts, since the index knows the hidden ones too.
@@ -54,12 +54,12 @@ def lines_with(reader: Reader, place: ScopedSource, terms: Sequence[Term]) -> Wh
     lexical = compiler.layout.lexical
     is_known = compiler.is_indexed and set(fields) <= set(lexical)
     if is_known and fields and scope.resources is None:
-        return compiler.with_words(scope, terms, [lexical.index(name) for name in fields])
+        return compiler.with_words(scope, words, [lexical.index(name) for name in fields])
     found: list[int] = []
     for line in reader.each_line(place.source, compiler.rows(place.visible())):
         reader.session.check()
         row = reader.whole(place.source, line)
-        if row is not None and holds_terms(row.data, fields, terms):
+        if row is not None and holds_words(row.data, fields, words):
             found.append(line[0])
     return compiler.with_ids(found)
 

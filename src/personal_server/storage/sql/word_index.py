@@ -12,7 +12,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Sequence
 
-from personal_server.domain.criteria import Term
+from personal_server.domain.criteria import Term, WordQuery
 from personal_server.domain.search_words import spaced
 from personal_server.domain.word_forms import forms, language_of, stems
 
@@ -51,25 +51,33 @@ def word_count(counts: bytes, places: Iterable[int]) -> int:
     return sum([known[place] for place in places])
 
 
-def all_in_any(terms: Iterable[Term], places: Sequence[int]) -> str:
-    """Records that hold each term in at least one of the fields.
+def all_in_any(words: WordQuery, places: Sequence[int]) -> str:
+    """Records that hold each term in at least one of the fields, and nothing that is excluded.
 
     Phrases stand term by term, for each term field by field.
     """
-    each = ([entry for place in places for entry in _entries(place, term)] for term in terms)
-    return " AND ".join(f"({' OR '.join(entries)})" for entries in each)
+    found = f"({' AND '.join(_in_any(term, places) for term in words.terms)})"
+    return " NOT ".join([found, *(_in_any(term, places) for term in words.excluded)])
 
 
 def entry_count(term: Term) -> int:
     """How many entries of the index `all_in_any` asks for in each field."""
-    return 2 * len(forms(term.tokens[0])) if term.inflected else 1
+    return len(_entries(0, term))
+
+
+def _in_any(term: Term, places: Sequence[int]) -> str:
+    return f"({' OR '.join(entry for place in places for entry in _entries(place, term))})"
 
 
 def _entries(place: int, term: Term) -> list[str]:
-    if not term.inflected:
-        return [phrase(place, term.tokens, prefix=term.prefix)]
-    sought = sorted(forms(term.tokens[0]))
-    return [f'"{place}{mark}{form}"' for mark in (MARK, STEM_MARK) for form in sought]
+    found: list[str] = []
+    for each in term.alternatives:
+        if each.inflected:
+            sought = sorted(forms(each.tokens[0]))
+            found += [f'"{place}{mark}{form}"' for mark in (MARK, STEM_MARK) for form in sought]
+        else:
+            found.append(phrase(place, each.tokens, prefix=each.prefix))
+    return found
 
 
 def phrase(place: int, words: Iterable[str], *, prefix: bool = False) -> str:

@@ -12,13 +12,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple, TypeVar
 
-from personal_server.domain.criteria import Term
+from personal_server.domain.criteria import Term, WordQuery
 from personal_server.domain.record import FieldChange, JsonObject, StoredRecord
 from personal_server.domain.search_words import text_words
 from personal_server.domain.values import DAY_NANOSECONDS, ValueKind, event_instant_ns
 from personal_server.enforcement.plans import SearchPlan
 from personal_server.enforcement.rows import Candidate, Matches
-from personal_server.storage.meaning import granted_lexical_fields, holds, latest_change
+from personal_server.storage.meaning import (
+    granted_lexical_fields,
+    holds,
+    holds_words,
+    latest_change,
+)
 from personal_server.storage.sql.compiler import Statement, Where
 from personal_server.storage.sql.driver import Line
 from personal_server.storage.sql.source_tables import Reader, ScopedSource, parse_changes
@@ -37,7 +42,7 @@ def search(reader: Reader, plan: SearchPlan) -> Matches:
     parts = [part for part in parts if part.fields]
     asked = [(part, part.within_time(part.finds)) for part in parts]
     found = {part: finds for part, finds in asked if finds is not None}
-    frequencies = [0] * len(plan.terms)
+    frequencies = [0] * len(plan.words.terms)
     if any(finds.candidates for finds in found.values()):
         for part in tuple(found):
             counted = part.within_time(partial(part.counts, frequencies))
@@ -131,15 +136,15 @@ class _IndexedPart(_Part):
 
     def counts(self, totals: Sequence[int]) -> list[int]:
         limit = self._plan.frequency_limit if self._columns else 0
-        counted = zip(self._plan.terms, totals, strict=True)
+        counted = zip(self._plan.words.terms, totals, strict=True)
         return [self._frequency(term, limit - total) for term, total in counted]
 
     def _candidates(self) -> tuple[list[Candidate], bool]:
         """The newest matches, and whether there are more."""
         plan, number = self._plan, self._number
-        where = self._matching(plan.terms, self.place.matching(self._conditions))
-        one = len(plan.terms) == 1
-        entries = [entry_count(term) for term in plan.terms]
+        where = self._matching(plan.words, self.place.matching(self._conditions))
+        one = len(plan.words.terms) == 1
+        entries = [entry_count(term) for term in plan.words.terms]
         hits = f"pdpp_hits(w{number}, ?, ?)" if one else f"pdpp_all_hits(w{number}, ?, ?, ?)"
         asked = (
             (self._title, entries[0])
@@ -168,7 +173,7 @@ class _IndexedPart(_Part):
         return f"{event} IS NOT NULL DESC, ifnull({event}, r.ce) DESC"
 
     def _ranked(self, lines: list[Line]) -> list[Candidate]:
-        is_single, columns, unit = len(self._plan.terms) == 1, self._columns, self._event_unit
+        is_single, columns, unit = len(self._plan.words.terms) == 1, self._columns, self._event_unit
         return [
             self._candidate(
                 key,
@@ -186,7 +191,7 @@ class _IndexedPart(_Part):
         if limit <= 0:
             return 0
         number, visible = self._number, self.place.visible()
-        where = self._matching((term,), visible)
+        where = self._matching(WordQuery((term,)), visible)
         lines = self.place.compiler.lines()
         join = f" CROSS JOIN {lines} ON r.id = f.rowid" if visible.parts else ""
         return self._reader.session.value(
@@ -194,9 +199,9 @@ class _IndexedPart(_Part):
             (*where.params, limit),
         )
 
-    def _matching(self, terms: Sequence[Term], where: Where) -> Where:
+    def _matching(self, words: WordQuery, where: Where) -> Where:
         match = self._reader.session.dialect.matches(f"w{self._number}")
-        asked = Where((match,), (all_in_any(terms, self._columns),))
+        asked = Where((match,), (all_in_any(words, self._columns),))
         return asked & self._stretch & where
 
     def _pending(self) -> int:
@@ -216,16 +221,18 @@ class _ReadPart(_Part):
 
     def __init__(self, reader: Reader, found: ScopedSource, plan: SearchPlan) -> None:
         super().__init__(reader, found, plan)
-        self._frequencies = [0] * len(plan.terms)
+        self._frequencies = [0] * len(plan.words.terms)
+        self._nothing_excluded = WordQuery((), plan.words.excluded)
 
     def finds(self) -> _Finds:
-        frequencies = [0] * len(self._plan.terms)
+        frequencies = [0] * len(self._plan.words.terms)
         found: list[tuple[bool, int, Candidate]] = []
         for row in self._records():
             data = row.data
             counts, length = self._counted(data)
             frequencies = [n + (count > 0) for n, count in zip(frequencies, counts, strict=True)]
-            if all(counts) and all(holds(each, data) for each in self._conditions):
+            is_wanted = all(counts) and holds_words(data, self.fields, self._nothing_excluded)
+            if is_wanted and all(holds(each, data) for each in self._conditions):
                 event = self._own_event_time(data)
                 created = row.created
                 candidate = self._candidate(
@@ -255,7 +262,7 @@ class _ReadPart(_Part):
 
     def _counted(self, data: JsonObject) -> tuple[tuple[int, ...], int]:
         """How often each term stands in the granted fields, and the words of these."""
-        totals, length = [0] * len(self._plan.terms), 0
+        totals, length = [0] * len(self._plan.words.terms), 0
         for name in self.fields:
             text = data.get(name)
             if not isinstance(text, str):
@@ -263,7 +270,7 @@ class _ReadPart(_Part):
             words = text_words(text)
             length += len(words.words)
             weight = 2 if name == self.place.scope.stream.title_field else 1
-            for number, term in enumerate(self._plan.terms):
+            for number, term in enumerate(self._plan.words.terms):
                 totals[number] += weight * words.occurrences(term)
         return tuple(totals), length
 

@@ -20,6 +20,7 @@ cursors = ("handles/test_window_cursors.py",)
 guards: tuple[Guard, ...] = (
     Guard("arguments", "_checked", arguments),
     Guard("arguments", "_integer", arguments),
+    Guard("arguments", "_number", arguments),
     Guard("arguments", "_string", arguments),
     Guard("arguments", "_list", arguments),
     Guard("safe_text", "is_unicode", arguments, "True", whole=True),
@@ -68,6 +69,7 @@ guards: tuple[Guard, ...] = (
     Guard("tools.fetch", "record_of", ("tools/test_fetch.py",)),
     Guard("tools.expansion", "pass_expand_gate", ("tools/expansion/test_gate.py",)),
     Guard("tools.query_records", "check_shape", ("tools/test_query_records.py",)),
+    Guard("tools.query_records", "_require_capabilities", ("tools/test_query_records.py",)),
     Guard("arguments", "filter_query", ("tools/test_query_records.py",)),
     Guard("tools.aggregate", "_check_grouping", aggregate),
     Guard("tools.search", "check_shape", ("tools/test_search.py",)),

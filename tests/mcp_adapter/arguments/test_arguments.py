@@ -69,6 +69,15 @@ def test_the_ready_call_mends_the_wrong_argument_and_keeps_the_others(
     assert refusal(tool, given)["next_call"] == {"tool": tool, "arguments": mended}
 
 
+def test_a_step_is_a_number_that_is_not_negative() -> None:
+    counted = {"stream": "s", "metric": "histogram", "field": "amount"}
+    for right in (0, 5, 0.5):
+        assert checked("aggregate", {**counted, "bin": right})["bin"] == right
+    wrongs: list[Any] = ["5", True, None, -1, float("nan"), float("inf"), []]
+    for wrong in wrongs:
+        assert refusal("aggregate", {**counted, "bin": wrong})["param"] == "bin"
+
+
 def test_the_nearest_legal_name_is_suggested() -> None:
     error = refusal(query, {"stream": "s", "limt": 5})
     assert error["param"] == "limt"

@@ -70,7 +70,7 @@ def test_the_ready_call_mends_the_wrong_argument_and_keeps_the_others(
 
 
 def test_a_step_is_a_number_that_is_not_negative() -> None:
-    counted = {"stream": "s", "metric": "histogram", "field": "amount"}
+    counted = {"stream": "s", "metric": "count", "group_by": "amount"}
     for right in (0, 5, 0.5):
         assert checked("aggregate", {**counted, "bin": right})["bin"] == right
     wrongs: list[Any] = ["5", True, None, -1, float("nan"), float("inf"), []]

@@ -132,6 +132,9 @@ class FakeRs:
             members["available_connections_omitted"] = omitted
         if self.unavailable:
             members["unavailable_connections"] = self.unavailable
+        holders = [row["connection_id"] for row in entries if row["has_stream"]]
+        if len(holders) == 1:
+            members["recovery"] = {"connection_id": holders[0]}
         message = f"This token covers {len(entries)} connections; pass connection_id."
         return refusal(409, "conflict_error", "ambiguous_connection", message, **members)
 

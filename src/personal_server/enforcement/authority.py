@@ -283,14 +283,30 @@ HINT = "GET /v1/schema?view=compact lists every connection."
 
 
 def ambiguous(
-    authority: ReadAuthority, candidates: Iterable[ReadableSource], stream: str | None
+    authority: ReadAuthority,
+    candidates: Iterable[ReadableSource],
+    stream: str | None,
+    *,
+    may_cross: bool = False,
 ) -> AmbiguousConnection:
-    """Several of the candidates' connections could answer."""
-    return AmbiguousConnection(
-        *_message(candidates := tuple(candidates)),
-        param="connection_id",
-        **_members(authority, candidates, stream),
-    )
+    """The caller must name one of the candidates' connections.
+
+    Shapes: may_cross tells that the read takes `across`; then and where one connection alone
+            holds the stream, `recovery` has what answers the same question.
+    """
+    candidates = tuple(candidates)
+    holders = sorted({s.connection_id for s in candidates if stream in (None, s.stream)})
+    several = len(holders) > 1
+    message = f"{len(holders)} connections" if several else "One connection"
+    message += f" could answer; pass connection_id to name {'one' if several else 'it'}"
+    if may_cross:
+        message += ", or across (connections) to take all that hold the stream"
+    members = _members(authority, candidates, stream)
+    if not several:
+        members["recovery"] = {"connection_id": holders[0]}
+    elif may_cross:
+        members["recovery"] = {"across": "connections"}
+    return AmbiguousConnection(f"{message}.", param="connection_id", **members)
 
 
 def ambiguous_schema(
@@ -298,7 +314,8 @@ def ambiguous_schema(
 ) -> AmbiguousSchemaDetail:
     """Full schema detail over several connections."""
     return AmbiguousSchemaDetail(
-        *_message(candidates := tuple(candidates)),
+        f"{connection_count(candidates := tuple(candidates))} connections could answer;"
+        " pass connection_id to name one.",
         param="connection_id",
         **_members(authority, candidates, stream),
     )
@@ -307,11 +324,6 @@ def ambiguous_schema(
 def connection_count(sources: Iterable[ReadableSource]) -> int:
     """How many connections the sources lie on."""
     return len({source.connection_id for source in sources})
-
-
-def _message(candidates: Sequence[ReadableSource]) -> tuple[str]:
-    count = connection_count(candidates)
-    return (f"{count} connections could answer; pass connection_id to name one.",)
 
 
 def _members(
@@ -374,8 +386,10 @@ _GRANT_REASONS: dict[str, type[PersonalServerError]] = {
 }
 
 
-def select_stream(authority: ReadAuthority, selectors: Selectors, stream: str) -> Sources:
-    """The sources of a source-required read of one stream.
+def select_stream(
+    authority: ReadAuthority, selectors: Selectors, stream: str, *, may_cross: bool = False
+) -> Sources:
+    """The sources of a source-required read of one stream; may_cross as in `ambiguous`.
 
     Shapes: not empty, of one source.
     Raises: ConnectionNotFound, GrantStreamNotAllowed, NotFound, AmbiguousConnection, or the
@@ -386,9 +400,11 @@ def select_stream(authority: ReadAuthority, selectors: Selectors, stream: str) -
     found = tuple(source for source in narrowed if source.stream == stream)
     if not found:
         raise _no_such_stream(authority, selectors, stream)
-    _refuse_open_choice(authority, candidates, selectors, stream)
-    if len({source.source.id for source in found}) > 1:
-        raise ambiguous(authority, candidates, stream)
+    if (
+        _is_open_choice(authority, candidates, selectors)
+        or len({source.source.id for source in found}) > 1
+    ):
+        raise ambiguous(authority, candidates, stream, may_cross=may_cross)
     return found
 
 
@@ -409,7 +425,8 @@ def select_blob_sources(authority: ReadAuthority, selectors: Selectors) -> Sourc
     """The sources of a blob read: source-required, without a stream."""
     candidates = _of_connector(authority, selectors)
     narrowed = _of_connection(authority, candidates, selectors)
-    _refuse_open_choice(authority, candidates, selectors, None)
+    if _is_open_choice(authority, candidates, selectors):
+        raise ambiguous(authority, candidates, None)
     return narrowed
 
 
@@ -482,16 +499,13 @@ def _could_hold(entry: Unavailable, selectors: Selectors, stream: str) -> bool:
     return entry.stream in (None, stream) and named in (None, entry.connection_id)
 
 
-def _refuse_open_choice(
-    authority: ReadAuthority, candidates: Sources, selectors: Selectors, stream: str | None
-) -> None:
-    """A package read names its connection, whatever else was granted.
+def _is_open_choice(authority: ReadAuthority, candidates: Sources, selectors: Selectors) -> bool:
+    """Whether a package read left open which connection; it names it, whatever else was granted.
 
     Source: docs/decisions.md C6.
     """
-    if (
+    return (
         authority.kind is TokenKind.PACKAGE
         and selectors.connection_id is None
         and connection_count(candidates) > 1
-    ):
-        raise ambiguous(authority, candidates, stream)
+    )

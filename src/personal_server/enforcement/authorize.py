@@ -239,7 +239,7 @@ def authorize_aggregate(
     words = words_of(query)
     warnings: tuple[Warning, ...] = ()
     if query.across is None:
-        sources = select_stream(authority, query.selectors, query.stream)
+        sources = select_stream(authority, query.selectors, query.stream, may_cross=True)
         figure = figure_of(sources, query)
     else:
         held = select_everywhere(authority, query.selectors, query.stream)

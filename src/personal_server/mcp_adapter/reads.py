@@ -161,7 +161,9 @@ def next_call(tool: str, error: Json, status: int, arguments: Arguments) -> Next
     if is_object(recovery) and recovery:
         recovered = {**arguments, **recovery}
         kept = {name: value for name, value in recovered.items() if value is not None}
-        return legal_call(tool, kept)
+        healed = legal_call(tool, kept)
+        if healed is not None or not code.startswith("ambiguous_"):
+            return healed
     if code.startswith("ambiguous_"):
         return NextCall("schema", {} if tool == "schema" else _stream_scope(arguments))
     if code == "connection_not_found":

@@ -165,6 +165,22 @@ def many(count: int) -> ReadAuthority:
     )
 
 
+def test_one_holder_is_the_way_on_and_the_sentence_speaks_of_it_alone() -> None:
+    error = refusal(many(3), ANY, "entries")
+    assert error.message.startswith("One connection ")
+    assert error.members["recovery"] == {"connection_id": "cin_many000000000000"}
+    assert error.members["available_connection_count"] == 3
+
+
+def test_several_holders_are_counted_and_only_an_aggregate_may_take_them_all() -> None:
+    error = refusal(many(14), ANY, "entries")
+    assert error.message.startswith("7 connections ")
+    assert "recovery" not in error.members
+    with pytest.raises(AmbiguousConnection) as caught:
+        select_stream(many(14), ANY, "entries", may_cross=True)
+    assert caught.value.members["recovery"] == {"across": "connections"}
+
+
 def test_at_most_twelve_connections_are_offered_those_with_the_stream_first() -> None:
     error = refusal(many(14), ANY, "entries")
     shown = listed(error.members["available_connections"])

@@ -183,7 +183,9 @@ def test_a_package_may_ask_across_its_connections(door: Door) -> None:
         grant(stream_grant()),
         grant(stream_grant(instance_ids=(BANK,), fields=NARROW), grant_id="grt_2", key="banking"),
     )
-    assert door.get(f"{PLACE}?metric=count", authority).code == "ambiguous_connection"
+    refused = door.get(f"{PLACE}?metric=count", authority)
+    assert refused.code == "ambiguous_connection"
+    assert refused.body["error"]["recovery"] == {"across": "connections"}
     assert door.get(f"{PLACE}?metric=count&across=connections", authority).body["value"] == 6
     body = door.get(f"{PLACE}?metric=sum&field=word_count&across=connections", authority).body
     assert body["value"] == 35

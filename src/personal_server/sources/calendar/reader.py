@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from typing import Any, cast
 
 from icalendar import Component as ParsedComponent
-from icalendar import Event, FreeBusy, Journal, Timezone, Todo
+from icalendar import Event, FreeBusy, Journal, Timezone, Todo, vPeriod
 
 from personal_server.domain.persons import PersonForm
 from personal_server.domain.source_item import Data, Skipped, SourceItem, SourceRecord
@@ -65,6 +65,8 @@ _UID = re.compile(rb"^UID[:;][^\r\n]*", re.MULTILINE)
 _OCCURRENCE = re.compile(rb"^RECURRENCE-ID[:;][^\r\n]*", re.MULTILINE)
 _SEQUENCE = re.compile(rb"^SEQUENCE:(\d{1,9})", re.MULTILINE)
 _WRITTEN = re.compile(rb"^LAST-MODIFIED:([^\r\n]*)", re.MULTILINE)
+_BUSY = re.compile(rb"^FREEBUSY[:;]", re.MULTILINE | re.IGNORECASE)
+_SPAN = re.compile(rb"(?:DTSTART|DTEND|DURATION)[:;]", re.IGNORECASE)
 _SUFFIXES = (".ics", ".ical", ".ifb", ".icalendar", ".txt", "")
 _COMPONENTS = frozenset({"VEVENT", "VTODO", "VTIMEZONE", "VJOURNAL", "VFREEBUSY"})
 
@@ -304,8 +306,14 @@ class _Calendar:
         elif piece.name == "VEVENT" and self._is_outdated(piece.raw):
             yield Skipped(where, "duplicate", "a newer version of the event is there", position)
         else:
-            build = partial(self._records, piece.name, piece.raw, position)
-            yield from one_record(where, position, build)
+            raw, unreadable = piece.raw, 0
+            if piece.name == "VFREEBUSY":
+                raw, unreadable = _with_readable_times(raw)
+            for _ in range(unreadable):
+                yield Skipped(where, "bad_date", "a time of it cannot be read", position)
+            if not unreadable or _BUSY.search(raw):
+                build = partial(self._records, piece.name, raw, position)
+                yield from one_record(where, position, build)
 
     def _is_outdated(self, raw: bytes) -> bool:
         own = _identity(raw)
@@ -352,6 +360,32 @@ class _Calendar:
         """The zone of that name: one defined here, one everybody knows, else the calendar's."""
         named = named_zone(name, self._zones) if name is not None else None
         return named or self._own_zone or self._zone
+
+
+def _with_readable_times(raw: bytes) -> tuple[bytes, int]:
+    """Without the times that cannot be read, and how many those are; one would take all along.
+
+    What it says of the whole span is left out too: nothing is made of it.
+    """
+    kept, unreadable = list[bytes](), 0
+    for line in lines_of(raw).encode().splitlines():
+        if not _BUSY.match(line):
+            kept += [] if _SPAN.match(line) else [line]
+            continue
+        named, _, said = line.rpartition(b":")
+        times = said.split(b",")
+        readable = [each for each in times if _is_period(each.decode())]
+        unreadable += len(times) - len(readable)
+        kept += [named + b":" + b",".join(readable)] if readable else []
+    return b"\r\n".join(kept), unreadable
+
+
+def _is_period(text: str) -> bool:
+    try:
+        cast(Any, vPeriod).from_ical(text)
+    except FAULTS:
+        return False
+    return True
 
 
 def _identity(raw: bytes) -> bytes:

@@ -202,6 +202,18 @@ def test_line_ends_may_be_doubled(tmp_path: Path) -> None:
     assert agenda(tmp_path) == [("2024-01-01T05:00:00Z", "a long title")]
 
 
+def test_a_time_that_cannot_be_read_takes_no_other_along(tmp_path: Path) -> None:
+    busy = (
+        "BEGIN:VFREEBUSY\nUID:2\nDTSTART:2024717T080000Z\n"
+        "FREEBUSY:20240103T080000Z/PT1H,2024103T120000Z/PT1H\n"
+        "FREEBUSY:2024104T080000Z/PT1H\nEND:VFREEBUSY\n"
+    )
+    items = read_path(written(tmp_path, busy))
+    (time,) = records_of(items, "busy_times")
+    assert (time["starts_at"], time["minutes"]) == ("2024-01-03T08:00:00Z", 60)
+    assert skips_of(items) == ["bad_date", "bad_date"]
+
+
 def test_a_journal_and_times_that_people_are_busy_are_read(tmp_path: Path) -> None:
     journal = "BEGIN:VJOURNAL\nUID:1\nSUMMARY:Rain\nDTSTART;VALUE=DATE:20240103\nEND:VJOURNAL\n"
     busy = (

@@ -72,6 +72,24 @@ def test_short_rows_under_a_row_of_names_are_rows(
     assert [tuple(map(str, each)) for each in values] == found
 
 
+@pytest.mark.parametrize(
+    "before", [b",,\n,,\n", b"Payments of May,,\n", b" , ,\n\nPayments of May,,\n,,\n"]
+)
+def test_names_may_stand_below_padded_titles_and_rows_of_blanks(
+    before: bytes, tmp_path: Path
+) -> None:
+    content = before + b"date,what,amount\n2024-01-05,Coffee,3\n2024-01-06,Tea,2\n , ,\n"
+    assert rows(tmp_path, content) == [
+        {"date": "2024-01-05", "what": "Coffee", "amount": 3},
+        {"date": "2024-01-06", "what": "Tea", "amount": 2},
+    ]
+
+
+def test_a_row_of_blanks_alone_says_nothing_of_the_columns(tmp_path: Path) -> None:
+    content = b"a,b,c\n,,,\n"
+    assert rows(tmp_path, content) == []
+
+
 @pytest.mark.parametrize("content", [b"<a>\nx, y\nz, w\n</a>\n", b"[[1, 2],\n[3, 4],\n[5, 6]]\n"])
 def test_markup_with_commas_is_no_table_unless_it_is_called_one(
     content: bytes, tmp_path: Path

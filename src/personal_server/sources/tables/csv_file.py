@@ -126,7 +126,7 @@ def _head_rows(lines: Sequence[str], delimiter: str) -> list[list[str]]:
             rest.pass_torn(len(rows[-1]))
         begin = len(lines)
         for row in rest.whole():
-            rows += [list(row.cells)] if row.cells else []
+            rows += [list(row.cells)] if _filled(row.cells) else []
         if rest.torn:
             begin = rest.first_line_ends
     return rows
@@ -138,10 +138,15 @@ def _named(rows: list[list[str]], delimiter: str) -> CsvForm | None:
         after = rows[number + 1 :]
         alike = sum(len(row) == len(names) for row in after)
         if after and _is_header(names) and alike >= _ALIKE * len(after):
-            if any(len(row) == len(names) for row in rows[:number]):
+            if any(len(row) == len(names) and _filled(row) > 1 for row in rows[:number]):
                 return None  # then those before it are rows too
             return CsvForm(delimiter, _distinct(names), before=number)
     return None
+
+
+def _filled(row: Sequence[str]) -> int:
+    """How many cells hold more than blanks: none in an empty row, one in a title that is padded."""
+    return sum(bool(cell.strip()) for cell in row)
 
 
 def _is_header(cells: list[str]) -> bool:
@@ -264,9 +269,9 @@ def rows_of_csv(member: ExportMember, form: CsvForm) -> Iterator[CsvRow]:
                     yield CsvRow(torn_at, (), "bad_record", _torn_words(count))
                     torn_at = -1
                 for row in rows.whole():
-                    if left_to_pass and row.cells:
+                    if left_to_pass and _filled(row.cells):
                         left_to_pass -= 1
-                    elif any(row.cells) or row.code:
+                    elif _filled(row.cells) or row.code:
                         yield row
                 if not rows.torn:
                     return

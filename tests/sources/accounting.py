@@ -63,7 +63,7 @@ def _text(body: bytes) -> str:
 def rows_of(body: bytes) -> list[list[str]]:
     """Rows that hold something, the names first; cells are apart by what there is most of."""
     text = _text(body)
-    delimiter = max(",;\t|", key=lambda each: text[:4000].count(each))
+    delimiter = max(",;\t|", key=text.count)
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     return [row for row in rows if any(cell.strip() for cell in row)]
 
@@ -222,12 +222,11 @@ def _in_health(body: bytes) -> int:
 def _in_calendar(body: bytes) -> int:
     """Entries, and of times shown as busy each."""
     unfolded = re.sub(rb"\r*\n[ \t]", b"", body)
-    busy = re.findall(rb"(?im)^FREEBUSY[;:].*", unfolded)
-    periods = sum(1 + line.count(b",") for line in busy)
-    asked = re.split(rb"(?im)^BEGIN:VFREEBUSY", unfolded)[1:]
-    empty = sum(b"FREEBUSY" not in each.partition(b"END:VFREEBUSY")[0] for each in asked)
+    shown = re.findall(rb"(?ims)^BEGIN:VFREEBUSY(.*?)^END:VFREEBUSY", unfolded)
+    lines = [re.findall(rb"(?im)^FREEBUSY[;:].*", each) for each in shown]
+    busy = sum(sum(1 + line.count(b",") for line in each) or 1 for each in lines)
     known = len(re.findall(rb"(?im)^BEGIN:V(?:EVENT|TODO|JOURNAL)", body))
-    return known + periods + empty + _unknown_components(unfolded)
+    return known + busy + _unknown_components(unfolded)
 
 
 def _unknown_components(body: bytes) -> int:
@@ -313,7 +312,7 @@ COUNTED: dict[str, tuple[str, Callable[[bytes], int], frozenset[str]]] = {
         frozenset({"visits", "bookmarks", "downloads", "searches"}),
     ),
     "calendar": (
-        r".*\.ics",
+        r".*\.(?:ics|txt)",
         _in_calendar,
         frozenset({"events", "tasks", "journal", "busy_times"}),
     ),
@@ -401,9 +400,17 @@ def told_in(reports: Iterable[Data], streams: frozenset[str]) -> tuple[int, int]
             if name in streams or not streams:
                 changed += tally["new"] + tally["updated"]
                 stored += tally["new"] + tally["updated"] + tally["unchanged"] + tally["rejected"]
-        named += sum(e["count"] for e in report["skipped"] if e["code"] not in BESIDE)
+        named += sum(e["count"] for e in report["skipped"] if not _is_beside(report, e))
         named += sum(map(_lines_before, report["skipped"]))
     return stored + named, changed
+
+
+def _is_beside(report: Data, skip: Data) -> bool:
+    """Whether a report names no entry: what is missing, columns past the last, a cut statement."""
+    if skip["code"] == "too_large":
+        return all("columns" in each["reason"] for each in skip["examples"])
+    is_cut = skip["code"] == "truncated" and report["connector_key"] == "bank"
+    return is_cut or skip["code"] in BESIDE
 
 
 def _lines_before(skip: Data) -> int:
@@ -449,7 +456,7 @@ def accounts_of(path: Path) -> Iterator[Account | str]:
         names = [name for name in report["files"] if re.fullmatch(pattern, name)]
         counted = None
         with suppress(ValueError, LookupError, TypeError, AttributeError, sqlite3.Error):
-            counted = sum(count(_bytes_of(path, name)) for name in names)
+            counted = sum(_counted(count, _bytes_of(path, name)) for name in names)
         told_first, (again, changed_again) = (
             told_in([report], streams)[0],
             told_in([repeated], streams),
@@ -461,6 +468,14 @@ def accounts_of(path: Path) -> Iterator[Account | str]:
         yield Account(key, counted, told_first, again, changed_again, lost)
 
 
+def _counted(count: Callable[[bytes], int], body: bytes) -> int:
+    """What a file holds; one that is no JSON, though it should be, is refused as a whole."""
+    try:
+        return count(body)
+    except json.JSONDecodeError:
+        return 1
+
+
 def _lost_cells(path: Path) -> int:
     """Cells of a CSV less the names, the values of its records and those said to be none."""
     rows, items = rows_of(path.read_bytes()), [item for _, item in read_path(path)]
@@ -469,12 +484,14 @@ def _lost_cells(path: Path) -> int:
     if skips.keys() - {"no_value"}:
         return 0
     cells = sum(bool(cell.strip()) for row in rows[len(rows) - len(records) :] for cell in row)
-    is_column = any(cell.strip().lower() == "id" for cell in rows[0])
+    is_column = any(cell.strip() == "id" for cell in rows[0])
     values = [
         value
         for record in records
         for name, value in record.items()
-        if value not in (None, "") and (name != "id" or (is_column and "column_id" not in record))
+        if value is not None
+        and str(value).strip()
+        and (name != "id" or (is_column and "column_id" not in record))
     ]
     return cells - len(values) - skips["no_value"]
 
@@ -484,8 +501,18 @@ def _bytes_of(path: Path, name: str) -> bytes:
         return (path / name).read_bytes()
     if not zipfile.is_zipfile(path):
         return path.read_bytes()
-    with zipfile.ZipFile(path) as archive:
-        return archive.read(name)
+    return _member_of(path.read_bytes(), name)
+
+
+def _member_of(archive: bytes, name: str) -> bytes:
+    """A file of an archive, or of an archive in it. Raises: KeyError."""
+    with zipfile.ZipFile(io.BytesIO(archive)) as opened:
+        if name in opened.namelist():
+            return opened.read(name)
+        for inner in (each for each in opened.namelist() if each.endswith(".zip")):
+            with suppress(KeyError):
+                return _member_of(opened.read(inner), name)
+    raise KeyError(name)
 
 
 def main(paths: Iterable[Path]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -56,12 +56,17 @@ def mailbox(folder: Path) -> Path:
 
 
 def held(stores: Stores) -> dict[tuple[str, str], dict[str, Any]]:
-    """Every record, by stream and key."""
+    """Every record, by stream and key, without what files say, which is read after the records."""
     with stores.records.snapshot(None) as snapshot:
         places = [(each.connection_id, each.stream) for each in snapshot.stored_streams()]
         return {
-            place: {row.key: dict(row.data) for row in snapshot.export(*place)} for place in places
+            place: {row.key: _without_text(row.data) for row in snapshot.export(*place)}
+            for place in places
         }
+
+
+def _without_text(data: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in data.items() if name not in ("text", "text_state")}
 
 
 def blob_ids(records: dict[tuple[str, str], dict[str, Any]]) -> set[str]:

@@ -74,7 +74,7 @@ def loans(real: Real) -> list[Loan]:
     }
     return [
         *(_named("tools-call-simple-text", "tools/call", name, it) for name, it in asked.items()),
-        _named("tools-call-error", "tools/call", "query_records", {}),
+        _named("tools-call-error", "tools/call", "aggregate", {}),
         *(Loan("resources-read-text", "resources/read", {"uri": uri}) for uri in uris),
         Loan("resources-read-binary", "resources/read", {"uri": blob_uri(blob)}),
         *(_named("prompts-get-simple", "prompts/get", name, it) for name, it in prompts.items()),

@@ -113,7 +113,7 @@ def test_the_template_keeps_the_contract(tmp_path: Path) -> None:
 
 
 def test_what_nobody_knows_is_refused_with_a_next_step(tmp_path: Path) -> None:
-    (tmp_path / "letter.txt").write_text("Dear Sir,\n\nplease find enclosed")
+    (tmp_path / "letter.txt").write_text("Dear Sir, please find enclosed")
     with pytest.raises(ExportNotRecognized) as caught:
         read_path(tmp_path)
     assert "pdpp sources" in caught.value.next_step

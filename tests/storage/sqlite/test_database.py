@@ -51,6 +51,16 @@ def test_every_kind_of_write_is_whole_or_absent(tmp_path: Path) -> None:
     database.close()
 
 
+def test_a_text_whose_bytes_are_none_any_more_is_damage_and_no_defect(tmp_path: Path) -> None:
+    database = SqliteDatabase(tmp_path / "a.db", [NOTES])
+    with database.write() as session:
+        session.run("INSERT INTO note VALUES (CAST(x'ff41' AS TEXT))")
+    for opened in (database.read, database.write):
+        with pytest.raises(StorageUnavailable, match="damaged"), opened() as session:
+            session.rows("SELECT text FROM note")
+    database.close()
+
+
 def _insert_and_fail(session: Session) -> None:
     session.run("INSERT INTO note VALUES ('undone')")
     raise StorageUnavailable("as if the disk were full")

@@ -570,7 +570,8 @@ def translated() -> Generator[None, None, None]:
         # where the index of the journal cannot grow, there is no space
         is_full = error_code == apsw.SQLITE_IOERR_SHMSIZE
         raise read_only(DISK_FULL if is_full else WRITE_FAILED) from error
-    except (apsw.CorruptError, apsw.NotADBError) as error:
+    except (apsw.CorruptError, apsw.NotADBError, UnicodeDecodeError) as error:
+        # every text was stored as UTF-8; those of records are looked at one by one (`each_line`)
         raise StorageUnavailable(
             "The database file is damaged. Restore it from a backup."
         ) from error

@@ -330,9 +330,15 @@ def _resource_server(
         totals_in(stores.disclosures),
         spent_in(stores, recorder),
     )
-    return resource_server(
-        parts, Ports(identify, limits, recorder, stores.clock, stores.random_bytes)
+    ports = Ports(
+        identify,
+        limits,
+        recorder,
+        stores.clock,
+        stores.random_bytes,
+        planted=stores.reads.planted,
     )
+    return resource_server(parts, ports)
 
 
 def spent_in(stores: Stores, recorder: DisclosureRecorder) -> SpentToday:

@@ -1,22 +1,25 @@
-"""Persons as their owner sees them: all of them, by the road of every read."""
+"""Persons as their owner sees them, and which planted records those that were given are made of."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from typing import cast
 
 import msgspec
 
-from personal_server.domain.authority import TokenKind
+from personal_server.domain.authority import ReadableSource, TokenKind
+from personal_server.domain.disclosure import Disclosed
 from personal_server.domain.grant import Resolved
-from personal_server.domain.persons import CONNECTOR_KEY, STREAM
+from personal_server.domain.persons import CONNECTOR_KEY, STREAM, Identity, IdentityKind
 from personal_server.domain.record import JsonObject
 from personal_server.enforcement.authority import read_authority
 from personal_server.enforcement.authorize import authorize_records
 from personal_server.enforcement.disclose import discloser
+from personal_server.enforcement.plans import hit_plan
 from personal_server.enforcement.queries import MAX_LIMIT, RecordsQuery, Selectors
 from personal_server.storage.catalog import KnownDeclarations
-from personal_server.storage.ports import Snapshots
+from personal_server.storage.ports import ReadSnapshot, Snapshots
 
 
 def every_person(store: Snapshots, declarations: KnownDeclarations) -> Iterator[JsonObject]:
@@ -46,3 +49,60 @@ def every_person(store: Snapshots, declarations: KnownDeclarations) -> Iterator[
             if not page.more:
                 return
             plan = replace(plan, after=page.rows[-1].position)
+
+
+def planted_behind(
+    snapshot: ReadSnapshot,
+    disclosed: Iterable[Disclosed],
+    planted: Iterable[tuple[str, str, str]],
+) -> list[Disclosed]:
+    """The planted records that persons were made of who were given, as told without a record.
+
+    Work: a look for each planted record that tells of persons, and for each person given.
+    Source: docs/contract/resource-server.md 22.4.
+    """
+    found = dict[tuple[str, str, str], Disclosed]()
+    places = sorted(planted)
+    for part in disclosed:
+        telling = {(s.connection_id, s.stream): s for s in part.source.made_of or ()}
+        told = {
+            place: (source, _identities_told(snapshot, source, place[2]))
+            for place in places
+            if (source := telling.get(place[:2])) is not None
+        }
+        if not any(identities for _, identities in told.values()):
+            continue
+        given = {each for key in part.keys for each in _identities_of(snapshot, part.source, key)}
+        for place, (source, identities) in told.items():
+            if not given.isdisjoint(identities):
+                found[place] = Disclosed(source, _telling_fields(source), 0, place[2:])
+    return list(found.values())
+
+
+def _telling_fields(source: ReadableSource) -> tuple[str, ...]:
+    told_by = {each.field for each in source.declared.person_fields}
+    return tuple(name for name in source.fields if name in told_by)
+
+
+def _identities_told(snapshot: ReadSnapshot, source: ReadableSource, key: str) -> set[Identity]:
+    """What a visible record says of persons in granted fields."""
+    return {
+        identity
+        for row in snapshot.record(hit_plan(source, key))
+        for each in source.declared.person_fields
+        if each.field in source.fields
+        for identity, _ in each.read(row.data)
+    }
+
+
+def _identities_of(snapshot: ReadSnapshot, source: ReadableSource, key: str) -> Iterator[Identity]:
+    """Those of a person."""
+    kinds = (
+        (IdentityKind.ADDRESS, "addresses"),
+        (IdentityKind.NUMBER, "numbers"),
+        (IdentityKind.HANDLE, "handles"),
+    )
+    for row in snapshot.record(hit_plan(source, key)):
+        for kind, name in kinds:
+            for value in cast("list[object]", row.data[name]):
+                yield Identity(kind, str(value))

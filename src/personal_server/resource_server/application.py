@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from starlette.responses import Response
@@ -26,7 +26,8 @@ from personal_server.reading.disclosure_log import (
     served_entries,
 )
 from personal_server.reading.export import Enclosures
-from personal_server.reading.ports import ReadPorts
+from personal_server.reading.persons import planted_behind
+from personal_server.reading.ports import PlantedRecords, ReadPorts
 from personal_server.reading.tokens import Identified, TokenState
 from personal_server.resource_server.blobs import Blobs
 from personal_server.resource_server.connections import OwnerConnections
@@ -88,6 +89,7 @@ class Ports:
     random_bytes: Callable[[int], bytes]
     capacity: Capacity = field(default_factory=Capacity)
     writing: Capacity = WRITING
+    planted: PlantedRecords = frozenset
 
 
 Reading = Exchange[Route, ReadAuthority]
@@ -121,6 +123,10 @@ class ResourceServer(Surface[Route, ReadAuthority]):
             self._admit(exchange, identified)
             exchange.require_query()
             reply = exchange.route.answer_request(self._request(exchange, snapshot))
+            is_client = identified.authority.kind is not TokenKind.OWNER
+            if is_client and any(part.source.made_of and part.keys for part in reply.disclosed):
+                behind = planted_behind(snapshot, reply.disclosed, self._ports.planted())
+                reply = replace(reply, disclosed=(*reply.disclosed, *behind))
         return self._respond(exchange, reply)
 
     async def identify(self, exchange: Reading) -> None:

@@ -13,12 +13,16 @@ from urllib.parse import quote
 
 import pytest
 
+from personal_server.collecting.persons import turn_on
 from personal_server.storage.authorization import AuditRow, CanaryRow, ReadingAlarmRow
 from tests.app.whole import Whole, whole
-from tests.console.browsing import words
+from tests.console.browsing import SECOND, words
 from tests.console.household import HOME, mail_request
 
 PAGE = "/owner/canaries"
+PERSONS = "https://registry.pdpp.dev/connectors/persons"
+PERSON = "/v1/streams/persons/records"
+PEOPLE = f"{PERSON}?limit=100"
 READ = f"/v1/streams/messages/records?connection_id={HOME}"
 
 
@@ -82,6 +86,44 @@ def test_each_way_to_get_it_raises_an_alarm(site: Whole, token: str) -> None:
         assert [row.rule for row in open_] == ["canary"], way
     assert "planted as a canary" in words(site.owner.get("/owner/"))
     assert "given" in words(site.owner.get(PAGE))
+
+
+def test_each_way_to_get_a_person_made_of_it_raises_its_alarm(site: Whole) -> None:
+    connection, _ = turn_on(
+        site.server.stores.records, site.clock(), site.server.stores.random_bytes
+    )
+    where = f"connection_id={connection.connection_id}"
+    (asked,) = mail_request()
+    people = {"source": {"id": PERSONS}, "streams": [{"name": "persons"}]}
+    token = site.connect([asked, asked | people])["access_token"]
+    owner = site.owner_token()["access_token"]
+    (planted,) = [each for each in listed(site, owner) if each["id"] == canary(site).key]
+    persons = site.body(site.call(PEOPLE, owner))["data"]
+    sender = planted["data"]["from_address"]
+    (made_of,) = [each for each in persons if sender in each["data"]["addresses"]]
+    others = [
+        each
+        for each in persons
+        if not {sender, "ada@example.org"}.intersection(each["data"]["addresses"])
+    ]
+    assert others
+    for other in others:
+        page = site.call(f"{PERSON}/{other['id']}?{where}", token)
+        assert page.status == 200, page.text
+    assert alarms(site) == []
+    for way in (
+        f"{PERSON}/{made_of['id']}?{where}",
+        f"{PEOPLE}&{where}",
+        f"{PERSON}/{made_of['id']}/field-window?field=reachable_at&{where}",
+        f"/v1/search?streams=persons&q={quote(sender)}",
+    ):
+        site.clock.now_ns += SECOND
+        assert site.call(way, token).status == 200, way
+        assert alarms(site) == ["canary"], way  # the same one, once an hour
+        assert canary(site).disclosed_at_ns == site.clock(), way
+    assert canary(site).disclosed_to
+    (found,) = site.owner_rows(ReadingAlarmRow)
+    assert found.detail == {"stream": "messages"}
 
 
 def test_counts_and_the_owners_own_reads_raise_none(site: Whole, token: str) -> None:

@@ -418,6 +418,14 @@ def write_configuration(data_dir: Path, subject_id: str) -> ConfigurationFile:
     return ConfigurationFile(subject_id)
 
 
+def owner_time_zone(settings: Settings, configuration: ConfigurationFile) -> str:
+    """The zone that was set, else the one that was kept; UTC where neither names one."""
+    try:
+        return ZoneInfo(settings.time_zone or configuration.time_zone or "UTC").key
+    except (ValueError, KeyError, OSError):
+        return "UTC"
+
+
 def keep_time_zone(data_dir: Path, name: str) -> None:
     """Write the owner's time zone into the file, if there is one and it names none.
 

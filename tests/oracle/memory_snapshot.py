@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from personal_server.domain.connection import Connection
 from personal_server.domain.criteria import Condition
@@ -143,13 +143,13 @@ class MemorySnapshot:
         return RowPage(tuple(placed[: plan.limit]), len(placed) > plan.limit)
 
     def count(self, plan: RecordsPlan) -> int:
-        return len(self._matching(plan.scopes, plan.conditions))
+        return _counted(plan, self._matching(plan.scopes, plan.conditions))
 
     def span(self, plan: RecordsPlan) -> Span:
         rows = self._matching(plan.scopes, plan.conditions)
         name = plan.span_field
         if name is None:
-            return Span(len(rows), None, None)
+            return Span(_counted(plan, rows), None, None)
         kind = plan.scopes[0].stream.properties[name].kind
         dated = [
             (point, stored_text(row.data[name]))
@@ -157,10 +157,10 @@ class MemorySnapshot:
             if kind is not None and (point := comparable(row.data.get(name), kind)) is not None
         ]
         if not dated:
-            return Span(len(rows), None, None)
+            return Span(_counted(plan, rows), None, None)
         earliest = min(dated, key=lambda each: each[0])
         latest = max(dated, key=lambda each: each[0])
-        return Span(len(rows), earliest[1], latest[1])
+        return Span(_counted(plan, rows), earliest[1], latest[1])
 
     def summary(self, scope: Scope) -> Summary:
         rows = self._visible(scope)
@@ -330,3 +330,7 @@ def _reference(row: StoredRecord, field: str) -> BlobReference:
     reference = row.data[field]
     assert isinstance(reference, dict)  # blob_ids found an object here
     return BlobReference(row.connection_id, row.stream, row.key, field, dict(reference))  # type: ignore[arg-type]
+
+
+def _counted(plan: RecordsPlan, rows: Sequence[StoredRecord]) -> int:
+    return len(rows) if plan.most is None else min(len(rows), plan.most)

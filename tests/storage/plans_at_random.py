@@ -309,9 +309,10 @@ def search(random: Random) -> Ask:
 
 
 def figures(random: Random) -> Ask:
-    count = RecordsPlan(scopes(random), conditions=conditions(random))
+    most = random.choice((None, 0, 1, 3, 1000))
+    count = RecordsPlan(scopes(random), conditions=conditions(random), most=most)
     covered, field = scopes(random), random.choice(("at", "day", None))
-    span = RecordsPlan(covered, conditions=conditions(random), span_field=field)
+    span = RecordsPlan(covered, conditions=conditions(random), span_field=field, most=most)
     summarized = scopes(random)[0]
     return lambda snapshot: [
         snapshot.count(count),

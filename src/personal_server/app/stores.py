@@ -23,6 +23,7 @@ from personal_server.settings import (
     ConfigurationFile,
     Settings,
     new_subject_id,
+    owner_time_zone,
     read_configuration,
     write_configuration,
 )
@@ -166,7 +167,12 @@ def open_stores(
             SqlLogs(database, subject_id),
             _one_state(database, subject_id),
             ReadPorts(
-                records, sealer, clock, random_bytes, planted=lambda: planted_records(granted)
+                records,
+                sealer,
+                clock,
+                random_bytes,
+                planted=lambda: planted_records(granted),
+                time_zone=owner_time_zone(settings, configuration),
             ),
             KnownDeclarations(),
             clock,

@@ -53,7 +53,8 @@ BY_KEY = Order(None, None, False)
 class RecordsPlan:
     """A list of records over all scopes together: a page of it, its count, its span.
 
-    A page holds the next `limit` rows after `after` in `order`.  A span is that of the *stored*
+    A page holds the next `limit` rows after `after` in `order`.  What is counted, in a span too,
+    is counted no further than `most`.  A span is that of the *stored*
     values of `span_field` (as stored, compared as instants), `None` where it is not granted.
     """
 
@@ -63,6 +64,7 @@ class RecordsPlan:
     conditions: tuple[Condition, ...] = ()
     after: Position | None = None
     span_field: str | None = None
+    most: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,6 +257,17 @@ def scope_of(source: ReadableSource) -> Scope:
 def scopes_of(sources: tuple[ReadableSource, ...]) -> tuple[Scope, ...]:
     """Several sources, in their order."""
     return tuple(scope_of(source) for source in sources)
+
+
+def glance_plan(sources: tuple[ReadableSource, ...], field: str | None, most: int) -> RecordsPlan:
+    """How many records there are, counted no further than `most`, and from when to when.
+
+    Their time is looked up where the ends of an index tell it: not where another one is bounded.
+    """
+    bounded = {s.time_constraint.field for s in sources if s.time_constraint is not None}
+    return RecordsPlan(
+        scopes_of(sources), span_field=field if bounded <= {field} else None, most=most
+    )
 
 
 def children_plan(

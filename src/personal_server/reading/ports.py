@@ -22,7 +22,10 @@ PlantedRecords = Callable[[], frozenset[tuple[str, str, str]]]
 
 @dataclass(frozen=True, slots=True)
 class ReadPorts:
-    """Store, sealer, clock (UTC ns), randomness, what is kept between reads, planted records."""
+    """Store, sealer, clock (UTC ns), randomness, what is kept between reads, planted records.
+
+    `time_zone` is the owner's, by its IANA name.
+    """
 
     store: RecordStore
     sealer: Sealer
@@ -31,6 +34,7 @@ class ReadPorts:
     capture_times: CaptureTimes = field(default_factory=CaptureTimes)
     rankings: Rankings = field(default_factory=Rankings)
     planted: PlantedRecords = frozenset
+    time_zone: str = "UTC"
 
     def snapshot(self, timeout_seconds: float | None) -> AbstractContextManager[ReadSnapshot]:
         """One consistent state of the store."""

@@ -7,14 +7,17 @@ Source: docs/contract/resource-server.md 6.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+from zoneinfo import ZoneInfo
 
 from personal_server.domain.authority import ReadableSource, ReadAuthority
-from personal_server.domain.values import render_instant
+from personal_server.domain.values import NANOSECONDS, render_instant
 from personal_server.enforcement.authorize import authorize_schema, authorize_stream
-from personal_server.enforcement.plans import scope_of
+from personal_server.enforcement.plans import glance_plan, scope_of
 from personal_server.enforcement.queries import SchemaQuery, StreamQuery
+from personal_server.enforcement.timeline import time_field
 from personal_server.reading.freshness import (
     Freshness,
     ShownFreshness,
@@ -23,7 +26,29 @@ from personal_server.reading.freshness import (
     source_freshness,
 )
 from personal_server.reading.ports import ReadPorts
-from personal_server.storage.ports import ReadSnapshot
+from personal_server.storage.ports import Collection, ReadSnapshot
+
+COUNTED_RECORDS = 10_000
+"""How far the records of a row are counted."""
+MOST_ROWS_WITH_FIGURES = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Glance:
+    """What a row's connections show together.
+
+    Shapes: `record_count` is at most `COUNTED_RECORDS`, `has_more` says that there are more;
+        `earliest` and `latest` are stored values of `time_field`, which is `None` where none of
+        the stream's times is granted; `collected_at_ns` is that of the connection whose last
+        successful collection lies farthest back, `None` if one never had any.
+    """
+
+    record_count: int
+    has_more: bool
+    time_field: str | None
+    earliest: str | None
+    latest: str | None
+    collected_at_ns: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +57,7 @@ class StreamEntry:
 
     sources: tuple[ReadableSource, ...]
     freshness: ShownFreshness | None = None
+    glance: Glance | None = None
 
     @property
     def first(self) -> ReadableSource:
@@ -53,10 +79,12 @@ class ConnectorEntry:
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """The schema that a token can see."""
+    """The schema that a token can see, on a day in the owner's time zone."""
 
     authority: ReadAuthority
     connectors: tuple[ConnectorEntry, ...]
+    today: date
+    time_zone: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,19 +103,19 @@ def describe_schema(
     authority: ReadAuthority,
     query: SchemaQuery,
 ) -> Described:
-    """The sources that the query keeps; freshness where the body shows it."""
+    """The sources that the query keeps; freshness and a glance where the body shows them."""
     sources = authorize_schema(authority, query)
     connectors = grouped(sources)
-    if query.compact and query.stream is None:
-        return Described(authority, connectors)
-    dated = _dated(ports, snapshot, sources)
-    return Described(
-        authority,
-        tuple(
-            ConnectorEntry(tuple(_with_freshness(e, dated) for e in connector.streams))
-            for connector in connectors
-        ),
-    )
+    if not query.compact or query.stream is not None:
+        dated = _dated(ports, snapshot, sources)
+        connectors = _each(connectors, lambda entry: _with_freshness(entry, dated))
+    rows = sum(len(connector.streams) for connector in connectors)
+    if query.compact and (query.stream is not None or rows <= MOST_ROWS_WITH_FIGURES):
+        collections = snapshot.collections()
+        connectors = _each(connectors, lambda entry: _glanced(snapshot, entry, collections))
+    now_s = ports.clock() // NANOSECONDS
+    today = datetime.fromtimestamp(now_s, ZoneInfo(ports.time_zone)).date()
+    return Described(authority, connectors, today, ports.time_zone)
 
 
 def describe_stream(
@@ -135,6 +163,42 @@ def grouped(sources: Sequence[ReadableSource]) -> tuple[ConnectorEntry, ...]:
 def _entries(streams: Mapping[object, list[ReadableSource]]) -> list[StreamEntry]:
     entries = [StreamEntry(tuple(sources)) for sources in streams.values()]
     return sorted(entries, key=lambda e: (e.first.stream, e.first.connection_id))
+
+
+def _each(
+    connectors: tuple[ConnectorEntry, ...], change: Callable[[StreamEntry], StreamEntry]
+) -> tuple[ConnectorEntry, ...]:
+    return tuple(ConnectorEntry(tuple(map(change, each.streams))) for each in connectors)
+
+
+def _glanced(
+    snapshot: ReadSnapshot, entry: StreamEntry, collections: Mapping[str, Collection]
+) -> StreamEntry:
+    """Streams that are computed from others are not: they would have to be made for it."""
+    if any(source.made_of is not None for source in entry.sources):
+        return entry
+    dated = time_field(*entry.sources)
+    plan = glance_plan(entry.sources, dated.name if dated else None, COUNTED_RECORDS + 1)
+    span = snapshot.span(plan)
+    glance = Glance(
+        min(span.total, COUNTED_RECORDS),
+        span.total > COUNTED_RECORDS,
+        plan.span_field,
+        span.earliest,
+        span.latest,
+        _collected_at(entry, collections),
+    )
+    return replace(entry, glance=glance)
+
+
+def _collected_at(entry: StreamEntry, collections: Mapping[str, Collection]) -> int | None:
+    found: list[int] = []
+    for source in entry.sources:
+        collection = collections.get(source.connection_id)
+        if collection is None or collection.last_succeeded_at_ns is None:
+            return None
+        found.append(collection.last_succeeded_at_ns)
+    return min(found)
 
 
 def _dated(

@@ -15,6 +15,7 @@ from personal_server.domain.declaration import TEXT_OPERATORS, Property, Semanti
 from personal_server.domain.disclosure import Disclosed, TokenName
 from personal_server.domain.envelope import UnavailableConnections, Warning, name_unavailable
 from personal_server.domain.stream_schema import value_types
+from personal_server.domain.values import render_instant
 from personal_server.domain.wire_objects import (
     AnyObject,
     ConnectionId,
@@ -57,6 +58,7 @@ from personal_server.reading.records import unavailable_meta
 from personal_server.reading.schema import (
     ConnectorEntry,
     Described,
+    Glance,
     StreamEntry,
     StreamSummary,
     describe_schema,
@@ -191,6 +193,26 @@ class CompactView(WireObject):
     fields: Sequence[Word]
 
 
+class ShownGlance(WireObject, kw_only=True):
+    """What of a stream's records is visible."""
+
+    component: ClassVar = "Glance"
+
+    records: Count
+    more: Yes | None = None
+    time_field: Word | None = None
+    earliest: str | None = None
+    latest: str | None = None
+    collected_at: Instant | None = None
+
+
+class Today(WireObject):
+    """The owner's calendar."""
+
+    date: str
+    time_zone: str
+
+
 class CompactStream(WireObject, kw_only=True):
     """A stream in few words: what may be done with a field is said in flags."""
 
@@ -211,6 +233,8 @@ class CompactStream(WireObject, kw_only=True):
     expand_capabilities: Sequence[ExpandCapability] | None = None
     granted_connections: Sequence[GrantedConnection] | None = None
     constraints: Constraints | None = None
+    fields_left_out: Count | None = None
+    visible: ShownGlance | None = None
     freshness: ShownFreshness | None = None
     reduced: Yes | None = None
 
@@ -285,6 +309,7 @@ class SchemaBody(WireObject, kw_only=True, tag_field="object", tag="schema"):
     unavailable_connection_count: Count | None = None
     connectors: Sequence[SchemaConnector]
     detail: Literal["compact"] | None = None
+    today: Today | None = None
     links: SelfLink
     meta: Meta
 
@@ -423,7 +448,21 @@ def compact_row(authority: ReadAuthority, entry: StreamEntry) -> CompactStream:
         ],
         granted_connections=granted_connections(authority, entry.sources),
         constraints=constraints if constrained else None,
+        fields_left_out=len(stream.properties) - len(source.fields) or None,
+        visible=None if entry.glance is None else _shown_glance(entry.glance),
         freshness=entry.freshness,
+    )
+
+
+def _shown_glance(glance: Glance) -> ShownGlance:
+    at_ns = glance.collected_at_ns
+    return ShownGlance(
+        records=glance.record_count,
+        more=True if glance.has_more else None,
+        time_field=glance.time_field,
+        earliest=glance.earliest,
+        latest=glance.latest,
+        collected_at=None if at_ns is None else render_instant(at_ns),
     )
 
 
@@ -557,7 +596,7 @@ class SchemaRoutes:
         if query.compact and query.stream is None and fit_budget(body):
             meta = package_meta(request.authority)
             body.meta = meta_of(request, warnings=[_SHORTENED], meta=meta)
-        return Reply(body)
+        return Reply(body, disclosed=_glanced(described))
 
     def read_stream(self, request: Request) -> Reply:
         """`GET /v1/streams/{stream}`."""
@@ -631,6 +670,7 @@ def _schema_body(request: Request, described: Described, *, compact: bool) -> Sc
         **name_unavailable(described.authority.unavailable),
         connectors=connectors,
         detail="compact" if compact else None,
+        today=Today(described.today.isoformat(), described.time_zone) if compact else None,
         links=SelfLink(request.self_link),
         meta=meta_of(request, meta=package_meta(request.authority)),
     )
@@ -699,6 +739,17 @@ def _connector_stream(request: Request, summaries: Sequence[StreamSummary]) -> L
             changes_since=all(summary.source.made_of is None for summary in summaries),
         ),
     )
+
+
+def _glanced(described: Described) -> list[Disclosed]:
+    """As those, and which field the dates are of."""
+    return [
+        Disclosed(source, (glance.time_field,) if glance.time_field else (), 0)
+        for connector in described.connectors
+        for entry in connector.streams
+        if (glance := entry.glance) is not None
+        for source in entry.sources
+    ]
 
 
 def _disclosed(summaries: Sequence[StreamSummary]) -> list[Disclosed]:

@@ -181,6 +181,14 @@ def test_other_reads_cost_the_same_with_and_without_hidden_values(
             assert without.steps == other.steps
 
 
+@pytest.mark.parametrize("name", SCOPES)
+def test_a_glance_costs_the_same_with_and_without_hidden_records(tmp_path: Path, name: str) -> None:
+    with opened(name, tmp_path) as worlds:
+        glance = RecordsPlan((worlds.scope,), span_field="at", most=3)
+        without, other = worlds.work(lambda snapshot: snapshot.span(glance))
+        assert abs(other.steps - without.steps) <= ROW_STEPS
+
+
 @pytest.mark.parametrize(
     "shown",
     [scope(fields=("id", "at")), scope(fields=BLIND), scope(resources=SHOWN_KEYS)],

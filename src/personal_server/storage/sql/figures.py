@@ -17,7 +17,7 @@ from personal_server.storage.meaning import (
     plain_value,
     stored_text,
 )
-from personal_server.storage.sql.compiler import Where
+from personal_server.storage.sql.compiler import Statement, Where
 from personal_server.storage.sql.layout import Column
 from personal_server.storage.sql.source_tables import Reader, ScopedSource, parse_changes
 
@@ -28,18 +28,31 @@ FARTHEST_NS = 2.5e20
 
 def count(reader: Reader, plan: RecordsPlan) -> int:
     """How many, over all sources."""
-    return sum(count_place(reader, each, plan.conditions) for each in reader.places(plan.scopes))
+    total = 0
+    for place in reader.places(plan.scopes):
+        left = None if plan.most is None else plan.most - total
+        total += count_place(reader, place, plan.conditions, left)
+    return total
 
 
-def count_place(reader: Reader, place: ScopedSource, conditions: Sequence[Condition]) -> int:
+def count_place(
+    reader: Reader,
+    place: ScopedSource,
+    conditions: Sequence[Condition],
+    most: int | None = None,
+) -> int:
     """How many of one source, with those that are known to be damaged, which it notes.
 
-    A whole source has its number at hand.
+    A whole source has its number at hand.  Elsewhere no line beyond `most` is met.
     """
     reader.recall(place, conditions)
     if place.is_whole and not conditions:
-        return place.source.records
-    found: Any = reader.value(place.compiler.select("count(*)", place.matching(conditions)))
+        records = place.source.records
+        return records if most is None else min(records, most)
+    tail = "" if most is None else f" LIMIT {most}"
+    met = place.compiler.select("1", place.matching(conditions), tail)
+    counted = f"SELECT count(*) FROM ({met.sql})"  # noqa: S608
+    found: Any = reader.value(Statement(counted, met.params))
     return int(found)
 
 
@@ -67,7 +80,7 @@ def lines_with(reader: Reader, place: ScopedSource, words: WordQuery) -> Where:
 def span(reader: Reader, plan: RecordsPlan) -> Span:
     """How many, and the stored extremes of a time field."""
     places = reader.places(plan.scopes)
-    total = sum(count_place(reader, place, plan.conditions) for place in places)
+    total = count(reader, plan)
     if plan.span_field is None:
         return Span(total, None, None)
     ends = [

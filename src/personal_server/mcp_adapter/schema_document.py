@@ -59,6 +59,8 @@ KEPT_MEMBERS = (
     "aggregate",
     "limits",
     "constraints",
+    "fields_left_out",
+    "visible",
     "field_capabilities",
     "expand_capabilities",
     "granted_connections",
@@ -308,6 +310,9 @@ def _compact_row(row: Json, *, scoped: bool) -> Json:
             name: flags_of(capability, properties.get(name))
             for name, capability in declared.items()
         }
+    hidden = sum(as_object(each).get("granted") is False for each in capabilities.values())
+    if hidden:
+        found.setdefault("fields_left_out", hidden)
     if is_list(found.get("views")):
         found["views"] = [_view(view) for view in found["views"]]
     if not any(value is not None for value in as_object(found.get("constraints")).values()):

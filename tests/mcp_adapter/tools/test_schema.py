@@ -177,3 +177,64 @@ async def test_several_views_are_one_value() -> None:
     rs.script = lambda _: Answer(200, catalog)
     lines = (await ask(rs, "schema", {"stream": "messages"})).text.split("\n")
     assert "projection: fields=any granted field; views=headers,traffic" in lines
+
+
+GLANCED: Json = {
+    "name": "messages",
+    "granted_connections": [{"connection_id": "cin_a"}],
+    "constraints": {"time_constraint": {"field": "sent_at", "since": "2024-01-01T00:00:00Z"}},
+    "fields_left_out": 3,
+    "visible": {
+        "records": 10_000,
+        "more": True,
+        "time_field": "sent_at",
+        "earliest": "2024-01-01T09:30:00Z",
+        "latest": "2026-11-20T10:00:00 and words",
+        "collected_at": "2026-11-21T08:00:00Z",
+    },
+    "field_capabilities": {"id": "t=string", "body": "t=text,g=false"},
+}
+
+
+def glanced(rows: int, detail: str = "compact") -> FakeRs:
+    rs = world()
+    streams = [{**GLANCED, "name": f"messages{n or ''}"} for n in range(rows)]
+    body: Json = {
+        "detail": detail,
+        "today": {"date": "2026-11-22", "time_zone": "Europe/Rome"},
+        "connectors": [{"connector_key": "gmail", "streams": streams}],
+    }
+    rs.script = lambda _: Answer(200, body)
+    return rs
+
+
+SEEN = (
+    "10,000+ records; sent_at 2024-01-01 to 2026-11-20; collected 2026-11-21T08:00:00Z;"
+    " 3 fields left out"
+)
+
+
+async def test_an_index_says_what_is_visible_and_given() -> None:
+    outcome = await ask(glanced(24), "schema", {})
+    head, *lines = outcome.text.splitlines()
+    assert head.endswith("; today=2026-11-22; time_zone=Europe/Rome")
+    given = "given: sent_at since 2024-01-01T00:00:00Z"
+    assert f"visible gmail messages: {SEEN}; {given}" in lines
+    assert sum(line.startswith("visible ") for line in lines) == 24
+    assert len(outcome.text) < 8_000
+    shown = outcome.structured["data"]["connectors"][0]["streams"][0]
+    assert shown == {name: GLANCED[name] for name in GLANCED if name != "field_capabilities"}
+    assert outcome.structured["data"]["today"]["time_zone"] == "Europe/Rome"
+
+
+async def test_a_long_index_leaves_it_to_one_stream() -> None:
+    outcome = await ask(glanced(25), "schema", {})
+    assert "visible " not in outcome.text
+    assert set(outcome.structured["data"]["connectors"][0]["streams"][0]) == {
+        "name",
+        "granted_connections",
+    }
+    scoped = await ask(glanced(25), "schema", {"stream": "messages"})
+    assert f"visible: {SEEN}" in scoped.text.splitlines()
+    assert "constraints: sent_at since 2024-01-01T00:00:00Z" in scoped.text.splitlines()
+    assert "body[t=text,g=false]" in scoped.text

@@ -4,6 +4,7 @@ Source: docs/contract/mcp-adapter.md 10.1, 6.1, 7.1. Names are never dropped fro
 stream, `none` and `not stated` differ, and what there is no room for has its call.
 """
 
+import re
 from collections.abc import Sequence
 
 from personal_server.mcp_adapter import contract
@@ -34,6 +35,7 @@ USE_LINE = (
     " aggregations"
 )
 UNSTATED = "not stated"
+DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 LEAST_ROW_CHARS = 700
 """What a row needs to be described at all."""
 
@@ -43,11 +45,13 @@ def index_text(catalog: Json, closing: Sequence[str]) -> str:
     few = len({row.name for row in catalog_rows(catalog)}) <= 24
     aim = contract.SCHEMA_TEXT_AIM if few else contract.SCHEMA_TEXT_LIMIT
     bare = ""
-    for detail in (3, 2, 1, 0):
+    figures = _figure_lines(catalog)
+    for detail, shown in ((3, figures), (2, figures), (1, figures), (1, []), (0, [])):
         bare = text.joined(
             [_index_head(catalog)],
             _connection_lines(catalog, detail),
             _group_lines(catalog, sets=detail > 0),
+            shown,
             text.unavailable_lines(unavailable_in(catalog)),
             text.warning_lines(text.server_warnings(catalog)),
             [USE_LINE],
@@ -64,6 +68,7 @@ def _index_head(catalog: Json) -> str:
         f"connectors={len({row.connector_key for row in rows})}",
         f"streams={len({(row.connector_key, row.name) for row in rows})}",
         f"connections={len(all_connections(catalog))}",
+        *_today(catalog),
     )
     return f"schema: {'; '.join(facts)}"
 
@@ -118,7 +123,8 @@ def stream_text(
     connections = {c.connection_id for row in rows for c in row.connections}
     flags = [value for row in rows for value in _flags(row.row).values()]
     legend = "; ".join(f"{name}={meaning}" for name, meaning in legend_for(flags).items())
-    head = [f"schema {label(stream)}: sources={len(rows)}; connections={len(connections)}"]
+    counts = (f"sources={len(rows)}", f"connections={len(connections)}", *_today(catalog))
+    head = [f"schema {label(stream)}: {'; '.join(counts)}"]
     head += [f"legend: {legend}"] if rows else []
     tail = [
         *text.unavailable_lines(unavailable_in(catalog)),
@@ -174,6 +180,7 @@ def _row_lines(row: CatalogRow, room_chars: int, more: str) -> list[str]:
         f"search: {_stated(as_object(row.row.get('search')).get('modes'), names)}",
         f"aggregations: {_aggregations(row.row, names)}",
         "changes_since: yes",
+        *(f"visible: {facts}" for facts in _seen(row.row)),
         *_constraints(row.row),
     ]
     left = room_chars - text.length(facts) - len("fields: ; more_fields=9999 by ")
@@ -280,7 +287,60 @@ def _aggregations(row: Json, room_chars: int) -> str:
     return "; ".join(parts) or ("none" if "aggregate" in row else UNSTATED)
 
 
+def _today(catalog: Json) -> list[str]:
+    """The owner's day and time zone, when the server says them."""
+    today = as_object(catalog.get("today"))
+    facts = [("today", _day(today.get("date"))), ("time_zone", as_text(today.get("time_zone")))]
+    return [text.fact(name, label(value)) for name, value in facts if value]
+
+
+def _figure_lines(catalog: Json) -> list[str]:
+    """What of each row is visible and given, unless there are too many rows for it."""
+    rows = catalog_rows(catalog)
+    if len(rows) > contract.SCHEMA_ROWS_WITH_FIGURES:
+        return []
+    facts = [
+        (row, [*_seen(row.row), *(f"given: {part}" for part in _bounds(row.row))]) for row in rows
+    ]
+    return [
+        f"visible {label(row.connector_key or 'source')} {label(row.name)}: {'; '.join(parts)}"
+        for row, parts in facts
+        if parts
+    ]
+
+
+def _seen(row: Json) -> list[str]:
+    """How many records, from when to when, when collected, and how many fields are left out.
+
+    Of a stored time only its day is said.
+    """
+    seen = as_object(row.get("visible"))
+    parts: list[str] = []
+    records = as_count(seen.get("records"))
+    if records is not None:
+        more = "+" if seen.get("more") is True else ""
+        parts.append(f"{records:,}{more} record{'' if records == 1 and not more else 's'}")
+    first, last = _day(seen.get("earliest")), _day(seen.get("latest"))
+    if first and last:
+        parts.append(f"{label(as_text(seen.get('time_field')) or 'time')} {first} to {last}")
+    collected = as_text(seen.get("collected_at"))
+    parts += [f"collected {label(collected)}"] if collected else []
+    hidden = as_count(row.get("fields_left_out"))
+    parts += [f"{hidden} field{'' if hidden == 1 else 's'} left out"] if hidden else []
+    return ["; ".join(parts)] if parts else []
+
+
+def _day(value: object) -> str | None:
+    found = DAY.match(as_text(value) or "")
+    return found[0] if found else None
+
+
 def _constraints(row: Json) -> list[str]:
+    parts = _bounds(row)
+    return [f"constraints: {'; '.join(parts)}"] if parts else []
+
+
+def _bounds(row: Json) -> list[str]:
     constraints = as_object(row.get("constraints"))
     limit = as_object(constraints.get("time_constraint"))
     parts: list[str] = []
@@ -295,7 +355,7 @@ def _constraints(row: Json) -> list[str]:
     count = as_count(constraints.get("resource_count"))
     if count is not None:
         parts.append(f"only {count} chosen records")
-    return [f"constraints: {'; '.join(parts)}"] if parts else []
+    return parts
 
 
 def field_schema_lines(rows: list[CatalogRow], room_chars: int) -> list[str]:

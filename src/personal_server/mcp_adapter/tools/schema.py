@@ -38,7 +38,9 @@ INDEX_MEMBERS = (
     "granted_connections",
     "reduced",
 )
+FIGURES = ("constraints", "fields_left_out", "visible")
 REDUCTIONS = (
+    ((*INDEX_MEMBERS, *FIGURES), contract.SCHEMA_STRUCTURED_AIM),
     (INDEX_MEMBERS, contract.SCHEMA_STRUCTURED_AIM),
     (("name", "granted_connections"), contract.CEILING),
     (("name",), contract.CEILING),
@@ -116,7 +118,8 @@ def index_data(catalog: Json) -> Json:
 
     Raises: ToolError result_too_large.
     """
-    for members, limit_chars in REDUCTIONS:
+    is_long = len(catalog_rows(catalog)) > contract.SCHEMA_ROWS_WITH_FIGURES
+    for members, limit_chars in REDUCTIONS[1:] if is_long else REDUCTIONS:
         found = _reduced(catalog, members)
         written = compact(found)
         if (

@@ -87,6 +87,12 @@ def stream(document: Json, index: int = 0) -> Json:
     return document["streams"][index]
 
 
+def shared(document: Json, key: str) -> None:
+    """Entries related to entries of the same value."""
+    relation = stream(document)["relationships"][1]
+    relation.update(stream="entries", foreign_key=key, foreign_key_on="both")
+
+
 BROKEN: list[tuple[Callable[[Json], object], str]] = [
     (lambda d: d.update(protocol_version="9"), "/protocol_version"),
     (lambda d: d.pop("connector_key"), "/connector_key"),
@@ -139,6 +145,18 @@ BROKEN: list[tuple[Callable[[Json], object], str]] = [
     (
         lambda d: stream(d)["relationships"][0].update(cardinality="has_many"),
         "/streams/0/relationships/0/cardinality",
+    ),
+    (
+        lambda d: stream(d)["relationships"][0].update(foreign_key_on="both"),
+        "/streams/0/relationships/0/cardinality",
+    ),
+    (
+        lambda d: stream(d)["relationships"][1].update(foreign_key_on="both"),
+        "/streams/0/relationships",
+    ),
+    (
+        lambda d: shared(d, "created_at"),
+        "/streams/0/relationships",
     ),
     (
         lambda d: stream(d)["relationships"][1].update(foreign_key="nowhere"),
@@ -253,6 +271,13 @@ def test_an_adapted_manifest_means_what_it_would_have_said() -> None:
     assert entries.relationships[0].foreign_key_on == "self"
     assert entries.expansions[1].max_limit == 50
     assert [p.name for p in entries.properties.values() if p.role == "primary-title"] == ["title"]
+
+
+def test_records_that_hold_the_same_value_may_be_related() -> None:
+    document = journal()
+    shared(document, "volume_id")
+    related = parse_declaration(document).streams["entries"].relationships[1]
+    assert (related.stream, related.foreign_key_on) == ("entries", "both")
 
 
 def test_members_that_nobody_knows_are_kept_and_named() -> None:

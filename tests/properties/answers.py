@@ -146,8 +146,9 @@ def _child(reader: Reader, source: Source, name: str) -> tuple[Source | None, st
     for child in reader.authority.sources:
         place = (child.connection, child.grant, child.stream)
         if place == (source.connection, source.grant, relation["stream"]):
-            holder = source if relation.get("foreign_key_on") == "self" else child
-            granted = relation["foreign_key"] in holder.fields
+            side = relation.get("foreign_key_on", "target")
+            holders = {"self": [source], "target": [child], "both": [source, child]}[side]
+            granted = all(relation["foreign_key"] in holder.fields for holder in holders)
             return (child, None) if granted else (None, "field")
     return None, "stream"
 
@@ -167,11 +168,12 @@ def _children(reader: Reader, ask: Ask, row: Row, name: str) -> Any:
     if child is None:
         return {"object": "list", "data": [], "has_more": False} if many else None
     key = relation["foreign_key"]
-    own = relation.get("foreign_key_on") == "self"
+    side = relation.get("foreign_key_on", "target")
+    value = row.key if side == "target" else row.data.get(key)
     rows = [
         found
         for found in reader.visible(child)
-        if (found.key == row.data.get(key) if own else found.data.get(key) == row.key)
+        if value is not None and value == (found.key if side == "self" else found.data.get(key))
     ]
     cursor = child.raw.get("cursor_field")
     rows = in_order(rows, cursor if cursor in child.fields else None, False)
@@ -183,7 +185,7 @@ def _children(reader: Reader, ask: Ask, row: Row, name: str) -> Any:
     answer: Json = {"object": "list", "data": records[:limit], "has_more": len(records) > limit}
     if len(records) > limit:
         answer["url"] = (
-            f"/v1/streams/{child.stream}/records?filter%5B{key}%5D={quote(row.key)}"
+            f"/v1/streams/{child.stream}/records?filter%5B{key}%5D={quote(str(value))}"
             f"&order=asc&connection_id={child.connection}"
         )
     return answer

@@ -204,7 +204,7 @@ class Asker:
         expand = self._expand() if rng.random() < 0.2 else ()
         limits: tuple[tuple[str, int], ...] = ()
         if rng.random() < 0.1:
-            limits = ((rng.choice(("files", "files", "book")), rng.choice((0, 1, 3, 4, 5))),)
+            limits = ((rng.choice(("files", "shelf", "book")), rng.choice((0, 1, 3, 4, 5))),)
         filters = self._filters() if rng.random() < 0.5 else ()
         if rng.random() < 0.15:
             self._range(scalars)
@@ -224,7 +224,9 @@ class Asker:
 
     def _expand(self) -> tuple[str, ...]:
         rng = self.rng
-        return tuple(dict.fromkeys(rng.choices(("files", "book", "nothing"), (6, 5, 1), k=2)))
+        return tuple(
+            dict.fromkeys(rng.choices(("files", "book", "shelf", "nothing"), (6, 5, 5, 1), k=2))
+        )
 
     def _filters(self) -> tuple[tuple[str, str | None, str], ...]:
         rng = self.rng

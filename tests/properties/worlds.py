@@ -53,6 +53,13 @@ STREAM_NOTES: Json = {
             "foreign_key_on": "self",
             "cardinality": "has_one",
         },
+        {
+            "name": "shelf",
+            "stream": "notes",
+            "foreign_key": "book_id",
+            "foreign_key_on": "both",
+            "cardinality": "has_many",
+        },
     ],
     "query": {
         "range_filters": {
@@ -62,7 +69,11 @@ STREAM_NOTES: Json = {
             "cost": ["gte", "lt"],
             "seen_at": ["gte", "gt", "lte", "lt"],
         },
-        "expand": [{"name": "files", "default_limit": 2, "max_limit": 4}, {"name": "book"}],
+        "expand": [
+            {"name": "files", "default_limit": 2, "max_limit": 4},
+            {"name": "book"},
+            {"name": "shelf", "default_limit": 1, "max_limit": 4},
+        ],
         "search": {"lexical_fields": ["title", "body"]},
         "aggregations": {
             "count": True,

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
+from typing import Literal
 
 from personal_server.domain.persons import PersonField, person_field
 from personal_server.domain.values import COMPARED_CODE_POINTS, ValueKind
@@ -102,11 +103,15 @@ class View:
     fields: tuple[str, ...]
 
 
+KeySide = Literal["target", "self", "both"]
+
+
 @dataclass(frozen=True, slots=True)
 class Relationship:
     """A relation to another stream of the same source.
 
-    `foreign_key_on` is "target" (the related record holds this record's key) or "self".
+    `foreign_key_on` is "target" (the related record holds this record's key), "self" (this record
+    holds the related one's) or "both" (both hold the same value, as mails of one thread do).
     """
 
     name: str

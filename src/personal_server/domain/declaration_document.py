@@ -49,6 +49,7 @@ TIMES = frozenset({ValueKind.DATE, ValueKind.INSTANT})
 NUMBERS = frozenset({ValueKind.INTEGER, ValueKind.NUMBER})
 SCALARS = frozenset(ValueKind)
 STRINGS = frozenset({ValueKind.STRING, *TIMES})
+_SHARED_KINDS = frozenset({ValueKind.STRING, ValueKind.INTEGER})
 _KEY_KINDS = frozenset({ValueKind.BOOLEAN, ValueKind.INTEGER, *STRINGS})
 _AGGREGATED: Mapping[str, frozenset[ValueKind]] = {
     "sum": NUMBERS,
@@ -343,12 +344,14 @@ def _relationships(members: Members) -> tuple[Relationship, ...]:
         stream = relation.text("stream", required=True, limit=128)
         key = relation.text("foreign_key", required=True, limit=128)
         cardinality = relation.choice("cardinality", [c.value for c in Cardinality], required=True)
-        side = relation.choice("foreign_key_on", ["target", "self"])
+        side = relation.choice("foreign_key_on", ["target", "self", "both"])
         relation.close({"description"})
         if name in {r.name for r in found}:
             relation.fault("name", "Given twice.")
         if side == "self" and cardinality == Cardinality.HAS_MANY:
             relation.fault("cardinality", "A key on this stream relates to one record: has_one.")
+        if side == "both" and cardinality == Cardinality.HAS_ONE:
+            relation.fault("cardinality", "A value on both relates to many records: has_many.")
         if name and stream and key and cardinality:
             found.append(Relationship(name, stream, key, Cardinality(cardinality), side))
     return tuple(found)
@@ -433,12 +436,20 @@ def _check_relationships(item: Members, stream: Stream, streams: Mapping[str, St
     (`related_stream_unknown`).
     """
     for relation in stream.relationships:
-        holder = stream if relation.foreign_key_on == "self" else streams.get(relation.stream)
+        name, target = relation.foreign_key, streams.get(relation.stream)
+        holder = stream if relation.foreign_key_on == "self" else target
         if holder is None:
             continue
-        found = holder.properties.get(relation.foreign_key)
+        found = holder.properties.get(name)
         if found is None or found.kind is None:
             item.fault("relationships", f"{relation.name}: foreign_key is no declared scalar.")
+        elif relation.foreign_key_on == "both":
+            own = stream.properties.get(name)
+            if found.kind not in _SHARED_KINDS or own is None or own.kind is not found.kind:
+                item.fault(
+                    "relationships",
+                    f"{relation.name}: foreign_key is no string or integer of both streams.",
+                )
 
 
 def _expansions(
@@ -476,6 +487,8 @@ def _max_children(entry: Members) -> int | None:
 
 
 def _has_simple_key(relation: Relationship, stream: Stream, streams: Mapping[str, Stream]) -> bool:
+    if relation.foreign_key_on == "both":
+        return True
     referenced = stream if relation.foreign_key_on == "target" else streams.get(relation.stream)
     return referenced is None or len(referenced.primary_key) == 1
 

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import msgspec
 
 from personal_server.domain.authority import ReadableSource, ReadAuthority
-from personal_server.domain.declaration import RANGE_OPERATORS, Cardinality, Property
+from personal_server.domain.declaration import RANGE_OPERATORS, Cardinality, KeySide, Property
 from personal_server.domain.wire_objects import Count, WireObject, Word, Yes
 from personal_server.enforcement.aggregates import fields_for, usable_kinds
 from personal_server.enforcement.expansion import reach
@@ -85,7 +84,7 @@ class ExpandCapability(WireObject, kw_only=True):
     usable: bool
     foreign_key: Word
     child_parent_key_field: Word | None = None
-    foreign_key_on: Literal["target", "self"]
+    foreign_key_on: KeySide
     default_limit: Count | None = None
     max_limit: Count | None = None
     reason: str | None = None
@@ -174,7 +173,7 @@ def expand_capabilities(
             usable=usable,
             foreign_key=relation.foreign_key,
             child_parent_key_field=relation.foreign_key,
-            foreign_key_on="self" if relation.foreign_key_on == "self" else "target",
+            foreign_key_on=msgspec.convert(relation.foreign_key_on, KeySide),
             default_limit=declared.default_limit if many else None,
             max_limit=declared.max_limit if many else None,
             reason=reason,

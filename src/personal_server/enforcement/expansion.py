@@ -1,7 +1,7 @@
 """Expansion: which relations a read may follow, and under whose grant.
 
 Rule: children are read through the source of the *same grant and connection*, and the key field
-that joins must be granted on the side that holds it.
+that joins must be granted on each side that holds it.
 Source: docs/contract/resource-server.md 6.3, 7.5, 7.7.
 """
 
@@ -71,8 +71,8 @@ def reach(authority: ReadAuthority, source: ReadableSource, declared: Expansion)
     if child is None:
         known = relation.stream in source.sibling_streams
         return Reach(None, STREAM_NOT_GRANTED if known else STREAM_UNKNOWN)
-    holder = source if relation.foreign_key_on == "self" else child
-    if relation.foreign_key not in holder.fields:
+    holders = {"self": (source,), "target": (child,)}.get(relation.foreign_key_on, (source, child))
+    if any(relation.foreign_key not in holder.fields for holder in holders):
         return Reach(None, FIELD_NOT_GRANTED)
     return Reach(child)
 

@@ -279,7 +279,7 @@ def children_plan(
     kind = None if name is None else child.declared.properties[name].kind
     return ChildrenPlan(
         scope=scope_of(child),
-        foreign_key=relation.foreign_key if relation.foreign_key_on == "target" else None,
+        foreign_key=None if relation.foreign_key_on == "self" else relation.foreign_key,
         parent_values=parent_values,
         order=Order(name, kind, False),
         limit_each=expansion.limit if expansion.is_list else 1,

@@ -141,7 +141,7 @@ def _expand_one(
 
 
 def _joining_value(expansion: AllowedExpansion, row: StoredRecord) -> str | None:
-    """What joins the two sides: this record's key, or the key it holds."""
+    """What joins the two sides: this record's key, or what it holds."""
     relation = expansion.declared.relationship
     if relation.foreign_key_on == "target":
         return row.key

@@ -12,7 +12,7 @@ import msgspec
 
 from personal_server.collecting.declarations import declare
 from personal_server.domain import declaration_document
-from personal_server.domain.declaration import Cardinality, Semantics
+from personal_server.domain.declaration import Cardinality, KeySide, Semantics
 from personal_server.domain.values import render_instant
 from personal_server.domain.wire_objects import (
     AnyObject,
@@ -125,7 +125,7 @@ class SentRelationship(WireObject, kw_only=True):
     stream: Name
     foreign_key: Name
     cardinality: Cardinality
-    foreign_key_on: Literal["target", "self"] | None = None
+    foreign_key_on: KeySide | None = None
     description: Any = None
 
 

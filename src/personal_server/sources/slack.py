@@ -126,6 +126,7 @@ MESSAGES = StreamForm(
     },
     children={"files": ("files", "message_id")},
     parents={"channel": ("channels", "channel_id"), "author": ("people", "author_id")},
+    threads={"thread": "thread_id"},
     semantic=["text"],
 )
 FILES = StreamForm(

@@ -4,16 +4,20 @@ Source: docs/contract/mcp-adapter.md 10.5, 8.4, 8.5. With `fields` nothing of an
 occurs anywhere; identity stays.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from personal_server.mcp_adapter import contract
 from personal_server.mcp_adapter.calls import ToolCall
+from personal_server.mcp_adapter.errors import NextCall
 from personal_server.mcp_adapter.faces import text
 from personal_server.mcp_adapter.faces.content_ladder import ladder_entry
 from personal_server.mcp_adapter.faces.record_identity import (
     Holder,
     RecordPlace,
+    author,
+    event_time,
     holder_of,
     payload_of,
     record_address,
@@ -30,7 +34,7 @@ from personal_server.mcp_adapter.faces.truncation import (
     members_of,
 )
 from personal_server.mcp_adapter.handles import RecordRef, is_part, record_uri
-from personal_server.mcp_adapter.safe_text import escaped_json
+from personal_server.mcp_adapter.safe_text import escaped_json, one_line
 from personal_server.rs_client.answers import connection_of, connector_key_of, record_key_of
 from personal_server.rs_client.json_values import (
     Json,
@@ -53,7 +57,8 @@ LADDER_CHARS = 9_000
 class Document:
     """One record as it was read.
 
-    Shapes: id and requested are those of the call; fields are the requested ones, none for all.
+    Shapes: id and requested are those of the call; fields are the requested ones, none for all;
+        relations are as the schema lists them, where one was read.
     """
 
     id: str
@@ -61,6 +66,7 @@ class Document:
     body: Json
     fields: tuple[str, ...]
     binary_fields: frozenset[str] = frozenset()
+    relations: Mapping[str, Json] = field(default_factory=dict[str, Json])
 
     @property
     def payload(self) -> Json:
@@ -88,7 +94,9 @@ class Document:
 
 def render_document(call: ToolCall, document: Document) -> Json:
     """The document with as much text as both faces hold."""
-    whole = _Parts.of(call, document)
+    whole = _Parts.of(call, document, contract.CHILD_LINE)
+    if not _fits(whole.at(0)):
+        whole = _Parts.of(call, document, 0)
     full = whole.at(contract.DOCUMENT_TEXT)
     if _fits(full):
         return full
@@ -113,12 +121,12 @@ class _Parts:
     expanded: Json
 
     @classmethod
-    def of(cls, call: ToolCall, document: Document) -> "_Parts":
+    def of(cls, call: ToolCall, document: Document, line_chars: int) -> "_Parts":
         members = members_of(document.payload, document.binary_fields)
         field = _text_field(members)
         fields, cuts = _fields([m for m in members if m.name != field] if field else [])
         holder = Holder(document.id, document.record)
-        expanded = _expanded(call, document)
+        expanded = _expanded(call, document, line_chars)
         return cls(call, document, holder, members, field, fields, tuple(cuts), expanded)
 
     def at(self, limit_chars: int) -> Json:
@@ -224,30 +232,74 @@ def _fields(members: list[PayloadMember]) -> tuple[Json, list[Truncation]]:
     return shown, cuts
 
 
-def _expanded(call: ToolCall, document: Document) -> Json:
+def _expanded(call: ToolCall, document: Document, line_chars: int) -> Json:
     expanded = document.body.get("expanded")
     if not is_object(expanded):
         return {}
-    return {name: _relation(call, document, name, value) for name, value in expanded.items()}
+    children = _Children(call, document, line_chars)
+    return {name: children.of(name, value) for name, value in expanded.items()}
 
 
-def _relation(call: ToolCall, document: Document, relation: str, value: Any) -> Any:
-    if not is_object(value):
-        return value
-    if not is_list(value.get("data")):
-        return _child(call, document, relation, value)
-    rows = objects_in(value["data"])
-    shown = [_child(call, document, relation, row) for row in rows[: contract.DOCUMENT_CHILDREN]]
-    more = value.get("has_more") is True or len(rows) > len(shown)
-    found: Json = {"data": shown, "has_more": more}
-    total = as_count(value.get("total"))
-    return {**found, "total": total} if total is not None else found
+@dataclass(frozen=True, slots=True)
+class _Children:
+    """Related records as lines of a list: who, when, and how each begins."""
 
+    call: ToolCall
+    document: Document
+    line_chars: int
 
-def _child(call: ToolCall, document: Document, relation: str, row: Json) -> Json:
-    scope = RecordPlace(as_text(row.get("stream")) or relation, document.record.connection_id)
-    holder = holder_of(call, row, scope)
-    payload = payload_of(row)
-    address = record_address(call.provider_url, row, payload, holder.record)
-    title = record_title(row, payload, holder.record, holder.id)
-    return {"id": holder.id, "title": title, "url": address or holder.id}
+    def of(self, relation: str, value: Any) -> Any:
+        """One relation as it is shown: a list, one record, or null."""
+        if not is_object(value):
+            return value
+        if not is_list(value.get("data")):
+            return self._child(relation, value)
+        rows = objects_in(value["data"])
+        shown = [self._child(relation, row) for row in rows[: contract.DOCUMENT_CHILDREN]]
+        more = value.get("has_more") is True or len(rows) > len(shown)
+        found: Json = {"data": shown, "has_more": more}
+        total = as_count(value.get("total"))
+        if total is not None:
+            found["total"] = total
+        listing = self._listing(relation) if more else None
+        return {**found, "next": listing.as_json()} if listing else found
+
+    def _child(self, relation: str, row: Json) -> Json:
+        scope = RecordPlace(as_text(row.get("stream")) or relation, self._connection)
+        holder = holder_of(self.call, row, scope)
+        payload = payload_of(row)
+        address = record_address(self.call.provider_url, row, payload, holder.record)
+        title = record_title(row, payload, holder.record, holder.id)
+        found: Json = {"id": holder.id, "title": title, "url": address or holder.id}
+        line = self._line(payload)
+        said = {
+            "by": author(payload),
+            "at": event_time({}, payload),
+            "line": line if line != title else None,
+        }
+        return {**found, **{name: told for name, told in said.items() if told}}
+
+    def _line(self, payload: Json) -> str | None:
+        field = _text_field(members_of(payload, frozenset()))
+        if field is None or not self.line_chars:
+            return None
+        return one_line(payload[field], self.line_chars)
+
+    def _listing(self, relation: str) -> NextCall | None:
+        """The call that lists all of them, where the relation's key and its value are known."""
+        said = self.document.relations.get(relation, {})
+        name = as_text(said.get("foreign_key"))
+        stream = as_text(said.get("target_stream")) or as_text(said.get("stream"))
+        if not name or not stream:
+            return None
+        held = said.get("foreign_key_on") == "both"
+        value = self.document.payload.get(name) if held else self.document.record.record_id
+        if not isinstance(value, str | int) or not 0 < len(str(value)) <= contract.STRING_ARGUMENT:
+            return None
+        place = {"connection_id": self._connection} if self._connection else {}
+        asked = {"stream": stream, **place, "filter": {name: value}, "order": "asc"}
+        return NextCall("query_records", asked)
+
+    @property
+    def _connection(self) -> str | None:
+        return self.document.record.connection_id

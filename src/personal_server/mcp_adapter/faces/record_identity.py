@@ -31,6 +31,10 @@ TIME_NAMES = (
     "occurred_at",
     "updated_at",
 )
+AUTHOR_NAMES = (
+    *("author_name", "from_name", "sender_name", "author", "sender", "from"),
+    *("from_address", "role"),
+)
 LONGEST_URL = 2_000
 IDENTITY_MEMBERS = frozenset(
     {
@@ -119,6 +123,12 @@ def _line(value: object) -> str:
     if not isinstance(value, str) or binary_facts(value) is not None:
         return ""
     return one_line(value, contract.TITLE)
+
+
+def author(payload: Json) -> str | None:
+    """Who wrote it, where the record says so."""
+    found = next((line for name in AUTHOR_NAMES if (line := _line(payload.get(name)))), None)
+    return one_line(found, contract.LABEL) if found else None
 
 
 def event_time(wrapper: Json, payload: Json) -> str | None:

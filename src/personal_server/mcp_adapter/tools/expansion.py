@@ -4,6 +4,8 @@ Source: docs/contract/mcp-adapter.md 10.2.2, 8.2; docs/decisions.md C3, C30. Not
 between calls.
 """
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from personal_server.mcp_adapter import contract
@@ -14,7 +16,7 @@ from personal_server.mcp_adapter.handles import connection_scope
 from personal_server.mcp_adapter.reads import read_catalog
 from personal_server.mcp_adapter.safe_text import quoted
 from personal_server.mcp_adapter.schema_document import binary_fields, rows_of_stream
-from personal_server.rs_client.json_values import is_list, is_object
+from personal_server.rs_client.json_values import Json, as_text, is_list, is_object, objects_in
 from personal_server.rs_client.port import Query
 
 
@@ -79,21 +81,28 @@ def _refused(param: str, message: str) -> ToolError:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class DescribedStream:
+    """What the gate read of a stream: the fields that are bytes, and its relations by name."""
+
+    binary_fields: frozenset[str] = frozenset()
+    relations: Mapping[str, Json] = field(default_factory=dict[str, Json])
+
+
 async def pass_expand_gate(
     call: ToolCall, arguments: Arguments, stream: str, connection_id: str | None
-) -> frozenset[str]:
+) -> DescribedStream:
     """Let a call with `expand` or `expand_limit` pass unless the stream lists no relation.
 
-    The fields that the stream declares as bytes, as far as a schema was read; none is read for
-    that alone.
+    What the schema says of the stream, as far as one was read; none is read for that alone.
 
     Raises: ToolError invalid_expand. A schema that cannot be read lets the call pass.
     """
     if "expand" not in arguments and "expand_limit" not in arguments:
-        return frozenset()
+        return DescribedStream()
     catalog = await read_catalog(call, (("stream", stream), *connection_scope(connection_id)))
     if catalog is None:
-        return frozenset()
+        return DescribedStream()
     rows = [row.row for row in rows_of_stream(catalog, stream, connection_id)]
     # a stream that is not described at all is for the resource server to decide
     if rows and not any(row.get("expand_capabilities") for row in rows):
@@ -104,4 +113,8 @@ async def pass_expand_gate(
             param="expand",
             next_call=NextCall(call.tool, without(arguments, "expand", "expand_limit")),
         )
-    return frozenset(name for row in rows for name in binary_fields(row))
+    relations = [item for row in rows for item in objects_in(row.get("expand_capabilities"))]
+    return DescribedStream(
+        frozenset(name for row in rows for name in binary_fields(row)),
+        {name: item for item in relations if (name := as_text(item.get("name")))},
+    )

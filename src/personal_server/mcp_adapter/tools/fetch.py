@@ -27,11 +27,14 @@ async def fetch(call: ToolCall, raw: Mapping[str, Any] | None) -> Outcome:
     Raises: ToolError.
     """
     arguments, (record, relations) = parse_arguments("fetch", raw, check_shape)
-    declared = await pass_expand_gate(call, arguments, record.stream, record.connection_id)
+    described = await pass_expand_gate(call, arguments, record.stream, record.connection_id)
     fields: tuple[str, ...] = tuple(arguments.get("fields", ()))
     query = (*record.scope, *(("fields", name) for name in fields), *relations)
     response = await read(call, record.path, query, arguments)
-    document = Document(arguments["id"], record, as_object(response.body), fields, declared)
+    body = as_object(response.body)
+    document = Document(
+        arguments["id"], record, body, fields, described.binary_fields, described.relations
+    )
     structured = render_document(call, document)
     return Outcome(
         structured=structured,

@@ -70,7 +70,8 @@ async def query_records(call: ToolCall, raw: Mapping[str, Any] | None) -> Outcom
     path, declared = ("v1", "timeline"), frozenset[str]()
     if stream is not None:
         path = ("v1", "streams", stream, "records")
-        declared = await pass_expand_gate(call, arguments, stream, connection)
+        described = await pass_expand_gate(call, arguments, stream, connection)
+        declared = described.binary_fields
     scope = RecordPlace(stream or "", connection, declared)
 
     def renderer(table: PageTable) -> Renderer:

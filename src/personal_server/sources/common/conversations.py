@@ -77,6 +77,7 @@ MESSAGES = StreamForm(
     },
     children={"attachments": ("attachments", "message_id")},
     parents={"conversation": ("conversations", "conversation_id")},
+    threads={"thread": "conversation_id"},
     semantic=["text"],
 )
 

@@ -158,7 +158,7 @@ class StreamForm:
     """One kind of record: its words for the consent page, its fields, and how it hangs together.
 
     Shapes: `children` maps a relation's name to (stream, foreign key there); `parents` to (stream,
-    foreign key here).
+    foreign key here); `threads` to the field whose value the records of one thread share.
     """
 
     name: str
@@ -169,6 +169,7 @@ class StreamForm:
     views: dict[str, tuple[str, Sequence[str]]] = field(default_factory=dict[str, Any])
     children: dict[str, tuple[str, str]] = field(default_factory=dict[str, Any])
     parents: dict[str, tuple[str, str]] = field(default_factory=dict[str, Any])
+    threads: dict[str, str] = field(default_factory=dict[str, Any])
     semantic: Sequence[str] = ()
 
     def render(self) -> Data:
@@ -214,11 +215,22 @@ class StreamForm:
             }
             for name, (stream, here) in self.parents.items()
         ]
-        return children + parents
+        threads = [
+            {
+                "name": name,
+                "stream": self.name,
+                "foreign_key": shared,
+                "foreign_key_on": "both",
+                "cardinality": "has_many",
+            }
+            for name, shared in self.threads.items()
+        ]
+        return children + parents + threads
 
     def _query(self) -> Data:
         expand: list[Data] = [
-            {"name": name, "default_limit": 10, "max_limit": 50} for name in self.children
+            {"name": name, "default_limit": 10, "max_limit": 50}
+            for name in (*self.children, *self.threads)
         ]
         expand += [{"name": name} for name in self.parents]
         search: Data = {"lexical_fields": self._with("searched")}

@@ -122,6 +122,7 @@ MESSAGES = StreamForm(
         "traffic": ("Only who and when", ["id", "sent_at", "from_address", "to"]),
     },
     children={"attachments": ("attachments", "message_id")},
+    threads={"thread": "thread_id"},
     semantic=["subject", "body"],
 )
 ATTACHMENTS = StreamForm(

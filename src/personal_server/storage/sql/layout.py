@@ -153,7 +153,7 @@ def layouts(declaration: SourceDeclaration) -> dict[str, Layout]:
     referenced: dict[str, set[str]] = {}
     for stream in declaration.streams.values():
         for relation in stream.relationships:
-            if relation.foreign_key_on == "target":
+            if relation.foreign_key_on != "self":
                 referenced.setdefault(relation.stream, set()).add(relation.foreign_key)
     return {
         name: layout_of(stream, frozenset(referenced.get(name, ())))

@@ -120,6 +120,10 @@ class TextWords:
         self._language = language
 
     @cached_property
+    def _spread(self) -> str:
+        return f" {' '.join(self.words)} "
+
+    @cached_property
     def _stems(self) -> list[str]:
         return stems(self.words, self._language)
 
@@ -140,17 +144,22 @@ class TextWords:
 
     def holds(self, term: Term) -> bool:
         """Whether a term, or another in its place, stands here."""
-        return any(self.places(each) for each in term.alternatives)
+        return self.occurrences(term) > 0
 
     def occurrences(self, term: Term) -> int:
         """How much a term weighs here: its places, those twice where word and stem both match."""
-        return sum(self._weight(each, self.places(each)) for each in term.alternatives)
+        return sum(self._weight(each) for each in term.alternatives)
 
-    def _weight(self, term: Term, places: Sequence[int]) -> int:
-        if not term.inflected:
-            return len(places)
-        sought, words, stemmed = forms(term.tokens[-1]), self.words, self._stems
-        return sum((words[i] in sought) + (stemmed[i] in sought) for i in places)
+    def _weight(self, term: Term) -> int:
+        if term.inflected:
+            is_sought = forms(term.tokens[-1]).__contains__
+            return sum(map(is_sought, self.words)) + sum(map(is_sought, self._stems))
+        # sought in one string, which is many times quicker than word by word
+        sought = f" {' '.join(term.tokens)}{'' if term.prefix else ' '}"
+        count, at = 0, self._spread.find(sought)
+        while at >= 0:
+            count, at = count + 1, self._spread.find(sought, at + 1)
+        return count
 
 
 def text_words(text: str) -> TextWords:

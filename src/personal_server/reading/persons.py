@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import cast
@@ -12,7 +13,7 @@ from personal_server.domain.authority import ReadableSource, TokenKind
 from personal_server.domain.disclosure import Disclosed
 from personal_server.domain.grant import Resolved
 from personal_server.domain.persons import CONNECTOR_KEY, STREAM, Identity, IdentityKind
-from personal_server.domain.record import JsonObject
+from personal_server.domain.record import JsonObject, StoredRecord
 from personal_server.enforcement.authority import read_authority
 from personal_server.enforcement.authorize import authorize_records
 from personal_server.enforcement.disclose import discloser
@@ -56,7 +57,9 @@ def planted_behind(
     disclosed: Iterable[Disclosed],
     planted: Iterable[tuple[str, str, str]],
 ) -> list[Disclosed]:
-    """The planted records that persons were made of who were given, as told without a record.
+    """The planted records that alone tell of a person who was given, as told without a record.
+
+    Whom other records mention too (the owner, to whom planted mail is addressed) gives none away.
 
     Work: a look for each planted record that tells of persons, and for each person given.
     Source: docs/contract/resource-server.md 22.4.
@@ -70,9 +73,19 @@ def planted_behind(
             for place in places
             if (source := telling.get(place[:2])) is not None
         }
-        if not any(identities for _, identities in told.values()):
+        mentioned = Counter[Identity]()
+        for _, identities in told.values():
+            mentioned.update(identities)
+        if not mentioned:
             continue
-        given = {each for key in part.keys for each in _identities_of(snapshot, part.source, key)}
+        given = {
+            identity
+            for key in part.keys
+            for row in snapshot.record(hit_plan(part.source, key))
+            if cast("int", row.data["mention_count"])
+            <= sum(mentioned[each] for each in _identities_of(row))
+            for identity in _identities_of(row)
+        }
         for place, (source, identities) in told.items():
             if not given.isdisjoint(identities):
                 found[place] = Disclosed(source, _telling_fields(source), 0, place[2:])
@@ -84,25 +97,24 @@ def _telling_fields(source: ReadableSource) -> tuple[str, ...]:
     return tuple(name for name in source.fields if name in told_by)
 
 
-def _identities_told(snapshot: ReadSnapshot, source: ReadableSource, key: str) -> set[Identity]:
-    """What a visible record says of persons in granted fields."""
-    return {
+def _identities_told(snapshot: ReadSnapshot, source: ReadableSource, key: str) -> list[Identity]:
+    """What a visible record says of persons, once for each granted field."""
+    return [
         identity
         for row in snapshot.record(hit_plan(source, key))
         for each in source.declared.person_fields
         if each.field in source.fields
-        for identity, _ in each.read(row.data)
-    }
+        for identity in {identity for identity, _ in each.read(row.data)}
+    ]
 
 
-def _identities_of(snapshot: ReadSnapshot, source: ReadableSource, key: str) -> Iterator[Identity]:
+def _identities_of(row: StoredRecord) -> Iterator[Identity]:
     """Those of a person."""
     kinds = (
         (IdentityKind.ADDRESS, "addresses"),
         (IdentityKind.NUMBER, "numbers"),
         (IdentityKind.HANDLE, "handles"),
     )
-    for row in snapshot.record(hit_plan(source, key)):
-        for kind, name in kinds:
-            for value in cast("list[object]", row.data[name]):
-                yield Identity(kind, str(value))
+    for kind, name in kinds:
+        for value in cast("list[object]", row.data[name]):
+            yield Identity(kind, str(value))

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 
 import jsonschema_rs
 import msgspec
 import orjson
 
 from personal_server.domain.authority import ReadAuthority
-from personal_server.domain.cursor import TokenUse
+from personal_server.domain.cursor import TokenUse, unpacked_place
 from personal_server.domain.disclosure import Disclosed
 from personal_server.domain.values import NANOSECONDS
 from personal_server.errors import PersonalServerError
@@ -78,6 +79,17 @@ class Reply:
         return [each["code"] for each in self.body["meta"]["warnings"]]
 
 
+class RecordingSealer(KeyedSealer):
+    """Knows what each token was sealed for, which a token does not say."""
+
+    bound: ClassVar[dict[str, tuple[TokenUse, str]]] = {}
+
+    def seal(self, use: TokenUse, request: str, content: bytes) -> str:
+        token = super().seal(use, request, content)
+        self.bound[token] = (use, request)
+        return token
+
+
 @dataclass
 class Door:
     """Reads through the route table; `now_ns` may be moved."""
@@ -90,14 +102,16 @@ class Door:
 
     def __post_init__(self) -> None:
         random_bytes = Counter()
-        sealer = KeyedSealer([SealingKey(1, b"k" * 32, 0)], random_bytes)
+        sealer = RecordingSealer([SealingKey(1, b"k" * 32, 0)])
         self.ports = ReadPorts(self.store, sealer, lambda: self.now_ns, random_bytes)
         self.table = RouteTable([*read_routes(self.ports), *self.extra])
 
     def unseal(self, token: str) -> bytes:
-        """What a token holds."""
-        found = [self.ports.sealer.open(use, token) for use in TokenUse]
-        return next(content for content in found if content is not None)
+        """What a token holds, as JSON."""
+        use, request = RecordingSealer.bound[token]
+        content = self.ports.sealer.open(use, request, token)
+        assert content is not None
+        return json.dumps(unpacked_place(request, content).position, ensure_ascii=False).encode()
 
     def get(self, target: str, authority: ReadAuthority) -> Reply:
         path, _, query = target.partition("?")

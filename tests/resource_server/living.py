@@ -181,7 +181,7 @@ class Living:
 
     @cached_property
     def table(self) -> RouteTable[Route]:
-        sealer = KeyedSealer([SealingKey(1, b"k" * 32, 0)], self.random_bytes)
+        sealer = KeyedSealer([SealingKey(1, b"k" * 32, 0)])
         reads = ReadPorts(self.store, sealer, self.clock, self.random_bytes)
         return route_table(
             Parts(

@@ -8,23 +8,32 @@ Source: docs/contract/resource-server.md 2.7.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol, cast
 
+import msgspec
 import orjson
 
 from personal_server.domain.authority import ReadableSource
 from personal_server.errors import InvalidCursor
 
-DIGEST_BYTES = 12
+REQUEST_DIGEST_BYTES = 16
+SOURCES_DIGEST_BYTES = 8
 MAX_TOKEN_CHARS = 8_192
+PACKED_CHARS = 64
+ALPHABETS = (
+    "0123456789abcdef-",
+    "0123456789-:.+TZ",
+    "0123456789abcdefghijklmnopqrstuvwxyz-_.:@",
+    "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_.:@+/=",
+)
+"""What keys and times are written with: numbers, one after another in every token."""
 
 
 class TokenUse(StrEnum):
-    """The kinds of opaque token; one is never taken for another."""
+    """The kinds of opaque token, each with its first letter; one is never taken for another."""
 
     PAGE = "page"
     FEED = "feed"
@@ -32,16 +41,21 @@ class TokenUse(StrEnum):
     SEARCH = "search"
     LIST = "list"
 
+    @property
+    def letter(self) -> str:
+        """The first character of every token of this kind."""
+        return self.value[0]
+
 
 class Sealer(Protocol):
     """Authenticated encryption with a server key."""
 
-    def seal(self, use: TokenUse, content: bytes) -> str:
+    def seal(self, use: TokenUse, request: str, content: bytes) -> str:
         """An opaque token."""
         ...
 
-    def open(self, use: TokenUse, token: str) -> bytes | None:
-        """The content, or `None` for anything this server did not seal for this use."""
+    def open(self, use: TokenUse, request: str, token: str) -> bytes | None:
+        """The content, or `None` for what this server did not seal for this use and request."""
         ...
 
 
@@ -49,8 +63,8 @@ class Sealer(Protocol):
 class CursorPlace:
     """The content of a token.
 
-    Shapes: `request` and `sources` are digests of what the token is bound to; `position` is a
-        list of JSON values whose meaning the use knows.
+    Shapes: `request` and `sources` are digests of what the token is bound to, in hexadecimal;
+        `position` holds JSON values whose meaning the use knows.
     """
 
     request: str
@@ -60,9 +74,9 @@ class CursorPlace:
 
 def seal_place(sealer: Sealer, use: TokenUse, place: CursorPlace) -> str:
     """A token for a place."""
-    content = [place.request, place.sources, list(place.position)]
-    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
-    return sealer.seal(use, text.encode())
+    packed = [_packed(value) if isinstance(value, str) else value for value in place.position]
+    content = msgspec.msgpack.encode([bytes.fromhex(place.sources), *packed])
+    return sealer.seal(use, place.request, content)
 
 
 def open_place(
@@ -72,28 +86,41 @@ def open_place(
 
     Raises: InvalidCursor for anything malformed, forged, of another use, holder or request.
     """
-    content = sealer.open(use, token) if len(token) <= MAX_TOKEN_CHARS else None
+    content = sealer.open(use, request, token) if len(token) <= MAX_TOKEN_CHARS else None
     if content is None:
-        raise _not_ours(param)
-    bound, sources, position = cast("tuple[str, str, list[object]]", json.loads(content))
-    if bound != request:
-        raise _not_ours(param)
-    return CursorPlace(bound, sources, tuple(position))
+        raise InvalidCursor(
+            f"'{param}' is not a token of this server for this request; start again without it.",
+            param=param,
+        )
+    return unpacked_place(request, content)
+
+
+def unpacked_place(request: str, content: bytes) -> CursorPlace:
+    """The place in what was sealed for a request."""
+    sources, *position = cast("tuple[bytes, *tuple[object, ...]]", msgspec.msgpack.decode(content))
+    values = (_unpacked(value) if isinstance(value, bytes) else value for value in position)
+    return CursorPlace(request, sources.hex(), tuple(values))
 
 
 def request_digest(holder: str, route: str, asked: Iterable[object]) -> str:
     """What a token is bound to: who asks, by which route, for what."""
-    return _digest([holder, route, repr(tuple(asked))])
+    return _digest([holder, route, repr(tuple(asked))], REQUEST_DIGEST_BYTES)
 
 
 def projection_digest(sources: Iterable[ReadableSource]) -> str:
     """Hash over the selected readable sources: what could be read, and how much of it."""
-    return _digest([_projection(source) for source in sources])
+    return _digest([_projection(source) for source in sources], SOURCES_DIGEST_BYTES)
 
 
 def sources_digest(sources: Iterable[ReadableSource]) -> str:
     """The projection digest and the declaration versions."""
-    return _digest([(*_projection(source), source.declaration_version) for source in sources])
+    versions = [(*_projection(source), source.declaration_version) for source in sources]
+    return _digest(versions, SOURCES_DIGEST_BYTES)
+
+
+def history_digest(sources: Iterable[ReadableSource], epoch: str, era: str) -> str:
+    """The projection digest and the history of changes that a feed is part of."""
+    return _digest([projection_digest(sources), epoch, era], SOURCES_DIGEST_BYTES)
 
 
 def sources_changed(param: str = "cursor") -> InvalidCursor:
@@ -122,12 +149,24 @@ def _projection(source: ReadableSource) -> tuple[object, ...]:
     )
 
 
-def _digest(value: object) -> str:
-    return hashlib.sha256(orjson.dumps(value)).hexdigest()[: 2 * DIGEST_BYTES]
+def _digest(value: object, size: int) -> str:
+    return hashlib.sha256(orjson.dumps(value)).hexdigest()[: 2 * size]
 
 
-def _not_ours(param: str) -> InvalidCursor:
-    return InvalidCursor(
-        f"'{param}' is not a token of this server for this request; start again without it.",
-        param=param,
-    )
+def _packed(text: str) -> bytes | str:
+    """The number of an alphabet, and the text as a number in its digits after a 1."""
+    found = [n for n, alphabet in enumerate(ALPHABETS) if set(text) <= set(alphabet)]
+    if not found or len(text) > PACKED_CHARS:
+        return text
+    value = 1
+    for character in text:
+        value = value * len(ALPHABETS[found[0]]) + ALPHABETS[found[0]].index(character)
+    return bytes(found[:1]) + value.to_bytes((value.bit_length() + 7) // 8)
+
+
+def _unpacked(packed: bytes) -> str:
+    alphabet, value, characters = ALPHABETS[packed[0]], int.from_bytes(packed[1:]), list[str]()
+    while value > 1:
+        value, place = divmod(value, len(alphabet))
+        characters.append(alphabet[place])
+    return "".join(reversed(characters))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import cast
 
 import msgspec
 
@@ -17,8 +18,8 @@ from personal_server.domain.authority import ReadAuthority
 from personal_server.domain.cursor import (
     CursorPlace,
     TokenUse,
+    history_digest,
     open_place,
-    projection_digest,
     request_digest,
     seal_place,
 )
@@ -38,8 +39,6 @@ from personal_server.reading.records import unavailable_meta
 from personal_server.storage.ports import ReadSnapshot
 
 BEGINNING, NOW = "beginning", "now"
-_History = tuple[str, str]
-"""Epoch of a store, and era of the newest change that a token knows of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +66,7 @@ def follow(
     found = snapshot.changes(
         replace(read.plan, since=feed.since, horizon=feed.horizon, after=feed.after)
     )
-    history = (snapshot.epoch, snapshot.era(feed.horizon))
+    history = _history(read, snapshot, feed.horizon)
     items = _disclosed_items(read, found.items, query.size)
     more = found.more or len(items) < len(found.items)
     shown = found.items[: len(items)]
@@ -119,10 +118,8 @@ def _begun(
         return _Feed(since, horizon, since, named)
     request = _request(read)
     place = open_place(ports.sealer, TokenUse.BOOKMARK, start, request, param="changes_since")
-    epoch, since, era = _padded(place.position, 3)
-    since = _number(since)
-    same = epoch == snapshot.epoch and era == snapshot.era(since)
-    if place.sources != projection_digest(read.sources) or not same:
+    (since,) = cast("tuple[int]", place.position)
+    if place.sources != _history(read, snapshot, since):
         raise _expired(query)
     return _Feed(since, horizon, since, named)
 
@@ -145,18 +142,16 @@ def _continued(
     token: str,
 ) -> _Feed:
     place = open_place(ports.sealer, TokenUse.FEED, token, _request(read), param="cursor")
-    epoch, since, horizon, after, start, era = _padded(place.position, 6)
+    feed = _Feed(*cast("tuple[int | None, int, int, str]", place.position))
     asked = query.changes_since
-    if asked is not None and _fingerprint(asked) != start:
+    if asked is not None and _fingerprint(asked) != feed.start:
         raise InvalidCursor(
             "'changes_since' is not what this feed began with; send the cursor alone.",
             param="changes_since",
         )
-    same = epoch == snapshot.epoch and era == snapshot.era(_number(horizon))
-    if place.sources != projection_digest(read.sources) or not same:
+    if place.sources != _history(read, snapshot, feed.horizon):
         raise _expired(query)
-    begun = None if since is None else _number(since)
-    return _Feed(begun, _number(horizon), _number(after), str(start))
+    return feed
 
 
 def _expired(query: ChangesQuery) -> CursorExpired:
@@ -207,30 +202,23 @@ def _request(read: AuthorizedRead[ChangesPlan]) -> str:
 
 
 def _seal_cursor(
-    ports: ReadPorts, read: AuthorizedRead[ChangesPlan], feed: _Feed, history: _History, after: int
+    ports: ReadPorts, read: AuthorizedRead[ChangesPlan], feed: _Feed, history: str, after: int
 ) -> str:
-    epoch, era = history
-    position = (epoch, feed.since, feed.horizon, after, feed.start, era)
-    place = CursorPlace(_request(read), projection_digest(read.sources), position)
+    position = (feed.since, feed.horizon, after, feed.start)
+    place = CursorPlace(_request(read), history, position)
     return seal_place(ports.sealer, TokenUse.FEED, place)
 
 
 def _seal_bookmark(
-    ports: ReadPorts, read: AuthorizedRead[ChangesPlan], history: _History, horizon: int
+    ports: ReadPorts, read: AuthorizedRead[ChangesPlan], history: str, horizon: int
 ) -> str:
-    epoch, era = history
-    place = CursorPlace(_request(read), projection_digest(read.sources), (epoch, horizon, era))
+    place = CursorPlace(_request(read), history, (horizon,))
     return seal_place(ports.sealer, TokenUse.BOOKMARK, place)
 
 
-def _padded(position: tuple[object, ...], size: int) -> tuple[object, ...]:
-    """Tokens of before eras were written end without one."""
-    return (*position, *("",) * (size - len(position)))
+def _history(read: AuthorizedRead[ChangesPlan], snapshot: ReadSnapshot, number: int) -> str:
+    return history_digest(read.sources, snapshot.epoch, snapshot.era(number))
 
 
 def _fingerprint(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def _number(value: object) -> int:
-    return value if isinstance(value, int) else 0

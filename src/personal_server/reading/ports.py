@@ -5,11 +5,13 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 
 from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.ciphers.aead import AESSIV
+from cryptography.hazmat.primitives.hashes import SHA512
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from personal_server.domain.cursor import Sealer, TokenUse
 from personal_server.reading.freshness import CaptureTimes
@@ -43,46 +45,37 @@ class ReadPorts:
 
 # Sealing: opaque tokens by authenticated encryption with a server key.
 #
-# Rule: what does not open is not looked at; a token has exactly one spelling.
-# Shapes: token = base64url(key id, 4 bytes | nonce, 12 bytes | AES-GCM ciphertext and tag).
+# Rule: what does not open is not looked at; a token has exactly one spelling. AES-SIV needs no
+# nonce (equal places make equal tokens) and carries use, request and version without their bytes.
+# Shapes: token = letter of the use | base64url(AES-SIV tag, 16 bytes | ciphertext).
 # Source: docs/contract/resource-server.md 2.7.
 
 
 KEY_BYTES = 32
-_ID_BYTES = 4
-_NONCE_BYTES = 12
 _TAG_BYTES = 16
+_VERSION = b"opaque tokens 2"
 
 
 class KeyedSealer:
     """Seals with the newest key and opens with any that is kept."""
 
-    def __init__(self, keys: Iterable[SealingKey], random_bytes: Callable[[int], bytes]) -> None:
-        ordered = list(keys)
-        self._newest = ordered[0].key_id
-        self._ciphers = {key.key_id: AESGCM(key.secret) for key in ordered}
-        self._random_bytes = random_bytes
+    def __init__(self, keys: Iterable[SealingKey]) -> None:
+        self._ciphers = [_cipher(key) for key in keys]
 
-    def seal(self, use: TokenUse, content: bytes) -> str:
+    def seal(self, use: TokenUse, request: str, content: bytes) -> str:
         """An opaque token."""
-        head = self._newest.to_bytes(_ID_BYTES, "big")
-        nonce = self._random_bytes(_NONCE_BYTES)
-        sealed = self._ciphers[self._newest].encrypt(nonce, content, _bound(use, head))
-        return base64.urlsafe_b64encode(head + nonce + sealed).rstrip(b"=").decode("ascii")
+        sealed = self._ciphers[0].encrypt(content, _bound(use, request))
+        return use.letter + base64.urlsafe_b64encode(sealed).rstrip(b"=").decode("ascii")
 
-    def open(self, use: TokenUse, token: str) -> bytes | None:
-        """The content, or `None` for anything this server did not seal for this use."""
-        raw = _decoded(token)
-        if raw is None or len(raw) < _ID_BYTES + _NONCE_BYTES + _TAG_BYTES:
+    def open(self, use: TokenUse, request: str, token: str) -> bytes | None:
+        """The content, or `None` for what this server did not seal for this use and request."""
+        sealed = _decoded(token[1:]) if token.startswith(use.letter) else None
+        if sealed is None or len(sealed) <= _TAG_BYTES:
             return None
-        head, nonce = raw[:_ID_BYTES], raw[_ID_BYTES : _ID_BYTES + _NONCE_BYTES]
-        cipher = self._ciphers.get(int.from_bytes(head, "big"))
-        if cipher is None:
-            return None
-        try:
-            return cipher.decrypt(nonce, raw[_ID_BYTES + _NONCE_BYTES :], _bound(use, head))
-        except InvalidTag:
-            return None
+        for cipher in self._ciphers:
+            with suppress(InvalidTag):
+                return cipher.decrypt(sealed, _bound(use, request))
+        return None
 
 
 def store_sealer(
@@ -92,11 +85,15 @@ def store_sealer(
     keys = store.sealing_keys()
     if not keys:
         keys = (store.add_sealing_key(random_bytes(KEY_BYTES), now_ns),)
-    return KeyedSealer(keys, random_bytes)
+    return KeyedSealer(keys)
 
 
-def _bound(use: TokenUse, head: bytes) -> bytes:
-    return use.value.encode("ascii") + b"\0" + head
+def _cipher(key: SealingKey) -> AESSIV:
+    return AESSIV(HKDF(SHA512(), 64, None, _VERSION).derive(key.secret))
+
+
+def _bound(use: TokenUse, request: str) -> list[bytes]:
+    return [_VERSION, use.value.encode("ascii"), request.encode("ascii")]
 
 
 def _decoded(token: str) -> bytes | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
+from typing import cast
 from urllib.parse import quote
 
 import msgspec
@@ -325,9 +326,9 @@ def _position(
     place = open_place(ports.sealer, TokenUse.PAGE, token, _request(read), param="cursor")
     if place.sources != sources_digest(read.sources):
         raise sources_changed()
-    value, key, connection_id = place.position
+    value, key, source = cast("tuple[object, str, int]", place.position)
     stream = read.plan.scopes[0].stream.name
-    return Position(_comparable(value), str(key), str(connection_id), stream)
+    return Position(_comparable(value), key, read.sources[source].connection_id, stream)
 
 
 def _comparable(value: object) -> Comparable | None:
@@ -338,9 +339,8 @@ def _cursor(ports: ReadPorts, read: AuthorizedRead[RecordsPlan], page: RowPage, 
     """A cursor right after the last record shown, and after damaged ones at the end."""
     is_whole = shown == len(page.rows)
     position = page.end if is_whole and page.end is not None else page.rows[shown - 1].position
+    source = [each.connection_id for each in read.sources].index(position.connection_id)
     place = CursorPlace(
-        _request(read),
-        sources_digest(read.sources),
-        (position.value, position.key, position.connection_id),
+        _request(read), sources_digest(read.sources), (position.value, position.key, source)
     )
     return seal_place(ports.sealer, TokenUse.PAGE, place)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import cast
 
 from personal_server.domain.authority import ReadAuthority
 from personal_server.domain.cursor import (
@@ -93,12 +94,13 @@ def _position(
     place = open_place(ports.sealer, TokenUse.PAGE, token, _request(read), param="cursor")
     if place.sources != sources_digest(read.sources):
         raise sources_changed()
-    at_ns, key, connection_id, stream = place.position
-    return Position(int(str(at_ns)), str(key), str(connection_id), str(stream))
+    at_ns, key, source = cast("tuple[int, str, int]", place.position)
+    return Position(at_ns, key, *read.sources[source].order)
 
 
 def _cursor(ports: ReadPorts, read: AuthorizedRead[TimelinePlan], end: Position) -> str:
     """A cursor right after the last entry shown, and after damaged records at the end."""
-    position = (end.value, end.key, *end.place)
+    source = [each.order for each in read.sources].index(end.place)
+    position = (end.value, end.key, source)
     place = CursorPlace(_request(read), sources_digest(read.sources), position)
     return seal_place(ports.sealer, TokenUse.PAGE, place)

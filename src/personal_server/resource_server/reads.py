@@ -173,9 +173,8 @@ class RecordRoutes:
 
     def list_records(self, request: Request) -> Reply:
         """`GET /v1/streams/{stream}/records`."""
-        sent, sealer = request.parameters, self._ports.sealer
-        cursor = sent.texts.get("cursor")
-        feed = cursor is not None and sealer.open(TokenUse.FEED, cursor) is not None
+        sent = request.parameters
+        feed = sent.texts.get("cursor", "").startswith(TokenUse.FEED.letter)
         if feed or "changes_since" in sent.sent:
             answer = follow(
                 self._ports, snapshot_of(request), request.authority, changes_query(request)

@@ -31,7 +31,7 @@ six: list[tuple[str, Json]] = [
     ("schema", {}),
     ("query_records", {"stream": "messages"}),
     ("aggregate", {"stream": "messages", "metric": "count"}),
-    ("search", {"query": "invoice"}),
+    ("search", {"query": "invoice", "limit": 3}),
     ("fetch", {"id": "cin_a/messages:m1"}),
     ("read_record_field", {"id": "cin_a/messages:m1", "field_path": "body"}),
 ]

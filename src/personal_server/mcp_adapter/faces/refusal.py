@@ -100,11 +100,10 @@ def _connection_lines(body: Json) -> list[str]:
     rows = objects_in(body.get("available_connections"))
     if not rows:
         return []
-    holding = [row for row in rows if row.get("has_stream") is not False]
-    lines = [f"connection: {' | '.join(_parts(row))}" for row in holding]
+    lines = [f"connection: {' | '.join(_parts(row))}" for row in rows]
     total = body.get("available_connection_count", len(rows))
-    omitted = body.get("available_connections_omitted", 0) + len(rows) - len(holding)
-    return [*lines, f"connections: shown={len(lines)}; total={total}; omitted={omitted}"]
+    omitted = body.get("available_connections_omitted", 0)
+    return [*lines, f"connections: shown={len(rows)}; total={total}; omitted={omitted}"]
 
 
 def _parts(row: Json) -> list[str]:

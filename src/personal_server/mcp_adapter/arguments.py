@@ -66,6 +66,7 @@ RENAMED = {
     "filters": "filter",
 }
 """Names that other interfaces have for an argument of ours."""
+UNORDERED = "Hits come best first: `since` and `until` bound their time; query_records sorts."
 PLAIN_LIKENESS = 0.75
 
 
@@ -77,6 +78,10 @@ def _mended(tool: ToolContract, given: Arguments, param: str) -> list[Arguments]
         name = RENAMED.get(param, near[0] if near else param)
         if name not in tool.properties or name in given:
             return []
+    two_names = is_list(given[param]) and len(given[param]) == 2
+    if name == "group_by" and two_names and "then_by" not in given:
+        sides = dict(zip(("group_by", "then_by"), given[param], strict=True))
+        return [{**given, **sides}]
     value = _meant(as_object(tool.properties[name]), given[param])
     if name == "sort" and isinstance(value, str):
         value = re.sub(r"(?i)^(\S+) desc$", r"-\1", re.sub(r"(?i) asc$", "", value))
@@ -154,6 +159,8 @@ def _unknown(tool: ToolContract, name: str) -> ToolError:
     legal = list(tool.properties)
     if name == "connector_instance_id":
         hint = "Use `connection_id`."
+    elif tool.name == "search" and RENAMED.get(name, name) in {"sort", "order"}:
+        hint = UNORDERED
     else:
         near = get_close_matches(name, legal, n=1)
         hint = f"Did you mean `{near[0]}`?" if near else f"Legal: {', '.join(legal)}."

@@ -61,6 +61,8 @@ def test_limits_are_refused_and_not_clamped() -> None:
         (search, {"query": "x", "streams": ["s"], "sort": "at"}, {"query": "x", "streams": ["s"]}),
         ("aggregate", {"stream": "s", "metric": "count", "group_by": ["a"], "limit": 3},
          {"stream": "s", "metric": "count", "group_by": "a", "limit": 3}),
+        ("aggregate", {"stream": "s", "metric": "count", "group_by": ["a", "b"], "limit": 3},
+         {"stream": "s", "metric": "count", "group_by": "a", "then_by": "b", "limit": 3}),
     ],
 )  # fmt: skip
 def test_the_ready_call_mends_the_wrong_argument_and_keeps_the_others(
@@ -76,6 +78,14 @@ def test_a_step_is_a_number_that_is_not_negative() -> None:
     wrongs: list[Any] = ["5", True, None, -1, float("nan"), float("inf"), []]
     for wrong in wrongs:
         assert refusal("aggregate", {**counted, "bin": wrong})["param"] == "bin"
+
+
+@pytest.mark.parametrize("name", ["sort", "order", "order_by"])
+def test_an_order_in_search_is_refused_with_what_orders(name: str) -> None:
+    error = refusal(search, {"query": "x", "limit": 3, name: "-at"})
+    assert error["param"] == name
+    assert "query_records" in error["message"]
+    assert error["next_call"] == {"tool": search, "arguments": {"query": "x", "limit": 3}}
 
 
 def test_the_nearest_legal_name_is_suggested() -> None:

@@ -42,7 +42,7 @@ class LimitSettings:
     """
 
     requests_per_second: int = 20
-    burst: int = 200
+    burst: int = 600
     in_flight: int = 8
     records_per_day: int = 200_000
     bytes_per_day: int = 2 * 1024**3

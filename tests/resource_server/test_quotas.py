@@ -19,6 +19,15 @@ def test_each_limit_can_be_switched_off() -> None:
     assert limits.standing(CLIENT) is None
 
 
+def test_a_loop_of_two_hundred_aggregates_goes_through_at_once() -> None:
+    limits = Quotas(LimitRules(), FakeClock())
+    for _ in range(200):
+        limits.enter(CLIENT, 3)
+        limits.leave(CLIENT)
+    with pytest.raises(RateLimitExceeded):
+        limits.enter(CLIENT, 3)
+
+
 def test_an_expensive_call_waits_for_as_much_as_it_costs() -> None:
     clock = FakeClock()
     limits = Quotas(LimitRules(units_per_second=2, burst=4, in_flight=0), clock)

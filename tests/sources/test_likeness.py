@@ -92,6 +92,7 @@ def test_a_refusal_says_what_it_is_and_names_the_source_that_reads_it(
     assert refused is not None
     assert refused.sentence
     assert refused.next_step
+    assert "ikeness" not in f"{refused.sentence} {refused.next_step}"  # our word, not theirs
     assert named_in(refused) == works
     if works:
         code, printed = Machine().run("import", path, "--as", works)

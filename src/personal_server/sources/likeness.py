@@ -46,7 +46,7 @@ LIKENESSES = (
     Likeness(
         _at_start(b"%PDF"),
         "It is a PDF, which no source reads.",
-        next_step="Likeness for an export as CSV, OFX or JSON where it came from.",
+        next_step="Look for an export as CSV, OFX or JSON where it came from.",
     ),
     Likeness(
         _at_start(b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"RIFF"),

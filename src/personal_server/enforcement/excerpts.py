@@ -106,9 +106,10 @@ def _find_within(
             found = words.places(each)
             for at in found[:_LOCATED_MATCHES]:
                 places.update(range(at, at + len(each.tokens)))
-        if words.holds(term):
+        weight = words.occurrences(term)
+        if weight:
             matched.add(index)
-            count += words.occurrences(term)
+            count += weight
     if not matched:
         return None
     ranges = _located(text, blocks, words_of, sorted(places))

@@ -48,7 +48,8 @@ OF_ONE_STREAM = (
 PLAIN_NAMES = (
     "cursor",
     "view",
-    *("since", "until"),
+    "since",
+    "until",
     "sort",
     "order",
     "count",

@@ -95,6 +95,23 @@ def open_place(
     return unpacked_place(request, content)
 
 
+def open_page(
+    sealer: Sealer, use: TokenUse, token: str, request: str, sources: Iterable[ReadableSource]
+) -> CursorPlace:
+    """The same of a `cursor` that goes on among the sources it was made for.
+
+    Raises: InvalidCursor, also where the sources are others than they were.
+    """
+    place = open_place(sealer, use, token, request, param="cursor")
+    if place.sources != sources_digest(sources):
+        raise InvalidCursor(
+            "What this cursor may read has changed; start again without it.",
+            param="cursor",
+            recovery={"cursor": None},
+        )
+    return place
+
+
 def unpacked_place(request: str, content: bytes) -> CursorPlace:
     """The place in what was sealed for a request."""
     sources, *position = cast("tuple[bytes, *tuple[object, ...]]", msgspec.msgpack.decode(content))
@@ -121,15 +138,6 @@ def sources_digest(sources: Iterable[ReadableSource]) -> str:
 def history_digest(sources: Iterable[ReadableSource], epoch: str, era: str) -> str:
     """The projection digest and the history of changes that a feed is part of."""
     return _digest([projection_digest(sources), epoch, era], SOURCES_DIGEST_BYTES)
-
-
-def sources_changed(param: str = "cursor") -> InvalidCursor:
-    """The refusal when the readable sources are others than they were."""
-    return InvalidCursor(
-        "What this cursor may read has changed; start again without it.",
-        param=param,
-        recovery={"cursor": None},
-    )
 
 
 def _projection(source: ReadableSource) -> tuple[object, ...]:

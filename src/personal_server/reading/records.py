@@ -19,10 +19,9 @@ from personal_server.domain.authority import ReadableSource, ReadAuthority
 from personal_server.domain.cursor import (
     CursorPlace,
     TokenUse,
-    open_place,
+    open_page,
     request_digest,
     seal_place,
-    sources_changed,
     sources_digest,
 )
 from personal_server.domain.disclosure import Disclosed
@@ -323,9 +322,7 @@ def _position(
 ) -> Position | None:
     if token is None:
         return None
-    place = open_place(ports.sealer, TokenUse.PAGE, token, _request(read), param="cursor")
-    if place.sources != sources_digest(read.sources):
-        raise sources_changed()
+    place = open_page(ports.sealer, TokenUse.PAGE, token, _request(read), read.sources)
     value, key, source = cast("tuple[object, str, int]", place.position)
     stream = read.plan.scopes[0].stream.name
     return Position(_comparable(value), key, read.sources[source].connection_id, stream)

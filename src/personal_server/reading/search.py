@@ -19,10 +19,9 @@ from personal_server.domain.criteria import Condition
 from personal_server.domain.cursor import (
     CursorPlace,
     TokenUse,
-    open_place,
+    open_page,
     request_digest,
     seal_place,
-    sources_changed,
     sources_digest,
 )
 from personal_server.domain.disclosure import Disclosed
@@ -295,9 +294,7 @@ def _request(read: AuthorizedSearch) -> str:
 def _continued(
     ports: ReadPorts, snapshot: ReadSnapshot, read: AuthorizedSearch, token: str
 ) -> _Turn:
-    place = open_place(ports.sealer, TokenUse.SEARCH, token, _request(read), param="cursor")
-    if place.sources != sources_digest(read.sources):
-        raise sources_changed()
+    place = open_page(ports.sealer, TokenUse.SEARCH, token, _request(read), read.sources)
     position = cast("_Position", place.position)
     digest, first_limit, begin, ranked, truncated, searched, lost, pending = position
     hits = ports.rankings.find(read.authority.holder, _request(read), digest)

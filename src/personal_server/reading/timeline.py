@@ -13,10 +13,9 @@ from personal_server.domain.authority import ReadAuthority
 from personal_server.domain.cursor import (
     CursorPlace,
     TokenUse,
-    open_place,
+    open_page,
     request_digest,
     seal_place,
-    sources_changed,
     sources_digest,
 )
 from personal_server.domain.disclosure import Disclosed
@@ -91,9 +90,7 @@ def _position(
 ) -> Position | None:
     if token is None:
         return None
-    place = open_place(ports.sealer, TokenUse.PAGE, token, _request(read), param="cursor")
-    if place.sources != sources_digest(read.sources):
-        raise sources_changed()
+    place = open_page(ports.sealer, TokenUse.PAGE, token, _request(read), read.sources)
     at_ns, key, source = cast("tuple[int, str, int]", place.position)
     return Position(at_ns, key, *read.sources[source].order)
 

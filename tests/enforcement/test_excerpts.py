@@ -3,7 +3,7 @@
 import html
 import tracemalloc
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from personal_server.domain.criteria import Term
@@ -28,11 +28,15 @@ QUERIES = st.sampled_from(
 )
 
 
+ENDLESS_WORD = "heavy rain" + "a" * 4_000
+
+
 def matches(text: str, query: str) -> FieldMatches | None:
     return find_matches("body", text, parse_words(query).terms)
 
 
 @given(TEXTS, QUERIES)
+@example(ENDLESS_WORD, "ra*")
 def test_excerpts_are_verbatim_and_bounded(text: str, query: str) -> None:
     found = matches(text, query)
     for excerpt in render_excerpts([found]) if found else []:

@@ -254,7 +254,7 @@ def _window(found: FieldMatches, size: int, lead: int, within: Range | None = No
 def _at_blanks(text: str, start: int, end: int, ranges: Sequence[Range], bounds: Range) -> Range:
     """Move the cuts to blanks where that loses no match."""
     first = next((b for b, _ in ranges if b >= start), end)
-    last = max((e for _, e in ranges if e <= end), default=start)
+    last = max((min(e, end) for b, e in ranges if b < end), default=start)
     if start > bounds[0]:
         blank = text.find(" ", start, min(first, start + _LEAD_CHARS))
         start = blank + 1 if blank >= 0 else start

@@ -128,6 +128,14 @@ CLAUDE_EXPORT_HTML = Package(
     "MIT",
 )
 
+NPM_CLI = Package(
+    "npm",
+    "npm",
+    "10.9.2",
+    "5cd1e5ab971ea6333f910bc2d50700167c5ef4e66da279b2a3efc874c6b116e4",
+    "Artistic-2.0",
+)
+
 
 def mailbox() -> Sample:
     """4,150 real e-mails of 2002 mailing lists (no spam) as one mbox."""
@@ -185,6 +193,11 @@ def telegram_export() -> Sample:
     """A small export of Telegram with its files, as the author of a converter made it."""
     folder = unpacked(TELEGRAM_EXPORT_MD) / "tests" / "fixtures" / "export"
     return Sample(folder, TELEGRAM_EXPORT_MD.title)
+
+
+def notes() -> Sample:
+    """83 pages about a command line, which many people wrote in Markdown, as a folder of notes."""
+    return Sample(unpacked(NPM_CLI) / "docs" / "content", NPM_CLI.title)
 
 
 def fetch(package: Package) -> Path:

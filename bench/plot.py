@@ -51,3 +51,21 @@ def plot_courses(courses: Mapping[str, Sequence[tuple[int, float]]], path: Path)
     axes.set_ylabel("memory in MiB")
     axes.legend()
     figure.savefig(path)
+
+
+def plot_shares(
+    names: Sequence[str], shares: Mapping[str, Sequence[float]], label: str, path: Path
+) -> None:
+    """A group of bars for each name, one bar for each of what is compared, from 0 to 1, as SVG."""
+    figure = Figure(figsize=(9, 3.2), layout="tight")
+    FigureCanvasSVG(figure)
+    axes = figure.subplots()
+    width = 0.8 / len(shares)
+    for index, (title, values) in enumerate(shares.items()):
+        places = [place + width * (index - (len(shares) - 1) / 2) for place in range(len(names))]
+        axes.bar(places, values, width * 0.92, label=title)
+    axes.set_xticks(range(len(names)), list(names))
+    axes.set_ylim(0, 1)
+    axes.set_ylabel(label)
+    axes.legend(loc="lower left")
+    figure.savefig(path)

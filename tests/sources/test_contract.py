@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from personal_server.domain.declaration_document import parse_declaration
+from personal_server.domain.persons import PersonForm
 from personal_server.domain.source_item import Data, SourceItem, SourceRecord
 from personal_server.domain.values import ValueKind
 from personal_server.sources.common.export import open_export
@@ -19,6 +20,7 @@ from tests.sources.reading import read_if_known, read_path
 from tests.sources.specimens import SPECIMENS
 from tests.sources.specimens.files import Files, as_folder, as_zip
 
+BY_NAME = (PersonForm.ADDRESS, PersonForm.WRITTEN)
 every_source = pytest.mark.parametrize("source", SOURCES, ids=lambda each: each.connector_key)
 modest = settings(
     max_examples=25,
@@ -152,3 +154,7 @@ def test_its_declaration_is_valid(source: SourceReader, tmp_path: Path) -> None:
     for stream in declared.streams.values():
         labels = {found.label_field for found in stream.properties.values()} - {None}
         assert all(stream.properties[name or ""].kind is ValueKind.STRING for name in labels)
+        for field in stream.person_fields:
+            named = [field.named_by, *([field.field] if field.form in BY_NAME else [])]
+            found = [stream.properties[name] for name in named if name]
+            assert all(each.is_caseless for each in found if each.kind is ValueKind.STRING)

@@ -60,9 +60,11 @@ DECLARATION: Mapping[str, object] = {
                         "description": "Name, as their card or most records say",
                         "x_pdpp_role": "primary-title",
                         "x_pdpp_type": "text",
+                        "x_pdpp_caseless": True,
                     },
                     "other_names": _TEXTS | {"description": "Up to 10 other names"},
-                    "address": _TEXT | {"description": "First e-mail address"},
+                    "address": _TEXT
+                    | {"description": "First e-mail address", "x_pdpp_caseless": True},
                     "addresses": _TEXTS | {"description": "E-mail addresses, lower case"},
                     "number": _TEXT | {"description": "First telephone number"},
                     "numbers": _TEXTS

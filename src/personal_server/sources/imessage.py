@@ -27,6 +27,7 @@ from personal_server.sources.common.database import (
 )
 from personal_server.sources.common.declaration import (
     StreamForm,
+    caseless,
     declaration,
     flag,
     key,
@@ -88,7 +89,7 @@ CHATS = StreamForm(
     "Name, kind and members of each conversation: phone numbers and mail addresses of people.",
     [
         key(),
-        text("name", "Name of the group, or who is in it", title=True),
+        caseless(text("name", "Name of the group, or who is in it", title=True)),
         word("kind", "direct or group"),
         word("service", "iMessage, SMS or RCS"),
         person(
@@ -106,11 +107,13 @@ MESSAGES = StreamForm(
     [
         key(),
         labelled(reference("chat_id", "The conversation"), "chat_name"),
-        word("chat_name", "Name of the conversation"),
+        caseless(word("chat_name", "Name of the conversation")),
         moment("sent_at", "When it was sent, in UTC", event=True),
         person(
             sensitive(
-                word("author", "Phone number or mail address of its author; me", searched=True)
+                caseless(
+                    word("author", "Phone number or mail address of its author; me", searched=True)
+                )
             ),
             PersonForm.WRITTEN,
         ),
@@ -142,7 +145,9 @@ REACTIONS = StreamForm(
         moment("reacted_at", "When, in UTC", event=True),
         person(
             sensitive(
-                word("author", "Phone number or mail address of who reacted; me", searched=True)
+                caseless(
+                    word("author", "Phone number or mail address of who reacted; me", searched=True)
+                )
             ),
             PersonForm.WRITTEN,
         ),

@@ -14,6 +14,7 @@ from personal_server.domain.source_item import Data, SourceItem, SourceRecord
 from personal_server.sources.common import json_values
 from personal_server.sources.common.declaration import (
     StreamForm,
+    caseless,
     declaration,
     flag,
     integer,
@@ -58,7 +59,7 @@ CHANNELS = StreamForm(
     "Name, purpose and members of every channel and conversation.",
     [
         key(),
-        text("name", "Name of the channel", title=True),
+        caseless(text("name", "Name of the channel", title=True)),
         word("kind", "channel, private channel, group conversation or direct conversation"),
         text("topic", "Topic"),
         text("purpose", "Purpose"),
@@ -75,11 +76,11 @@ PEOPLE = StreamForm(
     "Names, titles and mail addresses of the workspace's people.",
     [
         person(key(), PersonForm.HANDLE, network="slack", named_by="name", card=True),
-        text("name", "Name as shown", title=True),
-        plain("handle", "User name"),
-        text("real_name", "Full name"),
+        caseless(text("name", "Name as shown", title=True)),
+        caseless(plain("handle", "User name")),
+        caseless(text("real_name", "Full name")),
         person(
-            word("email", "E-mail address", searched=True),
+            caseless(word("email", "E-mail address", searched=True)),
             PersonForm.ADDRESS,
             named_by="name",
             card=True,
@@ -98,7 +99,7 @@ MESSAGES = StreamForm(
     [
         key(),
         labelled(reference("channel_id", "The channel", required=True), "channel_name"),
-        word("channel_name", "Name of the channel"),
+        caseless(word("channel_name", "Name of the channel")),
         moment("sent_at", "When it was sent", event=True),
         person(
             reference("author_id", "Who wrote it"),
@@ -106,7 +107,7 @@ MESSAGES = StreamForm(
             network="slack",
             named_by="author_name",
         ),
-        word("author_name", "Name of who wrote it", searched=True),
+        caseless(word("author_name", "Name of who wrote it", searched=True)),
         text("text", "What it says", title=True),
         reference("thread_id", "Messages of one thread share it"),
         flag("is_reply", "Whether it answers in a thread"),

@@ -19,6 +19,7 @@ from personal_server.sources.common import json_values
 from personal_server.sources.common.attachments import FILES, kind_of, with_file
 from personal_server.sources.common.declaration import (
     StreamForm,
+    caseless,
     declaration,
     flag,
     integer,
@@ -72,7 +73,7 @@ CHATS = StreamForm(
     "Name and kind of each chat, group and channel.",
     [
         key(),
-        text("name", "Name of the person, group or channel", title=True),
+        caseless(text("name", "Name of the person, group or channel", title=True)),
         word("kind", "personal_chat, private_group, public_channel …, as Telegram names it"),
         moment("began_at", "When the first of its messages was sent", event=True),
     ],
@@ -87,9 +88,9 @@ MESSAGES = StreamForm(
     [
         key(),
         labelled(reference("chat_id", "The chat", required=True), "chat_name"),
-        word("chat_name", "Name of the chat"),
+        caseless(word("chat_name", "Name of the chat")),
         moment("sent_at", "When it was sent, in UTC", event=True),
-        word("author", "Who wrote it or did it", searched=True),
+        caseless(word("author", "Who wrote it or did it", searched=True)),
         person(
             plain("author_id", "Telegram's id of the author"),
             PersonForm.HANDLE,
@@ -100,7 +101,7 @@ MESSAGES = StreamForm(
         word("kind", "message, photo, file, voice_message, sticker, poll … or what was done"),
         flag("is_notice", "Whether it tells what happened instead of saying something"),
         reference("reply_to_id", "The message it answers"),
-        word("forwarded_from", "Who wrote it first"),
+        caseless(word("forwarded_from", "Who wrote it first")),
         moment("edited_at", "When it was last changed"),
         integer("file_count", "Number of files", summed=True),
     ],

@@ -22,6 +22,7 @@ from personal_server.domain.source_item import (
 from personal_server.sources.common.attachments import FILES, is_media, kind_of, with_file
 from personal_server.sources.common.declaration import (
     StreamForm,
+    caseless,
     declaration,
     integer,
     key,
@@ -137,7 +138,7 @@ CHATS = StreamForm(
     "Name and people of each chat.",
     [
         key(),
-        text("name", "Name of the person or group", title=True),
+        caseless(text("name", "Name of the person or group", title=True)),
         person(names("people", "Who wrote in it"), PersonForm.WRITTEN),
         text("people_named", "The same, to search in"),
         integer("message_count", "Number of messages", summed=True),
@@ -153,11 +154,14 @@ MESSAGES = StreamForm(
     [
         key(),
         labelled(reference("chat_id", "The chat", required=True), "chat_name"),
-        word("chat_name", "Name of the chat"),
+        caseless(word("chat_name", "Name of the chat")),
         moment(
             "sent_at", "When it was sent by the phone's clock; the export names no zone", event=True
         ),
-        person(word("author", "Who wrote it; none for notices", searched=True), PersonForm.WRITTEN),
+        person(
+            caseless(word("author", "Who wrote it; none for notices", searched=True)),
+            PersonForm.WRITTEN,
+        ),
         text("text", "What it says", title=True),
         word("kind", "message, notice, file, or left_out where media was not exported"),
         integer("file_count", "Number of files", summed=True),

@@ -156,13 +156,16 @@ def test_a_search_that_finds_nothing_counts_no_term(tmp_path: Path, name: str) -
         assert steps[1] <= steps[0] + 29 * LOOKUP_STEPS
 
 
-@pytest.mark.parametrize("field", ["mood", "body", "words"])
+@pytest.mark.parametrize(
+    ("field", "caseless"),
+    [("mood", False), ("mood", True), ("body", False), ("body", True), ("words", False)],
+)
 @pytest.mark.parametrize("name", ["resources", "resources in a window"])
 def test_other_reads_cost_the_same_with_and_without_hidden_values(
-    tmp_path: Path, name: str, field: str
+    tmp_path: Path, name: str, field: str, *, caseless: bool
 ) -> None:
     value = {"mood": "wild", "body": HIDDEN_TEXT, "words": 7}[field]
-    met = (condition(field, "eq" if field != "words" else "gte", value),)
+    met = (condition(field, "eq" if field != "words" else "gte", value, caseless=caseless),)
     with opened(name, tmp_path) as worlds:
         shown = (worlds.scope,)
         page = RecordsPlan(shown, order("at"), conditions=met)

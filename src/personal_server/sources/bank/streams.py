@@ -5,6 +5,7 @@ from __future__ import annotations
 from personal_server.sources.common.declaration import (
     Field,
     StreamForm,
+    caseless,
     day,
     declaration,
     integer,
@@ -71,7 +72,7 @@ TRANSACTIONS = StreamForm(
         reference("account_id", "The account it was booked on", required=True),
         day("posted_on", "Day the bank booked it, by the bank's own clock", event=True),
         moment("posted_at", "Instant it was booked, where the bank names a time zone"),
-        word("payee", "The other party, else the purpose", title=True, searched=True),
+        caseless(word("payee", "The other party, else the purpose", title=True, searched=True)),
         text("memo", "Purpose as the bank writes it"),
         *_money_abroad("amount", "Positive for money received, negative for money spent"),
         word("direction", "in or out"),

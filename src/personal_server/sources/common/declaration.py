@@ -137,6 +137,11 @@ def person(
     return replace(shown, schema=shown.schema | {"x_pdpp_person": told})
 
 
+def caseless(shown: Field) -> Field:
+    """A name or an address, which is equal whatever the case of its letters."""
+    return replace(shown, schema=shown.schema | {"x_pdpp_caseless": True})
+
+
 def labelled(shown: Field, by: str) -> Field:
     """An id, and the field of the same record that says how people see it."""
     return replace(shown, schema=shown.schema | {"x_pdpp_label_field": by})

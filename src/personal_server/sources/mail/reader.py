@@ -20,6 +20,7 @@ from personal_server.domain.source_item import (
 from personal_server.sources.common.declaration import (
     StreamForm,
     blob,
+    caseless,
     declaration,
     file_text,
     flag,
@@ -89,18 +90,20 @@ MESSAGES = StreamForm(
         ),
         moment("sent_at", "When it was sent, in UTC", event=True),
         text("subject", "Subject line", title=True),
-        text("from_name", "Name of the sender"),
+        caseless(text("from_name", "Name of the sender")),
         person(
-            word("from_address", "E-mail address of the sender, lower case", searched=True),
+            caseless(
+                word("from_address", "E-mail address of the sender, lower case", searched=True)
+            ),
             PersonForm.ADDRESS,
             named_by="from_name",
         ),
         person(names("to", "Recipients, as name and address"), PersonForm.WRITTEN),
         person(names("cc", "Recipients of a copy"), PersonForm.WRITTEN),
         person(names("bcc", "Recipients of a blind copy"), PersonForm.WRITTEN),
-        word("to_address", "E-mail address of the first recipient, lower case"),
+        caseless(word("to_address", "E-mail address of the first recipient, lower case")),
         text("recipients", "Names and addresses of all recipients, to search in"),
-        plain("reply_to", "Where answers are asked to go"),
+        caseless(plain("reply_to", "Where answers are asked to go")),
         text("body", "The text; of HTML mails what a reader sees, without markup"),
         names("links", "Where its page leads: each link as its words and its address in <>"),
         names("labels", "Labels or folders the mail program gave it"),

@@ -170,7 +170,7 @@ class Compiler:
         """What is asked of each indexed column, the scope's window included."""
         found: dict[Column, Where] = {}
         for condition in conditions:
-            column = self.layout.column(condition.field, condition.kind)
+            column = self._compared_column(condition)
             if column is None or not self._lies_together(condition):
                 continue
             if column.indexed and column.field != self.layout.key:
@@ -225,6 +225,10 @@ class Compiler:
     def _equal_in_any_case(self, condition: Condition) -> Where:
         value = fold(str(condition.value))
         equal = Where((f"{self.dialect.folded(self._string(condition))} = ?",), (value,))
+        folded = self._compared_column(condition)
+        if folded is not None:
+            found = Where((f"r.{folded.name} = ?",), (value[:COMPARED_CODE_POINTS],))
+            return found & equal if self._is_cut(value) else found
         column = self.layout.column(condition.field, condition.kind)
         if column is None or condition.field == self.layout.key:
             return equal
@@ -238,7 +242,7 @@ class Compiler:
             for value in condition.values
         ]
         params = tuple(param for one in each for param in one.params)
-        column = self.layout.column(condition.field, condition.kind)
+        column = self._compared_column(condition)
         if column is not None and self._lies_together(condition):
             # in this form, and no other, an index may be named for it
             return Where((f"r.{column.name} IN ({', '.join('?' for _ in each)})",), params)
@@ -273,11 +277,17 @@ class Compiler:
             return self.whole_string(column)
         return self.dialect.string_at(self._text(), condition.field)
 
+    def _compared_column(self, condition: Condition) -> Column | None:
+        """The column that holds what a condition compares: as it is, or folded."""
+        if condition.caseless:
+            return self.layout.folded_column(condition.field)
+        return self.layout.column(condition.field, condition.kind)
+
     def _lies_together(self, condition: Condition) -> bool:
-        """Whether the lines of a condition lie together in the index of its column."""
+        """Whether the lines of a condition lie together in the index of that column."""
         if condition.operator in RANGES:
             return True
-        is_equality = condition.operator in (Operator.EQ, Operator.IN) and not condition.caseless
+        is_equality = condition.operator in (Operator.EQ, Operator.IN)
         is_cut = any(self._is_cut(value) for value in condition.values)
         return is_equality and (condition.operator is Operator.EQ or not is_cut)
 

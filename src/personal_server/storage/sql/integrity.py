@@ -277,7 +277,8 @@ class _StreamWalk:
     def follow(self, progress: Progress) -> int:
         """Look at every record; the sum of the words that its index should hold."""
         number, found = self._source.tables, self._found
-        names = [column.name for column in self._source.layout.columns]
+        layout = self._source.layout
+        names = [column.name for column in (*layout.columns, *layout.folded)]
         # damaged texts are no texts: they are read as bytes
         values = "".join(
             f", CASE typeof({name}) WHEN 'text' THEN CAST({name} AS BLOB) ELSE {name} END"

@@ -9,7 +9,7 @@ and `w<n>` (the word index), joined by `id`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -52,6 +52,7 @@ class Layout:
     """The columns of one stream; `key`, `cursor`, `consent` and `event` name fields.
 
     `key` is the primary-key field, if it is one string: its values are the record keys.
+    `folded` are names and addresses once more, in lower case, for equality that ignores case.
     `measured` are numbers that are summed or compared: groups find them in their index.
     `placed` is the time by which records are numbered: the one that time constraints ask for, so
     that what a constraint leaves is one stretch of ids; without one, the event time.
@@ -70,6 +71,7 @@ class Layout:
     placed: str | None
     form: int = FORM
     persons: tuple[PersonField, ...] = ()
+    folded: tuple[Column, ...] = ()
 
     @cached_property
     def by_field(self) -> dict[str, Column]:
@@ -86,10 +88,14 @@ class Layout:
         found = self.by_field.get(field or "")
         return found if found is None or kind is None or found.kind is kind else None
 
+    def folded_column(self, field: str) -> Column | None:
+        """The column of a field's folded strings, if it has one."""
+        return next((column for column in self.folded if column.field == field), None)
+
     @cached_property
     def line_columns(self) -> tuple[str, ...]:
         """The columns of `r<n>` in the order in which lines are written."""
-        named = (column.name for column in self.columns)
+        named = (column.name for column in (*self.columns, *self.folded))
         return ("id", "k", "cs", "ce", "e", *named, "wc", "fc")
 
     @cached_property
@@ -109,6 +115,8 @@ class Layout:
             else:
                 made[column.name] = (column.name, cursor.name, "k")
             made[column.name] += self._measured_beside(made[column.name])
+        for column in self.folded:
+            made[column.name] = (column.name, *([cursor.name] if cursor else []), "k")
         return made
 
     def _measured_beside(self, columns: tuple[str, ...]) -> tuple[str, ...]:
@@ -123,12 +131,8 @@ class Layout:
 def parse_layout(text: str) -> Layout:
     """The layout that was rendered."""
     raw = orjson.loads(text)
-    columns = tuple(
-        Column(each["field"], ValueKind(each["kind"]), each["name"], each["indexed"])
-        for each in raw["columns"]
-    )
     return Layout(
-        columns,
+        _columns(raw["columns"]),
         raw["key"],
         raw["cursor"],
         tuple(raw["sortable"]),
@@ -140,6 +144,14 @@ def parse_layout(text: str) -> Layout:
         raw.get("placed", raw["event"]),
         raw.get("form", 1),
         tuple(_person_field(each) for each in raw.get("persons", ())),
+        _columns(raw.get("folded", ())),
+    )
+
+
+def _columns(raw: Iterable[Mapping[str, Any]]) -> tuple[Column, ...]:
+    return tuple(
+        Column(each["field"], ValueKind(each["kind"]), each["name"], each["indexed"])
+        for each in raw
     )
 
 
@@ -183,6 +195,16 @@ def layout_of(stream: Stream, referenced: frozenset[str] = frozenset()) -> Layou
         stream.blob_fields,
         stream.consent_time_field or stream.event_time_field,
         persons=stream.person_fields,
+        folded=_folded(stream),
+    )
+
+
+def _folded(stream: Stream) -> tuple[Column, ...]:
+    """Keys of records are found by their own index, as they are."""
+    named = [n for n, p in stream.properties.items() if p.is_caseless and n != _single_key(stream)]
+    return tuple(
+        Column(name, ValueKind.STRING, f"f{place}", indexed=True)
+        for place, name in enumerate(named)
     )
 
 
@@ -237,13 +259,14 @@ def between(stored: Layout, wanted: Layout) -> Layout:
         lexical=stored.lexical,
         blobs=stored.blobs,
         persons=stored.persons,
+        folded=(),
         placed=stored.placed if is_placed else None,
     )
 
 
 def create_tables(layout: Layout, number: int, dialect: Dialect, *, schema: str = "") -> list[str]:
     """The statements that make the tables of one source; `schema` names where, with its dot."""
-    columns = "".join(f", {column.name}" for column in layout.columns)
+    columns = "".join(f", {column.name}" for column in (*layout.columns, *layout.folded))
     made = [
         f"CREATE TABLE {schema}r{number} (id INTEGER PRIMARY KEY, k TEXT NOT NULL,"
         f" cs INTEGER NOT NULL, ce INTEGER NOT NULL, e INTEGER NOT NULL{columns}, wc BLOB,"

@@ -318,11 +318,13 @@ def _carry(session: Session, old: _Tables, new: _Tables, place: int) -> None:
     while session.first(f"SELECT 1 FROM r{new.number} WHERE id = ?", (chosen,)):  # noqa: S608
         chosen += 1
     known = {(each.field, each.kind): each.name for each in old.layout.columns}
+    folded = {each.field: each.name for each in old.layout.folded}
     pairs = [
         (each.name, known[each.field, each.kind])
         for each in new.layout.columns
         if (each.field, each.kind) in known
     ]
+    pairs += [(n.name, folded[n.field]) for n in new.layout.folded if n.field in folded]
     names = "".join(f", {name}" for name, _ in pairs)
     values = "".join(f", {name}" for _, name in pairs)
     session.run(

@@ -19,7 +19,7 @@ from personal_server.domain.values import (
     bound,
     comparable,
 )
-from personal_server.storage.meaning import blob_ids
+from personal_server.storage.meaning import blob_ids, fold
 from personal_server.storage.ports import RecordWrite
 from personal_server.storage.sql.dialect import Value
 from personal_server.storage.sql.driver import Session
@@ -44,9 +44,9 @@ FIRST_IN_TIME = -3 * 10**18
 class Prepared:
     """One write.  `text` `None`: a delete.
 
-    Shapes: `values` by the layout's columns; `words` and `word_counts` as the word index takes
-        them; `placed_ns` and `consent_at` are the instants that place it in time and that time
-        constraints ask for; `mentions` are rows of `MentionRow` without their source.
+    Shapes: `values` by the layout's columns, then its folded ones; `words` and `word_counts` as the
+        word index takes them; `placed_ns` and `consent_at` are the instants that place it in time
+        and that time constraints ask for; `mentions` are rows of `MentionRow` without their source.
     """
 
     key: str
@@ -84,6 +84,7 @@ def prepare_again(prepared: Iterable[Prepared], layout: Layout) -> list[Prepared
 def prepare_one(key: str, data: JsonObject, emitted_at_ns: int, layout: Layout) -> Prepared:
     """A record as its tables hold it."""
     values = [value_in(data.get(each.field), each.kind) for each in layout.columns]
+    values += [_folded(data.get(each.field)) for each in layout.folded]
     return Prepared(
         key,
         emitted_at_ns,
@@ -112,6 +113,10 @@ def value_in(value: object, kind: ValueKind) -> Value:
     if kind is ValueKind.STRING:
         return value[:COMPARED_CODE_POINTS] if isinstance(value, str) else None
     return bound(comparable(value, kind))
+
+
+def _folded(value: object) -> Value:
+    return fold(value)[:COMPARED_CODE_POINTS] if isinstance(value, str) else None
 
 
 def _instant(values: Sequence[Value], layout: Layout, field: str | None) -> Value:

@@ -2,6 +2,7 @@
 
 import html
 import tracemalloc
+from itertools import pairwise
 
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -12,7 +13,7 @@ from personal_server.enforcement.excerpts import (
     STRETCH_CHARS,
     FieldMatches,
     find_matches,
-    render_excerpts,
+    render_excerpt,
     render_snippet,
     strongest_first,
 )
@@ -39,13 +40,16 @@ def matches(text: str, query: str) -> FieldMatches | None:
 @example(ENDLESS_WORD, "ra*")
 def test_excerpts_are_verbatim_and_bounded(text: str, query: str) -> None:
     found = matches(text, query)
-    for excerpt in render_excerpts([found]) if found else []:
-        start, end = excerpt.start_chars, excerpt.end_chars
-        assert excerpt.preview_text == text[start:end]
-        assert 0 < end - start <= 200
-        ranges = excerpt.match_ranges
-        assert 1 <= len(ranges) <= 8
-        assert all(start <= low < high <= end for low, high in ranges)
+    if found is None:
+        return
+    excerpt = render_excerpt(found)
+    start, end = excerpt.start_chars, excerpt.end_chars
+    assert excerpt.preview_text == text[start:end]
+    assert 0 < end - start <= 200
+    ranges = excerpt.match_ranges
+    assert 1 <= len(ranges) <= 8
+    assert all(start <= low < high <= end for low, high in ranges)
+    assert all(high < low for (_, high), (low, _) in pairwise(ranges))
 
 
 @given(TEXTS, QUERIES)
@@ -86,7 +90,7 @@ def test_long_texts_are_cut_at_blanks_around_the_densest_place() -> None:
     text = "dull " * 900 + "rain rain rain " + "dull " * 900 + "rain"
     found = matches(text, "rain")
     assert found is not None
-    excerpt = render_excerpts([found])[0]
+    excerpt = render_excerpt(found)
     preview = excerpt.preview_text
     assert preview.count("rain") == 3
     assert not preview.startswith("ull")
@@ -96,12 +100,11 @@ def test_long_texts_are_cut_at_blanks_around_the_densest_place() -> None:
     assert snippet.endswith("…")
 
 
-def test_at_most_two_fields_are_quoted_and_no_passage_twice() -> None:
-    terms = parse_words("rain").terms
-    found = [find_matches(name, "rain today", terms) for name in ("a", "b")]
-    other = find_matches("c", "rain tomorrow", terms)
-    excerpts = render_excerpts([each for each in [*found, other] if each])
-    assert [excerpt.field_path for excerpt in excerpts] == ["a", "c"]
+def test_a_run_of_characters_that_are_tokens_is_marked_as_one() -> None:
+    found = matches("他在大雨中走了。大雨停了", "大雨 停")
+    assert found is not None
+    assert render_excerpt(found).match_ranges == [(2, 4), (8, 11)]
+    assert render_snippet(found).text == "他在<mark>大雨</mark>中走了。<mark>大雨停</mark>了"
 
 
 def test_the_field_with_most_terms_is_strongest_and_the_title_counts_double() -> None:
@@ -116,7 +119,7 @@ def test_a_long_text_is_matched_wherever_its_words_stand() -> None:
     found = matches(text, 'snow "heavy rain"')
     assert found is not None
     assert found.terms == {0, 1}
-    (excerpt,) = render_excerpts([found])
+    excerpt = render_excerpt(found)
     assert "heavy rain" in excerpt.preview_text
     assert text[excerpt.start_chars : excerpt.end_chars] == excerpt.preview_text
     assert excerpt.total_chars == len(text)

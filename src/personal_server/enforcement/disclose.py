@@ -18,7 +18,6 @@ from personal_server.domain.criteria import WordQuery
 from personal_server.domain.record import StoredRecord, TombstoneRow, key_segment
 from personal_server.domain.values import render_instant
 from personal_server.domain.wire_objects import (
-    AnyObject,
     ConnectionId,
     Instant,
     RawObject,
@@ -33,7 +32,7 @@ from personal_server.enforcement.excerpts import (
     FieldMatches,
     Snippet,
     find_matches,
-    render_excerpts,
+    render_excerpt,
     render_snippet,
     strongest_first,
 )
@@ -297,14 +296,6 @@ def _previewed(source: ReadableSource) -> tuple[str, ...]:
 TITLE_CHARS = 200
 
 
-class Score(WireObject):
-    """How well a record matches; comparable within one answer only."""
-
-    kind: str
-    order: str
-    value: float
-
-
 class ParentRecord(WireObject):
     """The record that a file came with."""
 
@@ -329,13 +320,11 @@ class SearchResult(WireObject, kw_only=True, tag_field="object", tag="search_res
     record_url: RoutePath
     retrieval_mode: Literal["lexical", "semantic", "hybrid"]
     snippet: Snippet
-    evidence_excerpts: Annotated[Sequence[Excerpt], msgspec.Meta(min_length=1, max_length=2)]
-    score: Score
+    evidence_excerpts: Annotated[Sequence[Excerpt], msgspec.Meta(min_length=1, max_length=1)]
     title: Annotated[str, msgspec.Meta(max_length=TITLE_CHARS)] | None = None
     authored_at: str | None = None
     parent: ParentRecord | None = None
     retrieval_sources: Sequence[str] | None = None
-    scores: AnyObject | None = None
 
 
 def disclose_hit(
@@ -343,7 +332,6 @@ def disclose_hit(
     source: ReadableSource,
     row: StoredRecord,
     words: WordQuery,
-    score: float,
 ) -> SearchResult | None:
     """The hit of a row, or `None` if its granted fields do not hold the words."""
     found = matches_in(source, row, words)
@@ -351,7 +339,11 @@ def disclose_hit(
         return None
     granted = frozenset(source.fields)
     place = f"/v1/streams/{quote(row.stream, safe='')}/records/{key_segment(row.key)}"
-    title = granted_value(row, source, source.declared.title_field)
+    title_field = source.declared.title_field
+    title = granted_value(row, source, title_field)
+    # `title` says its own field already, unless that is longer
+    telling = (each for each in found if each.field != title_field or len(each.text) > TITLE_CHARS)
+    quoted = next(telling, found[0])
     authored = granted_value(row, source, source.declared.event_time_field)
     return SearchResult(
         stream=row.stream,
@@ -364,9 +356,8 @@ def disclose_hit(
         matched_fields=[each.field for each in found],
         record_url=f"{place}?connection_id={quote(row.connection_id, safe='')}",
         retrieval_mode="lexical",
-        snippet=render_snippet(found[0]),
-        evidence_excerpts=render_excerpts(found),
-        score=Score(kind="bm25", order="lower_is_better", value=score),
+        snippet=render_snippet(quoted),
+        evidence_excerpts=[render_excerpt(quoted)],
         title=title[:TITLE_CHARS] if isinstance(title, str) else None,
         authored_at=authored if isinstance(authored, str) else None,
         parent=_parent(authority, source, row) if source.declared.blob_fields else None,

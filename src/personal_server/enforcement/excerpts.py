@@ -1,4 +1,4 @@
-"""Evidence: where a search matched in a text, as verbatim excerpts and a marked snippet.
+"""Evidence: where a search matched in a text, as a verbatim excerpt and a marked snippet.
 
 Rule: only granted fields are given to this module; an excerpt is exactly a stretch of the stored
 value, and marks are balanced and everything else escaped.
@@ -23,7 +23,6 @@ from personal_server.domain.word_forms import language_of
 EXCERPT_CHARS = 200
 SNIPPET_CHARS = 120
 MAX_RANGES = 8
-MAX_EXCERPTS = 2
 
 # A long text is looked at in stretches, each a little into the next, so that no phrase is cut.
 STRETCH_CHARS = 200_000
@@ -46,8 +45,8 @@ class FieldMatches:
     """The matches in one field.
 
     Shapes: `ranges` are matched tokens [start, end) in code points, ascending, of the first
-        matches; `terms` are the indexes of the terms that matched; `occurrences` counts those of
-        the first stretch that has any.
+        matches, those that touch as one; `terms` are the indexes of the terms that matched;
+        `occurrences` counts those of the first stretch that has any.
     """
 
     field: str
@@ -146,36 +145,23 @@ class Snippet(WireObject):
     text: str
 
 
-def render_excerpts(found: Sequence[FieldMatches]) -> list[Excerpt]:
-    """One excerpt of each of the strongest fields, no passage twice."""
-    excerpts: list[Excerpt] = []
-    seen: set[str] = set()
-    for each in found:
-        if len(excerpts) == MAX_EXCERPTS:
-            break
-        start, end = _window(each, EXCERPT_CHARS, _LEAD_CHARS)
-        preview = each.text[start:end]
-        if preview in seen:
-            continue
-        seen.add(preview)
-        inside = _inside(each.ranges, start, end)[:MAX_RANGES]
-        excerpts.append(
-            Excerpt(
-                field_path=each.field,
-                provenance="lexical_match",
-                preview_text=preview,
-                start_chars=start,
-                end_chars=end,
-                match_ranges=inside,
-                total_chars=len(each.text),
-                truncated=end - start < len(each.text),
-            )
-        )
-    return excerpts
+def render_excerpt(found: FieldMatches) -> Excerpt:
+    """The passage of a field with most matches."""
+    start, end = _window(found, EXCERPT_CHARS, _LEAD_CHARS)
+    return Excerpt(
+        field_path=found.field,
+        provenance="lexical_match",
+        preview_text=found.text[start:end],
+        start_chars=start,
+        end_chars=end,
+        match_ranges=_inside(found.ranges, start, end)[:MAX_RANGES],
+        total_chars=len(found.text),
+        truncated=end - start < len(found.text),
+    )
 
 
 def render_snippet(found: FieldMatches) -> Snippet:
-    """The short, escaped and marked form of the first excerpt."""
+    """The short, escaped and marked form of the excerpt."""
     outer = _window(found, EXCERPT_CHARS, _LEAD_CHARS)
     start, end = _window(found, SNIPPET_CHARS, _SNIPPET_LEAD_CHARS, within=outer)
     parts = ["…"] if start > 0 else []
@@ -229,10 +215,15 @@ def _located(
 
 
 def _apart(ranges: Sequence[Range]) -> tuple[Range, ...]:
-    """Each stretch once: one code point may hold several tokens."""
+    """Each stretch once, since one code point may hold several tokens; those that touch are one.
+
+    Where each character is a token, what a reader sees as one match would be many.
+    """
     found: list[Range] = []
     for begin, end in ranges:
-        if not found or begin >= found[-1][1]:
+        if found and begin == found[-1][1]:
+            found[-1] = (found[-1][0], end)
+        elif not found or begin > found[-1][1]:
             found.append((begin, end))
     return tuple(found)
 

@@ -24,7 +24,6 @@ class RankedHit:
     connection_id: str
     stream: str
     key: str
-    score: float
 
 
 def ranking_digest(hits: Iterable[RankedHit]) -> str:

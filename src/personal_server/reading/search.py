@@ -1,6 +1,6 @@
 """Searching: rank once, keep the ranking for further pages, show hits page by page.
 
-Rule: a ranking holds places and scores, no text; every page reads and authorizes its records anew.
+Rule: a ranking holds places, no text; every page reads and authorizes its records anew.
 Source: docs/contract/resource-server.md 11.
 """
 
@@ -259,7 +259,7 @@ def _ranked(
 
 def _turn(ranked: Sequence[Ranked], findings: SearchCoverage, first_limit: int) -> _Turn:
     ordered = first_page_first(ranked, first_limit)[:KEPT_HITS]
-    hits = tuple(_kept(each.candidate, each.score) for each in ordered)
+    hits = tuple(_kept(each.candidate) for each in ordered)
     return _Turn(hits, findings, first_limit)
 
 
@@ -283,8 +283,8 @@ def _first_page(
         turn = fewer
 
 
-def _kept(candidate: Candidate, score: float) -> RankedHit:
-    return RankedHit(candidate.connection_id, candidate.stream, candidate.key, score)
+def _kept(candidate: Candidate) -> RankedHit:
+    return RankedHit(candidate.connection_id, candidate.stream, candidate.key)
 
 
 def _request(read: AuthorizedSearch) -> str:
@@ -330,7 +330,7 @@ def _show(
         hit = None
         if source is not None and row is not None:
             looked_at += text_chars(source, row)
-            hit = disclose_hit(read.authority, source, row, read.plan.words, kept.score)
+            hit = disclose_hit(read.authority, source, row, read.plan.words)
         if source is not None and hit is not None:
             if not fill.takes(hit):
                 break

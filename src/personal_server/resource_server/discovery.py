@@ -39,11 +39,6 @@ LEXICAL_RETRIEVAL: Mapping[str, object] = {
     "default_limit": DEFAULT_LIMIT,
     "max_limit": MAX_LIMIT,
     "query_syntax": {"phrases": True, "prefix": True, "all_terms_required": True},
-    "score": {
-        "kind": "bm25",
-        "order": "lower_is_better",
-        "value_semantics": "implementation_relative",
-    },
 }
 CAPABILITIES: Mapping[str, object] = {
     "lexical_retrieval": LEXICAL_RETRIEVAL,

@@ -88,14 +88,40 @@ async def test_groups_have_two_sides_labels_and_steps_behind_the_fence() -> None
     assert "key 0 until 50 = 7 (records 2)" in lines
 
 
-async def test_time_groups_name_their_unit_and_start() -> None:
+async def test_time_groups_name_their_unit() -> None:
     rs = world()
     group = {"key": "2026-01-01", "start": "2026-01-01T00:00:00Z", "count": 3}
     rs.script = lambda _: Answer(200, {"groups": [group], "time_zone": "UTC", "other_count": 0})
     asked = {**base, "group_by_time": "sent_at", "granularity": "month"}
     lines = (await ask(rs, "aggregate", asked)).text.split("\n")
     assert lines[0].startswith("aggregate: count of transactions by sent_at per month (UTC): ")
-    assert 'key "2026-01-01" = 3 (start 2026-01-01T00:00:00Z)' in lines
+    assert 'key "2026-01-01" = 3' in lines
+
+
+@pytest.mark.parametrize(
+    ("zone", "key", "start", "shown"),
+    [
+        ("Europe/Rome", "2026-10-25", "2026-10-25T00:00:00+02:00", ""),
+        ("UTC", "2026-10-25T02:00", "2026-10-25T02:00:00+00:00", ""),
+        ("UTC", "2026-10-25T02:07", "2026-10-25T02:07:00Z", ""),
+        ("UTC", "2026-10-25", "2026-10-24T22:00:00Z", " (start 2026-10-24T22:00:00Z)"),
+        (None, "W43", "2026-10-19T00:00:00Z", " (start 2026-10-19T00:00:00Z)"),
+        *(
+            ("Europe/Rome", "2026-10-25T02:00", start, f" (start {start})")
+            for start in ("2026-10-25T02:00:00+02:00", "2026-10-25T02:00:00+01:00")
+        ),
+    ],
+)
+async def test_a_time_group_says_its_start_where_its_key_does_not(
+    zone: str | None, key: str, start: str, shown: str
+) -> None:
+    rs = world()
+    asked = {**base, "group_by_time": "sent_at", "granularity": "hour"}
+    for group in ({"key": key}, {"key": "Ada", "then": key}):
+        body = {"groups": [{**group, "start": start, "count": 3}], "time_zone": zone}
+        rs.script = lambda _, body=body: Answer(200, body)
+        line = (await ask(rs, "aggregate", asked)).text.split("\n")[2]
+        assert line.endswith(f'"{key}" = 3{shown}')
 
 
 async def test_a_text_extreme_stands_behind_the_fence() -> None:

@@ -104,6 +104,29 @@ async def test_a_file_says_where_its_bytes_are_and_where_its_text_is_read(text: 
     assert line.endswith(shown) is bool(text)
 
 
+async def test_what_is_cut_names_one_way_on_and_the_cursor_stands_in_no_link() -> None:
+    rs = world()
+    links = {"self": "/v1/x", "next": "/v1/x?cursor=c2"}
+    row = rs.row(rs.sources[0], "messages", "m8")
+    rs.script = lambda request: Answer(
+        200,
+        row
+        if request.path[-1] == "m8"
+        else {"data": [row], "has_more": True, "next_cursor": "c2", "links": links},
+    )
+    row["data"]["body"] = "word " * 8_000
+    page = await ask(rs, "query_records", {"stream": "messages"})
+    one = await ask(rs, "fetch", {"id": "cin_a/messages:m8"})
+    for outcome in (page, one):
+        found = outcome.structured.get("metadata", outcome.structured)["content_ladder"]
+        cut = next(entry for entry in found if entry["field_path"] == "body")
+        assert cut["read"]["tool"] == "read_record_field"
+        assert "uri" not in cut
+        assert any(link.uri.startswith("pdpp://field-window/") for link in outcome.links)
+    assert page.structured["data"]["next_cursor"] == "c2"
+    assert page.structured["data"]["links"] == {"self": "/v1/x"}
+
+
 def entry(key: str, **data: str) -> dict[str, object]:
     return {
         "object": "timeline_entry",

@@ -64,3 +64,17 @@ async def test_an_excerpt_of_unknown_length_claims_no_total() -> None:
     assert entry["shown_chars"] == len("the invoice is paid")
     assert "total_chars" not in entry
     assert 'cut: body 19/unknown read_record_field {"id":"cin_a/messages:m1"' in outcome.text
+
+
+async def test_a_hit_shows_one_passage_however_many_a_server_sends() -> None:
+    rs = world()
+    passages = [{"field_path": name, "text": f"an invoice in {name}"} for name in ("body", "note")]
+    hit = {"record_id": "m1", "stream": "messages", "connection_id": "cin_a"}
+    rs.script = lambda _: Answer(200, {"data": [{**hit, "evidence_excerpts": passages}]})
+    outcome = await ask(rs, "search", {"query": "invoice"})
+    assert [line for line in outcome.text.split("\n") if line.startswith("match ")] == [
+        "match body (cut): an invoice in body"
+    ]
+    [entry] = outcome.structured["results"][0]["content_ladder"]
+    assert entry["field_path"] == "body"
+    assert entry["uri"].startswith("pdpp://field-window/")

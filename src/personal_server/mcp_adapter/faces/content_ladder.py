@@ -40,6 +40,13 @@ def ladder_entry(call: ToolCall, holder: Holder, cut: Truncation) -> Json:
     return entry
 
 
+def without_twin(entry: Json) -> Json:
+    """An entry without the URI of what its call reads as well; of bytes it is the only way."""
+    if "read" not in entry or entry["kind"] == "binary":
+        return entry
+    return {name: value for name, value in entry.items() if name != "uri"}
+
+
 def _read(holder: Holder, cut: Truncation) -> NextCall | None:
     if holder.record is None:
         return None

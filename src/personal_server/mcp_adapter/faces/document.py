@@ -12,7 +12,7 @@ from personal_server.mcp_adapter import contract
 from personal_server.mcp_adapter.calls import ToolCall
 from personal_server.mcp_adapter.errors import NextCall
 from personal_server.mcp_adapter.faces import text
-from personal_server.mcp_adapter.faces.content_ladder import ladder_entry
+from personal_server.mcp_adapter.faces.content_ladder import ladder_entry, without_twin
 from personal_server.mcp_adapter.faces.record_identity import (
     Holder,
     RecordPlace,
@@ -92,8 +92,15 @@ class Document:
         )
 
 
+def without_twins(structured: Json) -> Json:
+    """A document as it is shown: no URI in its ladder beside a call that reads the same."""
+    metadata = structured["metadata"]
+    ladder = [without_twin(entry) for entry in metadata["content_ladder"]]
+    return {**structured, "metadata": {**metadata, "content_ladder": ladder}}
+
+
 def render_document(call: ToolCall, document: Document) -> Json:
-    """The document with as much text as both faces hold."""
+    """The document, before `without_twins`, with as much text as both faces hold after it."""
     whole = _Parts.of(call, document, contract.CHILD_LINE)
     if not _fits(whole.at(0)):
         whole = _Parts.of(call, document, 0)
@@ -104,7 +111,7 @@ def render_document(call: ToolCall, document: Document) -> Json:
 
 
 def _fits(structured: Json) -> bool:
-    return len(escaped_json(structured)) <= contract.STRUCTURED_AIM
+    return len(escaped_json(without_twins(structured))) <= contract.STRUCTURED_AIM
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""One search hit in both faces: its id first, its excerpts bounded, the way to the whole field.
+"""One search hit in both faces: its id first, one bounded excerpt, the way to the whole field.
 
 Source: docs/contract/mcp-adapter.md 10.4, 8.3, 8.4, 8.5; docs/decisions.md C8, C19. No markup but
 `<mark>` is produced or interpreted, and its tags stay balanced, whatever a server sent and
@@ -113,9 +113,9 @@ class HitItem:
         return holder_of(self.call, self.hit, self.scope)
 
     @cached_property
-    def excerpts(self) -> list[RenderedExcerpt]:
-        """The passages that matched."""
-        return excerpts_of(self.hit)
+    def excerpt(self) -> RenderedExcerpt | None:
+        """The passage that matched."""
+        return excerpt_of(self.hit)
 
     @cached_property
     def payload(self) -> list[PayloadMember]:
@@ -138,14 +138,14 @@ class HitItem:
         return max(contract.EXCERPT, reach_of(self.payload), reach_of(self.further), *texts)
 
     def at(self, measure: Measure) -> Block:
-        """The hit; excerpts are as long as the measure allows, in both faces."""
+        """The hit; its excerpt is as long as the measure allows, in both faces."""
         shown, cuts = cut_members(self.payload, measure)
         further, more_cuts = cut_members(self.further, measure)
         cuts += more_cuts
         ladder = [*self._read_on, *(ladder_entry(self.call, self.holder, cut) for cut in cuts)]
-        ladder = ladder[: contract.EXCERPTS_PER_HIT]
+        ladder = ladder[: contract.LADDER_PER_HIT]
         limit = min(contract.EXCERPT, measure.preview)
-        matches = [_match_line(excerpt, limit) for excerpt in self.excerpts]
+        matches = [_match_line(self.excerpt, limit)] if self.excerpt else []
         lines = (*self._head, *matches, *map(ladder_line, ladder))
         result = {name: v for name, v in self._result.items() if name in RESULT_MEMBERS}
         if ladder:
@@ -157,8 +157,8 @@ class HitItem:
 
     @cached_property
     def _read_on(self) -> list[Json]:
-        cuts = (excerpt.as_cut() for excerpt in self.excerpts)
-        return [ladder_entry(self.call, self.holder, cut) for cut in cuts if cut is not None]
+        cut = self.excerpt.as_cut() if self.excerpt else None
+        return [] if cut is None else [ladder_entry(self.call, self.holder, cut)]
 
     @cached_property
     def _result(self) -> Json:
@@ -251,13 +251,11 @@ def _text_member(value: Any, measure: Measure) -> Any:
     return value
 
 
-def excerpts_of(hit: Json) -> list[RenderedExcerpt]:
-    """At most two passages of a hit; none when the server sent none."""
-    for name in EXCERPT_MEMBERS:
-        found = [excerpt for item in objects_in(hit.get(name)) if (excerpt := _excerpt(item))]
-        if found:
-            return found[: contract.EXCERPTS_PER_HIT]
-    return _snippet(hit)
+def excerpt_of(hit: Json) -> RenderedExcerpt | None:
+    """The first passage of a hit; none when the server sent none."""
+    items = (item for name in EXCERPT_MEMBERS for item in objects_in(hit.get(name)))
+    found = (excerpt for item in items if (excerpt := _excerpt(item)))
+    return next(found, None) or _snippet(hit)
 
 
 def _excerpt(item: Json) -> RenderedExcerpt | None:
@@ -280,15 +278,15 @@ def _readable(marked: str, text: str) -> str:
     return "[binary]" if is_encoded_passage(text) else marked
 
 
-def _snippet(hit: Json) -> list[RenderedExcerpt]:
+def _snippet(hit: Json) -> RenderedExcerpt | None:
     snippet = hit.get("snippet")
     text = as_text(snippet) or as_text(as_object(snippet).get("text"))
     if text is None:
-        return []
+        return None
     plain = unescaped(text)
     field = first_text(as_object(snippet).get("field"), as_object(snippet).get("field_path"))
     bare = TAG.sub("", plain).strip("…")
-    return [RenderedExcerpt(field, _readable(plain, bare), len(bare), 0, None, complete=False)]
+    return RenderedExcerpt(field, _readable(plain, bare), len(bare), 0, None, complete=False)
 
 
 def is_balanced(text: str) -> bool:

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Protocol
 
 from personal_server.mcp_adapter import contract
+from personal_server.mcp_adapter.faces.content_ladder import without_twin
 from personal_server.mcp_adapter.faces.text import length
 from personal_server.mcp_adapter.faces.truncation import Measure, largest
 from personal_server.rs_client.json_values import Json, compact
@@ -50,7 +51,7 @@ class Block:
             size += len(compact(self.id)) + 1
         if self.result is not None:
             return size + len(compact(self.result)) + 1
-        return size + sum(len(compact(entry)) + 1 for entry in self.ladder)
+        return size + sum(len(compact(without_twin(entry))) + 1 for entry in self.ladder)
 
     @cached_property
     def text_chars(self) -> int:

@@ -68,6 +68,8 @@ UNTRUSTED = (
     "/data/groups/*/value",
     "/data/value",
 )
+DAY = re.compile(r"\d{4}-\d\d-\d\d")
+ON_THE_HOUR = re.compile(r"(T00)?(:00)*(Z|[+-]\d\d:\d\d)?")
 ISO_MOMENT = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?)?")
 
 
@@ -307,7 +309,8 @@ def _cut(value: str) -> str:
 
 def _group_lines(body: Json, metric: str) -> list[str]:
     """One line for each group, then what the limit left out."""
-    lines = [_line(group, metric) for group in objects_in(body.get("groups"))]
+    zone = as_text(body.get("time_zone"))
+    lines = [_line(group, metric, zone) for group in objects_in(body.get("groups"))]
     if not lines:
         return []
     if body.get("other_count") is not None:
@@ -318,18 +321,26 @@ def _group_lines(body: Json, metric: str) -> list[str]:
     return lines
 
 
-def _line(group: Json, metric: str) -> str:
+def _line(group: Json, metric: str, zone: str | None) -> str:
     key = _side(group, "key", "label")
     if "until" in group:
         key += f" until {_value_text(group['until'])}"
     if "then" in group:
         key += f", {_side(group, 'then', 'then_label')}"
-    start = as_text(group.get("start"))
+    start = _own_start(group, zone)
     moment = f"start {one_line(start, contract.LABEL)}" if start else ""
     if metric == "count":
         return f"key {key} = {_value_text(group.get('count'))}" + (f" ({moment})" if moment else "")
     notes = [f"records {_value_text(group.get('count'))}", *([moment] if moment else [])]
     return f"key {key} = {_value_text(group.get('value'))} ({'; '.join(notes)})"
+
+
+def _own_start(group: Json, zone: str | None) -> str | None:
+    """When a group begins, where its key does not say it: local hours come twice a year."""
+    start = as_text(group.get("start"))
+    key = as_text(group.get("then")) or as_text(group.get("key")) or ""
+    is_told = start and ON_THE_HOUR.fullmatch(start.removeprefix(key))
+    return None if is_told and (DAY.fullmatch(key) or zone == "UTC") else start
 
 
 def _side(group: Json, name: str, label_name: str) -> str:

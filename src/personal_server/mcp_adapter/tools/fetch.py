@@ -10,7 +10,7 @@ from personal_server.mcp_adapter.arguments import Arguments, parse_arguments, wi
 from personal_server.mcp_adapter.calls import Outcome, ToolCall
 from personal_server.mcp_adapter.errors import ToolError
 from personal_server.mcp_adapter.faces.content_ladder import links_of
-from personal_server.mcp_adapter.faces.document import Document, render_document
+from personal_server.mcp_adapter.faces.document import Document, render_document, without_twins
 from personal_server.mcp_adapter.handles import RecordRef, parse_id
 from personal_server.mcp_adapter.reads import read
 from personal_server.mcp_adapter.safe_text import escaped_json, quoted
@@ -35,11 +35,12 @@ async def fetch(call: ToolCall, raw: Mapping[str, Any] | None) -> Outcome:
     document = Document(
         arguments["id"], record, body, fields, described.binary_fields, described.relations
     )
-    structured = render_document(call, document)
+    whole = render_document(call, document)
+    structured = without_twins(whole)
     return Outcome(
         structured=structured,
         text=escaped_json(structured),
-        links=links_of(call, objects_in(structured["metadata"]["content_ladder"])),
+        links=links_of(call, objects_in(whole["metadata"]["content_ladder"])),
         untrusted=UNTRUSTED,
         rows=1,
     )

@@ -19,7 +19,7 @@ from personal_server.mcp_adapter.arguments import (
 from personal_server.mcp_adapter.calls import Outcome, ToolCall
 from personal_server.mcp_adapter.errors import NextCall, ToolError
 from personal_server.mcp_adapter.faces import text
-from personal_server.mcp_adapter.faces.content_ladder import links_of
+from personal_server.mcp_adapter.faces.content_ladder import links_of, without_twin
 from personal_server.mcp_adapter.faces.near_values import (
     NEAR_POINTER,
     near_calls,
@@ -33,6 +33,7 @@ from personal_server.mcp_adapter.faces.record_identity import RecordPlace
 from personal_server.mcp_adapter.faces.records import RowItem
 from personal_server.mcp_adapter.tools.expansion import encode_expand, pass_expand_gate
 from personal_server.mcp_adapter.tools.pages import PageRead, RecordPage, ShownPage, read_page
+from personal_server.rs_client.json_values import Json, as_object, as_text
 from personal_server.rs_client.port import Query
 
 OF_ONE_STREAM = (
@@ -145,11 +146,11 @@ def _render(call: ToolCall, arguments: Arguments, shown: ShownPage) -> Outcome:
             "next": [item.as_json() for item in following],
             "warnings": page.warnings,
             **({} if page.table.id_prefix else {"record_ids": ids}),
-            "content_ladder": ladder,
+            "content_ladder": [without_twin(entry) for entry in ladder],
             "notice": text.NOTICE,
             **({"near": near} if near else {}),
             **({"page": page.table.page} if page.table.page else {}),
-            "data": without_near(shown.data),
+            "data": _without_link(without_near(shown.data)),
         },
         text=text.joined(
             [text.head_line("query_records", stream, facts, shown.first_id)],
@@ -163,6 +164,15 @@ def _render(call: ToolCall, arguments: Arguments, shown: ShownPage) -> Outcome:
         page_reads=shown.reads,
         rows=len(shown.blocks),
     )
+
+
+def _without_link(envelope: Json) -> Json:
+    """The envelope without an address that holds nothing but the cursor beside it."""
+    links = as_object(envelope.get("links"))
+    if "next" not in links or not as_text(envelope.get("next_cursor")):
+        return envelope
+    kept = {name: link for name, link in links.items() if name != "next"}
+    return {name: kept if name == "links" else value for name, value in envelope.items()}
 
 
 def _next_calls(arguments: Arguments, page: RecordPage) -> list[NextCall]:

@@ -69,7 +69,7 @@ def test_a_configuration_of_another_owner_is_refused(filled: Settings) -> None:
 def test_a_file_from_before_owners_were_written_says_it_by_its_keys(filled: Settings) -> None:
     database = SqliteDatabase(filled.database_path)
     with database.write() as session:
-        session.run("DELETE FROM store WHERE name = 'subject_id'")
+        session.run("DELETE FROM facts WHERE name = 'subject_id'")
     database.close()
     (filled.data_dir / "config.toml").write_text('subject_id = "own_another"\n')
     refused(filled)

@@ -34,6 +34,7 @@ from personal_server.storage.meaning import (
     step_width,
 )
 from personal_server.storage.sql.compiler import Where
+from personal_server.storage.sql.dialect import Dialect
 from personal_server.storage.sql.figures import count_place, extreme, lines_with, plain_point
 from personal_server.storage.sql.layout import Column
 from personal_server.storage.sql.segments import (
@@ -45,6 +46,7 @@ from personal_server.storage.sql.segments import (
     value_of,
 )
 from personal_server.storage.sql.source_tables import Reader, ScopedSource
+from personal_server.storage.tables import ColumnKind
 
 # Measures: counts, exact sums, extremes, distinct values -----------------------------------------
 _SCALE = 10_000
@@ -94,15 +96,16 @@ class Figures:
         return None
 
 
-def measured(metric: Metric, name: str, kind: ValueKind) -> str:
+def measured(metric: Metric, name: str, kind: ValueKind, dialect: Dialect) -> str:
     """The columns that measure a metric over a group, after its count; begins with a comma."""
     match metric:
         case Metric.SUM if kind is ValueKind.INTEGER:
-            return f", sum({name} >> 32), sum({name} & {_HALF - 1})"
+            return f", {dialect.integer_sum(name)}"
         case Metric.SUM:
-            return f", sum(CASE WHEN {_is_scaled(name)} THEN {_scaled(name)} END)"
+            scaled = _scaled(name, dialect)
+            return f", sum(CASE WHEN {_is_scaled(name, dialect)} THEN {scaled} END)"
         case Metric.AVG:
-            return f", count({name}){measured(Metric.SUM, name, kind)}"
+            return f", count({name}){measured(Metric.SUM, name, kind, dialect)}"
         case Metric.MIN:
             return f", min({name})"
         case Metric.MAX:
@@ -111,11 +114,11 @@ def measured(metric: Metric, name: str, kind: ValueKind) -> str:
             return ""
 
 
-def unscaled(name: str, kind: ValueKind) -> str | None:
+def unscaled(name: str, kind: ValueKind, dialect: Dialect) -> str | None:
     """Which values a sum in SQL leaves out; `None` if it takes all."""
     if kind is ValueKind.INTEGER:
         return None
-    return f"{name} IS NOT NULL AND NOT ({_is_scaled(name)})"
+    return f"{name} IS NOT NULL AND NOT ({_is_scaled(name, dialect)})"
 
 
 def absorb(figures: Figures, metric: Metric, count: int, values: list[Any]) -> None:
@@ -144,12 +147,12 @@ def _summed(values: Sequence[Any]) -> Decimal:
     return Decimal(values[0] or 0) / _SCALE
 
 
-def _scaled(name: str) -> str:
-    return f"CAST(round({name} * {_SCALE}.0) AS INTEGER)"
+def _scaled(name: str, dialect: Dialect) -> str:
+    return dialect.rounded(f"{name} * {_SCALE}.0")
 
 
-def _is_scaled(name: str) -> str:
-    return f"abs({name}) < 1e8 AND {_scaled(name)} / {_SCALE}.0 = {name}"
+def _is_scaled(name: str, dialect: Dialect) -> str:
+    return f"abs({name}) < 1e8 AND {_scaled(name, dialect)} / {_SCALE}.0 = {name}"
 
 
 def aggregate(reader: Reader, plan: AggregatePlan) -> Aggregation:
@@ -284,12 +287,14 @@ class _Aggregate:
         return found
 
     def _measures(self, column: Column) -> str:
-        return measured(self._plan.metric, f"r.{column.name}", column.kind)
+        dialect = self._reader.session.dialect
+        return measured(self._plan.metric, f"r.{column.name}", column.kind, dialect)
 
     def _complete(self, segment: Segment, column: Column, found: dict[Key, Figures]) -> None:
         """What one pass of figures cannot give: odd parts of sums, distinct values, and ranks."""
         name, metric, sides = f"r.{column.name}", self._plan.metric, len(segment.sides)
-        odd = unscaled(name, column.kind) if metric in (Metric.SUM, Metric.AVG) else None
+        is_sum = metric in (Metric.SUM, Metric.AVG)
+        odd = unscaled(name, column.kind, self._reader.session.dialect) if is_sum else None
         if odd is not None:
             for line in self._lines(segment, segment.columns(name), "", Where((odd,))):
                 found[segment.key_of(line)].add(Decimal(repr(line[-1])))
@@ -327,7 +332,7 @@ class _Aggregate:
                 params += part.params
         if not parts:
             return 0
-        sql = f"SELECT count(*) FROM ({' UNION '.join(parts)})"  # noqa: S608
+        sql = f"SELECT count(*) FROM ({' UNION '.join(parts)}) AS found"  # noqa: S608
         return self._reader.session.value(sql, params)
 
     def _measured_column(self, place: ScopedSource) -> Column | None:
@@ -437,7 +442,7 @@ class _Aggregate:
         self, place: ScopedSource, keys: Sequence[str], field: str
     ) -> list[tuple[str, str, object]]:
         """(key, connection, stored value) of records."""
-        listed = self._reader.session.dialect.values("?")
+        listed = self._reader.session.dialect.values("?", ColumnKind.TEXT)
         where = Where((f"r.k IN {listed}",), (orjson.dumps(list(keys)).decode(),))
         rows = self._reader.rows(place, where)
         return [(row.key, row.connection_id, row.data[field]) for row in rows]

@@ -9,6 +9,7 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from personal_server.domain.values import MAX_INTEGER
 from personal_server.storage.authorization import (
     AuditRow,
     AuthorizationRow,
@@ -107,7 +108,7 @@ class SqlAuthorizationTransaction:
     ) -> list[str]:
         """Ids of grants and packages, newest first."""
         sql, values = held_ids(self._subject_id, query)
-        sql = f"SELECT id FROM ({sql})"  # noqa: S608
+        sql = f"SELECT id FROM ({sql}) AS held"  # noqa: S608
         if below is not None:
             sql += " WHERE (at_ns, id) < (?, ?)"
             values += [below.at_ns, below.id]
@@ -117,7 +118,7 @@ class SqlAuthorizationTransaction:
     def count_held(self, query: HeldQuery) -> int:
         """How many grants and packages."""
         sql, values = held_ids(self._subject_id, query)
-        return int(self._session.value(f"SELECT count(*) FROM ({sql})", values))  # noqa: S608
+        return int(self._session.value(f"SELECT count(*) FROM ({sql}) AS held", values))  # noqa: S608
 
     def clients(
         self, query: ClientQuery, limit: int | None = None, below: ListPlace | None = None
@@ -181,4 +182,4 @@ class SqlAuthorizationTransaction:
 
 def _limit(limit: int | None) -> int:
     """As SQL takes it."""
-    return -1 if limit is None else limit
+    return MAX_INTEGER if limit is None else limit

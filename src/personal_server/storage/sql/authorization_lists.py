@@ -28,7 +28,8 @@ def held_ids(subject_id: str, query: HeldQuery) -> Statement:
     return f"{grants} UNION ALL {packages}", [*of_grants, *of_packages]
 
 
-_LASTS = f"{GrantRow.reason} IS NULL AND coalesce({GrantRow.expires_at_ns} > ?, 1)"
+_ENDS = GrantRow.expires_at_ns
+_LASTS = f"{GrantRow.reason} IS NULL AND ({_ENDS} IS NULL OR {_ENDS} > ?)"
 _MEMBERS = f"SELECT {PackageMemberRow.grant_id} FROM {PackageMemberRow.table} WHERE {SUBJECT} = ?"  # noqa: S608
 
 
@@ -42,8 +43,8 @@ def _grants(subject_id: str, query: HeldQuery) -> Statement:
         sql += f" AND {GrantRow.client_id} = ?"
         values.append(query.client_id)
     if query.lasts is not None:
-        sql += f" AND ({_LASTS}) = ?"
-        values += [query.now_ns, int(query.lasts)]
+        sql += f" AND {_if(query.lasts)}({_LASTS})"
+        values.append(query.now_ns)
     return sql, values
 
 
@@ -62,9 +63,14 @@ def _packages(subject_id: str, query: HeldQuery) -> Statement:
             f" JOIN {GrantRow.table} USING ({SUBJECT}, {GrantRow.grant_id})"
             f" WHERE {SUBJECT} = ? AND {_LASTS}"
         )
-        sql += f" AND ({PackageRow.reason} IS NULL AND {PackageRow.package_id} IN ({lasting})) = ?"
-        values += [subject_id, query.now_ns, int(query.lasts)]
+        lasts = f"{PackageRow.reason} IS NULL AND {PackageRow.package_id} IN ({lasting})"
+        sql += f" AND {_if(query.lasts)}({lasts})"
+        values += [subject_id, query.now_ns]
     return sql, values
+
+
+def _if(wanted: bool) -> str:
+    return "" if wanted else "NOT "
 
 
 def client_conditions(subject_id: str, query: ClientQuery) -> Statement:
@@ -72,7 +78,8 @@ def client_conditions(subject_id: str, query: ClientQuery) -> Statement:
     owners = (
         f"SELECT {FamilyRow.client_id} FROM {FamilyRow.table} WHERE {SUBJECT} = ?"  # noqa: S608
         f" AND {FamilyRow.kind} = 'owner' AND {FamilyRow.revoked_at_ns} IS NULL"
-        f" AND {FamilyRow.idle_end_ns} > ? AND coalesce({FamilyRow.absolute_end_ns} > ?, 1)"
+        f" AND {FamilyRow.idle_end_ns} > ?"
+        f" AND ({FamilyRow.absolute_end_ns} IS NULL OR {FamilyRow.absolute_end_ns} > ?)"
     )
     known = (
         f"({ClientRow.first_approved_at_ns} IS NOT NULL OR {ClientRow.blocked_at_ns} IS NOT NULL"

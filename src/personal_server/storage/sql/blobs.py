@@ -27,7 +27,8 @@ from personal_server.storage.sql.compiler import Statement, Where
 from personal_server.storage.sql.driver import Database, Session
 from personal_server.storage.sql.fixed_tables import BlobReferenceRow, BlobUploadRow, SourceRow
 from personal_server.storage.sql.source_tables import Reader, StorePart, writable
-from personal_server.storage.sql.statements import delete, exists, insert, select
+from personal_server.storage.sql.statements import delete, exists, replacing, select
+from personal_server.storage.tables import ColumnKind
 from personal_server.storage.writability import REASON_OF_ERRNO, read_only
 
 PREFIX = "blob_sha256_"
@@ -86,7 +87,7 @@ class BlobsPart(StorePart):
                 known = session.first(_IS_HELD, place)
                 _put_in_place(self._blob_directory, scratch, blob_id)
                 session.run(
-                    session.dialect.replacing(insert(BlobUploadRow), BlobUploadRow.table),
+                    replacing(BlobUploadRow),
                     (*place, size, mime_type, now_ns),
                 )
         finally:
@@ -148,7 +149,7 @@ def blob(reader: Reader, plan: BlobPlan) -> tuple[BlobReference, ...]:
         if not granted:
             continue
         visible = place.visible()
-        listed = reader.session.dialect.values("?")
+        listed = reader.session.dialect.values("?", ColumnKind.TEXT)
         named = f"b.{BlobReferenceRow.blob_id} = ?"
         where = Where(
             (
@@ -165,7 +166,8 @@ def blob(reader: Reader, plan: BlobPlan) -> tuple[BlobReference, ...]:
         first, second = reversed(tables) if visible.by_key else tables
         referring = Statement(
             f"SELECT r.id, {name} FROM {first}"  # noqa: S608
-            f" CROSS JOIN {second} ON r.k = {key}{whole.sql} ORDER BY {key}, {name}",
+            f" {reader.session.dialect.ordered_join} {second} ON r.k = {key}{whole.sql}"
+            f" ORDER BY {key}, {name}",
             whole.params,
         )
         lines = reader.lines(source, referring)

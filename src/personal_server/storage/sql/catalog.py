@@ -60,13 +60,14 @@ _DECLARED = (DeclarationRow.subject_id, DeclarationRow.connector_key)
 _CONNECTED = (ConnectionRow.subject_id, ConnectionRow.connector_key)
 _ONE_CONNECTION = (ConnectionRow.subject_id, ConnectionRow.connection_id)
 _MAKE_CURRENT = (
-    f"UPDATE {DeclarationRow.table} SET {DeclarationRow.current} = ({DeclarationRow.version} = ?)"  # noqa: S608
+    f"UPDATE {DeclarationRow.table} SET {DeclarationRow.current} ="  # noqa: S608
+    f" CASE WHEN {DeclarationRow.version} = ? THEN 1 ELSE 0 END"
     f" WHERE {DeclarationRow.subject_id} = ? AND {DeclarationRow.connector_key} = ?"
 )
 _FIND_DECLARATION = (
     f"SELECT {DECLARATION} FROM {DeclarationRow.table} WHERE {DeclarationRow.subject_id} = ?1"  # noqa: S608
     f" AND {DeclarationRow.connector_key} = ?2"
-    f" AND ({DeclarationRow.version} = ?3 OR ?3 IS NULL AND {DeclarationRow.current})"
+    f" AND ({DeclarationRow.version} = ?3 OR ?3 IS NULL AND {DeclarationRow.current} = 1)"
 )
 # a revision is current when it comes
 _ADD_DECLARATION = insert(DeclarationRow).removesuffix("?)") + "1)"
@@ -78,7 +79,7 @@ _REVISIONS = select(
 )
 _CURRENT = (
     f"SELECT {DeclarationRow.raw} FROM {DeclarationRow.table}"  # noqa: S608
-    f" WHERE {DeclarationRow.subject_id} = ? AND {DeclarationRow.current}"
+    f" WHERE {DeclarationRow.subject_id} = ? AND {DeclarationRow.current} = 1"
 )
 _FORGET_DECLARATIONS = delete(DeclarationRow, *_DECLARED)
 _FORGET_LAYOUTS = delete(LayoutRow, LayoutRow.subject_id, LayoutRow.connector_key)

@@ -28,6 +28,7 @@ from personal_server.storage.sql.driver import Line
 from personal_server.storage.sql.fixed_tables import ChangeRow
 from personal_server.storage.sql.source_tables import Reader, ScopedSource, parse_changes
 from personal_server.storage.sql.statements import listed, select
+from personal_server.storage.tables import ColumnKind
 
 WALKED_AT_ONCE = 200
 # So many visible records that do not satisfy the conditions end a page: hidden ones do not count.
@@ -164,7 +165,7 @@ class _SourceFeed:
         found = Where((f"{ChangeRow.source} = ?", f"{number} > ?", f"{number} <= ?"), (0, 0, 0))
         if self._scope.resources is not None:
             keys = orjson.dumps(sorted(self._scope.resources)).decode()
-            listed = self._session.dialect.values("?")
+            listed = self._session.dialect.values("?", ColumnKind.TEXT)
             found &= Where((f"{ChangeRow.key} IN {listed}",), (keys,))
         if self._window is None or not self._knows_past:
             return found

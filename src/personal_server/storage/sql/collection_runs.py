@@ -18,14 +18,13 @@ from personal_server.storage.sql.source_tables import StorePart, require
 from personal_server.storage.sql.statements import delete, insert, select, update, values_of
 
 # the end of the last success stays when a later run fails, and when words arrive out of order
-_NEVER = "-1 << 62"
-_SUCCEEDED = RunRow.succeeded_at
+_SUCCEEDED, _NEWER = f"{RunRow.table}.{RunRow.succeeded_at}", f"excluded.{RunRow.succeeded_at}"
 _NOTE_RUN = (
-    f"{insert(RunRow)} ON CONFLICT DO UPDATE SET"
+    f"{insert(RunRow)} ON CONFLICT ({RunRow.subject_id}, {RunRow.connection_id}) DO UPDATE SET"
     f" {RunRow.run_id} = excluded.{RunRow.run_id}, {RunRow.status} = excluded.{RunRow.status},"
     f" {RunRow.at} = excluded.{RunRow.at},"
-    f" {_SUCCEEDED} = nullif(max(ifnull({_SUCCEEDED}, {_NEVER}),"
-    f" ifnull(excluded.{_SUCCEEDED}, {_NEVER})), {_NEVER})"
+    f" {RunRow.succeeded_at} = CASE WHEN {_NEWER} IS NULL OR {_SUCCEEDED} > {_NEWER}"
+    f" THEN {_SUCCEEDED} ELSE {_NEWER} END"
 )
 _BOOKMARKS = select(
     BookmarkRow,
@@ -52,7 +51,7 @@ _REJECTIONS = (
     f"SELECT {RejectionRow.number}, {RejectionRow.receipt_id}, {RejectionRow.stream},"  # noqa: S608
     f" {RejectionRow.code}, {RejectionRow.path}, {RejectionRow.run_id}, {RejectionRow.at}"
     f" FROM {RejectionRow.table} WHERE {RejectionRow.subject_id} = ?1"
-    f" AND {RejectionRow.connection_id} = ?2 AND (?3 IS NULL OR {RejectionRow.number} < ?3)"
+    f" AND {RejectionRow.connection_id} = ?2 AND ({RejectionRow.number} < ?3 OR ?3 IS NULL)"
     f" ORDER BY {RejectionRow.number} DESC LIMIT ?4"
 )
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import orjson
 
-from personal_server.domain.criteria import RANGES, Condition, Operator, Order, WordQuery
+from personal_server.domain.criteria import RANGES, Condition, Operator, Order, Term, WordQuery
 from personal_server.domain.search_words import tokens
 from personal_server.domain.values import (
     COMPARED_CODE_POINTS,
@@ -26,8 +26,8 @@ from personal_server.enforcement.rows import Position
 from personal_server.storage.meaning import TIME_KINDS, fold
 from personal_server.storage.sql.dialect import Dialect, Value
 from personal_server.storage.sql.layout import Column, Layout
-from personal_server.storage.sql.word_index import all_in_any, phrase
 from personal_server.storage.sql.written_rows import FIRST_IN_TIME, WIDEST_PROBE, place_in_time
+from personal_server.storage.tables import ColumnKind
 
 # So many words of a text tell it from almost all others.
 MOST_WORDS = 16
@@ -77,7 +77,7 @@ class Where:
         return f" WHERE {' AND '.join(self.parts)}" if self.parts else ""
 
 
-NOTHING = Where(("0",))
+NOTHING = Where(("1 = 0",))
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,8 @@ class Compiler:
         found = Where()
         if scope.resources is not None:
             keys = orjson.dumps(sorted(scope.resources)).decode()
-            found &= Where((f"r.k IN {self.dialect.values('?')}",), (keys,), by_key=True)
+            named = f"r.k IN {self.dialect.values('?', ColumnKind.TEXT)}"
+            found &= Where((named,), (keys,), by_key=True)
         if scope.window is None:
             return found
         column = self.layout.column(scope.window.field)
@@ -164,7 +165,7 @@ class Compiler:
         way, nothing = (" DESC", -MAX_ID) if sign == "<=" else ("", MAX_ID)
         where = Where((f"r.id {sign} ?",), (bound,)) & seen
         end = f"SELECT r.id FROM {self.lines()}{where.sql} ORDER BY r.id{way} LIMIT 1"  # noqa: S608
-        return Where((f"f.rowid {sign} ifnull(({end}), {nothing})",), where.params)
+        return Where((f"f.rowid {sign} coalesce(({end}), {nothing})",), where.params)
 
     def bounds(self, scope: Scope, conditions: Iterable[Condition]) -> dict[Column, Where]:
         """What is asked of each indexed column, the scope's window included."""
@@ -184,7 +185,7 @@ class Compiler:
     def probe(self, column: Column, where: Where, limit: int) -> Statement:
         """How many lines an index narrows to, counted up to a limit."""
         lines = f"SELECT 1 FROM {self._lines(where, column)}{where.sql} LIMIT ?"  # noqa: S608
-        return Statement(f"SELECT count(*) FROM ({lines})", (*where.params, limit))  # noqa: S608
+        return Statement(f"SELECT count(*) FROM ({lines}) AS met", (*where.params, limit))  # noqa: S608
 
     def keeps_order(self, column: Column, order: Order) -> bool:
         """Whether lines with one value of a column lie in that order in its index."""
@@ -224,7 +225,7 @@ class Compiler:
 
     def _equal_in_any_case(self, condition: Condition) -> Where:
         value = fold(str(condition.value))
-        equal = Where((f"{self.dialect.folded(self._string(condition))} = ?",), (value,))
+        equal = self._alike(condition, value, starts=True, ends=True)
         folded = self._compared_column(condition)
         if folded is not None:
             found = Where((f"r.{folded.name} = ?",), (value[:COMPARED_CODE_POINTS],))
@@ -264,9 +265,15 @@ class Compiler:
         return Where((f"{found} IS {'NOT ' if condition.value else ''}NULL",))
 
     def _with_part(self, condition: Condition) -> Where:
-        sign = "=" if condition.operator is Operator.STARTS_WITH else ">="
-        found = f"{self.dialect.found_in(self._string(condition))} {sign} 0"
-        return Where((found,), (self._bound(condition.value),))
+        starts = condition.operator is Operator.STARTS_WITH
+        return self._alike(condition, str(condition.value), starts=starts)
+
+    def _alike(
+        self, condition: Condition, sought: str, *, starts: bool = False, ends: bool = False
+    ) -> Where:
+        """Whether the string of a condition has a part, both folded."""
+        sql, param = self.dialect.alike(self._string(condition), sought, starts=starts, ends=ends)
+        return Where((sql,), (param,))
 
     def _string(self, condition: Condition) -> str:
         """The whole string that a condition is about."""
@@ -337,9 +344,14 @@ class Compiler:
         is_whole = scope.resources is None and scope.window is None
         if not words or not is_whole or not self.is_indexed:
             return Where()
-        index, sought = f"w{self.number}", phrase(lexical.index(condition.field), words)
-        asked = Where((self.dialect.matches(index),), (sought,))
-        return Where((f"r.id IN (SELECT rowid FROM {index}{asked.sql})",), asked.params)  # noqa: S608
+        phrase = WordQuery((Term(tuple(words)),))
+        asked = self.words(phrase, (lexical.index(condition.field),))
+        index = f"w{self.number} f"
+        return Where((f"r.id IN (SELECT f.rowid FROM {index}{asked.sql})",), asked.params)  # noqa: S608
+
+    def words(self, words: WordQuery, places: Sequence[int]) -> Where:
+        """Lines `f` of the word index that hold words in one of the fields at these places."""
+        return Where(*self.dialect.matches(f"w{self.number}", words, places))
 
     def with_words(self, scope: Scope, words: WordQuery, places: Sequence[int]) -> Where:
         """Lines that the word index finds by what its fields at these places hold.
@@ -347,8 +359,7 @@ class Compiler:
         It is walked where visible records stand, and nowhere else.
         """
         index = f"w{self.number}"
-        asked = Where((self.dialect.matches(index),), (all_in_any(words, places),))
-        found = asked & self.stretch(scope)
+        found = self.words(words, places) & self.stretch(scope)
         return Where((f"r.id IN (SELECT f.rowid FROM {index} f{found.sql})",), found.params)  # noqa: S608
 
     def in_text(self, field: str, kind: ValueKind) -> str:
@@ -413,7 +424,7 @@ class Compiler:
         Damaged bytes may be no text, and a line may have lost its own.
         """
         sql = (
-            "SELECT r.id, r.k, r.cs, r.ce, r.fc, h.sum, CAST(h.data AS BLOB)"  # noqa: S608
+            f"SELECT r.id, r.k, r.cs, r.ce, r.fc, h.sum, {self.dialect.bytes_of('h.data')}"  # noqa: S608
             f" FROM {self._lines(where)} LEFT JOIN h{self.number} h ON h.id = r.id{where.sql}{tail}"
         )
         return Statement(sql, where.params)
@@ -421,7 +432,7 @@ class Compiler:
     def with_ids(self, ids: Sequence[int]) -> Where:
         """The lines with these ids."""
         listed = orjson.dumps(list(ids)).decode()
-        return Where((f"r.id IN {self.dialect.values('?')}",), (listed,))
+        return Where((f"r.id IN {self.dialect.values('?', ColumnKind.INTEGER)}",), (listed,))
 
     def select(self, what: str, where: Where, tail: str = "") -> Statement:
         """Figures over lines."""

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
+from personal_server.domain.criteria import WordQuery
 from personal_server.domain.values import Comparable, ValueKind
-from personal_server.storage.tables import ColumnKind, StoredTable
+from personal_server.enforcement.plans import FieldWindowPlan
+from personal_server.storage.tables import ColumnKind
 
 Value = int | float | str | bytes | None
+Lines = Iterable[Sequence[Value]]
 
 
 class Dialect(Protocol):
@@ -16,6 +20,21 @@ class Dialect(Protocol):
     @property
     def numbered_key(self) -> str:
         """What stands behind the name of a key that the database counts."""
+        ...
+
+    @property
+    def line(self) -> str:
+        """The column of every table by which lines are told apart."""
+        ...
+
+    @property
+    def ordered_join(self) -> str:
+        """A join whose first table is read first, where there is a choice."""
+        ...
+
+    @property
+    def steers(self) -> bool:
+        """Whether it pays to find out by which index lines are best read (`walking`)."""
         ...
 
     @property
@@ -36,16 +55,24 @@ class Dialect(Protocol):
         """What stands behind the columns of a table; `rowid` as in `StoredTable`."""
         ...
 
-    def replacing(self, insert: str, table: StoredTable) -> str:
-        """An insert whose row takes the place of the one with its key."""
+    def comparable_type(self, kind: ValueKind) -> str:
+        """The type of a column of comparables."""
         ...
 
-    def ignoring(self, insert: str) -> str:
-        """An insert that leaves a row with its key as it is."""
+    def create_table(self, name: str, *, scratch: bool = False) -> str:
+        """What stands before the columns; a `scratch` table ends with the snapshot."""
         ...
 
-    def word_index(self, name: str) -> str:
-        """The statement that makes a word index (`word_index`), whose column is `words`."""
+    def create_index(self, name: str, *, unique: bool = False, scratch: bool = False) -> str:
+        """What stands before the table of an index."""
+        ...
+
+    def word_index(self, name: str, *, scratch: bool = False) -> list[str]:
+        """The statements that make a word index (`word_index`), whose key is `rowid`."""
+        ...
+
+    def add_words(self, index: str, words: Sequence[tuple[int, str]]) -> tuple[str, Lines]:
+        """A statement, and its parameters for each (key, marked words)."""
         ...
 
     def parts_of(self, table: str) -> tuple[str, ...]:
@@ -60,8 +87,32 @@ class Dialect(Protocol):
         """A comparison that does not choose the index."""
         ...
 
-    def values(self, parameter: str) -> str:
-        """A set of values, from a parameter that holds a JSON array."""
+    def values(self, array: str, kind: ColumnKind) -> str:
+        """A set of values, from a JSON array."""
+        ...
+
+    def bytes_of(self, text: str) -> str:
+        """A text as the bytes that it is stored in, which a damaged one may be told by."""
+        ...
+
+    def as_stored(self, column: str, kind: ValueKind) -> str:
+        """A comparable, a string likewise."""
+        ...
+
+    def rounded(self, number: str) -> str:
+        """The nearest whole number, as an integer."""
+        ...
+
+    def quotient(self, number: str, divisor: str) -> str:
+        """How often a number is contained in another that is not negative."""
+        ...
+
+    def integer_sum(self, integer: str) -> str:
+        """The sum over lines as two columns: how many times 2^32, and the rest."""
+        ...
+
+    def is_dated(self, changes: str, sequence: str) -> str:
+        """Whether a change is among those that date the fields of a line."""
         ...
 
     def is_json(self, text: str) -> str:
@@ -72,20 +123,34 @@ class Dialect(Protocol):
         """The string at a top-level field of a JSON text; null for anything else."""
         ...
 
-    def folded(self, text: str) -> str:
-        """A text in the lower case of its code points (`storage.meaning.fold`)."""
+    def alike(
+        self, text: str, sought: str, *, starts: bool = False, ends: bool = False
+    ) -> tuple[str, Value]:
+        """The condition that a text has a part, both folded (`storage.meaning.fold`), with its
+        parameter; the text `starts` and `ends` with it, if so asked.
+        """
         ...
 
-    def found_in(self, text: str) -> str:
-        """Where a parameter begins in a text, both folded; below 0 if nowhere."""
+    def window(
+        self, texts: str, params: Sequence[Value], plan: FieldWindowPlan
+    ) -> tuple[str, tuple[Value, ...]]:
+        """The window of a field of each of some JSON texts.
+
+        Shapes: lines are (JSON type, where the match begins, where the window begins, characters
+            of the field, window, SHA-256 of the field in hex).
+        """
         ...
 
     def comparable_at(self, text: str, field: str, kind: ValueKind) -> str:
         """The comparable at a top-level field of a JSON text."""
         ...
 
-    def matches(self, index: str) -> str:
-        """The condition that a line of a word index answers a parameter (`word_index`)."""
+    def matches(
+        self, index: str, words: WordQuery, places: Sequence[int]
+    ) -> tuple[tuple[str, ...], tuple[Value, ...]]:
+        """The conditions that a line `f` of a word index holds words in one of the fields at these
+        places, with their parameters.
+        """
         ...
 
     def bound(self, value: Comparable | None) -> Value:

@@ -22,7 +22,7 @@ from personal_server.storage.sql.statements import (
     select,
     values_of,
 )
-from personal_server.storage.tables import Cell, StoredRow, column
+from personal_server.storage.tables import Cell, ColumnKind, StoredRow, column
 
 
 class DisclosureRow(StoredRow, table="disclosures"):
@@ -80,6 +80,10 @@ DISCLOSURES = ChainedLog(
 )
 
 
+_COUNT_DAY = (
+    f"{insert(DisclosureDayRow)} ON CONFLICT ({SUBJECT}, {DisclosureDayRow.day}) DO UPDATE"
+    f" SET {RECORDS} = {DisclosureDayRow.table}.{RECORDS} + excluded.{RECORDS}"
+)
 _DETAIL = select(DisclosureDetailRow, DisclosureDetailRow.number)
 _AGES = select(DisclosureDetailRow, columns=(DisclosureDetailRow.number, DisclosureDetailRow.at_ns))
 _OLDEST_DETAILS = f"{_AGES} ORDER BY {DisclosureDetailRow.number} LIMIT ?"
@@ -87,10 +91,6 @@ _FORGET_DETAILS = f"{delete(DisclosureDetailRow)} AND {DisclosureDetailRow.numbe
 _OF_STREAM = (
     f"{delete(DisclosureDetailRow, DisclosureDetailRow.connection_id)}"
     f" AND ?3 IN ({DisclosureDetailRow.stream}, '')"
-)
-_OF_KEY = (
-    f"{_OF_STREAM} AND EXISTS"  # noqa: S608
-    f" (SELECT 1 FROM json_each({DisclosureDetailRow.keys}) WHERE value = ?4)"
 )
 
 
@@ -102,7 +102,8 @@ def forget_details_of(
     if key is None:
         session.run(_OF_STREAM, place)
     else:
-        session.run(_OF_KEY, (*place, key))
+        listed = session.dialect.values(DisclosureDetailRow.keys.name, ColumnKind.TEXT)
+        session.run(f"{_OF_STREAM} AND ?4 IN {listed}", (*place, key))
 
 
 def kept_commitments(session: Session, subject_id: str) -> Iterator[tuple[int, str]]:
@@ -129,8 +130,7 @@ class SqlDisclosures:
             if self._keeps_details:
                 self._keep_details(session, first + 1, entries)
             session.many(
-                f"{insert(DisclosureDayRow)} ON CONFLICT DO UPDATE"
-                f" SET {RECORDS} = {RECORDS} + excluded.{RECORDS}",
+                _COUNT_DAY,
                 [[self._subject_id, *each] for each in _served_by_day(entries).items()],
             )
 

@@ -52,11 +52,8 @@ class Session(Protocol):
         """How many lines the last statement wrote."""
         ...
 
-    def scratch(self) -> AbstractContextManager[str]:
-        """Make and fill tables that no other session sees and that end with the snapshot.
-
-        What it gives stands before their names where they are made.
-        """
+    def scratch(self) -> AbstractContextManager[None]:
+        """Make and fill tables that no other session sees and that end with the snapshot."""
         ...
 
     def check(self) -> None:

@@ -51,7 +51,7 @@ def count_place(
         return records if most is None else min(records, most)
     tail = "" if most is None else f" LIMIT {most}"
     met = place.compiler.select("1", place.matching(conditions), tail)
-    counted = f"SELECT count(*) FROM ({met.sql})"  # noqa: S608
+    counted = f"SELECT count(*) FROM ({met.sql}) AS met"  # noqa: S608
     found: Any = reader.value(Statement(counted, met.params))
     return int(found)
 

@@ -12,14 +12,21 @@ from personal_server.storage.tables import Cell, StoredRow, column
 
 
 class StoreRow(StoredRow, table="store"):
-    """One fact about the store.
+    """A number about the store.
 
-    `epoch`, `sequence` (the newest change), `retained_from` and `forgotten_until` (the number and
-    the time to which history was cut), `tables` (the last number given to tables of records).
+    `sequence` (the newest change), `retained_from` and `forgotten_until` (the number and the time
+    to which history was cut), `tables` (the last number given to tables of records).
     """
 
     name: Cell[str] = column(key=True)
-    value: Cell[int | str | None]
+    value: Cell[int | float | None]
+
+
+class FactRow(StoredRow, table="facts"):
+    """A text about the store: `epoch`, whose it is, what upkeep notes."""
+
+    name: Cell[str] = column(key=True)
+    said: Cell[str]
 
 
 class DeclarationRow(StoredRow, table="declarations", rowid=True):

@@ -277,15 +277,15 @@ class _StreamWalk:
     def follow(self, progress: Progress) -> int:
         """Look at every record; the sum of the words that its index should hold."""
         number, found = self._source.tables, self._found
+        key, changes, text = map(self._session.dialect.bytes_of, ("k", "fc", "data"))
         layout = self._source.layout
-        names = [column.name for column in (*layout.columns, *layout.folded)]
         # damaged texts are no texts: they are read as bytes
         values = "".join(
-            f", CASE typeof({name}) WHEN 'text' THEN CAST({name} AS BLOB) ELSE {name} END"
-            for name in names
+            f", {self._session.dialect.as_stored(column.name, column.kind)}"
+            for column in (*layout.columns, *layout.folded)
         )
         lines = self._session.run(
-            "SELECT r.id, CAST(k AS BLOB), cs, ce, CAST(fc AS BLOB), wc, sum, CAST(data AS BLOB)"  # noqa: S608
+            f"SELECT r.id, {key}, cs, ce, {changes}, wc, sum, {text}"  # noqa: S608
             f"{values} FROM r{number} r LEFT JOIN h{number} h ON h.id = r.id ORDER BY r.id"
         )
         for line in lines:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import orjson
@@ -20,6 +20,7 @@ from personal_server.domain.declaration import Property, SourceDeclaration, Stre
 from personal_server.domain.persons import PersonField, PersonForm
 from personal_server.domain.values import ValueKind
 from personal_server.storage.sql.dialect import Dialect
+from personal_server.storage.tables import ColumnKind
 
 # How tables are made whatever is declared; raised where all that exist have to be made anew.
 # 2: texts have checksums, and word indexes a list for each field; 3: word indexes know stems.
@@ -264,24 +265,32 @@ def between(stored: Layout, wanted: Layout) -> Layout:
     )
 
 
-def create_tables(layout: Layout, number: int, dialect: Dialect, *, schema: str = "") -> list[str]:
-    """The statements that make the tables of one source; `schema` names where, with its dot."""
-    columns = "".join(f", {column.name}" for column in (*layout.columns, *layout.folded))
+def create_tables(
+    layout: Layout, number: int, dialect: Dialect, *, scratch: bool = False
+) -> list[str]:
+    """The statements that make the tables of one source; `scratch` ones end with the snapshot."""
+    integer, text, binary = map(
+        dialect.column_type, (ColumnKind.INTEGER, ColumnKind.TEXT, ColumnKind.BYTES)
+    )
+    all_columns = (*layout.columns, *layout.folded)
+    columns = "".join(f", {c.name} {dialect.comparable_type(c.kind)}" for c in all_columns)
+    table = partial(dialect.create_table, scratch=scratch)
+    index = partial(dialect.create_index, scratch=scratch)
     made = [
-        f"CREATE TABLE {schema}r{number} (id INTEGER PRIMARY KEY, k TEXT NOT NULL,"
-        f" cs INTEGER NOT NULL, ce INTEGER NOT NULL, e INTEGER NOT NULL{columns}, wc BLOB,"
-        " fc TEXT)",
-        f"CREATE UNIQUE INDEX {schema}r{number}_k ON r{number} (k)",
-        f"CREATE INDEX {schema}r{number}_e ON r{number} (e)",
+        f"{table(f'r{number}')} (id {integer} PRIMARY KEY, k {text} NOT NULL,"
+        f" cs {integer} NOT NULL, ce {integer} NOT NULL, e {integer} NOT NULL{columns},"
+        f" wc {binary}, fc {text})",
+        f"{index(f'r{number}_k', unique=True)} ON r{number} (k)",
+        f"{index(f'r{number}_e')} ON r{number} (e)",
         # the sum stands before the text, which may be long, and is read without it
-        f"CREATE TABLE {schema}h{number} (id INTEGER PRIMARY KEY, sum INTEGER, data TEXT NOT NULL)",
+        f"{table(f'h{number}')} (id {integer} PRIMARY KEY, sum {integer}, data {text} NOT NULL)",
     ]
     made += [
-        f"CREATE INDEX {schema}r{number}_{name} ON r{number} ({', '.join(columns)})"
+        f"{index(f'r{number}_{name}')} ON r{number} ({', '.join(columns)})"
         for name, columns in layout.indexes.items()
     ]
     if layout.lexical:
-        made.append(dialect.word_index(f"{schema}w{number}"))
+        made += dialect.word_index(f"w{number}", scratch=scratch)
     return made
 
 

@@ -18,6 +18,7 @@ from personal_server.storage.sql.driver import Database, Session
 from personal_server.storage.sql.statements import (
     SUBJECT,
     delete,
+    ignoring,
     insert,
     row_from,
     select,
@@ -136,7 +137,7 @@ class ChainedLog(Generic[R]):
 
     def put_head(self, session: Session, subject_id: str, row: LogHeadRow) -> None:
         """Note where the log stands, once."""
-        session.run(session.dialect.ignoring(insert(LogHeadRow)), [subject_id, *values_of(row)])
+        session.run(ignoring(insert(LogHeadRow)), [subject_id, *values_of(row)])
 
     def sign(self, session: Session, subject_id: str, number: int, signature: bytes) -> None:
         """Sign a head."""

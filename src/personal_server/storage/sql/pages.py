@@ -142,41 +142,13 @@ def field_window(reader: Reader, plan: FieldWindowPlan) -> tuple[FieldWindow, ..
         where = place.visible() & _with_key(plan.key)
         if not reader.rows(place, where):
             continue
-        number, path = place.source.tables, f'$."{plan.field}"'
+        number = place.source.tables
         lines = place.compiler.lines()
         texts = f"SELECT h.data FROM {lines} JOIN h{number} h ON h.id = r.id{where.sql}"  # noqa: S608
-        windows = reader.session.rows(_WINDOW.format(texts=texts), _cut(plan, path, where))
+        cut = reader.session.dialect.window(texts, where.params, plan)
+        windows = reader.session.rows(*cut)
         found += [_window(place.source.connection_id, plan, *line) for line in windows]
     return tuple(found)
-
-
-_WINDOW = """
-WITH text (data) AS MATERIALIZED ({texts}),
-     field (type, value) AS MATERIALIZED (
-       SELECT json_type(data, ?), CASE json_type(data, ?) WHEN 'text' THEN json_extract(data, ?) END
-       FROM text),
-     start (type, value, matched, begun) AS MATERIALIZED (
-       SELECT type, value, matched,
-         CASE WHEN matched IS NULL THEN min(length(value), ?) ELSE max(0, matched - ?) END
-       FROM (SELECT type, value, CASE WHEN ? IS NULL THEN NULL ELSE pdpp_find(value, ?) END matched
-             FROM field))
-SELECT type, matched, begun, length(value), substr(value, begun + 1, ?), pdpp_sha256(value)
-FROM start
-"""
-
-
-def _cut(plan: FieldWindowPlan, path: str, where: Where) -> tuple[Any, ...]:
-    return (
-        *where.params,
-        path,
-        path,
-        path,
-        plan.offset_chars,
-        plan.before_chars,
-        plan.match,
-        plan.match,
-        plan.limit_chars,
-    )
 
 
 def _window(
@@ -256,6 +228,8 @@ def _driver(
 
     `None` leaves the choice to the database: nothing but the order is bounded.
     """
+    if not reader.session.dialect.steers:
+        return None
     compiler = place.compiler
     bounds = compiler.bounds(place.scope, conditions)
     bounds.pop(compiler.layout.column(order.field, order.kind), None)  # type: ignore[arg-type]

@@ -124,8 +124,8 @@ def make_persons(reader: Reader, scope: Scope, made_before: int) -> SourceTables
     mentions = [each for made_of in scope.made_of or () for each in _mentions(reader, made_of)]
     session.check()
     found = persons_of(mentions, said)
-    with session.scratch() as schema:
-        for statement in create_tables(layout, number, session.dialect, schema=schema):
+    with session.scratch():
+        for statement in create_tables(layout, number, session.dialect, scratch=True):
             session.run(statement)
         _fill(session, layout, number, found, made_at)
     # no source has a number below 1
@@ -188,7 +188,8 @@ def _lines(reader: Reader, place: ScopedSource, told_by: PersonField) -> list[Li
         return reader.session.rows(sql, params)
     seen = place.compiler.select("r.k", place.visible())
     sql = (
-        f"SELECT {what} FROM ({seen.sql}) v CROSS JOIN {MentionRow.table} m"  # noqa: S608
+        f"SELECT {what} FROM ({seen.sql}) v"  # noqa: S608
+        f" {reader.session.dialect.ordered_join} {MentionRow.table} m"
         f" ON {of_field} AND m.{MentionRow.key} = v.k{tail}"
     )
     return reader.session.rows(sql, (*seen.params, *params))

@@ -39,7 +39,7 @@ from personal_server.storage.sql.source_tables import (
     make_tables,
     remove_tables,
 )
-from personal_server.storage.sql.statements import delete, insert, select, update
+from personal_server.storage.sql.statements import delete, ignoring, insert, select, update
 from personal_server.storage.sql.written_rows import (
     insert_line,
     insert_words,
@@ -47,6 +47,7 @@ from personal_server.storage.sql.written_rows import (
     prepare_one,
     put_mentions,
 )
+from personal_server.storage.tables import ColumnKind
 
 # Sources of at most so many records are rebuilt where it is asked for: nobody notices.
 AT_ONCE = 100
@@ -82,7 +83,7 @@ _PROGRESS = (
     f"SELECT s.{SourceRow.connection_id}, s.{SourceRow.stream}, b.{RebuildRow.copied},"  # noqa: S608
     f" s.{SourceRow.records} FROM {RebuildRow.table} b JOIN {SourceRow.table} s"
     f" USING ({RebuildRow.source}) WHERE s.{SourceRow.subject_id} = ?"
-    f" AND NOT b.{RebuildRow.emptying} ORDER BY 1, 2"
+    f" AND b.{RebuildRow.emptying} = 0 ORDER BY 1, 2"
 )
 
 
@@ -119,7 +120,8 @@ def adopt(database: Database, subject_id: str) -> None:
             number = source.tables
             if not session.first(session.dialect.find_column, (f"r{number}", "wc")):
                 session.run(f"ALTER TABLE r{number} ADD COLUMN wc BLOB")
-                session.run(session.dialect.word_index(f"w{number}"))
+                for statement in session.dialect.word_index(f"w{number}"):
+                    session.run(statement)
             session.run(f"ALTER TABLE h{number} ADD COLUMN sum INTEGER")
             under_way = copy_under_way(session, source.source)
             if under_way is not None:  # to tables of the older form
@@ -285,7 +287,7 @@ def _add(session: Session, source: int, old: _Tables, new: _Tables, place: int) 
     insert_words(session, number, [(chosen, record.words)] if record.words else [])
     put_mentions(session, source, key, layout, record.mentions)
     for field, blob_id in (record.blobs or {}).items():
-        refer = session.dialect.ignoring(insert(BlobReferenceRow))
+        refer = ignoring(insert(BlobReferenceRow))
         session.run(refer, (source, key, field, blob_id))
 
 
@@ -296,7 +298,7 @@ def _whole(
     number = tables.number
     try:
         found = session.first(
-            "SELECT k, cs, ce, e, fc, sum, CAST(data AS BLOB)"  # noqa: S608
+            f"SELECT k, cs, ce, e, fc, sum, {session.dialect.bytes_of('data')}"  # noqa: S608
             f" FROM r{number} r LEFT JOIN h{number} h ON h.id = r.id WHERE r.id = ?",
             (place,),
         )
@@ -379,7 +381,7 @@ def _other_references(session: Session) -> str:
     """References from fields that are not listed, of one record or (null) of all."""
     return (
         f"{delete(BlobReferenceRow, BlobReferenceRow.source)}"
-        f" AND {BlobReferenceRow.field} NOT IN {session.dialect.values('?')}"
+        f" AND {BlobReferenceRow.field} NOT IN {session.dialect.values('?', ColumnKind.TEXT)}"
         f" AND {BlobReferenceRow.key} = coalesce(?, {BlobReferenceRow.key})"
     )
 
@@ -393,8 +395,9 @@ def _empty(session: Session, found: Copying, is_over: Callable[[], bool]) -> Non
     """Remove rows, then each table that has none; texts first, since lines find them by key."""
     for name in _names(_tables_of(found)):
         for part in session.dialect.parts_of(name):
-            rows = f"SELECT rowid FROM {part} LIMIT ?"  # noqa: S608
-            remove = f"DELETE FROM {part} WHERE rowid IN ({rows})"  # noqa: S608
+            line = session.dialect.line
+            rows = f"SELECT {line} FROM {part} LIMIT ?"  # noqa: S608
+            remove = f"DELETE FROM {part} WHERE {line} IN ({rows})"  # noqa: S608
             while session.first(session.dialect.find_table, (part,)):
                 session.run(remove, (LINES_AT_ONCE,))
                 if session.changed == 0:

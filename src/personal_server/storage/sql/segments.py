@@ -198,7 +198,7 @@ class _Timed:
 
         # instants beyond 64 bits are doubles, true to some microseconds: they are not cut short
         slack = "" if -(2**63) <= inside_ns < 2**63 else f" + {FAR_SLACK_NS}"
-        divided = f"CAST(({self.name} - {bound(base)}{slack}) / {bound(unit)} AS INTEGER)"
+        divided = self._dialect.quotient(f"{self.name} - {bound(base)}{slack}", str(bound(unit)))
         if calendar.turns is not None:
             return Side(f"{divided} % {calendar.turns}", lambda n: calendar.turn(base_unit + n))
         return Side(divided, start)

@@ -49,7 +49,7 @@ _COLUMNS = (
 )
 _WANTED = (
     f"(SELECT {RebuildRow.layout} FROM {RebuildRow.table} b"  # noqa: S608
-    f" WHERE b.{RebuildRow.source} = s.{SourceRow.source} AND NOT b.{RebuildRow.emptying})"
+    f" WHERE b.{RebuildRow.source} = s.{SourceRow.source} AND b.{RebuildRow.emptying} = 0)"
 )
 _SOURCES = f"SELECT {listed(_COLUMNS)}, {_WANTED} FROM {SourceRow.table} s"  # noqa: S608
 _FIND = (
@@ -58,7 +58,7 @@ _FIND = (
 )
 _FIND_ALL = (
     f"{_SOURCES} WHERE {SourceRow.subject_id} = ?1"
-    f" AND (?2 IS NULL OR {SourceRow.connection_id} = ?2)"
+    f" AND ({SourceRow.connection_id} = ?2 OR ?2 IS NULL)"
     f" ORDER BY {SourceRow.connection_id}, {SourceRow.stream}"
 )
 _ADD = (

@@ -50,6 +50,20 @@ def insert(table: type[StoredRow]) -> str:
     return f"INSERT INTO {table.table} ({', '.join(named)}) VALUES ({', '.join('?' * len(named))})"  # noqa: S608
 
 
+@cache
+def replacing(table: type[StoredRow]) -> str:
+    """A whole row that takes the place of the one with its key."""
+    led = [SUBJECT] if table.by_subject else []
+    key = {*led, *table.table.key}
+    rest = ", ".join(f"{n} = excluded.{n}" for n in table.table.names if n not in key)
+    return f"{insert(table)} ON CONFLICT ({', '.join(sorted(key))}) DO UPDATE SET {rest}"
+
+
+def ignoring(insert: str) -> str:
+    """An insert that leaves a row with its key as it is."""
+    return f"{insert} ON CONFLICT DO NOTHING"
+
+
 def update(table: type[R], columns: Columns[R], *equal: StoredColumn[R, Any]) -> str:
     """New values of columns, of the rows with these values."""
     assigned = ", ".join(f"{each} = ?" for each in columns)

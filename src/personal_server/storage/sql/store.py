@@ -39,6 +39,7 @@ from personal_server.storage.sql.fixed_tables import (
     ConnectionRow,
     DeclarationRow,
     EraRow,
+    FactRow,
     RunRow,
     SealingKeyRow,
     SourceRow,
@@ -53,7 +54,7 @@ from personal_server.storage.sql.source_tables import (
     all_sources,
     find_source,
 )
-from personal_server.storage.sql.statements import insert, select
+from personal_server.storage.sql.statements import ignoring, insert, select
 from personal_server.storage.sql.stored_records import StoredRecordsPart
 from personal_server.storage.sql.thread_marks import ThreadMarksPart
 from personal_server.storage.sql.writes import RecordsPart
@@ -67,7 +68,7 @@ _SEALING_KEYS = (
 _ADD_SEALING_KEY = f"{insert(SealingKeyRow)} RETURNING {SealingKeyRow.key_id}"
 _DECLARATIONS = (
     f"SELECT {DECLARATION} FROM {DeclarationRow.table} WHERE {DeclarationRow.subject_id} = ?"  # noqa: S608
-    f" AND {DeclarationRow.current} ORDER BY {DeclarationRow.connector_key}"
+    f" AND {DeclarationRow.current} = 1 ORDER BY {DeclarationRow.connector_key}"
 )
 _CONNECTIONS = (
     select(ConnectionRow, ConnectionRow.subject_id, columns=CONNECTION_COLUMNS)
@@ -89,7 +90,8 @@ _FIND_ERA = (
     f"SELECT {EraRow.era} FROM {EraRow.table} WHERE {EraRow.start} < ?"  # noqa: S608
     f" ORDER BY {EraRow.start} DESC LIMIT 1"
 )
-_FIND_FACT = select(StoreRow, StoreRow.name, columns=(StoreRow.value,))
+_FIND_COUNTER = select(StoreRow, StoreRow.name, columns=(StoreRow.value,))
+_FIND_FACT = select(FactRow, FactRow.name, columns=(FactRow.said,))
 
 
 class ServerPart(StorePart):
@@ -158,7 +160,7 @@ class SqlSnapshot(Reader):
     @property
     def epoch(self) -> str:
         """As it was when the store was made or restored."""
-        return str(self._kept("epoch"))
+        return str(self.session.value(_FIND_FACT, ("epoch",)))
 
     @property
     def horizon(self) -> int:
@@ -233,7 +235,7 @@ class SqlSnapshot(Reader):
         return any(self.whole(source, line) is None for line in lines)
 
     def _kept(self, name: str) -> object:
-        return self.session.value(_FIND_FACT, (name,))
+        return self.session.value(_FIND_COUNTER, (name,))
 
 
 class SqlRecordStore(
@@ -292,10 +294,10 @@ def _found(database: Database, random_bytes: Callable[[int], bytes]) -> None:
 
 
 def _begin(session: Session, epoch: str) -> None:
+    session.run(ignoring(insert(FactRow)), ("epoch", epoch))
     session.many(
-        session.dialect.ignoring(insert(StoreRow)),
+        ignoring(insert(StoreRow)),
         [
-            ("epoch", epoch),
             ("sequence", 0),
             ("retained_from", 0),
             ("tables", 0),

@@ -9,6 +9,7 @@ import orjson
 from personal_server.domain.record import StoredRecord
 from personal_server.storage.sql.compiler import Compiler, Where
 from personal_server.storage.sql.source_tables import Reader, StorePart, find_source
+from personal_server.storage.tables import ColumnKind
 
 
 class StoredRecordsPart(StorePart):
@@ -30,7 +31,7 @@ class StoredRecordsPart(StorePart):
         listed = orjson.dumps(list(keys)).decode()
 
         def named(compiler: Compiler) -> Where:
-            return Where((f"r.k IN {compiler.dialect.values('?')}",), (listed,))
+            return Where((f"r.k IN {compiler.dialect.values('?', ColumnKind.TEXT)}",), (listed,))
 
         return self._found(connection_id, stream, named)
 

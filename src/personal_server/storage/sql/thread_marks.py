@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from personal_server.storage.ports import ThreadMark
 from personal_server.storage.sql.fixed_tables import ThreadMarkRow
 from personal_server.storage.sql.source_tables import StorePart, find_source
-from personal_server.storage.sql.statements import insert, select
+from personal_server.storage.sql.statements import ignoring, insert, select
 
 _FIND = (
     select(
@@ -45,4 +45,4 @@ class ThreadMarksPart(StorePart):
             source = find_source(session, self.subject_id, connection_id, stream)
             if source is not None:
                 lines = [(source.source, each.mark, each.at, each.thread) for each in marks]
-                session.many(session.dialect.ignoring(insert(ThreadMarkRow)), lines)
+                session.many(ignoring(insert(ThreadMarkRow)), lines)

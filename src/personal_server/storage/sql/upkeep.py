@@ -34,6 +34,7 @@ from personal_server.storage.sql.fixed_tables import (
     ConnectionRow,
     DeclarationRow,
     ErasureRow,
+    FactRow,
     SealingKeyRow,
     SourceRow,
     StoreRow,
@@ -41,15 +42,18 @@ from personal_server.storage.sql.fixed_tables import (
 from personal_server.storage.sql.log_chain import LogHeadRow
 from personal_server.storage.sql.statements import (
     delete,
+    ignoring,
     insert,
     listed,
+    replacing,
     row_from,
     select,
     values_of,
 )
 
 OWNER, CLOCK = "subject_id", "clock"
-_FIND_FACT = select(StoreRow, StoreRow.name, columns=(StoreRow.value,))
+_FIND_COUNTER = select(StoreRow, StoreRow.name, columns=(StoreRow.value,))
+_FIND_FACT = select(FactRow, FactRow.name, columns=(FactRow.said,))
 # every server and command that ever opened a file left a key in it
 _FIRST_OPENED_BY = (
     f"SELECT {SealingKeyRow.subject_id} FROM {SealingKeyRow.table}"  # noqa: S608
@@ -103,9 +107,9 @@ _SOURCES = (
 )
 _BLOBS = f"SELECT DISTINCT {BlobUploadRow.blob_id} FROM {BlobUploadRow.table} ORDER BY 1"  # noqa: S608
 _BLOB_SIZES = (
-    "SELECT count(*), ifnull(sum(size_bytes), 0) FROM"  # noqa: S608
+    "SELECT count(*), coalesce(sum(size_bytes), 0) FROM"  # noqa: S608
     f" (SELECT DISTINCT {BlobUploadRow.blob_id}, {BlobUploadRow.size_bytes} AS size_bytes"
-    f" FROM {BlobUploadRow.table})"
+    f" FROM {BlobUploadRow.table}) AS held"
 )
 _GRANTS = f"SELECT count(*) FROM {GrantRow.table}"  # noqa: S608
 
@@ -125,7 +129,7 @@ class SqlUpkeepStore:
     def claim(self, subject_id: str) -> str:
         """Of two who claim, one is told the other's."""
         with self._database.write() as session:
-            session.run(session.dialect.ignoring(insert(StoreRow)), (OWNER, subject_id))
+            session.run(ignoring(insert(FactRow)), (OWNER, subject_id))
             return str(session.value(_FIND_FACT, (OWNER,)))
 
     def clock_note(self) -> ClockNote | None:
@@ -155,7 +159,7 @@ class SqlUpkeepStore:
             )
             return StoreCounts(
                 str(session.value(_FIND_FACT, (_EPOCH,))),
-                int(session.value(_FIND_FACT, ("sequence",))),
+                int(session.value(_FIND_COUNTER, ("sequence",))),
                 int(session.value(_GRANTS)),
                 streams,
                 tuple(blob_id for (blob_id,) in session.rows(_BLOBS)),
@@ -185,7 +189,7 @@ class SqlUpkeepStore:
         """Note erasures that another store was asked for, under their own ids."""
         with self._database.write() as session:
             session.many(
-                session.dialect.ignoring(insert(ErasureRow)),
+                ignoring(insert(ErasureRow)),
                 [(subject_id, *(each[name] for name in _ERASURE_NAMES)) for each in entries],
             )
 
@@ -228,8 +232,7 @@ class SqlUpkeepStore:
 
     def _put(self, name: str, value: str) -> None:
         with self._database.write() as session:
-            put = session.dialect.replacing(insert(StoreRow), StoreRow.table)
-            session.run(put, (name, value))
+            session.run(replacing(FactRow), (name, value))
 
     def holds_anything(self) -> bool:
         """Sources, grants or an owner who signed in."""
@@ -295,6 +298,6 @@ class SqlLogs:
         if known is None:
             with self._database.write() as session:
                 made = propose(32).hex()
-                session.run(session.dialect.ignoring(insert(StoreRow)), (SIGNING_SEED, made))
+                session.run(ignoring(insert(FactRow)), (SIGNING_SEED, made))
                 known = session.value(_FIND_FACT, (SIGNING_SEED,))
         return bytes.fromhex(str(known))

@@ -65,7 +65,14 @@ from personal_server.storage.sql.source_tables import (
     require,
     writable,
 )
-from personal_server.storage.sql.statements import delete, exists, insert, update
+from personal_server.storage.sql.statements import (
+    delete,
+    exists,
+    ignoring,
+    insert,
+    replacing,
+    update,
+)
 from personal_server.storage.sql.written_rows import (
     FLUSHED_AT,
     Prepared,
@@ -82,10 +89,8 @@ KEPT_REJECTIONS = 1_000
 _STORE_VALUE = f"UPDATE {StoreRow.table} SET {StoreRow.value} ="  # noqa: S608
 _LAST_SEQUENCE = f"SELECT {StoreRow.value} FROM {StoreRow.table} WHERE {StoreRow.name} = 'sequence'"  # noqa: S608
 _SET_SEQUENCE = f"{_STORE_VALUE} ? WHERE {StoreRow.name} = 'sequence'"
-_RETAIN_FROM = f"{_STORE_VALUE} max({StoreRow.value}, ?) WHERE {StoreRow.name} = 'retained_from'"
-_FORGOTTEN_UNTIL = (
-    f"{_STORE_VALUE} max({StoreRow.value}, ?) WHERE {StoreRow.name} = 'forgotten_until'"
-)
+_GROW = f"{_STORE_VALUE} ?1 WHERE {StoreRow.value} < ?1 AND {StoreRow.name}"
+_RETAIN_FROM, _FORGOTTEN_UNTIL = f"{_GROW} = 'retained_from'", f"{_GROW} = 'forgotten_until'"
 # the era of the newest change that was forgotten stays: it may be the era of later ones
 _FORGET_ERAS = (
     f"DELETE FROM {EraRow.table} WHERE {EraRow.start} <"  # noqa: S608
@@ -190,7 +195,7 @@ class RecordsPart(StorePart):
             found = writer.delete(key, now_ns)
             writer.close()
             erase_copies(session, source.source, key)
-            session.run(session.dialect.ignoring(insert(ErasedRow)), (source.source,))
+            session.run(ignoring(insert(ErasedRow)), (source.source,))
             if found:
                 self._note_erasure(session, now_ns, connection_id, stream, key)
                 forget_lost_corrections(session, self.subject_id)
@@ -429,8 +434,10 @@ class SourceWriter:
         self._dated = "NULL" if consent is None else consent.name
         self._is_day = consent is not None and consent.kind is ValueKind.DATE
         # damaged texts are no texts: they are read as bytes
+        whole = self._session.dialect.bytes_of
+        self._changed, self._key = whole("fc"), whole("k")
         self._find = (
-            f"SELECT r.id, cs, ce, e, CAST(fc AS BLOB), {self._dated}, sum, CAST(data AS BLOB)"  # noqa: S608
+            f"SELECT r.id, cs, ce, e, {self._changed}, {self._dated}, sum, {whole('data')}"  # noqa: S608
             f" FROM r{number} r LEFT JOIN h{number} h ON h.id = r.id WHERE k = ?"
         )
         self._add_text = f"INSERT INTO h{number} (id, sum, data) VALUES (?, ?, ?)"  # noqa: S608
@@ -480,7 +487,7 @@ class SourceWriter:
         """Note the deletion of every record; its tables are dropped by the caller."""
         self._flush()
         lines = self._session.run(
-            "SELECT CAST(k AS BLOB), cs, CAST(fc AS BLOB),"  # noqa: S608
+            f"SELECT {self._key}, cs, {self._changed},"  # noqa: S608
             f" {self._dated} FROM r{self._source.tables} ORDER BY k"
         )
         for key_bytes, created, changes, value in lines:
@@ -500,8 +507,7 @@ class SourceWriter:
         self._flush()
         if self._sequence != self._began_at and not self._session.first(_KNOWN_ERA, (self._era,)):
             # an era of that start has no changes: what it had was not in the copy put back
-            add = self._session.dialect.replacing(insert(EraRow), EraRow.table)
-            self._session.run(add, (self._began_at, self._era))
+            self._session.run(replacing(EraRow), (self._began_at, self._era))
         self._session.run(_SET_SEQUENCE, (self._sequence,))
         self._session.run(_SET_RECORDS, (self._records, self._source.source))
 
@@ -676,7 +682,7 @@ def prune(session: Session, sources: Sequence[SourceTables], before_ns: int) -> 
             reached = max(reached, int(last))
             _prune(session, source, int(last))
     if reached:
-        session.run(session.dialect.ignoring(insert(StoreRow)), ("forgotten_until", 0))
+        session.run(ignoring(insert(StoreRow)), ("forgotten_until", 0))
         session.run(_FORGOTTEN_UNTIL, (before_ns,))
     session.run(_RETAIN_FROM, (reached,))
     session.run(_FORGET_ERAS, (reached,))
@@ -690,8 +696,7 @@ def _prune(session: Session, source: SourceTables, last: int) -> None:
         f"{delete(ChangeRow, ChangeRow.source)} AND {change} <= ? AND NOT EXISTS ("  # noqa: S608
         f" SELECT 1 FROM r{number} r WHERE r.k = {changes}.{ChangeRow.key}"
         f" AND (r.cs = {changes}.{change} OR"
-        f" EXISTS (SELECT 1 FROM json_each({dated}) f"
-        f" WHERE json_extract(f.value, '$[0]') = {changes}.{change})))",
+        f" {session.dialect.is_dated(dated, f'{changes}.{change}')}))",
         (source.source, last),
     )
     session.run(_FORGET_GONE, (source.source, last))

@@ -25,7 +25,7 @@ from personal_server.storage.sql.dialect import Value
 from personal_server.storage.sql.driver import Session
 from personal_server.storage.sql.fixed_tables import MentionRow
 from personal_server.storage.sql.layout import Layout
-from personal_server.storage.sql.statements import delete, insert
+from personal_server.storage.sql.statements import delete, ignoring, insert
 from personal_server.storage.sql.word_index import marked_words
 
 # So many lines wait in memory before they are written.
@@ -153,7 +153,7 @@ def insert_line(
     columns = layout.line_columns
     places = ", ".join("?" * len(columns))
     named = ", ".join(columns)
-    statement = session.dialect.ignoring(f"INSERT INTO r{number} ({named}) VALUES ({places})")  # noqa: S608
+    statement = ignoring(f"INSERT INTO r{number} ({named}) VALUES ({places})")  # noqa: S608
     chosen, attempt = at, 0
     session.run(statement, (chosen, *rest))
     while session.changed == 0:
@@ -179,5 +179,5 @@ def put_mentions(
 def insert_words(session: Session, number: int, words: list[tuple[int, str]]) -> None:
     """Index the words of records (id, words) in the order of their ids, and forget them here."""
     if words:
-        session.many(f"INSERT INTO w{number} (rowid, words) VALUES (?, ?)", sorted(words))  # noqa: S608
+        session.many(*session.dialect.add_words(f"w{number}", sorted(words)))
     words.clear()

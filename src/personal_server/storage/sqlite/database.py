@@ -40,7 +40,7 @@ from personal_server.storage.sql.schema import (
     take_steps,
 )
 from personal_server.storage.sql.source_tables import Reader
-from personal_server.storage.sqlite.dialect import DIALECT, register
+from personal_server.storage.sqlite.dialect import DIALECT, SCRATCH, register
 from personal_server.storage.sqlite.search import search
 from personal_server.storage.writability import (
     DISK_FULL,
@@ -153,12 +153,12 @@ class SqliteSession:
         self._end_at(math.inf if timeout_seconds is None else self._monotonic() + timeout_seconds)
 
     @contextmanager
-    def scratch(self) -> Generator[str, None, None]:
+    def scratch(self) -> Generator[None, None, None]:
         """In memory; what is made for this connection alone is no write to the file."""
         self._has_scratch = True
         self.pragma("query_only", False)
         try:
-            yield _SCRATCH
+            yield
         finally:
             self.pragma("query_only", True)
 
@@ -171,7 +171,7 @@ class SqliteSession:
         for kind in ("sql LIKE 'CREATE VIRTUAL%'", "name NOT LIKE 'sqlite_%'"):
             made = f"SELECT name FROM temp.sqlite_schema WHERE type = 'table' AND {kind}"  # noqa: S608
             for (name,) in self.rows(made):
-                self.run(f"DROP TABLE {_SCRATCH}{name}")
+                self.run(f"DROP TABLE {SCRATCH}{name}")
         self.pragma("query_only", True)
         self._has_scratch = False
 
@@ -199,7 +199,6 @@ class SqliteSession:
         self.driver.set_progress_handler(overdue, PROGRESS_STEPS)
 
 
-_SCRATCH = "temp."
 MANY_LINES, SOME_LINES = 1_000_000, 20
 
 

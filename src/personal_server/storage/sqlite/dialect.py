@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import apsw
 
+from personal_server.domain.criteria import WordQuery
 from personal_server.domain.values import Comparable, ValueKind, bound, comparable
+from personal_server.enforcement.plans import FieldWindowPlan
 from personal_server.storage.meaning import fold
-from personal_server.storage.sql.dialect import Value
-from personal_server.storage.sql.word_index import MARK, STEM_MARK
-from personal_server.storage.tables import ColumnKind, StoredTable
+from personal_server.storage.sql.dialect import Lines, Value
+from personal_server.storage.sql.word_index import MARK, STEM_MARK, all_in_any
+from personal_server.storage.tables import ColumnKind
+
+# Where tables are that no file holds.
+SCRATCH = "temp."
 
 _TYPES = {
     ColumnKind.TEXT: "TEXT",
@@ -28,6 +33,9 @@ class SqliteDialect:
     """Field names are `[A-Za-z0-9_-]`, so that they stand in a JSON path without escapes."""
 
     numbered_key = "INTEGER PRIMARY KEY AUTOINCREMENT"
+    line = "rowid"
+    ordered_join = "CROSS JOIN"
+    steers = True
     find_table = "SELECT 1 FROM sqlite_schema WHERE name = ?"
     find_column = "SELECT 1 FROM pragma_table_info(?) WHERE name = ?"
 
@@ -39,20 +47,29 @@ class SqliteDialect:
         """Values have the type of their column; lines lie by their key where they can."""
         return " STRICT" if rowid else " STRICT, WITHOUT ROWID"
 
-    def replacing(self, insert: str, table: StoredTable) -> str:  # noqa: ARG002 (SQLite knows it)
-        """The other row goes, whichever key or index they share."""
-        return insert.replace("INSERT", "INSERT OR REPLACE", 1)
+    def comparable_type(self, kind: ValueKind) -> str:  # noqa: ARG002 (the port's)
+        """None: each value keeps the type that it has."""
+        return ""
 
-    def ignoring(self, insert: str) -> str:
-        """No row with the same key is a reason to fail."""
-        return insert.replace("INSERT", "INSERT OR IGNORE", 1)
+    def create_table(self, name: str, *, scratch: bool = False) -> str:
+        """In memory, or in the file."""
+        return f"CREATE TABLE {SCRATCH if scratch else ''}{name}"
 
-    def word_index(self, name: str) -> str:
+    def create_index(self, name: str, *, unique: bool = False, scratch: bool = False) -> str:
+        """Beside its table."""
+        return f"CREATE {'UNIQUE ' if unique else ''}INDEX {SCRATCH if scratch else ''}{name}"
+
+    def word_index(self, name: str, *, scratch: bool = False) -> list[str]:
         """The index keeps words, not texts, and forgets them one id at a time."""
-        return (
-            f"CREATE VIRTUAL TABLE {name} USING fts5 (words, content='', contentless_delete=1,"
+        return [
+            f"CREATE VIRTUAL TABLE {SCRATCH if scratch else ''}{name} USING fts5"
+            f" (words, content='', contentless_delete=1,"
             f" tokenize=\"ascii tokenchars '{MARK}{STEM_MARK}'\")"
-        )
+        ]
+
+    def add_words(self, index: str, words: Sequence[tuple[int, str]]) -> tuple[str, Lines]:
+        """As they are."""
+        return f"INSERT INTO {index} (rowid, words) VALUES (?, ?)", words  # noqa: S608
 
     def parts_of(self, table: str) -> tuple[str, ...]:
         """A word index lies in tables of its own."""
@@ -66,9 +83,36 @@ class SqliteDialect:
         """An expression is no column, and no index serves it."""
         return f"+{comparison}"
 
-    def values(self, parameter: str) -> str:
+    def values(self, array: str, kind: ColumnKind) -> str:  # noqa: ARG002 (the port's)
         """Elements of the array."""
-        return f"(SELECT value FROM json_each({parameter}))"  # noqa: S608
+        return f"(SELECT value FROM json_each({array}))"  # noqa: S608
+
+    def bytes_of(self, text: str) -> str:
+        """Damaged texts are no texts."""
+        return f"CAST({text} AS BLOB)"
+
+    def as_stored(self, column: str, kind: ValueKind) -> str:  # noqa: ARG002 (damage knows none)
+        """By the type that is there."""
+        return f"CASE typeof({column}) WHEN 'text' THEN {self.bytes_of(column)} ELSE {column} END"
+
+    def rounded(self, number: str) -> str:
+        """Exact below 2^53."""
+        return f"CAST(round({number}) AS INTEGER)"
+
+    def quotient(self, number: str, divisor: str) -> str:
+        """A division of integers, or one of doubles without its fraction."""
+        return f"CAST(({number}) / {divisor} AS INTEGER)"
+
+    def integer_sum(self, integer: str) -> str:
+        """Neither half comes near 64 bits."""
+        return f"sum({integer} >> 32), sum({integer} & {(1 << 32) - 1})"
+
+    def is_dated(self, changes: str, sequence: str) -> str:
+        """The first of each pair."""
+        return (
+            f"EXISTS (SELECT 1 FROM json_each({changes}) f"  # noqa: S608
+            f" WHERE json_extract(f.value, '$[0]') = {sequence})"
+        )
 
     def is_json(self, text: str) -> str:
         """The parsed text is kept for the functions that follow."""
@@ -79,13 +123,21 @@ class SqliteDialect:
         path = f"'$.\"{field}\"'"
         return f"CASE json_type({text}, {path}) WHEN 'text' THEN json_extract({text}, {path}) END"
 
-    def folded(self, text: str) -> str:
+    def alike(
+        self, text: str, sought: str, *, starts: bool = False, ends: bool = False
+    ) -> tuple[str, Value]:
         """SQLite's own `lower` knows ASCII only."""
-        return f"pdpp_fold({text})"
+        if starts and ends:
+            return f"pdpp_fold({text}) = ?", fold(sought)
+        return f"pdpp_find({text}, ?) {'=' if starts else '>='} 0", sought
 
-    def found_in(self, text: str) -> str:
-        """In code points."""
-        return f"pdpp_find({text}, ?)"
+    def window(
+        self, texts: str, params: Sequence[Value], plan: FieldWindowPlan
+    ) -> tuple[str, tuple[Value, ...]]:
+        """Each text is parsed once."""
+        path = f'$."{plan.field}"'
+        asked = (path, path, path, plan.offset_chars, plan.before_chars, plan.match, plan.match)
+        return _WINDOW.format(texts=texts), (*params, *asked, plan.limit_chars)
 
     def comparable_at(self, text: str, field: str, kind: ValueKind) -> str:
         """Booleans by their type; all else by the function that fills columns."""
@@ -100,9 +152,11 @@ class SqliteDialect:
         )
         return f"pdpp_comparable({found}, '{kind.value}')"
 
-    def matches(self, index: str) -> str:
+    def matches(
+        self, index: str, words: WordQuery, places: Sequence[int]
+    ) -> tuple[tuple[str, ...], tuple[Value, ...]]:
         """The table stands for its only column."""
-        return f"{index} MATCH ?"
+        return (f"{index} MATCH ?",), (all_in_any(words, places),)
 
     def bound(self, value: Comparable | None) -> Value:
         """Numbers beyond 64 bits are doubles."""
@@ -110,6 +164,19 @@ class SqliteDialect:
 
 
 DIALECT = SqliteDialect()
+_WINDOW = """
+WITH text (data) AS MATERIALIZED ({texts}),
+     field (type, value) AS MATERIALIZED (
+       SELECT json_type(data, ?), CASE json_type(data, ?) WHEN 'text' THEN json_extract(data, ?) END
+       FROM text),
+     start (type, value, matched, begun) AS MATERIALIZED (
+       SELECT type, value, matched,
+         CASE WHEN matched IS NULL THEN min(length(value), ?) ELSE max(0, matched - ?) END
+       FROM (SELECT type, value, CASE WHEN ? IS NULL THEN NULL ELSE pdpp_find(value, ?) END matched
+             FROM field))
+SELECT type, matched, begun, length(value), substr(value, begun + 1, ?), pdpp_sha256(value)
+FROM start
+"""
 
 
 # Functions of our own that statements call: digests, folded search, word statistics.

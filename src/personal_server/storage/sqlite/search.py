@@ -27,7 +27,7 @@ from personal_server.storage.meaning import (
 from personal_server.storage.sql.compiler import Statement, Where
 from personal_server.storage.sql.driver import Line
 from personal_server.storage.sql.source_tables import Reader, ScopedSource, parse_changes
-from personal_server.storage.sql.word_index import all_in_any, entry_count, word_count
+from personal_server.storage.sql.word_index import entry_count, word_count
 
 T = TypeVar("T")
 
@@ -200,9 +200,7 @@ class _IndexedPart(_Part):
         )
 
     def _matching(self, words: WordQuery, where: Where) -> Where:
-        match = self._reader.session.dialect.matches(f"w{self._number}")
-        asked = Where((match,), (all_in_any(words, self._columns),))
-        return asked & self._stretch & where
+        return self.place.compiler.words(words, self._columns) & self._stretch & where
 
     def _pending(self) -> int:
         """How many visible records an index that is being made anew does not know whole yet.

@@ -27,6 +27,7 @@ from personal_server.storage.calendar import Calendar
 from personal_server.storage.meaning import (
     GroupTally,
     arrange,
+    labelled,
     plain_value,
     step_start,
     step_width,
@@ -108,15 +109,16 @@ def _labelled(
 
 def _label(grouping: Grouping, point: Any, rows: Sequence[StoredRecord]) -> str | None:
     """What most records with that value say, whatever else the group is of."""
-    if grouping.label_field is None or point is None:
-        return None
-    said = [
-        text
-        for row in rows
-        if _point(grouping, row) == point
-        and isinstance(text := row.data.get(grouping.label_field), str)
-    ]
-    return min(said, key=lambda text: (-said.count(text), text), default=None)
+    data = [row.data for row in rows if _point(grouping, row) == point]
+    marks = set[object]()
+    if grouping.mark_field is not None:
+        found = (each.get(grouping.mark_field) for each in data)
+        marks = {mark if isinstance(mark, str) else None for mark in found}
+    label = None
+    if grouping.label_field is not None and point is not None:
+        said = [text for each in data if isinstance(text := each.get(grouping.label_field), str)]
+        label = min(said, key=lambda text: (-said.count(text), text), default=None)
+    return labelled(point, label, marks)
 
 
 class _Measured:

@@ -233,14 +233,21 @@ def _field_side(sources: list[Source], sent: dict[str, str], param: str, rows: l
     def shown(found: Any) -> Any:
         return next(row.data.get(name) for row in rows if point(row) == found)
 
-    label = sources[0].properties[name].get("x_pdpp_label_field")
-    if label is None or any(label not in source.fields for source in sources):
-        return Side(param, point, shown)
+    declared = sources[0].properties[name]
+    named = [declared.get(f"x_pdpp_{each}_field") for each in ("label", "mark")]
+    label, mark = [
+        each if all(each in source.fields for source in sources) else None for each in named
+    ]
 
     def said(found: Any) -> str | None:
-        texts = [row.data.get(label) for row in rows if point(row) == found is not None]
+        texts = [row.data.get(label) for row in rows if label and point(row) == found is not None]
         known = [text for text in texts if text is not None]
-        return min(known, key=lambda text: (-known.count(text), text), default=None)
+        seen = min(known, key=lambda text: (-known.count(text), text), default=None)
+        marks = {row.data.get(mark) for row in rows if mark and point(row) == found}
+        if len(marks) != 1 or marks <= {None, "", "person"}:
+            return seen
+        seen = seen or (found if isinstance(found, str) else None)
+        return " ".join([*([seen] if seen else []), f"({marks.pop()})"])
 
     return Side(param, point, shown, label=said)
 

@@ -29,12 +29,20 @@ STREAM_NOTES: Json = {
             "day": {"type": ["string", "null"], "format": "date"},
             "title": {"type": ["string", "null"], "x_pdpp_role": "primary-title"},
             "body": {"type": ["string", "null"]},
-            "mood": {"type": ["string", "null"], "x_pdpp_caseless": True},
+            "mood": {
+                "type": ["string", "null"],
+                "x_pdpp_caseless": True,
+                "x_pdpp_mark_field": "mood",
+            },
             "words": {"type": ["integer", "null"]},
             "cost": {"type": ["number", "null"]},
             "pinned": {"type": ["boolean", "null"]},
             "seen_at": {"type": ["string", "null"], "format": "date-time"},
-            "book_id": {"type": ["string", "null"], "x_pdpp_label_field": "title"},
+            "book_id": {
+                "type": ["string", "null"],
+                "x_pdpp_label_field": "title",
+                "x_pdpp_mark_field": "mood",
+            },
             "labels": {"type": "array"},
             "blob_ref": {"type": "object", "x_pdpp_type": "blob"},
         },
@@ -200,7 +208,8 @@ INSTANTS = (
     "2300-01-01T00:00:00Z",
 )
 DAYS = ("2026-01-01", "2026-01-02", "2025-12-29", "2026-03-31", "2024-02-29")
-MOODS = ("calm", "wild", "Ärger", "", "calm ", "\U0001f642", "ﬀ", "z" * 300, "z" * 300 + "a")
+LONG_MOODS = ("z" * 300, "z" * 300 + "a")
+MOODS = ("calm", "person", "wild", "Ärger", "", "calm ", "\U0001f642", "ﬀ", *LONG_MOODS)
 WORDS = (
     "rain",
     "Snow",

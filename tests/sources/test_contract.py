@@ -152,8 +152,8 @@ def test_its_declaration_is_valid(source: SourceReader, tmp_path: Path) -> None:
     declared = parse_declaration(fitted(source, as_folder(specimen(source), tmp_path)).declaration)
     assert declared.connector_key.startswith(source.connector_key)
     for stream in declared.streams.values():
-        labels = {found.label_field for found in stream.properties.values()} - {None}
-        assert all(stream.properties[name or ""].kind is ValueKind.STRING for name in labels)
+        more = {name for p in stream.properties.values() for name in (p.label_field, p.mark_field)}
+        assert all(stream.properties[name].kind is ValueKind.STRING for name in more if name)
         for field in stream.person_fields:
             named = [field.named_by, *([field.field] if field.form in BY_NAME else [])]
             found = [stream.properties[name] for name in named if name]

@@ -79,6 +79,20 @@ def test_other_objects_with_messages_are_not_chats() -> None:
     assert not is_telegram(as_json([{"type": "message", "user": "U1", "ts": "1.2", "text": "hi"}]))
 
 
+def test_bots_and_notices_are_told_from_people(tmp_path: Path) -> None:
+    told = {"date_unixtime": "1705179900", "text": "hi"}
+    messages = [
+        told | {"id": 1, "type": "message", "from": "Ann", "from_id": "user200"},
+        told | {"id": 2, "type": "message", "from": "Builds", "from_id": "user7"},
+        told | {"id": 3, "type": "service", "actor_id": "user200", "action": "pin_message"},
+        told | {"id": 4, "type": "message", "from": "News", "from_id": "channel8"},
+    ]
+    chat = {"name": "Builds", "type": "bot_chat", "id": 7, "messages": messages}
+    (tmp_path / "result.json").write_bytes(as_json(chat))
+    kinds = [each["author_kind"] for each in records_of(read_path(tmp_path), "messages")]
+    assert kinds == ["person", "bot", "notice", None]
+
+
 def test_who_deleted_the_account_is_called_as_before(tmp_path: Path) -> None:
     told = {"type": "message", "date_unixtime": "1705179900", "text": "hi"}
     messages = [

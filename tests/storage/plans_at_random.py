@@ -232,7 +232,8 @@ def _by_value(random: Random) -> Grouping:
     if field in ("words", "cost") and random.random() < 0.5:
         width = Decimal(random.choice(("0", "0.3", "1", "5", "1000000")))
         return Grouping(field, _kind(field), bin_width=width)
-    return Grouping(field, _kind(field), label_field=random.choice(("title", "place", None)))
+    label, mark = (random.choice(("title", "place", None)) for _ in range(2))
+    return Grouping(field, _kind(field), label_field=label, mark_field=mark)
 
 
 def _by_time(random: Random) -> Grouping:

@@ -114,7 +114,8 @@ class Grouping:
     """By a scalar field's values, by time buckets in `time_zone` (with `granularity`), by steps of
     a number (with `bin_width`; 0: as wide as the values ask for), or by connection (no `field`).
 
-    `label_field` says how people see the value of the field, where that is granted.
+    `label_field` says how people see the value of the field, `mark_field` whether that is none of
+    a person; where they are granted.
     """
 
     field: str | None
@@ -123,6 +124,7 @@ class Grouping:
     time_zone: str = "UTC"
     bin_width: Decimal | None = None
     label_field: str | None = None
+    mark_field: str | None = None
 
     @property
     def is_time_line(self) -> bool:

@@ -80,6 +80,12 @@ class Property:
         return None if person is None else person.named_by
 
     @property
+    def mark_field(self) -> str | None:
+        """The property of the same record that says what kind of author this one names."""
+        named = self.schema.get("x_pdpp_mark_field")
+        return named if isinstance(named, str) else None
+
+    @property
     def is_short(self) -> bool:
         """Whether records may be grouped by it though nobody declared that, as far as it says."""
         if self.kind is ValueKind.STRING:

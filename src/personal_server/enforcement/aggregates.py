@@ -14,7 +14,7 @@ from importlib.resources import files
 
 from personal_server.domain.authority import ReadableSource
 from personal_server.domain.criteria import Condition, Granularity, Grouping, Metric, WordQuery
-from personal_server.domain.declaration import Property, Stream
+from personal_server.domain.declaration import Stream
 from personal_server.domain.envelope import Warning, skipped
 from personal_server.domain.values import ValueKind
 from personal_server.enforcement.fields import conditions_on, require_field
@@ -103,8 +103,8 @@ def shared_figure(
 
 def _unlabelled(figure: Figure) -> Figure:
     """Labels are shown where every source that takes part grants them."""
-    plain = tuple(replace(grouping, label_field=None) for grouping in figure.groupings)
-    return replace(figure, groupings=plain)
+    plain = (replace(each, label_field=None, mark_field=None) for each in figure.groupings)
+    return replace(figure, groupings=tuple(plain))
 
 
 def words_of(query: AggregateQuery) -> WordQuery | None:
@@ -214,7 +214,12 @@ def _field_grouping(
         raise _undeclared(param, sources, usable_kinds(sources[0])["group_by"])
     if bin_width is not None:
         return Grouping(name, found.kind, bin_width=_bin_width(found.kind, bin_width))
-    return Grouping(name, found.kind, label_field=_granted_label(sources, found))
+    return Grouping(
+        name,
+        found.kind,
+        label_field=_granted_text(sources, found.label_field),
+        mark_field=_granted_text(sources, found.mark_field),
+    )
 
 
 def _bin_width(kind: ValueKind, text: str) -> Decimal:
@@ -228,13 +233,12 @@ def _bin_width(kind: ValueKind, text: str) -> Decimal:
     return Decimal(text)
 
 
-def _granted_label(sources: Sources, found: Property) -> str | None:
-    """Where the label of an id stands, if every source declares and grants that."""
-    name = found.label_field
+def _granted_text(sources: Sources, name: str | None) -> str | None:
+    """What says more of an id, if every source declares and grants it as a string."""
     if name is None or not all(name in source.fields for source in sources):
         return None
-    label = sources[0].declared.properties[name]
-    return name if label.kind is ValueKind.STRING else None
+    said = sources[0].declared.properties[name]
+    return name if said.kind is ValueKind.STRING else None
 
 
 def _time_grouping(sources: Sources, query: AggregateQuery, name: str) -> Grouping:

@@ -229,7 +229,7 @@ def _local(instant_ns: int, time_zone: str) -> datetime:
 
 def _used_fields(plan: AggregatePlan, source: ReadableSource) -> tuple[str, ...]:
     named = (plan.field, *(grouping.field for grouping in plan.groupings))
-    labels = (grouping.label_field for grouping in plan.groupings)
+    labels = (name for each in plan.groupings for name in (each.label_field, each.mark_field))
     filtered = (condition.field for condition in plan.conditions)
     searched = searchable_fields(source) if plan.words else ()
     used = (*named, *labels, *filtered, *searched)

@@ -27,11 +27,13 @@ from personal_server.sources.common.database import (
 )
 from personal_server.sources.common.declaration import (
     StreamForm,
+    author_kind,
     caseless,
     declaration,
     flag,
     key,
     labelled,
+    marked,
     moment,
     names,
     person,
@@ -111,12 +113,19 @@ MESSAGES = StreamForm(
         moment("sent_at", "When it was sent, in UTC", event=True),
         person(
             sensitive(
-                caseless(
-                    word("author", "Phone number or mail address of its author; me", searched=True)
+                marked(
+                    caseless(
+                        word(
+                            "author",
+                            "Phone number or mail address of its author; me",
+                            searched=True,
+                        )
+                    )
                 )
             ),
             PersonForm.WRITTEN,
         ),
+        author_kind(),
         flag("is_from_me", "Whether you sent it"),
         sensitive(text("text", "What it says", title=True)),
         text("subject", "Its subject line"),
@@ -346,6 +355,7 @@ class _DatabaseReader:
             "text": words or (_line(row["group_title"]) if notice else None),
             "subject": _line(row["subject"]),
             "kind": notice or _kind(row, unsent=bool(edited_at and not words and is_whole)),
+            "author_kind": "person" if notice is None else "notice",
             "is_notice": notice is not None,
             "reply_to_id": _line(row["reply_to"]),
             "service": _line(row["service"]),

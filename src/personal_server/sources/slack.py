@@ -14,12 +14,14 @@ from personal_server.domain.source_item import Data, SourceItem, SourceRecord
 from personal_server.sources.common import json_values
 from personal_server.sources.common.declaration import (
     StreamForm,
+    author_kind,
     caseless,
     declaration,
     flag,
     integer,
     key,
     labelled,
+    marked,
     moment,
     names,
     person,
@@ -52,6 +54,12 @@ _INDEXES = {
 }
 _PEOPLE = frozenset({"users.json", "org_users.json"})
 _OF_THE_PLATFORM = {"USLACKBOT": "Slackbot"}  # is in no list of people
+# Subtypes of messages that tell what happened in a channel, and to whom.
+_NOTICE = re.compile(
+    r"(?:channel|group)_(?:join|leave|topic|purpose|name|archive|unarchive|posting_permissions"
+    r"|convert_to_(?:private|public))|bot_(?:add|remove|enable|disable)|(?:un)?pinned_item"
+    r"|reminder_add|sh_room_(?:created|shared)|huddle_thread|tombstone|app_conversation_(?:join|leave)"
+)
 _MARK = re.compile(r"<([@#!]?)([^<>|]*)(?:\|([^<>]*))?>")
 CHANNELS = StreamForm(
     "channels",
@@ -102,12 +110,13 @@ MESSAGES = StreamForm(
         caseless(word("channel_name", "Name of the channel")),
         moment("sent_at", "When it was sent", event=True),
         person(
-            reference("author_id", "Who wrote it"),
+            marked(reference("author_id", "Who wrote it")),
             PersonForm.HANDLE,
             network="slack",
             named_by="author_name",
         ),
-        caseless(word("author_name", "Name of who wrote it", searched=True)),
+        marked(caseless(word("author_name", "Name of who wrote it", searched=True))),
+        author_kind(),
         text("text", "What it says", title=True),
         reference("thread_id", "Messages of one thread share it"),
         flag("is_reply", "Whether it answers in a thread"),
@@ -206,6 +215,7 @@ class _Workspace:
     """Who is who and which folder is which channel."""
 
     people: dict[str, str] = field(default_factory=lambda: dict(_OF_THE_PLATFORM))
+    bots: set[str] = field(default_factory=lambda: set(_OF_THE_PLATFORM))
     folders: dict[str, str] = field(default_factory=dict[str, str])
     channels: dict[str, str] = field(default_factory=dict[str, str])
     members: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
@@ -222,6 +232,9 @@ class _Workspace:
                 self.people[own] = _shown_name(value) or own
                 if bot := json_values.line(json_values.inner(value, "profile"), "bot_id"):
                     self.people[bot] = self.people[own]
+                    self.bots |= {bot, own}
+                if json_values.truth(value, "is_bot"):
+                    self.bots.add(own)
             else:
                 self.members[own] = json_values.strings(value, "members")
                 self.folders[own] = own
@@ -323,6 +336,7 @@ class _Entry:
             "sent_at": _instant(ts),
             "author_id": author,
             "author_name": self._author(value, author),
+            "author_kind": self._author_kind(value, author),
             "text": self._words(value),
             "thread_id": f"{channel_id}.{thread}",
             "is_reply": thread != ts,
@@ -369,6 +383,14 @@ class _Entry:
             or json_values.line(json_values.inner(value, "bot_profile"), "name")
             or json_values.line(value, "user_name", "bot_name")
         )
+
+    def _author_kind(self, value: Data, author: str | None) -> str | None:
+        subtype = json_values.line(value, "subtype") or ""
+        if _NOTICE.fullmatch(subtype):
+            return "notice"
+        if subtype == "bot_message" or value.get("bot_id") or author in self.workspace.bots:
+            return "bot"
+        return "person" if author else None
 
     def _record(self, stream: str, data: Data) -> SourceRecord:
         return SourceRecord(stream, data, self.element.position)

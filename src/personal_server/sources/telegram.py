@@ -19,12 +19,14 @@ from personal_server.sources.common import json_values
 from personal_server.sources.common.attachments import FILES, kind_of, with_file
 from personal_server.sources.common.declaration import (
     StreamForm,
+    author_kind,
     caseless,
     declaration,
     flag,
     integer,
     key,
     labelled,
+    marked,
     moment,
     person,
     plain,
@@ -90,9 +92,10 @@ MESSAGES = StreamForm(
         labelled(reference("chat_id", "The chat", required=True), "chat_name"),
         caseless(word("chat_name", "Name of the chat")),
         moment("sent_at", "When it was sent, in UTC", event=True),
-        caseless(word("author", "Who wrote it or did it", searched=True)),
+        marked(caseless(word("author", "Who wrote it or did it", searched=True))),
+        author_kind(),
         person(
-            plain("author_id", "Telegram's id of the author"),
+            marked(plain("author_id", "Telegram's id of the author")),
             PersonForm.HANDLE,
             network="telegram",
             named_by="author",
@@ -245,6 +248,7 @@ def _message_items(element: Element, chat: _TelegramChat, people: _People) -> It
         "sent_at": sent_at,
         "author": people.name(value, chat),
         "author_id": json_values.line(value, "from_id", "actor_id"),
+        "author_kind": _author_kind(value, chat, notice=notice),
         "text": _text(value),
         "kind": _kind(value, notice=notice),
         "is_notice": notice,
@@ -256,6 +260,19 @@ def _message_items(element: Element, chat: _TelegramChat, people: _People) -> It
     yield SourceRecord("messages", data, element.position)
     if path:
         yield from _file(value, path, data, element.position, chat)
+
+
+def _author_kind(value: Data, chat: _TelegramChat, *, notice: bool) -> str | None:
+    """Of bots Telegram says only whose chats they are; those that write in groups look like people.
+
+    Channels and groups that write in their own name are none of the three.
+    """
+    if notice:
+        return "notice"
+    own = json_values.line(value, "from_id") or ""
+    if chat.kind == "bot_chat" and own == f"user{chat.id}":
+        return "bot"
+    return "person" if own.startswith("user") else None
 
 
 def _instant(value: Data, name: str, zone: tzinfo) -> str | None:

@@ -22,11 +22,13 @@ from personal_server.domain.source_item import (
 from personal_server.sources.common.attachments import FILES, is_media, kind_of, with_file
 from personal_server.sources.common.declaration import (
     StreamForm,
+    author_kind,
     caseless,
     declaration,
     integer,
     key,
     labelled,
+    marked,
     moment,
     names,
     person,
@@ -159,9 +161,10 @@ MESSAGES = StreamForm(
             "sent_at", "When it was sent by the phone's clock; the export names no zone", event=True
         ),
         person(
-            caseless(word("author", "Who wrote it; none for notices", searched=True)),
+            marked(caseless(word("author", "Who wrote it; none for notices", searched=True))),
             PersonForm.WRITTEN,
         ),
+        author_kind(),
         text("text", "What it says", title=True),
         word("kind", "message, notice, file, or left_out where media was not exported"),
         integer("file_count", "Number of files", summed=True),
@@ -371,6 +374,7 @@ class _WhatsAppChat:
             "sent_at": sent_at,
             "author": entry.author,
             "text": or_none(entry.text),
+            "author_kind": "notice" if entry.kind == "notice" and not filename else "person",
             "kind": "file" if filename else entry.kind,
             "file_count": 1 if filename else 0,
         }

@@ -6,7 +6,7 @@ computes them another way (indexes, SQL) must give the same answers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -32,6 +32,8 @@ from personal_server.enforcement.plans import AggregatePlan, Scope
 from personal_server.enforcement.rows import Aggregation, Group
 
 TIME_KINDS = (ValueKind.DATE, ValueKind.INSTANT)
+# The mark of an author who is one; every other mark is shown.
+A_PERSON = "person"
 # How many steps a number is cut into, where nobody says how wide they are.
 MOST_STEPS = 20
 
@@ -208,6 +210,18 @@ def arrange(plan: AggregatePlan, record_count: int, tallies: Tallies) -> Aggrega
         other_count=sum(each.group.count for each in rest),
         other_value=other,
     )
+
+
+def labelled(key: object, label: str | None, marks: Collection[object]) -> str | None:
+    """How people see a key: its label, and the mark that all records with it share.
+
+    Source: docs/contract/resource-server.md 10.
+    """
+    (mark,) = marks if len(marks) == 1 else (None,)
+    if not isinstance(mark, str) or mark in ("", A_PERSON):
+        return label
+    seen = label or (key if isinstance(key, str) else None)
+    return f"{seen} ({mark})" if seen else f"({mark})"
 
 
 def newest(plan: AggregatePlan, record_count: int, counts: Mapping[Any, int]) -> Aggregation:

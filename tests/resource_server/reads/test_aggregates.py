@@ -229,12 +229,20 @@ def test_an_id_is_labelled_where_the_name_is_granted(door: Door) -> None:
     assert groups(door, "metric=count&group_by=volume_id", hidden)[1] == {"key": "v1", "count": 2}
 
 
-def labelled(authority: ReadAuthority) -> ReadAuthority:
+def labelled(authority: ReadAuthority, **said: str) -> ReadAuthority:
     """As if the declaration said that the title of an entry is how people see its volume."""
-    schema = {"type": "string", "x_pdpp_label_field": "title"}
+    schema = {"type": "string", **(said or {"x_pdpp_label_field": "title"})}
     for connection_id in (DIARY, LETTERS):
         authority = with_property(authority, connection_id, "volume_id", schema=schema)
     return authority
+
+
+def test_a_group_is_marked_where_all_of_it_says_the_same(door: Door) -> None:
+    marked = labelled(client(), x_pdpp_mark_field="title")
+    alone = groups(door, "metric=count&group_by=volume_id&filter[title]=Rain", marked)
+    assert alone == [{"key": "v1", "label": "v1 (Rain)", "count": 1}]
+    mixed = groups(door, "metric=count&group_by=volume_id", marked)
+    assert mixed == [{"key": None, "count": 3}, {"key": "v1", "count": 2}]
 
 
 def test_a_single_source_is_named(door: Door) -> None:

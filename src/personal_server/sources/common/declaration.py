@@ -16,6 +16,7 @@ from personal_server.domain.persons import PersonForm
 from personal_server.domain.source_item import TEXT, TEXT_STATE, Data
 
 REGISTRY = "https://registry.pdpp.dev/connectors/"
+AUTHOR_KIND = "author_kind"
 RANGE = ["gte", "gt", "lte", "lt"]
 
 
@@ -145,6 +146,16 @@ def caseless(shown: Field) -> Field:
 def labelled(shown: Field, by: str) -> Field:
     """An id, and the field of the same record that says how people see it."""
     return replace(shown, schema=shown.schema | {"x_pdpp_label_field": by})
+
+
+def author_kind() -> Field:
+    """What wrote a message; `marked` fields name who did."""
+    return word(AUTHOR_KIND, "person, bot, or notice where the platform tells what happened")
+
+
+def marked(shown: Field) -> Field:
+    """An author, whom groups mark where all that they wrote says that they are no person."""
+    return replace(shown, schema=shown.schema | {"x_pdpp_mark_field": AUTHOR_KIND})
 
 
 def _time(name: str, about: str, form: str, event: bool) -> Field:

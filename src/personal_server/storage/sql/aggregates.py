@@ -30,6 +30,7 @@ from personal_server.enforcement.rows import Aggregation, Group
 from personal_server.storage.meaning import (
     GroupTally,
     arrange,
+    labelled,
     newest,
     step_width,
 )
@@ -421,22 +422,35 @@ class _Aggregate:
         self, number: int, grouping: Grouping, parts: Sequence[Segment], points: Collection[Any]
     ) -> dict[Any, str]:
         """How people see the points of a side: as most of their records say."""
-        if grouping.label_field is None:
+        texts = self._said(number, grouping.label_field, parts, points)
+        marks = self._said(number, grouping.mark_field, parts, points)
+        found: dict[Any, str] = {}
+        for point in texts.keys() | marks.keys():
+            known = texts.get(point, Counter())
+            said = {text: count for text, count in known.items() if text is not None}
+            first = min(said, key=lambda text: (-said[text], text), default=None)
+            label = None if point is None else first
+            seen = labelled(point, label, marks.get(point, ()))
+            if seen is not None:
+                found[point] = seen
+        return found
+
+    def _said(
+        self, number: int, name: str | None, parts: Sequence[Segment], points: Collection[Any]
+    ) -> dict[Any, Counter[str | None]]:
+        """Of each point of a side, how many of its records hold which string of a field."""
+        if name is None:
             return {}
-        said: dict[Any, Counter[str]] = {point: Counter() for point in points}
+        said: dict[Any, Counter[str | None]] = {point: Counter() for point in points}
         for segment in parts:
             place, side = segment.place, segment.sides[number]
-            label = field_value(self._reader, place, grouping.label_field, ValueKind.STRING)
-            what = f"{side.sql}, {label}, count(*)"
+            value = field_value(self._reader, place, name, ValueKind.STRING)
+            what = f"{side.sql}, {value}, count(*)"
             for found, text, count in self._lines(segment, what, " GROUP BY 1, 2"):
                 point = side.point_of(found)
-                if text is not None and point in said:
+                if point in said:
                     said[point][text] += count
-        return {
-            point: min(texts, key=lambda text: (-texts[text], text))
-            for point, texts in said.items()
-            if texts and point is not None
-        }
+        return said
 
     def _stored(
         self, place: ScopedSource, keys: Sequence[str], field: str

@@ -34,7 +34,7 @@ def search(plan: SearchPlan, visible: Mapping[int, Sequence[StoredRecord]]) -> M
         matching = [
             (row, words)
             for row, words in texts
-            if all(_total(term, words) for term in plan.words.terms)
+            if plan.words.is_met(_held(plan, words))
             and not any(_total(term, words) for term in plan.words.excluded)
             and all(holds(condition, row.data) for condition in plan.conditions_on(scope))
         ]
@@ -44,6 +44,16 @@ def search(plan: SearchPlan, visible: Mapping[int, Sequence[StoredRecord]]) -> M
         found += [_candidate(*each, scope, plan) for each in matching[: plan.window]]
     limit = plan.frequency_limit if found else 0
     return Matches(tuple(found), tuple(min(n, limit) for n in frequencies), frozenset(truncated))
+
+
+def _held(plan: SearchPlan, words: Words) -> set[int]:
+    return {n for n, term in enumerate(plan.words.terms) if _total(term, words)}
+
+
+def count_terms(plan: SearchPlan, visible: Mapping[int, Sequence[StoredRecord]]) -> tuple[int, ...]:
+    texts = [_words(row, scope) for scope in plan.scopes for row in visible[id(scope)]]
+    counts = [sum(_total(term, words) > 0 for words in texts) for term in plan.words.terms]
+    return tuple(min(count, plan.frequency_limit) for count in counts)
 
 
 def recency(row: StoredRecord, scope: Scope) -> tuple[bool, int]:
@@ -108,7 +118,14 @@ def _total(term: Term, words: Words) -> int:
 
 def _candidate(row: StoredRecord, words: Words, scope: Scope, plan: SearchPlan) -> Candidate:
     title = words.get(scope.stream.title_field or "", Said())
-    counts = [_total(term, words) + occurrences(term, title) for term in plan.words.terms]
+    if plan.words.least is None:
+        counts = [_total(term, words) + occurrences(term, title) for term in plan.words.terms]
+    else:
+        others = {name: text for name, text in words.items() if name != scope.stream.title_field}
+        counts = [
+            (_total(term, others) > 0) + 2 * (occurrences(term, title) > 0)
+            for term in plan.words.terms
+        ]
     own = _own_event_time(row, scope)
     changed = latest_change(row.created, row.field_changes, scope.fields)
     return Candidate(

@@ -54,7 +54,7 @@ from personal_server.storage.meaning import (
 from personal_server.storage.ports import Collection, StoredDeclaration, StoredStream
 from tests.oracle.memory_feed import feed, is_visible
 from tests.oracle.memory_figures import aggregate
-from tests.oracle.memory_search import search
+from tests.oracle.memory_search import count_terms, search
 from tests.oracle.memory_state import State
 
 
@@ -195,6 +195,9 @@ class MemorySnapshot:
 
     def search(self, plan: SearchPlan) -> Matches:
         return search(plan, {id(scope): self._visible(scope) for scope in plan.scopes})
+
+    def count_terms(self, plan: SearchPlan) -> tuple[int, ...]:
+        return count_terms(plan, {id(scope): self._visible(scope) for scope in plan.scopes})
 
     def changes(self, plan: ChangesPlan) -> Feed:
         return feed(plan, self._state)

@@ -282,6 +282,7 @@ def question(random: Random, retained_from: int, horizon: int) -> Ask:
         aggregate,
         search,
         search,
+        counted_terms,
         figures,
         single,
         children,
@@ -300,13 +301,30 @@ def aggregate(random: Random) -> Ask:
 def search(random: Random) -> Ask:
     searched = scopes(random)
     asked = {(s.connection_id, s.stream.name): conditions(random) for s in searched}
-    plan = SearchPlan(searched, words(random), asked)
+    plan = SearchPlan(searched, _most_of(random, words(random)), asked)
 
     def read(snapshot: ReadSnapshot) -> object:
         found = snapshot.search(plan)
         return [sorted(found.candidates), found.document_frequencies, sorted(found.truncated)]
 
     return read
+
+
+def _most_of(random: Random, sought: WordQuery) -> WordQuery:
+    if random.random() < 0.6:
+        return sought
+    quoted = tuple(replace(term, quoted=random.random() < 0.2) for term in sought.terms)
+    extra = tuple(_either(random) for _ in range(random.choice((0, 1, 3))))
+    terms = tuple(dict.fromkeys((*quoted, *extra)))
+    return replace(sought, terms=terms, least=random.randint(1, len(terms)))
+
+
+def counted_terms(random: Random) -> Ask:
+    terms = tuple(_either(random) for _ in range(random.choice((1, 3, 40))))
+    limit = random.choice((1, 2, 1_000))
+    words = WordQuery(tuple(dict.fromkeys(terms)))
+    plan = SearchPlan(scopes(random), words, frequency_limit=limit)
+    return lambda snapshot: snapshot.count_terms(plan)
 
 
 def figures(random: Random) -> Ask:

@@ -6,7 +6,8 @@ parses anything.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
 
@@ -161,13 +162,22 @@ class Term:
     """One search term: adjacent tokens (a phrase if several); `prefix`: the last token begins so.
 
     Tokens are normalized (`domain.search_words`).  `inflected`, of a single token only: its other
-    forms match as well (`domain.word_forms`).  `others` match in its place.
+    forms match as well (`domain.word_forms`).  `others` match in its place.  `said` is how it
+    was written, `quoted` whether in quotation marks: neither makes it another term.
     """
 
     tokens: tuple[str, ...]
     prefix: bool = False
     inflected: bool = False
     others: tuple[Term, ...] = ()
+    said: str = field(default="", compare=False)
+    quoted: bool = field(default=False, compare=False)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it means one word, as it is written."""
+        literal = not (self.prefix or self.inflected or self.others)
+        return literal and len(self.tokens) == 1
 
     @property
     def alternatives(self) -> tuple[Term, ...]:
@@ -177,7 +187,22 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class WordQuery:
-    """What a text has to hold: every one of the terms, and none that is excluded."""
+    """What a text has to hold: every one of the terms, and none that is excluded.
+
+    `least`: so many of the terms are enough, with those in quotation marks among them.
+    """
 
     terms: tuple[Term, ...]
     excluded: tuple[Term, ...] = ()
+    least: int | None = None
+
+    def is_met(self, held: AbstractSet[int]) -> bool:
+        """Whether these of the terms, by their places, are enough."""
+        if self.least is None:
+            return len(held) == len(self.terms)
+        return len(held) >= self.least and self.quoted <= held
+
+    @property
+    def quoted(self) -> AbstractSet[int]:
+        """The places of the terms in quotation marks."""
+        return {place for place, term in enumerate(self.terms) if term.quoted}

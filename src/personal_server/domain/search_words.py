@@ -73,7 +73,9 @@ def parse_words(text: str) -> WordQuery:
 
 
 def _any_of(terms: tuple[Term, ...]) -> Term:
-    return replace(terms[0], others=terms[1:])
+    said = " OR ".join(term.said for term in terms)
+    quoted = any(term.quoted for term in terms)
+    return replace(terms[0], others=terms[1:], said=said, quoted=quoted)
 
 
 def _beside(place: int, pieces: Sequence[object]) -> tuple[int, ...]:
@@ -93,13 +95,13 @@ def _pieces(text: str) -> Iterator[tuple[str, Term]]:
             continue
         sign = "-" if minus_at == start else ""
         if bare is None:
-            term = Term(tuple(tokens(quoted)))
+            term = Term(tuple(tokens(quoted)), quoted=True)
         elif begins and bare[0] == "-" and bare[1].isalnum():
             sign, term = "-", _bare_term(bare)
         else:
             sign, term = "OR" if bare == "OR" else sign, _bare_term(bare)
         if term.tokens:
-            yield sign, term
+            yield sign, replace(term, said=match.group())
 
 
 def spaced(text: str) -> str:

@@ -167,6 +167,10 @@ FREQUENCY_LIMIT = 10_000
 class SearchPlan:
     """All terms must match within one record, and no excluded one, in any granted lexical field.
 
+    Where `words.least` are enough, a term counts once in the title and once in all other fields
+    together, however often it stands there, and of what more than `frequency_limit` visible records
+    of a scope hold, only the newest of these may be looked at.
+
     `conditions` are those of a connection and stream.  Candidates: per scope the newest `window`
     matches by event time (the stream's event-time field if granted, else `emitted_at`).  Document
     frequencies count visible matches of a term over all scopes and may stop at `frequency_limit`;

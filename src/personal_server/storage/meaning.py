@@ -157,11 +157,12 @@ def granted_lexical_fields(scope: Scope) -> tuple[str, ...]:
 
 
 def holds_words(data: JsonObject, fields: Iterable[str], words: WordQuery) -> bool:
-    """Whether a record holds every term in one of the fields or another, and none excluded."""
+    """Whether a record holds enough terms in one of the fields or another, and none excluded."""
     texts = [text_words(text) for name in fields if isinstance(text := data.get(name), str)]
     found = [any(text.holds(term) for text in texts) for term in (*words.terms, *words.excluded)]
     wanted = len(words.terms)
-    return all(found[:wanted]) and not any(found[wanted:])
+    held = {place for place, is_held in enumerate(found[:wanted]) if is_held}
+    return words.is_met(held) and not any(found[wanted:])
 
 
 def blob_ids(row_data: JsonObject, blob_fields: Iterable[str]) -> dict[str, str]:

@@ -357,6 +357,13 @@ class ReadSnapshot(CatalogReads, Protocol):
         """Candidates for ranking, with exact document frequencies."""
         ...
 
+    def count_terms(self, plan: SearchPlan) -> tuple[int, ...]:
+        """How many visible records hold each of the terms; counting stops at the frequency limit.
+
+        A scope that takes too long may count as none.
+        """
+        ...
+
     def blob(self, plan: BlobPlan) -> tuple[BlobReference, ...]:
         """References of visible records to a blob uploaded for their connection, in order."""
         ...

@@ -34,18 +34,32 @@ def horizon(store: RecordStore) -> int:
 
 
 def search(store: RecordStore, *terms: str, scopes: tuple[Scope, ...] = BOTH, **more: Any) -> Any:
-    conditions = more.pop("conditions", ())
-    asked = {(each.connection_id, each.stream.name): conditions for each in scopes}
     """`rain*` is a prefix, `rain~` means other forms too, `rain|snow` either, `-rain` neither."""
+    conditions, least = more.pop("conditions", ()), more.pop("least", None)
+    asked = {(each.connection_id, each.stream.name): conditions for each in scopes}
     wanted = tuple(_term(text) for text in terms if text[0] != "-")
     excluded = tuple(_term(text[1:]) for text in terms if text[0] == "-")
     with store.snapshot() as snapshot:
-        return snapshot.search(SearchPlan(scopes, WordQuery(wanted, excluded), asked, **more))
+        words = WordQuery(wanted, excluded, least)
+        return snapshot.search(SearchPlan(scopes, words, asked, **more))
+
+
+def count_terms(
+    store: RecordStore, *terms: str, scopes: tuple[Scope, ...], limit: int
+) -> tuple[int, ...]:
+    plan = SearchPlan(scopes, WordQuery(tuple(map(_term, terms))), frequency_limit=limit)
+    with store.snapshot() as snapshot:
+        return snapshot.count_terms(plan)
 
 
 def _term(text: str) -> Term:
     first, *others = (
-        Term(tuple(each.rstrip("*~").split()), each.endswith("*"), each.endswith("~"))
+        Term(
+            tuple(each.strip('"*~').split()),
+            each.endswith("*"),
+            each.endswith("~"),
+            quoted=each[0] == '"',
+        )
         for each in text.split("|")
     )
     return replace(first, others=tuple(others))

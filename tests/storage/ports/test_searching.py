@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from personal_server.domain.authority import TimeConstraint
+from personal_server.domain.values import instant_ns
 from personal_server.enforcement.plans import Scope
 from personal_server.storage.ports import RecordStore
-from tests.storage.ports.asking import BOTH, search
+from tests.storage.ports.asking import BOTH, count_terms, search
 from tests.storage.worlds import note, scope, write
 
 
@@ -85,6 +87,66 @@ def test_either_word_is_enough_and_none_that_is_left_out_may_stand_anywhere(
     hidden = (scope("cin_a", fields=("id", "at", "body")),)
     found = {c.key for c in search(store, "wind", "-snow", scopes=hidden).candidates}
     assert found == {"n1", "n2"}
+
+
+def test_most_words_are_enough_where_so_many_are_asked_for(store: RecordStore) -> None:
+    write(
+        store,
+        "cin_a",
+        [
+            note("n1", title="Rain, rain", body="and wind, and rain"),
+            note("n2", body="snow, snow, wind"),
+            note("n3", title="Snow", body="hail"),
+            note("n4", title="Calm", body="sun"),
+        ],
+    )
+    few = (scope("cin_a", resources=frozenset({"n1", "n2", "n3", "n4"})),)
+    for scopes in (BOTH, few):
+        found = search(store, "rain", "wind", "snow", "hail", least=2, scopes=scopes)
+        assert {c.key: c.occurrences for c in found.candidates} == {
+            "n1": (3, 1, 0, 0),
+            "n2": (0, 1, 1, 0),
+            "n3": (0, 0, 2, 1),
+        }
+        assert found.document_frequencies == (1, 2, 2, 1)
+
+        def keys(*terms: str, least: int, scopes: tuple[Scope, ...] = scopes) -> list[str]:
+            found = search(store, *terms, least=least, scopes=scopes)
+            return sorted(c.key for c in found.candidates)
+
+        assert keys("rain", "wind", "snow", "hail", "-sun", "-calm", least=1) == ["n1", "n2", "n3"]
+        assert keys("rain", "wind", "snow", "hail", "-hail", least=2) == ["n1", "n2"]
+        assert keys('"wind"', "rain", "snow", "hail", least=2) == ["n1", "n2"]
+        assert keys('"wind"', '"hail"', "snow", least=1) == []
+    hidden = (scope("cin_a", fields=("id", "at", "body")),)
+    found = search(store, "rain", "wind", "snow", "hail", least=2, scopes=hidden)
+    assert {c.key: c.occurrences for c in found.candidates} == {
+        "n1": (1, 1, 0, 0),
+        "n2": (0, 1, 1, 0),
+    }
+
+
+def test_terms_are_counted_in_visible_fields_of_visible_records(store: RecordStore) -> None:
+    write(
+        store,
+        "cin_a",
+        [
+            note("n1", at="2026-01-01T00:00:00Z", title="Rain", body="and encrypted wind"),
+            note("n2", at="2026-02-01T00:00:00Z", body="rain, heavy rain"),
+            note("n3", at="2026-03-01T00:00:00Z", title="Rain", body="snow"),
+        ],
+    )
+    asked = ("rain", "snow", "heavy rain", "encryption~", "hail")
+
+    def counts(shown: Scope, limit: int = 9) -> tuple[int, ...]:
+        return count_terms(store, *asked, scopes=(shown,), limit=limit)
+
+    assert counts(scope("cin_a")) == (3, 1, 1, 1, 0)
+    assert counts(scope("cin_a"), limit=2) == (2, 1, 1, 1, 0)
+    assert counts(scope("cin_a", fields=("id", "at", "title"))) == (2, 0, 0, 0, 0)
+    assert counts(scope("cin_a", resources=frozenset({"n2"}))) == (1, 0, 1, 0, 0)
+    since = instant_ns("2026-02-01T00:00:00Z")
+    assert counts(scope("cin_a", window=TimeConstraint("at", since, None))) == (2, 1, 1, 0, 0)
 
 
 def test_only_the_newest_matches_are_candidates(store: RecordStore) -> None:

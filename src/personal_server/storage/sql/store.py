@@ -117,6 +117,10 @@ class SearchableDatabase(Database, Protocol):
         """Candidates of every source, and how many visible records hold each term."""
         ...
 
+    def count_terms(self, reader: Reader, plan: SearchPlan) -> tuple[int, ...]:
+        """As a snapshot does."""
+        ...
+
 
 class SqlSnapshot(Reader):
     """One consistent state; used by one thread at a time.
@@ -156,6 +160,10 @@ class SqlSnapshot(Reader):
     def search(self, plan: SearchPlan) -> Matches:
         """Full text, which is the database's own."""
         return self._database.search(self, plan)
+
+    def count_terms(self, plan: SearchPlan) -> tuple[int, ...]:
+        """Full text, likewise."""
+        return self._database.count_terms(self, plan)
 
     @property
     def epoch(self) -> str:

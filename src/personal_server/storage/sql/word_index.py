@@ -60,6 +60,13 @@ def all_in_any(words: WordQuery, places: Sequence[int]) -> str:
     return " NOT ".join([found, *(_in_any(term, places) for term in words.excluded)])
 
 
+def one_in_any(
+    term: Term, places: Sequence[int], excluded: Iterable[Term], among: Sequence[int]
+) -> str:
+    """Records that hold a term in one of the fields, and nothing that is excluded among others."""
+    return " NOT ".join([_in_any(term, places), *(_in_any(each, among) for each in excluded)])
+
+
 def entry_count(term: Term) -> int:
     """How many entries of the index `all_in_any` asks for in each field."""
     return len(_entries(0, term))

@@ -41,7 +41,7 @@ from personal_server.storage.sql.schema import (
 )
 from personal_server.storage.sql.source_tables import Reader
 from personal_server.storage.sqlite.dialect import DIALECT, SCRATCH, register
-from personal_server.storage.sqlite.search import search
+from personal_server.storage.sqlite.search import count_terms, search
 from personal_server.storage.writability import (
     DISK_FULL,
     READ_ONLY,
@@ -404,6 +404,10 @@ class SqliteDatabase:
     def search(self, reader: Reader, plan: SearchPlan) -> Matches:
         """Full text of FTS5."""
         return search(reader, plan)
+
+    def count_terms(self, reader: Reader, plan: SearchPlan) -> tuple[int, ...]:
+        """The same."""
+        return count_terms(reader, plan)
 
     def indexed_words(self, session: Session, index: str) -> Iterator[tuple[bytes, int, int]]:
         """(word, id, place) of everything in a word index.

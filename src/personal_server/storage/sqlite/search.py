@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple, TypeVar
 
+import orjson
+
 from personal_server.domain.criteria import Term, WordQuery
 from personal_server.domain.record import FieldChange, JsonObject, StoredRecord
 from personal_server.domain.search_words import text_words
@@ -27,7 +29,7 @@ from personal_server.storage.meaning import (
 from personal_server.storage.sql.compiler import Statement, Where
 from personal_server.storage.sql.driver import Line
 from personal_server.storage.sql.source_tables import Reader, ScopedSource, parse_changes
-from personal_server.storage.sql.word_index import entry_count, word_count
+from personal_server.storage.sql.word_index import entry_count, one_in_any, word_count
 
 T = TypeVar("T")
 
@@ -57,6 +59,17 @@ def search(reader: Reader, plan: SearchPlan) -> Matches:
         frozenset(part.name for part in parts if part not in found),
         sum(finds.pending for finds in found.values()),
     )
+
+
+def count_terms(reader: Reader, plan: SearchPlan) -> tuple[int, ...]:
+    """How many visible records hold each term."""
+    totals = [0] * len(plan.words.terms)
+    for found in reader.places(plan.scopes):
+        part = _part(reader, found, plan)
+        counted = part.within_time(part.count_each) if part.fields else None
+        if counted is not None:
+            totals = [n + more for n, more in zip(totals, counted, strict=True)]
+    return tuple(min(total, plan.frequency_limit) for total in totals)
 
 
 class _Finds(NamedTuple):
@@ -96,6 +109,10 @@ class _Part:
 
     def counts(self, totals: Sequence[int]) -> list[int]:
         """How many visible records hold each term; `totals` are those of other sources so far."""
+        raise NotImplementedError
+
+    def count_each(self) -> list[int]:
+        """How many visible records hold each term, up to the limit for each."""
         raise NotImplementedError
 
     def _candidate(
@@ -139,8 +156,36 @@ class _IndexedPart(_Part):
         counted = zip(self._plan.words.terms, totals, strict=True)
         return [self._frequency(term, limit - total) for term, total in counted]
 
+    def count_each(self) -> list[int]:
+        """All in one statement: a spelling has hundreds of neighbours."""
+        terms, limit = self._plan.words.terms, self._plan.frequency_limit
+        if not self._columns:
+            return [0] * len(terms)
+        where = Where((f"w{self._number} MATCH c.value",)) & self._seen
+        counted = f"SELECT 1 FROM {self._entries}{where.sql} LIMIT ?"  # noqa: S608
+        asked = [one_in_any(term, self._columns, (), ()) for term in terms]
+        lines = self._reader.session.rows(
+            f"SELECT (SELECT count(*) FROM ({counted})) FROM json_each(?) c ORDER BY c.key",  # noqa: S608
+            (*where.params, limit, orjson.dumps(asked).decode()),
+        )
+        return [int(line[0]) for line in lines]
+
+    @property
+    def _seen(self) -> Where:
+        """Of the entries `f`, with their lines where these are joined, the visible ones."""
+        return self._stretch & self.place.visible()
+
+    @property
+    def _entries(self) -> str:
+        """The entries of the index, with their lines where something may be hidden."""
+        lines = self.place.compiler.lines()
+        join = f" CROSS JOIN {lines} ON r.id = f.rowid" if self.place.visible().parts else ""
+        return f"w{self._number} f{join}"
+
     def _candidates(self) -> tuple[list[Candidate], bool]:
         """The newest matches, and whether there are more."""
+        if self._plan.words.least is not None:
+            return self._holding_most()
         plan, number = self._plan, self._number
         where = self._matching(plan.words, self.place.matching(self._conditions))
         one = len(plan.words.terms) == 1
@@ -162,6 +207,56 @@ class _IndexedPart(_Part):
         lines = self._reader.lines(self.place.source, matching)
         return self._ranked(lines[: plan.window]), len(lines) > plan.window
 
+    def _holding_most(self) -> tuple[list[Candidate], bool]:
+        """The same where not all terms are needed: which entries hold each term, put together.
+
+        A record has two bits for each term: held in the title, and in another field.
+        """
+        plan, words = self._plan, self._plan.words
+        others = [column for place, column in enumerate(self._columns) if place != self._title]
+        title = [self._columns[self._title]] if self._title >= 0 else []
+        arms: list[Statement] = []
+        for place, term in enumerate(words.terms):
+            for bit, columns in ((2 * place, others), (2 * place + 1, title)):
+                if columns:
+                    sought = one_in_any(term, columns, words.excluded, self._columns)
+                    arms.append(self._arm(1 << bit, sought))
+        held = [f"((held >> {2 * place} & 3) > 0)" for place in range(len(words.terms))]
+        needed = [f"{' + '.join(held)} >= {words.least}", *(held[place] for place in words.quoted)]
+        listed = " UNION ALL ".join(f"SELECT * FROM ({arm.sql})" for arm in arms)  # noqa: S608
+        counted = f"SELECT id AS rowid, sum(bit) AS held FROM ({listed}) GROUP BY id"  # noqa: S608
+        where = self.place.matching(self._conditions)
+        where = Where((f"({' AND '.join(needed)})",)) & where
+        event = "NULL" if self._event is None else f"r.{self._event.name}"
+        lines = self._reader.lines(
+            self.place.source,
+            Statement(
+                f"SELECT r.k, f.held, r.wc, {event}, r.cs, r.ce, r.fc"  # noqa: S608
+                f" FROM ({counted}) f CROSS JOIN {self.place.compiler.lines()} ON r.id = f.rowid"
+                f"{where.sql} ORDER BY {self._newest()} LIMIT ?",
+                (
+                    *(param for arm in arms for param in arm.params),
+                    *where.params,
+                    plan.window + 1,
+                ),
+            ),
+        )
+        places = range(len(words.terms))
+        found = [
+            (key, " ".join(str(held >> 2 * place & 3) for place in places), *more)
+            for key, held, *more in lines
+        ]
+        return self._ranked(found[: plan.window]), len(lines) > plan.window
+
+    def _arm(self, bit: int, sought: str) -> Statement:
+        """The newest visible entries of one sort."""
+        where = Where((f"w{self._number} MATCH ?",), (sought,)) & self._seen
+        return Statement(
+            f"SELECT f.rowid AS id, {bit} AS bit FROM {self._entries}{where.sql}"  # noqa: S608
+            " ORDER BY f.rowid DESC LIMIT ?",
+            (*where.params, self._plan.frequency_limit),
+        )
+
     def _newest(self) -> str:
         """The walk from the end, where ids stand in the order of the event times shown."""
         layout = self.place.compiler.layout
@@ -173,11 +268,11 @@ class _IndexedPart(_Part):
         return f"{event} IS NOT NULL DESC, ifnull({event}, r.ce) DESC"
 
     def _ranked(self, lines: list[Line]) -> list[Candidate]:
-        is_single, columns, unit = len(self._plan.words.terms) == 1, self._columns, self._event_unit
+        columns, unit = self._columns, self._event_unit
         return [
             self._candidate(
                 key,
-                (hits,) if is_single else tuple(map(int, hits.split())),
+                _counts(hits),
                 word_count(counts, columns),
                 None if event is None else int(event) * unit,
                 FieldChange(created, created_at),
@@ -190,12 +285,9 @@ class _IndexedPart(_Part):
         """How many visible records hold a term, up to a limit."""
         if limit <= 0:
             return 0
-        number, visible = self._number, self.place.visible()
-        where = self._matching(WordQuery((term,)), visible)
-        lines = self.place.compiler.lines()
-        join = f" CROSS JOIN {lines} ON r.id = f.rowid" if visible.parts else ""
+        where = self._matching(WordQuery((term,)), self.place.visible())
         return self._reader.session.value(
-            f"SELECT count(*) FROM (SELECT 1 FROM w{number} f{join}{where.sql} LIMIT ?)",  # noqa: S608
+            f"SELECT count(*) FROM (SELECT 1 FROM {self._entries}{where.sql} LIMIT ?)",  # noqa: S608
             (*where.params, limit),
         )
 
@@ -214,6 +306,11 @@ class _IndexedPart(_Part):
         return int(str(self._reader.value(self.place.compiler.select("count(*)", where))))
 
 
+def _counts(hits: int | str) -> tuple[int, ...]:
+    """The hits of each term: of one, or of several with blanks between."""
+    return (hits,) if isinstance(hits, int) else tuple(map(int, hits.split()))
+
+
 class _ReadPart(_Part):
     """By the texts of the few records that are visible."""
 
@@ -229,7 +326,9 @@ class _ReadPart(_Part):
             data = row.data
             counts, length = self._counted(data)
             frequencies = [n + (count > 0) for n, count in zip(frequencies, counts, strict=True)]
-            is_wanted = all(counts) and holds_words(data, self.fields, self._nothing_excluded)
+            held = {place for place, count in enumerate(counts) if count}
+            is_wanted = self._plan.words.is_met(held)
+            is_wanted = is_wanted and holds_words(data, self.fields, self._nothing_excluded)
             if is_wanted and all(holds(each, data) for each in self._conditions):
                 event = self._own_event_time(data)
                 created = row.created
@@ -246,6 +345,21 @@ class _ReadPart(_Part):
     def counts(self, totals: Sequence[int]) -> list[int]:  # noqa: ARG002 (every text was read)
         return self._frequencies
 
+    def count_each(self) -> list[int]:
+        """Plain words are looked up among those of a text, and never a text for each of them."""
+        terms = self._plan.words.terms
+        plain = {term.tokens[0]: n for n, term in enumerate(terms) if term.is_plain}
+        others = [(n, term) for n, term in enumerate(terms) if not term.is_plain]
+        counts = [0] * len(terms)
+        for row in self._records():
+            texts = [row.data.get(name) for name in self.fields]
+            words = [text_words(text) for text in texts if isinstance(text, str)]
+            held = {plain[word] for each in words for word in plain.keys() & set(each.words)}
+            held |= {n for n, term in others if any(each.holds(term) for each in words)}
+            for place in held:
+                counts[place] += 1
+        return counts
+
     def _records(self) -> Iterator[StoredRecord]:
         reader, source = self._reader, self.place.source
         for line in reader.each_line(source, self.place.compiler.rows(self.place.visible())):
@@ -260,7 +374,9 @@ class _ReadPart(_Part):
 
     def _counted(self, data: JsonObject) -> tuple[tuple[int, ...], int]:
         """How often each term stands in the granted fields, and the words of these."""
-        totals, length = [0] * len(self._plan.words.terms), 0
+        words_sought = self._plan.words
+        totals, length = [0] * len(words_sought.terms), 0
+        elsewhere: set[int] = set()
         for name in self.fields:
             text = data.get(name)
             if not isinstance(text, str):
@@ -268,8 +384,12 @@ class _ReadPart(_Part):
             words = text_words(text)
             length += len(words.words)
             weight = 2 if name == self.place.scope.stream.title_field else 1
-            for number, term in enumerate(self._plan.words.terms):
-                totals[number] += weight * words.occurrences(term)
+            for number, term in enumerate(words_sought.terms):
+                count = words.occurrences(term)
+                if words_sought.least is not None:
+                    count = int(count > 0 and (weight == 2 or number not in elsewhere))
+                    elsewhere |= {number} if count and weight == 1 else set()
+                totals[number] += weight * count
         return tuple(totals), length
 
 

@@ -101,6 +101,7 @@ class Bench:
             self.clock,
             lambda n: b"\x5b" * n,
             self.capacity,
+            identify_briefly=self.identify,
         )
         return ResourceServer(self.table, ports)
 

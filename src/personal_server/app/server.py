@@ -72,7 +72,12 @@ from personal_server.mcp_adapter.http import (
 from personal_server.reading.disclosure_log import DisclosureRecorder
 from personal_server.reading.export import stored_grants
 from personal_server.reading.proofs import Proofs
-from personal_server.reading.tokens import Identifier, TokenResolver
+from personal_server.reading.tokens import (
+    Identifier,
+    OpenBriefly,
+    TokenResolver,
+    TokenState,
+)
 from personal_server.resource_server.application import (
     Parts,
     Ports,
@@ -92,6 +97,7 @@ from personal_server.rs_client.http import RsClient, in_process_client
 from personal_server.rs_client.port import FixedBearer, RsPort
 from personal_server.settings import ConfigurationFile, LimitSettings, Settings
 from personal_server.storage.damage import DamageNotes
+from personal_server.storage.ports import PastBudget
 from personal_server.storage.sqlite.database import SqliteDatabase
 from personal_server.storage.writability import DISK_LOW, SENTENCES
 from personal_server.upkeep.clock import ClockWatch
@@ -164,8 +170,14 @@ class InProcessTransport:
 class TokenAdmission:
     """Who may use `/mcp`, by the one resolver of tokens."""
 
-    def __init__(self, resolver: TokenResolver, mcp_resources: frozenset[str]) -> None:
+    def __init__(
+        self,
+        resolver: TokenResolver,
+        mcp_resources: frozenset[str],
+        open_briefly: OpenBriefly | None = None,
+    ) -> None:
         self._resolver = resolver
+        self._open_briefly = open_briefly
         self._mcp_resources = mcp_resources
 
     async def judge(self, presented: PresentedToken) -> Admitted:
@@ -174,7 +186,9 @@ class TokenAdmission:
         Raises: InvalidToken, InvalidDpopProof, GrantRevoked, GrantExpired, GrantInvalid,
             StorageUnavailable.
         """
-        state = await anyio.to_thread.run_sync(self._resolver.current, presented)
+        state = self._at_once(presented)
+        if state is None:
+            state = await anyio.to_thread.run_sync(self._resolver.current, presented)
         # a pause is told by each tool call, so that no host asks for consent again
         if state.refusal is not None and not isinstance(state.refusal, GrantPaused):
             raise state.refusal
@@ -187,6 +201,15 @@ class TokenAdmission:
             package_id=found.package_id,
             reaches_mcp=found.resource in self._mcp_resources,
         )
+
+    def _at_once(self, presented: PresentedToken) -> TokenState | None:
+        if self._open_briefly is None:
+            return None
+        try:
+            with self._open_briefly() as (reader, _):
+                return self._resolver.state(reader, presented)
+        except PastBudget:
+            return None
 
 
 VERSION = version("pdpp-personal-server")
@@ -256,7 +279,7 @@ def compose(
     sign_in = OwnerSignIn(stores.authorization, stores.clock, stores.random_bytes)
     v1 = _resource_server(settings, stores, resolver, recorder, origins)
     traffic = Traffic()
-    hosted = _hosted(settings, resolver, origins, traffic.measured(IN_PROCESS, v1))
+    hosted = _hosted(settings, stores, resolver, origins, traffic.measured(IN_PROCESS, v1))
     console = console_app(_console_parts(settings, stores, sign_in))
     authorization = _authorization(settings, stores, sign_in, resolver, origins, fetch)
     watch = ClockWatch(stores.upkeep, stores.clock, time.monotonic_ns)
@@ -307,7 +330,13 @@ def _resource_server(
     origins: tuple[str, ...],
 ) -> ResourceServer:
     resources = frozenset(f"{o}{path}" for o in origins for path in ("", "/v1", "/mcp"))
-    identify = Identifier(resolver, stores.open_state, stores.declarations, resources.__contains__)
+    identify = Identifier(
+        resolver,
+        stores.open_state,
+        stores.declarations,
+        resources.__contains__,
+        stores.open_briefly,
+    )
     parts = Parts(
         stores.reads,
         stores.disclosures,
@@ -337,6 +366,7 @@ def _resource_server(
         stores.clock,
         stores.random_bytes,
         planted=stores.reads.planted,
+        identify_briefly=identify.briefly,
     )
     return resource_server(parts, ports)
 
@@ -424,6 +454,7 @@ def _rules(limits: LimitSettings) -> LimitRules:
 
 def _hosted(
     settings: Settings,
+    stores: Stores,
     resolver: TokenResolver,
     origins: tuple[str, ...],
     v1: ASGIApp,
@@ -437,7 +468,7 @@ def _hosted(
     reachable = frozenset(f"{o}{path}" for o in origins for path in ("", "/mcp"))
     return hosted_app(
         open_port=open_port,
-        admission=TokenAdmission(resolver, reachable),
+        admission=TokenAdmission(resolver, reachable, stores.open_briefly),
         origins=origins,
         version=VERSION,
         allowed_origins=settings.allowed_origins,

@@ -6,7 +6,7 @@ import secrets
 import shutil
 import time
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from personal_server.granting.local_grants import LocalGranting
 from personal_server.granting.owner_sessions import OwnerSignIn
 from personal_server.reading.ports import ReadPorts, store_sealer
 from personal_server.reading.preview import EvidenceReader
-from personal_server.reading.tokens import OneState, OpenState
+from personal_server.reading.tokens import OneState, OpenBriefly, OpenState
 from personal_server.settings import (
     FORWARDED,
     ConfigurationFile,
@@ -36,7 +36,11 @@ from personal_server.storage.sql.integrity import DamagedTable, IntegrityChecks
 from personal_server.storage.sql.store import SqlRecordStore, SqlSnapshot
 from personal_server.storage.sql.upkeep import SqlLogs, SqlUpkeepStore
 from personal_server.storage.sqlite.damage import damaged_tables
-from personal_server.storage.sqlite.database import SqliteDatabase, copy_database
+from personal_server.storage.sqlite.database import (
+    SqliteDatabase,
+    SqliteSession,
+    copy_database,
+)
 from personal_server.upkeep.identity import DataMismatch, require_database, settle_owner
 from personal_server.upkeep.logs import ChainedLogs
 from personal_server.upkeep.ownership import require_own_files
@@ -107,6 +111,7 @@ class Stores:
     disclosures: DisclosureStore
     logs: ChainedLogs
     open_state: OpenState
+    open_briefly: OpenBriefly
     reads: ReadPorts
     declarations: KnownDeclarations
     clock: Clock
@@ -165,7 +170,7 @@ def open_stores(
                 database, subject_id, keeps_details=settings.asked_detail_days > 0
             ),
             SqlLogs(database, subject_id),
-            _one_state(database, subject_id),
+            *_one_state(database, subject_id),
             ReadPorts(
                 records,
                 sealer,
@@ -211,18 +216,23 @@ def _copy_before_migration(settings: Settings) -> None:
         (folder / f"{number}.sqlite3").unlink(missing_ok=True)
 
 
-def _one_state(database: SqliteDatabase, subject_id: str) -> OpenState:
+def _one_state(database: SqliteDatabase, subject_id: str) -> tuple[OpenState, OpenBriefly]:
     """Both stores lie in one database, so that one transaction shows them in one state."""
 
     @contextmanager
-    def opened(timeout_seconds: float | None) -> Generator[OneState, None, None]:
-        with database.read(timeout_seconds) as session:
+    def opened(
+        reading: AbstractContextManager[SqliteSession],
+    ) -> Generator[OneState, None, None]:
+        with reading as session:
             yield (
                 authorization.SqlAuthorizationTransaction(session, subject_id),
                 SqlSnapshot(session, database, subject_id),
             )
 
-    return opened
+    return (
+        lambda timeout_seconds: opened(database.read(timeout_seconds)),
+        lambda: opened(database.read_briefly()),
+    )
 
 
 @contextmanager

@@ -36,7 +36,7 @@ from personal_server.storage.authorization import (
 )
 from personal_server.storage.catalog import KnownDeclarations
 from personal_server.storage.grants import grant_standing, member_grant, package_grant_rows
-from personal_server.storage.ports import READ_DEADLINE_SECONDS, ReadSnapshot
+from personal_server.storage.ports import READ_DEADLINE_SECONDS, PastBudget, ReadSnapshot
 
 Clock = Callable[[], int]
 
@@ -243,6 +243,9 @@ OneState = tuple[AuthorizationReader, ReadSnapshot]
 OpenState = Callable[[float | None], AbstractContextManager[OneState]]
 """Opens one whose reads together may take that many seconds (`None`: as long as they take)."""
 
+OpenBriefly = Callable[[], AbstractContextManager[OneState]]
+"""Opens one for who must not wait.  Raises: PastBudget where more is asked than takes a moment."""
+
 
 class Identifier:
     """Asks the authorization store and the catalog of records, each time, in one state of both.
@@ -256,9 +259,11 @@ class Identifier:
         open_state: OpenState,
         declarations: KnownDeclarations,
         accepts_resource: Callable[[str], bool],
+        open_briefly: OpenBriefly | None = None,
     ) -> None:
         self._resolver = resolver
         self._open_state = open_state
+        self._open_briefly = open_briefly
         self._declarations = declarations
         self._accepts_resource = accepts_resource
 
@@ -271,10 +276,28 @@ class Identifier:
         Shapes: `bearer` is a token, or what was found out about it where it was looked up before.
         Raises: InvalidToken, StorageUnavailable.
         """
-        with self._open_state(READ_DEADLINE_SECONDS) as (reader, snapshot):
-            known = isinstance(bearer, TokenState)
-            state = bearer if known else self._resolver.state(reader, bearer)
-            yield self.identify(state, snapshot), snapshot
+        with self._open_state(READ_DEADLINE_SECONDS) as state:
+            yield self._identified(bearer, *state)
+
+    @contextmanager
+    def briefly(
+        self, bearer: PresentedToken | TokenState
+    ) -> Generator[tuple[Identified, ReadSnapshot], None, None]:
+        """The same for who must not wait.  Raises: PastBudget too."""
+        if self._open_briefly is None:
+            raise PastBudget
+        with self._open_briefly() as state:
+            yield self._identified(bearer, *state)
+
+    def _identified(
+        self,
+        bearer: PresentedToken | TokenState,
+        reader: AuthorizationReader,
+        snapshot: ReadSnapshot,
+    ) -> tuple[Identified, ReadSnapshot]:
+        known = isinstance(bearer, TokenState)
+        state = bearer if known else self._resolver.state(reader, bearer)
+        return self.identify(state, snapshot), snapshot
 
     def identify(self, state: TokenState, snapshot: ReadSnapshot) -> Identified:
         """The authority of a token.

@@ -46,7 +46,7 @@ from personal_server.resource_server.quotas import (
 from personal_server.resource_server.reads import read_routes
 from personal_server.resource_server.writes import CollectorState, Deletes, Ingest
 from personal_server.storage.catalog import KnownDeclarations
-from personal_server.storage.ports import DisclosureStore, ReadSnapshot
+from personal_server.storage.ports import DisclosureStore, PastBudget, ReadSnapshot
 from personal_server.web.application import WRITING, Exchange, Surface, respond
 from personal_server.web.error_responses import json_error
 from personal_server.web.requests import IncomingRequest, Request, needed_token, shows_proof
@@ -90,6 +90,7 @@ class Ports:
     capacity: Capacity = field(default_factory=Capacity)
     writing: Capacity = WRITING
     planted: PlantedRecords = frozenset
+    identify_briefly: Identify | None = None
 
 
 Reading = Exchange[Route, ReadAuthority]
@@ -106,12 +107,19 @@ class ResourceServer(Surface[Route, ReadAuthority]):
     async def serve(self, exchange: Reading) -> Response:
         """Steps 4 to 11 of a read in one thread and one state of the store.
 
+        That is this thread where it takes a moment only: handing it to another takes longer.
         Source: docs/contract/resource-server.md 1.5, 1.6.
         """
         route, exchange.now_ns = exchange.route, self._ports.clock()
         if route.tokens is not Tokens.ANY or route.method != "GET":
             return await super().serve(exchange)
         bearer = _bearer(exchange)
+        if route.is_brief(exchange.parameters):
+            reply = self._read_briefly(exchange, bearer)
+            if reply is not None and self._ports.limits.knows(exchange.identified, reply.disclosed):
+                return self._respond(exchange, reply)
+            if reply is not None:
+                return await self.readers.run(self._respond, exchange, reply)
         if self.readers.are_busy:
             # What waits counts as in flight too, or the calls of one grant could fill the queue.
             await self.readers.run(self._identify, exchange, bearer)
@@ -122,12 +130,31 @@ class ResourceServer(Surface[Route, ReadAuthority]):
         with self._ports.identify(bearer) as (identified, snapshot):
             self._admit(exchange, identified)
             exchange.require_query()
-            reply = exchange.route.answer_request(self._request(exchange, snapshot))
-            is_client = identified.authority.kind is not TokenKind.OWNER
-            if is_client and any(part.source.made_of and part.keys for part in reply.disclosed):
-                behind = planted_behind(snapshot, reply.disclosed, self._ports.planted())
-                reply = replace(reply, disclosed=(*reply.disclosed, *behind))
+            reply = self._reply(exchange, snapshot)
         return self._respond(exchange, reply)
+
+    def _read_briefly(self, exchange: Reading, bearer: Bearer) -> Reply | None:
+        """The reply if it takes a moment only; `None` where it may take longer."""
+        identify = self._ports.identify_briefly
+        if identify is None:
+            return None
+        try:
+            with identify(bearer) as (identified, snapshot):
+                if not self._ports.limits.knows(identified.authority):
+                    return None
+                self._admit(exchange, identified)
+                exchange.require_query()
+                return self._reply(exchange, snapshot)
+        except PastBudget:
+            return None
+
+    def _reply(self, exchange: Reading, snapshot: ReadSnapshot) -> Reply:
+        reply = exchange.route.answer_request(self._request(exchange, snapshot))
+        is_client = exchange.identified.kind is not TokenKind.OWNER
+        if is_client and any(part.source.made_of and part.keys for part in reply.disclosed):
+            behind = planted_behind(snapshot, reply.disclosed, self._ports.planted())
+            reply = replace(reply, disclosed=(*reply.disclosed, *behind))
+        return reply
 
     async def identify(self, exchange: Reading) -> None:
         """Who calls a route that is no read."""

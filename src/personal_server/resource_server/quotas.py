@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from personal_server.domain.authority import ReadAuthority, ReadingBudget, TokenKind
-from personal_server.domain.disclosure import DisclosureEntry
+from personal_server.domain.disclosure import Disclosed, DisclosureEntry
 from personal_server.domain.envelope import Warning
 from personal_server.domain.values import DAY_NANOSECONDS, NANOSECONDS, render_instant
 from personal_server.errors import QuotaExceeded, RateLimitExceeded
@@ -99,6 +99,14 @@ class Quotas:
             factor: Bucket(self.clock, burst * factor, per_second * factor, 1, "requests")
             for factor in (1, OWNER_FACTOR)
         }
+
+    def knows(self, authority: ReadAuthority, disclosed: Iterable[Disclosed] = ()) -> bool:
+        """Whether its call, and what that discloses, are counted without asking the log."""
+        grants = {part.source.grant_id for part in disclosed} - {None}
+        with self._lock:
+            is_today = self._day == self.clock() // DAY_NANOSECONDS
+            has_spent = authority.budget is None or authority.held_id in self._spent
+            return is_today and has_spent and grants <= self._disclosed.keys()
 
     def enter(self, authority: ReadAuthority, cost: int) -> None:
         """Take `cost` units and a place in flight; `leave` gives the place back.

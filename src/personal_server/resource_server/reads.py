@@ -346,6 +346,11 @@ def counting_cost(parameters: Parameters) -> int:
     return 1 + (counts or parameters.texts.get("window") not in (None, "none"))
 
 
+def counts_nothing(parameters: Parameters) -> bool:
+    """Whether a page is asked for and no more, so that an index mostly leads to its rows."""
+    return counting_cost(parameters) == 1
+
+
 def _schema_routes(routes: SchemaRoutes) -> tuple[Route, ...]:
     return (
         Route(
@@ -410,6 +415,7 @@ def _record_routes(ports: ReadPorts) -> tuple[Route, ...]:
             "7",
             parameters=RECORDS,
             cost=counting_cost,
+            is_brief=counts_nothing,
             answer=RecordList,
             errors=(
                 *_STREAM_SELECTION,
@@ -441,6 +447,7 @@ def _record_routes(ports: ReadPorts) -> tuple[Route, ...]:
             "One record.",
             "9.1",
             parameters=RECORD,
+            is_brief=lambda _: True,
             answer=SingleRecord,
             errors=(*_STREAM_SELECTION, *_FIELDS, InvalidExpand, DamagedRecord),
             cors=True,
@@ -452,6 +459,7 @@ def _record_routes(ports: ReadPorts) -> tuple[Route, ...]:
             "A stretch of one long text field.",
             "9.2",
             parameters=FIELD_WINDOW,
+            is_brief=lambda _: True,
             answer=SingleFieldWindow,
             errors=(
                 *_STREAM_SELECTION,

@@ -243,6 +243,10 @@ class Rebuild:
 READ_DEADLINE_SECONDS = 15.0
 
 
+class PastBudget(Exception):
+    """A brief read took more than it may.  It is asked again where it may take its time."""
+
+
 # Reading --------------------------------------------------------------------------------------
 class CatalogReads(Protocol):
     """What exists: declarations, connections, streams, runs."""

@@ -89,6 +89,7 @@ class Route(RouteDeclaration):
     Shapes: `answer` is the struct that is sent, and published (`None`: no JSON body), for status
         `success`; `also` are further statuses with their structs; `media_types` are those of a
         success; `errors` are the classes beyond those that every route of its kind can raise.
+        `is_brief` says from the parameters whether a read mostly takes a moment only.
     Units: `cost` in cost units of docs/contract/resource-server.md 16, from the parameters.
     """
 
@@ -97,6 +98,7 @@ class Route(RouteDeclaration):
     section: str
     tokens: Tokens = Tokens.ANY
     cost: Callable[[Parameters], int] = lambda _: 1
+    is_brief: Callable[[Parameters], bool] = lambda _: False
     answer: type[msgspec.Struct] | None = None
     success: int = 200
     also: Mapping[int, type[msgspec.Struct] | None] = field(

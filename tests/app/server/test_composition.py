@@ -200,6 +200,7 @@ def without_a_store(monkeypatch: pytest.MonkeyPatch) -> Generator[None]:
 
     with monkeypatch.context() as patched:
         patched.setattr(SqliteDatabase, "read", failing)
+        patched.setattr(SqliteDatabase, "read_briefly", failing)
         yield
 
 

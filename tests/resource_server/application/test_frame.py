@@ -15,6 +15,7 @@ from personal_server.domain.grant import Resolved
 from personal_server.errors import GrantRevoked, StorageUnavailable
 from personal_server.reading.tokens import Identified, TokenState
 from personal_server.resource_server.quotas import LimitRules
+from personal_server.storage.ports import PastBudget
 from personal_server.web.parameters import page_limit
 from personal_server.web.requests import Request
 from personal_server.web.responses import Reply
@@ -359,6 +360,37 @@ async def test_a_full_queue_refuses_instead_of_growing(make_bench: MakeBench) ->
         answer = await client.get("/v1/echo/a")
     assert answer.json()["error"]["code"] == "storage_unavailable"
     assert "retry-after" in answer.headers
+
+
+async def test_a_brief_read_is_answered_where_it_comes_in_or_begun_anew_in_a_thread(
+    make_bench: MakeBench,
+) -> None:
+    threads: list[int] = []
+
+    def answer(request: Request) -> Reply:
+        threads.append(threading.get_ident())
+        if request.raw_query and threading.get_ident() == here:
+            raise PastBudget
+        return Reply({}, disclosed=[Disclosed(SOURCE, ("id",), 1)])
+
+    here = threading.get_ident()
+    route = Route(
+        "GET",
+        "/v1/brief",
+        answer,
+        "",
+        "0",
+        parameters=(page_limit(25, 100),),
+        is_brief=lambda _: True,
+    )
+    bench = make_bench(route, rules=LimitRules(units_per_second=1, burst=3, in_flight=1))
+    async with bench.client() as client:
+        # what a day has disclosed already is looked up by a thread
+        for path in ("/v1/brief", "/v1/brief", "/v1/brief?limit=3"):
+            assert (await client.get(path)).status_code == 200
+        assert (await client.get("/v1/brief")).status_code == 429
+    assert [thread == here for thread in threads] == [False, True, True, False]
+    assert len(bench.log.entries) == 4
 
 
 async def answered(bench: Bench, state: Mapping[str, object], token: str) -> int:

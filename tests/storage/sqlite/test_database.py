@@ -5,16 +5,22 @@ import stat
 import subprocess
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from personal_server.errors import QueryTimeout, StorageUnavailable
+from personal_server.storage.ports import PastBudget
 from personal_server.storage.sql.driver import Session
 from personal_server.storage.sql.schema import DatabaseTooNew, DatabaseTooOld, Step
-from personal_server.storage.sqlite.database import DatabaseInUse, SqliteDatabase
+from personal_server.storage.sqlite.database import (
+    BRIEF_BYTES,
+    DatabaseInUse,
+    SqliteDatabase,
+    SqliteSession,
+)
 
 NOTES = Step("001_notes", "CREATE TABLE note (text TEXT)")
 OTHER = Step("002_other", "CREATE TABLE other (x); INSERT INTO other VALUES (7)")
@@ -73,6 +79,46 @@ def test_a_snapshot_does_not_see_later_writes(tmp_path: Path) -> None:
         with database.write() as writer:
             writer.run("INSERT INTO note VALUES ('later')")
         assert reader.value("SELECT count(*) FROM note") == 0
+    database.close()
+
+
+def _walks_too_far(session: SqliteSession) -> None:
+    session.rows(ENDLESS)
+
+
+def _reads_too_much(session: SqliteSession) -> None:
+    session.rows(f"SELECT zeroblob({BRIEF_BYTES}) UNION ALL SELECT x'00'")
+
+
+def _makes_tables(session: SqliteSession) -> None:
+    with session.scratch():
+        pass
+
+
+@pytest.mark.parametrize("ask", [_walks_too_far, _reads_too_much, _makes_tables])
+def test_a_brief_read_ends_where_it_would_take_longer_and_the_next_is_whole(
+    tmp_path: Path, ask: Callable[[SqliteSession], None]
+) -> None:
+    database = SqliteDatabase(tmp_path / "a.db", [NOTES])
+    for _ in range(2):
+        with pytest.raises(PastBudget), database.read_briefly() as session:
+            ask(session)
+    for _ in range(200):
+        with database.read_briefly() as session:
+            assert session.rows("SELECT text FROM note") == []
+    database.close()
+
+
+def test_brief_reads_wait_for_nobody(tmp_path: Path) -> None:
+    database = SqliteDatabase(tmp_path / "a.db", [NOTES], readers=0)
+    with database.write() as writer:
+        writer.run("INSERT INTO note VALUES ('unseen')")
+        with database.read_briefly() as session:
+            assert session.rows("SELECT text FROM note") == []
+            with pytest.raises(PastBudget), database.read_briefly():
+                pass
+    with database.read_briefly() as session:
+        assert session.rows("SELECT text FROM note") == [("unseen",)]
     database.close()
 
 

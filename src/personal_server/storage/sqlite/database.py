@@ -11,6 +11,7 @@ Raises: DatabaseInUse, DatabaseTooNew, DatabaseTooOld, StorageUnavailable, Query
 from __future__ import annotations
 
 import fcntl
+import itertools
 import logging
 import math
 import os
@@ -30,6 +31,7 @@ from personal_server.enforcement.plans import SearchPlan
 from personal_server.enforcement.rows import Matches
 from personal_server.errors import QueryTimeout, StorageReadOnly, StorageUnavailable
 from personal_server.storage.damage import DamageNotes
+from personal_server.storage.ports import PastBudget
 from personal_server.storage.sql.dialect import Dialect, Value
 from personal_server.storage.sql.driver import Line, Session, T
 from personal_server.storage.sql.schema import (
@@ -53,6 +55,10 @@ from personal_server.storage.writability import (
 
 _log = logging.getLogger(__name__)
 PROGRESS_STEPS = 20_000
+# What a brief read may take: five times `PROGRESS_STEPS` are about 2 ms, as much are the bytes.
+BRIEF_PROGRESS = 5
+BRIEF_BYTES = 512 * 1024
+BRIEF_SECONDS = 0.05
 BUSY_MS = 5_000
 STATEMENT_CACHE = 400
 READER_CACHE_KIB = 8_192
@@ -107,6 +113,7 @@ class SqliteSession:
         self.dialect: Dialect = DIALECT
         self._monotonic = monotonic
         self._end = math.inf
+        self._room_bytes: int | None = None
         self._has_scratch = False
         untyped: Any = driver  # the driver's own stub names a type that Python 3.11 lacks
         self.run: Callable[..., Iterator[Line]] = untyped.execute
@@ -115,13 +122,25 @@ class SqliteSession:
 
     def rows(self, sql: str, params: Sequence[Value] = ()) -> list[Line]:
         """Execute, and give all lines."""
-        return list(self.run(sql, params))
+        if self._room_bytes is None:
+            return list(self.run(sql, params))
+        return list(self._within_room(self.run(sql, params)))
 
     def first(self, sql: str, params: Sequence[Value] = ()) -> Line | None:
         """The first line, if there is one."""
         for line in self.run(sql, params):
             return line
         return None
+
+    def _within_room(self, lines: Iterator[Line]) -> Iterator[Line]:
+        """A brief read has so many bytes of records to work on; they come last in their lines."""
+        for line in lines:
+            text = line[-1]
+            if type(text) is bytes and self._room_bytes is not None:
+                self._room_bytes -= len(text)
+                if self._room_bytes < 0:
+                    raise PastBudget
+            yield line
 
     def value(self, sql: str, params: Sequence[Value] = ()) -> Any:
         """The first column of the first line, `None` without lines."""
@@ -150,11 +169,25 @@ class SqliteSession:
 
     def limit(self, timeout_seconds: float | None) -> None:
         """Interrupt statements from that many seconds after now (`None`: never)."""
+        self._room_bytes = None
         self._end_at(math.inf if timeout_seconds is None else self._monotonic() + timeout_seconds)
+
+    def limit_briefly(self) -> None:
+        """Interrupt statements that together take more than a brief read may."""
+        self._room_bytes = BRIEF_BYTES
+        self._end = end = self._monotonic() + BRIEF_SECONDS
+        calls = itertools.count(1)
+
+        def overdue() -> bool:
+            return next(calls) > BRIEF_PROGRESS or self._monotonic() > end
+
+        self.driver.set_progress_handler(overdue, PROGRESS_STEPS)
 
     @contextmanager
     def scratch(self) -> Generator[None, None, None]:
         """In memory; what is made for this connection alone is no write to the file."""
+        if self._room_bytes is not None:
+            raise PastBudget
         self._has_scratch = True
         self.pragma("query_only", False)
         try:
@@ -182,6 +215,8 @@ class SqliteSession:
 
     def attempt(self, timeout_seconds: float, read: Callable[[], T]) -> T | None:
         """What reads find that have less time than the rest; `None` when it was too little."""
+        if self._room_bytes is not None:
+            raise PastBudget
         end = self._end
         self._end_at(min(end, self._monotonic() + timeout_seconds))
         try:
@@ -252,6 +287,8 @@ class SqliteDatabase:
         self._idle: queue.LifoQueue[SqliteSession | None] = queue.LifoQueue()
         for _ in range(readers):
             self._idle.put(None)
+        self._brief: queue.LifoQueue[SqliteSession | None] = queue.LifoQueue()
+        self._brief.put(None)
         try:
             try:
                 self._begin(serving, known_steps() if steps is None else steps, before_migration)
@@ -374,6 +411,32 @@ class SqliteDatabase:
                 reader.limit(None)
             self._idle.put(reader)
 
+    @contextmanager
+    def read_briefly(self) -> Generator[SqliteSession, None, None]:
+        """One read snapshot for who must not wait: nothing in it waits, and its work is bounded.
+
+        Raises: PastBudget, also where another one is under way.
+        """
+        try:
+            reader = self._brief.get_nowait()
+        except queue.Empty:
+            raise PastBudget from None
+        try:
+            with translated():
+                if reader is None:
+                    reader = self._open(READER_CACHE_KIB, reader=True)
+                    reader.driver.set_busy_timeout(0)
+                reader.limit_briefly()
+                try:
+                    with _transaction(reader, "BEGIN"):
+                        yield reader
+                except (apsw.InterruptError, apsw.BusyError, apsw.LockedError):
+                    raise PastBudget from None
+        finally:
+            if reader is not None:
+                reader.limit(None)
+            self._brief.put(reader)
+
     def wipe_words(self, index: str) -> None:
         """Merge the index to one segment, a little per transaction; others write meanwhile."""
         pages = -PAGES_MERGED
@@ -434,10 +497,11 @@ class SqliteDatabase:
 
         A server leaves everything in the one file, whoever else has it open.
         """
-        while not self._idle.empty():
-            reader = self._idle.get_nowait()
-            if reader is not None:
-                reader.driver.close()
+        for idle in (self._idle, self._brief):
+            while not idle.empty():
+                reader = idle.get_nowait()
+                if reader is not None:
+                    reader.driver.close()
         if self._claimed is not None and not self.is_read_only:
             self._leave_one_file()
         self._writer.driver.close()

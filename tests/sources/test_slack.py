@@ -79,6 +79,8 @@ def test_messages_of_before_2018_have_their_file_and_their_author(tmp_path: Path
     found = [m for m in records_of(items, "messages") if m["sent_at"].startswith("2014")]
     assert [m["author_name"] for m in found] == ["Ada", "Slackbot", "ci", "Ann Byron"]
     assert [m["author_kind"] for m in found] == ["person", "bot", "bot", "person"]
+    assert found[0]["file_count"] == 1
+    assert "old.txt" in {each["filename"] for each in records_of(items, "files")}
 
 
 def test_what_the_platform_or_a_program_says_is_told_from_people(tmp_path: Path) -> None:
@@ -92,5 +94,3 @@ def test_what_the_platform_or_a_program_says_is_told_from_people(tmp_path: Path)
     items = read_path(as_zip(files, tmp_path / "export.zip"))
     found = [m for m in records_of(items, "messages") if m["sent_at"].startswith("2014")]
     assert [m["author_kind"] for m in found] == ["notice", "person", "bot"]
-    assert found[0]["file_count"] == 1
-    assert "old.txt" in {each["filename"] for each in records_of(items, "files")}

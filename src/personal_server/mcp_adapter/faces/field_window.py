@@ -123,7 +123,7 @@ def _window(body: Json, request: WindowRequest) -> _ShownWindow:
     start = as_count(window.get("start_chars"))
     limit = min(as_count(window.get("limit_chars")) or request.limit_chars, request.limit_chars)
     size = as_count(field.get("size_chars"))
-    kept = _fitting(received[:limit])
+    kept = _fitting(received[:limit], limit)
     begin = max(0, request.offset_chars if start is None else start)
     end = begin + len(kept)
     follows = len(kept) < len(received) or _follows(window, end, size)
@@ -146,8 +146,9 @@ def _follows(window: Json, end: int, size: int | None) -> bool:
     return window.get("complete") is False and bool(window.get("text"))
 
 
-def _fitting(received: str) -> str:
-    room = contract.CEILING - ENVELOPE_CHARS * 4
+def _fitting(received: str, limit: int) -> str:
+    most = contract.STRUCTURED_AIM if limit <= contract.WINDOW else contract.CEILING
+    room = most - ENVELOPE_CHARS * 4
     if len(compact(received)) <= room:
         return received
     kept = largest(len(received), lambda count: len(compact(received[:count])) <= room)

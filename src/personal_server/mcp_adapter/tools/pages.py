@@ -99,8 +99,9 @@ class ShownPage:
 
     @property
     def first_id(self) -> str | None:
-        """The id of the first row, as shown."""
-        return self.blocks[0].id if self.blocks else None
+        """The id of the first row, as shown; of a table its first line says it."""
+        is_table = self.page.table.columns is not None
+        return self.blocks[0].id if self.blocks and not is_table else None
 
 
 @dataclass(frozen=True, slots=True)

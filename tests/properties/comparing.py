@@ -299,6 +299,7 @@ class Session:
             pages.ends_where_it_should(ask.scalars, reply.data, len(remaining))
             for hit, found in zip(reply.data, remaining[:kept], strict=True):
                 self._same_hit(ask, hit, found)
+            assert _logged(reply) == _told(reply.data)
             remaining = remaining[kept:]
             if not reply.body["has_more"]:
                 break
@@ -314,6 +315,7 @@ class Session:
         title = row.data.get(TITLES.get(row.source.stream, ""))
         assert hit.get("title") == (title[:200] if title else title)
         assert hit.get("authored_at") == row.data.get(DATED.get(row.source.stream, ""))
+        assert hit.get("context") == hits.expected_context(self.reader, row)
         terms = wanted_of(ask.scalars["q"]).alternatives
         (excerpt,) = hit["evidence_excerpts"]
         _verbatim(excerpt, row.data[excerpt["field_path"]], terms)
@@ -334,6 +336,22 @@ class Session:
             for each in row["granted_connections"]
         }
         assert granted == {(s.connection, s.stream): set(s.fields) for s in sources}
+
+
+def _told(data: list[Json]) -> dict[tuple[str, str], set[str]]:
+    """The records that hits tell of, their neighbours too, by place."""
+    told: dict[tuple[str, str], set[str]] = {}
+    for hit in data:
+        beside = hit.get("context", {}).values()
+        keys = {hit["id"], *(each["record_id"] for each in beside)}
+        told.setdefault((hit["connection_id"], hit["stream"]), set()).update(keys)
+    return told
+
+
+def _logged(reply: Reply) -> dict[tuple[str, str], set[str]]:
+    given = [each for each in reply.disclosed if each.record_count]
+    assert all(each.record_count == len(set(each.keys)) for each in given)
+    return {each.source.order: set(each.keys) for each in given}
 
 
 def _same_window(expected: Json | None, found: Json | None) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 from tests.properties.meaning import Said, bm25, hits_in, moment, said, wanted_of
 from tests.properties.reference import (
     Error,
+    Json,
     Reader,
     Refused,
     Row,
@@ -88,6 +89,34 @@ def _ranked(reader: Reader, sources: list[Source], ask: Ask) -> list[Found]:
         for row, weighted, length, fields in matching
     ]
     return sorted(found, key=_hit_place)
+
+
+def expected_context(reader: Reader, row: Row) -> Json | None:
+    """11.4: the visible neighbours in the same conversation, and how they begin."""
+    source, cursor = row.source, row.source.raw.get("cursor_field")
+    shared = next(
+        (n for n, p in source.properties.items() if p.get("x_pdpp_role") == "conversation"), None
+    )
+    if shared not in source.fields or cursor not in source.fields or row.data.get(shared) is None:
+        return None
+    alike = [each for each in reader.visible(source) if each.data.get(shared) == row.data[shared]]
+    placed = sorted(
+        (at, each.key, each) for each in alike if (at := moment(each.data.get(cursor))) is not None
+    )
+    keys = [key for _, key, _ in placed]
+    if row.key not in keys:
+        return None
+    place = keys.index(row.key)
+    beside = {"before": placed[place - 1 : place] if place else [], "after": placed[place + 1 :]}
+    return {name: _beginning(found[0][2]) for name, found in beside.items() if found} or None
+
+
+def _beginning(row: Row) -> Json:
+    search = row.source.raw["query"]["search"]
+    named = search.get("semantic_fields", []) + search["lexical_fields"]
+    texts = [row.data[n] for n in named if n in row.source.fields and row.data.get(n) is not None]
+    said = next((text for text in texts if text.strip()), None)
+    return {"record_id": row.key} | ({} if said is None else {"text": said[:80]})
 
 
 def holds_all(row: Row, text: str) -> bool:

@@ -42,6 +42,7 @@ STREAM_NOTES: Json = {
                 "type": ["string", "null"],
                 "x_pdpp_label_field": "title",
                 "x_pdpp_mark_field": "mood",
+                "x_pdpp_role": "conversation",
             },
             "labels": {"type": "array"},
             "blob_ref": {"type": "object", "x_pdpp_type": "blob"},

@@ -195,9 +195,13 @@ class Stream:
 
     @cached_property
     def indexed(self) -> tuple[str, ...]:
-        """Fields that get an index: range-filter, sort, group and time fields, in schema order."""
+        """Fields that get an index, in schema order.
+
+        Range-filter, sort, group and time fields, and what tells conversations apart.
+        """
         grouped = {*self.aggregations.group_by, *self.aggregations.group_by_time}
         named = {*self.sortable, *grouped, *self.aggregations.count_distinct}
+        named.add(self.conversation_field or "")
         return tuple(name for name in self.properties if name in named)
 
     @cached_property
@@ -231,6 +235,11 @@ class Stream:
     def event_time_field(self) -> str | None:
         """The property with role `event-time`, else the consent-time field."""
         return self._with_role("event-time") or self.consent_time_field
+
+    @cached_property
+    def conversation_field(self) -> str | None:
+        """The property with role `conversation`: records that share a value of it are one."""
+        return self._with_role("conversation")
 
     @cached_property
     def blob_fields(self) -> tuple[str, ...]:

@@ -294,6 +294,7 @@ def _previewed(source: ReadableSource) -> tuple[str, ...]:
 
 
 TITLE_CHARS = 200
+NEIGHBOUR_CHARS = 80
 
 
 class ParentRecord(WireObject):
@@ -301,6 +302,20 @@ class ParentRecord(WireObject):
 
     stream: Word
     record_id: Word
+
+
+class NeighbourRecord(WireObject):
+    """A record beside a hit in its conversation, and how it begins."""
+
+    record_id: Word
+    text: Annotated[str, msgspec.Meta(min_length=1, max_length=NEIGHBOUR_CHARS)] | None = None
+
+
+class ConversationContext(WireObject):
+    """What stands right before and right after a hit in its conversation."""
+
+    before: NeighbourRecord | None = None
+    after: NeighbourRecord | None = None
 
 
 class SearchResult(WireObject, kw_only=True, tag_field="object", tag="search_result"):
@@ -324,6 +339,7 @@ class SearchResult(WireObject, kw_only=True, tag_field="object", tag="search_res
     title: Annotated[str, msgspec.Meta(max_length=TITLE_CHARS)] | None = None
     authored_at: str | None = None
     parent: ParentRecord | None = None
+    context: ConversationContext | None = None
     retrieval_sources: Sequence[str] | None = None
 
 
@@ -375,6 +391,30 @@ def _parent(
             if isinstance(key, str) and key:
                 return ParentRecord(relation.stream, key)
     return None
+
+
+def disclose_context(
+    source: ReadableSource, before: StoredRecord | None, after: StoredRecord | None
+) -> ConversationContext | None:
+    """What a hit says of its neighbours, `None` without any."""
+    if before is None and after is None:
+        return None
+    return ConversationContext(
+        before=None if before is None else _neighbour(source, before),
+        after=None if after is None else _neighbour(source, after),
+    )
+
+
+def _neighbour(source: ReadableSource, row: StoredRecord) -> NeighbourRecord:
+    texts = (row.data.get(name) for name in spoken_fields(source))
+    said = next((text for text in texts if isinstance(text, str) and text.strip()), None)
+    return NeighbourRecord(record_id=row.key, text=None if said is None else said[:NEIGHBOUR_CHARS])
+
+
+def spoken_fields(source: ReadableSource) -> tuple[str, ...]:
+    """The granted fields that hold what a record says, what reads best by meaning first."""
+    declared = (*source.declared.semantic_fields, *source.declared.lexical_fields)
+    return tuple(name for name in dict.fromkeys(declared) if name in source.fields)
 
 
 def text_chars(source: ReadableSource, row: StoredRecord) -> int:

@@ -7,7 +7,7 @@ plan is already *comparable* (`domain.values.comparable`), so no store parses an
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
 from personal_server.domain.authority import ReadableSource, ReadAuthority, TimeConstraint
@@ -16,12 +16,14 @@ from personal_server.domain.criteria import (
     Grouping,
     GroupOrder,
     Metric,
+    Operator,
     Order,
     WordQuery,
 )
 from personal_server.domain.declaration import Stream
 from personal_server.domain.envelope import Warning
-from personal_server.domain.values import ValueKind
+from personal_server.domain.record import StoredRecord
+from personal_server.domain.values import ValueKind, comparable
 from personal_server.enforcement.expansion import AllowedExpansion
 from personal_server.enforcement.queries import DEFAULT_LIMIT
 from personal_server.enforcement.rows import Position
@@ -306,3 +308,30 @@ def values_plan(
 def hit_plan(source: ReadableSource, key: str) -> RecordPlan:
     """The record behind a search hit, through its own source."""
     return RecordPlan((scope_of(source),), key)
+
+
+def neighbour_plans(
+    source: ReadableSource, row: StoredRecord
+) -> tuple[RecordsPlan, RecordsPlan] | None:
+    """The record right before a row in its conversation, and the one right after it.
+
+    `None` where what tells conversations apart, or what orders them, is not granted or has no value
+    here.  Nothing but the row's own source is read.
+    """
+    name, cursor = source.declared.conversation_field, source.cursor_field
+    if name is None or name not in source.fields or cursor is None:
+        return None
+    shared, ordered = source.declared.properties[name].kind, source.declared.properties[cursor].kind
+    if shared is None or ordered is None:
+        return None
+    value, at = comparable(row.data.get(name), shared), comparable(row.data.get(cursor), ordered)
+    if value is None or at is None:
+        return None
+    forth = RecordsPlan(
+        (scope_of(source),),
+        Order(cursor, ordered, descending=False),
+        limit=1,
+        conditions=(Condition(name, shared, Operator.EQ, value),),
+        after=Position(at, row.key, row.connection_id, row.stream),
+    )
+    return replace(forth, order=replace(forth.order, descending=True)), forth

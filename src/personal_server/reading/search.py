@@ -28,16 +28,22 @@ from personal_server.domain.disclosure import Disclosed
 from personal_server.domain.envelope import Counted, ReadResult, Warning
 from personal_server.domain.record import StoredRecord
 from personal_server.enforcement.authorize import authorize_search
-from personal_server.enforcement.disclose import disclose_hit, text_chars
+from personal_server.enforcement.disclose import (
+    disclose_context,
+    disclose_hit,
+    spoken_fields,
+    text_chars,
+)
 from personal_server.enforcement.page_sizes import PageFill
 from personal_server.enforcement.plans import (
     CANDIDATE_WINDOW,
     AuthorizedRead,
     SearchPlan,
     hit_plan,
+    neighbour_plans,
 )
 from personal_server.enforcement.queries import PageSize, SearchQuery
-from personal_server.enforcement.rows import Candidate
+from personal_server.enforcement.rows import Candidate, PlacedRow
 from personal_server.enforcement.search import Ranked, first_page_first, rank, searchable_fields
 from personal_server.errors import CursorExpired, QueryTimeout
 from personal_server.reading.empty_answers import Emptiness, explain_empty
@@ -169,11 +175,13 @@ class _Turn:
 class _ShownHits:
     """The hits of a page, each already JSON, where they are, and how far the ranking was read.
 
-    Shapes: `places` holds the source and the key of each hit.
+    Shapes: `places` holds the source and the key of each hit, `beside` those of neighbours in its
+        conversation that hits tell of.
     """
 
     hits: list[msgspec.Raw]
     places: list[tuple[ReadableSource, str]]
+    beside: list[tuple[ReadableSource, str]]
     end: int
 
     @property
@@ -214,7 +222,8 @@ def search(
         count=turn.findings.count(),
         warnings=(*read.warnings, *turn.findings.warnings()),
         meta=meta | unavailable_meta(authority, query.selectors) | emptiness.meta,
-        disclosed=_disclosed(shown.places) or [*_found_nothing(read.sources), *emptiness.disclosed],
+        disclosed=_disclosed([*shown.places, *shown.beside])
+        or [*_found_nothing(read.sources), *emptiness.disclosed],
     )
 
 
@@ -320,6 +329,7 @@ def _show(
     """Hits from where the page begins; records no longer visible or matching are passed over."""
     sources = {source.order: source for source in read.sources}
     fill, shown = PageFill(size), list[tuple[ReadableSource, str]]()
+    beside: list[tuple[ReadableSource, str]] = []
     at, looked_at = turn.begin, 0
     while at < len(turn.hits) and len(shown) < limit and looked_at < PAGE_TEXT_CHARS:
         kept = turn.hits[at]
@@ -331,12 +341,30 @@ def _show(
         if source is not None and row is not None:
             looked_at += text_chars(source, row)
             hit = disclose_hit(read.authority, source, row, read.plan.words)
-        if source is not None and hit is not None:
+        if source is not None and row is not None and hit is not None:
+            before, after = _neighbours(snapshot, source, row)
+            hit.context = disclose_context(source, before, after)
             if not fill.takes(hit):
                 break
             shown.append((source, kept.key))
+            beside += [(source, each.key) for each in (before, after) if each is not None]
         at += 1
-    return _ShownHits(fill.items, shown, at)
+    return _ShownHits(fill.items, shown, beside, at)
+
+
+def _neighbours(
+    snapshot: ReadSnapshot, source: ReadableSource, row: StoredRecord
+) -> tuple[StoredRecord | None, StoredRecord | None]:
+    """The visible records before and after one in its conversation, of those that have a time."""
+    plans = neighbour_plans(source, row)
+    if plans is None:
+        return None, None
+    before, after = (snapshot.page(plan).rows for plan in plans)
+    return _timed(before), _timed(after)
+
+
+def _timed(rows: Sequence[PlacedRow]) -> StoredRecord | None:
+    return next((each.row for each in rows if each.position.value is not None), None)
 
 
 def _matching(
@@ -374,7 +402,7 @@ def _disclosed(shown: Sequence[tuple[ReadableSource, str]]) -> list[Disclosed]:
         keys.setdefault(source.order, []).append(key)
     return [
         Disclosed(sources[order], _hit_fields(sources[order]), len(found), tuple(found))
-        for order, found in sorted(keys.items())
+        for order, found in ((order, dict.fromkeys(each)) for order, each in sorted(keys.items()))
     ]
 
 
@@ -388,4 +416,6 @@ def _hit_fields(source: ReadableSource) -> tuple[str, ...]:
     """The fields that a hit may show."""
     declared = source.declared
     named = {*searchable_fields(source), declared.title_field, declared.event_time_field}
+    if declared.conversation_field is not None:
+        named |= {declared.conversation_field, *spoken_fields(source)}
     return tuple(name for name in source.fields if name in named)

@@ -29,6 +29,7 @@ from personal_server.sources.common.declaration import (
     StreamForm,
     author_kind,
     caseless,
+    conversation,
     declaration,
     flag,
     key,
@@ -108,7 +109,7 @@ MESSAGES = StreamForm(
     "Text, author and time of every message, also what others wrote to you in confidence.",
     [
         key(),
-        labelled(reference("chat_id", "The conversation"), "chat_name"),
+        labelled(conversation(reference("chat_id", "The conversation")), "chat_name"),
         caseless(word("chat_name", "Name of the conversation")),
         moment("sent_at", "When it was sent, in UTC", event=True),
         person(

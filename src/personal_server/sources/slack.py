@@ -16,6 +16,7 @@ from personal_server.sources.common.declaration import (
     StreamForm,
     author_kind,
     caseless,
+    conversation,
     declaration,
     flag,
     integer,
@@ -106,7 +107,9 @@ MESSAGES = StreamForm(
     "Text, author, time and thread of every message.",
     [
         key(),
-        labelled(reference("channel_id", "The channel", required=True), "channel_name"),
+        labelled(
+            conversation(reference("channel_id", "The channel", required=True)), "channel_name"
+        ),
         caseless(word("channel_name", "Name of the channel")),
         moment("sent_at", "When it was sent", event=True),
         person(

@@ -21,6 +21,7 @@ from personal_server.sources.common.declaration import (
     StreamForm,
     author_kind,
     caseless,
+    conversation,
     declaration,
     flag,
     integer,
@@ -89,7 +90,7 @@ MESSAGES = StreamForm(
     "Text, author and time of every message.",
     [
         key(),
-        labelled(reference("chat_id", "The chat", required=True), "chat_name"),
+        labelled(conversation(reference("chat_id", "The chat", required=True)), "chat_name"),
         caseless(word("chat_name", "Name of the chat")),
         moment("sent_at", "When it was sent, in UTC", event=True),
         marked(caseless(word("author", "Who wrote it or did it", searched=True))),

@@ -24,6 +24,7 @@ from personal_server.sources.common.declaration import (
     StreamForm,
     author_kind,
     caseless,
+    conversation,
     declaration,
     integer,
     key,
@@ -155,7 +156,7 @@ MESSAGES = StreamForm(
     "Text, author and time of every message.",
     [
         key(),
-        labelled(reference("chat_id", "The chat", required=True), "chat_name"),
+        labelled(conversation(reference("chat_id", "The chat", required=True)), "chat_name"),
         caseless(word("chat_name", "Name of the chat")),
         moment(
             "sent_at", "When it was sent by the phone's clock; the export names no zone", event=True

@@ -57,7 +57,9 @@ opening, closing = "<mark>", "</mark>"
 TAG = re.compile(r"</?mark>")
 EXCERPT_MEMBERS = ("evidence_excerpts", "match_windows", "field_windows", "matches")
 """Where servers put the passages that matched, ours first."""
-TEXT_MEMBERS = ("title", "snippet", *EXCERPT_MEMBERS)
+TEXT_MEMBERS = ("title", "snippet", "context", *EXCERPT_MEMBERS)
+BESIDE = ("before", "after")
+"""Which neighbours of a hit its context tells of."""
 NAMED_MEMBERS = (IDENTITY_MEMBERS - {"expanded"}) | {
     *TEXT_MEMBERS,
     "data",
@@ -146,7 +148,7 @@ class HitItem:
         ladder = ladder[: contract.LADDER_PER_HIT]
         limit = min(contract.EXCERPT, measure.preview)
         matches = [_match_line(self.excerpt, limit)] if self.excerpt else []
-        lines = (*self._head, *matches, *map(ladder_line, ladder))
+        lines = (*self._head, *matches, *self._context, *map(ladder_line, ladder))
         result = {name: v for name, v in self._result.items() if name in RESULT_MEMBERS}
         if ladder:
             result["content_ladder"] = [_without_twins(entry) for entry in ladder]
@@ -159,6 +161,13 @@ class HitItem:
     def _read_on(self) -> list[Json]:
         cut = self.excerpt.as_cut() if self.excerpt else None
         return [] if cut is None else [ladder_entry(self.call, self.holder, cut)]
+
+    @cached_property
+    def _context(self) -> tuple[str, ...]:
+        """How the messages before and after a hit in its conversation begin."""
+        context = as_object(self.hit.get("context"))
+        told = ((name, as_text(as_object(context.get(name)).get("text"))) for name in BESIDE)
+        return tuple(f"{name}: {one_line(repaired(text))}" for name, text in told if text)
 
     @cached_property
     def _result(self) -> Json:

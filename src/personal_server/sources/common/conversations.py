@@ -9,6 +9,7 @@ from personal_server.sources.common import json_values
 from personal_server.sources.common.declaration import (
     StreamForm,
     blob,
+    conversation,
     file_text,
     flag,
     integer,
@@ -52,7 +53,8 @@ MESSAGES = StreamForm(
     [
         key(),
         labelled(
-            reference("conversation_id", "The conversation", required=True), "conversation_title"
+            conversation(reference("conversation_id", "The conversation", required=True)),
+            "conversation_title",
         ),
         reference("parent_id", "The message before it"),
         moment("created_at", "When it was written", event=True),

@@ -143,6 +143,11 @@ def caseless(shown: Field) -> Field:
     return replace(shown, schema=shown.schema | {"x_pdpp_caseless": True})
 
 
+def conversation(shown: Field) -> Field:
+    """An id that all messages of one conversation share, in the order of the stream's time."""
+    return replace(shown, schema=shown.schema | {"x_pdpp_role": "conversation"})
+
+
 def labelled(shown: Field, by: str) -> Field:
     """An id, and the field of the same record that says how people see it."""
     return replace(shown, schema=shown.schema | {"x_pdpp_label_field": by})

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from personal_server.domain.criteria import Term
+from personal_server.domain.criteria import Term, WordQuery
 from personal_server.domain.record import StoredRecord
 from personal_server.domain.search_words import tokens
 from personal_server.domain.values import event_instant_ns
@@ -29,13 +29,14 @@ def search(plan: SearchPlan, visible: Mapping[int, Sequence[StoredRecord]]) -> M
     frequencies = [0] * len(plan.words.terms)
     for scope in plan.scopes:
         texts = [(row, _words(row, scope)) for row in visible[id(scope)]]
-        for place, term in enumerate(plan.words.terms):
+        asked = plan.words_in(scope)
+        for place, term in enumerate(asked.terms):
             frequencies[place] += sum(_total(term, words) > 0 for _, words in texts)
         matching = [
             (row, words)
             for row, words in texts
-            if plan.words.is_met(_held(plan, words))
-            and not any(_total(term, words) for term in plan.words.excluded)
+            if asked.is_met(_held(asked, words))
+            and not any(_total(term, words) for term in asked.excluded)
             and all(holds(condition, row.data) for condition in plan.conditions_on(scope))
         ]
         matching.sort(key=lambda each: recency(each[0], scope), reverse=True)
@@ -46,8 +47,8 @@ def search(plan: SearchPlan, visible: Mapping[int, Sequence[StoredRecord]]) -> M
     return Matches(tuple(found), tuple(min(n, limit) for n in frequencies), frozenset(truncated))
 
 
-def _held(plan: SearchPlan, words: Words) -> set[int]:
-    return {n for n, term in enumerate(plan.words.terms) if _total(term, words)}
+def _held(asked: WordQuery, words: Words) -> set[int]:
+    return {n for n, term in enumerate(asked.terms) if _total(term, words)}
 
 
 def count_terms(plan: SearchPlan, visible: Mapping[int, Sequence[StoredRecord]]) -> tuple[int, ...]:
@@ -89,10 +90,13 @@ def said(text: str) -> Said:
     return Said(words, stems(words, language_of(text)))
 
 
-def occurrences(term: Term, text: Said) -> int:
+def occurrences(term: Term, text: Said, field: str) -> int:
     """At how many places of a text a term stands; an inflected word and its stem each count."""
     if term.others:
-        return sum(occurrences(replace(each, others=()), text) for each in term.alternatives)
+        each_one = [replace(each, others=()) for each in term.alternatives]
+        return sum(occurrences(each, text, field) for each in each_one)
+    if not term.tokens or (term.fields and field not in term.fields):
+        return 0
     if term.inflected:
         sought = forms(term.tokens[0])
         return sum(each in sought for each in (*text.words, *text.stems))
@@ -113,18 +117,18 @@ def _words(row: StoredRecord, scope: Scope) -> Words:
 
 
 def _total(term: Term, words: Words) -> int:
-    return sum(occurrences(term, each) for each in words.values())
+    return sum(occurrences(term, each, field) for field, each in words.items())
 
 
 def _candidate(row: StoredRecord, words: Words, scope: Scope, plan: SearchPlan) -> Candidate:
-    title = words.get(scope.stream.title_field or "", Said())
-    if plan.words.least is None:
-        counts = [_total(term, words) + occurrences(term, title) for term in plan.words.terms]
+    asked = plan.words_in(scope)
+    weighty = {name: each for name, each in words.items() if name in scope.stream.weighty_fields}
+    if asked.least is None:
+        counts = [_total(term, words) + _total(term, weighty) for term in asked.terms]
     else:
-        others = {name: text for name, text in words.items() if name != scope.stream.title_field}
+        others = {name: text for name, text in words.items() if name not in weighty}
         counts = [
-            (_total(term, others) > 0) + 2 * (occurrences(term, title) > 0)
-            for term in plan.words.terms
+            (_total(term, others) > 0) + 2 * (_total(term, weighty) > 0) for term in asked.terms
         ]
     own = _own_event_time(row, scope)
     changed = latest_change(row.created, row.field_changes, scope.fields)

@@ -293,6 +293,8 @@ class Session:
         first = hits.first_page(expected, limit)
         rest = [hit for hit in expected if not any(hit is each for each in first)]
         assert reply.body["meta"]["count"] == {"kind": "exact", "value": len(expected)}
+        ignored = wanted_of(ask.scalars["q"]).ignored
+        assert reply.body["meta"].get("ignored_words", []) == ignored
         remaining = first + rest
         while True:
             kept = len(reply.data)
@@ -314,9 +316,13 @@ class Session:
         assert set(hit["matched_fields"]) == found.matched
         title = row.data.get(TITLES.get(row.source.stream, ""))
         assert hit.get("title") == (title[:200] if title else title)
+        authors = [row.data.get(name) for name in hits.authors(row.source)]
+        author = next((text for text in authors if isinstance(text, str) and text.strip()), None)
+        assert hit.get("author") == (author[:200] if author else author)
         assert hit.get("authored_at") == row.data.get(DATED.get(row.source.stream, ""))
         assert hit.get("context") == hits.expected_context(self.reader, row)
-        terms = wanted_of(ask.scalars["q"]).alternatives
+        wanted, _ = hits.read_in(row.source, wanted_of(ask.scalars["q"]))
+        terms = wanted.alternatives
         (excerpt,) = hit["evidence_excerpts"]
         _verbatim(excerpt, row.data[excerpt["field_path"]], terms)
         is_told = excerpt["field_path"] == TITLES.get(row.source.stream) and len(title or "") <= 200

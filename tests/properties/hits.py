@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from tests.properties.meaning import Said, bm25, hits_in, moment, said, wanted_of
+from tests.properties.meaning import (
+    Said,
+    Term,
+    Wanted,
+    bm25,
+    hits_in,
+    moment,
+    said,
+    value_of,
+    wanted_of,
+)
 from tests.properties.reference import (
     Error,
     Json,
@@ -13,8 +23,11 @@ from tests.properties.reference import (
     Refused,
     Row,
     Source,
+    caseless_test,
     filter_errors,
+    filter_test,
     filtered,
+    part_test,
 )
 from tests.properties.requests import Ask
 from tests.properties.timeline import bounds, is_within, named_sources, time_of
@@ -58,31 +71,29 @@ def searchable(source: Source) -> list[str]:
 
 def _ranked(reader: Reader, sources: list[Source], ask: Ask) -> list[Found]:
     is_ranged = not ask.scalars.keys().isdisjoint({"since", "until"})
-    wanted = wanted_of(ask.scalars["q"])
-    terms = wanted.terms
-    frequencies = [0] * len(terms)
+    asked = wanted_of(ask.scalars["q"])
+    frequencies = [0] * len(asked.terms)
     matching: list[tuple[Row, list[int], int, set[str]]] = []
     for source in sources:
-        title = next(
-            (n for n, p in source.properties.items() if p.get("x_pdpp_role") == "primary-title"),
-            None,
-        )
+        wanted, tests = read_in(source, asked)
+        heavy = _weighty(source)
         kept = {row.key for row in filtered(reader, [source], ask.filters)}
         for row in reader.visible(source):
-            words = {
-                n: said(row.data[n]) for n in searchable(source) if row.data.get(n) is not None
-            }
-            counts = [sum(hits_in(w, term) for w in words.values()) for term in terms]
+            words = _words(row)
+            counts = [_hits(words, term) for term in wanted.terms]
             for i, count in enumerate(counts):
                 frequencies[i] += count > 0
-            left_out = any(hits_in(w, t) for t in wanted.excluded for w in words.values())
-            if not all(counts) or left_out or row.key not in kept:
+            if not holds_wanted(row, wanted, tests) or row.key not in kept:
                 continue
             if is_ranged and not is_within(row, ask):
                 continue
-            doubled = words.get(title or "", Said([], []))
-            weighted = [c + hits_in(doubled, t) for c, t in zip(counts, terms, strict=True)]
-            fields = {n for n, w in words.items() if any(hits_in(w, t) for t in terms)}
+            doubled = {name: each for name, each in words.items() if name in heavy}
+            weighted = [c + _hits(doubled, t) for c, t in zip(counts, wanted.terms, strict=True)]
+            fields = {
+                n
+                for n, w in words.items()
+                if any(hits_in(w, t, n) for t in wanted.terms if t.words)
+            }
             matching.append((row, weighted, sum(len(w.words) for w in words.values()), fields))
     found = [
         Found(row, bm25(weighted, length, frequencies), fields)
@@ -119,12 +130,86 @@ def _beginning(row: Row) -> Json:
     return {"record_id": row.key} | ({} if said is None else {"text": said[:80]})
 
 
+NOTHING = Term(())
+Tests = list[tuple[str, Any]]
+
+
+def read_in(source: Source, asked: Wanted) -> tuple[Wanted, Tests]:
+    """What a query means in a source: terms in their places, and what fields have to be."""
+    values = [_value_test(source, term) for term in asked.terms]
+    if None not in values:
+        values = [None for _ in values]
+    terms = [
+        _in_fields(source, term) if value is None else NOTHING
+        for term, value in zip(asked.terms, values, strict=True)
+    ]
+    excluded = [_in_fields(source, term) for term in asked.excluded]
+    return Wanted(terms, excluded), [value for value in values if value is not None]
+
+
+def _meant(source: Source, name: str) -> list[str]:
+    role = {"from": "author", "to": "recipient"}.get(name.lower())
+    of_role = [n for n, p in source.properties.items() if role and p.get("x_pdpp_role") == role]
+    return [n for n in of_role if n in source.fields] or [n for n in source.fields if n == name]
+
+
+def _value_test(source: Source, term: Term) -> tuple[str, Any] | None:
+    if term.named is None or term.others:
+        return None
+    names, value = _meant(source, term.named[0]), term.named[1]
+    named = source.raw["query"].get("search", {}).get("lexical_fields", [])
+    if not names or set(names) & set(named) or source.kind(names[0]) is None:
+        return None
+    name = names[0]
+    if source.kind(name) == "string":
+        test = part_test("starts_with", value[:-1]) if term.prefix else caseless_test(value)
+    else:
+        test = filter_test(source, name, None, value)
+    return None if test is None else (name, test)
+
+
+def _in_fields(source: Source, term: Term) -> Term:
+    others = tuple(_in_fields(source, each) for each in term.others)
+    if term.named is not None:
+        fields = [n for n in _meant(source, term.named[0]) if n in searchable(source)]
+        if fields:
+            return replace(value_of(term), fields=tuple(fields), others=others)
+    words = Term(term.words, term.prefix, term.quoted)
+    return replace(words, others=others)
+
+
+def _weighty(source: Source) -> set[str]:
+    heavy = ("primary-title", "author")
+    return {n for n, p in source.properties.items() if p.get("x_pdpp_role") in heavy}
+
+
+def authors(source: Source) -> list[str]:
+    """The granted fields that say who wrote a record."""
+    named = [n for n, p in source.properties.items() if p.get("x_pdpp_role") == "author"]
+    return [name for name in named if name in source.fields]
+
+
+def _words(row: Row) -> dict[str, Said]:
+    names = [n for n in searchable(row.source) if row.data.get(n) is not None]
+    return {name: said(row.data[name]) for name in names}
+
+
+def _hits(words: dict[str, Said], term: Term) -> int:
+    return sum(hits_in(each, term, name) for name, each in words.items()) if term.words else 0
+
+
+def holds_wanted(row: Row, wanted: Wanted, tests: Tests) -> bool:
+    words = _words(row)
+    return (
+        all(_hits(words, term) for term in wanted.terms if term.words)
+        and not any(_hits(words, term) for term in wanted.excluded)
+        and all(test(row.data.get(name)) for name, test in tests)
+    )
+
+
 def holds_all(row: Row, text: str) -> bool:
     """Whether every term stands in a granted searchable field."""
-    texts = [said(row.data[n]) for n in searchable(row.source) if row.data.get(n) is not None]
-    wanted = wanted_of(text)
-    left_out = any(hits_in(words, term) for words in texts for term in wanted.excluded)
-    return not left_out and all(any(hits_in(w, term) for w in texts) for term in wanted.terms)
+    return holds_wanted(row, *read_in(row.source, wanted_of(text)))
 
 
 def _hit_place(hit: Found) -> tuple[Any, ...]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
+
+from whoosh.lang.stopwords import stoplists
 
 from personal_server.domain.word_forms import forms, language_of, stems
 from tests.properties.worlds import Json
@@ -91,6 +93,9 @@ class Term:
     prefix: bool = False
     quoted: bool = False
     others: tuple[Term, ...] = ()
+    # what stands before and behind a colon, and the fields that it turned out to mean
+    named: tuple[str, str] | None = None
+    fields: tuple[str, ...] = ()
 
     @property
     def forms(self) -> frozenset[str]:
@@ -114,6 +119,7 @@ def said(text: str) -> Said:
 class Wanted:
     terms: list[Term]
     excluded: list[Term]
+    ignored: list[str] = field(default_factory=list[str])
 
     @property
     def alternatives(self) -> list[Term]:
@@ -126,19 +132,43 @@ def wanted_of(text: str) -> Wanted:
     if " OR " in text:
         first, other = (_term_of(piece) for piece in text.split(" OR "))
         others = () if other == first else (other,)
-        return Wanted([Term(first.words, first.prefix, others=others)], [])
-    pieces = text.split()
+        return Wanted([replace(first, others=others)], [])
+    pieces = re.findall(r'[^\s"]*"[^"]*"|\S+', text)
     found = [_term_of(piece) for piece in pieces if piece[0] != "-"]
-    excluded = [_term_of(piece) for piece in pieces if piece[0] == "-"]
-    return Wanted(list(dict.fromkeys(term for term in found if term.words)), excluded)
+    excluded = [_term_of(piece[1:]) for piece in pieces if piece[0] == "-"]
+    terms = list(dict.fromkeys(term for term in found if term.words))
+    said = [term for term in terms if not _says_nothing(term, text)]
+    if not said:
+        return Wanted(terms, excluded)
+    return Wanted(said, excluded, [" ".join(t.words) for t in terms if t not in said])
+
+
+def _says_nothing(term: Term, text: str) -> bool:
+    code = {"german": "de", "english": "en", "spanish": "es", "french": "fr", "dutch": "nl"}.get(
+        language_of(text) or ""
+    )
+    common = {each for word in stoplists.get(code or "", ()) for each in letters(word)}
+    return not (term.prefix or term.quoted or term.named) and set(term.words) <= common
 
 
 def _term_of(piece: str) -> Term:
-    return Term(tuple(letters(piece)), piece.endswith("*") and len(piece) > 2)
+    quoted = piece.endswith('"')
+    name, colon, value = piece.partition(":")
+    named = (name, value.strip('"')) if colon and letters(value) else None
+    return Term(tuple(letters(piece)), piece.endswith("*") and len(piece) > 2, quoted, (), named)
 
 
-def hits_in(text: Said, term: Term) -> int:
-    return sum(_hits_of_one(text, each) for each in (term, *term.others))
+def value_of(term: Term) -> Term:
+    """What a named piece looks for in the fields it names."""
+    assert term.named is not None
+    value = term.named[1]
+    is_prefix = value.endswith("*") and len(value) > 2 and not term.quoted
+    return Term(tuple(letters(value)), is_prefix, term.quoted)
+
+
+def hits_in(text: Said, term: Term, name: str) -> int:
+    each_one = [each for each in (term, *term.others) if not each.fields or name in each.fields]
+    return sum(_hits_of_one(text, each) for each in each_one)
 
 
 def _hits_of_one(text: Said, term: Term) -> int:

@@ -328,6 +328,10 @@ class Asker:
             text = f"{words[0][:3]}*"
         elif choice < 0.5:
             text = f"{words[0]}{rng.choice((' OR ', ' -'))}{rng.choice(WORDS)}"
+        elif choice < 0.75:
+            text = self._named_pieces(words)
+        elif choice < 0.85:
+            text = f"the {text} and"
         scalars["q"] = text
         if rng.random() < 0.5:
             scalars["limit"] = str(rng.choice((1, 2, 3, 100)))
@@ -342,6 +346,20 @@ class Asker:
         if rng.random() < 0.25:
             streams, filters = ("notes",), self._filters()
         return Ask("search", "notes", None, scalars, filters, streams=streams)
+
+    def _named_pieces(self, words: list[str]) -> str:
+        """Pieces with names before them: of searched fields, of others, of roles, of nothing."""
+        rng = self.rng
+        pieces: list[str] = []
+        for word in words:
+            name = rng.choice(("title", "body", "mood", "pinned", "words", "at", "name", "nowhere"))
+            name = rng.choice(("from", "to", name, name))
+            value = {"mood": "Calm", "pinned": "true", "words": "3"}.get(name, word)
+            value = rng.choice(("calm", "WI*", value) if name == "from" else (value,))
+            pieces.append(rng.choice((word, f"{name}:{value}", f'{name}:"{value}"')))
+        if len(pieces) > 1:
+            return f"{pieces[0]}{rng.choice((' ', ' ', ' OR ', ' -'))}{pieces[1]}"
+        return pieces[0] if pieces[0][0] != '"' else words[0]
 
     def _timeline(self, scalars: dict[str, str]) -> Ask:
         rng = self.rng

@@ -28,9 +28,10 @@ STREAM_NOTES: Json = {
             "at": {"type": "string", "format": "date-time", "x_pdpp_role": "event-time"},
             "day": {"type": ["string", "null"], "format": "date"},
             "title": {"type": ["string", "null"], "x_pdpp_role": "primary-title"},
-            "body": {"type": ["string", "null"]},
+            "body": {"type": ["string", "null"], "x_pdpp_role": "recipient"},
             "mood": {
                 "type": ["string", "null"],
+                "x_pdpp_role": "author",
                 "x_pdpp_caseless": True,
                 "x_pdpp_mark_field": "mood",
             },
@@ -124,7 +125,7 @@ STREAM_BOOKS: Json = {
         "type": "object",
         "properties": {
             "id": {"type": "string"},
-            "name": {"type": ["string", "null"]},
+            "name": {"type": ["string", "null"], "x_pdpp_role": "author"},
             "price": {"type": ["number", "null"], "x_pdpp_groupable": False},
         },
         "required": ["id"],

@@ -168,7 +168,7 @@ def check_lines(tool: str, structured: Json, face: Text) -> None:
 
 
 LIKE_OURS = re.compile(
-    r"(BEGIN|END|next|previous|use|cut|binary|warning|unavailable|recall|fresh|source_mix|error)\b"
+    r"(BEGIN|END|next|previous|use|cut|binary|warning|unavailable|ignored|recall|fresh|source_mix|error)\b"
     r"|\[\d|\{"
 )
 

@@ -10,6 +10,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
+from typing import NamedTuple
 
 from personal_server.domain.values import Comparable, ValueKind
 
@@ -157,26 +158,38 @@ class GroupOrder(StrEnum):
         return self.value.startswith("-")
 
 
+class NamedPiece(NamedTuple):
+    """`name:value` as typed, until a source says whether the name means fields of its own."""
+
+    name: str
+    value: str
+    quoted: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Term:
     """One search term: adjacent tokens (a phrase if several); `prefix`: the last token begins so.
 
     Tokens are normalized (`domain.search_words`).  `inflected`, of a single token only: its other
-    forms match as well (`domain.word_forms`).  `others` match in its place.  `said` is how it
-    was written, `quoted` whether in quotation marks: neither makes it another term.
+    forms match as well (`domain.word_forms`).  `others` match in its place.  It stands in one of
+    `fields`, or without any in whichever is searched.  `named`: what it may mean in a source
+    instead of its words.  One without tokens asks for no word.  `said` is how it was written,
+    `quoted` whether in quotation marks: neither makes it another term.
     """
 
     tokens: tuple[str, ...]
     prefix: bool = False
     inflected: bool = False
     others: tuple[Term, ...] = ()
+    fields: tuple[str, ...] = ()
+    named: NamedPiece | None = None
     said: str = field(default="", compare=False)
     quoted: bool = field(default=False, compare=False)
 
     @property
     def is_plain(self) -> bool:
         """Whether it means one word, as it is written."""
-        literal = not (self.prefix or self.inflected or self.others)
+        literal = not (self.prefix or self.inflected or self.others or self.fields or self.named)
         return literal and len(self.tokens) == 1
 
     @property
@@ -184,25 +197,41 @@ class Term:
         """Itself and the others."""
         return (self, *self.others)
 
+    def alternatives_in(self, field: str) -> tuple[Term, ...]:
+        """Those that may stand in a field."""
+        return tuple(each for each in self.alternatives if not each.fields or field in each.fields)
+
 
 @dataclass(frozen=True, slots=True)
 class WordQuery:
     """What a text has to hold: every one of the terms, and none that is excluded.
 
-    `least`: so many of the terms are enough, with those in quotation marks among them.
+    `least`: so many of the terms are enough, with those in quotation marks among them.  `ignored`
+    are words that every text of the query's language holds: not looked for.
     """
 
     terms: tuple[Term, ...]
     excluded: tuple[Term, ...] = ()
     least: int | None = None
+    ignored: tuple[str, ...] = ()
 
     def is_met(self, held: AbstractSet[int]) -> bool:
         """Whether these of the terms, by their places, are enough."""
         if self.least is None:
-            return len(held) == len(self.terms)
-        return len(held) >= self.least and self.quoted <= held
+            return len(held) == len(self.asked)
+        return len(held) >= self.needed and self.quoted <= held
+
+    @property
+    def asked(self) -> tuple[Term, ...]:
+        """The terms that ask for words."""
+        return tuple(term for term in self.terms if term.tokens)
+
+    @property
+    def needed(self) -> int:
+        """How many of these are enough where not all are needed."""
+        return (self.least or 0) - len(self.terms) + len(self.asked)
 
     @property
     def quoted(self) -> AbstractSet[int]:
         """The places of the terms in quotation marks."""
-        return {place for place, term in enumerate(self.terms) if term.quoted}
+        return {place for place, term in enumerate(self.terms) if term.quoted and term.tokens}

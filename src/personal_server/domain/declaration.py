@@ -242,6 +242,11 @@ class Stream:
         return self._with_role("conversation")
 
     @cached_property
+    def weighty_fields(self) -> frozenset[str]:
+        """Where a word counts double in a search: the title, and who wrote it."""
+        return frozenset({self.title_field or "", *self.fields_with_role("author")} - {""})
+
+    @cached_property
     def blob_fields(self) -> tuple[str, ...]:
         """Properties that hold blob references."""
         return tuple(p.name for p in self.properties.values() if p.is_blob)
@@ -260,8 +265,12 @@ class Stream:
         """The declared view of that id."""
         return next((v for v in self.views if v.id == view_id), None)
 
+    def fields_with_role(self, role: str) -> tuple[str, ...]:
+        """The properties of a role, in schema order."""
+        return tuple(p.name for p in self.properties.values() if p.role == role)
+
     def _with_role(self, role: str) -> str | None:
-        return next((p.name for p in self.properties.values() if p.role == role), None)
+        return next(iter(self.fields_with_role(role)), None)
 
 
 @dataclass(frozen=True, slots=True)

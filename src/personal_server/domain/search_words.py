@@ -13,10 +13,12 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 
-from personal_server.domain.criteria import Term, WordQuery
-from personal_server.domain.word_forms import forms, language_of, stems
+from whoosh.lang.stopwords import stoplists
+
+from personal_server.domain.criteria import NamedPiece, Term, WordQuery
+from personal_server.domain.word_forms import LANGUAGE_CODES, forms, language_of, stems
 
 MIN_PREFIX_CHARS = 2
 # Prefixes of Unicode character names: Han, Hiragana, Katakana, Thai, Lao, Khmer, Myanmar.
@@ -31,8 +33,11 @@ _UNSPACED_SCRIPTS = (
     "KHMER",
     "MYANMAR",
 )
-# A quoted stretch (the last one may end with the text), or a run without blanks and quotes.
-_PIECE = re.compile(r'"([^"]*)(?:"|\Z)|([^\s"]+)')
+_NAME = r"[A-Za-z_][A-Za-z0-9_-]{0,127}"
+# A quoted stretch (the last one may end with the text), which a name may stand before, or a run
+# without blanks and quotes.
+_PIECE = re.compile(rf'(-?{_NAME}:)?"([^"]*)(?:"|\Z)|([^\s"]+)')
+_NAMED = re.compile(rf"({_NAME}):(.+)", re.DOTALL)
 _WORD = re.compile(r"\S+")
 
 
@@ -49,8 +54,9 @@ def parse_words(text: str) -> WordQuery:
     """What a person types: its terms, in order; pieces without a letter or digit are none.
 
     No text is a syntax error: quotes make phrases, a final `*` a prefix, a `-` before a word leaves
-    out, `OR` between two terms joins them, and every other sign separates words.  Equal terms count
-    once: saying a word again makes no search longer.
+    out, `OR` between two terms joins them, a name and a colon before a word or phrase may name
+    fields, and every other sign separates words.  Equal terms count once: saying a word again makes
+    no search longer.
     """
     wanted: list[list[Term]] = []
     excluded: list[Term] = []
@@ -69,7 +75,23 @@ def parse_words(text: str) -> WordQuery:
     if not wanted:  # then nothing is left out of nothing
         wanted, excluded = [[term] for term in excluded], []
     joined = dict.fromkeys(_any_of(tuple(dict.fromkeys(terms))) for terms in wanted)
-    return WordQuery(tuple(joined), tuple(dict.fromkeys(excluded)))
+    common = _common_words(language_of(text))
+    sought = tuple(term for term in joined if not _says_nothing(term, common)) or tuple(joined)
+    ignored = tuple(term.said for term in joined if term not in sought)
+    return WordQuery(sought, tuple(dict.fromkeys(excluded)), ignored=ignored)
+
+
+def _says_nothing(term: Term, common: frozenset[str]) -> bool:
+    """Whether a bare term is made of words that every text holds, and joined to no other."""
+    is_bare = not (term.quoted or term.prefix or term.others or term.named)
+    return is_bare and common.issuperset(term.tokens)
+
+
+@cache
+def _common_words(language: str | None) -> frozenset[str]:
+    """The words that every text of a language holds, as tokens."""
+    code = LANGUAGE_CODES.get(language or "", "")
+    return frozenset(each for word in stoplists.get(code, ()) for each in tokens(word))
 
 
 def _any_of(terms: tuple[Term, ...]) -> Term:
@@ -87,7 +109,7 @@ def _pieces(text: str) -> Iterator[tuple[str, Term]]:
     """Terms with the sign that they stand behind: `-` before a word or phrase, and `OR` itself."""
     minus_at = -1
     for match in _PIECE.finditer(text):
-        quoted, bare = match.groups()
+        name, quoted, bare = match.groups()
         start = match.start()
         begins = start == 0 or text[start - 1].isspace()
         if bare == "-" and begins:
@@ -95,9 +117,10 @@ def _pieces(text: str) -> Iterator[tuple[str, Term]]:
             continue
         sign = "-" if minus_at == start else ""
         if bare is None:
-            term = Term(tuple(tokens(quoted)), quoted=True)
+            sign = "-" if begins and name and name[0] == "-" else sign
+            term = _quoted_term(name, quoted)
         elif begins and bare[0] == "-" and bare[1].isalnum():
-            sign, term = "-", _bare_term(bare)
+            sign, term = "-", _bare_term(bare[1:])
         else:
             sign, term = "OR" if bare == "OR" else sign, _bare_term(bare)
         if term.tokens:
@@ -144,15 +167,17 @@ class TextWords:
         size = len(head)
         return [i - size for i in ends if i >= size and list(words[i - size : i]) == head]
 
-    def holds(self, term: Term) -> bool:
-        """Whether a term, or another in its place, stands here."""
-        return self.occurrences(term) > 0
+    def holds(self, term: Term, field: str) -> bool:
+        """Whether a term, or another in its place, stands here, in the text of that field."""
+        return self.occurrences(term, field) > 0
 
-    def occurrences(self, term: Term) -> int:
+    def occurrences(self, term: Term, field: str) -> int:
         """How much a term weighs here: its places, those twice where word and stem both match."""
-        return sum(self._weight(each) for each in term.alternatives)
+        return sum(self._weight(each) for each in term.alternatives_in(field))
 
     def _weight(self, term: Term) -> int:
+        if not term.tokens:
+            return 0
         if term.inflected:
             is_sought = forms(term.tokens[-1]).__contains__
             return sum(map(is_sought, self.words)) + sum(map(is_sought, self._stems))
@@ -195,11 +220,29 @@ def spans(text: str) -> list[TokenSpan]:
     return found
 
 
+def value_term(piece: NamedPiece) -> Term:
+    """What a named piece looks for in its fields: a named word is meant as much as a quoted one."""
+    if piece.quoted:
+        return Term(tuple(tokens(piece.value)), quoted=True)
+    return replace(_bare_term(piece.value), named=None, quoted=True)
+
+
+def _quoted_term(name: str | None, quoted: str) -> Term:
+    words = tuple(tokens(quoted))
+    if not name or not words:
+        return Term(words, quoted=True)
+    name = name.lstrip("-")[:-1]
+    named = NamedPiece(name, quoted, quoted=True)
+    return Term((*tokens(name), *words), named=named, quoted=True)
+
+
 def _bare_term(text: str) -> Term:
     words = tuple(tokens(text))
     letters = sum(map(len, words))
     prefix = text.endswith("*") and letters >= MIN_PREFIX_CHARS
-    return Term(words, prefix, inflected=len(words) == 1 and not prefix)
+    named = _NAMED.fullmatch(text)
+    piece = NamedPiece(named[1], named[2]) if named and tokens(named[2]) else None
+    return Term(words, prefix, inflected=len(words) == 1 and not prefix, named=piece)
 
 
 class _Folding(dict[int, str]):

@@ -45,6 +45,9 @@ _ALGORITHMS = {
     "tr": "turkish",
 }
 
+LANGUAGE_CODES = {name: code for code, name in _ALGORITHMS.items()}
+"""ISO 639-1, by the name of a stemmer."""
+
 
 # So many words of a language are known at once.
 _MOST_WORDS = 100_000

@@ -36,6 +36,7 @@ from personal_server.enforcement.excerpts import (
     render_snippet,
     strongest_first,
 )
+from personal_server.enforcement.named_fields import words_in
 from personal_server.enforcement.search import searchable_fields
 from personal_server.enforcement.timeline import time_field
 
@@ -337,6 +338,7 @@ class SearchResult(WireObject, kw_only=True, tag_field="object", tag="search_res
     snippet: Snippet
     evidence_excerpts: Annotated[Sequence[Excerpt], msgspec.Meta(min_length=1, max_length=1)]
     title: Annotated[str, msgspec.Meta(max_length=TITLE_CHARS)] | None = None
+    author: Annotated[str, msgspec.Meta(max_length=TITLE_CHARS)] | None = None
     authored_at: str | None = None
     parent: ParentRecord | None = None
     context: ConversationContext | None = None
@@ -375,9 +377,19 @@ def disclose_hit(
         snippet=render_snippet(quoted),
         evidence_excerpts=[render_excerpt(quoted)],
         title=title[:TITLE_CHARS] if isinstance(title, str) else None,
+        author=_author(source, row),
         authored_at=authored if isinstance(authored, str) else None,
         parent=_parent(authority, source, row) if source.declared.blob_fields else None,
     )
+
+
+def _author(source: ReadableSource, row: StoredRecord) -> str | None:
+    """The first field that says who wrote it."""
+    for name in source.declared.fields_with_role("author"):
+        value = granted_value(row, source, name)
+        if isinstance(value, str) and value.strip():
+            return value[:TITLE_CHARS]
+    return None
 
 
 def _parent(
@@ -427,6 +439,7 @@ def matches_in(
     source: ReadableSource, row: StoredRecord, words: WordQuery
 ) -> list[FieldMatches] | None:
     """The matches by field, strongest first, if every term matches somewhere, none excluded."""
+    words = words_in(words, source.declared, source.fields)
     sought = (*words.terms, *words.excluded)
     found: list[FieldMatches] = []
     for name in searchable_fields(source):
@@ -435,6 +448,6 @@ def matches_in(
         if matches is not None:
             found.append(matches)
     matched = frozenset[int]().union(*(each.terms for each in found))
-    if matched != frozenset(range(len(words.terms))):
+    if matched != frozenset(place for place, term in enumerate(words.terms) if term.tokens):
         return None
     return strongest_first(found, source.declared.title_field)

@@ -69,7 +69,7 @@ def find_matches(field: str, text: str, terms: Sequence[Term]) -> FieldMatches |
             found = _find_within(field, text, (start, end), language, terms)
         elif len(found.terms) < len(terms):
             words = TextWords(tokens(text[start:end]), language)
-            held = {n for n, term in enumerate(terms) if words.holds(term)}
+            held = {n for n, term in enumerate(terms) if words.holds(term, field)}
             found = replace(found, terms=found.terms | held)
         else:
             break
@@ -101,11 +101,11 @@ def _find_within(
     places: set[int] = set()
     count = 0
     for index, term in enumerate(terms):
-        for each in term.alternatives:
+        for each in term.alternatives_in(field):
             found = words.places(each)
             for at in found[:_LOCATED_MATCHES]:
                 places.update(range(at, at + len(each.tokens)))
-        weight = words.occurrences(term)
+        weight = words.occurrences(term, field)
         if weight:
             matched.add(index)
             count += weight

@@ -351,6 +351,11 @@ _PARSERS: Mapping[ValueKind, Callable[[str], Comparable | None]] = {
 }
 
 
+def parsed_value(kind: ValueKind, text: str) -> Comparable | None:
+    """A value as the field of a condition takes it, `None` where it is none of that kind."""
+    return _PARSERS[kind](text)
+
+
 def _wrong_type(declared: Property, text: FilterText) -> InvalidFilter:
     return InvalidFilter(
         f"'{declared.name}' takes a value of type {declared.kind}. {_example(declared)}",

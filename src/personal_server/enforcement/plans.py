@@ -25,6 +25,7 @@ from personal_server.domain.envelope import Warning
 from personal_server.domain.record import StoredRecord
 from personal_server.domain.values import ValueKind, comparable
 from personal_server.enforcement.expansion import AllowedExpansion
+from personal_server.enforcement.named_fields import conditions_in, words_in
 from personal_server.enforcement.queries import DEFAULT_LIMIT
 from personal_server.enforcement.rows import Position
 
@@ -169,11 +170,14 @@ FREQUENCY_LIMIT = 10_000
 class SearchPlan:
     """All terms must match within one record, and no excluded one, in any granted lexical field.
 
-    Where `words.least` are enough, a term counts once in the title and once in all other fields
-    together, however often it stands there, and of what more than `frequency_limit` visible records
-    of a scope hold, only the newest of these may be looked at.
+    What they mean in a scope is `words_in`; `conditions` are those of a connection and stream.
+    Terms are counted by their places in `words`; where one asks for no word, it counts 0.
 
-    `conditions` are those of a connection and stream.  Candidates: per scope the newest `window`
+    Where `words.least` are enough, a term counts 1 in the weighty fields together (doubled) and 1
+    in all others together, however often it stands there, and of what more than `frequency_limit`
+    visible records of a scope hold, only the newest of these may be looked at.
+
+    Candidates: per scope the newest `window`
     matches by event time (the stream's event-time field if granted, else `emitted_at`).  Document
     frequencies count visible matches of a term over all scopes and may stop at `frequency_limit`;
     where there is no candidate they are 0.  A scope that takes longer than `seconds_each` may be
@@ -189,9 +193,14 @@ class SearchPlan:
     frequency_limit: int = FREQUENCY_LIMIT
     seconds_each: float | None = None
 
+    def words_in(self, scope: Scope) -> WordQuery:
+        """What is looked for in a scope, where named fields are its own."""
+        return words_in(self.words, scope.stream, scope.fields)
+
     def conditions_on(self, scope: Scope) -> tuple[Condition, ...]:
         """What a record of that scope has to satisfy beside holding the words."""
-        return self.conditions.get((scope.connection_id, scope.stream.name), ())
+        asked = self.conditions.get((scope.connection_id, scope.stream.name), ())
+        return (*asked, *conditions_in(self.words, scope.stream, scope.fields))
 
 
 @dataclass(frozen=True, slots=True)

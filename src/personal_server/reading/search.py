@@ -15,7 +15,6 @@ from typing import cast
 import msgspec
 
 from personal_server.domain.authority import ReadableSource, ReadAuthority, TokenKind
-from personal_server.domain.criteria import Condition
 from personal_server.domain.cursor import (
     CursorPlace,
     TokenUse,
@@ -41,6 +40,7 @@ from personal_server.enforcement.plans import (
     SearchPlan,
     hit_plan,
     neighbour_plans,
+    scope_of,
 )
 from personal_server.enforcement.queries import PageSize, SearchQuery
 from personal_server.enforcement.rows import Candidate, PlacedRow
@@ -214,6 +214,8 @@ def search(
     if any(source.time_constraint for source in read.sources):
         _wait_for_grid(begun)
     meta = turn.findings.meta() | source_mix(read, shown.sources, turn.findings)
+    if read.plan.words.ignored:
+        meta["ignored_words"] = list(read.plan.words.ignored)
     if freshness is not None:
         meta["freshness"] = freshness
     return ReadResult(
@@ -334,9 +336,8 @@ def _show(
     while at < len(turn.hits) and len(shown) < limit and looked_at < PAGE_TEXT_CHARS:
         kept = turn.hits[at]
         place = (kept.connection_id, kept.stream)
-        asked = read.plan.conditions.get(place, ())
         source = sources.get(place)
-        row = None if source is None else _matching(snapshot, source, kept.key, asked)
+        row = None if source is None else _matching(snapshot, source, kept.key, read.plan)
         hit = None
         if source is not None and row is not None:
             looked_at += text_chars(source, row)
@@ -368,10 +369,11 @@ def _timed(rows: Sequence[PlacedRow]) -> StoredRecord | None:
 
 
 def _matching(
-    snapshot: ReadSnapshot, source: ReadableSource, key: str, conditions: Sequence[Condition]
+    snapshot: ReadSnapshot, source: ReadableSource, key: str, plan: SearchPlan
 ) -> StoredRecord | None:
     """The record of a hit, while it is visible and meets the conditions."""
     rows = snapshot.record(hit_plan(source, key))
+    conditions = plan.conditions_on(scope_of(source)) if rows else ()
     return rows[0] if rows and all(holds(each, rows[0].data) for each in conditions) else None
 
 
@@ -418,4 +420,5 @@ def _hit_fields(source: ReadableSource) -> tuple[str, ...]:
     named = {*searchable_fields(source), declared.title_field, declared.event_time_field}
     if declared.conversation_field is not None:
         named |= {declared.conversation_field, *spoken_fields(source)}
+    named |= {*declared.fields_with_role("author")}
     return tuple(name for name in source.fields if name in named)

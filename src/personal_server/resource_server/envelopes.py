@@ -52,6 +52,7 @@ class Meta(WireObject, kw_only=True):
     warnings: Sequence[Warning]
     window: AnyObject | None = None
     count_accuracy: str | None = None
+    ignored_words: Sequence[str] | None = None
     recall: AnyObject | None = None
     source_mix: Sequence[AnyObject] | None = None
     package: AnyObject | None = None

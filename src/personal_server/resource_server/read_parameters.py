@@ -188,7 +188,9 @@ TIMELINE = (
 )
 SEARCH = (
     Parameter(
-        "q", 'Words in any form, "phrases", prefix*, -not, one OR other; all match.', required=True
+        "q",
+        'Words in any form, "phrases", prefix*, -not, one OR other, field:word, from:, to:.',
+        required=True,
     ),
     page_limit(DEFAULT_LIMIT, MAX_LIMIT),
     *PAGE_SIZE,

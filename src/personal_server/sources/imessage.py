@@ -42,6 +42,7 @@ from personal_server.sources.common.declaration import (
     sensitive,
     text,
     word,
+    written_by,
 )
 from personal_server.sources.common.epochs import APPLE, APPLE_NANOSECONDS
 from personal_server.sources.common.errors import BadRecord
@@ -114,12 +115,14 @@ MESSAGES = StreamForm(
         moment("sent_at", "When it was sent, in UTC", event=True),
         person(
             sensitive(
-                marked(
-                    caseless(
-                        word(
-                            "author",
-                            "Phone number or mail address of its author; me",
-                            searched=True,
+                written_by(
+                    marked(
+                        caseless(
+                            word(
+                                "author",
+                                "Phone number or mail address of its author; me",
+                                searched=True,
+                            )
                         )
                     )
                 )
@@ -155,8 +158,14 @@ REACTIONS = StreamForm(
         moment("reacted_at", "When, in UTC", event=True),
         person(
             sensitive(
-                caseless(
-                    word("author", "Phone number or mail address of who reacted; me", searched=True)
+                written_by(
+                    caseless(
+                        word(
+                            "author",
+                            "Phone number or mail address of who reacted; me",
+                            searched=True,
+                        )
+                    )
                 )
             ),
             PersonForm.WRITTEN,

@@ -30,6 +30,7 @@ from personal_server.sources.common.declaration import (
     reference,
     text,
     word,
+    written_by,
 )
 from personal_server.sources.common.errors import BadRecord, MemberDamaged
 from personal_server.sources.common.export import Export, ExportMember
@@ -118,7 +119,7 @@ MESSAGES = StreamForm(
             network="slack",
             named_by="author_name",
         ),
-        marked(caseless(word("author_name", "Name of who wrote it", searched=True))),
+        written_by(marked(caseless(word("author_name", "Name of who wrote it", searched=True)))),
         author_kind(),
         text("text", "What it says", title=True),
         reference("thread_id", "Messages of one thread share it"),

@@ -34,6 +34,7 @@ from personal_server.sources.common.declaration import (
     reference,
     text,
     word,
+    written_by,
 )
 from personal_server.sources.common.errors import BadRecord
 from personal_server.sources.common.export import Export, ExportMember
@@ -93,7 +94,7 @@ MESSAGES = StreamForm(
         labelled(conversation(reference("chat_id", "The chat", required=True)), "chat_name"),
         caseless(word("chat_name", "Name of the chat")),
         moment("sent_at", "When it was sent, in UTC", event=True),
-        marked(caseless(word("author", "Who wrote it or did it", searched=True))),
+        written_by(marked(caseless(word("author", "Who wrote it or did it", searched=True)))),
         author_kind(),
         person(
             marked(plain("author_id", "Telegram's id of the author")),

@@ -36,6 +36,7 @@ from personal_server.sources.common.declaration import (
     reference,
     text,
     word,
+    written_by,
 )
 from personal_server.sources.common.errors import BadRecord
 from personal_server.sources.common.export import Export, ExportMember
@@ -162,7 +163,9 @@ MESSAGES = StreamForm(
             "sent_at", "When it was sent by the phone's clock; the export names no zone", event=True
         ),
         person(
-            marked(caseless(word("author", "Who wrote it; none for notices", searched=True))),
+            written_by(
+                marked(caseless(word("author", "Who wrote it; none for notices", searched=True)))
+            ),
             PersonForm.WRITTEN,
         ),
         author_kind(),

@@ -158,8 +158,11 @@ def granted_lexical_fields(scope: Scope) -> tuple[str, ...]:
 
 def holds_words(data: JsonObject, fields: Iterable[str], words: WordQuery) -> bool:
     """Whether a record holds enough terms in one of the fields or another, and none excluded."""
-    texts = [text_words(text) for name in fields if isinstance(text := data.get(name), str)]
-    found = [any(text.holds(term) for text in texts) for term in (*words.terms, *words.excluded)]
+    texts = {name: text_words(text) for name in fields if isinstance(text := data.get(name), str)}
+    found = [
+        any(text.holds(term, name) for name, text in texts.items())
+        for term in (*words.terms, *words.excluded)
+    ]
     wanted = len(words.terms)
     held = {place for place, is_held in enumerate(found[:wanted]) if is_held}
     return words.is_met(held) and not any(found[wanted:])

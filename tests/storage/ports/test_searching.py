@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from personal_server.domain.authority import TimeConstraint
+from personal_server.domain.search_words import parse_words
 from personal_server.domain.values import instant_ns
-from personal_server.enforcement.plans import Scope
+from personal_server.enforcement.plans import Scope, SearchPlan
 from personal_server.storage.ports import RecordStore
 from tests.storage.ports.asking import BOTH, count_terms, search
 from tests.storage.worlds import note, scope, write
@@ -147,6 +150,40 @@ def test_terms_are_counted_in_visible_fields_of_visible_records(store: RecordSto
     assert counts(scope("cin_a", resources=frozenset({"n2"}))) == (1, 0, 1, 0, 0)
     since = instant_ns("2026-02-01T00:00:00Z")
     assert counts(scope("cin_a", window=TimeConstraint("at", since, None))) == (2, 1, 1, 0, 0)
+
+
+@pytest.mark.parametrize("keys", [None, frozenset({"n1", "n2", "n3", "n4"})])
+def test_a_named_field_is_looked_at_alone_and_others_are_compared(
+    store: RecordStore, keys: frozenset[str] | None
+) -> None:
+    write(
+        store,
+        "cin_a",
+        [
+            note("n1", title="Rain", body="and wind", mood="Calm"),
+            note("n2", title="Wind", body="rain, rain", mood="wild"),
+            note("n3", title="Raindrops", body="title rain", pinned=True),
+            note("n4", title="Sun", body="mood calm and rain"),
+        ],
+    )
+
+    def found(text: str, *fields: str) -> dict[str, tuple[int, ...]]:
+        granted = fields or ("id", "at", "title", "body", "mood", "pinned")
+        shown = scope("cin_a", fields=granted, resources=keys)
+        with store.snapshot() as snapshot:
+            candidates = snapshot.search(SearchPlan((shown,), parse_words(text))).candidates
+        return {c.key: c.occurrences for c in candidates}
+
+    assert found("title:rain") == {"n1": (2,)}
+    assert found("title:rai* -body:title") == {"n1": (2,)}
+    assert found("title:rain OR body:rain") == {"n1": (2,), "n2": (2,), "n3": (1,), "n4": (1,)}
+    assert found("rain mood:calm") == {"n1": (2, 0)}
+    assert found("rain mood:ca*") == {"n1": (2, 0)}
+    assert found("rain pinned:true") == {"n3": (1, 0)}
+    # a name that is not granted is a word like one that nobody declares
+    assert found("rain mood:calm", "id", "at", "title", "body") == {"n4": (1, 1)}
+    assert found("title:rain", "id", "at", "body") == {"n3": (1,)}
+    assert found("nobody:rain") == {}
 
 
 def test_only_the_newest_matches_are_candidates(store: RecordStore) -> None:

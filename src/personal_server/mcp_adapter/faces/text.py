@@ -85,7 +85,8 @@ def fenced(lines: Sequence[str], draw_nonce: Callable[[], str]) -> list[str]:
 # A line of the text face that is not record text begins with one of these.
 _OURS = re.compile(
     r"^(?=(?:BEGIN|END)\b|\[\d|\{"
-    r"|(?:next|previous|use|cut|binary|warning|unavailable|recall|fresh|source_mix|empty|near|error)\b)",
+    r"|(?:next|previous|use|cut|binary|warning|unavailable|ignored|recall|fresh|source_mix|empty"
+    r"|near|error)\b)",
     re.MULTILINE,
 )
 
@@ -176,13 +177,18 @@ def unavailable_of(body: Json) -> list[Json]:
 
 
 def recall_lines(body: Json) -> list[str]:
-    """Whether matches may be missing; never inferred from `has_more`."""
+    """Which words were not looked for, and whether matches may be missing.
+
+    That is never inferred from `has_more`.
+    """
     recall = as_object(meta_of(body).get("recall"))
     scope = as_text(recall.get("ranking_scope"))
     partial = recall.get("complete") is False or (scope is not None and scope != "all_matches")
-    if not partial:
-        return []
-    return [f"recall: {label(scope or 'partial')}, not all matches were ranked"]
+    ignored = [label(word) for word in as_list(meta_of(body).get("ignored_words")) if word]
+    found = [f"ignored: {' '.join(ignored)}"] if ignored else []
+    if partial:
+        found.append(f"recall: {label(scope or 'partial')}, not all matches were ranked")
+    return found
 
 
 def freshness_lines(body: Json) -> list[str]:

@@ -21,6 +21,7 @@ from personal_server.sources.common.declaration import (
     reference,
     text,
     word,
+    written_by,
 )
 
 CONVERSATIONS = StreamForm(
@@ -59,7 +60,7 @@ MESSAGES = StreamForm(
         reference("parent_id", "The message before it"),
         moment("created_at", "When it was written", event=True),
         text("conversation_title", "Title of the conversation", title=True),
-        word("role", "user, assistant, system or tool"),
+        written_by(word("role", "user, assistant, system or tool")),
         text("text", "What it says", media="text/markdown"),
         text("thinking", "What the assistant thought before it answered"),
         names("tools", "Tools the assistant used"),

@@ -148,6 +148,16 @@ def conversation(shown: Field) -> Field:
     return replace(shown, schema=shown.schema | {"x_pdpp_role": "conversation"})
 
 
+def written_by(shown: Field) -> Field:
+    """The field that says who wrote a record: `from:` asks for it, and hits show it."""
+    return replace(shown, schema=shown.schema | {"x_pdpp_role": "author"})
+
+
+def sent_to(shown: Field) -> Field:
+    """The field that says whom a record went to: `to:` asks for it."""
+    return replace(shown, schema=shown.schema | {"x_pdpp_role": "recipient"})
+
+
 def labelled(shown: Field, by: str) -> Field:
     """An id, and the field of the same record that says how people see it."""
     return replace(shown, schema=shown.schema | {"x_pdpp_label_field": by})

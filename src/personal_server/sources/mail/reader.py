@@ -32,8 +32,10 @@ from personal_server.sources.common.declaration import (
     person,
     plain,
     reference,
+    sent_to,
     text,
     word,
+    written_by,
 )
 from personal_server.sources.common.export import Export, ExportMember
 from personal_server.sources.common.source import (
@@ -90,10 +92,12 @@ MESSAGES = StreamForm(
         ),
         moment("sent_at", "When it was sent, in UTC", event=True),
         text("subject", "Subject line", title=True),
-        caseless(text("from_name", "Name of the sender")),
+        written_by(caseless(text("from_name", "Name of the sender"))),
         person(
-            caseless(
-                word("from_address", "E-mail address of the sender, lower case", searched=True)
+            written_by(
+                caseless(
+                    word("from_address", "E-mail address of the sender, lower case", searched=True)
+                )
             ),
             PersonForm.ADDRESS,
             named_by="from_name",
@@ -102,7 +106,7 @@ MESSAGES = StreamForm(
         person(names("cc", "Recipients of a copy"), PersonForm.WRITTEN),
         person(names("bcc", "Recipients of a blind copy"), PersonForm.WRITTEN),
         caseless(word("to_address", "E-mail address of the first recipient, lower case")),
-        text("recipients", "Names and addresses of all recipients, to search in"),
+        sent_to(text("recipients", "Names and addresses of all recipients, to search in")),
         caseless(plain("reply_to", "Where answers are asked to go")),
         text("body", "The text; of HTML mails what a reader sees, without markup"),
         names("links", "Where its page leads: each link as its words and its address in <>"),

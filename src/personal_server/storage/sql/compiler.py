@@ -7,7 +7,7 @@ several sources are merged above, by (value, key, connection).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import orjson
@@ -345,16 +345,16 @@ class Compiler:
         if not words or not is_whole or not self.is_indexed:
             return Where()
         phrase = WordQuery((Term(tuple(words)),))
-        asked = self.words(phrase, (lexical.index(condition.field),))
+        asked = self.words(phrase, {condition.field: lexical.index(condition.field)})
         index = f"w{self.number} f"
         return Where((f"r.id IN (SELECT f.rowid FROM {index}{asked.sql})",), asked.params)  # noqa: S608
 
-    def words(self, words: WordQuery, places: Sequence[int]) -> Where:
+    def words(self, words: WordQuery, places: Mapping[str, int]) -> Where:
         """Lines `f` of the word index that hold words in one of the fields at these places."""
         return Where(*self.dialect.matches(f"w{self.number}", words, places))
 
-    def with_words(self, scope: Scope, words: WordQuery, places: Sequence[int]) -> Where:
-        """Lines that the word index finds by what its fields at these places hold.
+    def with_words(self, scope: Scope, words: WordQuery, places: Mapping[str, int]) -> Where:
+        """Lines that the word index finds by what its fields, at these places, hold.
 
         It is walked where visible records stand, and nowhere else.
         """

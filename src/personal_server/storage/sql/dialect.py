@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from personal_server.domain.criteria import WordQuery
@@ -146,7 +146,7 @@ class Dialect(Protocol):
         ...
 
     def matches(
-        self, index: str, words: WordQuery, places: Sequence[int]
+        self, index: str, words: WordQuery, places: Mapping[str, int]
     ) -> tuple[tuple[str, ...], tuple[Value, ...]]:
         """The conditions that a line `f` of a word index holds words in one of the fields at these
         places, with their parameters.

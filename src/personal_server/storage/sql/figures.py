@@ -8,6 +8,7 @@ from typing import Any
 from personal_server.domain.criteria import Condition, WordQuery
 from personal_server.domain.record import FieldChange, StoredRecord
 from personal_server.domain.values import Comparable, ValueKind, instant_text, render_day
+from personal_server.enforcement.named_fields import conditions_in, words_in
 from personal_server.enforcement.plans import RecordsPlan, Scope
 from personal_server.enforcement.rows import Span, Summary
 from personal_server.storage.meaning import (
@@ -64,17 +65,21 @@ def lines_with(reader: Reader, place: ScopedSource, words: WordQuery) -> Where:
     """
     scope, compiler = place.scope, place.compiler
     fields = granted_lexical_fields(scope)
+    conditions = conditions_in(words, scope.stream, scope.fields)
+    words = words_in(words, scope.stream, scope.fields)
+    met = place.matching(conditions) if conditions else Where()
     lexical = compiler.layout.lexical
     is_known = compiler.is_indexed and set(fields) <= set(lexical)
     if is_known and fields and scope.resources is None:
-        return compiler.with_words(scope, words, [lexical.index(name) for name in fields])
+        places = {name: lexical.index(name) for name in fields}
+        return met & compiler.with_words(scope, words, places)
     found: list[int] = []
     for line in reader.each_line(place.source, compiler.rows(place.visible())):
         reader.session.check()
         row = reader.whole(place.source, line)
         if row is not None and holds_words(row.data, fields, words):
             found.append(line[0])
-    return compiler.with_ids(found)
+    return met & compiler.with_ids(found)
 
 
 def span(reader: Reader, plan: RecordsPlan) -> Span:

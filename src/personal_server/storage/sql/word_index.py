@@ -10,7 +10,7 @@ words of a field stand the stems of those that are not their own (`0~rain`).
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from personal_server.domain.criteria import Term, WordQuery
 from personal_server.domain.search_words import spaced
@@ -18,6 +18,8 @@ from personal_server.domain.word_forms import forms, language_of, stems
 
 # What stands between the place of a field and a word or stem: neither a letter nor a digit.
 MARK, STEM_MARK = ":", "~"
+# What no record holds.
+_NO_WORD = f'"{MARK}"'
 # So much of a text is taken apart at once: a very long one never lies in memory word by word.
 _TAKEN_CHARS = 1 << 17
 
@@ -51,38 +53,40 @@ def word_count(counts: bytes, places: Iterable[int]) -> int:
     return sum([known[place] for place in places])
 
 
-def all_in_any(words: WordQuery, places: Sequence[int]) -> str:
+def all_in_any(words: WordQuery, places: Mapping[str, int]) -> str:
     """Records that hold each term in at least one of the fields, and nothing that is excluded.
 
     Phrases stand term by term, for each term field by field.
     """
-    found = f"({' AND '.join(_in_any(term, places) for term in words.terms)})"
+    sought = [term for term in words.terms if term.tokens]
+    found = f"({' AND '.join(_in_any(term, places) for term in sought)})"
     return " NOT ".join([found, *(_in_any(term, places) for term in words.excluded)])
 
 
 def one_in_any(
-    term: Term, places: Sequence[int], excluded: Iterable[Term], among: Sequence[int]
+    term: Term, places: Mapping[str, int], excluded: Iterable[Term], among: Mapping[str, int]
 ) -> str:
     """Records that hold a term in one of the fields, and nothing that is excluded among others."""
     return " NOT ".join([_in_any(term, places), *(_in_any(each, among) for each in excluded)])
 
 
-def entry_count(term: Term) -> int:
-    """How many entries of the index `all_in_any` asks for in each field."""
-    return len(_entries(0, term))
+def entry_counts(term: Term, places: Mapping[str, int]) -> dict[str, int]:
+    """How many entries of the index `all_in_any` asks for in each field, in their order."""
+    return {field: len(_entries(field, place, term)) for field, place in places.items()}
 
 
-def _in_any(term: Term, places: Sequence[int]) -> str:
-    return f"({' OR '.join(entry for place in places for entry in _entries(place, term))})"
+def _in_any(term: Term, places: Mapping[str, int]) -> str:
+    entries = [e for field, place in places.items() for e in _entries(field, place, term)]
+    return f"({' OR '.join(entries or [_NO_WORD])})"
 
 
-def _entries(place: int, term: Term) -> list[str]:
+def _entries(field: str, place: int, term: Term) -> list[str]:
     found: list[str] = []
-    for each in term.alternatives:
+    for each in term.alternatives_in(field):
         if each.inflected:
             sought = sorted(forms(each.tokens[0]))
             found += [f'"{place}{mark}{form}"' for mark in (MARK, STEM_MARK) for form in sought]
-        else:
+        elif each.tokens:
             found.append(phrase(place, each.tokens, prefix=each.prefix))
     return found
 

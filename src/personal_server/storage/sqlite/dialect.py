@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, cast
 
 import apsw
+import orjson
 
 from personal_server.domain.criteria import WordQuery
 from personal_server.domain.values import Comparable, ValueKind, bound, comparable
@@ -153,7 +155,7 @@ class SqliteDialect:
         return f"pdpp_comparable({found}, '{kind.value}')"
 
     def matches(
-        self, index: str, words: WordQuery, places: Sequence[int]
+        self, index: str, words: WordQuery, places: Mapping[str, int]
     ) -> tuple[tuple[str, ...], tuple[Value, ...]]:
         """The table stands for its only column."""
         return (f"{index} MATCH ?",), (all_in_any(words, places),)
@@ -191,7 +193,6 @@ def register(connection: apsw.Connection) -> None:
     scalar("pdpp_fold", _fold, 1, deterministic=True)
     scalar("pdpp_comparable", _comparable, 2, deterministic=True)
     driver.register_fts5_function("pdpp_hits", _hits)
-    driver.register_fts5_function("pdpp_all_hits", _all_hits)
 
 
 def _sha256(text: str | None) -> str | None:
@@ -214,27 +215,32 @@ def _comparable(value: object, kind: str) -> Value:
     return bound(comparable(value, ValueKind(kind)))
 
 
-def _hits(api: apsw.FTS5ExtensionApi, title: int, entries: int) -> int:
-    """Occurrences of a term in all its fields; in the field `title` (or -1) they count twice.
+def _hits(api: apsw.FTS5ExtensionApi, weights: str) -> str:
+    """How much each term weighs, with blanks between: its occurrences, weighted field by field.
 
-    It is asked for as so many phrases in each field.
+    `weights` has for each term, in the order of the phrases asked for, (phrases, weight) by field.
     """
-    if title < 0:
-        return api.inst_count
-    return api.inst_count + _occurrences(api, title * entries, entries)
-
-
-def _all_hits(api: apsw.FTS5ExtensionApi, fields: int, title: int, entries: str) -> str:
-    """The same for each of several terms, with blanks between; `entries` are a list likewise."""
+    terms = _parsed_weights(weights)
     found: list[int] = []
     first = 0
-    for size in map(int, entries.split()):
-        count = _occurrences(api, first, fields * size)
-        if title >= 0:
-            count += _occurrences(api, first + title * size, size)
-        found.append(count)
-        first += fields * size
+    if len(terms) == 1:  # the index has counted its phrases itself
+        total = api.inst_count
+        for size, weight in terms[0]:
+            total += (weight - 1) * _occurrences(api, first, size) if weight > 1 else 0
+            first += size
+        return str(total)
+    for fields in terms:
+        total = 0
+        for size, weight in fields:
+            total += weight * _occurrences(api, first, size)
+            first += size
+        found.append(total)
     return " ".join(map(str, found))
+
+
+@lru_cache(maxsize=64)
+def _parsed_weights(text: str) -> list[list[tuple[int, int]]]:
+    return orjson.loads(text)
 
 
 def _occurrences(api: apsw.FTS5ExtensionApi, first: int, size: int) -> int:

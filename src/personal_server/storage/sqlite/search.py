@@ -29,7 +29,7 @@ from personal_server.storage.meaning import (
 from personal_server.storage.sql.compiler import Statement, Where
 from personal_server.storage.sql.driver import Line
 from personal_server.storage.sql.source_tables import Reader, ScopedSource, parse_changes
-from personal_server.storage.sql.word_index import entry_count, one_in_any, word_count
+from personal_server.storage.sql.word_index import entry_counts, one_in_any, word_count
 
 T = TypeVar("T")
 
@@ -89,6 +89,7 @@ class _Part:
         self._plan = plan
         layout, scope = found.compiler.layout, found.scope
         self._conditions = plan.conditions_on(scope)
+        self._words = plan.words_in(scope)
         self.fields = granted_lexical_fields(scope)
         event = layout.column(layout.event)
         self._event = event if event is not None and event.field in scope.fields else None
@@ -139,31 +140,29 @@ class _IndexedPart(_Part):
         super().__init__(reader, found, plan)
         self._number = found.source.tables
         layout, scope = found.compiler.layout, found.scope
-        self._columns = tuple(n for n, f in enumerate(layout.lexical) if f in self.fields)
-        named = [layout.lexical[column] for column in self._columns]
-        titled = [n for n, field in enumerate(named) if field == scope.stream.title_field]
-        self._title = titled[0] if titled else -1
+        self._places = {f: n for n, f in enumerate(layout.lexical) if f in self.fields}
+        self._weighty = scope.stream.weighty_fields
         self._stretch = found.compiler.stretch(scope)
         is_day = self._event is not None and self._event.kind is ValueKind.DATE
         self._event_unit = DAY_NANOSECONDS if is_day else 1
 
     def finds(self) -> _Finds:
-        candidates, truncated = self._candidates() if self._columns else ([], False)
+        candidates, truncated = self._candidates() if self._places else ([], False)
         return _Finds(candidates, truncated, self._pending())
 
     def counts(self, totals: Sequence[int]) -> list[int]:
-        limit = self._plan.frequency_limit if self._columns else 0
-        counted = zip(self._plan.words.terms, totals, strict=True)
+        limit = self._plan.frequency_limit if self._places else 0
+        counted = zip(self._words.terms, totals, strict=True)
         return [self._frequency(term, limit - total) for term, total in counted]
 
     def count_each(self) -> list[int]:
         """All in one statement: a spelling has hundreds of neighbours."""
-        terms, limit = self._plan.words.terms, self._plan.frequency_limit
-        if not self._columns:
+        terms, limit = self._words.terms, self._plan.frequency_limit
+        if not self._places:
             return [0] * len(terms)
         where = Where((f"w{self._number} MATCH c.value",)) & self._seen
         counted = f"SELECT 1 FROM {self._entries}{where.sql} LIMIT ?"  # noqa: S608
-        asked = [one_in_any(term, self._columns, (), ()) for term in terms]
+        asked = [one_in_any(term, self._places, (), {}) for term in terms]
         lines = self._reader.session.rows(
             f"SELECT (SELECT count(*) FROM ({counted})) FROM json_each(?) c ORDER BY c.key",  # noqa: S608
             (*where.params, limit, orjson.dumps(asked).decode()),
@@ -187,22 +186,14 @@ class _IndexedPart(_Part):
         if self._plan.words.least is not None:
             return self._holding_most()
         plan, number = self._plan, self._number
-        where = self._matching(plan.words, self.place.matching(self._conditions))
-        one = len(plan.words.terms) == 1
-        entries = [entry_count(term) for term in plan.words.terms]
-        hits = f"pdpp_hits(w{number}, ?, ?)" if one else f"pdpp_all_hits(w{number}, ?, ?, ?)"
-        asked = (
-            (self._title, entries[0])
-            if one
-            else (len(self._columns), self._title, " ".join(map(str, entries)))
-        )
+        where = self._matching(self._words, self.place.matching(self._conditions))
         event = "NULL" if self._event is None else f"r.{self._event.name}"
         matching = Statement(
-            f"SELECT r.k, {hits}, r.wc, {event}, r.cs, r.ce, r.fc"  # noqa: S608
+            f"SELECT r.k, pdpp_hits(w{number}, ?), r.wc, {event}, r.cs, r.ce, r.fc"  # noqa: S608
             f" FROM w{number} f CROSS JOIN {self.place.compiler.lines()} ON r.id = f.rowid"
             f"{where.sql}"
             f" ORDER BY {self._newest()} LIMIT ?",
-            (*asked, *where.params, plan.window + 1),
+            (self._weights(), *where.params, plan.window + 1),
         )
         lines = self._reader.lines(self.place.source, matching)
         return self._ranked(lines[: plan.window]), len(lines) > plan.window
@@ -210,19 +201,19 @@ class _IndexedPart(_Part):
     def _holding_most(self) -> tuple[list[Candidate], bool]:
         """The same where not all terms are needed: which entries hold each term, put together.
 
-        A record has two bits for each term: held in the title, and in another field.
+        A record has two bits for each term: held in a weighty field, and in another one.
         """
-        plan, words = self._plan, self._plan.words
-        others = [column for place, column in enumerate(self._columns) if place != self._title]
-        title = [self._columns[self._title]] if self._title >= 0 else []
+        plan, words = self._plan, self._words
+        others = {f: n for f, n in self._places.items() if f not in self._weighty}
+        weighty = {f: n for f, n in self._places.items() if f in self._weighty}
         arms: list[Statement] = []
         for place, term in enumerate(words.terms):
-            for bit, columns in ((2 * place, others), (2 * place + 1, title)):
-                if columns:
-                    sought = one_in_any(term, columns, words.excluded, self._columns)
+            for bit, places in ((2 * place, others), (2 * place + 1, weighty)):
+                if any(entry_counts(term, places).values()):
+                    sought = one_in_any(term, places, words.excluded, self._places)
                     arms.append(self._arm(1 << bit, sought))
         held = [f"((held >> {2 * place} & 3) > 0)" for place in range(len(words.terms))]
-        needed = [f"{' + '.join(held)} >= {words.least}", *(held[place] for place in words.quoted)]
+        needed = [f"{' + '.join(held)} >= {words.needed}", *(held[place] for place in words.quoted)]
         listed = " UNION ALL ".join(f"SELECT * FROM ({arm.sql})" for arm in arms)  # noqa: S608
         counted = f"SELECT id AS rowid, sum(bit) AS held FROM ({listed}) GROUP BY id"  # noqa: S608
         where = self.place.matching(self._conditions)
@@ -257,6 +248,18 @@ class _IndexedPart(_Part):
             (*where.params, self._plan.frequency_limit),
         )
 
+    def _weights(self) -> str:
+        """For each term how many phrases it has in each field, and what one of them counts."""
+        return orjson.dumps(
+            [
+                [
+                    (count, 2 if field in self._weighty else 1)
+                    for field, count in entry_counts(term, self._places).items()
+                ]
+                for term in self._words.terms
+            ]
+        ).decode()
+
     def _newest(self) -> str:
         """The walk from the end, where ids stand in the order of the event times shown."""
         layout = self.place.compiler.layout
@@ -268,11 +271,11 @@ class _IndexedPart(_Part):
         return f"{event} IS NOT NULL DESC, ifnull({event}, r.ce) DESC"
 
     def _ranked(self, lines: list[Line]) -> list[Candidate]:
-        columns, unit = self._columns, self._event_unit
+        columns, unit = tuple(self._places.values()), self._event_unit
         return [
             self._candidate(
                 key,
-                _counts(hits),
+                tuple(map(int, hits.split())),
                 word_count(counts, columns),
                 None if event is None else int(event) * unit,
                 FieldChange(created, created_at),
@@ -283,7 +286,7 @@ class _IndexedPart(_Part):
 
     def _frequency(self, term: Term, limit: int) -> int:
         """How many visible records hold a term, up to a limit."""
-        if limit <= 0:
+        if limit <= 0 or not term.tokens:
             return 0
         where = self._matching(WordQuery((term,)), self.place.visible())
         return self._reader.session.value(
@@ -292,23 +295,18 @@ class _IndexedPart(_Part):
         )
 
     def _matching(self, words: WordQuery, where: Where) -> Where:
-        return self.place.compiler.words(words, self._columns) & self._stretch & where
+        return self.place.compiler.words(words, self._places) & self._stretch & where
 
     def _pending(self) -> int:
         """How many visible records an index that is being made anew does not know whole yet.
 
         While one is made that knows a further field, no record's words of that are known.
         """
-        knows_fields = len(self._columns) == len(self.fields)
+        knows_fields = len(self._places) == len(self.fields)
         if self.place.compiler.is_indexed and knows_fields:
             return 0
         where = self.place.visible() & Where(("r.wc IS NULL",) if knows_fields else ())
         return int(str(self._reader.value(self.place.compiler.select("count(*)", where))))
-
-
-def _counts(hits: int | str) -> tuple[int, ...]:
-    """The hits of each term: of one, or of several with blanks between."""
-    return (hits,) if isinstance(hits, int) else tuple(map(int, hits.split()))
 
 
 class _ReadPart(_Part):
@@ -317,7 +315,6 @@ class _ReadPart(_Part):
     def __init__(self, reader: Reader, found: ScopedSource, plan: SearchPlan) -> None:
         super().__init__(reader, found, plan)
         self._frequencies = [0] * len(plan.words.terms)
-        self._nothing_excluded = WordQuery((), plan.words.excluded)
 
     def finds(self) -> _Finds:
         frequencies = [0] * len(self._plan.words.terms)
@@ -326,10 +323,8 @@ class _ReadPart(_Part):
             data = row.data
             counts, length = self._counted(data)
             frequencies = [n + (count > 0) for n, count in zip(frequencies, counts, strict=True)]
-            held = {place for place, count in enumerate(counts) if count}
-            is_wanted = self._plan.words.is_met(held)
-            is_wanted = is_wanted and holds_words(data, self.fields, self._nothing_excluded)
-            if is_wanted and all(holds(each, data) for each in self._conditions):
+            meets = all(holds(each, data) for each in self._conditions)
+            if meets and holds_words(data, self.fields, self._words):
                 event = self._own_event_time(data)
                 created = row.created
                 candidate = self._candidate(
@@ -347,15 +342,18 @@ class _ReadPart(_Part):
 
     def count_each(self) -> list[int]:
         """Plain words are looked up among those of a text, and never a text for each of them."""
-        terms = self._plan.words.terms
+        terms = self._words.terms
         plain = {term.tokens[0]: n for n, term in enumerate(terms) if term.is_plain}
         others = [(n, term) for n, term in enumerate(terms) if not term.is_plain]
         counts = [0] * len(terms)
         for row in self._records():
-            texts = [row.data.get(name) for name in self.fields]
-            words = [text_words(text) for text in texts if isinstance(text, str)]
-            held = {plain[word] for each in words for word in plain.keys() & set(each.words)}
-            held |= {n for n, term in others if any(each.holds(term) for each in words)}
+            texts = {name: row.data.get(name) for name in self.fields}
+            words = {n: text_words(text) for n, text in texts.items() if isinstance(text, str)}
+            known = [plain.keys() & set(each.words) for each in words.values()]
+            held = {plain[word] for found in known for word in found}
+            for n, term in others:
+                if any(each.holds(term, name) for name, each in words.items()):
+                    held.add(n)
             for place in held:
                 counts[place] += 1
         return counts
@@ -374,21 +372,22 @@ class _ReadPart(_Part):
 
     def _counted(self, data: JsonObject) -> tuple[tuple[int, ...], int]:
         """How often each term stands in the granted fields, and the words of these."""
-        words_sought = self._plan.words
+        words_sought = self._words
         totals, length = [0] * len(words_sought.terms), 0
-        elsewhere: set[int] = set()
+        elsewhere, weighty = set[int](), set[int]()
         for name in self.fields:
             text = data.get(name)
             if not isinstance(text, str):
                 continue
             words = text_words(text)
             length += len(words.words)
-            weight = 2 if name == self.place.scope.stream.title_field else 1
+            weight = 2 if name in self.place.scope.stream.weighty_fields else 1
             for number, term in enumerate(words_sought.terms):
-                count = words.occurrences(term)
+                count = words.occurrences(term, name)
                 if words_sought.least is not None:
-                    count = int(count > 0 and (weight == 2 or number not in elsewhere))
-                    elsewhere |= {number} if count and weight == 1 else set()
+                    counted = weighty if weight == 2 else elsewhere
+                    count = int(count > 0 and number not in counted)
+                    counted |= {number} if count else set()
                 totals[number] += weight * count
         return tuple(totals), length
 

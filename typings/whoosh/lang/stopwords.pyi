@@ -1,0 +1,1 @@
+stoplists: dict[str, frozenset[str]]

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from personal_server.domain.result_size import RESULT_CHARS
 from personal_server.mcp_adapter.calls import (
     AdapterOptions,
     LinkRule,
@@ -13,6 +14,7 @@ from personal_server.mcp_adapter.calls import (
     ToolCall,
     those_of_this_program,
 )
+from personal_server.mcp_adapter.contract import ResultBudget
 from personal_server.mcp_adapter.server import ClientRequest, draw_nonce, guarded, personal_data
 from personal_server.rs_client.http import RsClient, in_process_client
 from personal_server.rs_client.port import FixedBearer
@@ -27,9 +29,14 @@ def call_over(rs: Any, tool: str, rule: LinkRule = "auto", *, openai: bool = Fal
 
 
 async def ask(
-    rs: Any, tool: str, arguments: Mapping[str, Any] | None, *, is_ours: bool = False
+    rs: Any,
+    tool: str,
+    arguments: Mapping[str, Any] | None,
+    *,
+    is_ours: bool = False,
+    result_chars: int = RESULT_CHARS,
 ) -> Outcome:
-    call = call_over(rs, tool)
+    call = replace(call_over(rs, tool), budget=ResultBudget(result_chars))
     if is_ours:
         call = replace(call, server_capabilities=those_of_this_program)
 

@@ -9,6 +9,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from tests.mcp_adapter.fake_rs import Answer, Request
 from tests.requirements.doors import Outer, World, hosted, origin, token
 
 pytestmark = pytest.mark.anyio
@@ -95,3 +96,27 @@ async def test_tokens_that_cannot_be_judged_let_nobody_in(
     assert answer.json()["error"]["code"] == "storage_unavailable"
     assert answer.headers["retry-after"]
     assert "link" in answer.headers
+
+
+async def test_the_owner_s_word_on_the_length_of_results_comes_with_the_token(
+    http: tuple[httpx2.AsyncClient, World],
+) -> None:
+    client, behind = http
+    row = {"record_id": "m8", "stream": "messages", "data": {"id": "m8", "body": "w " * 80_000}}
+
+    def record(request: Request) -> Answer:
+        return Answer(200, row)
+
+    behind.rs.script = record
+    called = {"name": "fetch", "arguments": {"id": "cin_a/messages:m8"}}
+    asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": called}
+    sizes: list[int] = []
+    for bearer in (token, "pdpp_at_longer"):
+        headers = {
+            "Authorization": f"Bearer {bearer}",
+            "Accept": "application/json, text/event-stream",
+            "MCP-Protocol-Version": "2025-11-25",
+        }
+        answer = await client.post(f"{origin}/mcp", json=asked, headers=headers)
+        sizes.append(len(answer.json()["result"]["content"][0]["text"]))
+    assert sizes[0] <= 20_000 < sizes[1] <= 60_000

@@ -187,6 +187,7 @@ class FakeAdmission:
         known: dict[str, Admitted | PersonalServerError] = {
             token: Admitted("client", "planner", "grt_1"),
             "pdpp_at_package": Admitted("mcp_package", "planner", None, "gpkg_1"),
+            "pdpp_at_longer": Admitted("client", "planner", "grt_1", result_chars=60_000),
             "pdpp_at_openai": Admitted("client", "https://chatgpt.com/client.json", "grt_1"),
             "pdpp_at_owner": Admitted("owner"),
             "pdpp_at_rest_only": Admitted("client", "planner", "grt_1", reaches_mcp=False),

@@ -35,6 +35,12 @@ def test_a_file_of_another_tool_with_the_base_members_is_read() -> None:
     assert credential.seconds_left(credential.expires_at_ns or 0) == 0
 
 
+def test_a_file_may_say_how_long_results_are() -> None:
+    credential = parse_credential({**BASE_DOCUMENT, "result_chars": 60_000})
+    assert credential.result_chars == 60_000
+    assert credential.renewed({"access_token": "b"}, 1).result_chars == 60_000
+
+
 def test_a_credential_shows_no_token_in_its_representation() -> None:
     assert "pdpp_at_x" not in repr(parse_credential(BASE_DOCUMENT))
 
@@ -55,6 +61,10 @@ def test_a_file_with_nothing_but_a_credential_is_of_the_server_it_is_asked_for()
         ({"credential": {"access_token": "a"}, "client": "cli_1"}, "`client`"),
         ({"credential": {"access_token": "a"}, "provider_url": 7}, "`provider_url`"),
         ({}, "`credential`"),
+        ({"credential": {"access_token": "a"}, "result_chars": 19_999}, "`result_chars`"),
+        ({"credential": {"access_token": "a"}, "result_chars": 200_001}, "`result_chars`"),
+        ({"credential": {"access_token": "a"}, "result_chars": "60000"}, "`result_chars`"),
+        ({"credential": {"access_token": "a"}, "result_chars": True}, "`result_chars`"),
     ],
 )
 def test_what_is_damaged_is_named(document: object, member: str) -> None:

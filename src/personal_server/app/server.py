@@ -200,6 +200,7 @@ class TokenAdmission:
             grant_id=found.grants[0].grant_id if len(found.grants) == 1 else None,
             package_id=found.package_id,
             reaches_mcp=found.resource in self._mcp_resources,
+            result_chars=found.result_chars,
         )
 
     def _at_once(self, presented: PresentedToken) -> TokenState | None:

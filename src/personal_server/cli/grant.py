@@ -29,6 +29,7 @@ from personal_server.consent.terms import EntryTerms
 from personal_server.consent.unusual_reading import said_of
 from personal_server.domain.authority import TimeConstraint
 from personal_server.domain.grant import StreamGrant, render_stream_grant
+from personal_server.domain.result_size import MOST_RESULT_CHARS, RESULT_CHARS
 from personal_server.domain.values import instant_text
 from personal_server.granting.holdings import (
     HeldGrant,
@@ -253,6 +254,9 @@ def _add_pauses(app: cyclopts.App, open_store: StoreOpener) -> None:
         words().print(f"{sum(one or 0 for one in moved)} grants go on.")
 
 
+_RESULT_CHARS = Number(gte=RESULT_CHARS, lte=MOST_RESULT_CHARS)
+
+
 def _add_limits(app: cyclopts.App, open_store: StoreOpener) -> None:
     """How much a grant may read, and what was unusual in what it read."""
 
@@ -263,6 +267,7 @@ def _add_limits(app: cyclopts.App, open_store: StoreOpener) -> None:
         records: Annotated[int | None, Parameter(validator=Number(gte=0))] = None,
         bytes: Annotated[int | None, Parameter(validator=Number(gte=0))] = None,
         requests: Annotated[int | None, Parameter(validator=Number(gte=0))] = None,
+        result_chars: Annotated[int | None, Parameter(validator=_RESULT_CHARS)] = None,
         pause: Literal["always", "never", "as-set"] | None = None,
     ) -> None:
         """Limit what a grant or package may read on a UTC day; its client is told what remains.
@@ -279,6 +284,8 @@ def _add_limits(app: cyclopts.App, open_store: StoreOpener) -> None:
             Bytes a day; 0 takes the limit away.
         requests
             Requests a day; 0 takes the limit away.
+        result_chars
+            Characters of one tool result over /mcp, 20,000 (as every app has) to 200,000.
         pause
             Whether unusual reading pauses it; as-set follows PDPP_PAUSE_ON_ALARM.
         """
@@ -288,6 +295,8 @@ def _add_limits(app: cyclopts.App, open_store: StoreOpener) -> None:
             "requests_per_day": requests,
         }
         changes: dict[str, Any] = {n: v or None for n, v in given.items() if v is not None}
+        if result_chars is not None:
+            changes["result_chars"] = None if result_chars == RESULT_CHARS else result_chars
         if pause is not None:
             changes["pauses"] = {"always": True, "never": False, "as-set": None}[pause]
         if not changes:
@@ -601,6 +610,7 @@ def _figures_json(figures: ReadingFigures) -> dict[str, object]:
             "requests": limits.requests_per_day,
         },
         "pauses_on_alarm": limits.pauses,
+        "result_chars": limits.result_chars or RESULT_CHARS,
         "alarms": [
             {"rule": alarm.rule, "at": instant_text(alarm.at_ns), "paused": alarm.paused}
             | {"said": said_of(alarm.rule, alarm.detail)}

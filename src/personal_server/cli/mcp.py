@@ -72,8 +72,14 @@ def mcp_server(
     credential = cached.load_usable()
     keys.of(credential)
     source = WatchedBearer(CachedBearer(cached, keys))
-    kind_known = credential.token_kind is not None
-    _serve(source, url, server_name or settings.server_name, settings, kind_known=kind_known)
+    _serve(
+        source,
+        url,
+        server_name or settings.server_name,
+        settings,
+        kind_known=credential.token_kind is not None,
+        result_chars=credential.result_chars,
+    )
     return 0
 
 
@@ -149,6 +155,7 @@ def _serve(
     settings: StdioSettings,
     *,
     kind_known: bool,
+    result_chars: int | None,
 ) -> None:
     """Import the protocol only once the start is certain; it is most of the start-up time."""
     import anyio  # noqa: PLC0415 (start-up time)
@@ -170,6 +177,7 @@ def _serve(
                 kind_known=kind_known,
                 refuse_owner=refuse_owner,
                 settings=adapter_settings(settings.resource_links, settings.max_blob_bytes),
+                result_chars=result_chars,
             )
 
     anyio.run(serve)

@@ -27,6 +27,7 @@ from personal_server.console.words import day_of, field_words, laid_open, trust_
 from personal_server.domain.authority import TimeConstraint
 from personal_server.domain.disclosure import SERVED
 from personal_server.domain.grant import Grant
+from personal_server.domain.result_size import MOST_RESULT_CHARS, RESULT_CHARS
 from personal_server.errors import InvalidRequest, NotFound
 from personal_server.granting.holdings import (
     HeldGrant,
@@ -303,6 +304,7 @@ class AccessPages:
                 "reads": reads,
                 "figures": figures,
                 "limits": limit_words(figures.limits),
+                "result_chars": (RESULT_CHARS, MOST_RESULT_CHARS),
                 "alarms": [alarm_view(row, {}) for row in figures.alarms],
                 "csrf": visit.owner().csrf,
             },
@@ -376,7 +378,18 @@ def parse_limits(visit: PageRequest, held_id: str) -> ReadingLimitsRow:
         bytes_per_day=_most(visit, "bytes_per_day"),
         requests_per_day=_most(visit, "requests_per_day"),
         pauses=_PAUSES[pauses],
+        result_chars=_result_chars(visit),
     )
+
+
+def _result_chars(visit: PageRequest) -> int | None:
+    chars = _most(visit, "result_chars")
+    if chars is not None and not RESULT_CHARS <= chars <= MOST_RESULT_CHARS:
+        raise InvalidRequest(
+            f"A result has {RESULT_CHARS:,} to {MOST_RESULT_CHARS:,} characters.",
+            param="result_chars",
+        )
+    return chars
 
 
 def _most(visit: PageRequest, name: str) -> int | None:

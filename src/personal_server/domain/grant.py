@@ -90,7 +90,8 @@ class Resolved:
     """What a token has become when the authorization server is done with it.
 
     Source: docs/contract/authorization-server.md 11.3.  `grants`: one; several for a package; none
-    for the owner and for a collector, which has a `connection_id`.
+    for the owner and for a collector, which has a `connection_id`.  `result_chars`: how long the
+    owner lets a tool result be, where that was said.
     """
 
     kind: str
@@ -103,6 +104,7 @@ class Resolved:
     package_id: str | None = None
     connection_id: str | None = None
     budget: ReadingBudget | None = None
+    result_chars: int | None = None
 
 
 @lru_cache(maxsize=1_024)

@@ -330,15 +330,17 @@ def reading_figures(reader: AuthorizationReader, held_id: str, now_ns: int) -> R
 
 
 def limit_words(limits: ReadingLimitsRow) -> str:
-    """What may be read on a day, and whether an alarm pauses it, in words."""
+    """What may be read on a day, how long results may be, and whether an alarm pauses it."""
     given = (
         (limits.records_per_day, "records"),
         (limits.requests_per_day, "requests"),
         (limits.bytes_per_day, "bytes"),
     )
     parts = [f"at most {most:,} {what}" for most, what in given if most is not None]
+    chars = limits.result_chars
+    longer = () if chars is None else (f"results of up to {chars:,} characters",)
     pauses = {None: (), True: ("paused after an alarm",), False: ("never paused by an alarm",)}
-    return ", ".join((*(parts or ["no limit of its own"]), *pauses[limits.pauses]))
+    return ", ".join((*(parts or ["no limit of its own"]), *longer, *pauses[limits.pauses]))
 
 
 def limit_reading(
@@ -357,6 +359,7 @@ def limit_reading(
         bytes=limits.bytes_per_day,
         requests=limits.requests_per_day,
         pauses=limits.pauses,
+        result_chars=limits.result_chars,
     )
 
 

@@ -41,7 +41,8 @@ class ToolCall:
     """Everything one call may use.
 
     Shapes: provider_url is the public origin; openai chooses a format and nothing else;
-            server_capabilities tells what the resource server takes beyond what every one takes.
+            server_capabilities tells what the resource server takes beyond what every one takes;
+            budget is how long its owner lets a result be for this client.
     """
 
     tool: str
@@ -51,6 +52,7 @@ class ToolCall:
     openai: bool = False
     settings: AdapterOptions = field(default_factory=AdapterOptions)
     server_capabilities: ServerCapabilities = field(default=none_known)
+    budget: contract.ResultBudget = field(default_factory=contract.ResultBudget)
 
     async def takes(self, capability: ReadCapability) -> bool:
         """Whether the resource server says that it takes this."""

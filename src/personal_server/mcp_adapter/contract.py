@@ -10,6 +10,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from personal_server.domain.result_size import RESULT_CHARS
 from personal_server.rs_client.json_values import Json, is_object
 
 RETIRED_TOOLS = {
@@ -25,7 +26,7 @@ RETIRED_TOOLS = {
 """Names that older adapters served, and what stands instead."""
 
 TEXT_AIM = 12_000
-STRUCTURED_AIM = 20_000
+STRUCTURED_AIM = RESULT_CHARS
 CEILING = 45_000
 
 SCHEMA_STRUCTURED_AIM = STRUCTURED_AIM
@@ -91,6 +92,27 @@ BLOB_BYTES = 5 * 1024 * 1024
 TOOL_SECONDS = 45.0
 ASIDE_SECONDS = 3.0
 """Deadline of the schema read behind an expand gate or a completion."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResultBudget:
+    """How long the faces of a result may be for one client; what it has room for grows alike."""
+
+    structured_aim: int = STRUCTURED_AIM
+
+    @property
+    def text_aim(self) -> int:
+        """Of the text face."""
+        return self.scaled(TEXT_AIM)
+
+    @property
+    def ceiling(self) -> int:
+        """What neither face passes."""
+        return max(CEILING, self.structured_aim)
+
+    def scaled(self, chars: int) -> int:
+        """What stands for so many characters of the usual budget."""
+        return chars * self.structured_aim // STRUCTURED_AIM
 
 
 @dataclass(frozen=True, slots=True)

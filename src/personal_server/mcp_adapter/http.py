@@ -64,6 +64,7 @@ class Admitted:
     package_id: str | None = None
     reaches_mcp: bool = True
     state: object = None
+    result_chars: int | None = None
 
 
 class Admission(Protocol):
@@ -93,6 +94,7 @@ class HostedCredential:
     client_id: str | None = None
     grant_id: str | None = None
     state: object = None
+    result_chars: int | None = None
 
 
 # What `/mcp` answers before MCP runs: challenges, refusals, headers.
@@ -321,6 +323,7 @@ def _caller(
         grant_id=credential.grant_id,
         user_agent=request.headers.get("user-agent"),
         server_capabilities=server_capabilities,
+        result_chars=credential.result_chars,
     )
 
 
@@ -333,6 +336,7 @@ def _credential(token: str, request: IncomingRequest, admitted: Admitted) -> Hos
         client_id=admitted.client_id,
         grant_id=admitted.grant_id or admitted.package_id,
         state=admitted.state,
+        result_chars=admitted.result_chars,
     )
 
 

@@ -74,7 +74,13 @@ class Counts:
     stale_cursors: int = 0
     budget_misses: int = 0
 
-    def note(self, tool: str, outcome: Outcome, sizes: tuple[int, int]) -> str:
+    def note(
+        self,
+        tool: str,
+        outcome: Outcome,
+        sizes: tuple[int, int],
+        ceiling: int = contract.CEILING,
+    ) -> str:
         """Count one outcome; its error code, or `ok`."""
         error = as_object(outcome.structured.get("error")) if outcome.is_error else {}
         code = str(error.get("code", "ok"))
@@ -86,7 +92,7 @@ class Counts:
         self.refits += outcome.page_reads - 1
         self.cuts += bool(outcome.links) or bool(outcome.structured.get("content_ladder"))
         self.stale_cursors += code == "stale_cursor"
-        self.budget_misses += max(sizes) > contract.CEILING
+        self.budget_misses += max(sizes) > ceiling
         return code
 
     def line(self) -> str:

@@ -103,7 +103,8 @@ class ClientRequest:
     """What one request brings: a way to open ports, and which client sent it.
 
     Shapes: provider_url is the public origin of the request; client_id is the token's, if known;
-            server_capabilities as in `ToolCall`.
+            server_capabilities as in `ToolCall`; result_chars is how long its owner lets a result
+            be, where that was said.
     """
 
     open_port: Callable[[str], RsPort]
@@ -113,6 +114,7 @@ class ClientRequest:
     grant_id: str | None = None
     user_agent: str | None = None
     server_capabilities: ServerCapabilities = none_known
+    result_chars: int | None = None
 
 
 class Callers(Protocol):
@@ -131,6 +133,7 @@ class ToolRun:
     caller: ClientRequest
     port: MeasuredPort
     counts: Counts
+    ceiling: int = contract.CEILING
     started: float = field(default_factory=perf_counter)
 
     def write_log_line(self, outcome: Outcome, sizes: tuple[int, int]) -> None:
@@ -141,7 +144,7 @@ class ToolRun:
             self.tool,
             self.port.route,
             self.port.status,
-            self.counts.note(self.tool, outcome, sizes),
+            self.counts.note(self.tool, outcome, sizes, self.ceiling),
             int(self.port.seconds * 1000),
             int((perf_counter() - self.started) * 1000),
             outcome.rows,
@@ -176,8 +179,9 @@ class Adapter:
             ),
             settings=self.settings,
             server_capabilities=caller.server_capabilities,
+            budget=contract.ResultBudget(caller.result_chars or contract.STRUCTURED_AIM),
         )
-        return call, ToolRun(tool, caller, port, self.counts)
+        return call, ToolRun(tool, caller, port, self.counts, call.budget.ceiling)
 
     async def call_tool(
         self, context: Context, params: types.CallToolRequestParams
@@ -283,7 +287,7 @@ def _defect(error: Exception, caller: ClientRequest) -> ToolError:
 
 
 def _within_ceiling(call: ToolCall, outcome: Outcome) -> Outcome:
-    if max(outcome.sizes) <= contract.CEILING:
+    if max(outcome.sizes) <= call.budget.ceiling:
         return outcome
     message = "The result passes the limit whatever is cut; ask for less."
     return render_refusal(ToolError("result_too_large", message, members={"tool": call.tool}))

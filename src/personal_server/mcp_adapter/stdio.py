@@ -107,6 +107,7 @@ async def serve_stdio(
     kind_known: bool,
     refuse_owner: Callable[[], None],
     settings: AdapterOptions | None = None,
+    result_chars: int | None = None,
 ) -> None:
     """Serve until the input ends; refuse_owner ends the process."""
     check = KindCheck(kind_known, refuse_owner)
@@ -120,6 +121,7 @@ async def serve_stdio(
             provider_url=provider_url,
             request_id=request_id,
             server_capabilities=metadata.capabilities,
+            result_chars=result_chars,
         )
 
     counts = Counts()

@@ -62,7 +62,7 @@ class JudgedToken:
     usable: bool
     grants: tuple[MemberGrant, ...]
     grant_rows: tuple[GrantRow, ...]
-    budget: ReadingBudget | None = None
+    limits: ReadingLimitsRow | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,22 +173,23 @@ def judge(reader: AuthorizationReader, token: str, now_ns: int) -> JudgedToken |
         standing = lifecycle.package_standing(
             reason, [grant_standing(grant, now_ns) for grant in grant_rows]
         )
-        budget = _budget(reader, row.package_id)
-        return JudgedToken(row, standing, usable, members, grant_rows, budget)
+        limits = _limits(reader, row.package_id)
+        return JudgedToken(row, standing, usable, members, grant_rows, limits)
     if row.grant_id is not None:
         grant_row = reader.get(GrantRow, GrantRow.grant_id.equals(row.grant_id))
         if grant_row is None:
             return JudgedToken(row, lifecycle.INVALID, usable, (), ())
         standing = grant_standing(grant_row, now_ns)
-        members, budget = (member_grant(grant_row, now_ns),), _budget(reader, row.grant_id)
-        return JudgedToken(row, standing, usable, members, (grant_row,), budget)
+        members, limits = (member_grant(grant_row, now_ns),), _limits(reader, row.grant_id)
+        return JudgedToken(row, standing, usable, members, (grant_row,), limits)
     return JudgedToken(row, lifecycle.ACTIVE, usable, (), ())
 
 
-def _budget(reader: AuthorizationReader, held_id: str) -> ReadingBudget | None:
-    row = reader.get(ReadingLimitsRow, ReadingLimitsRow.held_id.equals(held_id))
-    if row is None:
-        return None
+def _limits(reader: AuthorizationReader, held_id: str) -> ReadingLimitsRow | None:
+    return reader.get(ReadingLimitsRow, ReadingLimitsRow.held_id.equals(held_id))
+
+
+def _budget(row: ReadingLimitsRow) -> ReadingBudget:
     return ReadingBudget(row.requests_per_day, row.records_per_day, row.bytes_per_day)
 
 
@@ -208,7 +209,8 @@ def resolved(subject_id: str, judged: JudgedToken) -> Resolved:
         grants=judged.grants,
         package_id=row.package_id,
         connection_id=row.connection_id,
-        budget=judged.budget,
+        budget=None if judged.limits is None else _budget(judged.limits),
+        result_chars=None if judged.limits is None else judged.limits.result_chars,
     )
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from urllib.parse import urlsplit
 
+from personal_server.domain.result_size import MOST_RESULT_CHARS, RESULT_CHARS
 from personal_server.domain.values import instant_ns, instant_text, render_instant
 from personal_server.rs_client.json_values import is_object
 
@@ -122,7 +123,8 @@ class Credential:
 
     Shapes: `document` is the whole file, unknown members included; the typed members are read
         from it; `jkt` is the thumbprint of the key that its tokens are bound to; a file that names
-        no client has an empty `client_id`, and nothing to renew its token with.
+        no client has an empty `client_id`, and nothing to renew its token with; `result_chars` is
+        how long its owner lets a tool result be.
         Units: `expires_at_ns` UTC nanoseconds, `None` when the file names no end.
     """
 
@@ -138,6 +140,7 @@ class Credential:
     grant_id: str | None
     grant_package_id: str | None
     jkt: str | None = None
+    result_chars: int | None = None
 
     def seconds_left(self, now_ns: int) -> float:
         """How long the access token lasts; without a named end, for ever."""
@@ -220,6 +223,7 @@ def parse_credential(value: object, provider_url: str | None = None) -> Credenti
         grant_id=_optional(credential, "grant_id"),
         grant_package_id=_optional(credential, "grant_package_id"),
         jkt=_optional(credential, "dpop_jkt"),
+        result_chars=_result_chars(document),
     )
 
 
@@ -281,6 +285,16 @@ def _instant(credential: Mapping[str, object]) -> int | None:
     if instant is None:
         raise _invalid("`credential.expires_at`")
     return instant
+
+
+def _result_chars(document: Document) -> int | None:
+    value = document.get("result_chars")
+    if value is None:
+        return None
+    if type(value) is int and RESULT_CHARS <= value <= MOST_RESULT_CHARS:
+        return value
+    span = f"{RESULT_CHARS} to {MOST_RESULT_CHARS}"
+    raise _invalid(f"`result_chars`, which is a whole number of {span},")
 
 
 def _object(value: object, name: str) -> Document:

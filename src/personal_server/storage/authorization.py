@@ -345,7 +345,8 @@ class ReadingWordsRow(AuthorizationRow, table="reading_words"):
 class ReadingLimitsRow(AuthorizationRow, table="reading_limits"):
     """What an owner allows of a grant or package on a UTC day, and whether an alarm pauses it.
 
-    `None` is no limit of its own, and of `pauses` what the server is set to.
+    `None` is no limit of its own, and of `pauses` what the server is set to.  `result_chars` is how
+    long a tool result may be for its app; `None` is what every app has.
     """
 
     held_id: Cell[str] = column(key=True)
@@ -353,6 +354,7 @@ class ReadingLimitsRow(AuthorizationRow, table="reading_limits"):
     bytes_per_day: Cell[int | None] = column(default=None)
     requests_per_day: Cell[int | None] = column(default=None)
     pauses: Cell[bool | None] = column(default=None)
+    result_chars: Cell[int | None] = column(default=None)
 
 
 class ReadingAlarmRow(AuthorizationRow, table="reading_alarms"):

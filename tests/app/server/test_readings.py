@@ -94,7 +94,9 @@ def test_a_budget_set_later_counts_what_was_read_before(site: Whole) -> None:
     assert site.call(f"{READ}?limit=30", tokens["access_token"]).status == 200
 
 
-@pytest.mark.parametrize("limits", [{"records_per_day": "many"}, {"pauses": "perhaps"}])
+@pytest.mark.parametrize(
+    "limits", [{"records_per_day": "many"}, {"pauses": "perhaps"}, {"result_chars": "19999"}]
+)
 def test_a_limit_that_is_none_is_refused(site: Whole, limits: dict[str, str]) -> None:
     path = f"/owner/access/{site.connect(mail_request())['grant_id']}"
     form = dict(site.owner.get(path).form(f"{path}/limits")) | limits

@@ -45,6 +45,18 @@ async def test_a_document_is_named_and_dated_by_its_record_not_by_the_wrapper() 
         assert "wrapper" not in str(document).lower()
 
 
+@pytest.mark.anyio
+async def test_a_document_is_longer_for_a_client_that_may_have_more() -> None:
+    rs = world()
+    row = {"record_id": "m8", "stream": "messages", "data": {"id": "m8", "body": "w " * 80_000}}
+    rs.script = lambda _: Answer(200, row)
+    for chars in (20_000, 60_000, 200_000):
+        shown = await ask(rs, "fetch", {"id": "cin_a/messages:m8"}, result_chars=chars)
+        assert (
+            chars * 9 // 10 < shown.sizes[1] <= chars or shown.structured["text"] == "w " * 80_000
+        )
+
+
 def test_a_legacy_id_takes_the_connection_of_the_argument_or_none() -> None:
     assert record_of({"id": "messages:m8", "connection_id": "cin_a"}) == m8
     assert record_of({"id": "messages:m8"}) == RecordRef(None, "messages", "m8")

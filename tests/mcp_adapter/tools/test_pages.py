@@ -80,6 +80,21 @@ async def test_pages_end_to_end_are_the_list(lengths: list[int], limit: int, is_
     assert seen == [f"cin_a/messages:m{n}" for n in range(len(lengths))]
 
 
+@pytest.mark.parametrize("is_ours", [True, False])
+async def test_a_client_that_may_have_more_is_shown_more(is_ours: bool) -> None:
+    rs = serving(rows_of([2_400] * 40))
+    sizes: list[tuple[int, int]] = []
+    for chars in (20_000, 60_000, 200_000):
+        arguments = {"stream": "messages", "limit": 40}
+        shown = await ask(rs, "query_records", arguments, is_ours=is_ours, result_chars=chars)
+        text, structured = shown.sizes
+        assert text <= chars * 3 // 5
+        assert structured <= chars
+        sizes.append((text, structured))
+    assert sizes == sorted(sizes)
+    assert sizes[2][1] > 45_000
+
+
 async def test_a_page_that_the_server_ended_is_shown_whole_in_one_read() -> None:
     rs = serving(rows_of([9_000] * 25))
     outcome = await ask(rs, "query_records", {"stream": "messages"}, is_ours=True)

@@ -101,17 +101,18 @@ def without_twins(structured: Json) -> Json:
 
 def render_document(call: ToolCall, document: Document) -> Json:
     """The document, before `without_twins`, with as much text as both faces hold after it."""
+
+    def fits(structured: Json) -> bool:
+        return len(escaped_json(without_twins(structured))) <= call.budget.structured_aim
+
     whole = _Parts.of(call, document, contract.CHILD_LINE)
-    if not _fits(whole.at(0)):
+    if not fits(whole.at(0)):
         whole = _Parts.of(call, document, 0)
-    full = whole.at(contract.DOCUMENT_TEXT)
-    if _fits(full):
+    most = call.budget.scaled(contract.DOCUMENT_TEXT)
+    full = whole.at(most)
+    if fits(full):
         return full
-    return whole.at(largest(contract.DOCUMENT_TEXT, lambda chars: _fits(whole.at(chars))))
-
-
-def _fits(structured: Json) -> bool:
-    return len(escaped_json(without_twins(structured))) <= contract.STRUCTURED_AIM
+    return whole.at(largest(most, lambda chars: fits(whole.at(chars))))
 
 
 @dataclass(frozen=True, slots=True)

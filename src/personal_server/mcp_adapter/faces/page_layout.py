@@ -90,6 +90,7 @@ class PageHead:
     structured_chars: int
     text_chars: int
     has_cursor: bool = True
+    budget: contract.ResultBudget = field(default_factory=contract.ResultBudget)
 
     def room_for(self, blocks: Callable[[], Iterable[Block]], total: int) -> int:
         """How many of total blocks fit, from the first on; drawn no further than they fit."""
@@ -105,7 +106,7 @@ class PageHead:
         for block in blocks:
             structured += block.structured_chars
             text += block.text_chars
-            if structured > contract.STRUCTURED_AIM or text > contract.TEXT_AIM:
+            if structured > self.budget.structured_aim or text > self.budget.text_aim:
                 break
             count += 1
         return count

@@ -86,12 +86,12 @@ async def aggregate(call: ToolCall, raw: Mapping[str, Any] | None) -> Outcome:
     outcome = await _read(call, arguments, query, limit, 1)
     for reads in (2, 3):
         groups = len(objects_in(as_object(outcome.structured["data"]).get("groups")))
-        share = _share_that_fits(outcome)
+        share = _share_that_fits(outcome, call.budget)
         if share >= 1 or groups <= 1:
             break
         limit = max(1, min(groups - 1, int(groups * share * 0.9))) if reads == 2 else 1
         outcome = await _read(call, arguments, query, limit, reads)
-    if len(outcome.text) > contract.TEXT_AIM:
+    if len(outcome.text) > call.budget.text_aim:
         raise ToolError(
             "result_too_large",
             "The groups do not fit, however few are asked for; narrow with `filter`.",
@@ -110,9 +110,9 @@ async def _read(
     return _faces(call, arguments, as_object(response.body), limit, response.request_id, reads)
 
 
-def _share_that_fits(outcome: Outcome) -> float:
+def _share_that_fits(outcome: Outcome, budget: contract.ResultBudget) -> float:
     text_chars, structured_chars = outcome.sizes
-    return min(contract.TEXT_AIM / text_chars, contract.STRUCTURED_AIM / structured_chars)
+    return min(budget.text_aim / text_chars, budget.structured_aim / structured_chars)
 
 
 def check_shape(arguments: Arguments) -> Query:

@@ -123,11 +123,11 @@ class PageRead:
         """The page with what its rows have alike."""
         return replace(page, table=self.lay_out(page.rows)) if self.lay_out else page
 
-    def frame(self, page: RecordPage) -> PageHead:
+    def frame(self, page: RecordPage, budget: contract.ResultBudget) -> PageHead:
         """How long both faces of a page are before any row stands in them."""
         text_chars, structured_chars = self.render(ShownPage(page, [], 1)).sizes
         text_chars += self.closing_chars + text.length(page.table.heading)
-        return PageHead(structured_chars, text_chars, page.cursor is not None)
+        return PageHead(structured_chars, text_chars, page.cursor is not None, budget)
 
 
 async def read_page(call: ToolCall, arguments: Arguments, how: PageRead) -> Outcome:
@@ -137,22 +137,23 @@ async def read_page(call: ToolCall, arguments: Arguments, how: PageRead) -> Outc
     """
     is_ended = await call.takes(ReadCapability.PAGE_SIZE)
     if is_ended:
-        ending = (("page_chars", str(how.page_chars)), ("member_chars", str(contract.MEMBER_CHARS)))
+        page_chars = call.budget.scaled(how.page_chars)
+        ending = (("page_chars", str(page_chars)), ("member_chars", str(contract.MEMBER_CHARS)))
         how = replace(how, query=(*how.query, *ending))
     page, reads = await _first(call, arguments, how)
     wanted = arguments.get("limit") or (contract.PAGE_ROWS if is_ended else len(page.rows))
-    fitting = Fitting(page.rows, how.renderer(page.table), how.frame(page))
+    fitting = Fitting(page.rows, how.renderer(page.table), how.frame(page, call.budget))
     fitted = fit_page(fitting, whole=is_ended)
     while isinstance(fitted, int) and reads < contract.PAGE_READS:
         # when the rows changed under us, with room to spare
         limit = fitted if reads == 1 else max(1, fitted // 2)
         page, before = await _page(call, arguments, how, limit), page
-        fitting = _again(fitting, how, page, before)
+        fitting = _again(fitting, how, page, before, call.budget)
         fitted = fit_page(fitting, whole=is_ended)
         reads += 1
     while isinstance(fitted, int):
         page, before = how.laid_out(_prefix(page, fitted)), page
-        fitting = _again(fitting, how, page, before)
+        fitting = _again(fitting, how, page, before, call.budget)
         fitted = fit_page(fitting, whole=is_ended)
     is_shorter = reads > 1 or (is_ended and page.more)
     if is_shorter and len(fitted) < wanted:
@@ -161,9 +162,15 @@ async def read_page(call: ToolCall, arguments: Arguments, how: PageRead) -> Outc
     return how.render(ShownPage(page, fitted, reads))
 
 
-def _again(fitting: Fitting, how: PageRead, page: RecordPage, before: RecordPage) -> Fitting:
+def _again(
+    fitting: Fitting,
+    how: PageRead,
+    page: RecordPage,
+    before: RecordPage,
+    budget: contract.ResultBudget,
+) -> Fitting:
     renderer = None if page.table == before.table else how.renderer(page.table)
-    return fitting.again(page.rows, how.frame(page), renderer)
+    return fitting.again(page.rows, how.frame(page, budget), renderer)
 
 
 async def _first(call: ToolCall, arguments: Arguments, how: PageRead) -> tuple[RecordPage, int]:

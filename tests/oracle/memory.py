@@ -18,6 +18,7 @@ from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.declaration import Semantics, SourceDeclaration
 from personal_server.domain.persons import Corrections
 from personal_server.domain.record import StoredRecord
+from personal_server.domain.vectors import Passage
 from personal_server.errors import (
     BodyTooLarge,
     ConnectionNotFound,
@@ -33,6 +34,7 @@ from personal_server.storage.ports import (
     BlobUpload,
     Collection,
     CollectionRun,
+    EmbeddingProgress,
     Rebuild,
     RecordWrite,
     Rejection,
@@ -41,8 +43,11 @@ from personal_server.storage.ports import (
     StoredDeclaration,
     StreamState,
     ThreadMark,
+    Unembedded,
+    WaitingRecord,
     WriteOutcome,
 )
+from tests.oracle.memory_passages import lacking
 from tests.oracle.memory_snapshot import MemorySnapshot
 from tests.oracle.memory_state import Place, State
 
@@ -56,6 +61,7 @@ class MemoryStore:
         self.subject_id = subject_id
         self._state = State(epoch)
         self._lock = threading.RLock()
+        self._waiting: list[tuple[str, str, str]] = []
 
     @contextmanager
     def snapshot(
@@ -343,6 +349,44 @@ class MemoryStore:
             for key in old:
                 del state.uploads[key]
             return len(old)
+
+    # Passages: those of a text that changed since are as good as none -------------------------
+    def embedding_model(self) -> str | None:
+        """See the port."""
+        with self._lock:
+            return self._state.embedding_model
+
+    def use_embedding_model(self, identity: str | None) -> bool:
+        """See the port."""
+        with self._write() as state:
+            if state.embedding_model != identity:
+                state.passages.clear()
+            state.embedding_model = identity
+        return False
+
+    def unembedded(
+        self, connection_id: str, stream: str, fields: Sequence[str], limit: int
+    ) -> Unembedded | None:
+        """See the port."""
+        with self._lock:
+            found = lacking(self._state, (connection_id, stream), fields)[:limit]
+        self._waiting = [(connection_id, stream, row.key) for row, _ in found]
+        records = [WaitingRecord(n, None, texts) for n, (_, texts) in enumerate(found)]
+        return Unembedded(0, None, 0, tuple(records)) if records else None
+
+    def put_passages(
+        self, work: Unembedded, made: Mapping[tuple[int, str], Sequence[Passage]]
+    ) -> None:
+        """See the port."""
+        with self._write() as state:
+            for record in work.records:
+                for field, text in record.texts.items():
+                    passages = tuple(made.get((record.id, field), ()))
+                    state.passages[(*self._waiting[record.id], field)] = (text, passages)
+
+    def embedding_progress(self) -> tuple[EmbeddingProgress, ...]:
+        """See the port."""
+        return ()
 
     # The server -------------------------------------------------------------------------------
     def sealing_keys(self) -> tuple[SealingKey, ...]:

@@ -22,6 +22,7 @@ from personal_server.enforcement.plans import (
     ChangesPlan,
     ChildrenPlan,
     FieldWindowPlan,
+    MeaningPlan,
     RecordPlan,
     RecordsPlan,
     Scope,
@@ -36,6 +37,7 @@ from personal_server.enforcement.rows import (
     Feed,
     FieldWindow,
     Matches,
+    Nearest,
     PlacedRow,
     Position,
     RowPage,
@@ -54,6 +56,7 @@ from personal_server.storage.meaning import (
 from personal_server.storage.ports import Collection, StoredDeclaration, StoredStream
 from tests.oracle.memory_feed import feed, is_visible
 from tests.oracle.memory_figures import aggregate
+from tests.oracle.memory_passages import nearest
 from tests.oracle.memory_search import count_terms, search
 from tests.oracle.memory_state import State
 
@@ -198,6 +201,12 @@ class MemorySnapshot:
 
     def count_terms(self, plan: SearchPlan) -> tuple[int, ...]:
         return count_terms(plan, {id(scope): self._visible(scope) for scope in plan.scopes})
+
+    def nearest(self, plan: MeaningPlan) -> Nearest:
+        return nearest(plan, self._state, {id(s): self._visible(s) for s in plan.scopes})
+
+    def embedding_model(self) -> str | None:
+        return self._state.embedding_model
 
     def changes(self, plan: ChangesPlan) -> Feed:
         return feed(plan, self._state)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from personal_server.domain.connection import Connection
 from personal_server.domain.persons import NO_CORRECTIONS, Corrections, PersonField
 from personal_server.domain.record import FieldChange, JsonObject, StoredRecord
+from personal_server.domain.vectors import Passage
 from personal_server.storage.meaning import changed_fields
 from personal_server.storage.ports import (
     BlobUpload,
@@ -21,6 +22,8 @@ from personal_server.storage.ports import (
 )
 
 Place = tuple[str, str]
+Embedded = tuple[str, str, str, str]
+"""Connection, stream, key and field; what is kept is the text and its passages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +75,10 @@ class State:
         default_factory=dict[Place, tuple[PersonField, ...]]
     )
     corrections: Corrections = NO_CORRECTIONS
+    embedding_model: str | None = None
+    passages: dict[Embedded, tuple[str, tuple[Passage, ...]]] = field(
+        default_factory=dict[Embedded, tuple[str, tuple[Passage, ...]]]
+    )
 
     def copy(self) -> State:
         """A state that later writes to this one leave alone."""
@@ -89,6 +96,7 @@ class State:
             uploads=dict(self.uploads),
             blobs=dict(self.blobs),
             thread_marks=dict(self.thread_marks),
+            passages=dict(self.passages),
             replaced=[],
         )
 

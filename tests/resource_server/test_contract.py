@@ -95,7 +95,7 @@ async def test_absent_search_modes_name_those_that_exist(living: Living, mode: s
     answer = await read(living, f"/v1/search/{mode}?q=rain&streams=entries&limit=2")
     error = answer.json()["error"]
     assert (answer.status_code, error["code"]) == (400, "unsupported_search_mode")
-    assert error["allowed_values"] == ["lexical"]
+    assert error["allowed_values"] == ["auto", "words"]
 
 
 async def test_compact_schemas_lift_connections_and_flag_fields(living: Living) -> None:

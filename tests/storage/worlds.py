@@ -49,7 +49,7 @@ NOTES: dict[str, Any] = {
             "words": ["gte", "lte", "gt", "lt"],
             "cost": ["gte", "lt"],
         },
-        "search": {"lexical_fields": ["title", "body"]},
+        "search": {"lexical_fields": ["title", "body"], "semantic_fields": ["title", "body"]},
         "aggregations": {
             "count": True,
             "sum": ["words", "cost"],

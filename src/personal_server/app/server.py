@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import AsyncGenerator, Generator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import Any, cast
 
@@ -22,6 +22,7 @@ from personal_server.app.backups import (
     kept_backups,
     schedule_of,
 )
+from personal_server.app.meaning import Meaning
 from personal_server.app.stores import Stores, command_origin, open_stores
 from personal_server.authorization_server.application import SEGMENTS as AUTHORIZATION_SEGMENTS
 from personal_server.authorization_server.application import (
@@ -95,6 +96,7 @@ from personal_server.resource_server.quotas import (
 )
 from personal_server.rs_client.http import RsClient, in_process_client
 from personal_server.rs_client.port import FixedBearer, RsPort
+from personal_server.semantics.index import EVERY_SECONDS as EMBEDDING_EVERY_SECONDS
 from personal_server.settings import ConfigurationFile, LimitSettings, Settings
 from personal_server.storage.damage import DamageNotes
 from personal_server.storage.ports import PastBudget
@@ -256,9 +258,11 @@ def open_server(
         sweep_scratch(settings.data_dir, stores.clock())
         catch_up_with_ledger(stores, settings)
         recorder = watched_recorder(settings, stores)
+        meaning = Meaning(stores, settings.data_dir)
         try:
-            yield compose(settings, stores, recorder, fetch or GuardedFetch())
+            yield compose(settings, stores, recorder, fetch or GuardedFetch(), meaning)
         finally:
+            meaning.close()
             recorder.close()
 
 
@@ -270,9 +274,14 @@ def watched_recorder(settings: Settings, stores: Stores) -> DisclosureRecorder:
 
 
 def compose(
-    settings: Settings, stores: Stores, recorder: DisclosureRecorder, fetch: GuardedFetch
+    settings: Settings,
+    stores: Stores,
+    recorder: DisclosureRecorder,
+    fetch: GuardedFetch,
+    meaning: Meaning | None = None,
 ) -> Server:
     """Put the parts together on open stores."""
+    stores = replace(stores, reads=replace(stores.reads, embedder=meaning))
     policy = origin_policy(settings)
     origins = policy.origins
     proofs = Proofs(stores.clock, stores.random_bytes)
@@ -288,6 +297,8 @@ def compose(
     background = _background(settings, stores, resolver, watch, scheduled)
     rebuilding = RebuildWork(stores.records)
     background.register("rebuilding", REBUILDS_EVERY_SECONDS, rebuilding)
+    if meaning is not None:
+        background.register("embedding", EMBEDDING_EVERY_SECONDS, meaning.work)
     health = Health()
     health.register(background.faults)
     health.register(lambda: _clock_faults(watch))

@@ -67,6 +67,10 @@ Every app has to connect again, and every access waits until you let it go on.""
         "canary:canary",
         "Plant records that raise an alarm when an app is given one.",
     ),
+    "semantic": (
+        "semantic:semantic",
+        "Find records by meaning, with a model of your own.",
+    ),
     "person": ("person:person", "See who is who in your records, and correct it."),
     "collector": ("collector:collector", "Let programs bring records to a connection."),
     "admin": ("admin:admin", "Set up what works beside this server."),

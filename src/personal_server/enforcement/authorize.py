@@ -37,12 +37,15 @@ from personal_server.enforcement.fields import (
     require_field,
     shown_fields,
 )
+from personal_server.enforcement.meaning import AskedMeaning, meaning_fields
+from personal_server.enforcement.named_fields import conditions_in as named_values
 from personal_server.enforcement.plans import (
     AggregatePlan,
     AuthorizedRead,
     BlobPlan,
     ChangesPlan,
     FieldWindowPlan,
+    MeaningPlan,
     RecordPlan,
     RecordsPlan,
     SearchPlan,
@@ -65,12 +68,13 @@ from personal_server.enforcement.queries import (
     RecordQuery,
     RecordsQuery,
     SchemaQuery,
+    SearchMode,
     SearchQuery,
     Selectors,
     StreamQuery,
     TimelineQuery,
 )
-from personal_server.enforcement.search import checked_words, named_sources, search_parts
+from personal_server.enforcement.search import Part, checked_words, named_sources, search_parts
 from personal_server.enforcement.timeline import (
     conditions_in,
     list_conditions,
@@ -259,21 +263,45 @@ def authorize_aggregate(
     return AuthorizedRead(authority, sources, plan, (*warnings, *outside))
 
 
-def authorize_search(authority: ReadAuthority, query: SearchQuery) -> AuthorizedRead[SearchPlan]:
-    """A search for what the query's text means: one plan, with the conditions of each source."""
+def authorize_search(
+    authority: ReadAuthority, query: SearchQuery, meant: AskedMeaning | None = None
+) -> AuthorizedRead[SearchPlan]:
+    """A search for the query's words, and what it means: one plan, with the conditions of each
+    source.
+    """
     words = checked_words(query.text)
     sources = select_any(authority, query.selectors)
-    parts, warnings = search_parts(authority, sources, query)
-    taking_part = tuple(source for source, _ in parts)
-    conditions = {(s.connection_id, s.stream): asked for s, asked in parts}
-    plan = SearchPlan(scopes_of(taking_part), words, conditions)
-    warnings = (*warnings, *reaching_outside(parts))
+    parts: tuple[Part, ...] = ()
+    near: tuple[Part, ...] = ()
+    warnings: tuple[Warning, ...] = ()
+    if meant is not None:
+        near, warnings = search_parts(authority, sources, query, meaning_fields)
+    if meant is None or meant.mode is not SearchMode.MEANING:
+        parts, warnings = search_parts(authority, sources, query)
+    together = {source.order: (source, asked) for source, asked in (*parts, *near)}
+    taking_part = tuple(together[s.order][0] for s in sources if s.order in together)
+    conditions = {order: asked for order, (_, asked) in together.items()}
+    plan = SearchPlan(
+        scopes_of(tuple(source for source, _ in parts)),
+        words,
+        conditions,
+        meaning=None
+        if meant is None
+        else MeaningPlan(
+            scopes_of(tuple(source for source, _ in near)),
+            meant.vector,
+            meant.model,
+            {s.order: (*asked, *named_values(words, s.declared, s.fields)) for s, asked in near},
+        ),
+    )
+    warnings = (*warnings, *reaching_outside(together.values()))
     asked = (
         query.text,
         *_asked(query.selectors),
         *_unordered(query.streams),
         *_unordered(query.filters),
         *([] if query.times == ALWAYS else [query.times]),
+        *([] if query.mode is SearchMode.WORDS else [query.mode.value]),
     )
     return AuthorizedRead(authority, taking_part, plan, warnings, asked=asked)
 

@@ -8,7 +8,7 @@ Source: docs/contract/resource-server.md 2.4, 4.3, 7.4, 12.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Annotated, Any, ClassVar, Literal, cast
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, cast
 from urllib.parse import quote
 
 import msgspec
@@ -32,10 +32,13 @@ from personal_server.enforcement.excerpts import (
     FieldMatches,
     Snippet,
     find_matches,
+    passage_excerpt,
+    passage_snippet,
     render_excerpt,
     render_snippet,
     strongest_first,
 )
+from personal_server.enforcement.meaning import meaning_fields
 from personal_server.enforcement.named_fields import words_in
 from personal_server.enforcement.search import searchable_fields
 from personal_server.enforcement.timeline import time_field
@@ -298,6 +301,9 @@ TITLE_CHARS = 200
 NEIGHBOUR_CHARS = 80
 
 
+RetrievalMode = Literal["lexical", "semantic", "hybrid"]
+
+
 class ParentRecord(WireObject):
     """The record that a file came with."""
 
@@ -334,7 +340,7 @@ class SearchResult(WireObject, kw_only=True, tag_field="object", tag="search_res
     emitted_at: Instant
     matched_fields: Annotated[Sequence[Word], msgspec.Meta(min_length=1)]
     record_url: RoutePath
-    retrieval_mode: Literal["lexical", "semantic", "hybrid"]
+    retrieval_mode: RetrievalMode
     snippet: Snippet
     evidence_excerpts: Annotated[Sequence[Excerpt], msgspec.Meta(min_length=1, max_length=1)]
     title: Annotated[str, msgspec.Meta(max_length=TITLE_CHARS)] | None = None
@@ -345,23 +351,34 @@ class SearchResult(WireObject, kw_only=True, tag_field="object", tag="search_res
     retrieval_sources: Sequence[str] | None = None
 
 
+class FoundPassage(NamedTuple):
+    """A passage that was found by meaning: [start, end) of a field."""
+
+    field: str
+    start_chars: int
+    end_chars: int
+
+
 def disclose_hit(
     authority: ReadAuthority,
     source: ReadableSource,
     row: StoredRecord,
     words: WordQuery,
+    passage: FoundPassage | None = None,
+    mode: RetrievalMode = "lexical",
 ) -> SearchResult | None:
-    """The hit of a row, or `None` if its granted fields do not hold the words."""
-    found = matches_in(source, row, words)
-    if found is None:
+    """The hit of a row, or `None` if its granted fields hold neither the words nor the passage."""
+    found = None if mode == "semantic" else matches_in(source, row, words)
+    meant = None if passage is None else _excerpt(source, row, passage)
+    if found is None and meant is None:
         return None
+    quotes = _quotes(source, found or (), meant)
+    named = dict.fromkeys([each.field for each in found or ()])
+    if meant is not None:
+        named[meant.field_path] = None
     granted = frozenset(source.fields)
     place = f"/v1/streams/{quote(row.stream, safe='')}/records/{key_segment(row.key)}"
-    title_field = source.declared.title_field
-    title = granted_value(row, source, title_field)
-    # `title` says its own field already, unless that is longer
-    telling = (each for each in found if each.field != title_field or len(each.text) > TITLE_CHARS)
-    quoted = next(telling, found[0])
+    title = granted_value(row, source, source.declared.title_field)
     authored = granted_value(row, source, source.declared.event_time_field)
     return SearchResult(
         stream=row.stream,
@@ -371,16 +388,44 @@ def disclose_hit(
         **identity(authority, source),
         connector_id=source.connector_key,
         emitted_at=render_instant(granted_emitted_at_ns(row, granted)),
-        matched_fields=[each.field for each in found],
+        matched_fields=list(named),
         record_url=f"{place}?connection_id={quote(row.connection_id, safe='')}",
-        retrieval_mode="lexical",
-        snippet=render_snippet(quoted),
-        evidence_excerpts=[render_excerpt(quoted)],
+        retrieval_mode=mode,
+        snippet=quotes[0],
+        evidence_excerpts=[quotes[1]],
+        retrieval_sources=_rankings(found, meant) if mode == "hybrid" else None,
         title=title[:TITLE_CHARS] if isinstance(title, str) else None,
         author=_author(source, row),
         authored_at=authored if isinstance(authored, str) else None,
         parent=_parent(authority, source, row) if source.declared.blob_fields else None,
     )
+
+
+def _quotes(
+    source: ReadableSource, found: Sequence[FieldMatches], meant: Excerpt | None
+) -> tuple[Snippet, Excerpt]:
+    """What is quoted: where words match, in a field that `title` does not say whole; else what was
+    found by meaning.
+    """
+    title_field = source.declared.title_field
+    telling = (each for each in found if each.field != title_field or len(each.text) > TITLE_CHARS)
+    quoted = next(telling, found[0] if found else None)
+    if quoted is not None:
+        return render_snippet(quoted), render_excerpt(quoted)
+    assert meant is not None  # noqa: S101  # one of the two found it
+    return passage_snippet(meant), meant
+
+
+def _rankings(found: Sequence[FieldMatches] | None, meant: Excerpt | None) -> list[str]:
+    held = {"lexical": found is not None, "semantic": meant is not None}
+    return [name for name, is_held in held.items() if is_held]
+
+
+def _excerpt(source: ReadableSource, row: StoredRecord, found: FoundPassage) -> Excerpt | None:
+    text = row.data.get(found.field)
+    if not isinstance(text, str) or found.field not in meaning_fields(source):
+        return None
+    return passage_excerpt(*found[:1], text, *found[1:])
 
 
 def _author(source: ReadableSource, row: StoredRecord) -> str | None:
@@ -431,7 +476,8 @@ def spoken_fields(source: ReadableSource) -> tuple[str, ...]:
 
 def text_chars(source: ReadableSource, row: StoredRecord) -> int:
     """How much text a hit of that row is found in."""
-    texts = (row.data.get(name) for name in searchable_fields(source))
+    named = dict.fromkeys((*searchable_fields(source), *meaning_fields(source)))
+    texts = (row.data.get(name) for name in named)
     return sum(len(text) for text in texts if isinstance(text, str))
 
 

@@ -160,6 +160,32 @@ def render_excerpt(found: FieldMatches) -> Excerpt:
     )
 
 
+def passage_excerpt(field: str, text: str, start: int, end: int) -> Excerpt | None:
+    """The beginning of a passage that was found by meaning, if the text still has one there."""
+    end = min(end, len(text), start + EXCERPT_CHARS)
+    if start >= end:
+        return None
+    start, end = _at_blanks(text, start, end, (), (start, len(text)))
+    return Excerpt(
+        field_path=field,
+        provenance="semantic_match",
+        preview_text=text[start:end],
+        start_chars=start,
+        end_chars=end,
+        match_ranges=(),
+        total_chars=len(text),
+        truncated=end - start < len(text),
+    )
+
+
+def passage_snippet(found: Excerpt) -> Snippet:
+    """The short and escaped form of a passage."""
+    text = found.preview_text[:SNIPPET_CHARS]
+    before = "…" if found.start_chars else ""
+    after = "…" if found.start_chars + len(text) < found.total_chars else ""
+    return Snippet(field=found.field_path, text=f"{before}{_escaped(text)}{after}")
+
+
 def render_snippet(found: FieldMatches) -> Snippet:
     """The short, escaped and marked form of the excerpt."""
     outer = _window(found, EXCERPT_CHARS, _LEAD_CHARS)

@@ -162,6 +162,31 @@ class AggregatePlan:
         return next(found, None)
 
 
+NEAREST_RECORDS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class MeaningPlan:
+    """The `most` visible records whose passages mean what is nearest to a vector.
+
+    Passages are of granted semantic fields; `model` made the vector, and those of another are not
+    compared with it.  `conditions` and `seconds_each` as in `SearchPlan`.
+    """
+
+    scopes: tuple[Scope, ...]
+    vector: bytes = field(repr=False)
+    model: str
+    conditions: Mapping[tuple[str, str], tuple[Condition, ...]] = field(
+        default_factory=dict[tuple[str, str], tuple[Condition, ...]]
+    )
+    most: int = NEAREST_RECORDS
+    seconds_each: float | None = None
+
+    def conditions_on(self, scope: Scope) -> tuple[Condition, ...]:
+        """What a record of that scope has to satisfy."""
+        return self.conditions.get((scope.connection_id, scope.stream.name), ())
+
+
 CANDIDATE_WINDOW = 2_000
 FREQUENCY_LIMIT = 10_000
 
@@ -181,7 +206,8 @@ class SearchPlan:
     matches by event time (the stream's event-time field if granted, else `emitted_at`).  Document
     frequencies count visible matches of a term over all scopes and may stop at `frequency_limit`;
     where there is no candidate they are 0.  A scope that takes longer than `seconds_each` may be
-    left out whole (`None`: it takes as long as it takes).
+    left out whole (`None`: it takes as long as it takes).  What is to be found by meaning beside
+    the words has a plan of its own, `meaning`; without words `scopes` are none.
     """
 
     scopes: tuple[Scope, ...]
@@ -192,6 +218,7 @@ class SearchPlan:
     window: int = CANDIDATE_WINDOW
     frequency_limit: int = FREQUENCY_LIMIT
     seconds_each: float | None = None
+    meaning: MeaningPlan | None = None
 
     def words_in(self, scope: Scope) -> WordQuery:
         """What is looked for in a scope, where named fields are its own."""

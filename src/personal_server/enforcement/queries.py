@@ -7,6 +7,7 @@ text until `authorize` has met them.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 # Items of a page, groups of an aggregate: unless told, and at most.
 DEFAULT_LIMIT, MAX_LIMIT = 25, 100
@@ -184,6 +185,15 @@ class AggregateQuery:
     filters: tuple[FilterText, ...] = ()
 
 
+class SearchMode(StrEnum):
+    """What a search goes by.  `auto` is settled by the server."""
+
+    AUTO = "auto"
+    WORDS = "words"
+    MEANING = "meaning"
+    HYBRID = "hybrid"
+
+
 @dataclass(frozen=True, slots=True)
 class SearchQuery:
     """A search.  Source: docs/contract/resource-server.md 11.1."""
@@ -196,6 +206,7 @@ class SearchQuery:
     size: PageSize = PageSize()
     cursor: str | None = None
     filters: tuple[FilterText, ...] = ()
+    mode: SearchMode = SearchMode.AUTO
 
 
 @dataclass(frozen=True, slots=True)

@@ -141,6 +141,31 @@ class Candidate(NamedTuple):
     event_time_ns: int
 
 
+class NearRecord(NamedTuple):
+    """A record, and its passage that is nearest in meaning: [start, end) of a field.
+
+    The candidate counts no words.
+    """
+
+    candidate: Candidate
+    distance: float
+    field: str
+    start_chars: int
+    end_chars: int
+
+
+@dataclass(frozen=True, slots=True)
+class Nearest:
+    """The nearest records of all scopes, nearest first, then newer ones (`Candidate`).
+
+    `pending` visible records were not embedded yet; `lost` as in `Matches`.
+    """
+
+    records: tuple[NearRecord, ...]
+    pending: int = 0
+    lost: frozenset[tuple[str, str]] = frozenset()
+
+
 @dataclass(frozen=True, slots=True)
 class Matches:
     """The candidates of all scopes in no particular order, and what is known of the rest.

@@ -8,7 +8,7 @@ Source: docs/contract/resource-server.md 11.1, 11.2.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from personal_server.domain.authority import ReadableSource, ReadAuthority, TokenKind
@@ -18,7 +18,7 @@ from personal_server.domain.search_words import parse_words
 from personal_server.enforcement.authority import stream_not_granted
 from personal_server.enforcement.fields import conditions_on
 from personal_server.enforcement.queries import ALWAYS, SearchQuery
-from personal_server.enforcement.rows import Candidate
+from personal_server.enforcement.rows import Candidate, NearRecord
 from personal_server.enforcement.timeline import conditions_in, time_field, without_time
 from personal_server.errors import (
     FieldNotGranted,
@@ -55,9 +55,14 @@ def checked_words(text: str) -> WordQuery:
 
 
 def search_parts(
-    authority: ReadAuthority, sources: Sources, query: SearchQuery
+    authority: ReadAuthority,
+    sources: Sources,
+    query: SearchQuery,
+    fields_of: Callable[[ReadableSource], tuple[str, ...]] = searchable_fields,
 ) -> tuple[tuple[Part, ...], tuple[Warning, ...]]:
     """The sources that take part, with their conditions, and who is left out.
+
+    Those take part that have fields to be searched (`fields_of`).
 
     Raises: GrantStreamNotAllowed, NotFound, InvalidRequest, and the error of the filters if no
         source can apply them.
@@ -65,7 +70,7 @@ def search_parts(
     named = named_sources(authority, sources, query.streams)
     if query.filters and len(query.streams) != 1:
         raise InvalidRequest("'filter' needs exactly one stream in 'streams'.", param="filter")
-    taking_part = tuple(source for source in named if searchable_fields(source))
+    taking_part = tuple(source for source in named if fields_of(source))
     warnings = [
         skipped(s.connection_id, s.stream, "mode_not_available")
         for s in named
@@ -135,10 +140,14 @@ SCORE_DECIMALS = 6
 
 
 class Ranked(NamedTuple):
-    """A candidate with its score; lower is better.  There are thousands per search."""
+    """A candidate with its score; lower is better.  What was found by meaning has its passage.
+
+    There are thousands per search.
+    """
 
     candidate: Candidate
     score: float
+    near: NearRecord | None = None
 
 
 def rank(candidates: Sequence[Candidate], frequencies: Sequence[int]) -> list[Ranked]:

@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from personal_server.domain.cursor import Sealer, TokenUse
 from personal_server.reading.freshness import CaptureTimes
+from personal_server.reading.meaning import QueryEmbedder
 from personal_server.reading.rankings import Rankings
 from personal_server.storage.ports import ReadSnapshot, RecordStore, SealingKey, ServerStore
 
@@ -26,7 +27,7 @@ PlantedRecords = Callable[[], frozenset[tuple[str, str, str]]]
 class ReadPorts:
     """Store, sealer, clock (UTC ns), randomness, what is kept between reads, planted records.
 
-    `time_zone` is the owner's, by its IANA name.
+    `time_zone` is the owner's, by its IANA name; `embedder` is there where meaning is searched.
     """
 
     store: RecordStore
@@ -37,6 +38,7 @@ class ReadPorts:
     rankings: Rankings = field(default_factory=Rankings)
     planted: PlantedRecords = frozenset
     time_zone: str = "UTC"
+    embedder: QueryEmbedder | None = None
 
     def snapshot(self, timeout_seconds: float | None) -> AbstractContextManager[ReadSnapshot]:
         """One consistent state of the store."""

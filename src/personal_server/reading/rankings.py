@@ -13,6 +13,8 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from personal_server.enforcement.disclose import FoundPassage
+
 KEPT_PER_HOLDER = 4
 KEPT_IN_ALL = 64
 
@@ -24,6 +26,7 @@ class RankedHit:
     connection_id: str
     stream: str
     key: str
+    passage: FoundPassage | None = None
 
 
 def ranking_digest(hits: Iterable[RankedHit]) -> str:

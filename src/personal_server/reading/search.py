@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from time import perf_counter, sleep
-from typing import cast
+from typing import Any, cast
 
 import msgspec
 
@@ -28,11 +29,15 @@ from personal_server.domain.envelope import Counted, ReadResult, Warning
 from personal_server.domain.record import StoredRecord
 from personal_server.enforcement.authorize import authorize_search
 from personal_server.enforcement.disclose import (
+    FoundPassage,
+    RetrievalMode,
     disclose_context,
     disclose_hit,
     spoken_fields,
     text_chars,
 )
+from personal_server.enforcement.meaning import by_meaning, fused, meaning_fields, strict_part
+from personal_server.enforcement.named_fields import words_in
 from personal_server.enforcement.page_sizes import PageFill
 from personal_server.enforcement.plans import (
     CANDIDATE_WINDOW,
@@ -42,16 +47,17 @@ from personal_server.enforcement.plans import (
     neighbour_plans,
     scope_of,
 )
-from personal_server.enforcement.queries import PageSize, SearchQuery
-from personal_server.enforcement.rows import Candidate, PlacedRow
+from personal_server.enforcement.queries import PageSize, SearchMode, SearchQuery
+from personal_server.enforcement.rows import Nearest, PlacedRow
 from personal_server.enforcement.search import Ranked, first_page_first, rank, searchable_fields
 from personal_server.errors import CursorExpired, QueryTimeout
 from personal_server.reading.empty_answers import Emptiness, explain_empty
 from personal_server.reading.freshness import ShownFreshness, least_fresh
+from personal_server.reading.meaning import asked_meaning
 from personal_server.reading.ports import ReadPorts
 from personal_server.reading.rankings import RankedHit, ranking_digest
 from personal_server.reading.records import unavailable_meta
-from personal_server.storage.meaning import holds
+from personal_server.storage.meaning import holds, holds_words
 from personal_server.storage.ports import READ_DEADLINE_SECONDS, ReadSnapshot
 
 # Recall: what the meta of a search says about how much was searched, and where hits came from.
@@ -81,6 +87,8 @@ class SearchCoverage:
     searched_sources: int
     lost: tuple[tuple[str, str], ...] = ()
     pending: int = 0
+    mode: SearchMode = SearchMode.WORDS
+    unembedded: int = 0
 
     def meta(self) -> dict[str, object]:
         """`count_accuracy` and `recall`."""
@@ -89,15 +97,29 @@ class SearchCoverage:
             "count_accuracy": "exact" if self.is_whole else "lower_bound",
             "recall": {
                 "complete": self.is_whole,
-                "ranking_scope": "candidate_window" if truncated else "all_matches",
+                "ranking_scope": self._scope,
                 "truncated": truncated,
                 "ranked_candidate_count": self.ranked_count,
                 "candidate_window_limit": CANDIDATE_WINDOW,
                 "sources_searched_count": self.searched_sources,
                 "truncated_source_count": self.truncated_sources,
                 "pending_index_count": self.pending,
+                **self._of_meaning,
             },
         }
+
+    @property
+    def _scope(self) -> str:
+        if self.mode is not SearchMode.WORDS:
+            return "nearest"
+        return "candidate_window" if self.truncated_sources else "all_matches"
+
+    @property
+    def _of_meaning(self) -> dict[str, object]:
+        """How it was searched, where that was not by words alone."""
+        if self.mode is SearchMode.WORDS:
+            return {}
+        return {"mode": self.mode.value, "unembedded_record_count": self.unembedded}
 
     def count(self) -> Counted:
         """`meta.count`."""
@@ -106,7 +128,8 @@ class SearchCoverage:
     @property
     def is_whole(self) -> bool:
         """Whether every match was ranked."""
-        return not (self.truncated_sources or self.lost or self.pending)
+        is_by_words = self.mode is SearchMode.WORDS
+        return is_by_words and not (self.truncated_sources or self.lost or self.pending)
 
     def warnings(self) -> tuple[Warning, ...]:
         """`source_unavailable` for each connection that was left out."""
@@ -155,9 +178,10 @@ PAGE_TEXT_CHARS = 1 << 25
 GRID_SECONDS = 0.005
 RANKING_SHARE = 2 / 3
 
-_Position = tuple[str, int, int, int, int, int, list[tuple[str, str]], int]
+_Position = tuple[str, int, int, int, int, int, list[tuple[str, str]], int, *tuple[Any, ...]]
 """Of a cursor, which is sealed: digest of the ranking, how many hits its first page was to have,
-the first hit of this page, and the figures of `SearchCoverage`.
+the first hit of this page, and the figures of `SearchCoverage`; where it was searched by meaning,
+what tells the model, and how many records were not embedded.
 """
 
 
@@ -201,7 +225,8 @@ def search(
     Raises: what `authorize_search` raises, InvalidCursor, CursorExpired, QueryTimeout.
     """
     begun = perf_counter()
-    read = authorize_search(authority, query)
+    meant = asked_meaning(ports.embedder, snapshot, query)
+    read = authorize_search(authority, query, meant)
     if query.cursor is None:
         turn, shown = _first_page(snapshot, read, query)
     else:
@@ -251,26 +276,67 @@ def _ranked(
 ) -> tuple[Sequence[Ranked], SearchCoverage]:
     # An equal share for every source, so that a slow one costs no other its place.
     each = READ_DEADLINE_SECONDS * RANKING_SHARE / max(1, len(read.sources))
-    found = snapshot.search(replace(read.plan, seconds_each=each))
-    if found.lost and len(found.lost) == len(read.sources):
+    plan = replace(read.plan, seconds_each=each)
+    found = snapshot.search(plan)
+    near = _nearest(snapshot, read, plan)
+    lost = found.lost | near.lost
+    if lost and len(lost) == len(read.sources):
         raise QueryTimeout(
             "The search took too long. Narrow it with a rarer word, a stream or filters.",
             retry_after_seconds=1,
         )
     ranked = rank(found.candidates, found.document_frequencies)
+    mode = _mode(read)
+    if mode is not SearchMode.WORDS:
+        meant = _strictly(snapshot, read, by_meaning(near))
+        ranked = fused(ranked, meant) if mode is SearchMode.HYBRID else meant
     findings = SearchCoverage(
         ranked_count=len(ranked),
         truncated_sources=len(found.truncated),
-        searched_sources=len(read.sources) - len(found.lost),
-        lost=tuple(sorted(found.lost)),
+        searched_sources=len(read.sources) - len(lost),
+        lost=tuple(sorted(lost)),
         pending=found.pending,
+        mode=mode,
+        unembedded=near.pending,
     )
     return ranked, findings
 
 
+def _mode(read: AuthorizedSearch) -> SearchMode:
+    """By what is searched, which the plan says."""
+    plan = read.plan
+    if plan.meaning is None or not plan.meaning.scopes:
+        return SearchMode.WORDS
+    return SearchMode.HYBRID if plan.scopes else SearchMode.MEANING
+
+
+def _nearest(snapshot: ReadSnapshot, read: AuthorizedSearch, plan: SearchPlan) -> Nearest:
+    if plan.meaning is None or _mode(read) is SearchMode.WORDS:
+        return Nearest(())
+    return snapshot.nearest(replace(plan.meaning, seconds_each=plan.seconds_each))
+
+
+def _strictly(
+    snapshot: ReadSnapshot, read: AuthorizedSearch, found: Sequence[Ranked]
+) -> list[Ranked]:
+    """Those that hold, and do not hold, what the query says strictly."""
+    strict = strict_part(read.plan.words)
+    if not strict.terms and not strict.excluded:
+        return list(found)
+    sources = {source.order: source for source in read.sources}
+    kept: list[Ranked] = []
+    for each in found:
+        source = sources[each.candidate.connection_id, each.candidate.stream]
+        row = _matching(snapshot, source, each.candidate.key, read.plan)
+        words = words_in(strict, source.declared, source.fields)
+        if row is not None and holds_words(row.data, searchable_fields(source), words):
+            kept.append(each)
+    return kept
+
+
 def _turn(ranked: Sequence[Ranked], findings: SearchCoverage, first_limit: int) -> _Turn:
     ordered = first_page_first(ranked, first_limit)[:KEPT_HITS]
-    hits = tuple(_kept(each.candidate) for each in ordered)
+    hits = tuple(map(_kept, ordered))
     return _Turn(hits, findings, first_limit)
 
 
@@ -294,12 +360,29 @@ def _first_page(
         turn = fewer
 
 
-def _kept(candidate: Candidate) -> RankedHit:
-    return RankedHit(candidate.connection_id, candidate.stream, candidate.key)
+def _kept(found: Ranked) -> RankedHit:
+    candidate, near = found.candidate, found.near
+    passage = None
+    if near is not None:
+        passage = FoundPassage(near.field, near.start_chars, near.end_chars)
+    return RankedHit(candidate.connection_id, candidate.stream, candidate.key, passage)
+
+
+_RETRIEVAL: dict[SearchMode, RetrievalMode] = {
+    SearchMode.WORDS: "lexical",
+    SearchMode.MEANING: "semantic",
+    SearchMode.HYBRID: "hybrid",
+}
 
 
 def _request(read: AuthorizedSearch) -> str:
     return request_digest(read.authority.holder, "search/lexical", read.asked)
+
+
+def _model(read: AuthorizedSearch) -> str:
+    """What tells the model by which was searched, in short."""
+    meaning = read.plan.meaning if _mode(read) is not SearchMode.WORDS else None
+    return "" if meaning is None else sha256(meaning.model.encode()).hexdigest()[:8]
 
 
 def _continued(
@@ -307,7 +390,13 @@ def _continued(
 ) -> _Turn:
     place = open_page(ports.sealer, TokenUse.SEARCH, token, _request(read), read.sources)
     position = cast("_Position", place.position)
-    digest, first_limit, begin, ranked, truncated, searched, lost, pending = position
+    digest, first_limit, begin, ranked, truncated, searched, lost, pending, *meant = position
+    if (meant or [""])[0] != _model(read):
+        raise CursorExpired(
+            "This search went by another model, or by none; search again without the cursor.",
+            param="cursor",
+            recovery={"cursor": None},
+        )
     hits = ports.rankings.find(read.authority.holder, _request(read), digest)
     hits = hits or _begun(snapshot, read, first_limit).hits
     if ranking_digest(hits) != digest:
@@ -317,7 +406,8 @@ def _continued(
             recovery={"cursor": None},
         )
     pairs = tuple((each[0], each[1]) for each in lost)
-    findings = SearchCoverage(ranked, truncated, searched, pairs, pending)
+    unembedded = meant[1] if meant else 0
+    findings = SearchCoverage(ranked, truncated, searched, pairs, pending, _mode(read), unembedded)
     return _Turn(hits, findings, first_limit, begin)
 
 
@@ -341,7 +431,8 @@ def _show(
         hit = None
         if source is not None and row is not None:
             looked_at += text_chars(source, row)
-            hit = disclose_hit(read.authority, source, row, read.plan.words)
+            words, mode = read.plan.words, _RETRIEVAL[turn.findings.mode]
+            hit = disclose_hit(read.authority, source, row, words, kept.passage, mode)
         if source is not None and row is not None and hit is not None:
             before, after = _neighbours(snapshot, source, row)
             hit.context = disclose_context(source, before, after)
@@ -392,6 +483,7 @@ def _next_cursor(ports: ReadPorts, read: AuthorizedSearch, turn: _Turn, end: int
         findings.searched_sources,
         findings.lost,
         findings.pending,
+        *([] if findings.mode is SearchMode.WORDS else [_model(read), findings.unembedded]),
     )
     place = CursorPlace(_request(read), sources_digest(read.sources), position)
     return seal_place(ports.sealer, TokenUse.SEARCH, place)
@@ -417,7 +509,8 @@ def _found_nothing(sources: Sequence[ReadableSource]) -> list[Disclosed]:
 def _hit_fields(source: ReadableSource) -> tuple[str, ...]:
     """The fields that a hit may show."""
     declared = source.declared
-    named = {*searchable_fields(source), declared.title_field, declared.event_time_field}
+    named = {*searchable_fields(source), *meaning_fields(source)}
+    named |= {declared.title_field, declared.event_time_field}
     if declared.conversation_field is not None:
         named |= {declared.conversation_field, *spoken_fields(source)}
     named |= {*declared.fields_with_role("author")}

@@ -28,12 +28,19 @@ from personal_server.enforcement.queries import (
     PageSize,
     RecordQuery,
     RecordsQuery,
+    SearchMode,
     SearchQuery,
     Selectors,
     TimelineQuery,
     Times,
 )
-from personal_server.errors import InvalidExpand, InvalidFilter, InvalidRequest, InvalidWindow
+from personal_server.errors import (
+    InvalidExpand,
+    InvalidFilter,
+    InvalidRequest,
+    InvalidWindow,
+    UnsupportedSearchMode,
+)
 from personal_server.storage.ports import ReadSnapshot
 from personal_server.web.parameters import (
     CURSOR,
@@ -200,6 +207,15 @@ SEARCH = (
     CURSOR,
     *SELECTORS,
 )
+SEARCH_ANY = (
+    *SEARCH,
+    Parameter(
+        "mode",
+        "`auto`: by words and meaning, where passages are embedded and the query is plain words.",
+        choices=tuple(SearchMode),
+        error=UnsupportedSearchMode,
+    ),
+)
 SCHEMA = (
     Parameter("view", "`compact` for flags instead of objects.", choices=("full", "compact")),
     Parameter("detail", "`full` needs `stream`.", choices=("full", "compact")),
@@ -343,6 +359,7 @@ def search_query(request: Request) -> SearchQuery:
         size=_size(sent),
         cursor=sent.texts.get("cursor"),
         filters=_filters(sent),
+        mode=SearchMode(sent.texts.get("mode", SearchMode.AUTO)),
     )
 
 

@@ -5,12 +5,14 @@ Source: docs/contract/resource-server.md 6 to 11, 20.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar, TypeVar, cast
 
 from personal_server.domain.cursor import TokenUse
 from personal_server.domain.envelope import UNCOUNTED, ReadResult
 from personal_server.domain.wire_objects import WireObject, Word
 from personal_server.enforcement.disclose import Record, SearchResult, TimelineEntry, Tombstone
+from personal_server.enforcement.queries import SearchMode, SearchQuery
 from personal_server.errors import (
     AmbiguousConnection,
     AmbiguousSchemaDetail,
@@ -57,6 +59,7 @@ from personal_server.resource_server.read_parameters import (
     RECORDS,
     SCHEMA,
     SEARCH,
+    SEARCH_ANY,
     TIMELINE,
     aggregate_query,
     changes_query,
@@ -302,25 +305,26 @@ class SearchResults(ListOf[SearchResult]):
 
 
 class SearchRoutes:
-    """The three modes; one is installed."""
+    """The three modes."""
 
     def __init__(self, ports: ReadPorts) -> None:
         self._ports = ports
 
     def search(self, request: Request) -> Reply:
         """`GET /v1/search`."""
-        query = search_query(request)
+        return self._answer(request, search_query(request))
+
+    def search_meaning(self, request: Request) -> Reply:
+        """`GET /v1/search/semantic`."""
+        return self._answer(request, replace(search_query(request), mode=SearchMode.MEANING))
+
+    def search_both(self, request: Request) -> Reply:
+        """`GET /v1/search/hybrid`."""
+        return self._answer(request, replace(search_query(request), mode=SearchMode.HYBRID))
+
+    def _answer(self, request: Request, query: SearchQuery) -> Reply:
         answer = search(self._ports, snapshot_of(request), request.authority, query)
         return _list_reply(SearchResults, request, answer)
-
-    def refuse(self, request: Request) -> Reply:
-        """`GET /v1/search/semantic` and `/v1/search/hybrid`."""
-        del request
-        raise UnsupportedSearchMode(
-            "This server searches words; use /v1/search.",
-            param="mode",
-            allowed_values=["lexical"],
-        )
 
 
 STREAM = "/v1/streams/{stream}"
@@ -499,30 +503,23 @@ def _search_routes(routes: SearchRoutes) -> tuple[Route, ...]:
         CursorExpired,
         UnsupportedSearchMode,
     )
-    lexical = Route(
-        "GET",
-        "/v1/search",
-        routes.search,
-        "Records that hold all the words, best first.",
-        "11",
-        parameters=SEARCH,
-        cost=lambda _: 3,
-        answer=SearchResults,
-        errors=errors,
-        cors=True,
+    modes = (
+        ("", routes.search, "Records that hold all the words, best first.", "11"),
+        ("/semantic", routes.search_meaning, "The records nearest in meaning.", "11.6"),
+        ("/hybrid", routes.search_both, "Records found by words and by meaning.", "11.6"),
     )
-    absent = (
+    return tuple(
         Route(
             "GET",
-            f"/v1/search/{mode}",
-            routes.refuse,
-            f"The {mode} mode is not installed on this server.",
-            "11.6",
-            parameters=SEARCH,
+            f"/v1/search{path}",
+            answer,
+            text,
+            section,
+            parameters=SEARCH if path else SEARCH_ANY,
+            cost=lambda _: 3,
             answer=SearchResults,
             errors=errors,
             cors=True,
         )
-        for mode in ("semantic", "hybrid")
+        for path, answer, text, section in modes
     )
-    return (lexical, *absent)

@@ -20,12 +20,14 @@ from personal_server.domain.declaration import SourceDeclaration, Stream
 from personal_server.domain.disclosure import AskedDetail, DisclosureEntry
 from personal_server.domain.persons import Corrections
 from personal_server.domain.record import DamagedRow, JsonObject, StoredRecord
+from personal_server.domain.vectors import Passage
 from personal_server.enforcement.plans import (
     AggregatePlan,
     BlobPlan,
     ChangesPlan,
     ChildrenPlan,
     FieldWindowPlan,
+    MeaningPlan,
     RecordPlan,
     RecordsPlan,
     Scope,
@@ -39,6 +41,7 @@ from personal_server.enforcement.rows import (
     Feed,
     FieldWindow,
     Matches,
+    Nearest,
     RowPage,
     Span,
     Summary,
@@ -240,6 +243,35 @@ class Rebuild:
     records: int
 
 
+@dataclass(frozen=True, slots=True)
+class WaitingRecord:
+    """A record some of whose fields have no passages; `sum` tells whether it is still the same."""
+
+    id: int
+    sum: int | None
+    texts: Mapping[str, str] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Unembedded:
+    """The next records to embed, and how far their source is done with when they are."""
+
+    tables: int
+    position: int | None
+    since: int
+    records: tuple[WaitingRecord, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingProgress:
+    """A stream whose texts are embedded: of so many records so many wait."""
+
+    connection_id: str
+    stream: str
+    records: int
+    waiting: int
+
+
 READ_DEADLINE_SECONDS = 15.0
 
 
@@ -366,6 +398,14 @@ class ReadSnapshot(CatalogReads, Protocol):
 
         A scope that takes too long may count as none.
         """
+        ...
+
+    def nearest(self, plan: MeaningPlan) -> Nearest:
+        """The records nearest in meaning."""
+        ...
+
+    def embedding_model(self) -> str | None:
+        """The model whose vectors are kept."""
         ...
 
     def blob(self, plan: BlobPlan) -> tuple[BlobReference, ...]:
@@ -606,6 +646,34 @@ class RebuildStore(Protocol):
         ...
 
 
+class PassageStore(Protocol):
+    """Passages of texts as vectors (`domain.vectors`), for whoever embeds."""
+
+    def embedding_model(self) -> str | None:
+        """The model whose vectors are kept."""
+        ...
+
+    def use_embedding_model(self, identity: str | None) -> bool:
+        """Keep vectors of that model only; whether others are left, for another call."""
+        ...
+
+    def unembedded(
+        self, connection_id: str, stream: str, fields: Sequence[str], limit: int
+    ) -> Unembedded | None:
+        """Some records whose fields have no passages; `None` when there are no more."""
+        ...
+
+    def put_passages(
+        self, work: Unembedded, made: Mapping[tuple[int, str], Sequence[Passage]]
+    ) -> None:
+        """Keep what was made of records (by id and field), and that they are done with."""
+        ...
+
+    def embedding_progress(self) -> tuple[EmbeddingProgress, ...]:
+        """How far it is, by (connection, stream)."""
+        ...
+
+
 class RecordStore(
     Snapshots,
     DeclarationStore,
@@ -618,6 +686,7 @@ class RecordStore(
     PersonStore,
     ServerStore,
     RebuildStore,
+    PassageStore,
     Protocol,
 ):
     """Everything a backend does for records."""

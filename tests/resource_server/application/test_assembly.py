@@ -175,8 +175,8 @@ COSTS = {
     "GET /v1/streams/{stream}/aggregate": 3,
     "GET /v1/timeline": 3,
     "GET /v1/search": 3,
-    "GET /v1/search/semantic": 1,
-    "GET /v1/search/hybrid": 1,
+    "GET /v1/search/semantic": 3,
+    "GET /v1/search/hybrid": 3,
     "GET /v1/schema": 1,
 }
 

@@ -224,7 +224,7 @@ def test_streams_narrow_and_unknown_ones_are_refused(door: Door) -> None:
         ("q=rain&vector=1", ("invalid_request", "vector")),
         ("q=rain&fields=title", ("invalid_request", "fields")),
         ("q=rain&sort=title", ("invalid_request", "sort")),
-        ("q=rain&mode=lexical", ("invalid_request", "mode")),
+        ("q=rain&mode=lexical", ("unsupported_search_mode", "mode")),
         ("q=rain&limit=0", ("invalid_request", "limit")),
         ("q=rain&cursor=x", ("invalid_cursor", "cursor")),
         ("q=rain&streams=entries&filter[nowhere]=1", ("unknown_field", "filter[nowhere]")),
@@ -285,7 +285,7 @@ def test_modes_that_are_not_installed_say_so(door: Door, mode: str) -> None:
     reply = door.get(f"/v1/search/{mode}?q=rain", client())
     assert (reply.status, reply.code) == (400, "unsupported_search_mode")
     assert reply.error["param"] == "mode"
-    assert reply.error["allowed_values"] == ["lexical"]
+    assert reply.error["allowed_values"] == ["auto", "words"]
 
 
 def test_a_ranking_that_is_gone_is_made_again_while_it_is_the_same(door: Door) -> None:

@@ -78,7 +78,7 @@ async def test_a_refused_read_is_entered_as_denied(bench: Bench) -> None:
         (f"{LIST}?count=exact&window=exact", 2),
         ("/v1/streams/entries/aggregate?metric=count", 3),
         ("/v1/search?q=rain", 3),
-        ("/v1/search/semantic?q=rain", 1),
+        ("/v1/search/semantic?q=rain", 3),
         ("/v1/schema", 1),
     ],
 )

@@ -139,7 +139,7 @@ class Compiler:
             found &= self._worded(condition, scope) & self._condition(condition)
         return found
 
-    def stretch(self, scope: Scope) -> Where:
+    def stretch(self, scope: Scope, name: str = "f.rowid") -> Where:
         """Of the lines `f` of the word index those from the first visible one to the last.
 
         What lies outside is never met by a walk of the word index.  Inside, lines that are not
@@ -151,21 +151,43 @@ class Compiler:
         seen = self.visible(replace(scope, resources=None))
         unsteered = Where(tuple(self.dialect.unsteering(p) for p in seen.parts), seen.params)
         first = FIRST_IN_TIME if window.since_ns is None else self._place(window.since_ns)
-        found = self._outermost(">=", first, unsteered)
+        found = self._outermost(name, ">=", first, unsteered)
         if window.until_ns is not None:
             last = min(self._place(window.until_ns) + WIDEST_PROBE, MAX_ID)
-            found &= self._outermost("<=", last, unsteered)
+            found &= self._outermost(name, "<=", last, unsteered)
         return found
+
+    def seen_stretch(self, scope: Scope, name: str) -> Where | None:
+        """Of ids of this source those of visible records, by their stretch alone but at its ends.
+
+        `None` where what is visible is no stretch of time.
+        """
+        window = scope.window
+        if window is None or window.field != self.layout.placed or scope.resources is not None:
+            return None
+        seen = self.visible(scope)
+        if seen == NOTHING:
+            return seen
+        found, sure = self.stretch(scope, name), FIRST_IN_TIME
+        if window.since_ns is not None:
+            sure = min(self._place(window.since_ns) + WIDEST_PROBE, MAX_ID)
+        surely = Where((f"{name} > ?",), (sure,))
+        if window.until_ns is not None:
+            surely &= Where((f"{name} < ?",), (self._place(window.until_ns),))
+        one = Where((f"r.id = {name}",)) & seen
+        looked_up = f"EXISTS (SELECT 1 FROM {self.lines()}{one.sql})"  # noqa: S608
+        either = f"({' AND '.join(surely.parts)} OR {looked_up})"
+        return found & Where((either,), surely.params + one.params)
 
     def _place(self, instant_ns: int) -> int:
         return place_in_time(instant_ns, 0, self.layout)
 
-    def _outermost(self, sign: str, bound: int, seen: Where) -> Where:
+    def _outermost(self, name: str, sign: str, bound: int, seen: Where) -> Where:
         """Ids that do not lie beyond the first visible one (`>=`) or the last (`<=`)."""
         way, nothing = (" DESC", -MAX_ID) if sign == "<=" else ("", MAX_ID)
         where = Where((f"r.id {sign} ?",), (bound,)) & seen
         end = f"SELECT r.id FROM {self.lines()}{where.sql} ORDER BY r.id{way} LIMIT 1"  # noqa: S608
-        return Where((f"f.rowid {sign} coalesce(({end}), {nothing})",), where.params)
+        return Where((f"{name} {sign} coalesce(({end}), {nothing})",), where.params)
 
     def bounds(self, scope: Scope, conditions: Iterable[Condition]) -> dict[Column, Where]:
         """What is asked of each indexed column, the scope's window included."""

@@ -153,6 +153,14 @@ class Dialect(Protocol):
         """
         ...
 
+    def sign_distance(self, signs: str) -> str:
+        """How far the signs of a vector are from a parameter (`domain.vectors.sign_distance`)."""
+        ...
+
+    def vector_distance(self, vector: str) -> str:
+        """How far a vector is from a parameter (`domain.vectors.distance`)."""
+        ...
+
     def bound(self, value: Comparable | None) -> Value:
         """A comparable as a parameter."""
         ...

@@ -276,3 +276,42 @@ class ErasedRow(StoredRow, table="erased", rowid=True):
     """A source whose word index still holds words of erased records."""
 
     source: Cell[int] = column(key=True)
+
+
+class PassageRow(StoredRow, table="passages"):
+    """A passage of a field as a vector (`domain.vectors`): code points from `start` to `stop`.
+
+    `tables` and `id` say whose record it is, as in the tables of its source; `place` counts the
+    passages of the field.
+    """
+
+    tables: Cell[int] = column(key=True)
+    field: Cell[str] = column(key=True)
+    id: Cell[int] = column(key=True)
+    place: Cell[int] = column(key=True)
+    start: Cell[int]
+    stop: Cell[int]
+    vector: Cell[bytes]
+
+
+class PassageSignsRow(StoredRow, table="passage_signs"):
+    """The signs of a passage's vector, a bit each: so little that all can be looked at."""
+
+    tables: Cell[int] = column(key=True)
+    field: Cell[str] = column(key=True)
+    id: Cell[int] = column(key=True)
+    place: Cell[int] = column(key=True)
+    signs: Cell[bytes]
+
+
+class PassageIndexRow(StoredRow, table="passage_indexes"):
+    """How far the passages of a source were made.
+
+    Of these `fields`, for every record with an id from `position` on (null: none yet, the newest
+    come first) and for every change up to `since`.
+    """
+
+    tables: Cell[int] = column(key=True)
+    fields: Cell[tuple[str, ...]]
+    position: Cell[int | None]
+    since: Cell[int]

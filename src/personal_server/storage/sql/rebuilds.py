@@ -32,6 +32,14 @@ from personal_server.storage.sql.fixed_tables import (
     StoreRow,
 )
 from personal_server.storage.sql.layout import FORM, Layout, parse_layout
+from personal_server.storage.sql.passages import (
+    begin_copy,
+    copy_passages,
+    embedded_fields,
+    forget_all_passages,
+    forget_passages,
+    forget_some_passages,
+)
 from personal_server.storage.sql.source_tables import (
     SourceTables,
     all_sources,
@@ -168,9 +176,11 @@ def _begin(session: Session, source: SourceTables, layout: Layout) -> None:
         emptying=False,
     )
     session.run(insert(RebuildRow), made)
+    begin_copy(session, source.tables, made.tables)
     if source.records <= AT_ONCE:
         _copy(session, made, lambda: False)
         remove_tables(session, source)
+        forget_all_passages(session, source.tables)
         session.run(_END, (source.source, source.tables))
 
 
@@ -210,7 +220,13 @@ def erase_copies(session: Session, source: int, key: str) -> None:
         if not found.emptying:
             _remove(session, tables, _place_of(session, tables, key))
             put_mentions(session, source, key, tables.layout)
-        elif session.first(session.dialect.find_table, (f"h{found.tables}",)):
+            continue
+        if session.first(session.dialect.find_table, (f"r{found.tables}",)):
+            place = _place_of(session, tables, key)
+            if place is not None:
+                embedded = embedded_fields(session, found.tables)
+                forget_passages(session, found.tables, embedded, place)
+        if session.first(session.dialect.find_table, (f"h{found.tables}",)):
             session.run(_text_of(tables), (key,))
 
 
@@ -219,6 +235,7 @@ def drop_copies(session: Session, source: int) -> None:
     for found in _all_of_source(session, source):
         for name in _names(_tables_of(found)):
             session.run(f"DROP TABLE IF EXISTS {name}")
+        forget_all_passages(session, found.tables)
         session.run(_END, found[:2])
 
 
@@ -285,6 +302,8 @@ def _add(session: Session, source: int, old: _Tables, new: _Tables, place: int) 
     add_text = f"INSERT INTO h{number} (id, sum, data) VALUES (?, ?, ?)"  # noqa: S608
     session.run(add_text, (chosen, record_sum(own, text), text.decode()))
     insert_words(session, number, [(chosen, record.words)] if record.words else [])
+    embedded = embedded_fields(session, number)
+    copy_passages(session, (old.number, place), (number, chosen), embedded)
     put_mentions(session, source, key, layout, record.mentions)
     for field, blob_id in (record.blobs or {}).items():
         refer = ignoring(insert(BlobReferenceRow))
@@ -361,6 +380,7 @@ def _remove(session: Session, tables: _Tables, at: int | None) -> None:
         return
     for table in "hr":
         session.run(f"DELETE FROM {table}{number} WHERE id = ?", (at,))  # noqa: S608
+    forget_passages(session, number, embedded_fields(session, number), at)
     if tables.layout.lexical:
         session.run(f"DELETE FROM w{number} WHERE rowid = ?", (at,))  # noqa: S608
 
@@ -405,6 +425,10 @@ def _empty(session: Session, found: Copying, is_over: Callable[[], bool]) -> Non
                 if is_over():
                     return
         session.run(f"DROP TABLE IF EXISTS {name}")
+    while embedded_fields(session, found.tables):
+        forget_some_passages(session, found.tables)
+        if is_over():
+            return
     session.run(_END, found[:2])
 
 

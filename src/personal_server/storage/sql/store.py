@@ -23,7 +23,7 @@ from personal_server.storage.ports import (
     StoredDeclaration,
     StoredStream,
 )
-from personal_server.storage.sql import aggregates, blobs, changes, figures, pages
+from personal_server.storage.sql import aggregates, blobs, changes, figures, pages, passages
 from personal_server.storage.sql.blobs import BlobsPart
 from personal_server.storage.sql.catalog import (
     CONNECTION_COLUMNS,
@@ -45,6 +45,7 @@ from personal_server.storage.sql.fixed_tables import (
     SourceRow,
     StoreRow,
 )
+from personal_server.storage.sql.passages import PassagesPart
 from personal_server.storage.sql.persons import PersonsPart, make_persons
 from personal_server.storage.sql.rebuilds import adopt
 from personal_server.storage.sql.source_tables import (
@@ -139,6 +140,7 @@ class SqlSnapshot(Reader):
     aggregate = aggregates.aggregate
     first_change_after = changes.first_change_after
     changes = changes.changes
+    nearest = passages.nearest
     blob = blobs.blob
 
     def __init__(self, session: Session, database: SearchableDatabase, subject_id: str) -> None:
@@ -164,6 +166,10 @@ class SqlSnapshot(Reader):
     def count_terms(self, plan: SearchPlan) -> tuple[int, ...]:
         """Full text, likewise."""
         return self._database.count_terms(self, plan)
+
+    def embedding_model(self) -> str | None:
+        """The one whose vectors are kept."""
+        return passages.embedding_model(self.session)
 
     @property
     def epoch(self) -> str:
@@ -255,6 +261,7 @@ class SqlRecordStore(
     StoredRecordsPart,
     ThreadMarksPart,
     PersonsPart,
+    PassagesPart,
 ):
     """Everything of one subject in one database."""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,6 +48,11 @@ from personal_server.storage.sql.fixed_tables import (
     ThreadMarkRow,
 )
 from personal_server.storage.sql.layout import Layout, layout_of
+from personal_server.storage.sql.passages import (
+    embedded_fields,
+    forget_all_passages,
+    forget_passages,
+)
 from personal_server.storage.sql.persons import forget_lost_corrections
 from personal_server.storage.sql.rebuilds import copied_index, drop_copies, erase_copies
 from personal_server.storage.sql.source_tables import (
@@ -213,6 +218,7 @@ class RecordsPart(StorePart):
             count = writer.delete_all(now_ns)
             writer.close()
             remove_tables(session, source)
+            forget_all_passages(session, source.tables)
             drop_copies(session, source.source)
             for statement in (_FORGET_MENTIONS, _FORGET_MARKS):
                 session.run(statement, (source.source,))
@@ -322,6 +328,7 @@ class RecordsPart(StorePart):
         sources = all_sources(session, *place)
         for source in sources:
             remove_tables(session, source)
+            forget_all_passages(session, source.tables)
             drop_copies(session, source.source)
             for statement in _ERASE_SOURCE:
                 session.run(statement, (source.source,))
@@ -421,6 +428,7 @@ class SourceWriter:
         self._began_at = self._sequence = int(session.value(_LAST_SEQUENCE))
         self._records = source.records
         self._has_gone = session.first(_HAS_GONE, (source.source,))
+        self._embedded = embedded_fields(session, source.tables)
         self._texts: list[tuple[Value, ...]] = []
         self._words: list[tuple[int, str]] = []
         self._changes: list[tuple[Value, ...]] = []
@@ -471,7 +479,7 @@ class SourceWriter:
         if stored is None:
             return False
         self._flush()
-        self._erase(stored.id)
+        self._erase(stored.id, self._embedded)
         self._refer(key, {})
         put_mentions(self._session, self._source.source, key, self._source.layout)
         self._records -= 1
@@ -549,15 +557,19 @@ class SourceWriter:
         self._refer(write.key, write.blobs)
         self._mention(write)
 
+    def _forget_passages(self, row_id: int) -> None:
+        forget_passages(self._session, self._source.tables, self._embedded, row_id)
+
     def _heal(self, write: Prepared, stored: Stored) -> None:
         """What takes the place of a damaged record may differ from it in every field."""
         self._change(write, stored, frozenset(orjson.loads(write.text or "{}")))
+        self._forget_passages(stored.id)
         self._insert_new(write)
 
     def _change(self, write: Prepared, stored: Stored, changed: frozenset[str]) -> None:
         """Remove what is there, and note the change."""
         self._flush()
-        self._erase(stored.id)
+        self._erase(stored.id, changed)
         self._record(
             write.key,
             write.emitted_at_ns,
@@ -574,6 +586,8 @@ class SourceWriter:
         changes = {**stored.changes, **dict.fromkeys(changed, now)}
         moved = layout.placed in changed
         at = self._place(write, stored.created) if moved else stored.id
+        if moved:
+            self._forget_passages(stored.id)
         latest = max(stored.latest_ns, write.emitted_at_ns)
         self._insert(write, at, stored.created, latest, changes)
         self._refer(write.key, write.blobs)
@@ -607,7 +621,10 @@ class SourceWriter:
         if write.words:
             self._words.append((chosen, write.words))
 
-    def _erase(self, row_id: int) -> None:
+    def _erase(self, row_id: int, changed: Iterable[str]) -> None:
+        """Remove a record; what was made of fields that stay as they are may serve again."""
+        gone = set(self._embedded) & set(changed)
+        forget_passages(self._session, self._source.tables, gone, row_id)
         for statement in self._remove:
             self._session.run(statement, (row_id,))
         if self._source.layout.lexical:

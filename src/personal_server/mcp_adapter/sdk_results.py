@@ -31,6 +31,10 @@ WITHOUT_ORIGIN = frozenset({"fetch"})
 def call_result(call: ToolCall, outcome: Outcome) -> tuple[types.CallToolResult, tuple[int, int]]:
     """The result, and the characters of both faces."""
     blocks: list[types.ContentBlock] = [types.TextContent(text=outcome.text)]
+    if outcome.image is not None:
+        blocks.append(
+            types.ImageContent(data=outcome.image.data, mime_type=outcome.image.mime_type)
+        )
     if not outcome.is_error and not (call.openai and call.tool == "search"):
         blocks += [_resource_link(link) for link in outcome.links]
     result = types.CallToolResult(

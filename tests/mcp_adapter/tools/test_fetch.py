@@ -1,5 +1,6 @@
 """An id that spells its connection out says where; an argument may repeat it, not change it."""
 
+from base64 import b64decode, b64encode
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from personal_server.mcp_adapter.handles import RecordRef, record_uri
 from personal_server.mcp_adapter.tools.fetch import record_of
 from tests.mcp_adapter.asking import ask
 from tests.mcp_adapter.fake_rs import Answer, FakeRs
-from tests.mcp_adapter.seed import attachments_relation, declarations, world
+from tests.mcp_adapter.seed import attachments_relation, declarations, photo, world
 
 m8 = RecordRef("cin_a", "messages", "m8")
 forms = ["cin_a/messages:m8", record_uri(m8)]
@@ -146,3 +147,66 @@ async def test_a_call_is_not_made_of_a_value_that_is_not_shown() -> None:
         document = (await ask(rs, "fetch", {**asked, **extra})).structured
         assert document["metadata"]["expanded"]["thread"]["has_more"] is True
         assert "t1" not in str(document)
+
+
+m10: dict[str, Any] = {"id": "cin_a/messages:m10", "as": "image"}
+
+
+@pytest.mark.anyio
+async def test_an_image_comes_as_a_block_only_when_it_is_asked_for() -> None:
+    rs = world()
+    plain = await ask(rs, "fetch", {"id": m10["id"]})
+    assert plain.image is None
+    assert "image" not in plain.structured["metadata"]
+    [entry] = plain.structured["metadata"]["content_ladder"]
+    asked = {**m10, "fields": ["blob_ref"]}
+    assert entry["read"] == {"tool": "fetch", "arguments": asked}
+    assert entry["uri"].startswith("pdpp://blob/")
+    rs.requests.clear()
+    outcome = await ask(rs, "fetch", asked)
+    assert outcome.image is not None
+    assert (b64decode(outcome.image.data), outcome.image.mime_type) == (photo, "image/png")
+    assert [request.path[-1] for request in rs.requests] == ["m10", "blob_1"]
+    said = {"field_path": "blob_ref", "status": "shown", "mime_type": "image/png"}
+    assert outcome.structured["metadata"]["image"] == said
+    rs.sources[0].streams["messages"]["m10"]["blob_ref"] = (
+        f"data:image/gif;base64,{b64encode(photo).decode()}"
+    )
+    inline = (await ask(rs, "fetch", m10)).image
+    assert inline is not None
+    assert inline.mime_type == "image/png"
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("change", "content", "reads", "why"),
+    [
+        ({"size_bytes": 30_001}, photo, 1, "larger than 30,000 bytes"),
+        ({"size_bytes": None}, photo * 5_000, 2, "larger than 30,000 bytes"),
+        ({"mime_type": "application/pdf"}, photo, 1, "no PNG, JPEG, GIF or WebP"),
+        ({}, b"<svg onload='x'/>", 2, "no PNG, JPEG, GIF or WebP"),
+        ({"blob_id": "gone"}, photo, 2, "its bytes: blob_not_found"),
+    ],
+)
+async def test_an_image_that_is_not_shown_says_why_and_where_its_bytes_are(
+    change: dict[str, Any], content: bytes, reads: int, why: str
+) -> None:
+    rs = world()
+    row = rs.sources[0].streams["messages"]["m10"]
+    row["blob_ref"] = {**row["blob_ref"], **change}
+    rs.blobs["blob_1"] = ("image/png", content)
+    outcome = await ask(rs, "fetch", m10)
+    assert outcome.image is None
+    assert len(rs.requests) == reads
+    metadata = outcome.structured["metadata"]
+    assert metadata["image"] == {"field_path": "blob_ref", "status": "not_shown", "why": why}
+    [entry] = metadata["content_ladder"]
+    assert entry["uri"].startswith("pdpp://blob/")
+    assert "/v1/blobs/" in entry["url"]
+
+
+@pytest.mark.anyio
+async def test_a_record_without_a_file_has_no_image() -> None:
+    outcome = await ask(world(), "fetch", {"id": "cin_a/messages:m8", "as": "image"})
+    said = {"status": "not_shown", "why": "these fields hold no file"}
+    assert outcome.structured["metadata"]["image"] == said

@@ -7,6 +7,7 @@ permissions.
 from personal_server.mcp_adapter import contract
 from personal_server.mcp_adapter.calls import Link, ToolCall
 from personal_server.mcp_adapter.errors import NextCall
+from personal_server.mcp_adapter.faces.images import may_be_shown
 from personal_server.mcp_adapter.faces.record_identity import Holder, blob_url, record_url
 from personal_server.mcp_adapter.faces.truncation import EVERYTHING, Truncation
 from personal_server.mcp_adapter.handles import (
@@ -25,7 +26,7 @@ def ladder_entry(call: ToolCall, holder: Holder, cut: Truncation) -> Json:
     entry: Json = {"id": holder.id, "field_path": cut.field_path, "kind": cut.kind}
     entry["status"] = cut.status
     if cut.kind == "binary":
-        read = _read(holder, cut) if cut.text_field else None
+        read = _read(holder, cut)
         reading = {} if read is None else {"read": read.as_json()}
         return {**entry, **_binary(call, holder, cut), **reading}
     names = ("shown_chars", "total_chars") if cut.kind == "text" else ("shown_items", "total_items")
@@ -52,6 +53,10 @@ def _read(holder: Holder, cut: Truncation) -> NextCall | None:
         return None
     if cut.text_field:
         return NextCall("read_record_field", {"id": holder.id, "field_path": cut.text_field})
+    if cut.kind == "binary":
+        is_shown = cut.facts and cut.facts.blob_id and may_be_shown(cut.facts)
+        arguments = {"id": holder.id, "fields": [cut.field_path], "as": "image"}
+        return NextCall("fetch", arguments) if is_shown else None
     if cut.kind == "text":
         arguments = {"id": holder.id, "field_path": cut.field_path, "offset_chars": _next(cut)}
         return NextCall("read_record_field", arguments)

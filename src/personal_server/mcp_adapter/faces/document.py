@@ -58,7 +58,8 @@ class Document:
     """One record as it was read.
 
     Shapes: id and requested are those of the call; fields are the requested ones, none for all;
-        relations are as the schema lists them, where one was read.
+        relations are as the schema lists them, where one was read; image is what is said of
+        an image that was asked for.
     """
 
     id: str
@@ -67,6 +68,7 @@ class Document:
     fields: tuple[str, ...]
     binary_fields: frozenset[str] = frozenset()
     relations: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    image: Json | None = None
 
     @property
     def payload(self) -> Json:
@@ -153,6 +155,8 @@ class _Parts:
         metadata["truncated"] = any(map(_is_missing, cuts))
         metadata["total_chars"] = total
         metadata["content_ladder"] = self._ladder([*cuts, *self.cuts])
+        if document.image is not None:
+            metadata["image"] = document.image
         warnings = text.server_warnings(document.body)
         if warnings:
             metadata["warnings"] = warnings

@@ -297,6 +297,19 @@ def _inline(text: str, mime_type: str) -> BinaryFacts:
     return BinaryFacts(mime_type, len(raw), "sha256:" + sha256(raw).hexdigest())
 
 
+def inline_bytes(value: object) -> bytes | None:
+    """The bytes that a text holds by itself, as a data URL or as base64."""
+    if not isinstance(value, str):
+        return None
+    prefix = DATA_URL.match(value)
+    text = "".join(value[prefix.end() if prefix else 0 :].split())
+    try:
+        decode = urlsafe_b64decode if "-" in text or "_" in text else b64decode
+        return decode(text + "=" * (-len(text) % 4))
+    except ValueError:
+        return None
+
+
 def _reference(value: Json) -> BinaryFacts:
     digest = first_text(value.get("sha256"), value.get("digest"))
     if digest and not digest.startswith("sha256:"):

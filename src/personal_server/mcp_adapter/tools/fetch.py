@@ -3,19 +3,35 @@
 Source: docs/contract/mcp-adapter.md 10.5; docs/decisions.md C2, C21.
 """
 
+from base64 import b64encode
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
+from personal_server.mcp_adapter import contract
 from personal_server.mcp_adapter.arguments import Arguments, parse_arguments, without
-from personal_server.mcp_adapter.calls import Outcome, ToolCall
+from personal_server.mcp_adapter.calls import Image, Outcome, ToolCall
 from personal_server.mcp_adapter.errors import ToolError
 from personal_server.mcp_adapter.faces.content_ladder import links_of
 from personal_server.mcp_adapter.faces.document import Document, render_document, without_twins
+from personal_server.mcp_adapter.faces.images import (
+    NO_FILE,
+    NO_IMAGE,
+    TOO_LARGE,
+    file_in,
+    image_type,
+    is_image,
+    may_be_shown,
+    not_shown,
+    shown,
+)
+from personal_server.mcp_adapter.faces.truncation import inline_bytes
 from personal_server.mcp_adapter.handles import RecordRef, parse_id
-from personal_server.mcp_adapter.reads import read
+from personal_server.mcp_adapter.reads import answer, read
 from personal_server.mcp_adapter.safe_text import escaped_json, quoted
 from personal_server.mcp_adapter.tools.expansion import encode_expand, pass_expand_gate
-from personal_server.rs_client.json_values import as_object, objects_in
+from personal_server.rs_client.answers import error_of
+from personal_server.rs_client.json_values import Json, as_object, objects_in
 from personal_server.rs_client.port import Query
 
 UNTRUSTED = ("/title", "/text", "/url", "/metadata/fields", "/metadata/expanded")
@@ -35,15 +51,46 @@ async def fetch(call: ToolCall, raw: Mapping[str, Any] | None) -> Outcome:
     document = Document(
         arguments["id"], record, body, fields, described.binary_fields, described.relations
     )
+    image = None
+    if "as" in arguments:
+        image, said = await _image(call, document, arguments)
+        document = replace(document, image=said)
     whole = render_document(call, document)
     structured = without_twins(whole)
     return Outcome(
         structured=structured,
         text=escaped_json(structured),
         links=links_of(call, objects_in(whole["metadata"]["content_ladder"])),
+        image=image,
         untrusted=UNTRUSTED,
         rows=1,
     )
+
+
+async def _image(
+    call: ToolCall, document: Document, arguments: Arguments
+) -> tuple[Image | None, Json]:
+    """The first small image of a record, and what the document says of it.
+
+    Raises: ToolError, for a failure of the port.
+    """
+    file = file_in(document.payload)
+    if file is None or not may_be_shown(file.facts):
+        why = TOO_LARGE if file and is_image(file.facts) else NO_IMAGE
+        return None, not_shown(why if file else NO_FILE, file)
+    content = inline_bytes(file.value)
+    if file.facts.blob_id is not None:
+        path, scope = ("v1", "blobs", file.facts.blob_id), document.record.scope
+        response = await answer(call, path, scope, arguments, max_bytes=contract.IMAGE_BYTES)
+        if not response.ok:
+            return None, not_shown(f"its bytes: {error_of(response)['code']}", file)
+        content = response.content
+    if content is None or len(content) > contract.IMAGE_BYTES:
+        return None, not_shown(TOO_LARGE, file)
+    kind = image_type(content)
+    if kind is None:
+        return None, not_shown(NO_IMAGE, file)
+    return Image(b64encode(content).decode(), kind), shown(file.name, kind)
 
 
 def check_shape(arguments: Arguments) -> tuple[RecordRef, Query]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from personal_server.domain.connection import Connection
 from personal_server.domain.criteria import Condition
@@ -23,6 +24,7 @@ from personal_server.enforcement.plans import (
     ChildrenPlan,
     FieldWindowPlan,
     MeaningPlan,
+    NeighboursPlan,
     RecordPlan,
     RecordsPlan,
     Scope,
@@ -38,6 +40,7 @@ from personal_server.enforcement.rows import (
     FieldWindow,
     Matches,
     Nearest,
+    Neighbours,
     PlacedRow,
     Position,
     RowPage,
@@ -183,6 +186,15 @@ class MemorySnapshot:
                 limit = plan.limit_each
                 found[parent] = Children(tuple(rows[:limit]), len(rows) > limit)
         return found
+
+    def neighbours(self, plan: NeighboursPlan) -> Neighbours:
+        back = replace(plan.order, descending=True)
+        found: list[StoredRecord | None] = []
+        for order in (back, plan.order):
+            one = RecordsPlan((plan.scope,), order, 1, (plan.condition,), plan.position)
+            placed = self.page(one).rows
+            found.append(placed[0].row if placed and placed[0].position.value is not None else None)
+        return Neighbours(*found)
 
     def field_window(self, plan: FieldWindowPlan) -> tuple[FieldWindow, ...]:
         rows = self.record(RecordPlan(plan.scopes, plan.key))

@@ -30,6 +30,7 @@ from personal_server.enforcement.plans import (
     ChangesPlan,
     ChildrenPlan,
     FieldWindowPlan,
+    NeighboursPlan,
     RecordPlan,
     RecordsPlan,
     Scope,
@@ -286,6 +287,7 @@ def question(random: Random, retained_from: int, horizon: int) -> Ask:
         figures,
         single,
         children,
+        neighbours,
         cut,
     )
     if random.random() < 0.2:
@@ -355,6 +357,22 @@ def children(random: Random) -> Ask:
         random.randint(1, 3),
     )
     return lambda snapshot: snapshot.children(plan)
+
+
+def neighbours(random: Random) -> Ask:
+    """Of the place of every note, among those of one mood."""
+    covered = scope(random.choice(CONNECTIONS), NOTES_STREAM)
+    by = order(random.choice(("at", "day", "words")))
+    shared = condition("mood", Operator.EQ, random.choice(MOODS[1:]))
+    first = RecordsPlan((covered,), by, 100)
+
+    def read(snapshot: ReadSnapshot) -> object:
+        places = [each.position for each in snapshot.page(first).rows]
+        placed = [each for each in places if each.value is not None]
+        plans = (NeighboursPlan(covered, shared, by, each) for each in placed)
+        return [snapshot.neighbours(plan) for plan in plans]
+
+    return read
 
 
 def cut(random: Random) -> Ask:

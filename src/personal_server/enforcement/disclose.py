@@ -40,6 +40,7 @@ from personal_server.enforcement.excerpts import (
 )
 from personal_server.enforcement.meaning import meaning_fields
 from personal_server.enforcement.named_fields import words_in
+from personal_server.enforcement.rows import Neighbours
 from personal_server.enforcement.search import searchable_fields
 from personal_server.enforcement.timeline import time_field
 
@@ -450,19 +451,17 @@ def _parent(
     return None
 
 
-def disclose_context(
-    source: ReadableSource, before: StoredRecord | None, after: StoredRecord | None
-) -> ConversationContext | None:
+def disclose_context(source: ReadableSource, neighbours: Neighbours) -> ConversationContext | None:
     """What a hit says of its neighbours, `None` without any."""
-    if before is None and after is None:
+    if not neighbours.rows:
         return None
-    return ConversationContext(
-        before=None if before is None else _neighbour(source, before),
-        after=None if after is None else _neighbour(source, after),
-    )
+    before, after = (_neighbour(source, row) for row in (neighbours.before, neighbours.after))
+    return ConversationContext(before=before, after=after)
 
 
-def _neighbour(source: ReadableSource, row: StoredRecord) -> NeighbourRecord:
+def _neighbour(source: ReadableSource, row: StoredRecord | None) -> NeighbourRecord | None:
+    if row is None:
+        return None
     texts = (row.data.get(name) for name in spoken_fields(source))
     said = next((text for text in texts if isinstance(text, str) and text.strip()), None)
     return NeighbourRecord(record_id=row.key, text=None if said is None else said[:NEIGHBOUR_CHARS])

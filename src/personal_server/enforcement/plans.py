@@ -7,7 +7,7 @@ plan is already *comparable* (`domain.values.comparable`), so no store parses an
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from personal_server.domain.authority import ReadableSource, ReadAuthority, TimeConstraint
@@ -23,7 +23,7 @@ from personal_server.domain.criteria import (
 from personal_server.domain.declaration import Stream
 from personal_server.domain.envelope import Warning
 from personal_server.domain.record import StoredRecord
-from personal_server.domain.values import ValueKind, comparable
+from personal_server.domain.values import ValueKind, comparable, order_key
 from personal_server.enforcement.expansion import AllowedExpansion
 from personal_server.enforcement.named_fields import conditions_in, words_in
 from personal_server.enforcement.queries import DEFAULT_LIMIT
@@ -113,6 +113,19 @@ class ChildrenPlan:
     parent_values: tuple[str, ...]
     order: Order
     limit_each: int
+
+
+@dataclass(frozen=True, slots=True)
+class NeighboursPlan:
+    """The visible rows right before and right after a position, of those that meet a condition.
+
+    `order` is ascending, by a field; rows without a value of it take no part.
+    """
+
+    scope: Scope
+    condition: Condition
+    order: Order
+    position: Position
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,10 +359,8 @@ def hit_plan(source: ReadableSource, key: str) -> RecordPlan:
     return RecordPlan((scope_of(source),), key)
 
 
-def neighbour_plans(
-    source: ReadableSource, row: StoredRecord
-) -> tuple[RecordsPlan, RecordsPlan] | None:
-    """The record right before a row in its conversation, and the one right after it.
+def neighbours_plan(source: ReadableSource, row: StoredRecord) -> NeighboursPlan | None:
+    """The records right before and right after a row in its conversation.
 
     `None` where what tells conversations apart, or what orders them, is not granted or has no value
     here.  Nothing but the row's own source is read.
@@ -363,11 +374,9 @@ def neighbour_plans(
     value, at = comparable(row.data.get(name), shared), comparable(row.data.get(cursor), ordered)
     if value is None or at is None:
         return None
-    forth = RecordsPlan(
-        (scope_of(source),),
+    return NeighboursPlan(
+        scope_of(source),
+        Condition(name, shared, Operator.EQ, value),
         Order(cursor, ordered, descending=False),
-        limit=1,
-        conditions=(Condition(name, shared, Operator.EQ, value),),
-        after=Position(at, row.key, row.connection_id, row.stream),
+        Position(order_key(at), row.key, row.connection_id, row.stream),
     )
-    return replace(forth, order=replace(forth.order, descending=True)), forth

@@ -74,6 +74,19 @@ class Children:
     more: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Neighbours:
+    """The rows beside a position, `None` where there is none."""
+
+    before: StoredRecord | None = None
+    after: StoredRecord | None = None
+
+    @property
+    def rows(self) -> tuple[StoredRecord, ...]:
+        """Those that there are."""
+        return tuple(row for row in (self.before, self.after) if row is not None)
+
+
 class WindowOutcome(StrEnum):
     """What a field window found."""
 

@@ -44,11 +44,11 @@ from personal_server.enforcement.plans import (
     AuthorizedRead,
     SearchPlan,
     hit_plan,
-    neighbour_plans,
+    neighbours_plan,
     scope_of,
 )
 from personal_server.enforcement.queries import PageSize, SearchMode, SearchQuery
-from personal_server.enforcement.rows import Nearest, PlacedRow
+from personal_server.enforcement.rows import Nearest, Neighbours
 from personal_server.enforcement.search import Ranked, first_page_first, rank, searchable_fields
 from personal_server.errors import CursorExpired, QueryTimeout
 from personal_server.reading.empty_answers import Emptiness, explain_empty
@@ -434,29 +434,19 @@ def _show(
             words, mode = read.plan.words, _RETRIEVAL[turn.findings.mode]
             hit = disclose_hit(read.authority, source, row, words, kept.passage, mode)
         if source is not None and row is not None and hit is not None:
-            before, after = _neighbours(snapshot, source, row)
-            hit.context = disclose_context(source, before, after)
+            neighbours = _neighbours(snapshot, source, row)
+            hit.context = disclose_context(source, neighbours)
             if not fill.takes(hit):
                 break
             shown.append((source, kept.key))
-            beside += [(source, each.key) for each in (before, after) if each is not None]
+            beside += [(source, each.key) for each in neighbours.rows]
         at += 1
     return _ShownHits(fill.items, shown, beside, at)
 
 
-def _neighbours(
-    snapshot: ReadSnapshot, source: ReadableSource, row: StoredRecord
-) -> tuple[StoredRecord | None, StoredRecord | None]:
-    """The visible records before and after one in its conversation, of those that have a time."""
-    plans = neighbour_plans(source, row)
-    if plans is None:
-        return None, None
-    before, after = (snapshot.page(plan).rows for plan in plans)
-    return _timed(before), _timed(after)
-
-
-def _timed(rows: Sequence[PlacedRow]) -> StoredRecord | None:
-    return next((each.row for each in rows if each.position.value is not None), None)
+def _neighbours(snapshot: ReadSnapshot, source: ReadableSource, row: StoredRecord) -> Neighbours:
+    plan = neighbours_plan(source, row)
+    return Neighbours() if plan is None else snapshot.neighbours(plan)
 
 
 def _matching(

@@ -28,6 +28,7 @@ from personal_server.enforcement.plans import (
     ChildrenPlan,
     FieldWindowPlan,
     MeaningPlan,
+    NeighboursPlan,
     RecordPlan,
     RecordsPlan,
     Scope,
@@ -42,6 +43,7 @@ from personal_server.enforcement.rows import (
     FieldWindow,
     Matches,
     Nearest,
+    Neighbours,
     RowPage,
     Span,
     Summary,
@@ -319,6 +321,10 @@ class ReadSnapshot(CatalogReads, Protocol):
 
     def children(self, plan: ChildrenPlan) -> Mapping[str, Children]:
         """Children by parent value; parents without any are absent."""
+        ...
+
+    def neighbours(self, plan: NeighboursPlan) -> Neighbours:
+        """The rows beside a position."""
         ...
 
     def field_window(self, plan: FieldWindowPlan) -> tuple[FieldWindow, ...]:

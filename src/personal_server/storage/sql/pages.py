@@ -12,6 +12,7 @@ from personal_server.domain.values import DAY_NANOSECONDS, Comparable, ValueKind
 from personal_server.enforcement.plans import (
     ChildrenPlan,
     FieldWindowPlan,
+    NeighboursPlan,
     RecordPlan,
     RecordsPlan,
     TimedScope,
@@ -20,6 +21,7 @@ from personal_server.enforcement.plans import (
 from personal_server.enforcement.rows import (
     Children,
     FieldWindow,
+    Neighbours,
     PlacedRow,
     Position,
     RowPage,
@@ -133,6 +135,24 @@ def children(reader: Reader, plan: ChildrenPlan) -> Mapping[str, Children]:
                 ordered = tuple(rows[number] for number in numbers if number in rows)
                 found[parent] = Children(ordered, len(spots) > plan.limit_each)
     return found
+
+
+def neighbours(reader: Reader, plan: NeighboursPlan) -> Neighbours:
+    """One line of the index each way, and both texts at once."""
+    conditions, back = (plan.condition,), replace(plan.order, descending=True)
+    for place in reader.places([plan.scope]):
+        where = place.matching(conditions)
+        nearest = [
+            _spots(reader, place, where, order, 0, conditions, plan.position, has_value=True)
+            for order in (back, plan.order)
+        ]
+        before, after = (
+            spots[0][2] if spots and spots[0][0] is not None else None for spots in nearest
+        )
+        ids = [number for number in (before, after) if number is not None]
+        rows = reader.rows_by_id(place, place.compiler.with_ids(ids)) if ids else {}
+        return Neighbours(*(rows.get(number or 0) for number in (before, after)))
+    return Neighbours()
 
 
 def field_window(reader: Reader, plan: FieldWindowPlan) -> tuple[FieldWindow, ...]:

@@ -133,6 +133,7 @@ class SqlSnapshot(Reader):
     timeline = pages.timeline
     record = pages.record
     children = pages.children
+    neighbours = pages.neighbours
     field_window = pages.field_window
     count = figures.count
     span = figures.span

@@ -42,7 +42,7 @@ STREAMS = {"mail": ("messages", "attachments"), "notes": ("notes",)}
 BEFORE, WORDS, MEANING, HYBRID = "words before", "words", "meaning", "hybrid"
 # Each way to ask: its route, and what it adds to the query.
 WAYS: Mapping[str, tuple[str, tuple[tuple[str, str], ...]]] = {
-    WORDS: ("/v1/search", (("mode", "lexical"),)),
+    WORDS: ("/v1/search", (("mode", "words"),)),
     MEANING: ("/v1/search/semantic", ()),
     HYBRID: ("/v1/search/hybrid", ()),
 }
@@ -71,10 +71,9 @@ class Answer:
 
     @property
     def says_nothing_matches(self) -> bool:
-        """Whether it says that no record holds what was asked, be there near ones or none."""
-        if not self.named:
-            return "empty" in self.said
-        return "relaxed" in self.said
+        """Whether it says that no record holds all that was asked, be there near ones or none."""
+        relaxed = self.said.get("relaxed")
+        return "empty" in self.said if relaxed is None else relaxed["exact_count"] == 0
 
 
 @dataclass(frozen=True, slots=True)

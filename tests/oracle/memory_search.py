@@ -47,6 +47,17 @@ def search(plan: SearchPlan, visible: Mapping[int, Sequence[StoredRecord]]) -> M
     return Matches(tuple(found), tuple(min(n, limit) for n in frequencies), frozenset(truncated))
 
 
+def holds_all(row: StoredRecord, scope: Scope, words: WordQuery) -> bool:
+    """Whether a record is a hit, as far as its words and the values they name go."""
+    plan = SearchPlan((scope,), words)
+    asked, texts = plan.words_in(scope), _words(row, scope)
+    return (
+        asked.is_met(_held(asked, texts))
+        and not any(_total(term, texts) for term in asked.excluded)
+        and all(holds(condition, row.data) for condition in plan.conditions_on(scope))
+    )
+
+
 def _held(asked: WordQuery, words: Words) -> set[int]:
     return {n for n, term in enumerate(asked.terms) if _total(term, words)}
 

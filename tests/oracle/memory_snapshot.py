@@ -60,7 +60,7 @@ from personal_server.storage.ports import Collection, StoredDeclaration, StoredS
 from tests.oracle.memory_feed import feed, is_visible
 from tests.oracle.memory_figures import aggregate
 from tests.oracle.memory_passages import nearest
-from tests.oracle.memory_search import count_terms, search
+from tests.oracle.memory_search import count_terms, holds_all, search
 from tests.oracle.memory_state import State
 
 
@@ -140,6 +140,7 @@ class MemorySnapshot:
             for timed in plan.scopes
             for row in self._matching((timed.scope,), timed.conditions)
             if (at_ns := _event_time(row, timed)) is not None
+            and (plan.words is None or holds_all(row, timed.scope, plan.words))
         ]
         placed.sort(key=lambda each: _sortable(each.position), reverse=plan.descending)
         after = plan.after

@@ -30,7 +30,7 @@ from tests.properties.reference import (
     part_test,
 )
 from tests.properties.requests import Ask
-from tests.properties.timeline import bounds, is_within, named_sources, time_of
+from tests.properties.timeline import bounds, instant_of, is_within, named_sources, time_of
 from tests.properties.worlds import DATED
 
 
@@ -50,7 +50,7 @@ def expected_search(reader: Reader, ask: Ask) -> list[Found]:
         raise Refused((400, "invalid_request", "filter"))
     usable: list[Source] = []
     errors: list[Error] = []
-    is_ranged = not ask.scalars.keys().isdisjoint({"since", "until"})
+    is_ranged = is_timed(ask)
     searched = [s for s in sources if searchable(s)]
     if is_ranged and searched:
         searched = sources = [s for s in searched if time_of(s) is not None]
@@ -64,13 +64,18 @@ def expected_search(reader: Reader, ask: Ask) -> list[Found]:
     return _ranked(reader, [s for s in usable if searchable(s)], ask)
 
 
+def is_timed(ask: Ask) -> bool:
+    """Whether only records that have a time take part."""
+    return not ask.scalars.keys().isdisjoint({"since", "until", "sort"})
+
+
 def searchable(source: Source) -> list[str]:
     named = source.raw["query"].get("search", {}).get("lexical_fields", [])
     return [name for name in named if name in source.fields]
 
 
 def _ranked(reader: Reader, sources: list[Source], ask: Ask) -> list[Found]:
-    is_ranged = not ask.scalars.keys().isdisjoint({"since", "until"})
+    is_ranged = is_timed(ask)
     asked = wanted_of(ask.scalars["q"])
     frequencies = [0] * len(asked.terms)
     matching: list[tuple[Row, list[int], int, set[str]]] = []
@@ -99,6 +104,8 @@ def _ranked(reader: Reader, sources: list[Source], ask: Ask) -> list[Found]:
         Found(row, bm25(weighted, length, frequencies), fields)
         for row, weighted, length, fields in matching
     ]
+    if "sort" in ask.scalars:
+        return sorted(found, key=_place_in_time, reverse=ask.scalars["sort"] == "newest")
     return sorted(found, key=_hit_place)
 
 
@@ -210,6 +217,11 @@ def holds_wanted(row: Row, wanted: Wanted, tests: Tests) -> bool:
 def holds_all(row: Row, text: str) -> bool:
     """Whether every term stands in a granted searchable field."""
     return holds_wanted(row, *read_in(row.source, wanted_of(text)))
+
+
+def _place_in_time(hit: Found) -> tuple[Any, ...]:
+    row = hit.row
+    return (instant_of(row), row.key, row.source.connection, row.source.stream)
 
 
 def _hit_place(hit: Found) -> tuple[Any, ...]:

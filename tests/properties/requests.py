@@ -338,6 +338,8 @@ class Asker:
         self._end_early(scalars)
         if rng.random() < 0.3:
             self._range(scalars)
+        if rng.random() < 0.3:
+            scalars["sort"] = rng.choice(("newest", "oldest"))
         streams: tuple[str, ...] = ()
         filters: tuple[tuple[str, str | None, str], ...] = ()
         if rng.random() < 0.4:

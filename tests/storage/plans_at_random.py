@@ -417,12 +417,13 @@ def timeline(random: Random) -> Ask:
         bounds = tuple(condition(name, op, random.choice(values)) for op in operators)
         timed[each.connection_id] = TimedScope(each, order(name, down=down), bounds)
     limit = random.randint(1, 4)
+    asked = words(random) if random.random() < 0.6 else None
 
     def read(snapshot: ReadSnapshot) -> object:
         found: list[object] = []
         after: Position | None = None
         while True:
-            plan = TimelinePlan(tuple(timed.values()), down, limit, after)
+            plan = TimelinePlan(tuple(timed.values()), down, limit, after, asked)
             page = snapshot.timeline(plan)
             found.append(page)
             if not page.more:

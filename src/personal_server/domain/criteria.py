@@ -67,6 +67,14 @@ class Order:
     descending: bool
 
 
+class HitOrder(StrEnum):
+    """What the hits of a search are ordered by."""
+
+    RELEVANCE = "relevance"
+    NEWEST = "newest"
+    OLDEST = "oldest"
+
+
 class Metric(StrEnum):
     """Aggregate metrics; `pN` is the percentile by nearest rank."""
 

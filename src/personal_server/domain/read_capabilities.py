@@ -19,6 +19,7 @@ class ReadCapability(StrEnum):
     FILTER_EXISTS = "filter_exists"
     TIMELINE = "timeline"
     TIMES = "times"
+    SEARCH_SORT = "search_sort"
     CHANGES_INSTANT = "changes_instant"
     CHANGES_FILTER = "changes_filter"
     AGGREGATE_METRICS = "aggregate_metrics"

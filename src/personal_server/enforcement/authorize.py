@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from personal_server.domain.authority import ReadableSource, ReadAuthority
-from personal_server.domain.criteria import GroupOrder, Order
+from personal_server.domain.criteria import GroupOrder, HitOrder, Order
 from personal_server.domain.envelope import Warning
 from personal_server.enforcement.aggregates import (
     check_combination,
@@ -304,6 +304,29 @@ def authorize_search(
         *([] if query.mode is SearchMode.WORDS else [query.mode.value]),
     )
     return AuthorizedRead(authority, taking_part, plan, warnings, asked=asked)
+
+
+def authorize_search_in_time(
+    authority: ReadAuthority, query: SearchQuery
+) -> AuthorizedRead[TimelinePlan]:
+    """The same search by words, its hits in the order of time, of sources that have one to see.
+
+    Raises: what `authorize_search` raises, and InvalidRequest: nearness has no end but by rank.
+    """
+    if query.mode in (SearchMode.MEANING, SearchMode.HYBRID):
+        raise InvalidRequest("'sort' by time goes with mode=words only.", param="sort")
+    read = authorize_search(authority, query)
+    descending = query.sort is HitOrder.NEWEST
+    scopes: list[TimedScope] = []
+    for source in read.sources:
+        field = time_field(source)
+        if field is not None:
+            order = Order(field.name, field.kind, descending)
+            conditions = read.plan.conditions.get(source.order, ())
+            scopes.append(TimedScope(scope_of(source), order, conditions))
+    plan = TimelinePlan(tuple(scopes), descending, query.limit, words=read.plan.words)
+    asked = (*read.asked, query.sort)
+    return AuthorizedRead(authority, read.sources, plan, read.warnings, asked=asked)
 
 
 def authorize_schema(authority: ReadAuthority, query: SchemaQuery) -> Sources:

@@ -83,13 +83,15 @@ class TimedScope:
 class TimelinePlan:
     """A page of the records of all scopes that have a time, by (instant, key, connection, stream).
 
-    A day counts as its start (UTC).  All orders have the same direction.
+    A day counts as its start (UTC).  All orders have the same direction.  With `words` only of
+    those that hold them, as in a search, and no more of these are met than the page needs.
     """
 
     scopes: tuple[TimedScope, ...]
     descending: bool
     limit: int = DEFAULT_LIMIT
     after: Position | None = None
+    words: WordQuery | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from personal_server.domain.criteria import HitOrder
+
 # Items of a page, groups of an aggregate: unless told, and at most.
 DEFAULT_LIMIT, MAX_LIMIT = 25, 100
 DEFAULT_GROUPS, MAX_GROUPS = 10, 100
@@ -207,6 +209,7 @@ class SearchQuery:
     cursor: str | None = None
     filters: tuple[FilterText, ...] = ()
     mode: SearchMode = SearchMode.AUTO
+    sort: HitOrder = HitOrder.RELEVANCE
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from personal_server.domain.authority import ReadableSource, ReadAuthority, TokenKind
-from personal_server.domain.criteria import Condition, WordQuery
+from personal_server.domain.criteria import Condition, HitOrder, WordQuery
 from personal_server.domain.envelope import Warning, skipped
 from personal_server.domain.search_words import parse_words
 from personal_server.enforcement.authority import stream_not_granted
@@ -78,7 +78,7 @@ def search_parts(
     ]
     if query.filters and not taking_part:
         _filtered(named, query, [])  # a filter is no less wrong where nothing is searched
-    if query.times != ALWAYS:
+    if query.times != ALWAYS or query.sort is not HitOrder.RELEVANCE:
         timeless = [source for source in taking_part if time_field(source) is None]
         warnings += without_time(timeless, query.streams)
         taking_part = tuple(source for source in taking_part if source not in timeless)

@@ -66,7 +66,7 @@ RENAMED = {
     "filters": "filter",
 }
 """Names that other interfaces have for an argument of ours."""
-UNORDERED = "Hits come best first: `since` and `until` bound their time; query_records sorts."
+HIT_ORDER = "Hits come best first, or `sort` by time: newest, oldest."
 PLAIN_LIKENESS = 0.75
 
 
@@ -83,7 +83,9 @@ def _mended(tool: ToolContract, given: Arguments, param: str) -> list[Arguments]
         sides = dict(zip(("group_by", "then_by"), given[param], strict=True))
         return [{**given, **sides}]
     value = _meant(as_object(tool.properties[name]), given[param])
-    if name == "sort" and isinstance(value, str):
+    if name == "sort" and isinstance(value, str) and tool.name == "search":
+        value = "newest" if value.startswith("-") or value.lower().endswith("desc") else value
+    elif name == "sort" and isinstance(value, str):
         value = re.sub(r"(?i)^(\S+) desc$", r"-\1", re.sub(r"(?i) asc$", "", value))
     return [{**without(given, param), name: value}]
 
@@ -159,8 +161,8 @@ def _unknown(tool: ToolContract, name: str) -> ToolError:
     legal = list(tool.properties)
     if name == "connector_instance_id":
         hint = "Use `connection_id`."
-    elif tool.name == "search" and RENAMED.get(name, name) in {"sort", "order"}:
-        hint = UNORDERED
+    elif tool.name == "search" and name in {"order", "order_by"}:
+        hint = HIT_ORDER
     else:
         near = get_close_matches(name, legal, n=1)
         hint = f"Did you mean `{near[0]}`?" if near else f"Legal: {', '.join(legal)}."

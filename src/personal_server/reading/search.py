@@ -16,6 +16,7 @@ from typing import Any, cast
 import msgspec
 
 from personal_server.domain.authority import ReadableSource, ReadAuthority, TokenKind
+from personal_server.domain.criteria import HitOrder, WordQuery
 from personal_server.domain.cursor import (
     CursorPlace,
     TokenUse,
@@ -27,10 +28,11 @@ from personal_server.domain.cursor import (
 from personal_server.domain.disclosure import Disclosed
 from personal_server.domain.envelope import Counted, ReadResult, Warning
 from personal_server.domain.record import StoredRecord
-from personal_server.enforcement.authorize import authorize_search
+from personal_server.enforcement.authorize import authorize_search, authorize_search_in_time
 from personal_server.enforcement.disclose import (
     FoundPassage,
     RetrievalMode,
+    SearchResult,
     disclose_context,
     disclose_hit,
     spoken_fields,
@@ -43,12 +45,13 @@ from personal_server.enforcement.plans import (
     CANDIDATE_WINDOW,
     AuthorizedRead,
     SearchPlan,
+    TimelinePlan,
     hit_plan,
     neighbours_plan,
     scope_of,
 )
 from personal_server.enforcement.queries import PageSize, SearchMode, SearchQuery
-from personal_server.enforcement.rows import Nearest, Neighbours
+from personal_server.enforcement.rows import Nearest, Neighbours, RowPage
 from personal_server.enforcement.search import Ranked, first_page_first, rank, searchable_fields
 from personal_server.errors import CursorExpired, QueryTimeout
 from personal_server.reading.empty_answers import Emptiness, explain_empty
@@ -57,6 +60,7 @@ from personal_server.reading.meaning import asked_meaning
 from personal_server.reading.ports import ReadPorts
 from personal_server.reading.rankings import RankedHit, ranking_digest
 from personal_server.reading.records import unavailable_meta
+from personal_server.reading.timeline import time_cursor, time_position
 from personal_server.storage.meaning import holds, holds_words
 from personal_server.storage.ports import READ_DEADLINE_SECONDS, ReadSnapshot
 
@@ -138,7 +142,7 @@ class SearchCoverage:
 
 
 def source_mix(
-    read: AuthorizedSearch, shown: Sequence[ReadableSource], findings: SearchCoverage
+    read: AuthorizedRead[Any], shown: Sequence[ReadableSource], findings: SearchCoverage
 ) -> dict[str, object]:
     """`source_mix`, or `package` for package tokens."""
     counts = Counter(source.connection_id for source in shown)
@@ -224,6 +228,8 @@ def search(
 
     Raises: what `authorize_search` raises, InvalidCursor, CursorExpired, QueryTimeout.
     """
+    if query.sort is not HitOrder.RELEVANCE:
+        return _search_in_time(ports, snapshot, authority, query)
     begun = perf_counter()
     meant = asked_meaning(ports.embedder, snapshot, query)
     read = authorize_search(authority, query, meant)
@@ -428,25 +434,37 @@ def _show(
         place = (kept.connection_id, kept.stream)
         source = sources.get(place)
         row = None if source is None else _matching(snapshot, source, kept.key, read.plan)
-        hit = None
+        hit, around = None, list[tuple[ReadableSource, str]]()
         if source is not None and row is not None:
             looked_at += text_chars(source, row)
             words, mode = read.plan.words, _RETRIEVAL[turn.findings.mode]
-            hit = disclose_hit(read.authority, source, row, words, kept.passage, mode)
-        if source is not None and row is not None and hit is not None:
-            neighbours = _neighbours(snapshot, source, row)
-            hit.context = disclose_context(source, neighbours)
+            hit, around = _hit(snapshot, read.authority, source, row, words, kept.passage, mode)
+        if source is not None and hit is not None:
             if not fill.takes(hit):
                 break
             shown.append((source, kept.key))
-            beside += [(source, each.key) for each in neighbours.rows]
+            beside += around
         at += 1
     return _ShownHits(fill.items, shown, beside, at)
 
 
-def _neighbours(snapshot: ReadSnapshot, source: ReadableSource, row: StoredRecord) -> Neighbours:
+def _hit(
+    snapshot: ReadSnapshot,
+    authority: ReadAuthority,
+    source: ReadableSource,
+    row: StoredRecord,
+    words: WordQuery,
+    passage: FoundPassage | None = None,
+    mode: RetrievalMode = "lexical",
+) -> tuple[SearchResult | None, list[tuple[ReadableSource, str]]]:
+    """A hit, and the neighbours in its conversation that it tells of."""
+    hit = disclose_hit(authority, source, row, words, passage, mode)
+    if hit is None:
+        return None, []
     plan = neighbours_plan(source, row)
-    return Neighbours() if plan is None else snapshot.neighbours(plan)
+    neighbours = Neighbours() if plan is None else snapshot.neighbours(plan)
+    hit.context = disclose_context(source, neighbours)
+    return hit, [(source, each.key) for each in neighbours.rows]
 
 
 def _matching(
@@ -505,3 +523,71 @@ def _hit_fields(source: ReadableSource) -> tuple[str, ...]:
         named |= {declared.conversation_field, *spoken_fields(source)}
     named |= {*declared.fields_with_role("author")}
     return tuple(name for name in source.fields if name in named)
+
+
+# Hits in the order of time: no ranking is made or kept, a page follows the one before it.
+
+
+def _search_in_time(
+    ports: ReadPorts, snapshot: ReadSnapshot, authority: ReadAuthority, query: SearchQuery
+) -> ReadResult:
+    begun = perf_counter()
+    read = authorize_search_in_time(authority, query)
+    words = read.plan.words or WordQuery(())
+    page = snapshot.timeline(replace(read.plan, after=time_position(ports, read, query.cursor)))
+    shown = _shown_in_time(snapshot, read, page, words, query.size)
+    is_whole = shown.end == len(page.rows)
+    cursor = None
+    if page.more or not is_whole:
+        last = page.rows[shown.end - 1].position if shown.end else None
+        end = page.end if is_whole and page.end is not None else last
+        cursor = None if end is None else time_cursor(ports, read, end)
+    freshness = least_fresh(snapshot, ports.capture_times, read.sources, ports.clock())
+    emptiness = Emptiness()
+    if query.cursor is None and not page.rows and read.sources:
+        asked = [timed.conditions for timed in read.plan.scopes]
+        pairs = zip(read.sources, asked, strict=True)
+        alike = [source for source, conditions in pairs if conditions == asked[0]]
+        emptiness = explain_empty(snapshot, alike, asked[0], read.warnings, freshness)
+    if any(source.time_constraint for source in read.sources):
+        _wait_for_grid(begun)
+    searched = SearchCoverage(0, 0, len(read.sources))
+    meta: dict[str, object] = dict(source_mix(read, shown.sources, searched))
+    if words.ignored:
+        meta["ignored_words"] = list(words.ignored)
+    if freshness is not None:
+        meta["freshness"] = freshness
+    return ReadResult(
+        data=shown.hits,
+        next_cursor=cursor,
+        warnings=read.warnings,
+        meta=meta | unavailable_meta(authority, query.selectors) | emptiness.meta,
+        disclosed=_disclosed([*shown.places, *shown.beside])
+        or [*_found_nothing(read.sources), *emptiness.disclosed],
+    )
+
+
+def _shown_in_time(
+    snapshot: ReadSnapshot,
+    read: AuthorizedRead[TimelinePlan],
+    page: RowPage,
+    words: WordQuery,
+    size: PageSize,
+) -> _ShownHits:
+    sources = {source.order: source for source in read.sources}
+    fill, shown = PageFill(size), list[tuple[ReadableSource, str]]()
+    beside: list[tuple[ReadableSource, str]] = []
+    at, looked_at = 0, 0
+    for at, placed in enumerate(page.rows, 1):
+        source = sources[placed.position.place]
+        hit, around = _hit(snapshot, read.authority, source, placed.row, words)
+        if hit is not None:
+            if not fill.takes(hit):
+                at -= 1
+                break
+            shown.append((source, placed.row.key))
+            beside += around
+        looked_at += text_chars(source, placed.row)
+        if looked_at >= PAGE_TEXT_CHARS:
+            break
+    return _ShownHits(fill.items, shown, beside, at)

@@ -41,7 +41,7 @@ def read_timeline(
     Raises: what `authorize_timeline` raises, InvalidCursor, QueryTimeout.
     """
     read = authorize_timeline(authority, query)
-    page = snapshot.timeline(replace(read.plan, after=_position(ports, read, query.cursor)))
+    page = snapshot.timeline(replace(read.plan, after=time_position(ports, read, query.cursor)))
     sources = {source.order: source for source in read.sources}
     fill = PageFill(query.size)
     for placed in page.rows:
@@ -53,7 +53,7 @@ def read_timeline(
     cursor = None
     if page.more or not is_whole:
         end = page.end if is_whole and page.end is not None else shown[-1].position
-        cursor = _cursor(ports, read, end)
+        cursor = time_cursor(ports, read, end)
     meta = unavailable_meta(authority, query.selectors)
     freshness = least_fresh(snapshot, ports.capture_times, read.sources, ports.clock())
     if freshness is not None:
@@ -85,9 +85,10 @@ def _request(read: AuthorizedRead[TimelinePlan]) -> str:
     return request_digest(read.authority.holder, "timeline", read.asked)
 
 
-def _position(
+def time_position(
     ports: ReadPorts, read: AuthorizedRead[TimelinePlan], token: str | None
 ) -> Position | None:
+    """Where a page goes on, of the cursor of the one before.  Raises: InvalidCursor."""
     if token is None:
         return None
     place = open_page(ports.sealer, TokenUse.PAGE, token, _request(read), read.sources)
@@ -95,7 +96,7 @@ def _position(
     return Position(at_ns, key, *read.sources[source].order)
 
 
-def _cursor(ports: ReadPorts, read: AuthorizedRead[TimelinePlan], end: Position) -> str:
+def time_cursor(ports: ReadPorts, read: AuthorizedRead[TimelinePlan], end: Position) -> str:
     """A cursor right after the last entry shown, and after damaged records at the end."""
     source = [each.order for each in read.sources].index(end.place)
     position = (end.value, end.key, source)

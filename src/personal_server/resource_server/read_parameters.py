@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from personal_server.domain.criteria import Granularity, GroupOrder, Metric
+from personal_server.domain.criteria import Granularity, GroupOrder, HitOrder, Metric
 from personal_server.domain.values import instant_or_day_ns
 from personal_server.enforcement.queries import (
     DEFAULT_GROUPS,
@@ -203,6 +203,12 @@ SEARCH = (
     *PAGE_SIZE,
     STREAMS,
     *TIMES,
+    Parameter(
+        "sort",
+        "Best first, or in the order of time.",
+        choices=tuple(order.value for order in HitOrder),
+        default=HitOrder.RELEVANCE.value,
+    ),
     FILTER,
     CURSOR,
     *SELECTORS,
@@ -360,6 +366,7 @@ def search_query(request: Request) -> SearchQuery:
         cursor=sent.texts.get("cursor"),
         filters=_filters(sent),
         mode=SearchMode(sent.texts.get("mode", SearchMode.AUTO)),
+        sort=HitOrder(sent.texts["sort"]),
     )
 
 

@@ -59,6 +59,8 @@ def test_limits_are_refused_and_not_clamped() -> None:
         (search, {"query": "x", "stream": "s"}, {"query": "x", "streams": ["s"]}),
         (search, {"query": "x", "limit": 500}, {"query": "x", "limit": 100}),
         (search, {"query": "x", "streams": ["s"], "sort": "at"}, {"query": "x", "streams": ["s"]}),
+        (search, {"query": "x", "sort": "-at"}, {"query": "x", "sort": "newest"}),
+        (search, {"query": "x", "order_by": "newest"}, {"query": "x", "sort": "newest"}),
         ("aggregate", {"stream": "s", "metric": "count", "group_by": ["a"], "limit": 3},
          {"stream": "s", "metric": "count", "group_by": "a", "limit": 3}),
         ("aggregate", {"stream": "s", "metric": "count", "group_by": ["a", "b"], "limit": 3},
@@ -80,12 +82,17 @@ def test_a_step_is_a_number_that_is_not_negative() -> None:
         assert refusal("aggregate", {**counted, "bin": wrong})["param"] == "bin"
 
 
-@pytest.mark.parametrize("name", ["sort", "order", "order_by"])
-def test_an_order_in_search_is_refused_with_what_orders(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "kept"),
+    [("sort", {"sort": "newest"}), ("order", {}), ("order_by", {"sort": "newest"})],
+)
+def test_an_order_that_search_does_not_know_is_refused_with_those_it_does(
+    name: str, kept: dict[str, str]
+) -> None:
     error = refusal(search, {"query": "x", "limit": 3, name: "-at"})
     assert error["param"] == name
-    assert "query_records" in error["message"]
-    assert error["next_call"] == {"tool": search, "arguments": {"query": "x", "limit": 3}}
+    assert "newest" in error["message"]
+    assert error["next_call"] == {"tool": search, "arguments": {"query": "x", "limit": 3, **kept}}
 
 
 def test_the_nearest_legal_name_is_suggested() -> None:

@@ -57,13 +57,26 @@ def found(door: Door, query: str, *grants: Any) -> list[tuple[str, str]]:
         ("rain OR nothing", ["e1", "e3", "l1", "e2"]),
         ("rain -heavy", ["l1", "e2"]),
         ("-rain", ["e1", "l1", "e2"]),
-        ("title:rain", []),
+        ("title:rain", ["l1", "e1"]),
+        ("subject:rain", []),
         ("until</b>", ["e1"]),
         ("nothing", ["e3"]),
     ],
 )
 def test_all_terms_must_match_within_one_record(door: Door, text: str, keys: list[str]) -> None:
     assert [key for _, key in found(door, f"q={quote(text)}")] == keys
+
+
+def test_hits_stand_in_the_order_of_time_where_that_is_asked(door: Door) -> None:
+    newest = door.get("/v1/search?q=rain&sort=newest", client())
+    times = [hit["authored_at"] for hit in newest.data]
+    assert len(times) > 1
+    assert times == sorted(times, reverse=True)
+    oldest = door.get("/v1/search?q=rain&sort=oldest&limit=1", client())
+    assert oldest.data[0]["id"] == newest.data[-1]["id"]
+    assert newest.body["meta"]["count"] == {"kind": "none"}
+    more = door.get(oldest.body["links"]["next"], client())
+    assert more.data[0]["id"] == newest.data[-2]["id"]
 
 
 @pytest.mark.timeout(60)

@@ -22,6 +22,8 @@ from personal_server.enforcement.plans import (
     RecordsPlan,
     Scope,
     SearchPlan,
+    TimedScope,
+    TimelinePlan,
 )
 from personal_server.storage.sql.store import SqlRecordStore, SqlSnapshot
 from tests.storage.ports.asking import receive
@@ -142,6 +144,33 @@ def test_a_search_in_a_time_constraint_costs_next_to_the_same(
         assert abs(other.steps - without.steps) <= 3 * ROW_STEPS
         if terms == TERMS["a word"]:
             assert without == other
+
+
+@pytest.mark.parametrize("down", [True, False])
+def test_a_page_in_the_order_of_time_meets_no_more_than_it_has_room_for(
+    tmp_path: Path, down: bool
+) -> None:
+    """Of few matches and of many; every other record holds the word."""
+    timed = TimedScope(scope(), order("at", down=down))
+    plan = TimelinePlan((timed,), down, 5, words=WordQuery((Term(("rain",)),)))
+    steps: list[int] = []
+    for size in (40, 400):
+        with counted_store(tmp_path / str(size)) as (store, counters):
+            days = [f"2026-{n // 27 % 12 + 1:02}-{n % 27 + 1:02}" for n in range(size)]
+            bodies = ["rain" if n % 2 else "wind" for n in range(size)]
+            each = zip(days, bodies, strict=True)
+            records = [
+                note(f"n{n}", f"{day}T{n % 24:02}:{n // 24:02}:00Z", body=body)
+                for n, (day, body) in enumerate(each)
+            ]
+            write(store, "cin_a", records)
+            work, keys = work_of(
+                store, counters, lambda snapshot: [r.row.key for r in snapshot.timeline(plan).rows]
+            )
+            times = {record["id"]: record["at"] for record in records if record["body"] == "rain"}
+            assert keys == sorted(times, key=lambda key: times[key], reverse=down)[:5]
+            steps.append(work.steps)
+    assert steps[1] <= 1.5 * steps[0]
 
 
 @pytest.mark.parametrize("name", ["fields", "since", "until", "window"])

@@ -68,6 +68,8 @@ async def search(call: ToolCall, raw: Mapping[str, Any] | None) -> Outcome:
     for name in ("since", "until"):
         if name in arguments:
             await call.require(ReadCapability.TIMES, name)
+    if arguments.get("sort", "relevance") != "relevance":
+        await call.require(ReadCapability.SEARCH_SORT, "sort")
     streams = arguments.get("streams", ())
     scope = RecordPlace(streams[0] if len(streams) == 1 else "", arguments.get("connection_id"))
 
@@ -99,6 +101,8 @@ def check_shape(arguments: Arguments) -> Query:
     conditions = filter_query(arguments)
     streams = tuple(("streams", name) for name in arguments.get("streams", ()))
     plain = given_parameters(arguments, "since", "until", "cursor", "connection_id")
+    if arguments.get("sort", "relevance") != "relevance":  # what every server does unasked
+        plain = (*plain, ("sort", arguments["sort"]))
     return (("q", words), *streams, *plain, *conditions)
 
 

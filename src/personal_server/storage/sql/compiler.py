@@ -431,6 +431,25 @@ class Compiler:
         parts.append(_walk(lines, "NULL", absent, "r.k", order, limit))
         return parts
 
+    def walk_of_words(
+        self,
+        where: Where,
+        order: Order,
+        after: Position | None,
+        place: tuple[str, str],
+        limit: int,
+    ) -> Statement:
+        """Lines (value, key, id) that have a sort value, by the ids of the word index `f`."""
+        column = self.layout.column(order.field, order.kind)
+        value = "NULL" if column is None else f"r.{column.name}"
+        found = where & self._follows(value, order, after, place)
+        sql = (
+            f"SELECT {value}, r.k, r.id FROM w{self.number} f"  # noqa: S608
+            f" CROSS JOIN {self.lines()} ON r.id = f.rowid{found.sql}"
+            f" ORDER BY f.rowid{_way(order)} LIMIT ?"
+        )
+        return Statement(sql, (*found.params, limit))
+
     def _follows(
         self, value: str, order: Order, after: Position | None, place: tuple[str, str]
     ) -> Where:

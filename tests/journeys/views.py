@@ -101,6 +101,22 @@ class View:
         found = [re.match(r"key (.*?) = ([-0-9.]+)(?: |$)", line) for line in self.text.fenced]
         return [(json.loads(match[1]), float(match[2])) for match in found if match]
 
+    def entries(self) -> list[Json]:
+        """Groups as they are said: keys, labels, and `figure`."""
+        return [_entry(line) for line in self.text.fenced if line.startswith("key ")]
+
+    def near(self) -> list[tuple[str, Any, int]]:
+        """Field, value and number of records of what is near a value that nothing has."""
+        found = [re.match(r"near \d+: (\S+) (.*) \((\d+)\)$", line) for line in self.text.fenced]
+        return [(each[1], json.loads(each[2]), int(each[3])) for each in found if each]
+
+    def warnings(self) -> set[str]:
+        return {line.split(" ")[1] for line in self.text.named("warning")}
+
+    def size_chars(self) -> int:
+        """How long the whole field of a window is."""
+        return json.loads(self.text.head)["size_chars"]
+
     def value(self) -> str:
         """The number or moment of an ungrouped aggregate."""
         found = re.match(r"aggregate: .*? = ([^;]+)", self.text.head)
@@ -202,6 +218,20 @@ class StructuredOnly(View):
         listed = self.seen["data"]["groups"]
         return [(group["key"], float(group.get("value", group["count"]))) for group in listed]
 
+    def entries(self) -> list[Json]:
+        listed = self.seen["data"]["groups"]
+        return [{**group, "figure": group.get("value", group["count"])} for group in listed]
+
+    def near(self) -> list[tuple[str, Any, int]]:
+        return [(each["field"], each["value"], each["count"]) for each in self.seen["near"]]
+
+    def warnings(self) -> set[str]:
+        listed = self.seen.get("warnings") or self.seen["data"]["meta"]["warnings"]
+        return {warning["code"] for warning in listed}
+
+    def size_chars(self) -> int:
+        return self.seen["field"]["size_chars"]
+
     def value(self) -> str:
         return str(self.seen["data"]["value"])
 
@@ -275,6 +305,19 @@ class SmallWindow(View):
 
 
 views: tuple[type[View], ...] = (View, StructuredOnly, Strict, LinkAverse, SmallWindow)
+
+
+def _entry(line: str) -> Json:
+    """A line such as `key "U7" label "Ada", "monday" = 5 (records 7)`."""
+    found: Json = {}
+    rest = f" {line}"
+    for word, name in ((" key ", "key"), (" label ", "label"), (" until ", "until"),
+                       (", ", "then"), (" label ", "then_label")):  # fmt: skip
+        if rest.startswith(word):
+            found[name], end = json.JSONDecoder().raw_decode(rest[len(word) :])
+            rest = rest[len(word) + end :]
+    found["figure"] = rest.removeprefix(" = ").split(" ")[0]
+    return found
 
 
 def _read(ladder: list[Json]) -> Call | None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pages.conformance import conformance_page
 from pages.sources import sources_page
+from pages.typescript import types_page
 from personal_server import errors
 from personal_server.cli.main import command_line
 
@@ -88,4 +89,5 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "commands.md": commands_page,
     "source-list.md": sources_page,
     "mcp-conformance.md": conformance_page,
+    "types.md": types_page,
 }

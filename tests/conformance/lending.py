@@ -53,6 +53,7 @@ def loans(real: Real) -> list[Loan]:
     uris = [
         "pdpp://schema",
         "pdpp://grant",
+        "pdpp://types",
         "pdpp://stream/messages",
         record_uri(letter),
         window_uri(WindowRef(letter, "body", 0, 100)),

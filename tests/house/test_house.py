@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from pages.generated import PAGES
+from pages.typescript import DECLARATIONS, declarations
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "personal_server"
@@ -116,6 +117,10 @@ def test_each_setting_is_documented() -> None:
 def test_each_generated_page_is_current(name: str) -> None:
     committed = (ROOT / "docs" / name).read_text(encoding="utf-8")
     assert committed == PAGES[name](), "run `make docs`"
+
+
+def test_the_types_that_are_served_are_current() -> None:
+    assert DECLARATIONS.read_text(encoding="utf-8") == declarations(), "run `make docs`"
 
 
 def tracked_files() -> list[Path]:

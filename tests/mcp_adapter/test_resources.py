@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from personal_server.mcp_adapter.calls import AdapterOptions
+from personal_server.mcp_adapter.contract import published_contract
 from personal_server.mcp_adapter.errors import ToolError
 from personal_server.mcp_adapter.handles import (
     BlobRef,
@@ -33,8 +34,8 @@ def as_json(content: Content) -> Any:
     return json.loads(content.text or "")
 
 
-def test_two_resources_and_four_templates_are_listed() -> None:
-    assert [item.uri for item in FIXED] == ["pdpp://schema", "pdpp://grant"]
+def test_three_resources_and_four_templates_are_listed() -> None:
+    assert [item.uri for item in FIXED] == ["pdpp://schema", "pdpp://grant", "pdpp://types"]
     assert [item.name for item in TEMPLATES] == ["stream", "record", "field-window", "blob"]
 
 
@@ -44,6 +45,18 @@ async def test_schema_and_stream_equal_the_tool() -> None:
     assert as_json((await read(rs, "pdpp://schema"))[0]) == index.structured["data"]
     stream = await ask(rs, "schema", {"stream": "messages"})
     assert as_json((await read(rs, "pdpp://stream/messages"))[0]) == stream.structured["data"]
+
+
+async def test_the_types_name_the_arguments_and_results_of_each_tool() -> None:
+    rs = world()
+    [types] = await read(rs, "pdpp://types")
+    assert types.mime_type == "application/typescript"
+    written = types.text or ""
+    for tool in published_contract().tools.values():
+        assert written.count(f"\n  {tool.name}: {{\n") >= 2
+        assert all(f"\n    {name}" in written for name in tool.properties)
+    assert rs.requests == []
+    assert len(written) <= 20_000
 
 
 async def test_the_grant_names_connections_and_how_to_end_it() -> None:
@@ -135,7 +148,7 @@ async def test_a_file_over_the_cap_is_named_by_size_and_address_and_never_cut() 
 
 async def test_only_what_is_declared_may_be_trusted() -> None:
     rs = world()
-    trusted = ("pdpp://schema", "pdpp://grant", "pdpp://stream/messages")
+    trusted = ("pdpp://schema", "pdpp://grant", "pdpp://types", "pdpp://stream/messages")
     others = (
         record_uri(m8),
         window_uri(WindowRef(m8, "body", 100, 50)),

@@ -202,6 +202,7 @@ async def test_a_refusal_is_never_tried_another_way(door: Door, status: int) -> 
 resources: list[tuple[str, list[str]]] = [
     ("pdpp://schema", [schema]),
     ("pdpp://grant", [schema]),
+    ("pdpp://types", []),
     ("pdpp://stream/messages", [schema]),
     (record_uri(mail), [m1]),
     (window_uri(WindowRef(mail, "body", 0, 9)), [f"{m1}/field-window"]),

@@ -147,6 +147,12 @@ def published_contract() -> Contract:
     return Contract(document["instructions"], tools)
 
 
+@cache
+def published_types() -> str:
+    """The declarations of arguments and results, which `make docs` writes."""
+    return files("personal_server.mcp_adapter").joinpath("pdpp-types.d.ts").read_text("utf-8")
+
+
 def _tool(row: Json) -> ToolContract:
     return ToolContract(
         name=row["name"],

@@ -43,8 +43,10 @@ from personal_server.mcp_adapter.tools.schema import index_data, read_compact, s
 from personal_server.rs_client.json_values import Json, as_object, as_text, compact
 
 JSON_TYPE = "application/json"
+TYPES_TYPE = "application/typescript"
 STREAM_PREFIX = "pdpp://stream/"
 SCHEMA_TTL_MS = 30_000
+TYPES_TTL_MS = 300_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +87,9 @@ FIXED = (
     ListedResource(
         "pdpp://grant", "grant", "This access", "Terms of this access and its end.", JSON_TYPE
     ),
+    ListedResource(
+        "pdpp://types", "types", "Types", "Arguments and results as TypeScript.", TYPES_TYPE
+    ),
 )
 TEMPLATES = (
     ListedResource("pdpp://stream/{name}", "stream", "Stream", "Fields and abilities.", JSON_TYPE),
@@ -105,11 +110,9 @@ async def read_resource(call: ToolCall, uri: str) -> Resource:
 
     Raises: ToolError.
     """
-    if uri == "pdpp://schema":
-        catalog, _ = await read_compact(call, {})
-        return Resource((_json(index_data(catalog)),), SCHEMA_TTL_MS)
-    if uri == "pdpp://grant":
-        return await _grant(call)
+    fixed = FIXED_READERS.get(uri)
+    if fixed is not None:
+        return await fixed(call)
     for prefix, reader in READERS.items():
         if uri.startswith(prefix):
             return await reader(call, _only_segment(uri.removeprefix(prefix)))
@@ -130,6 +133,16 @@ def _only_segment(rest: str) -> str:
 
 def _json(value: object, *, untrusted: bool = False) -> Content:
     return Content(JSON_TYPE, compact(value), untrusted=untrusted)
+
+
+async def _schema(call: ToolCall) -> Resource:
+    catalog, _ = await read_compact(call, {})
+    return Resource((_json(index_data(catalog)),), SCHEMA_TTL_MS)
+
+
+async def _types(call: ToolCall) -> Resource:
+    del call
+    return Resource((Content(TYPES_TYPE, contract.published_types()),), TYPES_TTL_MS)
 
 
 async def _grant(call: ToolCall) -> Resource:
@@ -228,6 +241,11 @@ def _too_large(size_bytes: int, url: str) -> ToolError:
     return ToolError("resource_too_large", "Too large for MCP; read it over REST.", members=members)
 
 
+FIXED_READERS: dict[str, Callable[[ToolCall], Awaitable[Resource]]] = {
+    "pdpp://schema": _schema,
+    "pdpp://grant": _grant,
+    "pdpp://types": _types,
+}
 READERS: dict[str, Callable[[ToolCall, str], Awaitable[Resource]]] = {
     STREAM_PREFIX: _stream,
     RECORD_PREFIX: _record,

@@ -30,6 +30,13 @@ def lacking(
     return found
 
 
+def waiting(scope: Scope, state: State, rows: Sequence[StoredRecord]) -> int:
+    """How many of these rows lack passages."""
+    place = (scope.connection_id, scope.stream.name)
+    keys = {row.key for row, _ in lacking(state, place, scope.stream.semantic_fields)}
+    return sum(row.key in keys for row in rows)
+
+
 def nearest(
     plan: MeaningPlan, state: State, visible: Mapping[int, Sequence[StoredRecord]]
 ) -> Nearest:
@@ -37,11 +44,9 @@ def nearest(
     found: list[NearRecord] = []
     pending = 0
     for scope in plan.scopes:
-        place = (scope.connection_id, scope.stream.name)
-        waiting = {row.key for row, _ in lacking(state, place, scope.stream.semantic_fields)}
         rows = visible[id(scope)]
         is_known = state.embedding_model == plan.model
-        pending += sum(row.key in waiting for row in rows) if is_known else len(rows)
+        pending += waiting(scope, state, rows) if is_known else len(rows)
         for row in rows if is_known else ():
             if all(holds(condition, row.data) for condition in plan.conditions_on(scope)):
                 found += _best(plan, scope, row, state)

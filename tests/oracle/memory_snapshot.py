@@ -59,7 +59,7 @@ from personal_server.storage.meaning import (
 from personal_server.storage.ports import Collection, StoredDeclaration, StoredStream
 from tests.oracle.memory_feed import feed, is_visible
 from tests.oracle.memory_figures import aggregate
-from tests.oracle.memory_passages import nearest
+from tests.oracle.memory_passages import nearest, waiting
 from tests.oracle.memory_search import count_terms, holds_all, search
 from tests.oracle.memory_state import State
 
@@ -217,6 +217,9 @@ class MemorySnapshot:
 
     def nearest(self, plan: MeaningPlan) -> Nearest:
         return nearest(plan, self._state, {id(s): self._visible(s) for s in plan.scopes})
+
+    def count_unembedded(self, scopes: Sequence[Scope]) -> int:
+        return sum(waiting(s, self._state, self._visible(s)) for s in scopes)
 
     def embedding_model(self) -> str | None:
         return self._state.embedding_model

@@ -20,6 +20,7 @@ class ReadCapability(StrEnum):
     TIMELINE = "timeline"
     TIMES = "times"
     SEARCH_SORT = "search_sort"
+    SEARCH_MODE = "search_mode"
     CHANGES_INSTANT = "changes_instant"
     CHANGES_FILTER = "changes_filter"
     AGGREGATE_METRICS = "aggregate_metrics"

@@ -17,9 +17,11 @@ from personal_server.domain.declaration import RANGE_OPERATORS, Cardinality, Key
 from personal_server.domain.wire_objects import Count, WireObject, Word, Yes
 from personal_server.enforcement.aggregates import fields_for, usable_kinds
 from personal_server.enforcement.expansion import reach
+from personal_server.enforcement.meaning import meaning_fields
 from personal_server.enforcement.search import searchable_fields
 
 NOT_GRANTED = "field_not_granted"
+WHOLE = 100
 MODE_NOT_AVAILABLE = "mode_not_available"
 AGGREGATIONS = ("count_distinct", "group_by", "group_by_time", "max", "min", "sum")
 METRICS = ("count", "count_distinct", "max", "min", "sum")
@@ -36,11 +38,15 @@ class Capability(WireObject, kw_only=False):
 
 
 class SearchCapability(WireObject):
-    """The modes and fields of a stream that this token can search."""
+    """The modes and fields of a stream that this token can search.
+
+    While records wait to be embedded, how many percent are.
+    """
 
     modes: Sequence[str]
     lexical_fields: Sequence[Word]
     semantic_fields: Sequence[Word]
+    embedded_percent: Count | None = None
 
 
 class SortCapability(WireObject):
@@ -105,16 +111,28 @@ class FieldCapabilities:
     aggregations: Mapping[str, Capability]
 
 
-def field_capabilities(source: ReadableSource) -> list[FieldCapabilities]:
-    """For every declared field, in schema order."""
-    return [_field(source, declared) for declared in source.declared.properties.values()]
+def field_capabilities(
+    source: ReadableSource, embedded: int | None = None
+) -> list[FieldCapabilities]:
+    """For every declared field, in schema order.
+
+    `embedded` percent of the records can be found by meaning, `None`: the server searches words.
+    """
+    by_meaning = embedded is not None and source.made_of is None
+    declared = source.declared.properties.values()
+    return [_field(source, each, by_meaning=by_meaning) for each in declared]
 
 
-def search_capability(source: ReadableSource) -> SearchCapability:
+def search_capability(source: ReadableSource, embedded: int | None = None) -> SearchCapability:
     """`search` of a stream row: the modes and fields that this token can use."""
     lexical = searchable_fields(source)
+    semantic = () if embedded is None else meaning_fields(source)
+    modes = [*(["lexical"] if lexical else []), *(["semantic"] if semantic else [])]
     return SearchCapability(
-        modes=("lexical",) if lexical else (), lexical_fields=lexical, semantic_fields=()
+        modes=[*modes, "hybrid"] if len(modes) > 1 else modes,
+        lexical_fields=lexical,
+        semantic_fields=semantic,
+        embedded_percent=embedded if semantic and embedded != WHOLE else None,
     )
 
 
@@ -182,7 +200,7 @@ def expand_capabilities(
     return found
 
 
-def _field(source: ReadableSource, declared: Property) -> FieldCapabilities:
+def _field(source: ReadableSource, declared: Property, *, by_meaning: bool) -> FieldCapabilities:
     stream, name = source.declared, declared.name
     granted = name in source.fields
     return FieldCapabilities(
@@ -197,7 +215,7 @@ def _field(source: ReadableSource, declared: Property) -> FieldCapabilities:
         operators=tuple(op for op in RANGE_OPERATORS if op in stream.range_filters.get(name, ())),
         sort=_capability(name in stream.sortable, granted),
         lexical=_capability(name in stream.lexical_fields, granted),
-        semantic=_capability(name in stream.semantic_fields, granted, available=False),
+        semantic=_capability(name in stream.semantic_fields, granted, available=by_meaning),
         aggregations={
             kind: _capability(name in fields_for(stream, kind), granted) for kind in AGGREGATIONS
         },

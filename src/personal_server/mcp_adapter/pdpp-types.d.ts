@@ -112,6 +112,7 @@ export type StreamMetadata = {
     modes: string[];
     lexical_fields: string[];
     semantic_fields: string[];
+    embedded_percent?: number;
   };
   aggregate: {
     metrics: string[];
@@ -227,6 +228,7 @@ export type CompactStream = {
     modes: string[];
     lexical_fields: string[];
     semantic_fields: string[];
+    embedded_percent?: number;
   };
   aggregate: {
     metrics: string[];
@@ -574,7 +576,7 @@ export interface Arguments {
   search: {
     query: string;
     q?: string;
-    mode?: "lexical" | "semantic" | "hybrid";
+    mode?: "auto" | "lexical" | "semantic" | "hybrid";
     streams?: string[];
     connection_id?: string;
     limit?: number;

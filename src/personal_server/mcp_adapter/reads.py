@@ -169,7 +169,7 @@ def next_call(tool: str, error: Json, status: int, arguments: Arguments) -> Next
     if code == "connection_not_found":
         return NextCall("schema", {})
     # a 404 may mean that the server has no route for the mode that was asked for
-    lacks_mode = status == 404 and arguments.get("mode", "lexical") != "lexical"
+    lacks_mode = status == 404 and arguments.get("mode", "auto") not in ("auto", "lexical")
     if code == "unsupported_search_mode" or lacks_mode:
         return NextCall(tool, {**without(arguments, "cursor"), "mode": "lexical"})
     repaired = _repaired(tool, code, error, arguments)

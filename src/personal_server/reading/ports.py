@@ -45,6 +45,11 @@ class ReadPorts:
         return self.store.snapshot(timeout_seconds)
 
 
+def model_of(ports: ReadPorts) -> str | None:
+    """The model by which meaning is searched, if one is chosen."""
+    return None if ports.embedder is None else ports.embedder.model
+
+
 # Sealing: opaque tokens by authenticated encryption with a server key.
 #
 # Rule: what does not open is not looked at; a token has exactly one spelling. AES-SIV needs no

@@ -15,6 +15,8 @@ from zoneinfo import ZoneInfo
 from personal_server.domain.authority import ReadableSource, ReadAuthority
 from personal_server.domain.values import NANOSECONDS, render_instant
 from personal_server.enforcement.authorize import authorize_schema, authorize_stream
+from personal_server.enforcement.capabilities import WHOLE
+from personal_server.enforcement.meaning import meaning_fields
 from personal_server.enforcement.plans import glance_plan, scope_of
 from personal_server.enforcement.queries import SchemaQuery, StreamQuery
 from personal_server.enforcement.timeline import time_field
@@ -25,7 +27,8 @@ from personal_server.reading.freshness import (
     least_of,
     source_freshness,
 )
-from personal_server.reading.ports import ReadPorts
+from personal_server.reading.meaning import share_of
+from personal_server.reading.ports import ReadPorts, model_of
 from personal_server.storage.ports import Collection, ReadSnapshot
 
 COUNTED_RECORDS = 10_000
@@ -53,11 +56,15 @@ class Glance:
 
 @dataclass(frozen=True, slots=True)
 class StreamEntry:
-    """One stream as several connections offer it alike; `freshness` is the least fresh of them."""
+    """One stream as several connections offer it alike; `freshness` is the least fresh of them.
+
+    `embedded` percent of its records can be found by meaning, `None`: none ever can.
+    """
 
     sources: tuple[ReadableSource, ...]
     freshness: ShownFreshness | None = None
     glance: Glance | None = None
+    embedded: int | None = None
 
     @property
     def first(self) -> ReadableSource:
@@ -113,6 +120,7 @@ def describe_schema(
     if query.compact and (query.stream is not None or rows <= MOST_ROWS_WITH_FIGURES):
         collections = snapshot.collections()
         connectors = _each(connectors, lambda entry: _glanced(snapshot, entry, collections))
+    connectors = _each(connectors, lambda entry: _with_share(ports, snapshot, entry))
     now_s = ports.clock() // NANOSECONDS
     today = datetime.fromtimestamp(now_s, ZoneInfo(ports.time_zone)).date()
     return Described(authority, connectors, today, ports.time_zone)
@@ -126,7 +134,8 @@ def describe_stream(
 ) -> StreamEntry:
     """One stream row."""
     sources = authorize_stream(authority, query)
-    return _with_freshness(StreamEntry(sources), _dated(ports, snapshot, sources))
+    entry = _with_freshness(StreamEntry(sources), _dated(ports, snapshot, sources))
+    return _with_share(ports, snapshot, entry)
 
 
 def summarize_streams(
@@ -189,6 +198,19 @@ def _glanced(
         _collected_at(entry, collections),
     )
     return replace(entry, glance=glance)
+
+
+def _with_share(ports: ReadPorts, snapshot: ReadSnapshot, entry: StreamEntry) -> StreamEntry:
+    """How much of a stream is embedded: of its visible records, counted while some are not."""
+    model = model_of(ports)
+    scopes = [scope_of(source) for source in entry.sources if meaning_fields(source)]
+    if model is None or not scopes or snapshot.embedding_model() != model:
+        return entry
+    waiting = snapshot.count_unembedded(scopes)
+    if not waiting:
+        return replace(entry, embedded=WHOLE)
+    records = sum(snapshot.summary(scope).record_count for scope in scopes)
+    return replace(entry, embedded=share_of(records - waiting, records))
 
 
 def _collected_at(entry: StreamEntry, collections: Mapping[str, Collection]) -> int | None:

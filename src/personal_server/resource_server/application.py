@@ -27,7 +27,7 @@ from personal_server.reading.disclosure_log import (
 )
 from personal_server.reading.export import Enclosures
 from personal_server.reading.persons import planted_behind
-from personal_server.reading.ports import PlantedRecords, ReadPorts
+from personal_server.reading.ports import PlantedRecords, ReadPorts, model_of
 from personal_server.reading.tokens import Identified, TokenState
 from personal_server.resource_server.blobs import Blobs
 from personal_server.resource_server.connections import OwnerConnections
@@ -363,7 +363,7 @@ def route_table(parts: Parts) -> RouteTable[Route]:
     enclosures = Enclosures(parts.grants, disclosures, reads.store.person_corrections)
     table = RouteTable(
         [
-            *Discovery(parts.server_name, document).routes(),
+            *Discovery(parts.server_name, document, lambda: model_of(reads) is not None).routes(),
             *read_routes(reads),
             *Blobs(reads, declarations, parts.max_blob_bytes).routes(),
             *Ingest(reads, declarations).routes(),

@@ -40,12 +40,24 @@ LEXICAL_RETRIEVAL: Mapping[str, object] = {
     "max_limit": MAX_LIMIT,
     "query_syntax": {"phrases": True, "prefix": True, "all_terms_required": True},
 }
-CAPABILITIES: Mapping[str, object] = {
-    "lexical_retrieval": LEXICAL_RETRIEVAL,
-    "semantic_retrieval": {"supported": False},
-    "hybrid_retrieval": {"supported": False},
-    "client_event_subscriptions": {"supported": False},
-}
+ABSENT: Mapping[str, object] = {"supported": False}
+
+
+def capabilities(*, by_meaning: bool) -> Mapping[str, object]:
+    """What the server does beyond plain reads; `by_meaning`: a model is chosen."""
+    modes = {
+        f"{mode}_retrieval": {"supported": True, "endpoint": f"/v1/search/{mode}"}
+        if by_meaning
+        else ABSENT
+        for mode in ("semantic", "hybrid")
+    }
+    return {
+        "lexical_retrieval": LEXICAL_RETRIEVAL,
+        **modes,
+        "client_event_subscriptions": ABSENT,
+    }
+
+
 DISCOVERY_HINTS: Mapping[str, object] = {
     "schema_endpoint": "/v1/schema",
     "query_base": "/v1",
@@ -110,7 +122,7 @@ class OpenApiDocument(WireObject, rename={"json_schema_dialect": "jsonSchemaDial
     components: AnyObject
 
 
-def protected_resource(origin: str, name: str) -> ProtectedResource:
+def protected_resource(origin: str, name: str, *, by_meaning: bool = False) -> ProtectedResource:
     """The origin as a protected resource.  Source: docs/contract/resource-server.md 5.1."""
     return ProtectedResource(
         resource=origin,
@@ -119,7 +131,7 @@ def protected_resource(origin: str, name: str) -> ProtectedResource:
         pdpp_self_export_supported=True,
         pdpp_token_kinds_supported=("owner", "client", "mcp_package"),
         pdpp_agent_discovery={"advisory": True, "mcp": _mcp(origin)},
-        capabilities=CAPABILITIES,
+        capabilities=capabilities(by_meaning=by_meaning),
         pdpp_read_capabilities=tuple(ReadCapability),
         pdpp_discovery_hints=DISCOVERY_HINTS,
     )
@@ -202,9 +214,16 @@ def _mcp_authorization(origin: str) -> dict[str, object]:
 
 
 class Discovery:
-    """The public routes.  `document` gives the OpenAPI description of all routes."""
+    """The public routes.
 
-    def __init__(self, server_name: str, document: Document) -> None:
+    Shapes: `document` gives the OpenAPI description of all routes, `has_model` says whether meaning
+        is searched now.
+    """
+
+    def __init__(
+        self, server_name: str, document: Document, has_model: Callable[[], bool] = bool
+    ) -> None:
+        self._has_model = has_model
         self._name = server_name
         self._document = document
         self._pages = DocumentationPages(server_name)
@@ -241,7 +260,9 @@ class Discovery:
 
     def resource(self, request: Request) -> Reply:
         """`/.well-known/oauth-protected-resource`."""
-        return Reply(protected_resource(request.origin, self._name), headers=_BY_ORIGIN)
+        by_meaning = self._has_model()
+        body = protected_resource(request.origin, self._name, by_meaning=by_meaning)
+        return Reply(body, headers=_BY_ORIGIN)
 
     def mcp_resource(self, request: Request) -> Reply:
         """`/.well-known/oauth-protected-resource/mcp`."""

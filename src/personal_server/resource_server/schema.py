@@ -412,12 +412,14 @@ def full_row(authority: ReadAuthority, entry: StreamEntry) -> StreamMetadata:
         query=raw.get("query", {}),
         sort=sort_capability(source),
         count=COUNT_KINDS,
-        search=search_capability(source),
+        search=search_capability(source, entry.embedded),
         aggregate=AggregateCapability(metrics=usable_metrics(source)),
         limits=LIMITS,
         freshness=cast("ShownFreshness", entry.freshness),  # full rows are dated
         constraints=constraints_of(source),
-        field_capabilities={f.declared.name: _full_field(f) for f in field_capabilities(source)},
+        field_capabilities={
+            f.declared.name: _full_field(f) for f in field_capabilities(source, entry.embedded)
+        },
         expand_capabilities=expand_capabilities(authority, entry.sources),
         granted_connections=granted_connections(authority, entry.sources),
     )
@@ -438,10 +440,12 @@ def compact_row(authority: ReadAuthority, entry: StreamEntry) -> CompactStream:
         sort=sort_capability(source),
         count=COUNT_KINDS,
         views=[CompactView(id=view.id, fields=view.fields) for view in usable_views(source)],
-        search=search_capability(source),
+        search=search_capability(source, entry.embedded),
         aggregate=AggregateCapability(metrics=usable_metrics(source)),
         limits=LIMITS,
-        field_capabilities={f.declared.name: flags(f) for f in field_capabilities(source)},
+        field_capabilities={
+            f.declared.name: flags(f) for f in field_capabilities(source, entry.embedded)
+        },
         expand_capabilities=[
             msgspec.structs.replace(each, child_parent_key_field=None)
             for each in expand_capabilities(authority, entry.sources)

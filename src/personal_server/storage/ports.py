@@ -414,6 +414,10 @@ class ReadSnapshot(CatalogReads, Protocol):
         """The model whose vectors are kept."""
         ...
 
+    def count_unembedded(self, scopes: Sequence[Scope]) -> int:
+        """How many visible records wait for their passages, at least."""
+        ...
+
     def blob(self, plan: BlobPlan) -> tuple[BlobReference, ...]:
         """References of visible records to a blob uploaded for their connection, in order."""
         ...

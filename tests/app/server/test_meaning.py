@@ -63,9 +63,9 @@ def keep(site: Whole, texts: dict[str, tuple[str, str]]) -> None:
     site.server.stores.records.commit(Batch(HOME, declared, writes, site.clock()))
 
 
-def embed(site: Whole) -> None:
+def embed(site: Whole, rounds: int = 20) -> None:
     assert site.meaning is not None
-    for _ in range(20):
+    for _ in range(rounds):
         site.meaning.work()
 
 
@@ -84,6 +84,37 @@ def test_it_goes_by_words_until_something_is_embedded(site: Whole, token: str) -
     found = search(site, token, "dog")
     assert found["meta"]["recall"]["mode"] == "hybrid"
     assert found["meta"]["recall"]["unembedded_record_count"] == 0
+
+
+def test_the_schema_says_what_can_be_found_by_meaning(site: Whole, token: str) -> None:
+    def row() -> dict[str, Any]:
+        (found,) = site.body(site.call("/v1/schema?view=compact&stream=messages", token))[
+            "connectors"
+        ][0]["streams"]
+        return found
+
+    before = row()
+    assert before["search"] == {
+        "modes": ["lexical"],
+        "lexical_fields": before["search"]["lexical_fields"],
+        "semantic_fields": [],
+    }
+    assert "sem=unusable:mode_not_available" in before["field_capabilities"]["body"]
+    embed(site, rounds=1)
+    keep(site, {"m4": ("New", "It was just written.")})
+    meanwhile = row()["search"]
+    assert meanwhile["modes"] == ["lexical", "semantic", "hybrid"]
+    assert 0 < meanwhile["embedded_percent"] < 100
+    embed(site)
+    after = row()
+    assert after["search"]["semantic_fields"] == ["subject", "body"]
+    assert "embedded_percent" not in after["search"]
+    assert after["field_capabilities"]["body"].endswith("sem")
+
+
+def test_the_metadata_say_that_there_is_a_model(site: Whole) -> None:
+    told = site.body(site.call("/.well-known/oauth-protected-resource", None))["capabilities"]
+    assert told["hybrid_retrieval"] == {"supported": True, "endpoint": "/v1/search/hybrid"}
 
 
 def test_a_hit_by_meaning_opens_at_its_passage(site: Whole, token: str) -> None:

@@ -1,7 +1,11 @@
+from dataclasses import replace
+
 import pytest
 
+from personal_server.mcp_adapter.calls import those_of_this_program
+from personal_server.mcp_adapter.tools.search import search
 from personal_server.rs_client.json_values import compact
-from tests.mcp_adapter.asking import ask
+from tests.mcp_adapter.asking import ask, call_over
 from tests.mcp_adapter.fake_wire import Answer
 from tests.mcp_adapter.seed import world
 
@@ -20,13 +24,22 @@ async def test_words_are_needed_once() -> None:
     assert not (await ask(rs, "search", {"query": "invoice", "q": "invoice"})).is_error
 
 
-@pytest.mark.parametrize("mode", ["lexical", "semantic", "hybrid"])
+@pytest.mark.parametrize("mode", ["auto", "lexical", "semantic", "hybrid"])
 async def test_a_mode_is_a_route(mode: str) -> None:
     rs = world()
     await ask(rs, "search", {"query": "x", "mode": mode})
-    expected = ("v1", "search") if mode == "lexical" else ("v1", "search", mode)
+    expected = ("v1", "search", mode) if mode in ("semantic", "hybrid") else ("v1", "search")
+    assert rs.requests[0].values("mode") == []
     assert rs.paths == [expected]
     assert rs.requests[0].values("q") == ["x"]
+
+
+async def test_words_alone_are_asked_for_where_the_server_would_choose() -> None:
+    rs = world()
+    call = replace(call_over(rs, "search"), server_capabilities=those_of_this_program)
+    await search(call, {"query": "x", "mode": "lexical"})
+    await search(call, {"query": "x"})
+    assert [each.values("mode") for each in rs.requests] == [["words"], []]
 
 
 async def test_a_hit_that_brings_more_than_a_hit_still_fits() -> None:

@@ -41,6 +41,7 @@ from personal_server.rs_client.json_values import Json, as_object, as_text, obje
 from personal_server.rs_client.port import Query
 
 ROUTES = {
+    "auto": ("v1", "search"),
     "lexical": ("v1", "search"),
     "semantic": ("v1", "search", "semantic"),
     "hybrid": ("v1", "search", "hybrid"),
@@ -77,7 +78,10 @@ async def search(call: ToolCall, raw: Mapping[str, Any] | None) -> Outcome:
         del table
         return lambda hit, number: HitItem(call, hit, scope, str(number))
 
-    path = ROUTES[arguments.get("mode", "lexical")]
+    mode = arguments.get("mode", "auto")
+    if mode == "lexical" and await call.takes(ReadCapability.SEARCH_MODE):
+        query = (*query, ("mode", "words"))
+    path = ROUTES[mode]
     render = partial(_render, call, arguments)
     how = PageRead(path, query, renderer, render, len(USE_LINE), contract.HITS_CHARS)
     return await read_page(call, arguments, how)

@@ -20,7 +20,7 @@ import orjson
 from personal_server.domain.record import FieldChange
 from personal_server.domain.values import DAY_NANOSECONDS, ValueKind
 from personal_server.domain.vectors import DISTANCE_DECIMALS, Passage, signs_of
-from personal_server.enforcement.plans import MeaningPlan
+from personal_server.enforcement.plans import MeaningPlan, Scope
 from personal_server.enforcement.rows import Candidate, Nearest, NearRecord
 from personal_server.storage.meaning import latest_change
 from personal_server.storage.ports import EmbeddingProgress, Unembedded, WaitingRecord
@@ -359,9 +359,42 @@ def nearest(reader: Reader, plan: MeaningPlan) -> Nearest:
     records.sort(key=_rank)
     return Nearest(
         tuple(records[: plan.most]),
-        sum(part.pending(is_known=is_known) for part in parts),
+        count_unembedded(reader, plan.scopes) if is_known else _visible(reader, plan.scopes),
         frozenset(lost),
     )
+
+
+def count_unembedded(reader: Reader, scopes: Sequence[Scope]) -> int:
+    """How many visible records wait for their passages."""
+    return sum(_waiting_in(reader, place) for place in reader.places(scopes))
+
+
+def _visible(reader: Reader, scopes: Sequence[Scope]) -> int:
+    places = reader.places(scopes)
+    return sum(_visible_count(reader, place, Where()) for place in places)
+
+
+def _waiting_in(reader: Reader, place: ScopedSource) -> int:
+    index = _index_of(reader.session, place.source.tables)
+    if index is None:
+        return _visible_count(reader, place, Where())
+    last = reader.session.value(_LAST_CHANGE, (place.source.source,)) or 0
+    count = 0
+    if not index.is_walked:
+        before = Where() if index.position is None else Where(("r.id < ?",), (index.position,))
+        count += _visible_count(reader, place, before & Where(("r.cs <= ?",), (index.since,)))
+    if last > index.since:
+        changed = (
+            f"r.k IN (SELECT {ChangeRow.key} FROM {ChangeRow.table}"  # noqa: S608
+            f" WHERE {ChangeRow.source} = ? AND {ChangeRow.sequence} > ?)"
+        )
+        params = (place.source.source, index.since)
+        count += _visible_count(reader, place, Where((changed,), params))
+    return count
+
+
+def _visible_count(reader: Reader, place: ScopedSource, where: Where) -> int:
+    return int(str(reader.value(place.compiler.select("count(*)", place.visible() & where))))
 
 
 def _rank(found: NearRecord) -> tuple[object, ...]:
@@ -382,8 +415,7 @@ class _NearPart:
         self._reader = reader
         self._place = place
         self._plan = plan
-        self._index = _index_of(reader.session, place.source.tables)
-        made = () if self._index is None else self._index.fields
+        made = embedded_fields(reader.session, place.source.tables)
         scope = place.scope
         self._fields = [
             name for name in scope.stream.semantic_fields if name in scope.fields and name in made
@@ -431,30 +463,6 @@ class _NearPart:
         """What the source gives, `None` past its time."""
         seconds = self._plan.seconds_each
         return read() if seconds is None else self._reader.session.attempt(seconds, read)
-
-    def pending(self, *, is_known: bool) -> int:
-        """How many visible records were not come to yet."""
-        if self._index is None or not is_known:
-            return self._count(Where())
-        session = self._reader.session
-        last = session.value(_LAST_CHANGE, (self._place.source.source,)) or 0
-        count = 0
-        if not self._index.is_walked:
-            position = self._index.position
-            before = Where() if position is None else Where(("r.id < ?",), (position,))
-            count += self._count(before & Where(("r.cs <= ?",), (self._index.since,)))
-        if last > self._index.since:
-            changed = (
-                f"r.k IN (SELECT {ChangeRow.key} FROM {ChangeRow.table}"  # noqa: S608
-                f" WHERE {ChangeRow.source} = ? AND {ChangeRow.sequence} > ?)"
-            )
-            params = (self._place.source.source, self._index.since)
-            count += self._count(Where((changed,), params))
-        return count
-
-    def _count(self, where: Where) -> int:
-        visible = self._place.visible() & where
-        return int(str(self._reader.value(self._place.compiler.select("count(*)", visible))))
 
     def _seen(self) -> Where:
         """The passages of records that are visible and satisfy the conditions."""

@@ -142,6 +142,7 @@ class SqlSnapshot(Reader):
     first_change_after = changes.first_change_after
     changes = changes.changes
     nearest = passages.nearest
+    count_unembedded = passages.count_unembedded
     blob = blobs.blob
 
     def __init__(self, session: Session, database: SearchableDatabase, subject_id: str) -> None:

@@ -36,6 +36,12 @@ def matches(text: str, query: str) -> FieldMatches | None:
     return find_matches("body", text, parse_words(query).terms)
 
 
+def test_a_term_that_asks_for_no_word_is_found_nowhere() -> None:
+    found = find_matches("body", "heavy rain", (Term(()), *parse_words("rain").terms))
+    assert found is not None
+    assert (found.terms, found.ranges) == (frozenset({1}), ((6, 10),))
+
+
 @given(TEXTS, QUERIES)
 @example(ENDLESS_WORD, "ra*")
 def test_excerpts_are_verbatim_and_bounded(text: str, query: str) -> None:

@@ -154,6 +154,8 @@ class TextWords:
 
     def places(self, term: Term) -> list[int]:
         """The positions at which a term begins, but for its others; they may overlap."""
+        if not term.tokens:  # asks for a value of a field instead
+            return []
         words = self.words
         *head, last = term.tokens
         if term.inflected:

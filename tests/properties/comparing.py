@@ -20,7 +20,7 @@ from personal_server.enforcement.authority import read_authority
 from personal_server.storage.ports import Batch, RecordStore, RecordWrite
 from tests.properties import answers, figures, hits, pages, timeline
 from tests.properties.meaning import Term, letters, moment, wanted_of
-from tests.properties.reference import Json, Reader, Refused, filtered, reaches_outside
+from tests.properties.reference import Json, Reader, Refused, Source, filtered, reaches_outside
 from tests.properties.requests import Ask, Place
 from tests.properties.worlds import (
     CONNECTIONS,
@@ -336,6 +336,9 @@ class Session:
     def _compare_schema(self, ask: Ask, reply: Reply) -> None:
         _, sources = self.reader.candidates(ask.scalars)
         assert reply.status == 200, reply.body
+        if "view" in ask.scalars:
+            self._compare_compact(reply, sources)
+            return
         granted = {
             (each["connection_id"], row["name"]): {
                 name for name, can in row["field_capabilities"].items() if can["granted"]
@@ -345,6 +348,37 @@ class Session:
             for each in row["granted_connections"]
         }
         assert granted == {(s.connection, s.stream): set(s.fields) for s in sources}
+
+    def _compare_compact(self, reply: Reply, sources: list[Source]) -> None:
+        """6.4: what is granted of each row, and what of it is visible."""
+        offered = {(s.connection, s.stream): s for s in sources}
+        met: set[tuple[str, str]] = set()
+        glanced: dict[tuple[str, str], tuple[str, ...]] = {}
+        for connector in reply.body["connectors"]:
+            for row in connector["streams"]:
+                held = row.get("granted_connections") or connector["granted_connections"]
+                places = [(each["connection_id"], row["name"]) for each in held]
+                assert not met & set(places)
+                met |= set(places)
+                alike = [offered[place] for place in places]
+                flags = {n: text.split(",") for n, text in row["field_capabilities"].items()}
+                granted = {name for name, listed in flags.items() if "g=false" not in listed}
+                assert all(granted == set(source.fields) for source in alike)
+                left_out = len(alike[0].properties) - len(granted)
+                assert row.get("fields_left_out", 0) == left_out
+                expected = figures.expected_glance(self.reader, alike)
+                _same_glance(expected, row["visible"])
+                named = (expected["time_field"],) if "time_field" in expected else ()
+                glanced |= dict.fromkeys(places, named)
+        assert met == set(offered)
+        assert {each.source.order: tuple(each.fields) for each in reply.disclosed} == glanced
+
+
+def _same_glance(expected: Json, found: Json) -> None:
+    assert found.keys() == expected.keys()
+    for name, value in expected.items():
+        shown = moment(found[name]) if name in ("earliest", "latest") else found[name]
+        assert shown == value
 
 
 def _told(data: list[Json]) -> dict[tuple[str, str], set[str]]:

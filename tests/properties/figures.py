@@ -13,7 +13,7 @@ from typing import Any, cast
 from zoneinfo import ZoneInfo
 
 from tests.properties.hits import holds_all, searchable
-from tests.properties.meaning import comparable, first_day, rendered_time
+from tests.properties.meaning import comparable, first_day, moment, rendered_time
 from tests.properties.reference import (
     Error,
     Json,
@@ -25,6 +25,7 @@ from tests.properties.reference import (
     filtered,
 )
 from tests.properties.requests import Ask
+from tests.properties.timeline import common_time
 from tests.properties.worlds import NAMES
 
 NUMBERS = ("integer", "number")
@@ -405,3 +406,16 @@ def expected_streams(reader: Reader, ask: Ask) -> list[tuple[str, str, int, str 
         dated = None if newest is None else rendered_time(newest)
         rows.append((source.connection, source.stream, len(visible), dated))
     return rows
+
+
+def expected_glance(reader: Reader, sources: list[Source]) -> Json:
+    """6.4: how many records of a row are visible, and from when to when by a granted time."""
+    rows = [row for source in sources for row in reader.visible(source)]
+    found: Json = {"records": len(rows)}
+    time, (first, *_) = common_time(sources), sources
+    is_bounded = first.since is not None or first.until is not None
+    if time is None or (is_bounded and first.raw["consent_time_field"] != time):
+        return found
+    times = [at for row in rows if (at := moment(row.data.get(time))) is not None]
+    ends = {"earliest": min(times), "latest": max(times)} if times else {}
+    return {**found, "time_field": time, **ends}

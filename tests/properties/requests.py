@@ -149,7 +149,7 @@ class Asker:
         rng = self.rng
         kind = rng.choices(
             ("list", "record", "window", "aggregate", "search", "timeline", "streams", "schema"),
-            (36, 11, 9, 18, 12, 10, 2, 2),
+            (36, 11, 9, 18, 12, 9, 2, 4),
         )[0]
         stream = rng.choices(("notes", "files", "visits", "absent"), (70, 12, 15, 3))[0]
         scalars: dict[str, str] = {}
@@ -179,6 +179,8 @@ class Asker:
                 return self._search(scalars)
             case "timeline":
                 return self._timeline(scalars)
+            case "schema" if rng.random() < 0.8:
+                return Ask(kind, stream, scalars=scalars | {"view": "compact"})
             case _:
                 return Ask(kind, stream, scalars=scalars)
 

@@ -10,7 +10,7 @@ import jsonschema_rs
 
 from personal_server.mcp_adapter import contract
 from personal_server.mcp_adapter.calls import Outcome, ToolCall
-from personal_server.mcp_adapter.contract import published_contract
+from personal_server.mcp_adapter.contract import ResultBudget, published_contract
 from personal_server.mcp_adapter.faces.record_identity import IDENTITY_MEMBERS
 from personal_server.mcp_adapter.safe_text import clean, clean_json
 from personal_server.mcp_adapter.sdk_results import call_result
@@ -67,7 +67,7 @@ def check(call: ToolCall, outcome: Outcome) -> tuple[int, int]:
     result, sizes = call_result(call, outcome)
     assert len(result.content) <= 1 + (outcome.image is not None) + contract.LINKS
     assert sizes[0] == len(outcome.text)
-    check_budget(tool, outcome, sizes)
+    check_budget(tool, outcome, sizes, call.budget)
     check_parity(call, outcome)
     assert not any(char in outcome.text for char in unseen), tool
     if outcome.is_error:
@@ -80,14 +80,16 @@ def check(call: ToolCall, outcome: Outcome) -> tuple[int, int]:
     return sizes
 
 
-def check_budget(tool: str, outcome: Outcome, sizes: tuple[int, int]) -> None:
-    """No face above its limit."""
+def check_budget(tool: str, outcome: Outcome, sizes: tuple[int, int], budget: ResultBudget) -> None:
+    """No face above its limit, which an owner may have raised in proportion."""
+    longer = budget.structured_aim
+    page = (longer * 3 // 5, longer)
     limits = {
         "schema": (45_000, 45_000),
-        "query_records": (12_000, 20_000),
-        "aggregate": (12_000, 45_000),
-        "search": (12_000, 20_000),
-        "fetch": (20_000, 20_000),
+        "query_records": page,
+        "aggregate": (longer * 3 // 5, max(45_000, longer)),
+        "search": page,
+        "fetch": (longer, longer),
         "read_record_field": (45_000, 45_000),
     }
     text, structured = (4_000, 6_000) if outcome.is_error else limits[tool]

@@ -16,7 +16,7 @@ from personal_server.mcp_adapter.calls import (
     none_known,
     those_of_this_program,
 )
-from personal_server.mcp_adapter.contract import published_contract
+from personal_server.mcp_adapter.contract import ResultBudget, published_contract
 from personal_server.mcp_adapter.errors import ToolError
 from personal_server.mcp_adapter.resources import read_resource
 from personal_server.mcp_adapter.server import ClientRequest, draw_nonce, guarded, personal_data
@@ -170,7 +170,9 @@ class Session:
         rule = draw.choice(rules)
         openai = draw.random() < 0.2
         capabilities = those_of_this_program if draw.random() < 0.7 else none_known
-        call = ToolCall(tool, port, origin, draw_nonce, openai, AdapterOptions(rule), capabilities)
+        budget = ResultBudget(draw.choice([20_000, 20_000, 60_000, 200_000]))
+        options = AdapterOptions(rule)
+        call = ToolCall(tool, port, origin, draw_nonce, openai, options, capabilities, budget)
         outcome = await guarded(personal_data.tools[tool], call, arguments, _caller(port))
         sizes = check(call, outcome)
         assert len(port.paths) <= most_reads.get(tool, 1), (tool, port.paths)

@@ -1,8 +1,8 @@
 """`python -m bench.result_sizes`: characters and tokens of typical results, both faces.
 
-Ten calls over real mail and chat and a made-up statement, through the hosted endpoint. With a
-checkout as argument the same calls are made there too, and the table tells before and after. The
-tool list is counted as well. Tokens are those of o200k, by the package gpt-tokenizer.
+Ten calls of each tool over real mail and chat and a made-up statement, through the hosted
+endpoint. With a checkout as argument the same calls are made there too, and the table tells before
+and after. The tool list is counted as well. Tokens are those of o200k, by gpt-tokenizer.
 """
 
 from __future__ import annotations
@@ -71,29 +71,114 @@ def main() -> int:
     return 0
 
 
-def calls() -> Mapping[str, tuple[str, dict[str, Any]]]:
-    """What an agent asks, by the name it has in the table."""
-    words = {"query": "kernel module", "streams": ["messages"]}
-    return {
-        "the index": ("schema", {}),
-        "one stream": ("schema", {"stream": "transactions"}),
-        "25 payments": ("query_records", {"stream": "transactions", "limit": 25}),
-        "100 payments": ("query_records", {"stream": "transactions", "limit": 100}),
-        "10 mails": ("query_records", {"stream": "messages", "limit": 10}),
-        "sum by month": (
-            "aggregate",
-            {
-                "stream": "transactions",
-                "metric": "sum",
-                "field": "amount",
-                "group_by_time": "posted_on",
-                "granularity": "month",
-            },
+Asked = tuple[str, str, dict[str, Any]]
+MONTHS = {"group_by_time": "posted_on", "granularity": "month"}
+OF_MAIL, OF_BANK = {"stream": "messages"}, {"stream": "transactions"}
+WORDS = {"query": "kernel module", "streams": ["messages"]}
+LONGEST, PAYMENT = "the longest mail", "a payment"
+"""Ids that are found out first."""
+
+
+def calls() -> Mapping[str, Asked]:
+    """What an agent asks, and of which source, by the name it has in the table; ten for a tool."""
+    spent = {**OF_BANK, "metric": "sum", "field": "amount"}
+    count = {**OF_MAIL, "metric": "count"}
+    body = {"id": LONGEST, "field_path": "body"}
+    since = {"filter": {"sent_at": {"gte": "2002-09-01T00:00:00Z"}}}
+    asked: dict[str, tuple[tuple[str, str, dict[str, Any]], ...]] = {
+        "schema": (
+            ("the index of a bank", "bank", {}),
+            ("payments", "bank", OF_BANK),
+            ("accounts", "bank", {"stream": "accounts"}),
+            ("payments in full", "bank", {**OF_BANK, "detail": "full"}),
+            ("the index of mail", "mail", {}),
+            ("mails", "mail", OF_MAIL),
+            ("attachments", "mail", {"stream": "attachments"}),
+            ("mails in full", "mail", {**OF_MAIL, "detail": "full"}),
+            ("the index of a chat", "slack", {}),
+            ("no such stream", "mail", {"stream": "letters"}),
         ),
-        "search, 10 hits": ("search", {**words, "limit": 10}),
-        "search, 25 hits": ("search", words),
-        "a long mail": ("fetch", {}),
-        "its next window": ("read_record_field", {"field_path": "body", "offset_chars": 4_096}),
+        "query_records": (
+            ("25 payments", "bank", {**OF_BANK, "limit": 25}),
+            ("100 payments", "bank", {**OF_BANK, "limit": 100}),
+            (
+                "100 payments, 3 fields",
+                "bank",
+                {**OF_BANK, "limit": 100, "fields": ["posted_on", "payee", "amount"]},
+            ),
+            ("one payee", "bank", {**OF_BANK, "filter": {"payee": "Bakery Nord"}}),
+            ("no such payee", "bank", {**OF_BANK, "filter": {"payee": "bakery"}}),
+            ("10 mails", "mail", {**OF_MAIL, "limit": 10}),
+            ("mails as asked for nothing", "mail", OF_MAIL),
+            ("25 subjects", "mail", {**OF_MAIL, "limit": 25, "fields": ["sent_at", "subject"]}),
+            ("mails since a day", "mail", {**OF_MAIL, **since, "limit": 5}),
+            (
+                "changes from the beginning",
+                "mail",
+                {**OF_MAIL, "changes_since": "beginning", "limit": 10},
+            ),
+        ),
+        "aggregate": (
+            ("payments", "bank", {**OF_BANK, "metric": "count"}),
+            ("sum", "bank", spent),
+            ("sum by month", "bank", {**spent, **MONTHS}),
+            ("sum by payee", "bank", {**spent, "group_by": "payee"}),
+            ("count by payee", "bank", {**OF_BANK, "metric": "count", "group_by": "payee"}),
+            ("least by payee", "bank", {**spent, "metric": "min", "group_by": "payee"}),
+            (
+                "count by week",
+                "bank",
+                {**OF_BANK, "metric": "count", **MONTHS, "granularity": "week"},
+            ),
+            ("mails", "mail", count),
+            ("mails by sender", "mail", {**count, "group_by": "from_address"}),
+            ("mails by year", "mail", {**count, "group_by_time": "sent_at", "granularity": "year"}),
+        ),
+        "search": (
+            ("10 hits", "mail", {**WORDS, "limit": 10}),
+            ("as asked for nothing", "mail", WORDS),
+            ("one hit", "mail", {**WORDS, "limit": 1}),
+            ("a phrase", "mail", {"query": '"kernel module"'}),
+            ("a beginning", "mail", {"query": "encrypt*"}),
+            ("a name", "mail", {"query": "linux"}),
+            ("with a filter", "mail", {**WORDS, **since}),
+            ("nothing", "mail", {"query": "zebrafish"}),
+            ("payments", "bank", {"query": "grocer"}),
+            ("a chat", "slack", {"query": "the"}),
+        ),
+        "fetch": (
+            ("a long mail", "mail", {"id": LONGEST}),
+            ("its subject", "mail", {"id": LONGEST, "fields": ["subject"]}),
+            ("its body", "mail", {"id": LONGEST, "fields": ["body"]}),
+            ("two fields", "mail", {"id": LONGEST, "fields": ["subject", "sent_at"]}),
+            ("all but long ones", "mail", {"id": LONGEST, "fields": ["subject", "from_address"]}),
+            ("a payment", "bank", {"id": PAYMENT}),
+            ("its amount", "bank", {"id": PAYMENT, "fields": ["amount"]}),
+            ("its payee", "bank", {"id": PAYMENT, "fields": ["payee", "memo"]}),
+            ("no such record", "mail", {"id": f"{LONGEST}x"}),
+            ("no such field", "bank", {"id": PAYMENT, "fields": ["colour"]}),
+        ),
+        "read_record_field": (
+            ("the first window", "mail", body),
+            ("the next window", "mail", {**body, "offset_chars": 4_096}),
+            ("100 characters", "mail", {**body, "limit_chars": 100}),
+            ("1,000 characters", "mail", {**body, "limit_chars": 1_000}),
+            ("10,000 characters", "mail", {**body, "limit_chars": 10_000}),
+            ("the most there may be", "mail", {**body, "limit_chars": 16_384}),
+            ("around a word", "mail", {**body, "q": "the"}),
+            (
+                "a line around a word",
+                "mail",
+                {**body, "q": "the", "before_chars": 40, "after_chars": 40},
+            ),
+            ("a short field", "mail", {"id": LONGEST, "field_path": "subject"}),
+            ("a payment's memo", "bank", {"id": PAYMENT, "field_path": "memo"}),
+        ),
+    }
+    return {
+        f"{tool}: {name}": (source, tool, arguments)
+        for tool, ten in asked.items()
+        for name, source, arguments in ten
     }
 
 
@@ -113,16 +198,14 @@ def _asked(site: Site) -> dict[str, Faces]:
         callers = {
             source: HostedCaller(site.origin, token) for source, token in connections.items()
         }
-        longest = _longest_mail(callers["mail"])
+        ids = {LONGEST: _longest_mail(callers["mail"]), PAYMENT: _a_payment(callers["bank"])}
         found: dict[str, Faces] = {}
-        for name, (tool, arguments) in calls().items():
-            of_mail = "messages" in json.dumps(arguments) or tool in {"fetch", "read_record_field"}
-            asked = {**arguments, "id": longest} if "stream" not in str(arguments) else arguments
-            caller = callers["mail" if of_mail else "bank"]
-            result = caller.call(
-                tool, asked if tool in {"fetch", "read_record_field"} else arguments
-            )
-            found[f"{tool}: {name}"] = _faces(result)
+        for name, (source, tool, arguments) in calls().items():
+            own = str(arguments.get("id", ""))
+            known = next((said for said in ids if own.startswith(said)), None)
+            asked = {**arguments, "id": own.replace(known, ids[known])} if known else arguments
+            told = {"name": tool, "arguments": asked}
+            found[name] = _faces(callers[source].request("tools/call", told))
         listed = callers["mail"].request("tools/list", {})["tools"]
     inputs = [{n: tool[n] for n in ("name", "description", "inputSchema")} for tool in listed]
     found["tools/list: names, descriptions, inputs / all"] = Faces(
@@ -137,6 +220,11 @@ def _longest_mail(mail: HostedCaller) -> str:
     ids = [hit["id"] for hit in hits["structuredContent"]["results"]]
     sizes = {own: _body_chars(mail, own) for own in ids}
     return max(sizes, key=lambda own: sizes[own])
+
+
+def _a_payment(bank: HostedCaller) -> str:
+    page = bank.call("search", {"query": "bakery", "limit": 1})
+    return page["structuredContent"]["results"][0]["id"]
 
 
 def _body_chars(mail: HostedCaller, own: str) -> int:

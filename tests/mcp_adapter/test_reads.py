@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from personal_server.mcp_adapter.reads import expectation, next_call
+from personal_server.mcp_adapter.reads import expectation, mended_time, next_call
 from tests.mcp_adapter.asking import ask
-from tests.mcp_adapter.fake_rs import Answer
+from tests.mcp_adapter.fake_rs import Answer, error_answer
 from tests.mcp_adapter.legality import insist_on_legal
 from tests.mcp_adapter.seed import world
 
@@ -97,3 +97,33 @@ async def test_allowed_values_stand_in_both_faces() -> None:
     outcome = await ask(rs, "query_records", query)
     assert outcome.structured["error"]["expected"] == "one of from, subject"
     assert "\nexpected: one of from, subject\n" in outcome.text
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("name", "given", "mended"),
+    [
+        ("since", "2026/1/5", "2026-01-05"),
+        ("until", "2026.01.05", "2026-01-05"),
+        ("since", "2026-03", "2026-03-01"),
+        ("since", "2026", "2026-01-01"),
+        ("until", "2026-03", None),
+        ("since", "2026-01-05 09:00", "2026-01-05T09:00:00Z"),
+        ("until", "2026-01-05T09:00:00", "2026-01-05T09:00:00Z"),
+        ("until", "2026-01-05T09:00:00.5+0130", "2026-01-05T09:00:00.5+01:30"),
+        ("since", "2026-13-05", None),
+        ("since", "2026-01-05T29:00", None),
+        ("since", "yesterday", None),
+        ("since", "", None),
+    ],
+)
+async def test_a_time_that_is_plainly_meant_is_mended(
+    name: str, given: str, mended: str | None
+) -> None:
+    assert mended_time(name, given) == mended
+    rs = world()
+    rs.script = lambda _: error_answer(400, "invalid_request", param=name)
+    asked = {"query": "rain", name: given or "x"}
+    error = (await ask(rs, "search", asked, is_ours=True)).structured["error"]
+    healed = {"tool": "search", "arguments": {**asked, name: mended}}
+    assert error["next_call"] == (healed if mended else {"tool": "schema", "arguments": {}})

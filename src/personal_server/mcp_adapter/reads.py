@@ -5,8 +5,12 @@ the resource server pass unchanged; no other credential and no wider scope is ev
 call is complete and legal and never asks for more than was asked for.
 """
 
+import re
+from datetime import date
+
 import anyio
 
+from personal_server.domain.values import instant_or_day_ns
 from personal_server.mcp_adapter import contract
 from personal_server.mcp_adapter.arguments import EXPECTED_FILTER, Arguments, legal_call, without
 from personal_server.mcp_adapter.calls import ToolCall
@@ -45,6 +49,11 @@ ORDER_NAMES = ("sort", "order")
 DROPPABLE = frozenset({*ORDER_NAMES, "count", "time_zone"})
 """Arguments that restrict nothing: without them a call asks for no more."""
 BEGINNING = "beginning"
+TIMES = frozenset({"since", "until"})
+A_DAY = re.compile(r"(\d{4})(?:[-/.](\d{1,2}))?(?:[-/.](\d{1,2}))?")
+A_MOMENT = re.compile(
+    r"(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d)(:\d\d(?:\.\d+)?)? ?([Zz]|[+-]\d\d:?\d\d)?"
+)
 LARGEST_LIMIT = 100
 NAMED_VALUES = 12
 
@@ -204,10 +213,35 @@ def _repaired(tool: str, code: str, error: Json, arguments: Arguments) -> NextCa
         return NextCall(tool, without(arguments, "expand", "expand_limit"))
     if param == "limit" and "limit" in arguments:
         return NextCall(tool, {**arguments, "limit": min(int(arguments["limit"]), LARGEST_LIMIT)})
+    if code == "invalid_request" and param in TIMES:
+        mended = mended_time(str(param), str(arguments.get(str(param))))
+        return NextCall(tool, {**arguments, str(param): mended}) if mended else None
     if code == "invalid_request" and param in DROPPABLE and param in arguments:
         names = ORDER_NAMES if param in ORDER_NAMES else (param,)
         return NextCall(tool, without(arguments, *names))
     return None
+
+
+def mended_time(name: str, text: str) -> str | None:
+    """A time as the server takes it, where it is plain what was meant.
+
+    A day or moment without a zone is read as the server reads a day, in UTC. Before which day of a
+    month or year an `until` ends is not plain.
+    """
+    moment, day = A_MOMENT.fullmatch(text), A_DAY.fullmatch(text)
+    if moment is not None:
+        at, clock, seconds, offset = moment.groups()
+        offset = (offset or "Z").upper()
+        offset = offset if ":" in offset or offset == "Z" else f"{offset[:3]}:{offset[3:]}"
+        mended = f"{at}T{clock}{seconds or ':00'}{offset}"
+    elif day is not None and (day[3] or name == "since"):
+        try:
+            mended = date(*(int(part or 1) for part in day.groups())).isoformat()
+        except ValueError:
+            return None
+    else:
+        return None
+    return mended if mended != text and instant_or_day_ns(mended) is not None else None
 
 
 def _restarted(tool: str, arguments: Arguments) -> NextCall | None:

@@ -291,19 +291,21 @@ class Session:
         assert reply.status == 200, reply.body
         limit = len(reply.data) if "page_chars" in ask.scalars else pages.limit(ask.scalars)
         is_sorted = "sort" in ask.scalars
-        first = [] if is_sorted else hits.first_page(expected, limit)
-        rest = [hit for hit in expected if not any(hit is each for each in first)]
-        counted = {"kind": "none"} if is_sorted else {"kind": "exact", "value": len(expected)}
-        assert reply.body["meta"]["count"] == counted
-        assert ("recall" in reply.body["meta"]) is not is_sorted
-        ignored = wanted_of(ask.scalars["q"]).ignored
-        assert reply.body["meta"].get("ignored_words", []) == ignored
+        first = [] if is_sorted else hits.first_page(expected.hits, limit)
+        rest = [hit for hit in expected.hits if not any(hit is each for each in first)]
+        counted = {"kind": "none"} if is_sorted else {"kind": "exact", "value": len(expected.hits)}
+        meta = reply.body["meta"]
+        assert meta["count"] == counted
+        assert ("recall" in meta) is not is_sorted
+        assert meta.get("relaxed") == expected.relaxed
+        assert [near for near in meta.get("near", ()) if "word" in near] == expected.near
+        assert meta.get("ignored_words", []) == wanted_of(ask.scalars["q"]).ignored
         remaining = first + rest
         while True:
             kept = len(reply.data)
             pages.ends_where_it_should(ask.scalars, reply.data, len(remaining))
             for hit, found in zip(reply.data, remaining[:kept], strict=True):
-                self._same_hit(ask, hit, found)
+                self._same_hit(hit, found)
             assert _logged(reply) == _told(reply.data)
             remaining = remaining[kept:]
             if not reply.body["has_more"]:
@@ -312,7 +314,7 @@ class Session:
             self.no_leak(reply)
         assert remaining == []
 
-    def _same_hit(self, ask: Ask, hit: Json, found: hits.Found) -> None:
+    def _same_hit(self, hit: Json, found: hits.Found) -> None:
         row = found.row
         place = (hit["connection_id"], hit["stream"], hit["id"])
         assert place == (row.source.connection, row.source.stream, row.key)
@@ -324,8 +326,8 @@ class Session:
         assert hit.get("author") == (author[:200] if author else author)
         assert hit.get("authored_at") == row.data.get(DATED.get(row.source.stream, ""))
         assert hit.get("context") == hits.expected_context(self.reader, row)
-        wanted, _ = hits.read_in(row.source, wanted_of(ask.scalars["q"]))
-        terms = wanted.alternatives
+        assert hit.get("matched_words") == found.words
+        terms = found.terms
         (excerpt,) = hit["evidence_excerpts"]
         _verbatim(excerpt, row.data[excerpt["field_path"]], terms)
         is_told = excerpt["field_path"] == TITLES.get(row.source.stream) and len(title or "") <= 200

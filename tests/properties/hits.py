@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from tests.properties import relaxed
 from tests.properties.meaning import (
     Said,
     Term,
@@ -41,9 +42,20 @@ class Found:
     row: Row
     score: float
     matched: set[str]
+    terms: list[Term]
+    words: list[str] | None = None
 
 
-def expected_search(reader: Reader, ask: Ask) -> list[Found]:
+@dataclass
+class Expected:
+    """All hits in their order, and what is told of words that were relaxed."""
+
+    hits: list[Found]
+    relaxed: Json | None = None
+    near: list[Json] = field(default_factory=list[Json])
+
+
+def expected_search(reader: Reader, ask: Ask) -> Expected:
     bounds(ask)
     sources = named_sources(reader, ask)
     if ask.filters and len(ask.streams) != 1:
@@ -61,7 +73,45 @@ def expected_search(reader: Reader, ask: Ask) -> list[Found]:
             usable.append(source)
     if errors and not usable:
         raise Refused(*errors)
-    return _ranked(reader, [s for s in usable if searchable(s)], ask)
+    sources = [s for s in usable if searchable(s)]
+    wanted = wanted_of(ask.scalars["q"])
+    found = Expected(_ranked(reader, sources, ask, wanted))
+    is_relaxed = ask.scalars.get("exact") != "true" and "sort" not in ask.scalars
+    if len(found.hits) < relaxed.FEW and is_relaxed and sources:
+        _relax(reader, sources, ask, wanted, found)
+    return found
+
+
+def _relax(
+    reader: Reader, sources: list[Source], ask: Ask, wanted: Wanted, found: Expected
+) -> None:
+    """11.7: wider questions, one after the other, until there are enough hits."""
+    exact = len(found.hits)
+    texts = [list(_words(row).values()) for source in sources for row in reader.visible(source)]
+    wider = relaxed.relaxed(wanted.terms, texts, exact)
+    asked: list[relaxed.Wider] = []
+    for step in wider.steps:
+        if len(found.hits) >= relaxed.FEW:
+            break
+        asked.append(step)
+        known = {_place(hit.row) for hit in found.hits}
+        more = _ranked(reader, sources, ask, Wanted(step.terms, wanted.excluded), step)
+        found.hits += [hit for hit in more if _place(hit.row) not in known]
+    found.near = wider.near
+    if exact and len(found.hits) == exact:
+        return
+    told: Json = {"words": len(wanted.terms), "exact_count": exact}
+    if asked and asked[-1].least is not None:
+        told["least"] = asked[-1].least
+    if wider.absent:
+        told["absent"] = wider.absent
+    if wider.spelled:
+        told["spelled"] = wider.spelled
+    found.relaxed = told
+
+
+def _place(row: Row) -> tuple[str, str, str]:
+    return (row.source.connection, row.source.stream, row.key)
 
 
 def is_timed(ask: Ask) -> bool:
@@ -74,11 +124,17 @@ def searchable(source: Source) -> list[str]:
     return [name for name in named if name in source.fields]
 
 
-def _ranked(reader: Reader, sources: list[Source], ask: Ask) -> list[Found]:
+def _ranked(
+    reader: Reader,
+    sources: list[Source],
+    ask: Ask,
+    asked: Wanted,
+    step: relaxed.Wider | None = None,
+) -> list[Found]:
     is_ranged = is_timed(ask)
-    asked = wanted_of(ask.scalars["q"])
+    least = None if step is None else step.least
     frequencies = [0] * len(asked.terms)
-    matching: list[tuple[Row, list[int], int, set[str]]] = []
+    matching: list[tuple[list[int], int, Found]] = []
     for source in sources:
         wanted, tests = read_in(source, asked)
         heavy = _weighty(source)
@@ -88,25 +144,37 @@ def _ranked(reader: Reader, sources: list[Source], ask: Ask) -> list[Found]:
             counts = [_hits(words, term) for term in wanted.terms]
             for i, count in enumerate(counts):
                 frequencies[i] += count > 0
-            if not holds_wanted(row, wanted, tests) or row.key not in kept:
+            if not holds_wanted(row, wanted, tests, least) or row.key not in kept:
                 continue
             if is_ranged and not is_within(row, ask):
                 continue
             doubled = {name: each for name, each in words.items() if name in heavy}
             weighted = [c + _hits(doubled, t) for c, t in zip(counts, wanted.terms, strict=True)]
+            if least is not None:
+                others = {name: each for name, each in words.items() if name not in heavy}
+                weighted = [
+                    (_hits(others, t) > 0) + 2 * (_hits(doubled, t) > 0) for t in wanted.terms
+                ]
             fields = {
                 n
                 for n, w in words.items()
                 if any(hits_in(w, t, n) for t in wanted.terms if t.words)
             }
-            matching.append((row, weighted, sum(len(w.words) for w in words.values()), fields))
-    found = [
-        Found(row, bm25(weighted, length, frequencies), fields)
-        for row, weighted, length, fields in matching
-    ]
+            held = None if step is None else _held(step, wanted, counts)
+            hit = Found(row, 0.0, fields, wanted.alternatives, held)
+            matching.append((weighted, sum(len(w.words) for w in words.values()), hit))
+    for weighted, length, hit in matching:
+        hit.score = bm25(weighted, length, frequencies)
+    found = [hit for _, _, hit in matching]
     if "sort" in ask.scalars:
         return sorted(found, key=_place_in_time, reverse=ask.scalars["sort"] == "newest")
     return sorted(found, key=_hit_place)
+
+
+def _held(step: relaxed.Wider, wanted: Wanted, counts: list[int]) -> list[str]:
+    """The terms that a record holds, as they were written; values that it has are met."""
+    terms = zip(wanted.terms, step.written, counts, strict=True)
+    return [written for term, written, count in terms if count or not term.words]
 
 
 def expected_context(reader: Reader, row: Row) -> Json | None:
@@ -180,8 +248,8 @@ def _in_fields(source: Source, term: Term) -> Term:
     if term.named is not None:
         fields = [n for n in _meant(source, term.named[0]) if n in searchable(source)]
         if fields:
-            return replace(value_of(term), fields=tuple(fields), others=others)
-    words = Term(term.words, term.prefix, term.quoted)
+            return replace(value_of(term), fields=tuple(fields), others=others, named=term.named)
+    words = Term(term.words, term.prefix, term.quoted, named=term.named)
     return replace(words, others=others)
 
 
@@ -205,10 +273,16 @@ def _hits(words: dict[str, Said], term: Term) -> int:
     return sum(hits_in(each, term, name) for name, each in words.items()) if term.words else 0
 
 
-def holds_wanted(row: Row, wanted: Wanted, tests: Tests) -> bool:
+def holds_wanted(row: Row, wanted: Wanted, tests: Tests, least: int | None = None) -> bool:
     words = _words(row)
+    held = [not term.words or _hits(words, term) > 0 for term in wanted.terms]
+    if least is None:
+        is_enough = all(held)
+    else:
+        strict = [h for h, term in zip(held, wanted.terms, strict=True) if relaxed.is_strict(term)]
+        is_enough = all(strict) and sum(held) >= least
     return (
-        all(_hits(words, term) for term in wanted.terms if term.words)
+        is_enough
         and not any(_hits(words, term) for term in wanted.excluded)
         and all(test(row.data.get(name)) for name, test in tests)
     )

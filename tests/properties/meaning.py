@@ -11,7 +11,7 @@ from typing import Any
 
 from whoosh.lang.stopwords import stoplists
 
-from personal_server.domain.word_forms import forms, language_of, stems
+from personal_server.domain.word_forms import LANGUAGE_CODES, forms, language_of, stems
 from tests.properties.worlds import Json
 
 SCALARS = {"string", "integer", "number", "boolean"}
@@ -96,6 +96,7 @@ class Term:
     # what stands before and behind a colon, and the fields that it turned out to mean
     named: tuple[str, str] | None = None
     fields: tuple[str, ...] = ()
+    said: str = field(default="", compare=False)
 
     @property
     def forms(self) -> frozenset[str]:
@@ -128,11 +129,12 @@ class Wanted:
 
 def wanted_of(text: str) -> Wanted:
     if text.startswith('"'):
-        return Wanted([Term(tuple(letters(text)), quoted=True)], [])
+        return Wanted([Term(tuple(letters(text)), quoted=True, said=text)], [])
     if " OR " in text:
         first, other = (_term_of(piece) for piece in text.split(" OR "))
         others = () if other == first else (other,)
-        return Wanted([replace(first, others=others)], [])
+        said = first.said if first == other else text
+        return Wanted([replace(first, others=others, said=said)], [])
     pieces = re.findall(r'[^\s"]*"[^"]*"|\S+', text)
     found = [_term_of(piece) for piece in pieces if piece[0] != "-"]
     excluded = [_term_of(piece[1:]) for piece in pieces if piece[0] == "-"]
@@ -140,13 +142,11 @@ def wanted_of(text: str) -> Wanted:
     said = [term for term in terms if not _says_nothing(term, text)]
     if not said:
         return Wanted(terms, excluded)
-    return Wanted(said, excluded, [" ".join(t.words) for t in terms if t not in said])
+    return Wanted(said, excluded, [t.said for t in terms if t not in said])
 
 
 def _says_nothing(term: Term, text: str) -> bool:
-    code = {"german": "de", "english": "en", "spanish": "es", "french": "fr", "dutch": "nl"}.get(
-        language_of(text) or ""
-    )
+    code = LANGUAGE_CODES.get(language_of(text) or "")
     common = {each for word in stoplists.get(code or "", ()) for each in letters(word)}
     return not (term.prefix or term.quoted or term.named) and set(term.words) <= common
 
@@ -155,7 +155,8 @@ def _term_of(piece: str) -> Term:
     quoted = piece.endswith('"')
     name, colon, value = piece.partition(":")
     named = (name, value.strip('"')) if colon and letters(value) else None
-    return Term(tuple(letters(piece)), piece.endswith("*") and len(piece) > 2, quoted, (), named)
+    is_prefix = piece.endswith("*") and len(piece) > 2
+    return Term(tuple(letters(piece)), is_prefix, quoted, (), named, said=piece)
 
 
 def value_of(term: Term) -> Term:

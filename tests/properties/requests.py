@@ -321,20 +321,9 @@ class Asker:
 
     def _search(self, scalars: dict[str, str]) -> Ask:
         rng = self.rng
-        words = [rng.choice(WORDS) for _ in range(rng.randint(1, 2))]
-        text = " ".join(words)
-        choice = rng.random()
-        if choice < 0.15:
-            text = f'"{text}"'
-        elif choice < 0.3:
-            text = f"{words[0][:3]}*"
-        elif choice < 0.5:
-            text = f"{words[0]}{rng.choice((' OR ', ' -'))}{rng.choice(WORDS)}"
-        elif choice < 0.75:
-            text = self._named_pieces(words)
-        elif choice < 0.85:
-            text = f"the {text} and"
-        scalars["q"] = text
+        scalars["q"] = self._text()
+        if rng.random() < 0.15:
+            scalars["exact"] = rng.choice(("true", "false"))
         if rng.random() < 0.5:
             scalars["limit"] = str(rng.choice((1, 2, 3, 100)))
         self._end_early(scalars)
@@ -351,6 +340,25 @@ class Asker:
             streams, filters = ("notes",), self._filters()
         return Ask("search", "notes", None, scalars, filters, streams=streams)
 
+    def _text(self) -> str:
+        rng = self.rng
+        words = [rng.choice(WORDS) for _ in range(rng.randint(1, 2))]
+        text = " ".join(words)
+        choice = rng.random()
+        if choice < 0.15:
+            text = f'"{text}"'
+        elif choice < 0.3:
+            text = f"{words[0][:3]}*"
+        elif choice < 0.5:
+            text = f"{words[0]}{rng.choice((' OR ', ' -'))}{rng.choice(WORDS)}"
+        elif choice < 0.65:
+            text = self._named_pieces(words)
+        elif choice < 0.75:
+            text = f"the {text} and"
+        elif choice < 0.95:
+            text = " ".join(self._question())
+        return text
+
     def _named_pieces(self, words: list[str]) -> str:
         """Pieces with names before them: of searched fields, of others, of roles, of nothing."""
         rng = self.rng
@@ -364,6 +372,14 @@ class Asker:
         if len(pieces) > 1:
             return f"{pieces[0]}{rng.choice((' ', ' ', ' OR ', ' -'))}{pieces[1]}"
         return pieces[0] if pieces[0][0] != '"' else words[0]
+
+    def _question(self) -> list[str]:
+        """More words than a record may hold, mistyped, or found nowhere."""
+        rng = self.rng
+        words = [rng.choice((*WORDS, "elsewhere")) for _ in range(rng.randint(1, 5))]
+        place = rng.randrange(len(words))
+        words[place] = _mistyped(rng, words[place])
+        return words
 
     def _timeline(self, scalars: dict[str, str]) -> Ask:
         rng = self.rng
@@ -392,3 +408,10 @@ class Asker:
         if usable and self.rng.random() < 0.9:
             return self.rng.choice(usable)
         return self.rng.choice((*wanted, "nowhere", "mood"))
+
+
+def _mistyped(rng: random.Random, word: str) -> str:
+    """A letter added, lost, changed, or two swapped; sometimes more than that."""
+    at = rng.randrange(len(word))
+    letter = rng.choice(("", "e", word[at] * 2, word[at : at + 2][::-1], "xx"))
+    return (word[:at] + letter + word[at + max(1, len(letter) - 1) :]) or word

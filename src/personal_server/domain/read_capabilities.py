@@ -21,6 +21,7 @@ class ReadCapability(StrEnum):
     TIMES = "times"
     SEARCH_SORT = "search_sort"
     SEARCH_MODE = "search_mode"
+    SEARCH_EXACT = "search_exact"
     CHANGES_INSTANT = "changes_instant"
     CHANGES_FILTER = "changes_filter"
     AGGREGATE_METRICS = "aggregate_metrics"

@@ -56,7 +56,7 @@ def count_request(entries: Sequence[DisclosureEntry], new_words: int) -> Reading
         records=records,
         size_bytes=sum(entry.size_bytes for entry in served),
         searches=int(search),
-        empty_searches=int(search and not any(entry.fields for entry in served)),
+        empty_searches=int(search and not all(entry.fields for entry in served)),
         new_words=new_words,
         unknown_keys=int(
             any(e.outcome == DENIED and e.error_code in UNKNOWN and "{" in e.route for e in entries)

@@ -302,6 +302,7 @@ def authorize_search(
         *_unordered(query.filters),
         *([] if query.times == ALWAYS else [query.times]),
         *([] if query.mode is SearchMode.WORDS else [query.mode.value]),
+        *(["exact"] if query.exact else []),
     )
     return AuthorizedRead(authority, taking_part, plan, warnings, asked=asked)
 

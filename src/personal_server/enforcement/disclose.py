@@ -349,6 +349,7 @@ class SearchResult(WireObject, kw_only=True, tag_field="object", tag="search_res
     authored_at: str | None = None
     parent: ParentRecord | None = None
     context: ConversationContext | None = None
+    matched_words: Annotated[Sequence[Word], msgspec.Meta(min_length=1)] | None = None
     retrieval_sources: Sequence[str] | None = None
 
 
@@ -367,8 +368,12 @@ def disclose_hit(
     words: WordQuery,
     passage: FoundPassage | None = None,
     mode: RetrievalMode = "lexical",
+    written: Sequence[str] | None = None,
 ) -> SearchResult | None:
-    """The hit of a row, or `None` if its granted fields hold neither the words nor the passage."""
+    """The hit of a row, or `None` if its granted fields hold neither the words nor the passage.
+
+    `written`: how the caller wrote them, where a hit has to say which of them it holds.
+    """
     found = None if mode == "semantic" else matches_in(source, row, words)
     meant = None if passage is None else _excerpt(source, row, passage)
     if found is None and meant is None:
@@ -399,6 +404,7 @@ def disclose_hit(
         author=_author(source, row),
         authored_at=authored if isinstance(authored, str) else None,
         parent=_parent(authority, source, row) if source.declared.blob_fields else None,
+        matched_words=None if written is None else _held(source, found or (), words, written),
     )
 
 
@@ -436,6 +442,16 @@ def _author(source: ReadableSource, row: StoredRecord) -> str | None:
         if isinstance(value, str) and value.strip():
             return value[:TITLE_CHARS]
     return None
+
+
+def _held(
+    source: ReadableSource, found: Iterable[FieldMatches], words: WordQuery, written: Sequence[str]
+) -> list[str]:
+    """The words that stand in some field; what names the value of one is met anyway."""
+    held = frozenset[int]().union(*(each.terms for each in found))
+    terms = words_in(words, source.declared, source.fields).terms
+    asked = enumerate(zip(terms, written, strict=True))
+    return [word for place, (term, word) in asked if place in held or not term.tokens]
 
 
 def _parent(
@@ -483,8 +499,9 @@ def text_chars(source: ReadableSource, row: StoredRecord) -> int:
 def matches_in(
     source: ReadableSource, row: StoredRecord, words: WordQuery
 ) -> list[FieldMatches] | None:
-    """The matches by field, strongest first, if every term matches somewhere, none excluded."""
+    """The matches by field, strongest first, if enough terms match somewhere, none excluded."""
     words = words_in(words, source.declared, source.fields)
+    wanted = frozenset(range(len(words.terms)))
     sought = (*words.terms, *words.excluded)
     found: list[FieldMatches] = []
     for name in searchable_fields(source):
@@ -493,6 +510,6 @@ def matches_in(
         if matches is not None:
             found.append(matches)
     matched = frozenset[int]().union(*(each.terms for each in found))
-    if matched != frozenset(place for place, term in enumerate(words.terms) if term.tokens):
+    if not matched <= wanted or not words.is_met(matched):
         return None
     return strongest_first(found, source.declared.title_field)

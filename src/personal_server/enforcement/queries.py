@@ -198,7 +198,7 @@ class SearchMode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SearchQuery:
-    """A search.  Source: docs/contract/resource-server.md 11.1."""
+    """A search; `exact`: never relaxed.  Source: docs/contract/resource-server.md 11.1."""
 
     text: str
     selectors: Selectors = Selectors()
@@ -210,6 +210,7 @@ class SearchQuery:
     filters: tuple[FilterText, ...] = ()
     mode: SearchMode = SearchMode.AUTO
     sort: HitOrder = HitOrder.RELEVANCE
+    exact: bool = False
 
 
 @dataclass(frozen=True, slots=True)

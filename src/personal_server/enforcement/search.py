@@ -142,12 +142,14 @@ SCORE_DECIMALS = 6
 class Ranked(NamedTuple):
     """A candidate with its score; lower is better.  What was found by meaning has its passage.
 
-    There are thousands per search.
+    `question`: which of those asked it answers, where wider ones followed the first.  There are
+    thousands per search.
     """
 
     candidate: Candidate
     score: float
     near: NearRecord | None = None
+    question: int = 0
 
 
 def rank(candidates: Sequence[Candidate], frequencies: Sequence[int]) -> list[Ranked]:

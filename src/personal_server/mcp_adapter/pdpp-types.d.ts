@@ -306,7 +306,8 @@ export type Meta = {
   unavailable_connections?: UnavailableConnection[];
   unavailable_connection_count?: number;
   empty?: EmptyAnswer;
-  near?: NearValue[];
+  near?: (NearValue | NearWord)[];
+  relaxed?: RelaxedSearch;
 };
 export type Warning = {
   code: "limit_clamped" | "deprecated_alias_used" | "source_skipped_not_applicable" | "source_unavailable" | "partial_results" | "budget_low" | "damaged_record" | "outside_time_constraint";
@@ -326,6 +327,19 @@ export type NearValue = {
   field: string;
   value: string;
   count: number;
+};
+export type NearWord = {
+  word: string;
+  value: string;
+  count: number;
+  searched?: boolean;
+};
+export type RelaxedSearch = {
+  words: number;
+  exact_count: number;
+  least?: number;
+  absent?: string[];
+  spelled?: string[];
 };
 export type RecordList = {
   object: "list";
@@ -491,6 +505,7 @@ export type SearchResults = {
         text?: string;
       };
     };
+    matched_words?: string[];
     retrieval_sources?: string[];
   })[];
   has_more: boolean;

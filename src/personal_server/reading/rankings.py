@@ -11,9 +11,11 @@ import hashlib
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from personal_server.domain.criteria import WordQuery
 from personal_server.enforcement.disclose import FoundPassage
+from personal_server.reading.relaxing import RelaxedSearch
 
 KEPT_PER_HOLDER = 4
 KEPT_IN_ALL = 64
@@ -21,12 +23,22 @@ KEPT_IN_ALL = 64
 
 @dataclass(frozen=True, slots=True)
 class RankedHit:
-    """One place of a ranking: no text."""
+    """One place of a ranking: no text.  `question`: which of those asked it answers."""
 
     connection_id: str
     stream: str
     key: str
     passage: FoundPassage | None = None
+    question: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """The hits of a search, the questions that were asked, and what was relaxed."""
+
+    hits: tuple[RankedHit, ...]
+    questions: tuple[WordQuery, ...] = ()
+    relaxed: RelaxedSearch | None = None
 
 
 def ranking_digest(hits: Iterable[RankedHit]) -> str:
@@ -40,12 +52,12 @@ class Rankings:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._kept: OrderedDict[tuple[str, str], tuple[str, tuple[RankedHit, ...]]] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, str], tuple[str, Ranking]] = OrderedDict()
 
-    def keep(self, holder: str, request: str, digest: str, hits: tuple[RankedHit, ...]) -> None:
+    def keep(self, holder: str, request: str, digest: str, ranking: Ranking) -> None:
         """Keep the ranking of a request in the place of an older one."""
         with self._lock:
-            self._kept[holder, request] = (digest, hits)
+            self._kept[holder, request] = (digest, ranking)
             self._kept.move_to_end((holder, request))
             own = [place for place in self._kept if place[0] == holder]
             for place in own[:-KEPT_PER_HOLDER]:
@@ -58,11 +70,11 @@ class Rankings:
         with self._lock:
             self._kept.clear()
 
-    def find(self, holder: str, request: str, digest: str) -> tuple[RankedHit, ...] | None:
+    def find(self, holder: str, request: str, digest: str) -> Ranking | None:
         """The ranking of a request with that digest, or `None` when it is gone."""
         with self._lock:
-            known, hits = self._kept.get((holder, request), ("", ()))
-            if known != digest:
+            known, ranking = self._kept.get((holder, request), ("", None))
+            if known != digest or ranking is None:
                 return None
             self._kept.move_to_end((holder, request))
-            return hits
+            return ranking

@@ -51,15 +51,24 @@ from personal_server.enforcement.plans import (
     scope_of,
 )
 from personal_server.enforcement.queries import PageSize, SearchMode, SearchQuery
-from personal_server.enforcement.rows import Nearest, Neighbours, RowPage
+from personal_server.enforcement.rows import Matches, Nearest, Neighbours, RowPage
 from personal_server.enforcement.search import Ranked, first_page_first, rank, searchable_fields
 from personal_server.errors import CursorExpired, QueryTimeout
-from personal_server.reading.empty_answers import Emptiness, explain_empty
+from personal_server.reading.empty_answers import Emptiness, NearValue, explain_empty
 from personal_server.reading.freshness import ShownFreshness, least_fresh
 from personal_server.reading.meaning import asked_meaning
 from personal_server.reading.ports import ReadPorts
-from personal_server.reading.rankings import RankedHit, ranking_digest
+from personal_server.reading.rankings import RankedHit, Ranking, ranking_digest
 from personal_server.reading.records import unavailable_meta
+from personal_server.reading.relaxing import (
+    FEW_HITS,
+    NearWord,
+    Relaxation,
+    RelaxedSearch,
+    relaxation,
+    step_seconds,
+    written,
+)
 from personal_server.reading.timeline import time_cursor, time_position
 from personal_server.storage.meaning import holds, holds_words
 from personal_server.storage.ports import READ_DEADLINE_SECONDS, ReadSnapshot
@@ -179,7 +188,8 @@ def _rows(shown: Sequence[ReadableSource], counts: Counter[str]) -> list[dict[st
 KEPT_HITS = 1_000
 # A page of hits ends early when so much text was looked at for it.
 PAGE_TEXT_CHARS = 1 << 25
-GRID_SECONDS = 0.005
+# Of a search that was relaxed, which asks for each of many words, the steps are longer.
+GRID_SECONDS, RELAXED_GRID_SECONDS = 0.005, 0.02
 RANKING_SHARE = 2 / 3
 
 _Position = tuple[str, int, int, int, int, int, list[tuple[str, str]], int, *tuple[Any, ...]]
@@ -196,7 +206,41 @@ class _Turn:
     hits: tuple[RankedHit, ...]
     findings: SearchCoverage
     first_limit: int
+    questions: tuple[WordQuery, ...]
+    relaxed: RelaxedSearch | None = None
+    near: tuple[NearWord, ...] = ()
     begin: int = 0
+
+    @property
+    def holds_nothing(self) -> bool:
+        """Whether this is the beginning of a search whose words no record holds together."""
+        return self.begin == 0 and self.relaxed is not None and not self.relaxed.exact_count
+
+    @property
+    def ranking(self) -> Ranking:
+        """What further pages need of it."""
+        return Ranking(self.hits, self.questions, self.relaxed)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """All hits in their order, and what was asked to find them."""
+
+    ranked: list[Ranked]
+    findings: SearchCoverage
+    questions: tuple[WordQuery, ...]
+    relaxed: RelaxedSearch | None = None
+    near: tuple[NearWord, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Sought:
+    """By what a hit was found; `written`: how the caller wrote the words, where it says which."""
+
+    words: WordQuery
+    passage: FoundPassage | None = None
+    mode: RetrievalMode = "lexical"
+    written: Sequence[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,27 +280,36 @@ def search(
     if query.cursor is None:
         turn, shown = _first_page(snapshot, read, query)
     else:
-        turn = _continued(ports, snapshot, read, query.cursor)
+        turn = _continued(ports, snapshot, read, query)
         shown = _show(snapshot, read, turn, query.limit, query.size)
     freshness = least_fresh(snapshot, ports.capture_times, read.sources, ports.clock())
     emptiness = Emptiness()
     if query.cursor is None and not turn.hits and read.sources:
         emptiness = _explained(snapshot, read, freshness)
     if any(source.time_constraint for source in read.sources):
-        _wait_for_grid(begun)
+        _wait_for_grid(begun, GRID_SECONDS if turn.relaxed is None else RELAXED_GRID_SECONDS)
     meta = turn.findings.meta() | source_mix(read, shown.sources, turn.findings)
     if read.plan.words.ignored:
         meta["ignored_words"] = list(read.plan.words.ignored)
     if freshness is not None:
         meta["freshness"] = freshness
+    meta |= unavailable_meta(authority, query.selectors) | emptiness.meta
+    if turn.relaxed is not None:
+        meta["relaxed"] = turn.relaxed
+    if turn.near:
+        meta["near"] = [*turn.near, *cast("Sequence[NearValue]", meta.get("near", ()))]
     return ReadResult(
         data=shown.hits,
         next_cursor=_next_cursor(ports, read, turn, shown.end),
         count=turn.findings.count(),
         warnings=(*read.warnings, *turn.findings.warnings()),
-        meta=meta | unavailable_meta(authority, query.selectors) | emptiness.meta,
-        disclosed=_disclosed([*shown.places, *shown.beside])
-        or [*_found_nothing(read.sources), *emptiness.disclosed],
+        meta=meta,
+        disclosed=[
+            *_disclosed([*shown.places, *shown.beside]),
+            *(_found_nothing(read.sources) if turn.holds_nothing or not shown.hits else ()),
+            *_told_words(read.sources, shown, turn),
+            *emptiness.disclosed,
+        ],
     )
 
 
@@ -269,17 +322,56 @@ def _explained(
     return explain_empty(snapshot, alike, asked[0], read.warnings, freshness)
 
 
-def _wait_for_grid(begun: float) -> None:
+def _wait_for_grid(begun: float, step_seconds: float) -> None:
     """Under a time constraint an answer comes at the next full step of time.
 
     The word index merges all words of a prefix before it looks at times, hidden ones too.
     """
-    sleep(-(perf_counter() - begun) % GRID_SECONDS)
+    sleep(-(perf_counter() - begun) % step_seconds)
 
 
-def _ranked(
-    snapshot: ReadSnapshot, read: AuthorizedSearch
-) -> tuple[Sequence[Ranked], SearchCoverage]:
+def _found(snapshot: ReadSnapshot, read: AuthorizedSearch, *, exact: bool) -> _Found:
+    """Records that hold all words; below them, while they are few, those that wider questions find.
+
+    What is found by meaning joins all of these.
+    """
+    plan, mode = read.plan, _mode(read)
+    first, near = _searched(snapshot, read)
+    ranked = rank(first.candidates, first.document_frequencies)
+    matches, wider, count = [first], Relaxation(), len(ranked)
+    is_few = count < FEW_HITS and bool(plan.scopes) and not first.lost
+    if is_few and not exact:
+        wider = relaxation(snapshot, plan, count)
+        for words in wider.questions:
+            if len(ranked) >= FEW_HITS:
+                break
+            asked = replace(plan, words=words, seconds_each=step_seconds(plan))
+            matches.append(snapshot.search(asked))
+            ranked += _further(ranked, matches)
+    asked_too = len(matches) - 1
+    is_told = is_few and not exact and (len(ranked) > count or not count)
+    told = wider.told(plan.words, count, asked_too) if is_told else None
+    if mode is not SearchMode.WORDS:
+        meant = _strictly(snapshot, read, by_meaning(near))
+        ranked = fused(ranked, meant) if mode is SearchMode.HYBRID else meant
+    questions = (plan.words, *wider.questions[:asked_too])
+    coverage = _coverage(read, len(ranked), matches, near)
+    return _Found(ranked, coverage, questions, told, wider.near)
+
+
+def _further(ranked: Sequence[Ranked], matches: Sequence[Matches]) -> list[Ranked]:
+    """What the last question found, and none before it."""
+    known, found = {_place(each) for each in ranked}, matches[-1]
+    more = rank(found.candidates, found.document_frequencies)
+    number = len(matches) - 1
+    return [each._replace(question=number) for each in more if _place(each) not in known]
+
+
+def _place(found: Ranked) -> tuple[str, str, str]:
+    return found.candidate[:3]
+
+
+def _searched(snapshot: ReadSnapshot, read: AuthorizedSearch) -> tuple[Matches, Nearest]:
     # An equal share for every source, so that a slow one costs no other its place.
     each = READ_DEADLINE_SECONDS * RANKING_SHARE / max(1, len(read.sources))
     plan = replace(read.plan, seconds_each=each)
@@ -291,21 +383,23 @@ def _ranked(
             "The search took too long. Narrow it with a rarer word, a stream or filters.",
             retry_after_seconds=1,
         )
-    ranked = rank(found.candidates, found.document_frequencies)
-    mode = _mode(read)
-    if mode is not SearchMode.WORDS:
-        meant = _strictly(snapshot, read, by_meaning(near))
-        ranked = fused(ranked, meant) if mode is SearchMode.HYBRID else meant
-    findings = SearchCoverage(
-        ranked_count=len(ranked),
-        truncated_sources=len(found.truncated),
+    return found, near
+
+
+def _coverage(
+    read: AuthorizedSearch, count: int, matches: Sequence[Matches], near: Nearest
+) -> SearchCoverage:
+    lost = near.lost.union(*(each.lost for each in matches))
+    truncated = frozenset[tuple[str, str]]().union(*(each.truncated for each in matches))
+    return SearchCoverage(
+        ranked_count=count,
+        truncated_sources=len(truncated),
         searched_sources=len(read.sources) - len(lost),
         lost=tuple(sorted(lost)),
-        pending=found.pending,
-        mode=mode,
+        pending=matches[0].pending,
+        mode=_mode(read),
         unembedded=near.pending,
     )
-    return ranked, findings
 
 
 def _mode(read: AuthorizedSearch) -> SearchMode:
@@ -340,27 +434,23 @@ def _strictly(
     return kept
 
 
-def _turn(ranked: Sequence[Ranked], findings: SearchCoverage, first_limit: int) -> _Turn:
-    ordered = first_page_first(ranked, first_limit)[:KEPT_HITS]
+def _turn(found: _Found, first_limit: int) -> _Turn:
+    ordered = first_page_first(found.ranked, first_limit)[:KEPT_HITS]
     hits = tuple(map(_kept, ordered))
-    return _Turn(hits, findings, first_limit)
-
-
-def _begun(snapshot: ReadSnapshot, read: AuthorizedSearch, first_limit: int) -> _Turn:
-    return _turn(*_ranked(snapshot, read), first_limit)
+    return _Turn(hits, found.findings, first_limit, found.questions, found.relaxed, found.near)
 
 
 def _first_page(
     snapshot: ReadSnapshot, read: AuthorizedSearch, query: SearchQuery
 ) -> tuple[_Turn, _ShownHits]:
-    ranked, findings = _ranked(snapshot, read)
-    turn = _turn(ranked, findings, query.limit)
+    found = _found(snapshot, read, exact=query.exact)
+    turn = _turn(found, query.limit)
     while True:
         shown = _show(snapshot, read, turn, turn.first_limit, query.size)
         if shown.end == len(turn.hits):
             return turn, shown
         # A page that ends early has fewer places, which are shared out among the connections anew.
-        fewer = _turn(ranked, findings, len(shown.hits))
+        fewer = _turn(found, len(shown.hits))
         if fewer.hits[: shown.end] == turn.hits[: shown.end]:
             return fewer, shown
         turn = fewer
@@ -371,7 +461,8 @@ def _kept(found: Ranked) -> RankedHit:
     passage = None
     if near is not None:
         passage = FoundPassage(near.field, near.start_chars, near.end_chars)
-    return RankedHit(candidate.connection_id, candidate.stream, candidate.key, passage)
+    place = (candidate.connection_id, candidate.stream, candidate.key)
+    return RankedHit(*place, passage, found.question)
 
 
 _RETRIEVAL: dict[SearchMode, RetrievalMode] = {
@@ -392,8 +483,9 @@ def _model(read: AuthorizedSearch) -> str:
 
 
 def _continued(
-    ports: ReadPorts, snapshot: ReadSnapshot, read: AuthorizedSearch, token: str
+    ports: ReadPorts, snapshot: ReadSnapshot, read: AuthorizedSearch, query: SearchQuery
 ) -> _Turn:
+    token = query.cursor or ""
     place = open_page(ports.sealer, TokenUse.SEARCH, token, _request(read), read.sources)
     position = cast("_Position", place.position)
     digest, first_limit, begin, ranked, truncated, searched, lost, pending, *meant = position
@@ -403,9 +495,10 @@ def _continued(
             param="cursor",
             recovery={"cursor": None},
         )
-    hits = ports.rankings.find(read.authority.holder, _request(read), digest)
-    hits = hits or _begun(snapshot, read, first_limit).hits
-    if ranking_digest(hits) != digest:
+    kept = ports.rankings.find(read.authority.holder, _request(read), digest)
+    if kept is None:
+        kept = _turn(_found(snapshot, read, exact=query.exact), first_limit).ranking
+    if ranking_digest(kept.hits) != digest:
         raise CursorExpired(
             "The records have changed since this search; search again without the cursor.",
             param="cursor",
@@ -414,7 +507,7 @@ def _continued(
     pairs = tuple((each[0], each[1]) for each in lost)
     unembedded = meant[1] if meant else 0
     findings = SearchCoverage(ranked, truncated, searched, pairs, pending, _mode(read), unembedded)
-    return _Turn(hits, findings, first_limit, begin)
+    return _Turn(kept.hits, findings, first_limit, kept.questions, kept.relaxed, begin=begin)
 
 
 def _show(
@@ -437,8 +530,10 @@ def _show(
         hit, around = None, list[tuple[ReadableSource, str]]()
         if source is not None and row is not None:
             looked_at += text_chars(source, row)
-            words, mode = read.plan.words, _RETRIEVAL[turn.findings.mode]
-            hit, around = _hit(snapshot, read.authority, source, row, words, kept.passage, mode)
+            words, mode = turn.questions[kept.question], _RETRIEVAL[turn.findings.mode]
+            named = [written(term) for term in words.terms] if kept.question else None
+            found = _Sought(words, kept.passage, mode, named)
+            hit, around = _hit(snapshot, read.authority, source, row, found)
         if source is not None and hit is not None:
             if not fill.takes(hit):
                 break
@@ -453,12 +548,13 @@ def _hit(
     authority: ReadAuthority,
     source: ReadableSource,
     row: StoredRecord,
-    words: WordQuery,
-    passage: FoundPassage | None = None,
-    mode: RetrievalMode = "lexical",
+    sought: _Sought,
 ) -> tuple[SearchResult | None, list[tuple[ReadableSource, str]]]:
     """A hit, and the neighbours in its conversation that it tells of."""
-    hit = disclose_hit(authority, source, row, words, passage, mode)
+    words, written_words = sought.words, sought.written
+    hit = disclose_hit(
+        authority, source, row, words, sought.passage, sought.mode, written=written_words
+    )
     if hit is None:
         return None, []
     plan = neighbours_plan(source, row)
@@ -481,7 +577,7 @@ def _next_cursor(ports: ReadPorts, read: AuthorizedSearch, turn: _Turn, end: int
     if end >= len(turn.hits):
         return None
     digest, findings = ranking_digest(turn.hits), turn.findings
-    ports.rankings.keep(read.authority.holder, _request(read), digest, turn.hits)
+    ports.rankings.keep(read.authority.holder, _request(read), digest, turn.ranking)
     position = (
         digest,
         turn.first_limit,
@@ -509,9 +605,18 @@ def _disclosed(shown: Sequence[tuple[ReadableSource, str]]) -> list[Disclosed]:
 
 
 def _found_nothing(sources: Sequence[ReadableSource]) -> list[Disclosed]:
-    """A search without a hit, once for each grant: asking for many words is a way to probe."""
+    """A search whose words nothing holds, once for each grant: many of them are a way to probe."""
     by_grant = {source.grant_id: source for source in reversed(sources)}
     return [Disclosed(source, (), 0) for source in by_grant.values()]
+
+
+def _told_words(
+    sources: Sequence[ReadableSource], shown: _ShownHits, turn: _Turn
+) -> list[Disclosed]:
+    """Near words are read from the searched fields, of sources without a hit too."""
+    told = {source.order for source in shown.sources} if turn.near else set[tuple[str, str]]()
+    unseen = [source for source in sources if turn.near and source.order not in told]
+    return [Disclosed(source, searchable_fields(source), 0) for source in unseen]
 
 
 def _hit_fields(source: ReadableSource) -> tuple[str, ...]:
@@ -550,7 +655,7 @@ def _search_in_time(
         alike = [source for source, conditions in pairs if conditions == asked[0]]
         emptiness = explain_empty(snapshot, alike, asked[0], read.warnings, freshness)
     if any(source.time_constraint for source in read.sources):
-        _wait_for_grid(begun)
+        _wait_for_grid(begun, GRID_SECONDS)
     searched = SearchCoverage(0, 0, len(read.sources))
     meta: dict[str, object] = dict(source_mix(read, shown.sources, searched))
     if words.ignored:
@@ -580,7 +685,7 @@ def _shown_in_time(
     at, looked_at = 0, 0
     for at, placed in enumerate(page.rows, 1):
         source = sources[placed.position.place]
-        hit, around = _hit(snapshot, read.authority, source, placed.row, words)
+        hit, around = _hit(snapshot, read.authority, source, placed.row, _Sought(words))
         if hit is not None:
             if not fill.takes(hit):
                 at -= 1

@@ -36,6 +36,7 @@ from personal_server.domain.wire_objects import (
 )
 from personal_server.reading.empty_answers import EmptyAnswer, NearValue
 from personal_server.reading.freshness import ShownFreshness
+from personal_server.reading.relaxing import NearWord, RelaxedSearch
 from personal_server.storage.ports import ReadSnapshot
 from personal_server.web.requests import Request
 
@@ -60,7 +61,8 @@ class Meta(WireObject, kw_only=True):
     unavailable_connections: UnavailableConnections | None = None
     unavailable_connection_count: Count | None = None
     empty: EmptyAnswer | None = None
-    near: Sequence[NearValue] | None = None
+    near: Sequence[NearValue | NearWord] | None = None
+    relaxed: RelaxedSearch | None = None
 
 
 class SelfLink(WireObject, kw_only=False, rename={"here": "self"}):

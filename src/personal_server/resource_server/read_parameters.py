@@ -210,6 +210,12 @@ SEARCH = (
         default=HitOrder.RELEVANCE.value,
     ),
     FILTER,
+    Parameter(
+        "exact",
+        "`true`: all words as they are, or nothing; fewer words and other spellings never.",
+        choices=("true", "false"),
+        default="false",
+    ),
     CURSOR,
     *SELECTORS,
 )
@@ -354,8 +360,10 @@ def aggregate_query(request: Request) -> AggregateQuery:
 
 
 def search_query(request: Request) -> SearchQuery:
-    """A search."""
+    """A search; one that is exact goes by words, unless told."""
     sent = request.parameters
+    exact = sent.texts["exact"] == "true"
+    mode = sent.texts.get("mode", SearchMode.WORDS if exact else SearchMode.AUTO)
     return SearchQuery(
         text=sent.texts["q"],
         selectors=selectors_of(sent),
@@ -365,8 +373,9 @@ def search_query(request: Request) -> SearchQuery:
         size=_size(sent),
         cursor=sent.texts.get("cursor"),
         filters=_filters(sent),
-        mode=SearchMode(sent.texts.get("mode", SearchMode.AUTO)),
+        mode=SearchMode(mode),
         sort=HitOrder(sent.texts["sort"]),
+        exact=exact,
     )
 
 

@@ -399,10 +399,10 @@ class ReadSnapshot(CatalogReads, Protocol):
         """Candidates for ranking, with exact document frequencies."""
         ...
 
-    def count_terms(self, plan: SearchPlan) -> tuple[int, ...]:
+    def count_terms(self, plan: SearchPlan) -> tuple[int, ...] | None:
         """How many visible records hold each of the terms; counting stops at the frequency limit.
 
-        A scope that takes too long may count as none.
+        `None` where a scope took too long.
         """
         ...
 

@@ -118,7 +118,7 @@ class SearchableDatabase(Database, Protocol):
         """Candidates of every source, and how many visible records hold each term."""
         ...
 
-    def count_terms(self, reader: Reader, plan: SearchPlan) -> tuple[int, ...]:
+    def count_terms(self, reader: Reader, plan: SearchPlan) -> tuple[int, ...] | None:
         """As a snapshot does."""
         ...
 
@@ -165,7 +165,7 @@ class SqlSnapshot(Reader):
         """Full text, which is the database's own."""
         return self._database.search(self, plan)
 
-    def count_terms(self, plan: SearchPlan) -> tuple[int, ...]:
+    def count_terms(self, plan: SearchPlan) -> tuple[int, ...] | None:
         """Full text, likewise."""
         return self._database.count_terms(self, plan)
 

@@ -468,7 +468,7 @@ class SqliteDatabase:
         """Full text of FTS5."""
         return search(reader, plan)
 
-    def count_terms(self, reader: Reader, plan: SearchPlan) -> tuple[int, ...]:
+    def count_terms(self, reader: Reader, plan: SearchPlan) -> tuple[int, ...] | None:
         """The same."""
         return count_terms(reader, plan)
 

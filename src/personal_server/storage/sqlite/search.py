@@ -61,14 +61,15 @@ def search(reader: Reader, plan: SearchPlan) -> Matches:
     )
 
 
-def count_terms(reader: Reader, plan: SearchPlan) -> tuple[int, ...]:
-    """How many visible records hold each term."""
+def count_terms(reader: Reader, plan: SearchPlan) -> tuple[int, ...] | None:
+    """How many visible records hold each term, where no source takes too long."""
     totals = [0] * len(plan.words.terms)
     for found in reader.places(plan.scopes):
         part = _part(reader, found, plan)
-        counted = part.within_time(part.count_each) if part.fields else None
-        if counted is not None:
-            totals = [n + more for n, more in zip(totals, counted, strict=True)]
+        counted = part.within_time(part.count_each)
+        if counted is None:
+            return None
+        totals = [n + more for n, more in zip(totals, counted, strict=True)]
     return tuple(min(total, plan.frequency_limit) for total in totals)
 
 

@@ -1,0 +1,98 @@
+"""Spellings: words that a mistyped one may have been meant to be.
+
+Rule: which words are near follows from the word alone, so that it can be asked for each of them
+whether it occurs where that may be known.  Near is one letter added, lost or changed, or two
+neighbours in each other's place (Damerau).
+Source: docs/contract/resource-server.md 11.7.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+from personal_server.domain.search_words import tokens
+
+FEWEST_LETTERS, MOST_LETTERS = 4, 24
+MOST_SUGGESTED = 3
+# A word of fewer letters has too many neighbours to be taken for one of them.
+_FEWEST_TAKEN = 5
+# A spelling is clearly the best if it is so many times as likely as the next.
+_CLEARLY = 1.5
+# How likely a mistake is beside another letter in the place of one.
+_SWAPPED, _DOUBLED, _ADDED_OR_LOST = 4, 3, 2
+_OTHER_FIRST_LETTER = 0.25
+
+
+def _letters(first: int, last: int) -> str:
+    """The letters that texts have after folding."""
+    folded = "".join(token for code in range(first, last + 1) for token in tokens(chr(code)))
+    return "".join(sorted(set(folded)))
+
+
+# Latin, Greek, Cyrillic, Armenian, Hebrew, Arabic, Georgian.
+_ALPHABETS = (
+    _letters(0x61, 0x7A),
+    _letters(0x3B1, 0x3C9),
+    _letters(0x430, 0x45F),
+    _letters(0x561, 0x586),
+    _letters(0x5D0, 0x5EA),
+    _letters(0x621, 0x64A),
+    _letters(0x10D0, 0x10F0),
+)
+# Letters that folding leaves as they are, typed on a keyboard that lacks them.
+_PLAIN = {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "t", "ı": "i", "æ": "a", "œ": "o"}
+
+
+@dataclass(frozen=True, slots=True)
+class Spellings:
+    """Near words that occur, the likeliest first; `is_clear`: nothing else can be meant."""
+
+    words: tuple[str, ...] = ()
+    is_clear: bool = False
+
+
+@lru_cache(maxsize=256)
+def near_spellings(word: str) -> tuple[str, ...]:
+    """All near words of one that is letters of one script; none of one that cannot be told."""
+    plain = {_PLAIN.get(letter, letter) for letter in word}
+    alphabet = next((each for each in _ALPHABETS if plain <= set(each)), None)
+    if alphabet is None or not FEWEST_LETTERS <= len(word) <= MOST_LETTERS:
+        return ()
+    letters = sorted({*alphabet, *word})
+    found: set[str] = set()
+    for place in range(len(word) + 1):
+        head, tail = word[:place], word[place:]
+        found.update(head + letter + tail for letter in letters)
+        if tail:
+            found.add(head + tail[1:])
+            found.update(head + letter + tail[1:] for letter in letters)
+            found.update(head + own + tail[1:] for own, like in _PLAIN.items() if like == tail[0])
+        if len(tail) > 1:
+            found.add(head + tail[1] + tail[0] + tail[2:])
+    return tuple(sorted(found - {word}))
+
+
+def likeliest(word: str, counts: Mapping[str, int]) -> Spellings:
+    """Of the near words, those that occur, by how often and by which mistake they differ."""
+    weights = {near: _weight(word, near, count) for near, count in counts.items() if count > 0}
+    if not weights:
+        return Spellings()
+    listed = sorted(weights, key=lambda near: (-weights[near], near))[:MOST_SUGGESTED]
+    best, others = listed[0], listed[1:]
+    is_clear = not others or weights[best] >= _CLEARLY * weights[others[0]]
+    return Spellings(tuple(listed), is_clear and len(word) >= _FEWEST_TAKEN)
+
+
+def _weight(word: str, near: str, count: int) -> float:
+    if len(word) == len(near):
+        mistake = _SWAPPED if sorted(word) == sorted(near) else 1
+    else:
+        short, long = sorted((word, near), key=len)
+        place = next((n for n, letter in enumerate(short) if letter != long[n]), len(short))
+        is_doubled = long[place] in (long[place - 1 : place] or "", long[place + 1 : place + 2])
+        mistake = _DOUBLED if is_doubled else _ADDED_OR_LOST
+    first = 1 if word[0] == near[0] else _OTHER_FIRST_LETTER
+    return mistake * first * (1 + math.log2(count))

@@ -1,0 +1,137 @@
+"""What the reference expects where few records hold all words: 11.7, from visible texts alone."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+from tests.properties.meaning import Said, Term, hits_in
+
+FEW = 3
+COMMON = 1_000
+LATIN = set("abcdefghijklmnopqrstuvwxyz")
+
+Texts = Sequence[Sequence[Said]]
+"""The searchable texts of each visible record."""
+
+
+@dataclass
+class Wider:
+    """One wider question: its terms, as the caller wrote them, and how many are needed."""
+
+    terms: list[Term]
+    written: list[str]
+    least: int | None
+
+
+@dataclass
+class Relaxed:
+    """The wider questions in their order, and what is told."""
+
+    steps: list[Wider]
+    absent: list[str]
+    spelled: list[str]
+    near: list[dict[str, Any]]
+
+
+def relaxed(terms: list[Term], texts: Texts, exact: int) -> Relaxed:
+    bare = [term for term in terms if not is_strict(term)]
+    if exact and len(bare) <= 2:
+        return Relaxed([], [], [], [])
+    counts = [
+        1 if term.named else _count(texts, lambda text, t=term: hits_in(text, t, "") > 0)
+        for term in terms
+    ]
+    found = Relaxed([], [], [], [])
+    known: list[tuple[Term, str, int]] = []
+    tried = 0
+    for term, count in zip(terms, counts, strict=True):
+        if count:
+            known.append((term, written(term), count))
+            continue
+        is_bare = bool(term.forms) and not term.others and not is_strict(term)
+        tried += is_bare
+        near = _near(term.words[0], texts) if is_bare and tried <= 4 else []
+        is_taken = bool(near) and _is_clear(term.words[0], near)
+        for word, number, _ in near[:1] if is_taken else near[:3]:
+            row = {"word": written(term), "value": word, "count": number}
+            found.near.append(row | ({"searched": True} if is_taken else {}))
+        if is_taken:
+            known.append((replace(term, words=(near[0][0],)), written(term), near[0][1]))
+            found.spelled.append(written(term))
+        else:
+            found.absent.append(written(term))
+    if any(is_strict(term) and not n for term, n in zip(terms, counts, strict=True)):
+        return found
+    if found.spelled and not found.absent:
+        found.steps.append(_wider(known, None))
+    if len(bare) == 2:
+        known = [each for each in known if each[2] <= COMMON or is_strict(each[0])]
+    strict = len(terms) - len(bare)
+    least = strict + len(bare) // 2 + (len(bare) != 2)
+    step = _wider(known, least)
+    if len(bare) > 1 and least <= len(step.terms):
+        found.steps.append(step)
+    return found
+
+
+def is_strict(term: Term) -> bool:
+    """What stands in quotation marks, and what names fields."""
+    return any(each.quoted or each.named is not None for each in (term, *term.others))
+
+
+def written(term: Term) -> str:
+    return term.said
+
+
+def _wider(known: list[tuple[Term, str, int]], least: int | None) -> Wider:
+    once: dict[Term, str] = {}
+    for term, as_written, _ in known:
+        once.setdefault(term, as_written)
+    return Wider(list(once), list(once.values()), least)
+
+
+def _count(texts: Texts, holds: Callable[[Said], bool]) -> int:
+    return min(sum(any(map(holds, record)) for record in texts), COMMON + 1)
+
+
+def _near(word: str, texts: Texts) -> list[tuple[str, int, float]]:
+    if not set(word) <= LATIN or not 4 <= len(word) <= 24:
+        return []
+    counts = Counter(
+        other for record in texts for other in {each for text in record for each in text.words}
+    )
+    found = [
+        (other, min(count, COMMON), _mistake(word, other) * (1 + math.log2(min(count, COMMON))))
+        for other, count in counts.items()
+        if set(other) <= LATIN and _mistake(word, other)
+    ]
+    return sorted(found, key=lambda each: (-each[2], each[0]))
+
+
+def _is_clear(word: str, near: list[tuple[str, int, float]]) -> bool:
+    alone = len(near) == 1 or near[0][2] >= 1.5 * near[1][2]
+    return alone and len(word) >= 5
+
+
+def _mistake(word: str, other: str) -> float:
+    """How likely one is written for the other; 0 if by more than one mistake."""
+    differing = [n for n, (a, b) in enumerate(zip(word, other, strict=False)) if a != b]
+    first = 1.0 if word[:1] == other[:1] else 0.25
+    if len(word) == len(other):
+        if len(differing) == 1:
+            return first
+        is_swap = len(differing) == 2 and differing[1] == differing[0] + 1
+        swapped = is_swap and word[differing[0]] == other[differing[1]]
+        return 4 * first if swapped and word[differing[1]] == other[differing[0]] else 0
+    short, long = sorted((word, other), key=len)
+    if len(long) != len(short) + 1:
+        return 0
+    if all(long[:n] + long[n + 1 :] != short for n in range(len(long))):
+        return 0
+    runs = {long[:n] + long[n + 1 :] for n, (a, b) in enumerate(pairwise(long)) if a == b}
+    return (3 if short in runs else 2) * first

@@ -51,6 +51,11 @@ class MemoryTransaction:
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
 
+    @property
+    def derived(self) -> dict[object, Any]:
+        """Nothing is remembered."""
+        return {}
+
     def get(self, table: type[R], *where: ColumnCondition[R]) -> R | None:
         """The only row that meets the conditions."""
         found = [row for row in self._of(table) if meets(row, where)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from personal_server.domain.connection import Connection
 from personal_server.domain.criteria import Condition
@@ -69,6 +70,11 @@ class MemorySnapshot:
 
     def __init__(self, state: State) -> None:
         self._state = state
+
+    @property
+    def derived(self) -> dict[object, Any]:
+        """Nothing is remembered."""
+        return {}
 
     @property
     def epoch(self) -> str:

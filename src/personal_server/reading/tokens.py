@@ -1,7 +1,8 @@
 """From a bearer token to what it stands for.
 
 Rule: a token is judged by its row and through its grant, in one fixed order; its form is never
-looked at, and nothing is cached, so that an end bites on the next request.
+looked at.  What was read is known for as long as nothing at all is written, by whichever process,
+so that an end bites on the next request.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from personal_server.storage.authorization import (
 )
 from personal_server.storage.catalog import KnownDeclarations
 from personal_server.storage.grants import grant_standing, member_grant, package_grant_rows
-from personal_server.storage.ports import READ_DEADLINE_SECONDS, PastBudget, ReadSnapshot
+from personal_server.storage.ports import READ_DEADLINE_SECONDS, PastBudget, ReadSnapshot, once
 
 Clock = Callable[[], int]
 
@@ -159,30 +160,56 @@ class TokenResolver:
         return TokenState(found)
 
 
+@dataclass(frozen=True, slots=True)
+class HeldRows:
+    """The rows behind a token, whatever the time is.  Shapes: `family` is `None` without one."""
+
+    row: TokenRow
+    family: FamilyRow | None
+    package: PackageRow | None = None
+    grant_rows: tuple[GrantRow, ...] = ()
+    limits: ReadingLimitsRow | None = None
+
+
 def judge(reader: AuthorizationReader, token: str, now_ns: int) -> JudgedToken | None:
     """The row of a token and how everything behind it stands; `None` if there is no such row."""
-    row = reader.get(TokenRow, TokenRow.token_hash.equals(secret_hash(token)))
-    if row is None:
+    token_hash = secret_hash(token)
+    held = once(reader.derived, token_hash, lambda: _held_rows(reader, token_hash))
+    if held is None:
         return None
-    usable = _usable(reader, row, now_ns)
+    row, grant_rows, usable = held.row, held.grant_rows, _usable(held, now_ns)
+    members = tuple(member_grant(grant, now_ns) for grant in grant_rows)
     if row.package_id is not None:
-        package = reader.get(PackageRow, PackageRow.package_id.equals(row.package_id))
-        grant_rows = () if package is None else package_grant_rows(reader, package)
-        members = tuple(member_grant(grant, now_ns) for grant in grant_rows)
-        reason = "owner" if package is None else package.reason
+        reason = "owner" if held.package is None else held.package.reason
         standing = lifecycle.package_standing(
             reason, [grant_standing(grant, now_ns) for grant in grant_rows]
         )
-        limits = _limits(reader, row.package_id)
-        return JudgedToken(row, standing, usable, members, grant_rows, limits)
+        return JudgedToken(row, standing, usable, members, grant_rows, held.limits)
+    if row.grant_id is None:
+        return JudgedToken(row, lifecycle.ACTIVE, usable, (), ())
+    if not grant_rows:
+        return JudgedToken(row, lifecycle.INVALID, usable, (), ())
+    standing = grant_standing(grant_rows[0], now_ns)
+    return JudgedToken(row, standing, usable, members, grant_rows, held.limits)
+
+
+def _held_rows(reader: AuthorizationReader, token_hash: bytes) -> HeldRows | None:
+    row = reader.get(TokenRow, TokenRow.token_hash.equals(token_hash))
+    if row is None:
+        return None
+    family = None
+    if row.family_id is not None:
+        family = reader.get(FamilyRow, FamilyRow.family_id.equals(row.family_id))
+    if row.package_id is not None:
+        package = reader.get(PackageRow, PackageRow.package_id.equals(row.package_id))
+        grant_rows = () if package is None else package_grant_rows(reader, package)
+        return HeldRows(row, family, package, grant_rows, _limits(reader, row.package_id))
     if row.grant_id is not None:
         grant_row = reader.get(GrantRow, GrantRow.grant_id.equals(row.grant_id))
-        if grant_row is None:
-            return JudgedToken(row, lifecycle.INVALID, usable, (), ())
-        standing = grant_standing(grant_row, now_ns)
-        members, limits = (member_grant(grant_row, now_ns),), _limits(reader, row.grant_id)
-        return JudgedToken(row, standing, usable, members, (grant_row,), limits)
-    return JudgedToken(row, lifecycle.ACTIVE, usable, (), ())
+        if grant_row is not None:
+            limits = _limits(reader, row.grant_id)
+            return HeldRows(row, family, grant_rows=(grant_row,), limits=limits)
+    return HeldRows(row, family)
 
 
 def _limits(reader: AuthorizationReader, held_id: str) -> ReadingLimitsRow | None:
@@ -214,12 +241,12 @@ def resolved(subject_id: str, judged: JudgedToken) -> Resolved:
     )
 
 
-def _usable(reader: AuthorizationReader, row: TokenRow, now_ns: int) -> bool:
+def _usable(held: HeldRows, now_ns: int) -> bool:
+    row, family = held.row, held.family
     if row.revoked_at_ns is not None or row.expires_at_ns <= now_ns:
         return False
     if row.family_id is None:
         return True
-    family = reader.get(FamilyRow, FamilyRow.family_id.equals(row.family_id))
     if family is None or family.revoked_at_ns is not None:
         return False
     return family.absolute_end_ns is None or now_ns < family.absolute_end_ns
@@ -227,8 +254,8 @@ def _usable(reader: AuthorizationReader, row: TokenRow, now_ns: int) -> bool:
 
 # Identifying: from a bearer token to the read authority it stands for now.
 #
-# Rule: token, grants, connections and declarations are looked at on every request, so that an end
-# bites with the next one.
+# Rule: token, grants, connections and declarations are those of the state that the request reads,
+# so that an end bites with the next one.
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,8 +339,14 @@ class Identifier:
             return Identified(read_authority(found, (), {}), state.refusal)
         if found.kind not in _KINDS or not self._accepts_resource(found.resource):
             raise InvalidToken("The access token is for another resource. Authorize again.")
-        declarations = self._declarations.current(snapshot.declarations())
-        return Identified(read_authority(found, snapshot.connections(), declarations))
+        key = ("authority", found.token_reference)
+        known, authority = snapshot.derived.get(key, (None, None))
+        # what a token stands for changes with the time, too, and may be of an earlier state
+        if authority is None or known != found:
+            declarations = self._declarations.current(snapshot.declarations())
+            authority = read_authority(found, snapshot.connections(), declarations)
+            snapshot.derived[key] = (found, authority)
+        return Identified(authority)
 
 
 _KINDS = frozenset(kind.value for kind in TokenKind)

@@ -10,7 +10,7 @@ Source: docs/contract/authorization-server.md 18.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import MutableMapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
@@ -445,6 +445,11 @@ class ClientQuery:
 
 class AuthorizationReader(Protocol):
     """One consistent view of the rows of one subject."""
+
+    @property
+    def derived(self) -> MutableMapping[object, Any]:
+        """What was made of this state before; another state has none of it."""
+        ...
 
     def get(self, table: type[R], *where: ColumnCondition[R]) -> R | None:
         """The only row that meets the conditions, or `None`."""

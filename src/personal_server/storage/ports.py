@@ -9,11 +9,11 @@ Raises: QueryTimeout past the time limit, StorageUnavailable when the backend ca
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import BinaryIO, Protocol
+from typing import Any, BinaryIO, Protocol, TypeVar
 
 from personal_server.domain.connection import Connection
 from personal_server.domain.declaration import SourceDeclaration, Stream
@@ -275,6 +275,16 @@ class EmbeddingProgress:
 
 
 READ_DEADLINE_SECONDS = 15.0
+Derived = MutableMapping[object, Any]
+"""What was made of one state of the store, for whoever reads the same state again."""
+T = TypeVar("T")
+
+
+def once(derived: Derived, key: object, make: Callable[[], T]) -> T:
+    """What was made of this state before, else what is made of it now."""
+    if key not in derived:
+        derived[key] = make()
+    return derived[key]
 
 
 class PastBudget(Exception):
@@ -284,6 +294,11 @@ class PastBudget(Exception):
 # Reading --------------------------------------------------------------------------------------
 class CatalogReads(Protocol):
     """What exists: declarations, connections, streams, runs."""
+
+    @property
+    def derived(self) -> Derived:
+        """What was made of this state of the store before; another state has none of it."""
+        ...
 
     def declarations(self) -> tuple[StoredDeclaration, ...]:
         """The current revision of every source, by connector key."""

@@ -5,6 +5,7 @@ Source: docs/contract/authorization-server.md 12.3.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,9 +13,11 @@ from typing import Any
 
 import pytest
 
+from personal_server.app.stores import open_stores
 from personal_server.errors import StorageUnavailable
 from personal_server.granting.audit import Acting
 from personal_server.granting.pauses import pause_access
+from personal_server.settings import Settings
 from personal_server.storage.authorization import GrantRow, PackageRow, R, TokenRow
 from personal_server.storage.sqlite.database import SqliteDatabase
 from personal_server.storage.tables import Assignment, ColumnCondition
@@ -110,6 +113,37 @@ def test_a_grant_that_the_owner_ended_says_so(site: Whole) -> None:
     where = f"/owner/access/{tokens['grant_id']}/revoke"
     assert site.owner.submit(page, where).status == 303
     refused_for_its_grant(site, tokens["access_token"], "grant_revoked")
+
+
+def test_what_another_process_writes_is_seen_with_the_next_request(
+    site: Whole, tmp_path: Path
+) -> None:
+    tokens = site.connect(mail_request())
+    token, grant = tokens["access_token"], GrantRow.grant_id.equals(tokens["grant_id"])
+
+    def shown() -> set[str]:
+        (record,) = site.body(site.call(READ, token))["data"]
+        return set(record["data"])
+
+    def beside(to: Sequence[Assignment[GrantRow]]) -> None:
+        """As a command does that the owner runs beside the server."""
+        settings = Settings(data_dir=tmp_path / "data")
+        with (
+            open_stores(settings, serving=False) as stores,
+            stores.authorization.write() as writer,
+        ):
+            assert writer.change(GrantRow, to, grant)
+
+    for _ in range(5):
+        wide = shown()
+    (row,) = site.owner_rows(GrantRow)
+    document = json.loads(row.grant)
+    document["streams"][0]["fields"].remove("subject")
+    assert "subject" in wide
+    beside([GrantRow.grant.to(json.dumps(document).encode())])
+    assert shown() == wide - {"subject"}
+    beside([GrantRow.reason.to("owner"), GrantRow.revoked_at_ns.to(site.clock())])
+    refused_for_its_grant(site, token, "grant_revoked")
 
 
 def test_a_paused_grant_says_so_and_keeps_its_credentials(site: Whole) -> None:

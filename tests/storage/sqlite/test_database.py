@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from personal_server.errors import QueryTimeout, StorageUnavailable
-from personal_server.storage.ports import PastBudget
+from personal_server.storage.ports import PastBudget, once
 from personal_server.storage.sql.driver import Session
 from personal_server.storage.sql.schema import DatabaseTooNew, DatabaseTooOld, Step
 from personal_server.storage.sqlite.database import (
@@ -107,6 +107,33 @@ def test_a_brief_read_ends_where_it_would_take_longer_and_the_next_is_whole(
         with database.read_briefly() as session:
             assert session.rows("SELECT text FROM note") == []
     database.close()
+
+
+def test_what_was_made_of_a_state_is_forgotten_with_it_whoever_writes(tmp_path: Path) -> None:
+    database = SqliteDatabase(tmp_path / "a.db", [NOTES])
+    beside = SqliteDatabase(tmp_path / "a.db", [NOTES])
+
+    def made() -> list[object]:
+        found: list[object] = []
+        for opened in (database.read, database.read_briefly):
+            with opened() as session:
+                found.append(once(session.derived, "key", lambda: now))
+                assert session.value("SELECT count(*) FROM note") == found[-1]
+        return found
+
+    now = 0
+    assert made() == [0, 0]
+    for now, writing in enumerate((database.write, beside.write, database.write_soon), 1):
+        with writing() as writer:
+            writer.derived["key"] = "a writer's own"
+            assert "key" not in writer.derived
+            writer.run("INSERT INTO note VALUES ('more')")
+        assert made() == [now, now]
+    now = 7
+    with database.read() as session:
+        assert once(session.derived, "key", lambda: now) == 3
+    database.close()
+    beside.close()
 
 
 def test_brief_reads_wait_for_nobody(tmp_path: Path) -> None:

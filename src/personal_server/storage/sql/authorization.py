@@ -5,7 +5,7 @@ Rule: every statement begins its condition with the subject.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, MutableMapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -71,6 +71,11 @@ class SqlAuthorizationTransaction:
     def __init__(self, session: Session, subject_id: str) -> None:
         self._session = session
         self._subject_id = subject_id
+
+    @property
+    def derived(self) -> MutableMapping[object, Any]:
+        """As the session knows whether anything was written."""
+        return self._session.derived
 
     def get(self, table: type[R], *where: ColumnCondition[R]) -> R | None:
         """The only row that meets the conditions."""

@@ -5,7 +5,7 @@ Everything in this room asks these; the room of a database answers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol, TypeVar
 
@@ -25,6 +25,11 @@ class Session(Protocol):
     @property
     def dialect(self) -> Dialect:
         """How this database says it."""
+        ...
+
+    @property
+    def derived(self) -> MutableMapping[object, Any]:
+        """What was made of this state of the database before; another state has none of it."""
         ...
 
     def run(self, sql: str, params: Sequence[Value] = ()) -> Iterator[Line]:

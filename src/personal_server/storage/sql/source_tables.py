@@ -17,6 +17,7 @@ from personal_server.domain.record import DamagedRow, FieldChange, JsonObject, S
 from personal_server.enforcement.plans import Scope
 from personal_server.errors import ConnectionNotFound, ConnectionNotWritable
 from personal_server.storage.damage import DamagedLine, DamageNotes
+from personal_server.storage.ports import Derived, once
 from personal_server.storage.sql.checksums import is_line_of, line_sum, record_sum
 from personal_server.storage.sql.compiler import Compiler, Statement, Where
 from personal_server.storage.sql.driver import Database, Line, Session
@@ -255,13 +256,18 @@ class Reader:
         self.subject_id = subject_id
         self._damage = damage
         self._damaged: dict[DamagedRow | DamagedLine, DamagedRow] = {}
-        self._places: dict[tuple[str, str], tuple[SourceTables, Compiler] | None] = {}
+        self._derived = session.derived
         self.passed_over = 0
 
     @property
     def damaged(self) -> tuple[DamagedRow, ...]:
         """Each once."""
         return tuple(self._damaged.values())
+
+    @property
+    def derived(self) -> Derived:
+        """As the session knows whether anything was written."""
+        return self._derived
 
     def places(self, scopes: Iterable[Scope]) -> list[ScopedSource]:
         """The scopes that hold anything, by connection."""
@@ -329,11 +335,14 @@ class Reader:
         return self.session.value(statement.sql, statement.params)
 
     def _place(self, scope: Scope) -> tuple[SourceTables, Compiler] | None:
-        key = (scope.connection_id, scope.stream.name)
-        if key not in self._places or scope.made_of is not None:
-            source = self.source_of(scope)
-            self._places[key] = None if source is None else (source, self._compiler(source))
-        return self._places[key]
+        if scope.made_of is not None:
+            return self._found(scope)
+        key = ("place", self.subject_id, scope.connection_id, scope.stream.name)
+        return once(self._derived, key, lambda: self._found(scope))
+
+    def _found(self, scope: Scope) -> tuple[SourceTables, Compiler] | None:
+        source = self.source_of(scope)
+        return None if source is None else (source, self._compiler(source))
 
     def source_of(self, scope: Scope) -> SourceTables | None:
         """Where the records of a scope are, if any were ever stored."""

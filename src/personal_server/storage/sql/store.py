@@ -22,6 +22,7 @@ from personal_server.storage.ports import (
     SealingKey,
     StoredDeclaration,
     StoredStream,
+    once,
 )
 from personal_server.storage.sql import aggregates, blobs, changes, figures, pages, passages
 from personal_server.storage.sql.blobs import BlobsPart
@@ -34,7 +35,7 @@ from personal_server.storage.sql.catalog import (
 )
 from personal_server.storage.sql.collection_runs import CollectorsPart
 from personal_server.storage.sql.compiler import Compiler, Where
-from personal_server.storage.sql.driver import Database, Session
+from personal_server.storage.sql.driver import Database, Line, Session
 from personal_server.storage.sql.fixed_tables import (
     ConnectionRow,
     DeclarationRow,
@@ -176,7 +177,8 @@ class SqlSnapshot(Reader):
     @property
     def epoch(self) -> str:
         """As it was when the store was made or restored."""
-        return str(self.session.value(_FIND_FACT, ("epoch",)))
+        key, session = ("epoch",), self.session
+        return str(once(self.derived, key, lambda: session.value(_FIND_FACT, key)))
 
     @property
     def horizon(self) -> int:
@@ -202,13 +204,11 @@ class SqlSnapshot(Reader):
 
     def declarations(self) -> tuple[StoredDeclaration, ...]:
         """One for each connector key."""
-        lines = self.session.rows(_DECLARATIONS, (self.subject_id,))
-        return tuple(map(stored_declaration, lines))
+        return tuple(map(stored_declaration, self._lines(_DECLARATIONS)))
 
     def connections(self) -> tuple[Connection, ...]:
         """Revoked ones are among them."""
-        lines = self.session.rows(_CONNECTIONS, (self.subject_id,))
-        return tuple(map(stored_connection, lines))
+        return tuple(map(stored_connection, self._lines(_CONNECTIONS)))
 
     def stored_streams(self) -> tuple[StoredStream, ...]:
         """The count is kept by every write; nothing is counted here."""
@@ -217,10 +217,9 @@ class SqlSnapshot(Reader):
 
     def collections(self) -> Mapping[str, Collection]:
         """A line per connection holds both."""
-        lines = self.session.rows(_RUNS, (self.subject_id,))
         return {
             connection_id: Collection(CollectionRun(run_id, RunStatus(status), at), succeeded_at)
-            for connection_id, run_id, status, at, succeeded_at in lines
+            for connection_id, run_id, status, at, succeeded_at in self._lines(_RUNS)
         }
 
     def export(self, connection_id: str, stream: str) -> Iterator[StoredRecord]:
@@ -251,7 +250,13 @@ class SqlSnapshot(Reader):
         return any(self.whole(source, line) is None for line in lines)
 
     def _kept(self, name: str) -> object:
-        return self.session.value(_FIND_COUNTER, (name,))
+        key = ("kept", name)
+        return once(self.derived, key, lambda: self.session.value(_FIND_COUNTER, (name,)))
+
+    def _lines(self, sql: str) -> list[Line]:
+        """Lines of a table of the subject's that most requests read."""
+        key = (sql, self.subject_id)
+        return once(self.derived, key, lambda: self.session.rows(sql, (self.subject_id,)))
 
 
 class SqlRecordStore(

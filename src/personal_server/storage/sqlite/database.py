@@ -1,7 +1,7 @@
 """The SQLite file: who may open it, how it is read and written, and which tables it has.
 
 Rule: one *server* per file; commands of the owner (import, grant, link) open it beside the server,
-so nothing that another process may write is remembered between transactions.  One writer at a
+so what is remembered of one state is forgotten once anybody wrote.  One writer at a
 time, readers on their own connections (WAL).  Tables come from steps (`storage/sql/schema`), which
 an existing file takes while no server works on it.
 
@@ -18,7 +18,14 @@ import os
 import queue
 import threading
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import (
+    Callable,
+    Generator,
+    Iterable,
+    Iterator,
+    MutableMapping,
+    Sequence,
+)
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,6 +66,8 @@ PROGRESS_STEPS = 20_000
 BRIEF_PROGRESS = 5
 BRIEF_BYTES = 512 * 1024
 BRIEF_SECONDS = 0.05
+# What one reader makes of one state and keeps: some kilobytes each.
+MOST_DERIVED = 500
 BUSY_MS = 5_000
 STATEMENT_CACHE = 400
 READER_CACHE_KIB = 8_192
@@ -114,11 +123,27 @@ class SqliteSession:
         self._monotonic = monotonic
         self._end = math.inf
         self._room_bytes: int | None = None
+        self._version: int | None = None
+        self._derived: dict[object, Any] = {}
         self._has_scratch = False
         untyped: Any = driver  # the driver's own stub names a type that Python 3.11 lacks
         self.run: Callable[..., Iterator[Line]] = untyped.execute
         self._executemany: Callable[..., Iterator[Line]] = untyped.executemany
         self.pragma: Callable[[str, int | str | bool], object] = untyped.pragma
+
+    def look_for_writes(self) -> None:
+        """Forget what was made of an older state, whichever process wrote since.
+
+        Called where a snapshot begins: the number is that of the state that the snapshot shows.
+        """
+        version = self.value("PRAGMA data_version")
+        if version != self._version or len(self._derived) > MOST_DERIVED:
+            self._version, self._derived = version, {}
+
+    @property
+    def derived(self) -> MutableMapping[object, Any]:
+        """Of a connection that only reads: a write of its own would not change the number."""
+        return {} if self._version is None else self._derived
 
     def rows(self, sql: str, params: Sequence[Value] = ()) -> list[Line]:
         """Execute, and give all lines."""
@@ -403,6 +428,7 @@ class SqliteDatabase:
                 reader = reader or self._open(READER_CACHE_KIB, reader=True)
                 reader.limit(timeout_seconds)
                 with _transaction(reader, "BEGIN"):
+                    reader.look_for_writes()
                     yield reader
                     reader.limit(None)
                     reader.forget_scratch()
@@ -429,6 +455,7 @@ class SqliteDatabase:
                 reader.limit_briefly()
                 try:
                     with _transaction(reader, "BEGIN"):
+                        reader.look_for_writes()
                         yield reader
                 except (apsw.InterruptError, apsw.BusyError, apsw.LockedError):
                     raise PastBudget from None

@@ -23,6 +23,7 @@ from personal_server.app.core_dumps import forbid_core_dumps
 from personal_server.app.http_server import HttpServer, SecondListener, stop_before_serving
 from personal_server.app.server import Server, open_server
 from personal_server.app.stores import command_origin
+from personal_server.cli import garbage
 from personal_server.cli.exits import CommandError, settings_or_exit
 from personal_server.domain.hosts import host_connections, mcp_url
 from personal_server.granting.owner_sessions import OwnerSignIn
@@ -66,6 +67,7 @@ def serve(
         if log_file is not None:
             server.health.register(log_file.faults)
         figures = second and SecondListener(figures_app(settings, server, connections), second)
+        garbage.leave_what_is_there()
         HttpServer(server.app, connections, figures).serve_on(listener)
 
 

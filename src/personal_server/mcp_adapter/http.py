@@ -28,6 +28,7 @@ from personal_server.errors import (
     PersonalServerError,
 )
 from personal_server.mcp_adapter.calls import AdapterOptions, ServerCapabilities, none_known
+from personal_server.mcp_adapter.list_answers import ListAnswers, asked_list
 from personal_server.mcp_adapter.metrics import Counts, telling
 from personal_server.mcp_adapter.server import (
     ClientRequest,
@@ -157,6 +158,7 @@ class HostedApp(Surface[McpRoute, HostedCredential]):
         self.admission = admission
         self.allowed_origins = allowed_origins
         self.counts = counts
+        self._lists = ListAnswers()
 
     @asynccontextmanager
     async def run(self) -> AsyncGenerator[None]:
@@ -202,11 +204,18 @@ class HostedApp(Surface[McpRoute, HostedCredential]):
         exchange.caller = _credential(presented.token, request, admitted)
 
     async def answer(self, exchange: McpExchange) -> Response:
-        """Let the SDK answer; its answers are whole, never streams."""
+        """Let the SDK answer; its answers are whole, never streams, and those of lists known."""
         answered, request = _Whole(), exchange.request
+        asked = asked_list(request.origin, request.headers.raw, exchange.body)
+        known = None if asked is None else self._lists.answer(asked)
+        if known is not None:
+            return known
         receive = _replayed(exchange.body, request.receive)
         await exchange.route.serve(request.scope, receive, answered, exchange.identified)
-        return answered.response()
+        response = answered.response()
+        if asked is not None:
+            self._lists.keep(asked, response)
+        return response
 
     def refuse(self, exchange: McpExchange, error: PersonalServerError) -> Response:
         """JSON; an ended grant is a challenge here.  Source: docs/decisions.md C11."""

@@ -9,6 +9,7 @@ import base64
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 from urllib.parse import quote
 
 from personal_server.errors import InvalidRequest
@@ -51,17 +52,17 @@ def key_segment(key: str) -> str:
     return quote(key, safe="")
 
 
-@dataclass(frozen=True, slots=True)
-class FieldChange:
+class FieldChange(NamedTuple):
     """When a field of a record last got another value: the write's number and `emitted_at` (ns)."""
 
     sequence: int
     emitted_at_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class StoredRecord:
+class StoredRecord(NamedTuple):
     """A record as a backend hands it to `disclose`: whole, with what dates its fields.
+
+    A tuple, like all that there is for each row of a page: it is made in a third of the time.
 
     `created` dates the write that created the record; `field_changes` holds only the fields that
     changed after it.  Nothing of a row may leave the server but through `enforcement.disclose`.

@@ -11,8 +11,7 @@ from personal_server.domain.record import StoredRecord, TombstoneRow
 from personal_server.domain.values import Comparable
 
 
-@dataclass(frozen=True, slots=True)
-class Position:
+class Position(NamedTuple):
     """Where a page ended: the sort value (`None` for null values), key, connection and stream.
 
     On a time line the value is an instant (UTC ns), whatever the streams hold.
@@ -29,8 +28,7 @@ class Position:
         return (self.connection_id, self.stream)
 
 
-@dataclass(frozen=True, slots=True)
-class PlacedRow:
+class PlacedRow(NamedTuple):
     """A row and its place in the order of the page."""
 
     row: StoredRecord

@@ -94,6 +94,8 @@ def expand(
     rows: Sequence[StoredRecord],
 ) -> Expansions:
     """The expansions of some rows."""
+    if not expansions:
+        return Expansions()
     result = Expansions({(row.connection_id, row.key): {} for row in rows})
     by_connection: dict[str, list[StoredRecord]] = {}
     for row in rows:

@@ -244,7 +244,10 @@ class OriginPolicy:
 
         Of a proxy on this machine the last entry counts, which it wrote itself.
         """
-        hops = [_address_of(hop) for hop in headers.get("x-forwarded-for", "").split(",")]
+        forwarded = headers.get("x-forwarded-for")
+        if forwarded is None:
+            return peer
+        hops = [_address_of(hop) for hop in forwarded.split(",")]
         if self._trusts(peer):
             return next((hop for hop in reversed(hops) if hop and not self._trusts(hop)), peer)
         if self.behind_loopback and _is_loopback(peer):

@@ -23,7 +23,7 @@ class Capacity:
     """How much is worked on at once, how many calls may wait, and for how long."""
 
     threads: int = 8
-    waiting: int = 128
+    waiting: int = 256
     wait_seconds: float = 5.0
 
 

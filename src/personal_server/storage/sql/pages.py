@@ -193,13 +193,13 @@ def _as_days(after: Position | None) -> Position | None:
         return None
     day, rest = divmod(int(str(after.value)), DAY_NANOSECONDS)
     # no key is empty: before the next day is after all of this one
-    return replace(after, value=day + 1, key="") if rest else replace(after, value=day)
+    return after._replace(value=day + 1, key="") if rest else after._replace(value=day)
 
 
 def _instant_position(spot: PagePosition, place: ScopedSource, order: Order) -> Position:
     found = _position(spot, place, order)
     is_day = order.kind is ValueKind.DATE
-    return replace(found, value=int(spot[0]) * DAY_NANOSECONDS) if is_day else found
+    return found._replace(value=int(spot[0]) * DAY_NANOSECONDS) if is_day else found
 
 
 def _in_time(position: Position) -> tuple[Any, str, str, str]:

@@ -211,7 +211,7 @@ def whole_row(source: SourceTables, line: Line) -> StoredRecord | DamagedRow:
         key,
         data,
         FieldChange(created, created_at),
-        parse_changes(changes),
+        {} if changes is None else parse_changes(changes),
     )
 
 
@@ -230,11 +230,11 @@ def checked_text(
 
     Texts of an older form may have no sum yet: those must only be what they could be.
     """
-    if text is None or (stored_sum is None and layout.form >= CHECKED_FORM):
+    if text is None:
         return None
-    if stored_sum is None:
-        return None if _object(text) is None else text
-    return text if stored_sum == record_sum(line, text) else None
+    if stored_sum is not None:
+        return text if stored_sum == record_sum(line, text) else None
+    return None if layout.form >= CHECKED_FORM or _object(text) is None else text
 
 
 def _object(text: bytes) -> JsonObject | None:
@@ -286,9 +286,12 @@ class Reader:
         self, place: ScopedSource, where: Where, tail: str = ""
     ) -> dict[int, StoredRecord]:
         """Whole records by the number of their line, in the order of the statement."""
-        lines = self.lines(place.source, place.compiler.rows(where, tail))
-        rows = ((line[0], self.whole(place.source, line)) for line in lines)
-        return {number: row for number, row in rows if row is not None}
+        source, found = place.source, dict[int, StoredRecord]()
+        for line in self.lines(source, place.compiler.rows(where, tail)):
+            row = self.whole(source, line)
+            if row is not None:
+                found[line[0]] = row
+        return found
 
     def whole(self, source: SourceTables, line: Line) -> StoredRecord | None:
         """The record of a line of `Compiler.rows`; one that is damaged is noted."""

@@ -1,14 +1,18 @@
-"""`python -m bench.beside CHECKOUT`: this program and another checkout of it, call by call in turn.
+"""`python -m bench.beside CHECKOUT`: this program and another checkout of it, in turn.
 
-Both serve a copy of one archive; each read is asked of one and then of the other, so that what
-else the machine does falls on both.  A ratio below 1 means that this checkout is faster.  The other
-checkout needs its own environment (`make install` there) and must know the layout of the archive.
+Each serves an archive of the same records that it filled itself, so that a checkout of another
+layout can be compared.  A read is asked of one and then of the other, a few times each, so that
+what else the machine does falls on both; the processor time of the server stands beside the time by
+the clock.  A ratio below 1 means that this checkout is faster.  With `--callers` both are asked by
+`wrk` too, which is written in C and takes little of the machine.  The other checkout needs its own
+environment (`make install` there).
 """
 
 from __future__ import annotations
 
 import argparse
-import shutil
+import json
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
@@ -17,27 +21,43 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median, quantiles
 from time import perf_counter_ns
+from urllib.parse import urlencode
 
 from rich.console import Console
 from rich.table import Table
 
 from bench.clients import HostedCaller, RestCaller
-from bench.filling import fill
+from bench.load import Load, load, lua_of, wrk_path
 from bench.operations import Read, reads_of
-from bench.site import Site
+from bench.site import Running, Site
 
 ROUNDS = 200
 WARM_UP = 10
+BLOCK = 10
+FILL = """
+import json, sys
+from pathlib import Path
+from rich.console import Console
+from bench.filling import fill
+filled = fill(Path(sys.argv[1]), int(sys.argv[2]), Console(stderr=True, quiet=True))
+print(json.dumps([filled.mail, filled.seconds]))
+"""
+HERE = Path(__file__).resolve().parent.parent
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """One read over one door.  Units: milliseconds; `ratios` are this by other, round by round."""
+    """One read over one door.
+
+    Units: milliseconds; `ratios` are this by other, round by round; processor time is by block.
+    """
 
     name: str
     door: str
     here_ms: Sequence[float]
     there_ms: Sequence[float]
+    here_processor_ms: Sequence[float]
+    there_processor_ms: Sequence[float]
 
     @property
     def ratios(self) -> list[float]:
@@ -45,69 +65,145 @@ class Pair:
         return sorted(a / b for a, b in zip(self.here_ms, self.there_ms, strict=True))
 
 
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of the two while it serves."""
+
+    site: Site
+    running: Running
+    mailbox: str
+    token: str
+    ingest_seconds: float
+
+    @property
+    def reads(self) -> Sequence[Read]:
+        """Every read, of its own archive."""
+        return reads_of(self.mailbox, RestCaller(self.site.origin, self.token))
+
+
 def main() -> int:
-    """Print the table; 1 when the archive cannot be served by both."""
+    """Print the tables."""
     options = _options()
-    console = Console(highlight=False)
+    console = Console(highlight=False, width=150)
     with tempfile.TemporaryDirectory(prefix="pdpp-beside-") as folder, ExitStack() as stack:
-        here = Site(Path(folder) / "here")
-        there = Site(Path(folder) / "there", options.checkout / ".venv" / "bin")
-        console.print(f"filling an archive of {options.records:,} records …")
-        filled = fill(here.data_dir, options.records, Console(stderr=True))
-        shutil.copytree(here.data_dir, there.data_dir)
-        selection = ["--source", "bench_mail"]
-        for mailbox in filled.mail:
-            selection += ["--connection", mailbox]
-        tokens = [site.grant("mail", *selection)[0] for site in (here, there)]
-        for site in (here, there):
-            stack.enter_context(site.serving())
-        rest = [RestCaller(s.origin, t) for s, t in zip((here, there), tokens, strict=True)]
-        hosted = [HostedCaller(s.origin, t) for s, t in zip((here, there), tokens, strict=True)]
+        sides = [
+            _side(checkout, Path(folder) / name, options.records, stack, console)
+            for name, checkout in (("here", HERE), ("there", options.checkout.resolve()))
+        ]
+        here, there = (side.ingest_seconds for side in sides)
+        console.print(f"ingest in process, index on: {here:.1f} s here, {there:.1f} s there")
         pairs: list[Pair] = []
-        for read in reads_of(filled.mail[0], rest[0]):
-            console.print(f"  {read.name} …")
-            pairs += _pairs(read, rest, hosted, options.rounds)
+        for reads in zip(*(side.reads for side in sides), strict=True):
+            if options.only and not any(word in reads[0].name for word in options.only):
+                continue
+            console.print(f"  {reads[0].name} …")
+            pairs += _pairs(reads, sides, options.rounds)
         _show(pairs, console)
+        if options.callers:
+            _show_loads(sides, options, console)
     return 0
 
 
-def _pairs(
-    read: Read, rest: Sequence[RestCaller], hosted: Sequence[HostedCaller], rounds: int
-) -> list[Pair]:
-    for caller in (*rest, *hosted):
-        caller.close()  # reconnects with its next call; servers end idle connections
+def _side(checkout: Path, folder: Path, records: int, stack: ExitStack, console: Console) -> Side:
+    programs = checkout / ".venv" / "bin"
+    site = Site(folder, programs)
+    console.print(f"{checkout}: filling an archive of {records:,} records …")
+    done = subprocess.run(
+        [programs / "python", "-c", FILL, site.data_dir, str(records)],
+        cwd=checkout,
+        stdout=subprocess.PIPE,
+        check=True,
+    )
+    mail, seconds = json.loads(done.stdout)
+    chosen = [part for mailbox in mail for part in ("--connection", mailbox)]
+    token, _ = site.grant("mail", "--source", "bench_mail", *chosen)
+    return Side(site, stack.enter_context(site.serving()), mail[0], token, seconds)
+
+
+def _pairs(reads: Sequence[Read], sides: Sequence[Side], rounds: int) -> list[Pair]:
     found: list[Pair] = []
-    if "cursor" not in dict(read.query):  # a cursor is good at the server that made it only
-        found.append(_timed(read.name, "REST", [read.over_rest(c) for c in rest], rounds))
-    if read.tool is not None:
-        calls = [read.over_tool(caller) for caller in hosted]
-        found.append(_timed(read.name, "hosted MCP", calls, rounds))
+    both = list(zip(reads, sides, strict=True))
+    rest = [read.over_rest(RestCaller(side.site.origin, side.token)) for read, side in both]
+    found.append(_timed(reads[0].name, "REST", rest, sides, rounds))
+    if reads[0].tool is not None:
+        hosted = [read.over_tool(HostedCaller(side.site.origin, side.token)) for read, side in both]
+        found.append(_timed(reads[0].name, "hosted MCP", hosted, sides, rounds))
     return found
 
 
-def _timed(name: str, door: str, calls: Sequence[Callable[[], object]], rounds: int) -> Pair:
+def _timed(
+    name: str, door: str, calls: Sequence[Callable[[], object]], sides: Sequence[Side], rounds: int
+) -> Pair:
     taken: list[list[float]] = [[], []]
-    for number in range(WARM_UP + rounds):
+    processor: list[list[float]] = [[], []]
+    for call in calls:
+        for _ in range(WARM_UP):
+            call()
+    for number in range(max(1, rounds // BLOCK)):
         # Whoever goes first changes from round to round: the second finds warmer caches.
         for side in (0, 1) if number % 2 else (1, 0):
-            begin = perf_counter_ns()
-            calls[side]()
-            if number >= WARM_UP:
+            before = sides[side].running.processor_ms
+            for _ in range(BLOCK):
+                begin = perf_counter_ns()
+                calls[side]()
                 taken[side].append((perf_counter_ns() - begin) / 1e6)
-    return Pair(name, door, taken[0], taken[1])
+            processor[side].append((sides[side].running.processor_ms - before) / BLOCK)
+    return Pair(name, door, *taken, *processor)
 
 
 def _show(pairs: Sequence[Pair], console: Console) -> None:
-    table = Table(title="medians in ms; ratio: this checkout by the other, round by round")
-    for column in ("read", "door", "here", "there", "ratio", "quarter to three quarters"):
+    table = Table(title="medians in ms: by the clock, then of the server's processor time")
+    columns = ("read", "door", "here", "there", "ratio", "quarter to three quarters")
+    for column in (*columns, "processor here", "there", "ratio"):
         table.add_column(column, justify="left" if column in ("read", "door") else "right")
     for pair in pairs:
         low, middle, high = quantiles(pair.ratios, n=4)
         here, there = median(pair.here_ms), median(pair.there_ms)
         spread = f"{low:.2f} to {high:.2f}"
-        row = (f"{here:.2f}", f"{there:.2f}", f"{middle:.2f}", spread)
+        row = [f"{here:.2f}", f"{there:.2f}", f"{middle:.2f}", spread]
+        here, there = median(pair.here_processor_ms), median(pair.there_processor_ms)
+        row += [f"{here:.2f}", f"{there:.2f}", f"{here / there:.2f}"]
         table.add_row(pair.name, pair.door, *row)
     console.print(table)
+
+
+def _show_loads(sides: Sequence[Side], options: argparse.Namespace, console: Console) -> None:
+    table = Table(title="answers a second by wrk; processor time of the server for each, in ms")
+    columns = ("read", "callers", "here", "refused", "processor", "p99", "wrk's own")
+    for column in (*columns, "there", "refused", "processor", "p99", "wrk's own"):
+        table.add_column(column, justify="left" if column == "read" else "right")
+    reads = [(each, tool) for each in LOADED for tool in (False, True)]
+    for name, over_tool in reads:
+        for callers in options.callers:
+            row = [f"{name}, hosted" if over_tool else name, str(callers)]
+            for side in sides:
+                read = next(each for each in side.reads if each.name == name)
+                row += _cells(_load(side, read, callers, options.seconds, over_tool=over_tool))
+            table.add_row(*row)
+    console.print(table)
+
+
+LOADED = ("page of 25, two fields", "record", "search, common term")
+
+
+def _load(side: Side, read: Read, callers: int, seconds: int, *, over_tool: bool) -> Load:
+    message = None
+    if over_tool:
+        params = {"name": read.tool, "arguments": dict(read.arguments)}
+        message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    target = "/mcp" if over_tool else f"{read.path}?{urlencode(read.query)}"
+    script = lua_of(side.site.folder, side.token, message)
+    return load(side.running, side.site.origin + target, script, callers, seconds)
+
+
+def _cells(found: Load) -> list[str]:
+    return [
+        f"{found.answers_a_second:,.0f}",
+        f"{found.refused:,}",
+        f"{found.processor_ms:.2f}",
+        found.p99,
+        f"{found.own_seconds:.2f} s",
+    ]
 
 
 def _options() -> argparse.Namespace:
@@ -115,7 +211,13 @@ def _options() -> argparse.Namespace:
     parser.add_argument("checkout", type=Path)
     parser.add_argument("--records", type=int, default=100_000)
     parser.add_argument("--rounds", type=int, default=ROUNDS)
-    return parser.parse_args()
+    parser.add_argument("--only", nargs="*", help="reads whose names hold one of these words")
+    parser.add_argument("--callers", type=int, nargs="*", default=[], help="how many for wrk")
+    parser.add_argument("--seconds", type=int, default=5, help="how long each of its runs takes")
+    options = parser.parse_args()
+    if options.callers and wrk_path() is None:
+        sys.exit("wrk is not installed; it is a package of Debian")
+    return options
 
 
 if __name__ == "__main__":

@@ -113,6 +113,13 @@ class Running:
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     @property
+    def processor_ms(self) -> float:
+        """The same of the threads that it has now, exact enough for a few calls."""
+        tasks = Path(f"/proc/{self.pid}/task").iterdir()
+        texts = (task / "schedstat" for task in tasks)
+        return sum(int(text.read_text(encoding="utf-8").split()[0]) for text in texts) / 1e6
+
+    @property
     def resident_bytes(self) -> int:
         """Memory that it holds now."""
         return self._status("VmRSS") * 1024

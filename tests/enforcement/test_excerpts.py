@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from personal_server.domain.criteria import Term
 from personal_server.domain.search_words import parse_words, tokens
+from personal_server.domain.word_forms import forms, language_of, stems
 from personal_server.enforcement.excerpts import (
     STRETCH_CHARS,
     FieldMatches,
@@ -76,8 +77,14 @@ def test_snippets_are_escaped_marked_and_short(text: str, query: str) -> None:
 def test_a_text_matches_exactly_if_its_tokens_do(text: str, query: str) -> None:
     words = tokens(text)
     terms = parse_words(query).terms
-    expected = any(_occurs(words, term) for term in terms)
+    other = stems(words, language_of(text))
+    expected = any(_occurs(words, term) or _has_form(words, other, term) for term in terms)
     assert (find_matches("body", text, terms) is not None) is expected
+
+
+def _has_form(words: list[str], stemmed: list[str], term: Term) -> bool:
+    sought = forms(term.tokens[0]) if term.inflected else frozenset[str]()
+    return any(each in sought for each in (*words, *stemmed))
 
 
 def _occurs(words: list[str], term: Term) -> bool:
@@ -148,3 +155,10 @@ def test_a_text_of_fifteen_megabytes_is_never_in_memory_word_by_word() -> None:
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 20_000_000
+
+
+def test_an_excerpt_stands_where_the_rarest_words_are() -> None:
+    text = "the rain, the rain and the rain " + "and so on " * 60 + "a heat pump in the rain"
+    found = matches(text, "rain heat pump")
+    assert found is not None
+    assert "heat pump" in render_excerpt(found).preview_text

@@ -293,7 +293,8 @@ class Session:
         is_sorted = "sort" in ask.scalars
         first = [] if is_sorted else hits.first_page(expected.hits, limit)
         rest = [hit for hit in expected.hits if not any(hit is each for each in first)]
-        counted = {"kind": "none"} if is_sorted else {"kind": "exact", "value": len(expected.hits)}
+        total = len(expected.hits) + sum(hit.duplicates for hit in expected.hits)
+        counted = {"kind": "none"} if is_sorted else {"kind": "exact", "value": total}
         meta = reply.body["meta"]
         assert meta["count"] == counted
         assert ("recall" in meta) is not is_sorted
@@ -319,6 +320,7 @@ class Session:
         place = (hit["connection_id"], hit["stream"], hit["id"])
         assert place == (row.source.connection, row.source.stream, row.key)
         assert set(hit["matched_fields"]) == found.matched
+        assert hit.get("duplicates", 0) == found.duplicates
         title = row.data.get(TITLES.get(row.source.stream, ""))
         assert hit.get("title") == (title[:200] if title else title)
         authors = [row.data.get(name) for name in hits.authors(row.source)]

@@ -172,6 +172,20 @@ def hits_in(text: Said, term: Term, name: str) -> int:
     return sum(_hits_of_one(text, each) for each in each_one)
 
 
+def places_in(text: Said, term: Term, name: str) -> list[tuple[int, int]]:
+    """Where a term begins and ends among the words of a field."""
+    found: list[tuple[int, int]] = []
+    for each in (term, *term.others):
+        if not each.words or (each.fields and name not in each.fields):
+            continue
+        size = len(each.words)
+        for at in range(len(text.words) - size + 1):
+            here = Said(text.words[at : at + size], text.stems[at : at + size])
+            if _hits_of_one(here, each):
+                found.append((at, at + size))
+    return found
+
+
 def _hits_of_one(text: Said, term: Term) -> int:
     words, sought = text.words, term.forms
     if sought:

@@ -215,13 +215,15 @@ class WordQuery:
     """What a text has to hold: every one of the terms, and none that is excluded.
 
     `least`: so many of the terms are enough, with those in quotation marks among them.  `ignored`
-    are words that every text of the query's language holds: not looked for.
+    are words that every text of the query's language holds: not looked for.  `phrase` is all that
+    was written, where that is plain words.
     """
 
     terms: tuple[Term, ...]
     excluded: tuple[Term, ...] = ()
     least: int | None = None
     ignored: tuple[str, ...] = ()
+    phrase: Term | None = None
 
     def is_met(self, held: AbstractSet[int]) -> bool:
         """Whether these of the terms, by their places, are enough."""

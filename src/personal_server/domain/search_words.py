@@ -78,7 +78,15 @@ def parse_words(text: str) -> WordQuery:
     common = _common_words(language_of(text))
     sought = tuple(term for term in joined if not _says_nothing(term, common)) or tuple(joined)
     ignored = tuple(term.said for term in joined if term not in sought)
-    return WordQuery(sought, tuple(dict.fromkeys(excluded)), ignored=ignored)
+    left_out = tuple(dict.fromkeys(excluded))
+    return WordQuery(sought, left_out, ignored=ignored, phrase=_phrase(pieces))
+
+
+def _phrase(pieces: Sequence[tuple[str, Term]]) -> Term | None:
+    """All pieces as one phrase, where each is a plain word and there are several."""
+    said = [word for _, term in pieces for word in term.tokens]
+    is_plain = all(not (sign or term.prefix or term.quoted or term.named) for sign, term in pieces)
+    return Term(tuple(said)) if is_plain and len(pieces) > 1 else None
 
 
 def _says_nothing(term: Term, common: frozenset[str]) -> bool:

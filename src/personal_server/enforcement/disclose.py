@@ -19,6 +19,7 @@ from personal_server.domain.record import StoredRecord, TombstoneRow, key_segmen
 from personal_server.domain.values import render_instant
 from personal_server.domain.wire_objects import (
     ConnectionId,
+    Count,
     Instant,
     RawObject,
     RoutePath,
@@ -350,6 +351,7 @@ class SearchResult(WireObject, kw_only=True, tag_field="object", tag="search_res
     parent: ParentRecord | None = None
     context: ConversationContext | None = None
     matched_words: Annotated[Sequence[Word], msgspec.Meta(min_length=1)] | None = None
+    duplicates: Count | None = None
     retrieval_sources: Sequence[str] | None = None
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import html
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Literal
@@ -46,7 +47,8 @@ class FieldMatches:
 
     Shapes: `ranges` are matched tokens [start, end) in code points, ascending, of the first
         matches, those that touch as one; `terms` are the indexes of the terms that matched;
-        `occurrences` counts those of the first stretch that has any.
+        `occurrences` counts those of the first stretch that has any; `found_at` says where which
+        term begins, in code points.
     """
 
     field: str
@@ -54,6 +56,7 @@ class FieldMatches:
     terms: frozenset[int]
     occurrences: int
     ranges: tuple[Range, ...]
+    found_at: tuple[tuple[int, int], ...] = ()
 
 
 def find_matches(field: str, text: str, terms: Sequence[Term]) -> FieldMatches | None:
@@ -99,20 +102,26 @@ def _find_within(
     words = TextWords([word for block in words_of for word in block], language)
     matched: set[int] = set()
     places: set[int] = set()
+    begun: dict[int, int] = {}
     count = 0
     for index, term in enumerate(terms):
         for each in term.alternatives_in(field):
             found = words.places(each)
             for at in found[:_LOCATED_MATCHES]:
                 places.update(range(at, at + len(each.tokens)))
+                begun.setdefault(at, index)
         weight = words.occurrences(term, field)
         if weight:
             matched.add(index)
             count += weight
     if not matched:
         return None
-    ranges = _located(text, blocks, words_of, sorted(places))
-    return FieldMatches(field, text, frozenset(matched), count, ranges)
+    listed = sorted(places)
+    located = _located(text, blocks, words_of, listed)
+    starts = dict(zip(listed, located, strict=False))
+    found_at = tuple((starts[at][0], begun[at]) for at in sorted(begun) if at in starts)
+    ranges = _apart(located)[:_MAX_LOCATED]
+    return FieldMatches(field, text, frozenset(matched), count, ranges, found_at)
 
 
 def strongest_first(found: Iterable[FieldMatches], title_field: str | None) -> list[FieldMatches]:
@@ -221,7 +230,7 @@ def _blocks(text: str, within: Range) -> list[Range]:
 
 def _located(
     text: str, blocks: Sequence[Range], words_of: Sequence[Sequence[str]], places: Sequence[int]
-) -> tuple[Range, ...]:
+) -> list[Range]:
     """The stretches of the tokens at these positions; only their blocks are looked at closely."""
     found: list[Range] = []
     first, at = 0, 0
@@ -237,7 +246,7 @@ def _located(
         first = after
         if at == len(places) or len(found) >= _MAX_LOCATED:
             break
-    return _apart(found)[:_MAX_LOCATED]
+    return found
 
 
 def _apart(ranges: Sequence[Range]) -> tuple[Range, ...]:
@@ -255,15 +264,21 @@ def _apart(ranges: Sequence[Range]) -> tuple[Range, ...]:
 
 
 def _window(found: FieldMatches, size: int, lead: int, within: Range | None = None) -> Range:
-    """The stretch of at most `size` with the most matches, beginning a little before the first."""
+    """The stretch of at most `size` that tells most, beginning a little before the first match.
+
+    Different terms count before many places of one, and more those that stand here fewer times.
+    """
     low, high = within or (0, len(found.text))
     ranges = _inside(found.ranges, low, high)
-    best, most = low, -1
+    times = Counter(index for _, index in found.found_at)
+    best, most = low, (-1.0, -1)
     for begin, _ in ranges:
         start = max(low, min(begin - lead, high - size))
+        told = {index for at, index in found.found_at if start <= at < start + size}
         held = sum(start <= b and e <= start + size for b, e in ranges)
-        if held > most:
-            best, most = start, held
+        value = (sum(1 / times[index] for index in sorted(told)), held)
+        if value > most:
+            best, most = start, value
     start, end = best, min(high, best + size)
     return _at_blanks(found.text, start, end, ranges, (low, high))
 

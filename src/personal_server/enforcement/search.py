@@ -142,20 +142,26 @@ SCORE_DECIMALS = 6
 class Ranked(NamedTuple):
     """A candidate with its score; lower is better.  What was found by meaning has its passage.
 
-    `question`: which of those asked it answers, where wider ones followed the first.  There are
-    thousands per search.
+    `question`: which of those asked it answers, where wider ones followed the first; `duplicates`
+    others that say the same are folded into it.  There are thousands per search.
     """
 
     candidate: Candidate
     score: float
     near: NearRecord | None = None
     question: int = 0
+    duplicates: int = 0
+
+
+def place_of(candidate: Candidate) -> tuple[str, str, str]:
+    """What tells a record from all others."""
+    return (candidate.connection_id, candidate.stream, candidate.key)
 
 
 def rank(candidates: Sequence[Candidate], frequencies: Sequence[int]) -> list[Ranked]:
     """Best first: score, newer event time, connection, stream, key."""
-    weights = [_weight(frequency) for frequency in frequencies]
-    placed = [
+    weights = [term_weight(frequency) for frequency in frequencies]
+    found = [
         (
             _score(each, weights),
             -each.event_time_ns,
@@ -166,8 +172,8 @@ def rank(candidates: Sequence[Candidate], frequencies: Sequence[int]) -> list[Ra
         )
         for each in candidates
     ]
-    placed.sort()
-    return [Ranked(place[-1], place[0]) for place in placed]
+    found.sort()
+    return [Ranked(place[-1], place[0]) for place in found]
 
 
 def first_page_first(ranked: Sequence[Ranked], limit: int) -> list[Ranked]:
@@ -189,7 +195,8 @@ def first_page_first(ranked: Sequence[Ranked], limit: int) -> list[Ranked]:
     return [ranked[place] for place in sorted(chosen)] + rest
 
 
-def _weight(frequency: int) -> float:
+def term_weight(frequency: int) -> float:
+    """What a term weighs that so many visible records hold."""
     return math.log(1 + (COLLECTION_SIZE - frequency + 0.5) / (frequency + 0.5))
 
 

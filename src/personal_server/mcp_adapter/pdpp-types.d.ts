@@ -506,6 +506,7 @@ export type SearchResults = {
       };
     };
     matched_words?: string[];
+    duplicates?: number;
     retrieval_sources?: string[];
   })[];
   has_more: boolean;

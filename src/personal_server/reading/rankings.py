@@ -30,6 +30,7 @@ class RankedHit:
     key: str
     passage: FoundPassage | None = None
     question: int = field(default=0, compare=False)
+    duplicates: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,14 @@ from personal_server.domain.disclosure import Disclosed
 from personal_server.domain.envelope import Counted, ReadResult, Warning
 from personal_server.domain.record import StoredRecord
 from personal_server.enforcement.authorize import authorize_search, authorize_search_in_time
+from personal_server.enforcement.closeness import (
+    LOOKED_AT_CHARS,
+    LOOKED_AT_HITS,
+    LookedAt,
+    is_foldable,
+    look_at,
+    refined,
+)
 from personal_server.enforcement.disclose import (
     FoundPassage,
     RetrievalMode,
@@ -52,7 +60,13 @@ from personal_server.enforcement.plans import (
 )
 from personal_server.enforcement.queries import PageSize, SearchMode, SearchQuery
 from personal_server.enforcement.rows import Matches, Nearest, Neighbours, RowPage
-from personal_server.enforcement.search import Ranked, first_page_first, rank, searchable_fields
+from personal_server.enforcement.search import (
+    Ranked,
+    first_page_first,
+    place_of,
+    rank,
+    searchable_fields,
+)
 from personal_server.errors import CursorExpired, QueryTimeout
 from personal_server.reading.empty_answers import Emptiness, NearValue, explain_empty
 from personal_server.reading.freshness import ShownFreshness, least_fresh
@@ -351,11 +365,17 @@ def _found(snapshot: ReadSnapshot, read: AuthorizedSearch, *, exact: bool) -> _F
     asked_too = len(matches) - 1
     is_told = is_few and not exact and (len(ranked) > count or not count)
     told = wider.told(plan.words, count, asked_too) if is_told else None
+    total = len(ranked)
+    best = _refined(snapshot, read, ranked[:count], first.document_frequencies)
+    folded = {_place(each) for each in ranked[:count]} - {_place(each) for each in best}
+    ranked = [*best, *ranked[count:]]
     if mode is not SearchMode.WORDS:
         meant = _strictly(snapshot, read, by_meaning(near))
+        meant = [each for each in meant if _place(each) not in folded]
         ranked = fused(ranked, meant) if mode is SearchMode.HYBRID else meant
+        total = len(ranked)
     questions = (plan.words, *wider.questions[:asked_too])
-    coverage = _coverage(read, len(ranked), matches, near)
+    coverage = _coverage(read, total, matches, near)
     return _Found(ranked, coverage, questions, told, wider.near)
 
 
@@ -368,7 +388,7 @@ def _further(ranked: Sequence[Ranked], matches: Sequence[Matches]) -> list[Ranke
 
 
 def _place(found: Ranked) -> tuple[str, str, str]:
-    return found.candidate[:3]
+    return place_of(found.candidate)
 
 
 def _searched(snapshot: ReadSnapshot, read: AuthorizedSearch) -> tuple[Matches, Nearest]:
@@ -400,6 +420,48 @@ def _coverage(
         mode=_mode(read),
         unembedded=near.pending,
     )
+
+
+def _refined(
+    snapshot: ReadSnapshot,
+    read: AuthorizedSearch,
+    ranked: Sequence[Ranked],
+    frequencies: Sequence[int],
+) -> list[Ranked]:
+    """The ranking after a look at its best hits, and at those that hold all words side by side.
+
+    Where there are more matches than are looked at, these may be anywhere among them, so that the
+    index is asked for them.
+    """
+    found, plan = list(ranked), read.plan
+    best = found[:LOOKED_AT_HITS]
+    phrase = plan.words.phrase
+    if phrase is not None and len(found) > LOOKED_AT_HITS:
+        asked = replace(plan, words=WordQuery((phrase,)), window=LOOKED_AT_HITS, frequency_limit=0)
+        asked = replace(asked, seconds_each=step_seconds(plan))
+        said = {place_of(each): each for each in snapshot.search(asked).candidates}
+        for each in found:
+            if said.pop(place_of(each.candidate), None) and each not in best:
+                best.append(each)
+        # older than the newest matches: each word is at least where the phrase is
+        others = [c._replace(occurrences=c.occurrences * len(frequencies)) for c in said.values()]
+        best += rank(others, frequencies)
+        found += best[-len(others) :] if others else []
+    sources = {source.order: source for source in read.sources}
+    seen: dict[tuple[str, str, str], LookedAt] = {}
+    chars = 0
+    for each in best:
+        if chars > LOOKED_AT_CHARS:
+            break
+        candidate = each.candidate
+        source = sources[candidate.connection_id, candidate.stream]
+        if len(frequencies) == 1 and not is_foldable(source):
+            continue
+        rows = snapshot.record(hit_plan(source, candidate.key))
+        if rows:
+            chars += text_chars(source, rows[0])
+            seen[place_of(candidate)] = look_at(source, rows[0], plan.words)
+    return refined(found, seen, frequencies)
 
 
 def _mode(read: AuthorizedSearch) -> SearchMode:
@@ -462,7 +524,7 @@ def _kept(found: Ranked) -> RankedHit:
     if near is not None:
         passage = FoundPassage(near.field, near.start_chars, near.end_chars)
     place = (candidate.connection_id, candidate.stream, candidate.key)
-    return RankedHit(*place, passage, found.question)
+    return RankedHit(*place, passage, found.question, found.duplicates)
 
 
 _RETRIEVAL: dict[SearchMode, RetrievalMode] = {
@@ -535,6 +597,7 @@ def _show(
             found = _Sought(words, kept.passage, mode, named)
             hit, around = _hit(snapshot, read.authority, source, row, found)
         if source is not None and hit is not None:
+            hit.duplicates = kept.duplicates or None
             if not fill.takes(hit):
                 break
             shown.append((source, kept.key))

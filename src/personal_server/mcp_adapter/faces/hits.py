@@ -57,7 +57,7 @@ opening, closing = "<mark>", "</mark>"
 TAG = re.compile(r"</?mark>")
 EXCERPT_MEMBERS = ("evidence_excerpts", "match_windows", "field_windows", "matches")
 """Where servers put the passages that matched, ours first."""
-TEXT_MEMBERS = ("title", "snippet", "context", *EXCERPT_MEMBERS)
+TEXT_MEMBERS = ("title", "author", "snippet", "context", *EXCERPT_MEMBERS)
 BESIDE = ("before", "after")
 """Which neighbours of a hit its context tells of."""
 NAMED_MEMBERS = (IDENTITY_MEMBERS - {"expanded"}) | {
@@ -65,6 +65,7 @@ NAMED_MEMBERS = (IDENTITY_MEMBERS - {"expanded"}) | {
     "data",
     "parent",
     "matched_fields",
+    "duplicates",
     "score",
     "scores",
     "retrieval_sources",
@@ -225,6 +226,8 @@ def _source_line(hit: Json, result: Json) -> str:
         ("stream", result["stream"] if result["record_id"] else None),
         ("label", as_text(hit.get("display_name"))),
         ("at", result.get("timestamp")),
+        ("by", as_text(hit.get("author"))),
+        ("duplicates", str(as_count(hit.get("duplicates")) or "")),
     )
     return f"source: {'; '.join(fact(name, label(value)) for name, value in stated if value)}"
 

@@ -52,6 +52,7 @@ USE_LINE = (
 )
 UNTRUSTED = (
     "/data/data/*/title",
+    "/data/data/*/author",
     "/data/data/*/snippet",
     "/data/data/*/evidence_excerpts",
     "/results/*/title",

@@ -6,7 +6,7 @@ SECONDS ?= 600
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo serve test check bench docs lint types imports requirements conformance clients clean screenshots torture wheel image-test
+.PHONY: help install semantic demo serve test check bench docs lint types imports requirements conformance clients clean screenshots torture wheel image-test
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -22,6 +22,9 @@ $(VENV)/dev.stamp: $(VENV)/run.stamp requirements/dev.txt
 	touch $@
 
 install: $(VENV)/run.stamp ## Put pdpp and pdpp-mcp-server into .venv/bin
+
+semantic: $(VENV)/run.stamp requirements/semantic.txt ## Put what search by meaning needs beside it (docs/semantic.md)
+	$(BIN)/pip install --quiet --require-hashes -r requirements/semantic.txt
 
 demo: $(VENV)/dev.stamp ## The main job end to end, on real data
 	$(BIN)/python -m demo

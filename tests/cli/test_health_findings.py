@@ -32,11 +32,12 @@ def asked(desk: Desk, *arguments: str, code: int) -> dict[str, Any]:
     return {found["check"]: found for found in json.loads(desk.out)}
 
 
-def test_a_sound_server_of_this_machine_is_two_good_lines(desk: Desk) -> None:
+def test_a_sound_server_of_this_machine_is_three_good_lines(desk: Desk) -> None:
     found = asked(desk, code=0)
     assert {name: one["state"] for name, one in found.items()} == {
         "Reachable": "good",
         "Health": "good",
+        "Search by meaning": "good",
     }
 
 

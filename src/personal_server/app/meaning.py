@@ -14,6 +14,7 @@ from personal_server.app.stores import Stores
 from personal_server.semantics.chosen import (
     ChosenModel,
     missing_packages,
+    needed_by,
     read_choice,
     semantic_folder,
 )
@@ -25,6 +26,7 @@ from personal_server.semantics.embedder import (
     EmbedderFailed,
     ModelProcess,
 )
+from personal_server.semantics.endpoint import EndpointEmbedder
 from personal_server.semantics.index import PassageIndex
 
 MakeEmbedder = Callable[[ChosenModel, bool], Embedder]
@@ -71,7 +73,9 @@ class Meaning:
 
     def choose(self) -> None:
         """Use what is chosen now."""
-        chosen = None if missing_packages() else read_choice(self._data_dir)
+        chosen = read_choice(self._data_dir)
+        if chosen is not None and set(missing_packages()) & set(needed_by(chosen)):
+            chosen = None
         with self._lock:
             if chosen == self._chosen:
                 return
@@ -97,9 +101,12 @@ class Meaning:
 
 def embedder_of(data_dir: Path, chosen: ChosenModel, *, is_for_queries: bool) -> Embedder:
     """The embedder of a choice: for queries, which wait for it, or for passages, which do not."""
+    seconds = QUERY_SECONDS if is_for_queries else BATCH_SECONDS
+    if chosen.kind == "endpoint":
+        return EndpointEmbedder(chosen.place, chosen.name, chosen.identity, seconds)
     return ModelProcess(
         semantic_folder(data_dir) / chosen.place,
         chosen.identity,
         niceness=0 if is_for_queries else LOWEST_PRIORITY,
-        seconds=QUERY_SECONDS if is_for_queries else BATCH_SECONDS,
+        seconds=seconds,
     )

@@ -297,9 +297,10 @@ def compose(
     background = _background(settings, stores, resolver, watch, scheduled)
     rebuilding = RebuildWork(stores.records)
     background.register("rebuilding", REBUILDS_EVERY_SECONDS, rebuilding)
+    health = Health()
     if meaning is not None:
         background.register("embedding", EMBEDDING_EVERY_SECONDS, meaning.work)
-    health = Health()
+        health.register_progress(meaning.index.progress)
     health.register(background.faults)
     health.register(lambda: _clock_faults(watch))
     health.register(lambda: _disk_faults(stores.database))

@@ -12,14 +12,21 @@ from personal_server.cli.findings import Finding, good, wrong
 from personal_server.rs_client.credentials import CredentialError
 from personal_server.rs_client.discovery import ProviderExchange
 from personal_server.rs_client.json_values import as_object
+from personal_server.semantics.chosen import (
+    GET_PACKAGES,
+    missing_packages,
+    needed_by,
+    read_choice,
+)
 from personal_server.settings import Settings
 
 REACHABLE, HEALTH, PROGRESS = "Reachable", "Health", "Under way"
+MEANING = "Search by meaning"
 _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "[::1]", "::1": "[::1]"}  # noqa: S104 (compared)
 
 
 def server_findings(exchange: ProviderExchange, settings: Settings) -> Iterator[Finding]:
-    """The faults of the server of this machine."""
+    """The faults of the server of this machine, and whether it searches by meaning."""
     host = _EVERYWHERE.get(settings.bind_host, settings.bind_host)
     address = f"http://{host}:{settings.bind_port}"
     try:
@@ -31,6 +38,16 @@ def server_findings(exchange: ProviderExchange, settings: Settings) -> Iterator[
             "Start it with `pdpp serve`, or for good with `pdpp service install`; PDPP_BIND says"
             " where it is asked.",
         )
+    yield meaning_finding(settings)
+
+
+def meaning_finding(settings: Settings) -> Finding:
+    """Whether records are found by meaning, or how that is to be had."""
+    chosen = read_choice(settings.data_dir)
+    if chosen is not None and not set(missing_packages()) & set(needed_by(chosen)):
+        return good(MEANING, f"by {chosen.name}; pdpp semantic status says how far it is")
+    step = "pdpp semantic install" if chosen is None and not missing_packages() else GET_PACKAGES
+    return good(MEANING, f"off, words are searched; for more: {step}")
 
 
 def health_findings(exchange: ProviderExchange, origin: str) -> Iterator[Finding]:

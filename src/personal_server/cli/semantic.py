@@ -5,10 +5,13 @@ Source: docs/contract/resource-server.md 11.6.
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 from typing import Annotated, Any
+from urllib.parse import urlsplit
 
 import cyclopts
+import httpx2
 from cyclopts import Parameter
 
 from personal_server.app.meaning import embedder_of
@@ -16,19 +19,23 @@ from personal_server.app.stores import open_stores
 from personal_server.cli.exits import CommandError, print_json, settings_or_exit
 from personal_server.cli.tables import console, table, words
 from personal_server.semantics.chosen import (
+    GET_PACKAGES,
+    NEEDED,
     ChosenModel,
     ModelUnusable,
+    endpoint_choice,
     forget_choice,
     keep_folder,
     missing_packages,
     read_choice,
     write_choice,
 )
+from personal_server.semantics.download import HUB, MULTILINGUAL, DownloadFailed, fetch_model
 from personal_server.semantics.embedder import EmbedderFailed
+from personal_server.semantics.endpoint import is_of_this_machine
 from personal_server.semantics.index import percent_done
 
 Flag = Annotated[bool, Parameter(negative="")]
-GET_PACKAGES = "pip install 'pdpp-personal-server[semantic]'"
 COLUMNS = ("stream", "connection", "records", "embedded")
 
 
@@ -37,26 +44,48 @@ def semantic_app() -> cyclopts.App:
     app = cyclopts.App(name="semantic", help="Find records by meaning, with a model of your own.")
 
     @app.command
-    def install(*, from_: Annotated[Path, Parameter(name="--from")]) -> None:
+    def install(
+        *,
+        from_: Annotated[Path | None, Parameter(name="--from")] = None,
+        endpoint: str | None = None,
+        model: str | None = None,
+        hub: str = HUB,
+        send_texts_away: Flag = False,
+        yes: Flag = False,
+    ) -> None:
         """Choose the model that texts are embedded with; a running server goes over to it.
 
-        Your records are embedded by the server, in the background. Nothing leaves this machine.
+        Without an option a model for fifty languages is fetched from its hub. Your records are
+        embedded by the server, in the background; nothing of them leaves this machine.
 
         Parameters
         ----------
         from_
             A folder as sentence-transformers lays it out, with an ONNX graph (model.onnx) and
             tokenizer.json.
+        endpoint
+            The address of a server that embeds (Ollama, llama.cpp), such as
+            http://127.0.0.1:11434/v1; with --model.
+        model
+            The name of the endpoint's model.
+        hub
+            Where the model is fetched from.
+        send_texts_away
+            Say that the endpoint may be another machine's, which gets the text of every record.
+        yes
+            Take a model that was fetched without being asked.
         """
-        _require_packages()
         data_dir = settings_or_exit().data_dir
-        try:
-            chosen = keep_folder(data_dir, from_, from_.resolve().name)
-        except ModelUnusable as error:
-            raise CommandError("usage", error.sentence) from None
-        except OSError:
-            raise CommandError("usage", "The folder cannot be read, or copied.") from None
-        _choose(data_dir, chosen)
+        if endpoint is not None:
+            _choose_endpoint(data_dir, endpoint, model, send_texts_away=send_texts_away)
+            return
+        _require_packages()
+        if from_ is not None:
+            _choose(data_dir, _kept(data_dir, from_, from_.resolve().name))
+            return
+        with tempfile.TemporaryDirectory(prefix="pdpp-model-") as folder:
+            _fetch(Path(folder), hub, yes=yes)
+            _choose(data_dir, _kept(data_dir, Path(folder), MULTILINGUAL.name))
 
     @app.command
     def status(*, json: Flag = False) -> None:
@@ -107,8 +136,58 @@ def semantic_app() -> cyclopts.App:
     return app
 
 
-def _require_packages() -> None:
-    missing = missing_packages()
+def _kept(data_dir: Path, folder: Path, name: str) -> ChosenModel:
+    try:
+        return keep_folder(data_dir, folder, name)
+    except ModelUnusable as error:
+        raise CommandError("usage", error.sentence) from None
+    except OSError:
+        raise CommandError("usage", "The folder cannot be read, or copied.") from None
+
+
+def _choose_endpoint(data_dir: Path, url: str, name: str | None, *, send_texts_away: bool) -> None:
+    if name is None:
+        raise CommandError("usage", "--endpoint needs --model NAME.")
+    if urlsplit(url).scheme not in ("http", "https"):
+        raise CommandError("usage", "An endpoint is an address, such as http://127.0.0.1:11434/v1.")
+    _require_packages(("sqlite_vec",))
+    if not is_of_this_machine(url):
+        if not send_texts_away:
+            raise CommandError(
+                "usage",
+                "That address is not of this machine: it would get the text of every record.",
+                "Name one that is, or say so with --send-texts-away.",
+            )
+        words().print("Every text that is embedded, and every query, is sent to that address.")
+    _choose(data_dir, endpoint_choice(url, name))
+
+
+def _fetch(folder: Path, hub: str, *, yes: bool) -> None:
+    """Fetch the model that is recommended, and have what nobody verified looked at."""
+    with httpx2.Client(timeout=60, follow_redirects=True) as client:
+        try:
+            digests = fetch_model(
+                MULTILINGUAL,
+                folder,
+                client,
+                lambda name, size: words().print(f"fetched {name} ({size // 1024} KiB)"),
+                hub,
+            )
+        except DownloadFailed as error:
+            raise CommandError("unavailable", error.sentence) from None
+        except OSError:
+            raise CommandError("usage", "There is no room for the model.") from None
+    unverified = sorted(digests.keys() - MULTILINGUAL.digests.keys())
+    if unverified and not yes:
+        words().print("Nobody has verified these files. Compare them with what their maker says:")
+        for name in unverified:
+            console().print(f"{name} sha256:{digests[name]}", soft_wrap=True, markup=False)
+        if not console().is_terminal or input("Take them? [y/N] ").strip().lower() != "y":
+            raise CommandError("usage", "Not taken.", "Repeat it with --yes if they are right.")
+
+
+def _require_packages(needed: tuple[str, ...] = NEEDED) -> None:
+    missing = [name for name in missing_packages() if name in needed]
     if missing:
         raise CommandError("usage", f"Missing here: {', '.join(missing)}.", f"{GET_PACKAGES}.")
 
@@ -128,10 +207,10 @@ def _choose(data_dir: Path, chosen: ChosenModel) -> None:
 
 
 def _lines(told: dict[str, Any]) -> list[str]:
-    if told["missing_packages"]:
+    if told["missing_packages"] and told["model"] is None:
         return [f"Records are found by words. For meaning: {GET_PACKAGES}."]
     if told["model"] is None:
-        return ["Records are found by words. For meaning: pdpp semantic install --from FOLDER."]
+        return ["Records are found by words. For meaning: pdpp semantic install."]
     return [f"Model: {told['model']}. Embedded: {told['percent']} % of the records."]
 
 

@@ -15,8 +15,8 @@ from personal_server.errors import StorageUnavailable, UnsupportedSearchMode
 from personal_server.storage.ports import ReadSnapshot
 
 HOW_TO_GET_IT = (
-    "Search by meaning is not set up on this server. Its owner can: pip install"
-    " 'pdpp-personal-server[semantic]', then pdpp semantic install. Until then search words."
+    "Search by meaning is not set up on this server. Its owner can: make semantic (or pip install"
+    " 'pdpp-personal-server[semantic]'), then pdpp semantic install. Until then search words."
 )
 
 

@@ -17,6 +17,7 @@ import msgspec
 
 from personal_server.errors import StorageUnavailable
 
+GET_PACKAGES = "make semantic, or pip install 'pdpp-personal-server[semantic]'"
 NEEDED = ("onnxruntime", "tokenizers", "sqlite_vec", "numpy")
 # What a folder of a model may hold that is used; all else stays where it was.
 USED_FILES = (
@@ -61,6 +62,11 @@ def missing_packages() -> list[str]:
     return [name for name in NEEDED if find_spec(name) is None]
 
 
+def needed_by(chosen: ChosenModel) -> tuple[str, ...]:
+    """The packages without which a choice cannot be used."""
+    return NEEDED if chosen.kind == "folder" else ("sqlite_vec",)
+
+
 def semantic_folder(data_dir: Path) -> Path:
     """Where the choice and the model lie."""
     return data_dir / "semantic"
@@ -103,6 +109,11 @@ def forget_choice(data_dir: Path) -> bool:
     _choice_path(data_dir).unlink(missing_ok=True)
     shutil.rmtree(folder)
     return was_chosen
+
+
+def endpoint_choice(url: str, name: str) -> ChosenModel:
+    """A model behind an address."""
+    return ChosenModel("endpoint", f"endpoint:{url} {name}", name, url)
 
 
 def keep_folder(data_dir: Path, source: Path, name: str) -> ChosenModel:

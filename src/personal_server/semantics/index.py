@@ -22,6 +22,7 @@ TEXTS_AT_ONCE = 16
 BATCHES_AT_ONCE = 20
 # It rests for this share of the time that a batch took.
 REST_SHARE = 0.25
+WHOLE = 100
 _log = logging.getLogger(__name__)
 
 
@@ -29,7 +30,7 @@ def percent_done(progress: Sequence[EmbeddingProgress]) -> int:
     """Of all records together; not a hundred before the end."""
     records, waiting = sum(p.records for p in progress), sum(p.waiting for p in progress)
     if not waiting:
-        return 100
+        return WHOLE
     return min(99, 100 * max(0, records - waiting) // max(1, records))
 
 
@@ -50,6 +51,7 @@ class PassageIndex:
         self._embedder = embedder
         self._sleep = sleep
         self._monotonic = monotonic
+        self._share = WHOLE
 
     def __call__(self) -> None:
         """Up to `BATCHES_AT_ONCE`.  Raises: EmbedderFailed."""
@@ -57,16 +59,18 @@ class PassageIndex:
         while self._store.use_embedding_model(None if embedder is None else embedder.model):
             self._sleep(0)
         if embedder is None:
+            self._share = WHOLE
             return
         for _ in range(BATCHES_AT_ONCE):
             if not self._batch(embedder):
+                self._share = WHOLE
                 embedder.close()  # until there is more to do
                 return
+        self._share = percent_done(self._store.embedding_progress())
 
     def progress(self) -> dict[str, int]:
         """How many percent of the records are embedded, while some are not."""
-        share = percent_done(self._store.embedding_progress())
-        return {} if share == 100 else {"embedding": share}
+        return {} if self._share == WHOLE else {"embedding": self._share}
 
     def _batch(self, embedder: Embedder) -> bool:
         for connection_id, stream, fields in self._sources():
